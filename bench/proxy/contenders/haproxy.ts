@@ -1,0 +1,53 @@
+// HAProxy with the same header work; for TCP without any. It wants two descriptors for each of maxconn connections, or
+// does not start; idle connections need one only, so it is told not to insist.
+
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Contender, type ProxyTask, SAME_WORK } from '../contender.ts';
+import { programVersion } from '../installed.ts';
+import { PinnedProcess } from '../pinned-process.ts';
+
+/** More than any part of the benchmark opens. */
+const MAX_CONNECTIONS = 11_000;
+
+export const haproxy: Contender = {
+  name: 'haproxy',
+  absence: 'HAProxy is not installed (Debian: haproxy)',
+  version: () => programVersion('haproxy', '-v', /version (\S+)/),
+  start: (task) => {
+    const file = path.join(task.folder, 'haproxy.cfg');
+    writeFileSync(file, config(task));
+    return PinnedProcess.start(task.cores, ['haproxy', '-db', '-q', '-f', file], task.port);
+  },
+};
+
+function config(task: ProxyTask): string {
+  return `
+global
+  maxconn ${MAX_CONNECTIONS}
+  no strict-limits
+  nbthread ${task.workers}
+defaults
+  mode ${task.protocol}
+  timeout connect 1s
+  timeout client 1h
+  timeout server 1h
+frontend bench
+  bind 127.0.0.1:${task.port} backlog 4096
+${task.protocol === 'http' ? HEADER_WORK : ''}
+  default_backend upstream
+backend upstream
+${task.protocol === 'http' ? '  http-reuse always\n  option forwardfor' : ''}
+  server one 127.0.0.1:${task.upstreamPort}
+`;
+}
+
+const HEADER_WORK = `
+  http-request set-header x-forwarded-proto http
+  http-request set-header x-request-id %[uuid()]
+  http-request set-header x-internal true
+  http-request set-header x-expected-timeout-ms ${SAME_WORK.expectedTimeoutMs}
+  http-request add-header via "1.1 ${SAME_WORK.via}"
+  http-response set-header server haproxy
+  http-response set-header x-service-time 0
+  http-response add-header via "1.1 ${SAME_WORK.via}"`;

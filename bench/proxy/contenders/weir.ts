@@ -1,0 +1,87 @@
+// weir as it is shipped: dist/, statistics on, access log off.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Contender, type ProxyTask, SAME_WORK } from '../contender.ts';
+import { PinnedProcess } from '../pinned-process.ts';
+
+const FILTERS = 'type.googleapis.com/envoy.extensions.filters';
+
+/** @param checkout folder of the weir to run; its dist/ must be built. */
+export function weir(name: string, checkout: string): Contender {
+  const main = path.join(checkout, 'dist/src/main.js');
+  return {
+    name,
+    absence: `${main} is missing: run npm run build`,
+    version: () => (existsSync(main) ? versionOf(checkout) : undefined),
+    start: (task) => {
+      const config = path.join(task.folder, 'bootstrap.json');
+      writeFileSync(config, JSON.stringify(bootstrap(task)));
+      const command = [process.execPath, '--disable-warning=ExperimentalWarning', main, '-c', config, '-l', 'error'];
+      return PinnedProcess.start(task.cores, [...command, '--concurrency', String(task.workers)], task.port);
+    },
+  };
+}
+
+function versionOf(checkout: string): string {
+  const read = (file: string): Record<string, string> => JSON.parse(readFileSync(path.join(checkout, file), 'utf8'));
+  const { revision = '', treeStatus = '' } = read('build/version.json');
+  const changed = treeStatus === 'Clean' ? '' : ', changed';
+  return `${read('package.json').version} (${revision.slice(0, 7)}${changed})`;
+}
+
+function bootstrap(task: ProxyTask): object {
+  const filters = [task.protocol === 'http' ? httpConnectionManager() : tcpProxy()];
+  return {
+    admin: { address: socketAddress(0) },
+    static_resources: {
+      listeners: [{ name: 'bench', address: socketAddress(task.port), filter_chains: [{ filters }] }],
+      clusters: [cluster(task.upstreamPort)],
+    },
+  };
+}
+
+function socketAddress(port: number): object {
+  return { socket_address: { address: '127.0.0.1', port_value: port } };
+}
+
+function cluster(port: number): object {
+  const lbEndpoints = [{ endpoint: { address: socketAddress(port) } }];
+  return {
+    name: 'upstream',
+    connect_timeout: '1s',
+    load_assignment: { cluster_name: 'upstream', endpoints: [{ lb_endpoints: lbEndpoints }] },
+  };
+}
+
+function httpConnectionManager(): object {
+  return {
+    name: 'envoy.filters.network.http_connection_manager',
+    typed_config: {
+      '@type': `${FILTERS}.network.http_connection_manager.v3.HttpConnectionManager`,
+      stat_prefix: 'bench',
+      use_remote_address: true,
+      via: SAME_WORK.via,
+      route_config: {
+        name: 'bench',
+        virtual_hosts: [
+          { name: 'bench', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster: 'upstream' } }] },
+        ],
+      },
+      http_filters: [
+        { name: 'envoy.filters.http.router', typed_config: { '@type': `${FILTERS}.http.router.v3.Router` } },
+      ],
+    },
+  };
+}
+
+function tcpProxy(): object {
+  return {
+    name: 'envoy.filters.network.tcp_proxy',
+    typed_config: {
+      '@type': `${FILTERS}.network.tcp_proxy.v3.TcpProxy`,
+      stat_prefix: 'bench',
+      cluster: 'upstream',
+    },
+  };
+}

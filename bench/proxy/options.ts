@@ -1,0 +1,80 @@
+// The command line of `npm run bench -- proxy`.
+
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
+import { WORKLOADS } from './workloads.ts';
+
+export interface BenchOptions {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Names of workloads, and `memory` and `scaling`. */
+  readonly parts: readonly string[];
+  /** Contenders that take part beside weir; all when empty. */
+  readonly against: readonly string[];
+  /** Another checkout of weir, built, that takes part as `weir-before`. */
+  readonly before: string | undefined;
+  readonly jsonFile: string;
+  /** The file whose section between the markers is replaced. */
+  readonly resultsFile: string | undefined;
+  readonly proxyCores: string;
+  readonly generatorCores: string;
+}
+
+export const PARTS = [...WORKLOADS.map(({ name }) => name), 'memory', 'scaling'];
+
+export const USAGE = `npm run bench -- proxy [options]
+  --rounds N          alternating rounds per workload (7)
+  --seconds N         length of each contender's turn in a round (2)
+  --only A,B          ${PARTS.join(', ')}
+  --against A,B       nginx, haproxy, http-proxy-3, @fastify/http-proxy
+  --before FOLDER     another built checkout of weir takes part as weir-before
+  --json FILE         writes all figures there (build/bench-proxy.json)
+  --results FILE      replaces the section there (bench/RESULTS.md with a full run, else none)
+`;
+
+/** @throws TypeError or RangeError for arguments that make no sense. */
+export function parseOptions(args: readonly string[]): BenchOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rounds: { type: 'string', default: '7' },
+      seconds: { type: 'string', default: '2' },
+      only: { type: 'string' },
+      against: { type: 'string' },
+      before: { type: 'string' },
+      json: { type: 'string' },
+      results: { type: 'string' },
+    },
+  });
+  const parts = values.only?.split(',') ?? PARTS;
+  const unknown = parts.filter((part) => !PARTS.includes(part));
+  if (unknown.length > 0) throw new RangeError(`no such workload: ${unknown.join(', ')}`);
+  const isWhole = values.only === undefined && values.against === undefined;
+  const [proxyCores, generatorCores] = cores();
+  return {
+    rounds: positive('rounds', values.rounds),
+    seconds: positive('seconds', values.seconds),
+    parts,
+    against: values.against?.split(',') ?? [],
+    before: values.before,
+    jsonFile: values.json ?? path.join(PACKAGE_ROOT, 'build/bench-proxy.json'),
+    resultsFile: values.results ?? (isWhole ? path.join(PACKAGE_ROOT, 'bench/RESULTS.md') : undefined),
+    proxyCores,
+    generatorCores,
+  };
+}
+
+/** One core for the proxy; generator and upstream share the next one, or a core each where there are three. */
+function cores(): readonly [proxy: string, generator: string] {
+  const count = os.availableParallelism();
+  if (count === 1) return ['0', '0'];
+  return ['0', count === 2 ? '1' : '1,2'];
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value <= 0) throw new RangeError(`--${name} takes a whole number above 0`);
+  return value;
+}

@@ -1,0 +1,53 @@
+// What stands behind the proxies: nginx with fixed answers, or a small Node server where there is no nginx, which is
+// slower and may then be the limit; the table says so by the proxy's share of its core.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { nginxVersion, startNginx } from './contenders/nginx.ts';
+import { PinnedProcess } from './pinned-process.ts';
+
+const KIB = 1024;
+
+/** The answers, by path. /post takes any body and says ok. */
+export const ANSWER_BYTES = { '/small': 12, '/16k': 16 * KIB, '/1m': KIB * KIB, '/post': 3 } as const;
+const FILES = ['/16k', '/1m'] as const;
+
+export async function startUpstream(cores: string, folder: string, port: number): Promise<PinnedProcess> {
+  const root = path.join(folder, 'files');
+  mkdirSync(root, { recursive: true });
+  for (const name of FILES) writeFileSync(path.join(root, name), Buffer.alloc(ANSWER_BYTES[name], 'weir '));
+  if (nginxVersion() !== undefined) return startNginx(cores, folder, port, answers(port, root), 1);
+  process.stdout.write('nginx is not installed: the upstream is a Node server, which may limit what is measured\n');
+  const script = path.join(import.meta.dirname, 'upstream-server.ts');
+  return PinnedProcess.start(cores, [process.execPath, script, String(port)], port);
+}
+
+function answers(port: number, root: string): string {
+  return `
+  sendfile on;
+  # Head and file in one piece, as servers send that have both in memory.
+  tcp_nopush on;
+  open_file_cache max=16 inactive=1h;
+  upstream self {
+    server 127.0.0.1:${port};
+    keepalive 64;
+    keepalive_requests 1000000000;
+  }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    root ${root};
+    default_type text/plain;
+    client_max_body_size 0;
+    client_body_buffer_size 256k;
+    location = /small { return 200 "hello world\n"; }
+    # A bare return would answer before the body has come; passing the request on waits for it.
+    location = /post {
+      proxy_pass http://self/taken;
+      proxy_http_version 1.1;
+      proxy_pass_request_body off;
+      proxy_set_header Connection "";
+      proxy_set_header Content-Length "";
+    }
+    location = /taken { return 200 "ok\n"; }
+  }`;
+}

@@ -1,0 +1,150 @@
+// The import table and the owner rules, as data. test/architecture holds the tree to them and `npm run check` reads
+// them too. An exception stands here with its reason, or it does not exist.
+
+/** A unit of the import table: a folder of src/, a file at its top, or the memory layouts shared with WASM. */
+export type Unit = string;
+
+export interface UnitRule {
+  /** Units whose code this one may use. */
+  readonly uses: readonly Unit[];
+  /** Units of which it may name types, which vanish before anything runs. */
+  readonly namesTypesOf?: readonly Unit[];
+  readonly why: string;
+}
+
+export const LAYOUT_UNIT = 'assembly/layout';
+
+export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
+  base: { uses: [], why: 'vocabulary without policy' },
+  [LAYOUT_UNIT]: { uses: [], why: 'offsets, read by both compilers' },
+  wasm: { uses: ['base', LAYOUT_UNIT], why: 'facades over WASM memory' },
+  log: {
+    uses: ['base'],
+    namesTypesOf: ['snapshot'],
+    why: 'a worker posts its log records as messages of the snapshot contract',
+  },
+  snapshot: { uses: ['base'], why: 'the contract between the planes' },
+  stats: {
+    uses: ['base', 'wasm'],
+    namesTypesOf: ['snapshot'],
+    why: 'handles over shared cells; asks main for cells by message',
+  },
+  config: {
+    uses: ['base'],
+    namesTypesOf: ['snapshot'],
+    why: 'bytes to settings; pure, so serve, validate and later xDS share it',
+  },
+  'control-plane': { uses: ['base', 'wasm', 'log', 'stats', 'config', 'snapshot'], why: 'decides what should exist' },
+  'data-plane': {
+    uses: ['base', 'wasm', 'log', 'stats', 'snapshot'],
+    why: 'moves bytes; knows snapshots, never the configuration',
+  },
+  'extensions/control': {
+    uses: ['base', 'config'],
+    namesTypesOf: ['snapshot', 'extensions/data'],
+    why: 'configurations of extensions to their settings; the part of them that the main thread loads',
+  },
+  'extensions/data': {
+    uses: ['base', 'wasm', 'stats', 'data-plane'],
+    namesTypesOf: ['snapshot'],
+    why: 'extensions at work in a worker, which never loads the configuration',
+  },
+  admin: {
+    uses: ['base', 'log', 'stats', 'config', 'control-plane'],
+    namesTypesOf: ['snapshot'],
+    why: 'renders read-only views of the control plane',
+  },
+  cli: { uses: ['base'], why: 'the option table' },
+  core: {
+    uses: ['base', 'wasm', LAYOUT_UNIT],
+    why: 'the tables and histograms as a library: loads nothing of the proxy, above all no native addon',
+  },
+  'bench-cli': {
+    uses: ['base', 'wasm', 'core'],
+    why: 'the micro-benchmarks and their gate: measures the core and the facades that the proxy calls',
+  },
+  demo: { uses: ['base'], why: 'outside of the proxy: upstreams to try it on' },
+  process: {
+    uses: ['base', 'log', 'stats', 'config', 'control-plane', 'extensions/control', 'admin', 'cli', 'demo'],
+    why: 'the modes of the program and its signals; joins the parts of the main thread',
+  },
+  'main.ts': { uses: ['base', 'cli', 'process'], why: 'entry point of the program; wires, does not decide' },
+  'worker.ts': {
+    uses: ['base', 'wasm', 'log', 'stats', 'snapshot', 'data-plane', 'extensions/data'],
+    why: 'entry point of a data-plane thread; wires, does not decide',
+  },
+};
+
+/** Units without one front door: each file is a concept of its own and is imported directly. */
+export const OPEN_UNITS: readonly Unit[] = [
+  'base',
+  'wasm',
+  'process',
+  'extensions/control',
+  'extensions/data',
+  LAYOUT_UNIT,
+];
+
+/** Modules that may name one another's types in a circle: an owner, what it owns, and what that hands back to it. */
+export const MAX_TYPE_KNOT = 6;
+
+export interface OwnerRule {
+  /** What is owned, as the message names it. */
+  readonly name: string;
+  /** Matched against code without comments and string contents. */
+  readonly pattern: RegExp;
+  /** Paths below src/ that may use it: files, or folders with a final slash. */
+  readonly owners: readonly string[];
+  readonly instead: string;
+}
+
+export const OWNER_RULES: readonly OwnerRule[] = [
+  {
+    name: 'the clock (Date.now, new Date(), performance.now, process.hrtime)',
+    pattern: /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bprocess\.hrtime\b/,
+    owners: ['base/'],
+    instead: 'take a clock of base/clock.ts, so that a test can turn it',
+  },
+  {
+    name: 'timers (setTimeout, setInterval)',
+    pattern: /\bset(?:Timeout|Interval)\b/,
+    owners: ['base/clock.ts', 'demo/upstream.ts'],
+    instead: 'take a clock of base/clock.ts, so that a test can turn it',
+  },
+  {
+    name: 'randomness (Math.random)',
+    pattern: /\bMath\.random\b/,
+    owners: ['base/random.ts'],
+    instead: 'take a random source of base/random.ts, so that a test can seed it',
+  },
+  {
+    name: 'the environment (process.env)',
+    pattern: /\bprocess\.env\b/,
+    owners: ['process/', 'cli/'],
+    instead: 'pass the value down from process/',
+  },
+  {
+    name: 'the end of the process (process.exit, process.exitCode, process.abort)',
+    pattern: /\bprocess\.(?:exit|exitCode|abort)\b/,
+    owners: ['main.ts', 'process/', 'bench-cli/main.ts'],
+    instead: 'return or throw; the program decides',
+  },
+  {
+    name: 'regular expressions made from text (new RegExp)',
+    pattern: /\bnew RegExp\(|(?<![.\w])RegExp\(/,
+    owners: ['base/regex.ts'],
+    instead: "use base/regex.ts: an operator's pattern must not backtrack",
+  },
+  {
+    name: 'WebAssembly (new WebAssembly…, compile, instantiate)',
+    pattern: /\bnew WebAssembly\b|\bWebAssembly\.(?:compile|instantiate|validate)/,
+    owners: ['wasm/'],
+    instead: 'add to the facade in wasm/; memories and modules are passed around by type only',
+  },
+  {
+    name: 'the console',
+    pattern: /\bconsole\.\w/,
+    owners: [],
+    instead: 'take a logger, or write to the stream that the caller gave',
+  },
+];

@@ -1,0 +1,69 @@
+// Compiles proto/ to what the loader needs:
+//
+//   build/proto/bundle.json                     reflection bundle for protobufjs, read at start
+//   src/config/proto/generated/                 TypeScript shapes of messages, and enums; committed
+//
+// `--check` writes nothing and fails when the committed files are older than the sources.
+
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import protobuf from 'protobufjs';
+import pbjs from 'protobufjs-cli/pbjs.js';
+import { renderTypes } from './proto-types.mjs';
+
+const SOURCE_FOLDER = 'proto';
+const BUNDLE = 'build/proto/bundle.json';
+const TYPES_FOLDER = 'src/config/proto/generated';
+
+function protoFiles(folder) {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.proto'));
+  return files.map((file) => path.join(file.parentPath, file.name)).sort();
+}
+
+/**
+ * Takes out what only the compiler needs: the descriptor types and the declarations of our own options
+ * (their values stay on the fields). A third of the bundle, and of the time to load it.
+ */
+function dropCompileTimeTypes(bundle) {
+  const google = bundle.nested.google.nested.protobuf.nested;
+  for (const [name, type] of Object.entries(google)) if (type.edition === 'proto2') delete google[name];
+  const declarations = bundle.nested.proxy.nested;
+  for (const [name, entry] of Object.entries(declarations)) if (entry.extend) delete declarations[name];
+}
+
+async function compile() {
+  const args = ['-t', 'json', '--keep-case', '-p', SOURCE_FOLDER, ...protoFiles(SOURCE_FOLDER)];
+  const bundle = JSON.parse(await promisify(pbjs.main)(args));
+  dropCompileTimeTypes(bundle);
+  return bundle;
+}
+
+function readIfPresent(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function writeIfChanged(file, text) {
+  if (readIfPresent(file) === text) return;
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+const bundle = await compile();
+const generated = Object.entries(renderTypes(protobuf.Root.fromJSON(bundle).resolveAll()));
+
+if (process.argv.includes('--check')) {
+  const stale = generated.filter(([file, text]) => readIfPresent(path.join(TYPES_FOLDER, file)) !== text);
+  if (stale.length > 0) {
+    console.error(`${TYPES_FOLDER}/ is older than ${SOURCE_FOLDER}/; run node scripts/build-proto.mjs`);
+    process.exit(1);
+  }
+} else {
+  writeIfChanged(BUNDLE, JSON.stringify(bundle));
+  for (const [file, text] of generated) writeIfChanged(path.join(TYPES_FOLDER, file), text);
+}

@@ -1,0 +1,38 @@
+// What belongs to one machine must not reach the repository: its folders, and the registry it installs from.
+
+import os from 'node:os';
+import path from 'node:path';
+import type { RepositoryFile } from './files.ts';
+
+/** Registries that everybody has are private too: a file that names one pins the reader to it. */
+const REGISTRY_HOSTS = ['registry.npmjs.org', 'registry.yarnpkg.com', 'npm.pkg.github.com'];
+/** Says what is looked for, so it may hold it. */
+const EXEMPT = 'scripts/repository/private-names.ts';
+
+/**
+ * @param root      folder of the repository
+ * @param registry  address that npm is set to, or empty
+ */
+export function privateNameBreaches(root: string, registry: string, files: readonly RepositoryFile[]): string[] {
+  const names = [...machineFolders(root), ...REGISTRY_HOSTS, ...hostOf(registry)];
+  return files
+    .filter((file) => file.path !== EXEMPT)
+    .flatMap((file) =>
+      names
+        .filter((name) => file.text.includes(name))
+        .map((name) => `${file.path}:${lineOf(file.text, name)}: holds ${name}, a name of one machine or registry`),
+    );
+}
+
+function machineFolders(root: string): string[] {
+  const folders = [root, path.dirname(root), os.homedir()];
+  return folders.filter((folder) => folder !== path.parse(folder).root).map((folder) => `${folder}/`);
+}
+
+function hostOf(address: string): string[] {
+  return URL.canParse(address) ? [new URL(address).host] : [];
+}
+
+function lineOf(text: string, name: string): number {
+  return text.slice(0, text.indexOf(name)).split('\n').length;
+}

@@ -1,0 +1,130 @@
+// Brings a fresh clone to a runnable state; silent and quick when there is nothing to do.
+// Plain JavaScript for Node 18 and newer without dependencies: it runs before anything is installed.
+//
+//   packages (npm ci)  →  the pinned Node runtime  →  re2 for that runtime  →  build outputs
+//
+// Install scripts stay off (.npmrc): the only native addon, re2, is built here with the headers that
+// ship with the pinned runtime, because an addon must be built for the very Node that loads it.
+
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import path from 'node:path';
+import { provideRe2 } from './setup/re2.mjs';
+import { NO_RUNTIME_MESSAGE, PACKAGE_ROOT as root, runtimePath } from './setup/runtime.mjs';
+
+const modules = path.join(root, 'node_modules');
+const stampFile = path.join(modules, '.weir-setup');
+
+/** Prints one progress line; set-up is silent unless it works. */
+function say(text) {
+  process.stderr.write(`weir set-up: ${text}\n`);
+}
+
+function fail(text) {
+  say(text);
+  process.exit(1);
+}
+
+function run(command, args, options = {}) {
+  return spawnSync(command, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], ...options });
+}
+
+function lockHash() {
+  const lock = fs.readFileSync(path.join(root, 'package-lock.json'));
+  return createHash('sha256').update(lock).update(`${process.platform}-${process.arch}`).digest('hex');
+}
+
+function stampHolds(hash) {
+  try {
+    return fs.readFileSync(stampFile, 'utf8') === hash;
+  } catch {
+    return false;
+  }
+}
+
+function installPackages() {
+  say('installing packages');
+  const npm = run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+    shell: process.platform === 'win32',
+  });
+  if (npm.error?.code === 'ENOENT') fail('npm was not found on PATH');
+  if (npm.status !== 0) fail(`npm ci failed:\n${npm.stdout}${npm.stderr}`);
+}
+
+function linkRuntime() {
+  const link = path.join(modules, '.bin', 'node');
+  if (fs.existsSync(link)) return;
+  const target = runtimePath() ?? fail(NO_RUNTIME_MESSAGE);
+  fs.mkdirSync(path.dirname(link), { recursive: true });
+  fs.symlinkSync(target, link);
+}
+
+function newestChange(entry) {
+  const stat = fs.statSync(entry, { throwIfNoEntry: false });
+  if (!stat) return 0;
+  if (!stat.isDirectory()) return stat.mtimeMs;
+  let newest = stat.mtimeMs;
+  for (const child of fs.readdirSync(entry)) newest = Math.max(newest, newestChange(path.join(entry, child)));
+  return newest;
+}
+
+/** Build steps: rebuilt when a source is newer than the step's stamp. */
+const BUILD_STEPS = [
+  { name: 'proto', sources: ['proto', 'scripts/build-proto.mjs'], command: ['scripts/build-proto.mjs'] },
+  {
+    name: 'wasm',
+    sources: ['assembly', 'asconfig.json', 'scripts/build-wasm.mjs'],
+    command: ['scripts/build-wasm.mjs'],
+  },
+  {
+    name: 'dist',
+    sources: ['src', 'assembly/layout', 'tsconfig.json', 'tsconfig.build.json'],
+    // Emptied first: what was compiled from a file that is gone must not stay behind.
+    empties: 'dist',
+    command: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'],
+  },
+];
+
+/** Notes the source revision for --version and /server_info: a running proxy has no git. */
+function noteRevision() {
+  const revision = run('git', ['rev-parse', 'HEAD']);
+  const changes = run('git', ['status', '--porcelain']);
+  const facts =
+    revision.status === 0
+      ? { revision: revision.stdout.trim(), treeStatus: changes.stdout === '' ? 'Clean' : 'Modified' }
+      : {};
+  fs.writeFileSync(path.join(root, 'build', 'version.json'), `${JSON.stringify(facts)}\n`);
+}
+
+function build(node) {
+  const stamps = path.join(root, 'build');
+  for (const step of BUILD_STEPS) {
+    const stamp = path.join(stamps, `.${step.name}`);
+    const built = fs.statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    const changed = Math.max(
+      newestChange(path.join(root, 'package-lock.json')),
+      ...step.sources.map((source) => newestChange(path.join(root, source))),
+    );
+    if (built > changed) continue;
+    const started = Date.now();
+    if (step.empties) fs.rmSync(path.join(root, step.empties), { recursive: true, force: true });
+    const result = run(node, step.command, { maxBuffer: 64 << 20 });
+    if (result.status !== 0) fail(`building ${step.name} failed:\n${result.stdout}${result.stderr}`);
+    fs.mkdirSync(stamps, { recursive: true });
+    fs.writeFileSync(stamp, '');
+    fs.utimesSync(stamp, started / 1000, started / 1000);
+    if (step.name === 'dist') noteRevision();
+  }
+}
+
+const hash = lockHash();
+const node = path.join(modules, '.bin', 'node');
+if (!stampHolds(hash)) {
+  installPackages();
+  linkRuntime();
+  const fault = provideRe2(node, say);
+  if (fault) fail(fault);
+  fs.writeFileSync(stampFile, hash);
+}
+build(node);

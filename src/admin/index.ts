@@ -1,0 +1,21 @@
+export { AdminServer, type AdminServerOptions } from './server.ts';
+export type {
+  AdminTraffic,
+  CircuitBreakerView,
+  ClustersView,
+  ClusterView,
+  HistogramView,
+  HostStatsView,
+  HostView,
+  ListenersView,
+  ListenerView,
+  LocalityView,
+  NodeView,
+  NumericStatView,
+  OutlierView,
+  ServerCommands,
+  ServerState,
+  ServerView,
+  StatsView,
+  TextStatView,
+} from './views.ts';

@@ -1,0 +1,215 @@
+// The admin interface's HTTP server. Main thread. Every request goes through one dispatch: exact path match
+// against the endpoint table, method check, cross-site check, handler. fastify carries the HTTP.
+
+import { chmod, writeFile } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { type Address, formatAddress } from '../base/address.ts';
+import { SYSTEM_CLOCK } from '../base/clock.ts';
+import { errorMessage, WeirError } from '../base/errors.ts';
+import { removeStaleSocket } from '../base/stale-socket.ts';
+import type { LogDestination, Logger } from '../log/index.ts';
+import { AccessLog } from './access-log.ts';
+import { crossSiteRefusal } from './cross-site.ts';
+import { type AdminContext, type AdminResponse, type Endpoint, textResponse } from './endpoint.ts';
+import { AdminQuery } from './query.ts';
+import { adminEndpoints, unknownPath } from './routes.ts';
+import type { AdminTraffic } from './views.ts';
+
+/** A request that is not complete after this time is given up. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** Content type in whose place fastify sees no reason for 415. */
+const ANY_BYTES = 'application/octet-stream';
+
+export interface AdminServerOptions extends AdminContext {
+  /** Where to listen; port 0 takes a free one. */
+  readonly address: Address;
+  readonly traffic?: AdminTraffic;
+  /** Where the access log goes; its owner reopens and closes it. None is written without. */
+  readonly accessLog?: Pick<LogDestination, 'write'>;
+}
+
+export class AdminServer {
+  readonly #context: AdminContext;
+  readonly #traffic: AdminTraffic | undefined;
+  readonly #accessLog: AccessLog | undefined;
+  readonly #log: Logger;
+  readonly #endpoints = adminEndpoints();
+  readonly #routes: ReadonlyMap<string, Endpoint>;
+  readonly #app: FastifyInstance;
+  readonly #connections = new Set<Socket>();
+  /** As configured until it listens, then as bound. */
+  #address: Address;
+
+  constructor(options: AdminServerOptions) {
+    this.#context = options;
+    this.#traffic = options.traffic;
+    this.#accessLog = options.accessLog && new AccessLog(options.accessLog, SYSTEM_CLOCK);
+    this.#address = options.address;
+    this.#log = options.loggers.get('admin');
+    this.#routes = new Map(this.#endpoints.map((endpoint) => [endpoint.path, endpoint]));
+    this.#app = this.#build();
+  }
+
+  /** The bound address once `listen` has returned. */
+  get address(): Address {
+    return this.#address;
+  }
+
+  /** @throws WeirError WEIR_ADMIN_LISTEN when the address cannot be bound. */
+  async listen(): Promise<Address> {
+    try {
+      await this.#bind(this.#address);
+    } catch (error) {
+      const text = `cannot bind admin address '${formatAddress(this.#address)}': ${errorMessage(error)}`;
+      throw new WeirError('WEIR_ADMIN_LISTEN', text, { cause: error });
+    }
+    this.#log.info(`admin address: ${formatAddress(this.#address)}`);
+    return this.#address;
+  }
+
+  /**
+   * Writes `<ip>:<port>` to the file of --admin-address-path. A failure is logged and changes nothing else.
+   */
+  async writeAddressFile(path: string): Promise<void> {
+    try {
+      await writeFile(path, formatAddress(this.#address));
+    } catch {
+      this.#log.critical(`cannot open admin address output file ${path} for writing.`);
+    }
+  }
+
+  /** Stops listening, lets answers that are under way finish for `graceMs`, then cuts them off. Idempotent. */
+  async close(graceMs = 1000): Promise<void> {
+    const callOff = SYSTEM_CLOCK.after(graceMs, () => {
+      for (const socket of this.#connections) socket.destroy();
+    });
+    await this.#app.close();
+    callOff();
+  }
+
+  #build(): FastifyInstance {
+    const app = fastify({ forceCloseConnections: 'idle', requestTimeout: REQUEST_TIMEOUT_MS, exposeHeadRoutes: false });
+    app.server.on('connection', (socket: Socket) => this.#track(socket));
+    // Any body is taken, whatever its content type says; only forms are read.
+    app.removeAllContentTypeParsers();
+    app.addHook('onRequest', async ({ raw: { headers } }) => {
+      if (headers['content-type'] !== undefined && !isForm(headers)) headers['content-type'] = ANY_BYTES;
+    });
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    app.decorateReply('bodyBytes', 0);
+    const dispatch = (request: FastifyRequest, reply: FastifyReply) => this.#dispatch(request, reply);
+    app.all('/*', dispatch);
+    // Methods that the router does not know end here.
+    app.setNotFoundHandler(dispatch);
+    app.setErrorHandler((error, request, reply) => this.#sendError(error, request, reply));
+    return app;
+  }
+
+  #track(socket: Socket): void {
+    this.#connections.add(socket);
+    this.#traffic?.connectionOpened();
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      this.#traffic?.connectionClosed();
+    });
+  }
+
+  async #bind(address: Address): Promise<void> {
+    if (address.kind === 'ip') {
+      await this.#app.listen({ host: address.ip, port: address.port });
+      const bound = this.#app.server.address();
+      if (bound !== null && typeof bound === 'object') this.#address = { ...address, port: bound.port };
+      return;
+    }
+    const isAbstract = address.path.startsWith('@');
+    if (!isAbstract) await removeStaleSocket(address.path);
+    await this.#app.listen({ path: isAbstract ? `\0${address.path.slice(1)}` : address.path });
+    if (!isAbstract && address.mode !== 0) await chmod(address.path, address.mode);
+  }
+
+  async #dispatch(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    this.#accessLog?.watch(request, reply);
+    this.#traffic?.requestStarted();
+    reply.raw.once('close', () => {
+      this.#traffic?.requestEnded(reply.raw.writableFinished ? reply.raw.statusCode : 0);
+    });
+    return this.#send(reply, await this.#answer(request));
+  }
+
+  #answer(request: FastifyRequest): AdminResponse | Promise<AdminResponse> {
+    const [path, queryText] = splitTarget(request.raw.url ?? '/');
+    const endpoint = this.#routes.get(path);
+    if (endpoint === undefined) return unknownPath(this.#endpoints);
+    const refusal = endpoint.mutates ? this.#refuseMutation(request, path) : undefined;
+    return refusal ?? endpoint.handle(this.#context, new AdminQuery(queryText || formBody(request)));
+  }
+
+  #refuseMutation({ method, headers }: FastifyRequest, path: string): AdminResponse | undefined {
+    if (method !== 'POST') {
+      this.#log.error(`admin path "${path}" mutates state, method=${method} rather than POST`);
+      return textResponse(`Method ${method} not allowed, POST required.`, 400);
+    }
+    const site = headers['sec-fetch-site'];
+    const fetchSite = Array.isArray(site) ? site[0] : site;
+    const reason = crossSiteRefusal({ host: headers.host, origin: headers.origin, fetchSite }, this.#address);
+    if (reason === undefined) return undefined;
+    this.#log.warning(`admin path "${path}" refused: ${reason}`);
+    return textResponse(`${reason}\n`, 403);
+  }
+
+  #send(reply: FastifyReply, response: AdminResponse): FastifyReply {
+    const { status, contentType, headers = {}, body, afterSent } = response;
+    if (afterSent !== undefined) reply.raw.once('close', afterSent);
+    reply.code(status).headers({
+      'content-type': contentType,
+      'cache-control': 'no-cache, max-age=0',
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    });
+    // As bytes, because fastify adds a charset to the type of a JSON string.
+    if (typeof body === 'string') return reply.send(countedBytes(reply, body));
+    const stream = Readable.from(countedStream(reply, body));
+    stream.once('error', (error) => {
+      // Before the head is out the error handler answers, and logs.
+      if (reply.raw.headersSent) this.#log.error(`admin response failed: ${error.stack ?? error.message}`);
+    });
+    return reply.send(stream);
+  }
+
+  /** Requests that fastify refuses (a body that is too large) and failures of our own. */
+  #sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+    if (status < 500) return this.#send(reply, textResponse(`${errorMessage(error)}\n`, status));
+    const detail = error instanceof Error ? (error.stack ?? error.message) : errorMessage(error);
+    this.#log.error(`admin path "${request.url}" failed: ${detail}`);
+    return this.#send(reply, textResponse('internal error\n', 500));
+  }
+}
+
+function countedBytes(reply: FastifyReply, text: string): Buffer {
+  const bytes = Buffer.from(text);
+  if (reply.request.method !== 'HEAD') reply.bodyBytes += bytes.length;
+  return bytes;
+}
+
+async function* countedStream(reply: FastifyReply, texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  for await (const text of texts) yield countedBytes(reply, text);
+}
+
+function splitTarget(target: string): [path: string, query: string] {
+  const mark = target.indexOf('?');
+  return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
+}
+
+/** Parameters that a form sent in the body, as the home page does for commands that mutate. */
+function formBody({ headers, body }: FastifyRequest): string {
+  return isForm(headers) && body instanceof Buffer ? body.toString() : '';
+}
+
+function isForm(headers: IncomingHttpHeaders): boolean {
+  return headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
+}

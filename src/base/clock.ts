@@ -1,0 +1,21 @@
+// Time, as an owned dependency: whoever waits or measures is given a clock, so that tests can turn it by hand.
+// Only this file touches the system's clock and timers on behalf of the data plane.
+
+export interface Clock {
+  /** Milliseconds since an arbitrary start, with fractions; never goes back. */
+  monotonicMs(): number;
+  /** Milliseconds since the Unix epoch. */
+  wallMs(): number;
+  /** Calls once after `delayMs`; does not keep the process alive. Returns a function that calls it off. */
+  after(delayMs: number, callback: () => void): () => void;
+}
+
+export const SYSTEM_CLOCK: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

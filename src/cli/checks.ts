@@ -1,0 +1,131 @@
+// Rules that look inside a value or at several options together (spec 2.7), and what this build does not do.
+// The first breach ends the program; warnings are logged.
+
+import { isLogComponent } from '../base/log-components.ts';
+import { findLevel, type LogLevel } from '../base/log-levels.ts';
+import { camelCase, defaultValue, type OptionRow } from './option-row.ts';
+import { type ComponentLogLevel, OPTIONS, type ServerOptions } from './options.ts';
+
+/** A breach of the command line's grammar. */
+export interface OptionProblem {
+  /** The option, or the argument that is none. */
+  readonly row: OptionRow | string;
+  readonly reason: string;
+}
+
+/** As parsed: by the table, but not yet checked. */
+export type UncheckedOptions = Omit<ServerOptions, 'componentLogLevels'>;
+
+export type CheckedOptions =
+  | { readonly error: string }
+  | { readonly error: undefined; readonly options: ServerOptions; readonly warnings: readonly string[] };
+
+type Check = (options: UncheckedOptions) => string | undefined;
+
+const CHECKS: readonly Check[] = [checkChoices, checkRestart, checkSocketMode, checkStatsTags, checkRefused];
+
+/** @param given names of the options on the command line. */
+export function checkOptions(options: UncheckedOptions, given: ReadonlySet<string>): CheckedOptions {
+  for (const check of CHECKS) {
+    const error = check(options);
+    if (error !== undefined) return { error };
+  }
+  const levels = readComponentLevels(options.componentLogLevel);
+  if (levels.error !== undefined) return { error: levels.error };
+  const effective: ServerOptions = {
+    ...options,
+    concurrency: Math.max(options.concurrency, 1),
+    allowUnknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields,
+    componentLogLevels: levels.levels,
+  };
+  return { error: undefined, options: effective, warnings: [...warnings(options, given)] };
+}
+
+function optionValue(options: UncheckedOptions, row: OptionRow): unknown {
+  return (options as Readonly<Record<string, unknown>>)[camelCase(row.name)];
+}
+
+function checkChoices(options: UncheckedOptions): string | undefined {
+  for (const row of OPTIONS) {
+    if (row.kind !== 'choice') continue;
+    const value = String(optionValue(options, row));
+    if (!(row.choices as readonly string[]).includes(value)) return `${row.complaint} '${value}'`;
+  }
+  return undefined;
+}
+
+function checkRestart({ useDynamicBaseId, restartEpoch }: UncheckedOptions): string | undefined {
+  if (!useDynamicBaseId || restartEpoch === 0) return undefined;
+  return `error: cannot use --restart-epoch=${restartEpoch} with --use-dynamic-base-id`;
+}
+
+const DEFAULT_SOCKET_MODE = '600';
+
+function checkSocketMode({ socketMode, socketPath }: UncheckedOptions): string | undefined {
+  if (!/^[0-7]{1,4}$/.test(socketMode)) return `error: invalid socket-mode '${socketMode}'`;
+  if (socketMode === DEFAULT_SOCKET_MODE || !socketPath.startsWith('@')) return undefined;
+  return `error: socket-mode '${socketMode}' needs a socket-path outside of the abstract namespace`;
+}
+
+function checkStatsTags({ statsTag }: UncheckedOptions): string | undefined {
+  const names = new Set<string>();
+  for (const tag of statsTag) {
+    const colon = tag.indexOf(':');
+    if (colon < 0) return `error: misformatted stats-tag '${tag}'`;
+    const name = tag.slice(0, colon);
+    const value = tag.slice(colon + 1);
+    const wrong = /^[A-Za-z0-9]+$/.test(name) ? (value.includes('.') ? value : undefined) : name;
+    if (wrong !== undefined) return `error: misformatted stats-tag '${tag}' contains invalid char in '${wrong}'`;
+    if (names.has(name)) return `error: stats-tag '${name}' is given twice`;
+    names.add(name);
+  }
+  return undefined;
+}
+
+function checkRefused(options: UncheckedOptions): string | undefined {
+  const row = OPTIONS.find((each) => each.support === 'refused' && differsFromDefault(options, each));
+  return row === undefined ? undefined : `error: --${row.name} is not supported by this build`;
+}
+
+function differsFromDefault(options: UncheckedOptions, row: OptionRow): boolean {
+  return String(optionValue(options, row)) !== String(defaultValue(row));
+}
+
+function* warnings(options: UncheckedOptions, given: ReadonlySet<string>): Generator<string> {
+  for (const row of OPTIONS) {
+    if (row.support === 'ignored' && differsFromDefault(options, row)) {
+      yield `--${row.name} is not supported by this build and has no effect`;
+    }
+  }
+  if (options.allowUnknownFields) {
+    yield '--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.';
+  }
+  if (options.cpusetThreads && given.has('concurrency')) {
+    yield 'Both --concurrency and --cpuset-threads options are set; not applying --cpuset-threads.';
+  }
+}
+
+type ReadLevels =
+  | { readonly error: string; readonly levels?: undefined }
+  | { readonly error: undefined; readonly levels: readonly ComponentLogLevel[] };
+
+/** @param text `upstream:debug,connection:trace`, or empty. */
+function readComponentLevels(text: string): ReadLevels {
+  const levels: ComponentLogLevel[] = [];
+  for (const item of text === '' ? [] : text.split(',')) {
+    const [component, levelName, ...rest] = item.split(':');
+    if (component === undefined || levelName === undefined || rest.length > 0) {
+      return { error: `error: component log level not correctly specified '${item}'` };
+    }
+    const level = levelByName(levelName);
+    if (level === undefined) return { error: `error: invalid log level specified '${levelName}'` };
+    if (!isLogComponent(component)) return { error: `error: invalid component specified '${component}'` };
+    levels.push({ component, level });
+  }
+  return { error: undefined, levels };
+}
+
+/** Level names of the command line, where `warn` will do for `warning`. */
+function levelByName(name: string): LogLevel | undefined {
+  return findLevel(name === 'warn' ? 'warning' : name);
+}

@@ -1,0 +1,8 @@
+export {
+  type ComponentLogLevel,
+  hasConfiguration,
+  NO_CONFIG_MESSAGE,
+  type ServerOptions,
+} from './options.ts';
+export { type CommandLineContext, type CommandLineOutcome, parseCommandLine } from './parse.ts';
+export { commandLineOptionsJson } from './server-info.ts';

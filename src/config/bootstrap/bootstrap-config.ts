@@ -1,0 +1,77 @@
+// What a bootstrap amounts to once it is read, checked and filled up with defaults. The control plane and
+// the admin interface work from this; nothing after config/ looks at defaults or older spellings again.
+// Main thread; frozen by convention: whoever needs a change loads anew.
+
+import type { Address } from '../../base/address.ts';
+import type { ClusterSettings, ListenerSettings, Locality } from '../../snapshot/index.ts';
+import type { ConfigFault } from '../fault.ts';
+import type { HttpFilterConverters } from '../resources/http-filter.ts';
+
+/** Who this proxy is, after the command line has had its say. */
+export interface NodeSettings {
+  readonly id: string;
+  readonly cluster: string;
+  readonly locality: Locality;
+  /** The Struct as plain JSON. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+export interface AdminSettings {
+  readonly address: Address;
+  /** Empty when access to the admin interface is not logged. */
+  readonly accessLogPath: string;
+  /** Where the CPU and heap profilers write. */
+  readonly profilePath: string;
+}
+
+export interface FixedStatTag {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface BootstrapConfig {
+  /** The merged Bootstrap message, for config dumps; older spellings as the operator wrote them. */
+  readonly message: object;
+  readonly node: NodeSettings;
+  /** Absent when the bootstrap asks for no admin interface. */
+  readonly admin?: AdminSettings;
+  /** In the order of the file. */
+  readonly listeners: readonly ListenerSettings[];
+  /** In the order of the file. */
+  readonly clusters: readonly ClusterSettings[];
+  /** Time between flushes; 0 when stats are flushed only by the admin interface. */
+  readonly statsFlushIntervalMs: number;
+  readonly statsFlushOnAdmin: boolean;
+  /** Prefix of the proxy's own headers without the final dash, `x-proxy`. Empty when not configured. */
+  readonly headerPrefix: string;
+  /** Tags that every stat carries (stats_config.stats_tags with fixed_value). */
+  readonly fixedStatTags: readonly FixedStatTag[];
+  /** Whether the built-in rules take tags out of stat names. */
+  readonly useAllDefaultTags: boolean;
+}
+
+export interface LoadBootstrapInput {
+  /** Empty when only `configYaml` is given. */
+  readonly configPath: string;
+  /** Text of --config-yaml, merged over the file; empty when not given. */
+  readonly configYaml: string;
+  /** Unknown fields are counted and warned of instead of refused. */
+  readonly allowUnknownStaticFields: boolean;
+  /** Override node.cluster, node.id and node.locality.zone when not empty. */
+  readonly serviceCluster: string;
+  readonly serviceNode: string;
+  readonly serviceZone: string;
+  /** The HTTP filters of this build beside the router; none when absent. */
+  readonly httpFilters?: HttpFilterConverters;
+  /** Variables that format strings may ask for with ENVIRONMENT; none when absent. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface LoadBootstrapResult {
+  /** Undefined when any fault is an error. */
+  readonly bootstrap: BootstrapConfig | undefined;
+  /** Errors and warnings, in the order of their places in the files. */
+  readonly faults: readonly ConfigFault[];
+  /** Unknown fields that were tolerated. */
+  readonly unknownFields: number;
+}

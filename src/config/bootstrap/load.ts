@@ -1,0 +1,91 @@
+// From the files of an operator to a BootstrapConfig, with every fault there is. The steps, each of which
+// goes on after faults of the one before as far as there is a message to look at:
+//
+//   read and merge (proto/load-message) → field rules (proto/rules) → support table (support/)
+//   → settings and checks between fields (resources/) → checks between resources (bootstrap-checks)
+//
+// Used alike for serving, --mode validate and the library. Main thread, synchronous.
+
+import { FaultList } from '../fault-list.ts';
+import { unpackAny } from '../proto/any.ts';
+import type { Bootstrap } from '../proto/generated/messages.ts';
+import { type LoadedMessage, loadMessage } from '../proto/load-message.ts';
+import { type ProtoSchema, protoSchema } from '../proto/root.ts';
+import { Validator } from '../proto/rules/validator.ts';
+import { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
+import type { FaultSink } from '../resources/fault-sink.ts';
+import { CONFIG_YAML_NAME } from '../source/source.ts';
+import { SUPPORT, SupportCheck } from '../support/index.ts';
+import { convertAdmin } from './admin.ts';
+import { checkBootstrap } from './bootstrap-checks.ts';
+import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
+import { DocumentFaults, inSourceOrder } from './document-faults.ts';
+import { convertNode } from './node.ts';
+import { convertStaticResources } from './static-resources.ts';
+import { convertStats } from './stats.ts';
+
+const BOOTSTRAP_TYPE = 'proxy.config.bootstrap.v3.Bootstrap';
+
+interface SchemaChecks {
+  readonly rules: Validator;
+  readonly support: SupportCheck;
+}
+
+/** Both compile what they check, so there is one pair for each schema. */
+const checksOf = new WeakMap<ProtoSchema, SchemaChecks>();
+
+/** Never throws for what operators write; a bootstrap comes back only when there is no error. */
+export function loadBootstrap(input: LoadBootstrapInput): LoadBootstrapResult {
+  const schema = protoSchema();
+  const list = new FaultList();
+  const unknownFields = UnknownFieldPolicy.forStatic(input);
+  const loaded = loadMessage(schema.messageType(BOOTSTRAP_TYPE), input, { faults: list, unknownFields, schema });
+  const config = loaded && examine(loaded, input, list, schema);
+  return {
+    bootstrap: list.hasErrors ? undefined : config,
+    faults: inSourceOrder(list.all, [input.configPath, CONFIG_YAML_NAME]),
+    unknownFields: unknownFields.count,
+  };
+}
+
+function examine(
+  { message, generation, document }: LoadedMessage,
+  input: LoadBootstrapInput,
+  list: FaultList,
+  schema: ProtoSchema,
+): BootstrapConfig {
+  const bootstrap = message as unknown as Bootstrap;
+  const faults = new DocumentFaults(document, list);
+  const type = schema.messageType(BOOTSTRAP_TYPE);
+  const { rules, support } = checksFor(schema);
+  rules.validate({ type, message, generation }, '', {
+    report: (at, text) => faults.error(at, text),
+    unpack: (any) => unpackAny(any, schema),
+  });
+  support.check(BOOTSTRAP_TYPE, bootstrap, '', faults);
+  return convertBootstrap(bootstrap, input, faults);
+}
+
+function checksFor(schema: ProtoSchema): SchemaChecks {
+  let checks = checksOf.get(schema);
+  if (checks === undefined) {
+    const support = new SupportCheck(SUPPORT, (name) => schema.messageType(name));
+    checks = { rules: new Validator(schema.types()), support };
+    checksOf.set(schema, checks);
+  }
+  return checks;
+}
+
+function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, faults: FaultSink): BootstrapConfig {
+  const node = convertNode(bootstrap.node, input);
+  const admin = convertAdmin(bootstrap.admin, 'admin', faults);
+  checkBootstrap(bootstrap, node, faults);
+  return {
+    message: bootstrap,
+    node,
+    ...(admin === undefined ? {} : { admin }),
+    ...convertStaticResources(bootstrap, input, node.cluster, faults),
+    ...convertStats(bootstrap, faults),
+    headerPrefix: bootstrap.header_prefix,
+  };
+}

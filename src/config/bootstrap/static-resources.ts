@@ -1,0 +1,37 @@
+// Clusters and listeners of the bootstrap. Clusters come first: routes may only name those that exist.
+
+import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
+import type { Bootstrap } from '../proto/generated/messages.ts';
+import { convertCluster } from '../resources/cluster.ts';
+import { ClusterNames, type Conversion } from '../resources/conversion.ts';
+import type { FaultSink } from '../resources/fault-sink.ts';
+import { convertListener } from '../resources/listener.ts';
+import { itemPath } from '../source/field-path.ts';
+import { CLUSTERS_PATH, checkListenerAddresses, LISTENERS_PATH } from './bootstrap-checks.ts';
+import type { LoadBootstrapInput } from './bootstrap-config.ts';
+
+export interface StaticResources {
+  readonly clusters: readonly ClusterSettings[];
+  readonly listeners: readonly ListenerSettings[];
+}
+
+/** Resources with faults are left out or incomplete; then there is at least one error among the faults. */
+export function convertStaticResources(
+  bootstrap: Bootstrap,
+  { environment, httpFilters }: Pick<LoadBootstrapInput, 'environment' | 'httpFilters'>,
+  localCluster: string,
+  faults: FaultSink,
+): StaticResources {
+  const clusters = bootstrap.static_resources?.clusters ?? [];
+  const listeners = bootstrap.static_resources?.listeners ?? [];
+  const names = new ClusterNames(clusters.map(({ name }) => name));
+  const conversion: Conversion = { faults, clusters: names, httpFilters, localCluster, environment };
+  const clusterSettings = clusters.map((cluster, index) =>
+    convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
+  );
+  const listenerSettings = listeners.map((listener, index) =>
+    convertListener(listener, itemPath(LISTENERS_PATH, index), conversion),
+  );
+  checkListenerAddresses(listeners, listenerSettings, faults);
+  return { clusters: clusterSettings, listeners: listenerSettings.filter((settings) => settings !== undefined) };
+}

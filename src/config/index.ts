@@ -1,0 +1,18 @@
+// Bytes in, validated settings and every fault out: the only door to configuration for serving, for
+// validating and for the library.
+
+export type {
+  AdminSettings,
+  BootstrapConfig,
+  FixedStatTag,
+  LoadBootstrapInput,
+  LoadBootstrapResult,
+  NodeSettings,
+} from './bootstrap/bootstrap-config.ts';
+export { loadBootstrap } from './bootstrap/load.ts';
+export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
+export type { Conversion } from './resources/conversion.ts';
+export type { HttpFilterConverters } from './resources/http-filter.ts';
+export type { HealthCheckFilterMessage } from './resources/messages.ts';
+export { convertHeaderMatchers } from './resources/route-match.ts';
+export { durationMsOr, valueOr } from './resources/units.ts';

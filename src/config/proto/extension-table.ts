@@ -1,0 +1,196 @@
+// Every extension name that a configuration may hold, by category. Names are written without the leading
+// `proxy.`; the first is canonical, the others are what older configurations call it. A name without a row
+// is unknown; a row says nothing about whether weir implements the extension.
+
+/** As `--disable-extensions` and the node's extension list spell categories. */
+export type ExtensionCategory =
+  | 'access_loggers'
+  | 'clusters'
+  | 'compression.compressor'
+  | 'filters.http'
+  | 'filters.listener'
+  | 'filters.network'
+  | 'health_checkers'
+  | 'load_balancing_policies'
+  | 'resolvers'
+  | 'resource_monitors'
+  | 'retry_host_predicates'
+  | 'retry_priorities'
+  | 'stats_sinks'
+  | 'tracers'
+  | 'transport_sockets.downstream'
+  | 'transport_sockets.upstream'
+  | 'upstream_options';
+
+export interface ExtensionRow {
+  readonly names: readonly [canonical: string, ...others: string[]];
+  /**
+   * Message of its settings, without the leading `proxy.`. `none`: it takes no settings. `undescribed`: the
+   * schema has no message for it, because weir has no such extension.
+   */
+  readonly config: string;
+  /** Message of its per-route settings, where that is another one. */
+  readonly perRoute?: string;
+}
+
+type Rows = readonly ExtensionRow[];
+
+const row = (config: string, canonical: string, ...others: string[]): ExtensionRow => ({
+  names: [canonical, ...others],
+  config,
+});
+
+const perRoute = (message: string, base: ExtensionRow): ExtensionRow => ({ ...base, perRoute: message });
+
+const NETWORK = 'extensions.filters.network';
+const HTTP = 'extensions.filters.http';
+const LISTENER = 'extensions.filters.listener';
+const BALANCING = 'extensions.load_balancing_policies';
+
+const NETWORK_FILTERS: Rows = [
+  row(
+    `${NETWORK}.http_connection_manager.v3.HttpConnectionManager`,
+    'filters.network.http_connection_manager',
+    'http_connection_manager',
+  ),
+  row(`${NETWORK}.tcp_proxy.v3.TcpProxy`, 'filters.network.tcp_proxy', 'tcp_proxy'),
+  row(`${NETWORK}.echo.v3.Echo`, 'filters.network.echo', 'echo'),
+  row(`${NETWORK}.rbac.v3.RBAC`, 'filters.network.rbac'),
+  row(`${NETWORK}.local_ratelimit.v3.LocalRateLimit`, 'filters.network.local_ratelimit'),
+  row(`${NETWORK}.direct_response.v3.Config`, 'filters.network.direct_response'),
+  row(`${NETWORK}.sni_cluster.v3.SniCluster`, 'filters.network.sni_cluster'),
+  row(`${NETWORK}.connection_limit.v3.ConnectionLimit`, 'filters.network.connection_limit'),
+  row('undescribed', 'filters.network.ratelimit', 'ratelimit'),
+  row('undescribed', 'filters.network.client_ssl_auth', 'client_ssl_auth'),
+  row('undescribed', 'filters.network.ext_authz', 'ext_authz'),
+  row('undescribed', 'filters.network.mongo_proxy', 'mongo_proxy'),
+  row('undescribed', 'filters.network.redis_proxy', 'redis_proxy'),
+];
+
+const HTTP_FILTERS: Rows = [
+  row(`${HTTP}.router.v3.Router`, 'filters.http.router', 'router'),
+  row(`${HTTP}.health_check.v3.HealthCheck`, 'filters.http.health_check', 'health_check'),
+  row(`${HTTP}.fault.v3.HTTPFault`, 'filters.http.fault', 'fault'),
+  perRoute(`${HTTP}.cors.v3.CorsPolicy`, row(`${HTTP}.cors.v3.Cors`, 'filters.http.cors', 'cors')),
+  perRoute(`${HTTP}.buffer.v3.BufferPerRoute`, row(`${HTTP}.buffer.v3.Buffer`, 'filters.http.buffer', 'buffer')),
+  row(`${HTTP}.gzip.v3.Gzip`, 'filters.http.gzip', 'gzip'),
+  perRoute(
+    `${HTTP}.compressor.v3.CompressorPerRoute`,
+    row(`${HTTP}.compressor.v3.Compressor`, 'filters.http.compressor'),
+  ),
+  row(`${HTTP}.local_ratelimit.v3.LocalRateLimit`, 'filters.http.local_ratelimit', 'local_rate_limit'),
+  perRoute(`${HTTP}.rbac.v3.RBACPerRoute`, row(`${HTTP}.rbac.v3.RBAC`, 'filters.http.rbac')),
+  row(`${HTTP}.tap.v3.Tap`, 'filters.http.tap'),
+  row('undescribed', 'filters.http.ratelimit', 'rate_limit'),
+  row('undescribed', 'filters.http.grpc_web', 'grpc_web'),
+  row('undescribed', 'filters.http.grpc_http1_bridge', 'grpc_http1_bridge'),
+  row('undescribed', 'filters.http.grpc_json_transcoder', 'grpc_json_transcoder'),
+  row('undescribed', 'filters.http.ip_tagging', 'ip_tagging'),
+  row('undescribed', 'filters.http.lua', 'lua'),
+  row('undescribed', 'filters.http.squash', 'squash'),
+  row('undescribed', 'filters.http.dynamo', 'http_dynamo_filter'),
+  row('undescribed', 'filters.http.ext_authz', 'ext_authz'),
+  row('undescribed', 'filters.http.csrf', 'csrf'),
+];
+
+const LISTENER_FILTERS: Rows = [
+  row(`${LISTENER}.tls_inspector.v3.TlsInspector`, 'filters.listener.tls_inspector', 'listener.tls_inspector'),
+  row(`${LISTENER}.http_inspector.v3.HttpInspector`, 'filters.listener.http_inspector', 'listener.http_inspector'),
+  row(`${LISTENER}.original_dst.v3.OriginalDst`, 'filters.listener.original_dst', 'listener.original_dst'),
+  row(`${LISTENER}.original_src.v3.OriginalSrc`, 'filters.listener.original_src', 'listener.original_src'),
+  row(`${LISTENER}.proxy_protocol.v3.ProxyProtocol`, 'filters.listener.proxy_protocol', 'listener.proxy_protocol'),
+];
+
+const BOTH_SIDES: Rows = [
+  row('extensions.transport_sockets.raw_buffer.v3.RawBuffer', 'transport_sockets.raw_buffer', 'raw_buffer'),
+  row('extensions.transport_sockets.tap.v3.Tap', 'transport_sockets.tap'),
+];
+
+const DOWNSTREAM_SOCKETS: Rows = [
+  row('extensions.transport_sockets.tls.v3.DownstreamTlsContext', 'transport_sockets.tls', 'tls'),
+  ...BOTH_SIDES,
+];
+
+const UPSTREAM_SOCKETS: Rows = [
+  row('extensions.transport_sockets.tls.v3.UpstreamTlsContext', 'transport_sockets.tls', 'tls'),
+  row(
+    'extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport',
+    'transport_sockets.upstream_proxy_protocol',
+  ),
+  ...BOTH_SIDES,
+];
+
+const ACCESS_LOGGERS: Rows = [
+  row('extensions.access_loggers.file.v3.FileAccessLog', 'access_loggers.file', 'file_access_log'),
+  row('extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig', 'access_loggers.http_grpc', 'http_grpc_access_log'),
+  row('extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig', 'access_loggers.tcp_grpc', 'tcp_grpc_access_log'),
+  row('extensions.access_loggers.stream.v3.StdoutAccessLog', 'access_loggers.stdout', 'stdout_access_log'),
+  row('extensions.access_loggers.stream.v3.StderrAccessLog', 'access_loggers.stderr', 'stderr_access_log'),
+];
+
+const STATS_SINKS: Rows = [
+  row('config.metrics.v3.StatsdSink', 'stat_sinks.statsd', 'statsd'),
+  row('config.metrics.v3.DogStatsdSink', 'stat_sinks.dog_statsd', 'dog_statsd'),
+  row('config.metrics.v3.MetricsServiceConfig', 'stat_sinks.metrics_service', 'metrics_service'),
+  row('config.metrics.v3.HystrixSink', 'stat_sinks.hystrix'),
+];
+
+const LOAD_BALANCING_POLICIES: Rows = [
+  row(`${BALANCING}.round_robin.v3.RoundRobin`, 'load_balancing_policies.round_robin'),
+  row(`${BALANCING}.least_request.v3.LeastRequest`, 'load_balancing_policies.least_request'),
+  row(`${BALANCING}.random.v3.Random`, 'load_balancing_policies.random'),
+  row(`${BALANCING}.ring_hash.v3.RingHash`, 'load_balancing_policies.ring_hash'),
+  row(`${BALANCING}.maglev.v3.Maglev`, 'load_balancing_policies.maglev'),
+  row(`${BALANCING}.subset.v3.Subset`, 'load_balancing_policies.subset'),
+  row(`${BALANCING}.wrr_locality.v3.WrrLocality`, 'load_balancing_policies.wrr_locality'),
+  row(`${BALANCING}.cluster_provided.v3.ClusterProvided`, 'load_balancing_policies.cluster_provided'),
+  row(`${BALANCING}.pick_first.v3.PickFirst`, 'load_balancing_policies.pick_first'),
+];
+
+const RETRY_HOST = 'extensions.retry.host';
+const HTTP_OPTIONS = 'extensions.upstreams.http.v3.HttpProtocolOptions';
+const TCP_OPTIONS = 'extensions.upstreams.tcp.v3.TcpProtocolOptions';
+
+export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
+  access_loggers: ACCESS_LOGGERS,
+  clusters: [
+    row('none', 'cluster.static'),
+    row('none', 'cluster.strict_dns'),
+    row('none', 'cluster.logical_dns'),
+    row('none', 'cluster.eds'),
+    row('none', 'cluster.original_dst'),
+    row('extensions.clusters.aggregate.v3.ClusterConfig', 'clusters.aggregate'),
+    row('extensions.clusters.dns.v3.DnsCluster', 'clusters.dns'),
+  ],
+  'compression.compressor': [row('extensions.compression.gzip.compressor.v3.Gzip', 'compression.gzip.compressor')],
+  'filters.http': HTTP_FILTERS,
+  'filters.listener': LISTENER_FILTERS,
+  'filters.network': NETWORK_FILTERS,
+  health_checkers: [row('extensions.health_checkers.redis.v3.Redis', 'health_checkers.redis')],
+  load_balancing_policies: LOAD_BALANCING_POLICIES,
+  resolvers: [row('none', 'ip')],
+  resource_monitors: [
+    row('extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig', 'resource_monitors.fixed_heap'),
+    row('undescribed', 'resource_monitors.injected_resource'),
+  ],
+  retry_host_predicates: [
+    row(`${RETRY_HOST}.previous_hosts.v3.PreviousHostsPredicate`, 'retry_host_predicates.previous_hosts'),
+    row(`${RETRY_HOST}.omit_canary_hosts.v3.OmitCanaryHostsPredicate`, 'retry_host_predicates.omit_canary_hosts'),
+    row(`${RETRY_HOST}.omit_host_metadata.v3.OmitHostMetadataConfig`, 'retry_host_predicates.omit_host_metadata'),
+  ],
+  retry_priorities: [
+    row(
+      'extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig',
+      'retry_priorities.previous_priorities',
+    ),
+  ],
+  stats_sinks: STATS_SINKS,
+  tracers: [
+    row('config.trace.v3.ZipkinConfig', 'tracers.zipkin', 'zipkin'),
+    row('undescribed', 'tracers.lightstep', 'lightstep'),
+    row('undescribed', 'tracers.dynamic_ot', 'dynamic.ot'),
+  ],
+  'transport_sockets.downstream': DOWNSTREAM_SOCKETS,
+  'transport_sockets.upstream': UPSTREAM_SOCKETS,
+  upstream_options: [row(HTTP_OPTIONS, HTTP_OPTIONS), row(TCP_OPTIONS, TCP_OPTIONS)],
+};

@@ -1,0 +1,120 @@
+// The state of one reading of one source: where we are, what was found wrong, which generation holds here.
+// Passed through every reader of this folder; lives as long as the call that made it.
+
+import type { Message, Type } from 'protobufjs/light.js';
+import { nearestName } from '../../base/nearest-name.ts';
+import type { FaultSeverity } from '../fault.ts';
+import type { FaultList } from '../fault-list.ts';
+import { type DocumentLayer, positionIn } from '../source/config-document.ts';
+import { formatPath, type PathSegment } from '../source/field-path.ts';
+import { quote, type ValueNode } from '../source/node.ts';
+import { SyntaxFault } from '../source/syntax-error.ts';
+import type { ExtensionSlot } from './extension-lookup.ts';
+import type { Generation } from './message-names.ts';
+import type { ProtoSchema } from './root.ts';
+import type { UnknownFieldPolicy } from './unknown-fields.ts';
+
+/** What a reader returns after it has reported a fault. */
+export const INVALID: unique symbol = Symbol('invalid');
+export type Invalid = typeof INVALID;
+
+/** Reads one value of a known field type. */
+export type ValueReader = (context: ReadContext, node: ValueNode) => unknown;
+
+/** Reads a whole message from a map; the way readers reach each other without importing each other. */
+export type MessageReader = (context: ReadContext, type: Type, node: ValueNode) => Message | Invalid;
+
+/** Path segments on the way to a value. Aliases can nest deeper than the text they are written in. */
+const MAX_PATH_SEGMENTS = 1000;
+
+const CLUSTER = '.proxy.config.cluster.v3.Cluster';
+
+export interface ReadContextOptions {
+  readonly schema: ProtoSchema;
+  readonly layer: DocumentLayer;
+  readonly faults: FaultList;
+  readonly unknownFields: UnknownFieldPolicy;
+  readonly generation: Generation;
+  readonly readMessage: MessageReader;
+}
+
+export class ReadContext {
+  readonly schema: ProtoSchema;
+  readonly readMessage: MessageReader;
+  /** Decides names that mean different fields in the two generations. Set anew inside each Any. */
+  generation: Generation;
+  /** Whether something was met that only the older generation writes. */
+  sawOlderGeneration = false;
+  readonly #layer: DocumentLayer;
+  readonly #faults: FaultList;
+  readonly #unknownFields: UnknownFieldPolicy;
+  readonly #path: PathSegment[] = [];
+  readonly #holders: Type[] = [];
+
+  constructor(options: ReadContextOptions) {
+    this.schema = options.schema;
+    this.readMessage = options.readMessage;
+    this.generation = options.generation;
+    this.#layer = options.layer;
+    this.#faults = options.faults;
+    this.#unknownFields = options.unknownFields;
+  }
+
+  get path(): string {
+    return formatPath(this.#path);
+  }
+
+  push(segment: PathSegment): void {
+    if (this.#path.length === MAX_PATH_SEGMENTS) throw new SyntaxFault('nested too deep', -1);
+    this.#path.push(segment);
+  }
+
+  pop(): void {
+    this.#path.pop();
+  }
+
+  enterMessage(type: Type): void {
+    this.#holders.push(type);
+  }
+
+  leaveMessage(): void {
+    this.#holders.pop();
+  }
+
+  /** The place of an extension in `field` of the message being read. */
+  slot(field: string): ExtensionSlot {
+    const holder = this.#holders.at(-1)!.fullName.slice(1);
+    return { holder, field, isUpstream: this.#holders.some((type) => type.fullName === CLUSTER) };
+  }
+
+  /** Reports a fault at the current path. `offset` of -1 when the value has no place in the text. */
+  fault(message: string, offset: number, severity: FaultSeverity = 'error'): Invalid {
+    this.#faults.add({ path: this.path, message, severity, ...positionIn(this.#layer.source, offset) });
+    return INVALID;
+  }
+
+  /** Reports a fault of another field of the same message. */
+  faultBeside(field: string, message: string, offset: number): Invalid {
+    const here = this.#path.pop()!;
+    this.#path.push(field);
+    this.fault(message, offset);
+    this.#path[this.#path.length - 1] = here;
+    return INVALID;
+  }
+
+  /** Reports a field that `type` does not have; the current path is that of the message around it. */
+  unknownField(type: Type, field: string, offset: number, known: readonly string[]): void {
+    const typeName = type.fullName.slice(1);
+    const verdict = this.#unknownFields.judge(typeName, field);
+    if (verdict === 'silent') return;
+    const suggestion = suggest(nearestName(field, known));
+    this.push(field);
+    this.fault(`unknown field ${quote(field)} in ${typeName}${suggestion}`, offset, verdict);
+    this.pop();
+  }
+}
+
+/** The end of a message that found a near miss: `, did you mean "x"?`. */
+export function suggest(name: string | undefined): string {
+  return name === undefined ? '' : `; did you mean ${quote(name)}?`;
+}

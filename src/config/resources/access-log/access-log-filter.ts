@@ -1,0 +1,64 @@
+// AccessLogFilter message → AccessLogFilter of snapshots. Runtime keys are not looked up: their defaults count.
+
+import type { AccessLogFilter, ComparisonOperator, Fraction } from '../../../snapshot/index.ts';
+import { AccessLogType, ComparisonFilter_Op as Operator } from '../../proto/generated/enums.ts';
+import { enumName } from '../enum-name.ts';
+import type { FaultSink } from '../fault-sink.ts';
+import type { AccessLogFilterMessage, ComparisonFilter } from '../messages.ts';
+import { convertHeaderMatcher, fractionOf } from '../route-match.ts';
+
+const NEVER: Fraction = { numerator: 0, denominator: 100 };
+
+/** @returns undefined for what this build lacks or what has faults; one exists then. */
+export function convertAccessLogFilter(
+  message: AccessLogFilterMessage,
+  at: string,
+  faults: FaultSink,
+): AccessLogFilter | undefined {
+  switch (message.filter_specifier) {
+    case 'status_code_filter':
+      return comparison('status-code', message.status_code_filter!.comparison);
+    case 'duration_filter':
+      return comparison('duration-ms', message.duration_filter!.comparison);
+    case 'not_health_check_filter':
+      return { kind: 'not-health-check' };
+    case 'runtime_filter': {
+      const percent = message.runtime_filter!.percent_sampled;
+      return { kind: 'fraction', fraction: percent ? fractionOf(percent) : NEVER };
+    }
+    case 'and_filter':
+      return combination('and', message.and_filter!.filters, `${at}.and_filter.filters`, faults);
+    case 'or_filter':
+      return combination('or', message.or_filter!.filters, `${at}.or_filter.filters`, faults);
+    case 'header_filter': {
+      const { header } = message.header_filter!;
+      const match = header && convertHeaderMatcher(header, `${at}.header_filter.header`, faults);
+      return match ? { kind: 'header', header: match } : undefined;
+    }
+    case 'response_flag_filter':
+      return { kind: 'response-flags', flags: message.response_flag_filter!.flags };
+    case 'log_type_filter': {
+      const { types, exclude } = message.log_type_filter!;
+      return { kind: 'log-type', types: types.map((type) => enumName(AccessLogType, type)), isExcluded: exclude };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function comparison(kind: 'status-code' | 'duration-ms', message: ComparisonFilter | null): AccessLogFilter {
+  const operator = enumName(Operator, message?.op ?? Operator.EQ) as ComparisonOperator;
+  return { kind, operator, value: message?.value?.default_value ?? 0 };
+}
+
+function combination(
+  kind: 'and' | 'or',
+  messages: readonly AccessLogFilterMessage[],
+  at: string,
+  faults: FaultSink,
+): AccessLogFilter | undefined {
+  const filters = messages
+    .map((message, index) => convertAccessLogFilter(message, `${at}[${index}]`, faults))
+    .filter((filter) => filter !== undefined);
+  return filters.length === messages.length ? { kind, filters } : undefined;
+}

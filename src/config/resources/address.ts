@@ -1,0 +1,80 @@
+// Address messages as the addresses of src/base: an IP literal with a port, or a unix socket.
+
+import { isIP } from 'node:net';
+import type { Address, IpAddress } from '../../base/address.ts';
+import { canonicalIp } from '../../base/ip-number.ts';
+import { quote } from '../source/node.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { AddressMessage } from './messages.ts';
+
+/** The part of an Address message that names an IP address; it has no name of its own in the list of messages. */
+type SocketAddressMessage = NonNullable<AddressMessage['socket_address']>;
+
+/** What the address is for; it decides why a name will not do. */
+export type AddressUse = 'listener' | 'static-endpoint' | 'admin' | 'source' | 'resolver';
+
+const WHY_AN_IP: Readonly<Record<AddressUse, string>> = {
+  listener: 'a listener binds to an IP address',
+  admin: 'the admin interface binds to an IP address',
+  source: 'connections start from an IP address',
+  resolver: 'a DNS server is asked at an IP address',
+  'static-endpoint': 'a STATIC cluster needs IP addresses; STRICT_DNS and LOGICAL_DNS resolve names',
+};
+
+/** @returns undefined when the address cannot be used; a fault says why, here or from the field rules. */
+export function convertAddress(
+  message: AddressMessage | null,
+  at: string,
+  use: AddressUse,
+  faults: FaultSink,
+): Address | undefined {
+  if (message === null) {
+    faults.error(at, 'is required');
+    return undefined;
+  }
+  if (message.pipe !== null) return { kind: 'pipe', path: message.pipe.path, mode: message.pipe.mode };
+  const socket = message.socket_address;
+  return socket === null ? undefined : convertSocketAddress(socket, `${at}.socket_address`, use, faults);
+}
+
+/** As convertAddress, where the schema leaves no choice but an IP address. */
+export function convertSocketAddress(
+  socket: SocketAddressMessage,
+  at: string,
+  use: AddressUse,
+  faults: FaultSink,
+): IpAddress | undefined {
+  if (socket.address === '') return undefined;
+  if (isIP(socket.address) === 0) {
+    faults.error(`${at}.address`, `${quote(socket.address)} is not an IP address; ${WHY_AN_IP[use]}`);
+    return undefined;
+  }
+  if (socket.port_value === 0 && use === 'static-endpoint') warnOfPortZero(at, faults);
+  const ip = canonicalIp(socket.address);
+  const acceptsIpv4 = socket.ipv4_compat && use === 'listener' && ip.includes(':');
+  return { kind: 'ip', ip, port: socket.port_value, ...(acceptsIpv4 ? { acceptsIpv4 } : {}) };
+}
+
+/** The address of an endpoint that DNS finds: a host name or an IP literal, with a port. */
+export function convertNamedAddress(
+  message: AddressMessage | null,
+  at: string,
+  faults: FaultSink,
+): { readonly name: string; readonly port: number } | undefined {
+  if (message === null) {
+    faults.error(at, 'is required');
+    return undefined;
+  }
+  if (message.pipe !== null) {
+    faults.error(`${at}.pipe`, 'a unix socket has no name to look up; it needs a STATIC cluster');
+    return undefined;
+  }
+  const socket = message.socket_address;
+  if (socket === null || socket.address === '') return undefined;
+  if (socket.port_value === 0) warnOfPortZero(`${at}.socket_address`, faults);
+  return { name: isIP(socket.address) === 0 ? socket.address : canonicalIp(socket.address), port: socket.port_value };
+}
+
+function warnOfPortZero(at: string, faults: FaultSink): void {
+  faults.warning(`${at}.port_value`, 'nothing can be connected to at port 0');
+}

@@ -1,0 +1,45 @@
+// CircuitBreakers message → limits of the two routing priorities. Missing entries and fields keep their
+// defaults; a second entry for one priority is a fault, because only one of them could apply.
+
+import type { CircuitBreakerThresholds, ClusterSettings } from '../../snapshot/index.ts';
+import { RoutingPriority } from '../proto/generated/enums.ts';
+import { enumName } from './enum-name.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { CircuitBreakers, Thresholds } from './messages.ts';
+import { valueOr } from './units.ts';
+
+const DEFAULT_THRESHOLDS: CircuitBreakerThresholds = {
+  maxConnections: 1024,
+  maxPendingRequests: 1024,
+  maxRequests: 1024,
+  maxRetries: 3,
+};
+
+export function convertCircuitBreakers(
+  message: CircuitBreakers | null,
+  at: string,
+  faults: FaultSink,
+): ClusterSettings['circuitBreakers'] {
+  const found = new Map<number, CircuitBreakerThresholds>();
+  for (const [index, entry] of (message?.thresholds ?? []).entries()) {
+    if (found.has(entry.priority)) {
+      const priority = enumName(RoutingPriority, entry.priority);
+      faults.error(`${at}.thresholds[${index}].priority`, `a second entry for priority ${priority}`);
+    } else {
+      found.set(entry.priority, convertThresholds(entry));
+    }
+  }
+  return {
+    default: found.get(RoutingPriority.DEFAULT) ?? DEFAULT_THRESHOLDS,
+    high: found.get(RoutingPriority.HIGH) ?? DEFAULT_THRESHOLDS,
+  };
+}
+
+function convertThresholds(entry: Thresholds): CircuitBreakerThresholds {
+  return {
+    maxConnections: valueOr(entry.max_connections, DEFAULT_THRESHOLDS.maxConnections),
+    maxPendingRequests: valueOr(entry.max_pending_requests, DEFAULT_THRESHOLDS.maxPendingRequests),
+    maxRequests: valueOr(entry.max_requests, DEFAULT_THRESHOLDS.maxRequests),
+    maxRetries: valueOr(entry.max_retries, DEFAULT_THRESHOLDS.maxRetries),
+  };
+}

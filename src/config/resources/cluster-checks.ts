@@ -1,0 +1,133 @@
+// What must hold between the fields of one Cluster message (spec 2.8). Ranges and required fields are rules
+// of the schema and not repeated here. Each check reports at the field that an operator would change.
+
+import { Cluster_DiscoveryType, Cluster_LbPolicy } from '../proto/generated/enums.ts';
+import { int64ToNumber } from '../proto/int64.ts';
+import { enumName } from './enum-name.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { Cluster } from './messages.ts';
+import { checkSubsetSelectors } from './subset-checks.ts';
+import { durationMs } from './units.ts';
+
+type ClusterCheck = (cluster: Cluster, at: string, faults: FaultSink) => void;
+
+const CHECKS: readonly ClusterCheck[] = [
+  checkBalancerConfig,
+  checkRingSizes,
+  checkPolicyConfig,
+  checkEdsConfig,
+  checkOriginalDst,
+  checkMembers,
+  checkLogicalDns,
+  checkRefreshRate,
+  checkHttpVersion,
+  checkSubsetSelectors,
+];
+
+export function checkCluster(cluster: Cluster, at: string, faults: FaultSink): void {
+  for (const check of CHECKS) check(cluster, at, faults);
+}
+
+/** The v2 name ORIGINAL_DST_LB means CLUSTER_PROVIDED. */
+export function lbPolicyName(cluster: Cluster): string {
+  if (cluster.lb_policy === Cluster_LbPolicy.ORIGINAL_DST_LB) return 'CLUSTER_PROVIDED';
+  return enumName(Cluster_LbPolicy, cluster.lb_policy);
+}
+
+function typeName(cluster: Cluster): string {
+  return enumName(Cluster_DiscoveryType, cluster.type);
+}
+
+/** Balancer options and the one policy that reads them. */
+const POLICY_OF_CONFIG = [
+  ['ring_hash_lb_config', 'RING_HASH'],
+  ['maglev_lb_config', 'MAGLEV'],
+  ['least_request_lb_config', 'LEAST_REQUEST'],
+  ['round_robin_lb_config', 'ROUND_ROBIN'],
+  ['original_dst_lb_config', 'CLUSTER_PROVIDED'],
+] as const satisfies readonly (readonly [keyof Cluster, string])[];
+
+function checkBalancerConfig(cluster: Cluster, at: string, faults: FaultSink): void {
+  for (const [field, needed] of POLICY_OF_CONFIG) {
+    if (cluster[field] === null || lbPolicyName(cluster) === needed) continue;
+    faults.error(`${at}.${field}`, `needs lb_policy ${needed}, not ${lbPolicyName(cluster)}`);
+  }
+}
+
+const DEFAULT_MINIMUM_RING_SIZE = 1024;
+const DEFAULT_MAXIMUM_RING_SIZE = 8 * 1024 * 1024;
+
+function checkRingSizes(cluster: Cluster, at: string, faults: FaultSink): void {
+  const ring = cluster.ring_hash_lb_config;
+  if (ring === null) return;
+  const minimum = int64ToNumber(ring.minimum_ring_size?.value ?? DEFAULT_MINIMUM_RING_SIZE);
+  const maximum = int64ToNumber(ring.maximum_ring_size?.value ?? DEFAULT_MAXIMUM_RING_SIZE);
+  if (minimum <= maximum) return;
+  faults.error(`${at}.ring_hash_lb_config`, `minimum_ring_size ${minimum} exceeds maximum_ring_size ${maximum}`);
+}
+
+function checkPolicyConfig(cluster: Cluster, at: string, faults: FaultSink): void {
+  const policy = lbPolicyName(cluster);
+  if (policy === 'LOAD_BALANCING_POLICY_CONFIG' && cluster.load_balancing_policy === null) {
+    faults.error(`${at}.lb_policy`, `${policy} needs load_balancing_policy`);
+  }
+  if (policy === 'CLUSTER_PROVIDED' && cluster.lb_subset_config !== null) {
+    faults.error(`${at}.lb_subset_config`, `cannot be combined with lb_policy ${policy}`);
+  }
+}
+
+function checkEdsConfig(cluster: Cluster, at: string, faults: FaultSink): void {
+  const isEds = cluster.type === Cluster_DiscoveryType.EDS;
+  const hasConfig = cluster.eds_cluster_config !== null;
+  if (isEds && !hasConfig) faults.error(`${at}.type`, 'EDS needs eds_cluster_config');
+  if (hasConfig && !isEds) faults.error(`${at}.eds_cluster_config`, `needs type EDS, not ${typeName(cluster)}`);
+}
+
+function checkOriginalDst(cluster: Cluster, at: string, faults: FaultSink): void {
+  if (cluster.type !== Cluster_DiscoveryType.ORIGINAL_DST) return;
+  const policy = lbPolicyName(cluster);
+  if (policy !== 'CLUSTER_PROVIDED') {
+    faults.error(`${at}.lb_policy`, `type ORIGINAL_DST needs CLUSTER_PROVIDED, not ${policy}`);
+  }
+  if (cluster.load_assignment !== null) {
+    faults.error(`${at}.load_assignment`, 'type ORIGINAL_DST takes its members from the connections');
+  }
+}
+
+const TYPES_WITH_MEMBERS: ReadonlySet<number> = new Set([
+  Cluster_DiscoveryType.STATIC,
+  Cluster_DiscoveryType.STRICT_DNS,
+  Cluster_DiscoveryType.LOGICAL_DNS,
+]);
+
+function checkMembers(cluster: Cluster, at: string, faults: FaultSink): void {
+  if (cluster.cluster_type !== null || !TYPES_WITH_MEMBERS.has(cluster.type)) return;
+  if (cluster.load_assignment === null && cluster.hosts.length === 0) {
+    faults.error(at, `a cluster of type ${typeName(cluster)} needs load_assignment`);
+  }
+  if (cluster.load_assignment !== null && cluster.hosts.length > 0) {
+    faults.warning(`${at}.hosts`, 'ignored, because load_assignment supersedes it');
+  }
+}
+
+function checkLogicalDns(cluster: Cluster, at: string, faults: FaultSink): void {
+  if (cluster.type !== Cluster_DiscoveryType.LOGICAL_DNS) return;
+  const localities = cluster.load_assignment?.endpoints ?? [];
+  const members = cluster.load_assignment === null ? cluster.hosts.length : (localities[0]?.lb_endpoints.length ?? 0);
+  if (members === 1 && localities.length <= 1) return;
+  faults.error(at, 'a cluster of type LOGICAL_DNS needs exactly one member in one locality');
+}
+
+function checkRefreshRate(cluster: Cluster, at: string, faults: FaultSink): void {
+  const rate = cluster.dns_failure_refresh_rate;
+  if (rate === null || rate.base_interval === null || rate.max_interval === null) return;
+  if (durationMs(rate.max_interval) >= durationMs(rate.base_interval)) return;
+  faults.error(`${at}.dns_failure_refresh_rate.max_interval`, 'must not be less than base_interval');
+}
+
+function checkHttpVersion(cluster: Cluster, at: string, faults: FaultSink): void {
+  if (cluster.http_protocol_options === null || cluster.http2_protocol_options === null) return;
+  if (cluster.protocol_selection !== 0) return;
+  const message = 'beside http_protocol_options needs protocol_selection USE_DOWNSTREAM_PROTOCOL';
+  faults.error(`${at}.http2_protocol_options`, message);
+}

@@ -1,0 +1,67 @@
+// Cluster message → ClusterSettings: defaults, units, the forms of both generations. Field rules have been
+// checked before. A message with faults is converted as far as it goes, so that all of them are found; the
+// caller throws the result away.
+// Source: spec 2.8 and 8.
+
+import type { ClusterSettings, LoadBalancingPolicy } from '../../snapshot/index.ts';
+import { Cluster_DiscoveryType } from '../proto/generated/enums.ts';
+import { convertCircuitBreakers } from './circuit-breakers.ts';
+import { checkCluster, lbPolicyName } from './cluster-checks.ts';
+import type { Conversion } from './conversion.ts';
+import { convertDnsDiscovery } from './dns-discovery.ts';
+import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
+import type { FaultSink } from './fault-sink.ts';
+import { convertLoadBalancing } from './load-balancing.ts';
+import type { Cluster } from './messages.ts';
+import { durationMsOr, valueOr } from './units.ts';
+import { convertUpstreamOptions } from './upstream-options.ts';
+import { convertUpstreamSocket } from './upstream-socket.ts';
+
+const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
+const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
+
+/** @param at path of the message, `static_resources.clusters[3]`. */
+export function convertCluster(message: Cluster, at: string, conversion: Conversion): ClusterSettings {
+  checkCluster(message, at, conversion.faults);
+  const observabilityName = message.alt_stat_name || message.name;
+  return {
+    name: message.name,
+    statName: observabilityName.replaceAll(':', '_'),
+    observabilityName,
+    connectTimeoutMs: durationMsOr(message.connect_timeout, DEFAULT_CONNECT_TIMEOUT_MS),
+    bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
+    lbPolicy: lbPolicyName(message) as LoadBalancingPolicy,
+    ...convertLoadBalancing(message),
+    ...convertUpstreamSocket(message, at, conversion.faults),
+    ...convertUpstreamOptions(message, at, conversion),
+    circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
+    waitForWarmOnInit: valueOr(message.wait_for_warm_on_init, true),
+    ...convertMembers(message, at, conversion.faults),
+  };
+}
+
+type Membership = Pick<ClusterSettings, 'hosts' | 'discovery'>;
+
+const STATIC = { kind: 'static' } as const;
+const NO_MEMBERS: Membership = { discovery: STATIC, hosts: [] };
+
+function convertMembers(message: Cluster, at: string, faults: FaultSink): Membership {
+  // The support table refuses the other types.
+  if (message.cluster_type !== null) return NO_MEMBERS;
+  if (message.type === Cluster_DiscoveryType.STATIC) {
+    const members = new StaticMembers();
+    collectMembers(message, at, members, faults);
+    return { discovery: STATIC, hosts: members.hosts };
+  }
+  if (message.type === Cluster_DiscoveryType.STRICT_DNS) {
+    const members = new DnsTargets();
+    collectMembers(message, at, members, faults);
+    return { discovery: convertDnsDiscovery(message, members.targets, at, faults), hosts: [] };
+  }
+  return NO_MEMBERS;
+}
+
+function collectMembers(message: Cluster, at: string, members: MemberCollector, faults: FaultSink): void {
+  if (message.load_assignment === null) convertHosts(message.hosts, `${at}.hosts`, members, faults);
+  else convertLoadAssignment(message.load_assignment, `${at}.load_assignment`, members, faults);
+}

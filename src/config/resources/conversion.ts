@@ -1,0 +1,44 @@
+// What a conversion needs besides its message: where to report, and which clusters exist.
+
+import { nearestName } from '../../base/nearest-name.ts';
+import { quote } from '../source/node.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { HttpFilterConverters } from './http-filter.ts';
+
+export interface Conversion {
+  readonly faults: FaultSink;
+  readonly clusters: ClusterNames;
+  /** The HTTP filters of this build beside the router; none when absent. */
+  readonly httpFilters?: HttpFilterConverters | undefined;
+  /** Name of the cluster that this proxy belongs to; empty when absent. */
+  readonly localCluster?: string | undefined;
+  /** Variables that format strings may ask for; none when absent. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+/** Suggestions given before the rest goes without: each compares a name with that of every cluster. */
+const MAX_SUGGESTIONS = 100;
+
+/** The clusters that routes may name. */
+export class ClusterNames {
+  readonly #names: ReadonlySet<string>;
+  #suggestions = 0;
+
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names);
+  }
+
+  /** Reports a reference to a cluster that does not exist, with the name that was probably meant. */
+  checkReference(name: string, at: string, faults: FaultSink): void {
+    // An empty name has already broken a field rule.
+    if (name === '' || this.#names.has(name)) return;
+    const near = this.#nearest(name);
+    const hint = near === undefined ? '' : `; did you mean ${quote(near)}?`;
+    faults.error(at, `cluster ${quote(name)} does not exist${hint}`);
+  }
+
+  #nearest(name: string): string | undefined {
+    this.#suggestions += 1;
+    return this.#suggestions > MAX_SUGGESTIONS ? undefined : nearestName(name, [...this.#names]);
+  }
+}

@@ -1,0 +1,31 @@
+// DataSource message → its bytes. Files are read once, while the configuration is loaded.
+
+import { readFileSync } from 'node:fs';
+import { errorMessage } from '../../base/errors.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { DataSource } from './messages.ts';
+
+const NOTHING = new Uint8Array();
+
+/** @returns no bytes when there is no source or it cannot be read; the latter is a fault. */
+export function readDataSource(message: DataSource | null, at: string, faults: FaultSink): Uint8Array {
+  switch (message?.specifier) {
+    case 'inline_string':
+      return Buffer.from(message.inline_string);
+    case 'inline_bytes':
+      return message.inline_bytes;
+    case 'filename':
+      return readFile(message.filename, `${at}.filename`, faults);
+    default:
+      return NOTHING;
+  }
+}
+
+function readFile(path: string, at: string, faults: FaultSink): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    faults.error(at, `cannot be read: ${errorMessage(error)}`);
+    return NOTHING;
+  }
+}

@@ -1,0 +1,180 @@
+// ClusterLoadAssignment message, or the v2 list of hosts, → members of a cluster. Checks what concerns the
+// assignment as a whole: contiguous priorities, weight sums, references to named endpoints.
+// Source: spec 2.8 (hosts, load_assignment); weights are any u32 of 1 or more.
+
+import { formatAddress } from '../../base/address.ts';
+import type { ConfiguredHealth, DnsTarget, EndpointSettings, HostSettings, Locality } from '../../snapshot/index.ts';
+import { HealthStatus } from '../proto/generated/enums.ts';
+import { quote } from '../source/node.ts';
+import { convertAddress, convertNamedAddress } from './address.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type {
+  AddressMessage,
+  ClusterLoadAssignment,
+  Endpoint,
+  LbEndpoint,
+  LocalityLbEndpoints,
+  LocalityMessage,
+  Metadata,
+} from './messages.ts';
+import { valueOr } from './units.ts';
+
+const MAX_PRIORITY = 128;
+const MAX_WEIGHT_SUM = 0xffff_ffff;
+const NO_LOCALITY: Locality = { region: '', zone: '', subZone: '' };
+
+/** Metadata namespaces that the load balancer reads, the canonical one first. */
+const BALANCER_NAMESPACES = ['proxy.lb', 'envoy.lb'] as const;
+
+/** A status that is not here says healthy. */
+const HEALTH_BY_STATUS: ReadonlyMap<number, ConfiguredHealth> = new Map([
+  [HealthStatus.UNHEALTHY, 'unhealthy'],
+  [HealthStatus.TIMEOUT, 'unhealthy'],
+  [HealthStatus.DRAINING, 'draining'],
+  [HealthStatus.DEGRADED, 'degraded'],
+]);
+
+type NamedEndpoints = ClusterLoadAssignment['named_endpoints'];
+
+/** Takes in the endpoints of an assignment one by one; what an address may be depends on the discovery type. */
+export interface MemberCollector {
+  add(address: AddressMessage | null, at: string, endpoint: EndpointSettings, faults: FaultSink): void;
+}
+
+/** Members of a static cluster. An address that comes a second time is left out, the first one counts. */
+export class StaticMembers implements MemberCollector {
+  readonly hosts: HostSettings[] = [];
+  readonly #seen = new Set<string>();
+
+  add(message: AddressMessage | null, at: string, endpoint: EndpointSettings, faults: FaultSink): void {
+    const address = convertAddress(message, at, 'static-endpoint', faults);
+    if (address === undefined) return;
+    const key = formatAddress(address);
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
+    this.hosts.push({ address, ...endpoint });
+  }
+}
+
+/** Names to look up, with their ports. */
+export class DnsTargets implements MemberCollector {
+  readonly targets: DnsTarget[] = [];
+
+  add(message: AddressMessage | null, at: string, endpoint: EndpointSettings, faults: FaultSink): void {
+    const target = convertNamedAddress(message, at, faults);
+    if (target !== undefined) this.targets.push({ ...target, ...endpoint });
+  }
+}
+
+/** The v2 form: one unnamed locality of equal members. */
+export function convertHosts(
+  hosts: readonly AddressMessage[],
+  at: string,
+  members: MemberCollector,
+  faults: FaultSink,
+): void {
+  const endpoint: EndpointSettings = {
+    hostname: '',
+    weight: 1,
+    locality: NO_LOCALITY,
+    priority: 0,
+    canary: false,
+    health: 'healthy',
+  };
+  for (const [index, message] of hosts.entries()) members.add(message, `${at}[${index}]`, endpoint, faults);
+}
+
+export function convertLoadAssignment(
+  message: ClusterLoadAssignment,
+  at: string,
+  members: MemberCollector,
+  faults: FaultSink,
+): void {
+  for (const [index, locality] of message.endpoints.entries()) {
+    convertLocality(locality, `${at}.endpoints[${index}]`, message.named_endpoints, members, faults);
+  }
+  checkPriorities(message.endpoints, `${at}.endpoints`, faults);
+}
+
+function convertLocality(
+  message: LocalityLbEndpoints,
+  at: string,
+  named: NamedEndpoints,
+  members: MemberCollector,
+  faults: FaultSink,
+): void {
+  const locality = convertLocalityName(message.locality);
+  const [endpoints, endpointsAt] = endpointsOf(message, at);
+  let weightSum = 0;
+  for (const [index, member] of endpoints.entries()) {
+    const weight = Math.max(1, valueOr(member.load_balancing_weight, 1));
+    weightSum += weight;
+    const endpoint = resolveEndpoint(member, `${endpointsAt}[${index}]`, named, faults);
+    if (endpoint === undefined) continue;
+    const { hostname } = endpoint.message;
+    const canary = isCanary(member.metadata);
+    const health = HEALTH_BY_STATUS.get(member.health_status) ?? 'healthy';
+    const settings = { hostname, weight, locality, priority: message.priority, canary, health };
+    members.add(endpoint.message.address, `${endpoint.at}.address`, settings, faults);
+  }
+  checkWeightSum(weightSum, endpointsAt, 'endpoint weights', faults);
+}
+
+/** v3 can wrap the list in a message of its own, to tell an empty list from none. */
+function endpointsOf(message: LocalityLbEndpoints, at: string): readonly [readonly LbEndpoint[], string] {
+  const wrapped = message.load_balancer_endpoints;
+  if (wrapped !== null) return [wrapped.lb_endpoints, `${at}.load_balancer_endpoints.lb_endpoints`];
+  return [message.lb_endpoints, `${at}.lb_endpoints`];
+}
+
+function resolveEndpoint(
+  member: LbEndpoint,
+  at: string,
+  named: NamedEndpoints,
+  faults: FaultSink,
+): { message: Endpoint; at: string } | undefined {
+  if (member.endpoint !== null) return { message: member.endpoint, at: `${at}.endpoint` };
+  const name = member.endpoint_name;
+  const message = Object.hasOwn(named, name) ? named[name] : undefined;
+  // A fault of a named endpoint is shown where the name is used: that is what makes it a member.
+  if (message !== undefined) return { message, at: `${at}.endpoint_name` };
+  if (name === '') faults.error(at, 'one of endpoint, endpoint_name is required');
+  else faults.error(`${at}.endpoint_name`, `${quote(name)} is not in named_endpoints`);
+  return undefined;
+}
+
+export function convertLocalityName(message: LocalityMessage | null): Locality {
+  if (message === null) return NO_LOCALITY;
+  return { region: message.region, zone: message.zone, subZone: message.sub_zone };
+}
+
+function isCanary(metadata: Metadata | null): boolean {
+  if (metadata === null) return false;
+  const byNamespace = metadata.filter_metadata;
+  const namespace = BALANCER_NAMESPACES.find((name) => Object.hasOwn(byNamespace, name));
+  if (namespace === undefined) return false;
+  const { fields } = byNamespace[namespace]!;
+  return Object.hasOwn(fields, 'canary') && fields.canary!.boolValue;
+}
+
+function checkPriorities(localities: readonly LocalityLbEndpoints[], at: string, faults: FaultSink): void {
+  const weightSums = new Map<number, number>();
+  for (const { priority, load_balancing_weight } of localities) {
+    weightSums.set(priority, (weightSums.get(priority) ?? 0) + valueOr(load_balancing_weight, 0));
+  }
+  for (const [priority, sum] of weightSums) {
+    checkWeightSum(sum, at, `locality weights of priority ${priority}`, faults);
+  }
+  const highest = Math.max(...weightSums.keys());
+  // A priority above the limit has broken a field rule already.
+  if (highest > MAX_PRIORITY) return;
+  for (let priority = 0; priority < highest; priority += 1) {
+    if (weightSums.has(priority)) continue;
+    faults.error(at, `priorities must be contiguous from 0: ${highest} is used, ${priority} is not`);
+    return;
+  }
+}
+
+function checkWeightSum(sum: number, at: string, what: string, faults: FaultSink): void {
+  if (sum > MAX_WEIGHT_SUM) faults.error(at, `the sum of ${what} is ${sum} and exceeds the limit ${MAX_WEIGHT_SUM}`);
+}

@@ -1,0 +1,113 @@
+// Format strings → segments: `[%START_TIME%] "%REQ(X-ORIGINAL-PATH?:PATH):100%"`.
+//
+//   %OPERATOR%   %OPERATOR(argument)%   %OPERATOR(argument):length%   %% for one percent sign
+//
+// Texts are byte texts, one character per byte of their UTF-8, as they are written in the end. What can be known
+// beforehand is settled here: HOSTNAME and ENVIRONMENT become literal text.
+
+import { hostname } from 'node:os';
+import { nearestName } from '../../../base/nearest-name.ts';
+import type { FormatCommand, FormatOperator, FormatSegment, FormatSegments } from '../../../snapshot/index.ts';
+import { quote } from '../../source/node.ts';
+import { ABSENT_OPERATORS, OPERATORS } from './operators.ts';
+
+export type ParsedFormat =
+  | { readonly segments: FormatSegments; readonly error?: undefined }
+  | { readonly segments?: undefined; readonly error: string };
+
+/** Where ENVIRONMENT finds its values. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** An argument may hold percent signs (those of a time) and ends at the first `)` that a command can end behind. */
+const COMMAND = /%([A-Z0-9_]+)(?:\((.*?)\))?(?::([0-9]+))?%/sy;
+const NAMES: readonly string[] = [...Object.keys(OPERATORS), ...ABSENT_OPERATORS, 'ENVIRONMENT', 'HOSTNAME'];
+const MISSING = '-';
+
+/** A command, literal text, or what is wrong. */
+type Settled = FormatSegment | { readonly error: string };
+
+/**
+ * @param text byte text.
+ * @returns the segments, or what is wrong with the text, naming the operator.
+ */
+export function parseFormat(text: string, environment: Environment = {}): ParsedFormat {
+  const segments: FormatSegment[] = [];
+  let literal = '';
+  let at = 0;
+  while (at < text.length) {
+    const percent = text.indexOf('%', at);
+    if (percent === -1) break;
+    literal += text.slice(at, percent);
+    if (text[percent + 1] === '%') {
+      literal += '%';
+      at = percent + 2;
+      continue;
+    }
+    COMMAND.lastIndex = percent;
+    const match = COMMAND.exec(text);
+    if (match === null) return { error: `no command at position ${percent + 1}: a single '%' is written '%%'` };
+    at = COMMAND.lastIndex;
+    const settled = settle(match[1]!, match[2], Number(match[3] ?? 0), environment);
+    if (typeof settled === 'string') literal += settled;
+    else if ('error' in settled) return settled;
+    else {
+      if (literal !== '') segments.push(literal);
+      literal = '';
+      segments.push(settled);
+    }
+  }
+  literal += text.slice(at);
+  if (literal !== '') segments.push(literal);
+  return { segments };
+}
+
+function settle(name: string, argument: string | undefined, maxLength: number, environment: Environment): Settled {
+  if (name === 'HOSTNAME') return truncated(hostname(), maxLength);
+  if (name === 'ENVIRONMENT') {
+    if (!argument) return { error: 'ENVIRONMENT needs the name of a variable in parentheses' };
+    return truncated(environment[argument] || MISSING, maxLength);
+  }
+  if (ABSENT_OPERATORS.has(name)) return { operator: 'ABSENT', args: [], maxLength };
+  if (!Object.hasOwn(OPERATORS, name)) {
+    const near = nearestName(name, NAMES);
+    return { error: `unknown command operator ${quote(name)}${near === undefined ? '' : `; did you mean ${near}?`}` };
+  }
+  return command(name as FormatOperator, argument, maxLength);
+}
+
+function command(
+  operator: FormatOperator,
+  argument: string | undefined,
+  maxLength: number,
+): FormatCommand | { readonly error: string } {
+  switch (OPERATORS[operator]) {
+    case 'none':
+      if (argument) return { error: `${operator} takes no argument` };
+      return { operator, args: [], maxLength };
+    case 'time':
+      return { operator, args: argument ? [argument] : [], maxLength };
+    case 'name':
+      if (!argument) return { error: `${operator} needs a name in parentheses` };
+      return { operator, args: [argument], maxLength };
+    case 'header':
+      return headerCommand(operator, argument ?? '', maxLength);
+  }
+}
+
+/** `NAME` or `NAME?FALLBACK`; a name is a header's or a pseudo-header's, in any case. */
+function headerCommand(
+  operator: FormatOperator,
+  argument: string,
+  maxLength: number,
+): FormatCommand | { readonly error: string } {
+  const args = argument.toLowerCase().split('?');
+  if (args.length > 2) return { error: `${operator}(${argument}): at most one fallback can be given` };
+  const wrong = args.find((name) => !/^:?[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name));
+  if (wrong !== undefined) return { error: `${operator} needs a header name, not ${quote(wrong)}` };
+  return { operator, args, maxLength };
+}
+
+function truncated(text: string, maxLength: number): string {
+  const value = Buffer.from(text).toString('latin1');
+  return maxLength === 0 ? value : value.slice(0, maxLength);
+}

@@ -1,0 +1,96 @@
+// HttpConnectionManager message → HttpConnectionManagerSettings.
+
+import type {
+  HttpConnectionManagerSettings,
+  HttpFilterSettings,
+  RouteTableSnapshot,
+  ServerHeaderTransformation,
+} from '../../snapshot/index.ts';
+import { HttpConnectionManager_ServerHeaderTransformation as ServerHeader } from '../proto/generated/enums.ts';
+import { convertAccessLogs } from './access-log/access-log.ts';
+import type { Conversion } from './conversion.ts';
+import { openExtension } from './extension.ts';
+import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
+import type { HttpConnectionManager, Router } from './messages.ts';
+import { convertRouteTable } from './route-table.ts';
+import { durationMsOr, valueOr } from './units.ts';
+
+const ROUTER = 'proxy.extensions.filters.http.router.v3.Router';
+const SERVER_HEADER: Readonly<Record<number, ServerHeaderTransformation>> = {
+  [ServerHeader.OVERWRITE]: 'overwrite',
+  [ServerHeader.APPEND_IF_ABSENT]: 'append-if-absent',
+  [ServerHeader.PASS_THROUGH]: 'pass-through',
+};
+const DEFAULT_SERVER_NAME = 'proxy';
+const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
+const DEFAULT_STREAM_IDLE_TIMEOUT_MS = 300_000;
+const DEFAULT_MAX_REQUEST_HEADERS_KB = 60;
+const DEFAULT_MAX_HEADERS_COUNT = 100;
+const NO_ROUTES: RouteTableSnapshot = { name: '', virtualHosts: [], ignoresPort: false, internalOnlyHeaders: [] };
+
+/** @param at path of the filter's configuration, `…filters[0].typed_config`. */
+export function convertHttpConnectionManager(
+  message: HttpConnectionManager,
+  at: string,
+  conversion: Conversion,
+): HttpConnectionManagerSettings {
+  const common = message.common_http_protocol_options;
+  return {
+    kind: 'http-connection-manager',
+    statPrefix: message.stat_prefix,
+    accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
+    httpFilters: convertHttpFilters(message, `${at}.http_filters`, conversion),
+    routeTable: convertRoutes(message, at, conversion),
+    serverName: message.server_name || DEFAULT_SERVER_NAME,
+    serverHeader: SERVER_HEADER[message.server_header_transformation] ?? 'overwrite',
+    via: message.via,
+    useRemoteAddress: valueOr(message.use_remote_address, false),
+    xffNumTrustedHops: message.xff_num_trusted_hops,
+    skipXffAppend: message.skip_xff_append,
+    generateRequestId: valueOr(message.generate_request_id, true),
+    preserveExternalRequestId: message.preserve_external_request_id,
+    idleTimeoutMs: durationMsOr(common?.idle_timeout ?? message.idle_timeout, DEFAULT_IDLE_TIMEOUT_MS),
+    streamIdleTimeoutMs: durationMsOr(message.stream_idle_timeout, DEFAULT_STREAM_IDLE_TIMEOUT_MS),
+    requestTimeoutMs: durationMsOr(message.request_timeout, 0),
+    requestHeadersTimeoutMs: durationMsOr(message.request_headers_timeout, 0),
+    maxRequestHeadersBytes: valueOr(message.max_request_headers_kb, DEFAULT_MAX_REQUEST_HEADERS_KB) * 1024,
+    maxHeadersCount: valueOr(common?.max_headers_count, DEFAULT_MAX_HEADERS_COUNT),
+    suppressProxyHeaders: routerOf(message)?.suppress_envoy_headers ?? false,
+  };
+}
+
+function convertRoutes(message: HttpConnectionManager, at: string, conversion: Conversion): RouteTableSnapshot {
+  if (message.route_config === null) return NO_ROUTES;
+  return convertRouteTable(message.route_config, `${at}.route_config`, true, conversion);
+}
+
+/** The settings of the router among the filters; undefined when there is none. */
+function routerOf(message: HttpConnectionManager): Router | undefined {
+  for (const filter of message.http_filters) {
+    const opened = openExtension(filter.typed_config);
+    if (opened?.typeName === ROUTER) return opened.message as Router;
+  }
+  return undefined;
+}
+
+/** The filters before the router, in their order. */
+function convertHttpFilters(
+  { http_filters: filters }: HttpConnectionManager,
+  at: string,
+  conversion: Conversion,
+): readonly HttpFilterSettings[] {
+  const settings: HttpFilterSettings[] = [];
+  const members: ChainMember[] = [];
+  for (const [index, { name, typed_config, is_optional }] of filters.entries()) {
+    const opened = openExtension(typed_config);
+    const isRouter = opened?.typeName === ROUTER;
+    const convert = opened && conversion.httpFilters?.[opened.typeName];
+    const converted = convert?.(opened!.message, `${at}[${index}].typed_config`, conversion);
+    if (converted !== undefined) settings.push(converted);
+    // An optional filter that this build lacks is left out: whatever it is, it ends nothing.
+    const isKnown = isRouter || convert !== undefined || is_optional;
+    members.push({ name, isTerminal: isKnown ? isRouter : undefined });
+  }
+  checkTerminalFilter(members, at, 'the router', conversion.faults);
+  return settings;
+}

@@ -1,0 +1,85 @@
+// Listener message → ListenerSettings.
+
+import { randomUUID } from 'node:crypto';
+import type { Address } from '../../base/address.ts';
+import type { FilterChainSettings, ListenerSettings, TrafficDirection } from '../../snapshot/index.ts';
+import { convertAccessLogs } from './access-log/access-log.ts';
+import { convertAddress } from './address.ts';
+import type { Conversion } from './conversion.ts';
+import { convertFilterChain } from './filter-chain.ts';
+import { checkDistinctMatches } from './filter-chain-match.ts';
+import { convertListenerFilters } from './listener-filters.ts';
+import type { Listener } from './messages.ts';
+import { convertSocketOptions } from './socket-options.ts';
+import { durationMsOr, valueOr } from './units.ts';
+
+const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
+/** More than any kernel takes: each cuts it down to its own maximum (somaxconn). */
+const DEFAULT_BACKLOG = 65_535;
+const DEFAULT_LISTENER_FILTERS_TIMEOUT_MS = 15_000;
+/** By number. */
+const TRAFFIC_DIRECTIONS: readonly TrafficDirection[] = ['UNSPECIFIED', 'INBOUND', 'OUTBOUND'];
+
+/**
+ * @param at path of the message, `static_resources.listeners[0]`.
+ * @returns undefined when there is no address; a fault says why.
+ */
+export function convertListener(message: Listener, at: string, conversion: Conversion): ListenerSettings | undefined {
+  const { faults } = conversion;
+  const addresses = convertAddresses(message, at, conversion);
+  const filterChains = convertFilterChains(message, at, conversion);
+  const settings = {
+    name: message.name || randomUUID(),
+    accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
+    statPrefix: message.stat_prefix,
+    trafficDirection: TRAFFIC_DIRECTIONS[message.traffic_direction] ?? 'UNSPECIFIED',
+    bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
+    backlog: valueOr(message.tcp_backlog_size, DEFAULT_BACKLOG),
+    reusePort: valueOr(message.enable_reuse_port, true),
+    socketOptions: convertSocketOptions(message, at, faults),
+    listenerFilters: convertListenerFilters(message, at, faults),
+    listenerFiltersTimeoutMs: durationMsOr(message.listener_filters_timeout, DEFAULT_LISTENER_FILTERS_TIMEOUT_MS),
+    continueOnListenerFiltersTimeout: message.continue_on_listener_filters_timeout,
+    ...filterChains,
+  };
+  return addresses && { ...settings, addresses };
+}
+
+function convertAddresses(
+  message: Listener,
+  at: string,
+  { faults }: Conversion,
+): ListenerSettings['addresses'] | undefined {
+  const first = convertAddress(message.address, `${at}.address`, 'listener', faults);
+  const others = message.additional_addresses.map(({ address }, index) =>
+    convertAddress(address, `${at}.additional_addresses[${index}].address`, 'listener', faults),
+  );
+  return first && [first, ...others.filter((address): address is Address => address !== undefined)];
+}
+
+function convertFilterChains(
+  message: Listener,
+  at: string,
+  conversion: Conversion,
+): Pick<ListenerSettings, 'filterChains' | 'defaultFilterChain'> {
+  const { faults } = conversion;
+  const chainsAt = `${at}.filter_chains`;
+  const filterChains = message.filter_chains.map((chain, index) =>
+    convertFilterChain(chain, `${chainsAt}[${index}]`, conversion),
+  );
+  const last = message.default_filter_chain;
+  if (filterChains.length === 0 && last === null) faults.error(chainsAt, 'needs at least one filter chain');
+  const known = filterChains.filter((chain): chain is FilterChainSettings => chain !== undefined);
+  // Places in the list are those of the message only while no chain is missing.
+  if (known.length === filterChains.length) {
+    checkDistinctMatches(
+      known.map(({ match }) => match),
+      chainsAt,
+      faults,
+    );
+  }
+  return {
+    filterChains: known,
+    defaultFilterChain: (last && convertFilterChain(last, `${at}.default_filter_chain`, conversion)) ?? null,
+  };
+}

@@ -1,0 +1,167 @@
+// RouteMatch message → how the path is compared, and what must hold beside it. Older forms become newer ones here.
+
+import type {
+  Fraction,
+  HeaderMatch,
+  PathMatch,
+  QueryParameterMatch,
+  RouteConditions,
+  StringMatch,
+} from '../../snapshot/index.ts';
+import { FractionalPercent_DenominatorType as Denominator } from '../proto/generated/enums.ts';
+import { int64ToNumber } from '../proto/int64.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type {
+  FractionalPercent,
+  HeaderMatcher,
+  QueryParameterMatcher,
+  RouteMatch,
+  RuntimeFractionalPercent,
+} from './messages.ts';
+import { convertRegexMatcher, convertStringMatcher, regexMatch } from './string-match.ts';
+import { valueOr } from './units.ts';
+
+const DENOMINATORS: Readonly<Record<number, number>> = {
+  [Denominator.HUNDRED]: 100,
+  [Denominator.TEN_THOUSAND]: 10_000,
+  [Denominator.MILLION]: 1_000_000,
+};
+
+/** @returns undefined when the path's test is missing or not supported; a fault exists for it. */
+export function convertPathMatch(match: RouteMatch, at: string, faults: FaultSink): PathMatch | undefined {
+  const caseSensitive = valueOr(match.case_sensitive, true);
+  switch (match.path_specifier) {
+    case 'prefix':
+      return { kind: 'prefix', value: match.prefix, caseSensitive };
+    case 'path':
+      return { kind: 'path', value: match.path, caseSensitive };
+    case 'path_separated_prefix':
+      return { kind: 'path-separated-prefix', value: match.path_separated_prefix, caseSensitive };
+    case 'regex':
+      return pathRegex(regexMatch(match.regex, `${at}.regex`, faults));
+    case 'safe_regex':
+      return pathRegex(convertRegexMatcher(match.safe_regex, `${at}.safe_regex`, faults));
+    default:
+      return undefined;
+  }
+}
+
+function pathRegex(match: { readonly pattern: string } | undefined): PathMatch | undefined {
+  return match && { kind: 'regex', value: match.pattern, caseSensitive: true };
+}
+
+/** @returns null when the path alone decides. */
+export function convertConditions(match: RouteMatch, at: string, faults: FaultSink): RouteConditions | null {
+  const headers = convertHeaderMatchers(match.headers, `${at}.headers`, faults);
+  const queryParameters = convertEach(match.query_parameters, `${at}.query_parameters`, faults, convertQueryMatcher);
+  const fraction = convertFraction(match.runtime_fraction);
+  if (headers.length + queryParameters.length === 0 && fraction === null) return null;
+  return { headers, queryParameters, fraction };
+}
+
+export function convertHeaderMatchers(
+  messages: readonly HeaderMatcher[],
+  at: string,
+  faults: FaultSink,
+): readonly HeaderMatch[] {
+  return convertEach(messages, at, faults, convertHeaderMatcher);
+}
+
+/** Without a runtime the default is what counts. */
+function convertFraction(message: RuntimeFractionalPercent | null): Fraction | null {
+  const percent = message?.default_value;
+  return percent ? fractionOf(percent) : null;
+}
+
+export function fractionOf({ numerator, denominator }: FractionalPercent): Fraction {
+  return { numerator, denominator: DENOMINATORS[denominator] ?? 100 };
+}
+
+export function convertHeaderMatcher(message: HeaderMatcher, at: string, faults: FaultSink): HeaderMatch | undefined {
+  const test = headerTest(message, at, faults);
+  if (test === undefined) return undefined;
+  return {
+    name: message.name.toLowerCase(),
+    test,
+    isInverted: message.invert_match,
+    treatMissingAsEmpty: message.treat_missing_header_as_empty,
+  };
+}
+
+function headerTest(message: HeaderMatcher, at: string, faults: FaultSink): HeaderMatch['test'] | undefined {
+  switch (message.header_match_specifier) {
+    case 'exact_match':
+      return { kind: 'exact', value: message.exact_match, ignoresCase: false };
+    case 'prefix_match':
+      return { kind: 'prefix', value: message.prefix_match, ignoresCase: false };
+    case 'suffix_match':
+      return { kind: 'suffix', value: message.suffix_match, ignoresCase: false };
+    case 'contains_match':
+      return { kind: 'contains', value: message.contains_match, ignoresCase: false };
+    case 'present_match':
+      return { kind: 'present', isPresent: message.present_match };
+    case 'regex_match':
+      return regexMatch(message.regex_match, `${at}.regex_match`, faults);
+    case 'safe_regex_match':
+      return convertRegexMatcher(message.safe_regex_match, `${at}.safe_regex_match`, faults);
+    case 'string_match':
+      return message.string_match
+        ? convertStringMatcher(message.string_match, `${at}.string_match`, faults)
+        : undefined;
+    case 'range_match': {
+      const { range_match: range } = message;
+      return range === null
+        ? undefined
+        : { kind: 'range', start: int64ToNumber(range.start), end: int64ToNumber(range.end) };
+    }
+    default:
+      return valueTest(message, at, faults);
+  }
+}
+
+function convertQueryMatcher(
+  message: QueryParameterMatcher,
+  at: string,
+  faults: FaultSink,
+): QueryParameterMatch | undefined {
+  const test = queryTest(message, at, faults);
+  return test && { name: message.name, test };
+}
+
+function queryTest(
+  message: QueryParameterMatcher,
+  at: string,
+  faults: FaultSink,
+): QueryParameterMatch['test'] | undefined {
+  if (message.query_parameter_match_specifier === 'present_match') {
+    return { kind: 'present', isPresent: message.present_match };
+  }
+  if (message.string_match !== null) return convertStringMatcher(message.string_match, `${at}.string_match`, faults);
+  return valueTest(message, at, faults);
+}
+
+/** The oldest form: a value, perhaps a regular expression, or else only the name. */
+function valueTest(
+  message: Pick<QueryParameterMatcher, 'value' | 'regex'>,
+  at: string,
+  faults: FaultSink,
+): StringMatch | { readonly kind: 'present'; readonly isPresent: boolean } | undefined {
+  if (message.value === '') return { kind: 'present', isPresent: true };
+  if (valueOr(message.regex, false)) return regexMatch(message.value, `${at}.value`, faults);
+  return { kind: 'exact', value: message.value, ignoresCase: false };
+}
+
+/** What cannot be converted has a fault, so that the configuration is refused as a whole. */
+function convertEach<Message, Result>(
+  messages: readonly Message[],
+  at: string,
+  faults: FaultSink,
+  convert: (message: Message, at: string, faults: FaultSink) => Result | undefined,
+): readonly Result[] {
+  const results: Result[] = [];
+  for (const [index, message] of messages.entries()) {
+    const result = convert(message, `${at}[${index}]`, faults);
+    if (result !== undefined) results.push(result);
+  }
+  return results;
+}

@@ -1,0 +1,104 @@
+// RouteConfiguration message → RouteTableSnapshot: virtual hosts with their domains, routes in order.
+
+import type { HeaderEdits, RouteSnapshot, RouteTableSnapshot, VirtualHostSnapshot } from '../../snapshot/index.ts';
+import { quote } from '../source/node.ts';
+import type { Conversion } from './conversion.ts';
+import { DomainTable } from './domains.ts';
+import { type BothHeaderEdits, convertHeaderEdits } from './header-edits.ts';
+import type { Route, RouteConfiguration, VirtualHost } from './messages.ts';
+import { convertAction, type RouteScope } from './route-action.ts';
+import { convertConditions, convertPathMatch } from './route-match.ts';
+import { valueOr } from './units.ts';
+
+const DEFAULT_MAX_DIRECT_RESPONSE_BYTES = 4096;
+
+/** What the routes of a table share. */
+interface TableScope extends RouteScope {
+  readonly edits: BothHeaderEdits;
+  /** Later edits can undo earlier ones; by default those of the whole table come last. */
+  readonly mostSpecificEditsLast: boolean;
+}
+
+/** @param isStatic whether the table is part of the static configuration, where clusters must exist by default. */
+export function convertRouteTable(
+  message: RouteConfiguration,
+  at: string,
+  isStatic: boolean,
+  conversion: Conversion,
+): RouteTableSnapshot {
+  const scope: TableScope = {
+    validateClusters: valueOr(message.validate_clusters, isStatic),
+    maxDirectResponseBytes: valueOr(message.max_direct_response_body_size_bytes, DEFAULT_MAX_DIRECT_RESPONSE_BYTES),
+    edits: convertHeaderEdits(message, at, conversion),
+    mostSpecificEditsLast: message.most_specific_header_mutations_wins,
+  };
+  const domains = new DomainTable(conversion.faults);
+  const virtualHosts = message.virtual_hosts.map((virtualHost, index) =>
+    convertVirtualHost(virtualHost, `${at}.virtual_hosts[${index}]`, domains, scope, conversion),
+  );
+  checkVirtualHostNames(message.virtual_hosts, `${at}.virtual_hosts`, conversion);
+  return {
+    name: message.name,
+    virtualHosts,
+    ignoresPort: message.ignore_port_in_host_matching,
+    internalOnlyHeaders: message.internal_only_headers.map((name) => name.toLowerCase()),
+  };
+}
+
+function convertVirtualHost(
+  message: VirtualHost,
+  at: string,
+  domains: DomainTable,
+  scope: TableScope,
+  conversion: Conversion,
+): VirtualHostSnapshot {
+  const edits = convertHeaderEdits(message, at, conversion);
+  const routes: RouteSnapshot[] = [];
+  for (const [index, route] of message.routes.entries()) {
+    const converted = convertRoute(route, `${at}.routes[${index}]`, message, edits, scope, conversion);
+    if (converted !== undefined) routes.push(converted);
+  }
+  return { name: message.name, domains: domains.claim(message, at), routes };
+}
+
+/** @returns undefined when a matcher or action is missing or not supported; a fault exists for it. */
+function convertRoute(
+  route: Route,
+  at: string,
+  virtualHost: VirtualHost,
+  virtualHostEdits: BothHeaderEdits,
+  scope: TableScope,
+  conversion: Conversion,
+): RouteSnapshot | undefined {
+  const { faults } = conversion;
+  const match = route.match === null ? undefined : convertPathMatch(route.match, `${at}.match`, faults);
+  const conditions = route.match === null ? null : convertConditions(route.match, `${at}.match`, faults);
+  const action = convertAction(route, at, scope, conversion);
+  const levels = [convertHeaderEdits(route, at, conversion), virtualHostEdits, scope.edits];
+  if (scope.mostSpecificEditsLast) levels.reverse();
+  if (match === undefined || action === undefined) return undefined;
+  return {
+    name: route.name,
+    match,
+    conditions,
+    action,
+    requestEdits: levels.map(({ request }) => request).filter(isPresent),
+    responseEdits: levels.map(({ response }) => response).filter(isPresent),
+    countsAttemptsInRequest: virtualHost.include_request_attempt_count,
+    countsAttemptsInResponse: virtualHost.include_attempt_count_in_response,
+  };
+}
+
+function isPresent(edits: HeaderEdits | null): edits is HeaderEdits {
+  return edits !== null;
+}
+
+function checkVirtualHostNames(virtualHosts: readonly VirtualHost[], at: string, { faults }: Conversion): void {
+  const seen = new Set<string>();
+  for (const [index, { name }] of virtualHosts.entries()) {
+    if (seen.has(name) && name !== '') {
+      faults.error(`${at}[${index}].name`, `a second virtual host is called ${quote(name)}`);
+    }
+    seen.add(name);
+  }
+}

@@ -1,0 +1,89 @@
+// Socket options of a listener → what is set on accepted sockets. Options come as the numbers of the operating system;
+// those of Linux that Node can set are known here, all others are warned of.
+
+import type { AcceptedSocketOptions, KeepaliveSettings } from '../../snapshot/index.ts';
+import { int64ToNumber } from '../proto/int64.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { Listener, SocketOption, TcpKeepalive } from './messages.ts';
+import { valueOr } from './units.ts';
+
+/** What applies where only some of the values are given. */
+const LINUX_KEEPALIVE = { probes: 9, timeSeconds: 7200, intervalSeconds: 75 };
+const MAX_TYPE_OF_SERVICE = 255;
+
+interface OptionValues {
+  noDelay: boolean;
+  isKeptAlive: boolean;
+  keepalive: { probes: number; timeSeconds: number; intervalSeconds: number };
+  typeOfService: number;
+}
+
+/** By `level/name`: SOL_SOCKET is 1, IPPROTO_TCP 6, IPPROTO_IP 0. Each returns whether the value will do. */
+const SETTERS: Readonly<Record<string, (values: OptionValues, value: number) => boolean>> = {
+  // SO_KEEPALIVE
+  '1/9': (values, value) => {
+    values.isKeptAlive = value !== 0;
+    return true;
+  },
+  // TCP_NODELAY
+  '6/1': (values, value) => {
+    values.noDelay = value !== 0;
+    return true;
+  },
+  // TCP_KEEPIDLE
+  '6/4': (values, value) => {
+    values.keepalive.timeSeconds = value;
+    return value > 0;
+  },
+  // TCP_KEEPINTVL
+  '6/5': (values, value) => {
+    values.keepalive.intervalSeconds = value;
+    return value > 0;
+  },
+  // TCP_KEEPCNT
+  '6/6': (values, value) => {
+    values.keepalive.probes = value;
+    return value > 0;
+  },
+  // IP_TOS
+  '0/1': (values, value) => {
+    values.typeOfService = value;
+    return value >= 0 && value <= MAX_TYPE_OF_SERVICE;
+  },
+};
+
+export function convertSocketOptions(message: Listener, at: string, faults: FaultSink): AcceptedSocketOptions {
+  const values: OptionValues = {
+    noDelay: true,
+    isKeptAlive: message.tcp_keepalive !== null,
+    keepalive: convertKeepalive(message.tcp_keepalive),
+    typeOfService: 0,
+  };
+  for (const [index, option] of message.socket_options.entries()) {
+    applyOption(values, option, `${at}.socket_options[${index}]`, faults);
+  }
+  return {
+    noDelay: values.noDelay,
+    keepalive: values.isKeptAlive ? values.keepalive : undefined,
+    typeOfService: values.typeOfService,
+  };
+}
+
+function applyOption(values: OptionValues, option: SocketOption, at: string, faults: FaultSink): void {
+  const key = `${int64ToNumber(option.level)}/${int64ToNumber(option.name)}`;
+  const set = SETTERS[key];
+  if (set === undefined || option.value !== 'int_value') {
+    faults.warning(at, `socket option ${key} is not supported by this build; it has no effect`);
+    return;
+  }
+  const value = int64ToNumber(option.int_value);
+  if (!set(values, value)) faults.error(`${at}.int_value`, `${value} is not a value of socket option ${key}`);
+}
+
+function convertKeepalive(message: TcpKeepalive | null): OptionValues['keepalive'] & KeepaliveSettings {
+  return {
+    probes: valueOr(message?.keepalive_probes, LINUX_KEEPALIVE.probes),
+    timeSeconds: valueOr(message?.keepalive_time, LINUX_KEEPALIVE.timeSeconds),
+    intervalSeconds: valueOr(message?.keepalive_interval, LINUX_KEEPALIVE.intervalSeconds),
+  };
+}

@@ -1,0 +1,26 @@
+// What must hold inside lb_subset_config (spec 2.8, LbSubsetSelector).
+
+import { Cluster_LbSubsetConfig_LbSubsetSelector_LbSubsetSelectorFallbackPolicy as FallbackPolicy } from '../proto/generated/enums.ts';
+import { quote } from '../source/node.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { Cluster, LbSubsetSelector } from './messages.ts';
+
+export function checkSubsetSelectors(cluster: Cluster, at: string, faults: FaultSink): void {
+  const selectors = cluster.lb_subset_config?.subset_selectors ?? [];
+  for (const [index, selector] of selectors.entries()) {
+    checkFallbackKeys(selector, `${at}.lb_subset_config.subset_selectors[${index}].fallback_keys_subset`, faults);
+  }
+}
+
+function checkFallbackKeys(selector: LbSubsetSelector, at: string, faults: FaultSink): void {
+  const { keys, fallback_keys_subset: fallback } = selector;
+  const takesKeys = selector.fallback_policy === FallbackPolicy.KEYS_SUBSET;
+  if (takesKeys && fallback.length === 0) faults.error(at, 'fallback_policy KEYS_SUBSET needs at least one key');
+  if (!takesKeys && fallback.length > 0) faults.error(at, 'needs fallback_policy KEYS_SUBSET');
+  for (const key of fallback) {
+    if (!keys.includes(key)) faults.error(at, `${quote(key)} is not one of keys`);
+  }
+  if (takesKeys && new Set(fallback).size >= new Set(keys).size && fallback.length > 0) {
+    faults.error(at, 'must hold fewer keys than keys');
+  }
+}

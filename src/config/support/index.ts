@@ -1,0 +1,6 @@
+// Public names of the support table.
+
+export { SupportCheck } from './check.ts';
+export { coverageFrom, type FieldCoverage, type MessageCoverage } from './coverage.ts';
+export { SUPPORT } from './table/index.ts';
+export type { MessageSupport, SupportTable, Verdict } from './verdict.ts';

@@ -1,0 +1,33 @@
+// Collects what one check of one message finds: errors go on at once, warnings are held back and counted.
+
+import type { FaultSeverity } from '../fault.ts';
+import type { FaultSink } from '../resources/fault-sink.ts';
+
+interface Warning {
+  readonly at: string;
+  count: number;
+}
+
+export class SupportReport {
+  readonly #faults: FaultSink;
+  /** By text: one field of one kind of message. Thousands of clusters often share the same ones. */
+  readonly #warnings = new Map<string, Warning>();
+
+  constructor(faults: FaultSink) {
+    this.#faults = faults;
+  }
+
+  add(severity: FaultSeverity, at: string, text: string): void {
+    const warning = this.#warnings.get(text);
+    if (severity === 'error') this.#faults.error(at, text);
+    else if (warning === undefined) this.#warnings.set(text, { at, count: 1 });
+    else warning.count += 1;
+  }
+
+  /** Gives each warning at the first place where it arose, with the number of others. */
+  finish(): void {
+    for (const [text, { at, count }] of this.#warnings) {
+      this.#faults.warning(at, count === 1 ? text : `${text} (here and at ${count - 1} more)`);
+    }
+  }
+}

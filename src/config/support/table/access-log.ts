@@ -1,0 +1,89 @@
+// Support rows of access logs, their filters and their formats.
+
+import { extensionsElseWarned, onlyElseWarned, rejected, type SupportTable, supported, warned } from '../verdict.ts';
+import { FILE_ACCESS_LOG, READ_AS_TYPED, STDERR_ACCESS_LOG, STDOUT_ACCESS_LOG } from './extensions.ts';
+
+const NO_RUNTIME = 'the default value holds';
+/** A log without its filter would say more than the operator wants to be written down. */
+const UNFILTERED = rejected();
+
+export const ACCESS_LOG_SUPPORT: SupportTable = {
+  'proxy.config.accesslog.v3.AccessLog': {
+    otherwise: rejected(),
+    fields: {
+      name: supported(),
+      filter: supported(),
+      config: supported(READ_AS_TYPED),
+      typed_config: extensionsElseWarned(
+        [FILE_ACCESS_LOG, STDOUT_ACCESS_LOG, STDERR_ACCESS_LOG],
+        'this access log is not written',
+      ),
+    },
+  },
+  'proxy.config.accesslog.v3.AccessLogFilter': {
+    otherwise: UNFILTERED,
+    fields: {
+      status_code_filter: supported(),
+      duration_filter: supported(),
+      not_health_check_filter: supported(),
+      runtime_filter: supported(),
+      and_filter: supported(),
+      or_filter: supported(),
+      header_filter: supported(),
+      response_flag_filter: supported(),
+      log_type_filter: supported(),
+    },
+  },
+  'proxy.config.accesslog.v3.StatusCodeFilter': { otherwise: rejected(), fields: { comparison: supported() } },
+  'proxy.config.accesslog.v3.DurationFilter': { otherwise: rejected(), fields: { comparison: supported() } },
+  'proxy.config.accesslog.v3.ComparisonFilter': {
+    otherwise: rejected(),
+    fields: { op: supported(), value: supported() },
+  },
+  'proxy.config.core.v3.RuntimeUInt32': {
+    otherwise: rejected(),
+    fields: { default_value: supported(), runtime_key: warned(NO_RUNTIME) },
+  },
+  'proxy.config.accesslog.v3.NotHealthCheckFilter': { otherwise: supported(), fields: {} },
+  'proxy.config.accesslog.v3.RuntimeFilter': {
+    otherwise: rejected(),
+    fields: {
+      runtime_key: supported('nothing sets it: percent_sampled holds'),
+      percent_sampled: supported(),
+      use_independent_randomness: onlyElseWarned([true], 'the choice is always independent'),
+    },
+  },
+  'proxy.config.accesslog.v3.AndFilter': { otherwise: rejected(), fields: { filters: supported() } },
+  'proxy.config.accesslog.v3.OrFilter': { otherwise: rejected(), fields: { filters: supported() } },
+  'proxy.config.accesslog.v3.HeaderFilter': { otherwise: rejected(), fields: { header: supported() } },
+  'proxy.config.accesslog.v3.ResponseFlagFilter': { otherwise: rejected(), fields: { flags: supported() } },
+  'proxy.config.accesslog.v3.LogTypeFilter': {
+    otherwise: rejected(),
+    fields: { types: supported(), exclude: supported() },
+  },
+  [FILE_ACCESS_LOG]: {
+    otherwise: rejected(),
+    fields: {
+      path: supported(),
+      format: supported(),
+      json_format: supported('every value is written as text'),
+      typed_json_format: supported(),
+      log_format: supported(),
+    },
+  },
+  [STDOUT_ACCESS_LOG]: { otherwise: rejected(), fields: { log_format: supported() } },
+  [STDERR_ACCESS_LOG]: { otherwise: rejected(), fields: { log_format: supported() } },
+  'proxy.config.core.v3.SubstitutionFormatString': {
+    otherwise: rejected(),
+    fields: {
+      text_format: supported(),
+      json_format: supported(),
+      text_format_source: supported(),
+      omit_empty_values: supported(),
+      content_type: supported('concerns replies only'),
+      json_format_options: supported('keys are always sorted'),
+      formatters: warned('operators of extensions are unknown'),
+    },
+  },
+  'proxy.config.core.v3.JsonFormatOptions': { otherwise: rejected(), fields: { sort_properties: supported() } },
+};

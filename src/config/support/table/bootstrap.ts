@@ -1,0 +1,109 @@
+// Support rows of the bootstrap itself: node, admin interface, statistics, process-wide settings.
+
+import { only, rejected, type SupportTable, supported, supportedWhole, warned } from '../verdict.ts';
+
+export const BOOTSTRAP_SUPPORT: SupportTable = {
+  'proxy.config.bootstrap.v3.Bootstrap': {
+    otherwise: rejected(),
+    fields: {
+      node: supported(),
+      static_resources: supported(),
+      dynamic_resources: rejected(),
+      cluster_manager: supported(),
+      flags_path: warned(),
+      stats_sinks: warned(),
+      stats_flush_interval: supported(),
+      stats_flush_on_admin: supported(),
+      stats_eviction_interval: warned(),
+      watchdog: warned(),
+      watchdogs: warned(),
+      tracing: warned(),
+      rate_limit_service: warned('takes effect only with rate limit filters'),
+      runtime: warned('compiled-in defaults apply'),
+      layered_runtime: warned('compiled-in defaults apply'),
+      admin: supported(),
+      stats_config: supported(),
+      hds_config: warned(),
+      overload_manager: warned(),
+      enable_dispatcher_stats: warned(),
+      header_prefix: supported(),
+      stats_server_version_override: warned(),
+      use_tcp_for_dns_lookups: warned(),
+      dns_resolution_config: warned(),
+      typed_dns_resolver_config: warned(),
+      node_context_params: warned(),
+      fatal_actions: warned(),
+      inline_headers: supportedWhole('a hint for header lookups, which are equally fast without it'),
+      perf_tracing_file_path: warned(),
+      xds_delegate_extension: warned(),
+      xds_config_tracker_extension: warned(),
+      application_log_config: warned('use --log-format'),
+      deferred_stat_options: warned(),
+      grpc_async_client_manager_config: warned(),
+      memory_allocator_manager: warned(),
+    },
+  },
+  'proxy.config.bootstrap.v3.Bootstrap.StaticResources': {
+    otherwise: rejected(),
+    fields: { listeners: supported(), clusters: supported() },
+  },
+  'proxy.config.bootstrap.v3.ClusterManager': {
+    otherwise: warned(),
+    fields: {
+      local_cluster_name: rejected('turns zone aware routing on'),
+      upstream_bind_config: rejected('sets the address that upstreams see'),
+    },
+  },
+  'proxy.config.bootstrap.v3.Admin': {
+    otherwise: rejected(),
+    fields: {
+      address: supported(),
+      access_log_path: supported(),
+      profile_path: supported(),
+      socket_options: warned(),
+      access_log: warned(),
+      ignore_global_conn_limit: warned(),
+    },
+  },
+  'proxy.config.core.v3.Node': {
+    otherwise: supportedWhole('shown by the admin interface'),
+    fields: {
+      id: supported(),
+      cluster: supported(),
+      metadata: supported(),
+      locality: supportedWhole(),
+      dynamic_parameters: warned(),
+    },
+  },
+  'proxy.config.metrics.v3.StatsConfig': {
+    otherwise: warned(),
+    fields: { stats_tags: supported(), use_all_default_tags: supported() },
+  },
+  'proxy.config.metrics.v3.TagSpecifier': {
+    otherwise: warned(),
+    fields: { tag_name: supported(), fixed_value: supported(), regex: warned() },
+  },
+  'proxy.config.core.v3.Address': {
+    otherwise: rejected(),
+    fields: { socket_address: supported(), pipe: supported() },
+  },
+  'proxy.config.core.v3.SocketAddress': {
+    otherwise: rejected(),
+    fields: {
+      protocol: only(['TCP']),
+      address: supported(),
+      port_value: supported(),
+      ipv4_compat: supported('of listeners'),
+    },
+  },
+  'proxy.config.core.v3.Pipe': { otherwise: rejected(), fields: { path: supported(), mode: supported() } },
+  'proxy.config.core.v3.DataSource': {
+    otherwise: rejected(),
+    fields: {
+      filename: supported('read once, when the configuration is loaded'),
+      inline_bytes: supported(),
+      inline_string: supported(),
+      watched_directory: warned(),
+    },
+  },
+};

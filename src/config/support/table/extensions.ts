@@ -1,0 +1,16 @@
+// Message types of the extensions that this build has.
+
+export const HTTP_CONNECTION_MANAGER =
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+export const TCP_PROXY = 'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
+export const CONNECTION_LIMIT = 'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
+export const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
+export const ROUTER = 'proxy.extensions.filters.http.router.v3.Router';
+export const HEALTH_CHECK = 'proxy.extensions.filters.http.health_check.v3.HealthCheck';
+export const FILE_ACCESS_LOG = 'proxy.extensions.access_loggers.file.v3.FileAccessLog';
+export const STDOUT_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog';
+export const STDERR_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StderrAccessLog';
+export const RAW_BUFFER = 'proxy.extensions.transport_sockets.raw_buffer.v3.RawBuffer';
+
+/** Note on the v2 field `config` beside `typed_config`. */
+export const READ_AS_TYPED = 'read as typed_config';

@@ -1,0 +1,18 @@
+// The whole support table. To implement a field: flip its row here, in the same change that implements it.
+
+import type { SupportTable } from '../verdict.ts';
+import { ACCESS_LOG_SUPPORT } from './access-log.ts';
+import { BOOTSTRAP_SUPPORT } from './bootstrap.ts';
+import { CLUSTER_SUPPORT } from './cluster.ts';
+import { HTTP_SUPPORT } from './http.ts';
+import { LISTENER_SUPPORT } from './listener.ts';
+import { ROUTE_SUPPORT } from './route.ts';
+
+export const SUPPORT: SupportTable = {
+  ...BOOTSTRAP_SUPPORT,
+  ...LISTENER_SUPPORT,
+  ...HTTP_SUPPORT,
+  ...ROUTE_SUPPORT,
+  ...CLUSTER_SUPPORT,
+  ...ACCESS_LOG_SUPPORT,
+};

@@ -1,0 +1,139 @@
+// One cluster in service: its settings, its places in shared memory, its members, and the view of it that listings
+// read. Main thread. Owns the stats and records of the cluster and its hosts.
+
+import type { ClusterSettings, ClusterSnapshot, HostSettings } from '../../snapshot/index.ts';
+import { addCircuitBreakerGauges, CLUSTER_STATS, type StatsStore } from '../../stats/index.ts';
+import type { LbTables } from '../../wasm/lb.ts';
+import { HealthMask } from '../../wasm/shared-memory.ts';
+import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
+import type { ActiveHost } from './active-host.ts';
+import { HostSet } from './host-set.ts';
+import { buildPickPlan } from './pick-plan.ts';
+
+const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
+
+/** Where a cluster's stats and records are made. */
+export interface ClusterPlaces {
+  readonly stats: StatsStore;
+  readonly memory: SharedMemoryOwner;
+  /** Builds balancers in shared memory. */
+  readonly tables: LbTables;
+}
+
+export class ActiveCluster {
+  readonly stats;
+  readonly #places: ClusterPlaces;
+  readonly #hostSet: HostSet;
+  #snapshot: ClusterSnapshot;
+
+  /**
+   * A cluster without members.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL.
+   */
+  constructor(settings: ClusterSettings, addedViaApi: boolean, places: ClusterPlaces) {
+    const { stats, memory } = places;
+    const scope = stats.scope(`cluster.${settings.statName}.`);
+    this.#places = places;
+    this.stats = scope.allocate(CLUSTER_STATS);
+    this.#hostSet = new HostSet(places);
+    const recordAddress = memory.recordAllocator.allocateCluster();
+    addCircuitBreakerGauges({
+      scope,
+      records: memory.shared.records,
+      recordAddress,
+      limits: settings.circuitBreakers,
+      trackRemaining: false,
+    });
+    const { hosts: _members, discovery: _discovery, ...clusterSettings } = settings;
+    this.#snapshot = Object.freeze({
+      settings: clusterSettings,
+      hosts: [],
+      pickPlan: undefined,
+      statBlock: this.stats.cell,
+      recordAddress,
+      addedViaApi,
+    });
+    this.#countMembers();
+  }
+
+  /** The cluster as workers should see it now; a new object after each change. */
+  get snapshot(): ClusterSnapshot {
+    return this.#snapshot;
+  }
+
+  /**
+   * Takes over the members.
+   * @returns what gives the places of removed hosts back, to be called when no worker uses them any more; undefined
+   *   when nothing has changed.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; the members are as before then.
+   */
+  setMembers(members: readonly HostSettings[]): (() => void) | undefined {
+    const change = this.#hostSet.update(members);
+    if (change === undefined) return undefined;
+    const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
+    const { pickPlan: formerPlan } = this.#snapshot;
+    this.#snapshot = Object.freeze({
+      ...this.#snapshot,
+      hosts,
+      pickPlan: buildPickPlan(this.#places.tables, this.#snapshot.settings, hosts),
+    });
+    if (change.added > 0 || change.removed.length > 0) this.stats.add('membership_change');
+    this.#countMembers();
+    return this.#places.memory.reclaimer.collect(() => {
+      for (const host of change.removed) host.retire();
+      if (formerPlan) this.#places.tables.retire(formerPlan);
+    });
+  }
+
+  get name(): string {
+    return this.snapshot.settings.name;
+  }
+
+  get observabilityName(): string {
+    return this.snapshot.settings.observabilityName;
+  }
+
+  get circuitBreakers(): ClusterSettings['circuitBreakers'] {
+    return this.snapshot.settings.circuitBreakers;
+  }
+
+  get addedViaApi(): boolean {
+    return this.snapshot.addedViaApi;
+  }
+
+  /** No detector exists in this build. */
+  get outlier(): undefined {
+    return undefined;
+  }
+
+  get edsServiceName(): string {
+    return '';
+  }
+
+  hosts(): readonly ActiveHost[] {
+    return this.#hostSet.hosts.toSorted((a, b) => a.priority - b.priority);
+  }
+
+  #countMembers(): void {
+    const { hosts } = this.#hostSet;
+    const count = (matches: (flags: number) => boolean): number =>
+      hosts.reduce((sum, host) => sum + (matches(host.healthFlags) ? 1 : 0), 0);
+    this.stats.set('membership_total', hosts.length);
+    this.stats.set(
+      'membership_healthy',
+      count((flags) => (flags & (UNHEALTHY | DEGRADED)) === 0),
+    );
+    this.stats.set(
+      'membership_degraded',
+      count((flags) => (flags & UNHEALTHY) === 0 && (flags & DEGRADED) !== 0),
+    );
+    this.stats.set(
+      'membership_excluded',
+      count((flags) => (flags & EXCLUDED) !== 0),
+    );
+    this.stats.set(
+      'max_host_weight',
+      hosts.reduce((highest, host) => Math.max(highest, host.weight), 0),
+    );
+  }
+}

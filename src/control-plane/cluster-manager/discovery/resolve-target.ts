@@ -1,0 +1,95 @@
+// One name of a STRICT_DNS cluster and its timer: looks up, reports, waits, looks up again.
+//
+//   start ──► LOOKING UP ──answer──► WAITING ──refresh rate, TTL or back-off──► LOOKING UP …
+//                  └──────stop───────────┴──────► STOPPED
+//
+// Source: spec 2.8 (dns_refresh_rate, dns_failure_refresh_rate, respect_dns_ttl, dns_jitter).
+
+import { isIP } from 'node:net';
+import { JitteredBackoff } from '../../../base/backoff.ts';
+import type { DnsDiscoverySettings, DnsTarget } from '../../../snapshot/index.ts';
+import type { DnsAddress, DnsAnswer, DnsResolver } from '../../dns/dns-resolver.ts';
+import type { DiscoveryTools } from './discovery.ts';
+
+export interface ResolveTargetListener {
+  onLookup(): void;
+  onAnswer(target: ResolveTarget, answer: DnsAnswer): void;
+}
+
+export class ResolveTarget {
+  readonly target: DnsTarget;
+  readonly #settings: DnsDiscoverySettings;
+  readonly #tools: DiscoveryTools;
+  readonly #resolver: DnsResolver;
+  readonly #listener: ResolveTargetListener;
+  readonly #backoff: JitteredBackoff | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #isStopped = false;
+  #hasFailed = false;
+
+  constructor(
+    target: DnsTarget,
+    settings: DnsDiscoverySettings,
+    tools: DiscoveryTools,
+    resolver: DnsResolver,
+    listener: ResolveTargetListener,
+  ) {
+    this.target = target;
+    this.#settings = settings;
+    this.#tools = tools;
+    this.#resolver = resolver;
+    this.#listener = listener;
+    const { failureRefresh } = settings;
+    this.#backoff = failureRefresh && new JitteredBackoff(tools.random, failureRefresh.baseMs, failureRefresh.maxMs);
+  }
+
+  start(): void {
+    void this.#lookUp();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelTimer?.();
+  }
+
+  async #lookUp(): Promise<void> {
+    const { name } = this.target;
+    this.#listener.onLookup();
+    if (isIP(name) !== 0) {
+      // An address is its own answer, for ever.
+      this.#listener.onAnswer(this, { kind: 'success', addresses: [{ ip: name, ttlSeconds: 0 }] });
+      return;
+    }
+    const answer = await this.#resolver.lookup(name, this.#settings.lookupFamily);
+    if (this.#isStopped) return;
+    this.#logChange(answer);
+    this.#cancelTimer = this.#tools.clock.after(this.#waitMs(answer), () => void this.#lookUp());
+    this.#listener.onAnswer(this, answer);
+  }
+
+  #waitMs(answer: DnsAnswer): number {
+    const { refreshRateMs, jitterMs } = this.#settings;
+    const jitter = jitterMs > 0 ? this.#tools.random.u32() % jitterMs : 0;
+    if (answer.kind === 'failure') return (this.#backoff?.nextMs() ?? refreshRateMs) + jitter;
+    this.#backoff?.reset();
+    return (this.#timeToLiveMs(answer.addresses) || refreshRateMs) + jitter;
+  }
+
+  /** Of the record that expires first; 0 when that does not matter or is not known. */
+  #timeToLiveMs(addresses: readonly DnsAddress[]): number {
+    if (!this.#settings.respectTtl || addresses.length === 0) return 0;
+    return Math.min(...addresses.map(({ ttlSeconds }) => ttlSeconds)) * 1000;
+  }
+
+  /** A name that stays unknown is worth one line, not one per lookup. */
+  #logChange(answer: DnsAnswer): void {
+    const { log } = this.#tools;
+    const { name } = this.target;
+    if (answer.kind === 'failure' && !this.#hasFailed) {
+      log.warning(`DNS lookup of ${name} failed, its known hosts stay: ${answer.reason}`);
+    } else if (answer.kind === 'success' && this.#hasFailed) {
+      log.info(`DNS lookup of ${name} works again`);
+    }
+    this.#hasFailed = answer.kind === 'failure';
+  }
+}

@@ -1,0 +1,72 @@
+// The members of one cluster by address, kept over updates: who stays keeps its places in shared memory, and with them
+// its stats and, in the workers, its connections. Main thread.
+
+import { formatAddress } from '../../base/address.ts';
+import type { HostSettings } from '../../snapshot/index.ts';
+import type { ClusterPlaces } from './active-cluster.ts';
+import { ActiveHost } from './active-host.ts';
+
+export interface HostSetChange {
+  readonly added: number;
+  /** Out of the set, and to be retired once the workers have been told. */
+  readonly removed: readonly ActiveHost[];
+}
+
+export class HostSet {
+  readonly #places: ClusterPlaces;
+  #hosts: ReadonlyMap<string, ActiveHost> = new Map();
+
+  constructor(places: ClusterPlaces) {
+    this.#places = places;
+  }
+
+  /** In the order of the last update. */
+  get hosts(): readonly ActiveHost[] {
+    return [...this.#hosts.values()];
+  }
+
+  /**
+   * Takes over the members; each address comes once.
+   * @returns undefined when nothing has changed.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; the set is as before then.
+   */
+  update(members: readonly HostSettings[]): HostSetChange | undefined {
+    const hosts = new Map<string, ActiveHost>();
+    const added = this.#makeNew(members, hosts);
+    let isChanged = added.size > 0;
+    for (const member of members) {
+      const key = formatAddress(member.address);
+      const host = hosts.get(key)!;
+      if (!added.has(host)) isChanged = host.update(member) || isChanged;
+    }
+    const removed = this.hosts.filter((host) => hosts.get(formatAddress(host.address)) !== host);
+    if (!isChanged && removed.length === 0) return undefined;
+    this.#hosts = hosts;
+    return { added: added.size, removed };
+  }
+
+  /** Puts all members into `hosts`, making those that are new; all of them are made or none. */
+  #makeNew(members: readonly HostSettings[], hosts: Map<string, ActiveHost>): ReadonlySet<ActiveHost> {
+    const added = new Set<ActiveHost>();
+    try {
+      for (const member of members) {
+        const key = formatAddress(member.address);
+        const known = this.#hosts.get(key);
+        if (known?.isSame(member)) {
+          hosts.set(key, known);
+          continue;
+        }
+        const host = new ActiveHost(member, this.#places);
+        added.add(host);
+        hosts.set(key, host);
+      }
+    } catch (error) {
+      // No worker has seen them.
+      this.#places.memory.reclaimer.collect(() => {
+        for (const host of added) host.retire();
+      })();
+      throw error;
+    }
+    return added;
+  }
+}

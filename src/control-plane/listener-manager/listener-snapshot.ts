@@ -1,0 +1,92 @@
+// Makes the snapshot of a listener: names and allocates the stats of the listener, its chains and their filters.
+// Main thread.
+
+import { formatAddress } from '../../base/address.ts';
+import type {
+  ConnectionLimitSettings,
+  ConnectionLimitSnapshot,
+  FilterChainSettings,
+  FilterChainSnapshot,
+  ListenerFilterSettings,
+  ListenerFilterSnapshot,
+  ListenerSettings,
+  ListenerSnapshot,
+} from '../../snapshot/index.ts';
+import {
+  CONNECTION_LIMIT_STATS,
+  cleanStatName,
+  HTTP_STATS,
+  LISTENER_HTTP_STATS,
+  LISTENER_STATS,
+  LISTENER_WORKER_STATS,
+  PROXY_PROTOCOL_STATS,
+  type StatsStore,
+  TCP_PROXY_STATS,
+} from '../../stats/index.ts';
+import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
+
+export interface ListenerSnapshotDependencies {
+  readonly stats: StatsStore;
+  readonly memory: SharedMemoryOwner;
+  readonly concurrency: number;
+}
+
+export function makeListenerSnapshot(
+  id: number,
+  settings: ListenerSettings,
+  deps: ListenerSnapshotDependencies,
+): ListenerSnapshot {
+  const { stats } = deps;
+  const prefix = `listener.${cleanStatName(settings.statPrefix || formatAddress(settings.addresses[0]))}.`;
+  const chain = (chainSettings: FilterChainSettings): FilterChainSnapshot =>
+    makeFilterChain(prefix, chainSettings, deps);
+  return Object.freeze({
+    id,
+    settings,
+    statBlock: stats.scope(prefix).allocate(LISTENER_STATS).cell,
+    workerStatBlocks: Array.from(
+      { length: deps.concurrency },
+      (_, index) => stats.scope(`${prefix}worker_${index}.`).allocate(LISTENER_WORKER_STATS).cell,
+    ),
+    listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, stats)),
+    filterChains: settings.filterChains.map(chain),
+    defaultFilterChain: settings.defaultFilterChain && chain(settings.defaultFilterChain),
+  });
+}
+
+/** @param prefix of the listener's stats, with its final dot. */
+function makeFilterChain(
+  prefix: string,
+  settings: FilterChainSettings,
+  deps: ListenerSnapshotDependencies,
+): FilterChainSnapshot {
+  const { stats } = deps;
+  const { filter } = settings;
+  const isHttp = filter.kind === 'http-connection-manager';
+  const filterScope = stats.scope(`${isHttp ? 'http' : 'tcp'}.${filter.statPrefix}.`);
+  return {
+    settings,
+    filterStatBlock: (isHttp ? filterScope.allocate(HTTP_STATS) : filterScope.allocate(TCP_PROXY_STATS)).cell,
+    listenerHttpStatBlock: isHttp
+      ? stats.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell
+      : 0,
+    connectionLimits: settings.connectionLimits.map((limit) => makeConnectionLimit(limit, deps)),
+  };
+}
+
+function makeConnectionLimit(
+  settings: ConnectionLimitSettings,
+  { stats, memory }: ListenerSnapshotDependencies,
+): ConnectionLimitSnapshot {
+  return {
+    settings,
+    statBlock: stats.scope(`connection_limit.${settings.statPrefix}.`).allocate(CONNECTION_LIMIT_STATS).cell,
+    recordAddress: memory.recordAllocator.allocateCluster(),
+  };
+}
+
+function makeListenerFilter(settings: ListenerFilterSettings, stats: StatsStore): ListenerFilterSnapshot {
+  const { statPrefix } = settings;
+  const scope = statPrefix === '' ? 'proxy_proto.' : `proxy_proto.${statPrefix}.`;
+  return { settings, statBlock: stats.scope(scope).allocate(PROXY_PROTOCOL_STATS).cell };
+}

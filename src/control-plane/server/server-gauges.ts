@@ -1,0 +1,62 @@
+// server.*: gauges of the process as a whole, brought up to date at each flush and before a listing.
+
+import type { Clock } from '../../base/clock.ts';
+import { SERVER_STATS, type StatsStore } from '../../stats/index.ts';
+import { SERVER_STATES, type ServerState } from './server-state.ts';
+
+export interface ServerGaugesDependencies {
+  readonly stats: StatsStore;
+  readonly clock: Clock;
+  readonly concurrency: number;
+  /** First digits of the source revision as a number; 0 when unknown. */
+  readonly revisionNumber: number;
+  readonly state: () => ServerState;
+  /** Open downstream connections over all listeners. */
+  readonly connections: () => number;
+}
+
+/** What a gauge shows when no certificate is loaded: nothing expires. */
+const NO_EXPIRY = 2 ** 31 - 1;
+
+export class ServerGauges {
+  readonly #deps: ServerGaugesDependencies;
+  readonly #block;
+  readonly #startedMs: number;
+
+  constructor(deps: ServerGaugesDependencies) {
+    this.#deps = deps;
+    this.#block = deps.stats.scope('server.').allocate(SERVER_STATS);
+    this.#startedMs = deps.clock.monotonicMs();
+    this.#block.set('concurrency', deps.concurrency);
+    this.#block.set('version', deps.revisionNumber);
+    this.#block.set('days_until_first_cert_expiring', NO_EXPIRY);
+  }
+
+  get uptimeSeconds(): number {
+    return Math.floor((this.#deps.clock.monotonicMs() - this.#startedMs) / 1_000);
+  }
+
+  countWorkerRestart(): void {
+    this.#block.add('worker_restarts');
+  }
+
+  countStaticUnknownFields(count: number): void {
+    this.#block.add('static_unknown_fields', count);
+  }
+
+  countDroppedFlush(): void {
+    this.#block.add('dropped_stat_flushes');
+  }
+
+  update(): void {
+    const memory = process.memoryUsage();
+    const state = this.#deps.state();
+    this.#block.set('uptime', this.uptimeSeconds);
+    this.#block.set('memory_allocated', memory.heapUsed + memory.external);
+    this.#block.set('memory_heap_size', memory.heapTotal + memory.external);
+    this.#block.set('memory_physical_size', memory.rss);
+    this.#block.set('state', SERVER_STATES[state]);
+    this.#block.set('live', state === 'LIVE' ? 1 : 0);
+    this.#block.set('total_connections', this.#deps.connections());
+  }
+}

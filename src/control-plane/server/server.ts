@@ -1,0 +1,166 @@
+// The running proxy: owns the shared memory, the statistics, the workers, and the managers of clusters and
+// listeners, in that order of making; stops them in the reverse order. Main thread.
+
+import type { Clock } from '../../base/clock.ts';
+import { errorMessage } from '../../base/errors.ts';
+import { SYSTEM_RANDOM } from '../../base/random.ts';
+import type { BootstrapConfig } from '../../config/index.ts';
+import type { Logger, Loggers } from '../../log/index.ts';
+import type { AccessLogFileSettings } from '../../snapshot/index.ts';
+import { FILESYSTEM_STATS, StatsFlush, StatsStore } from '../../stats/index.ts';
+import { compileHttp1, DEFAULT_HEADER_PREFIX } from '../../wasm/http1.ts';
+import { compileModule } from '../../wasm/instantiate.ts';
+import { LbKernel, LbTables } from '../../wasm/lb.ts';
+import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
+import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
+import { DnsResolvers } from '../dns/resolvers.ts';
+import { ListenerManager } from '../listener-manager/listener-manager.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
+import { ServerGauges } from './server-gauges.ts';
+import type { ServerState } from './server-state.ts';
+
+export interface ServerDependencies {
+  readonly bootstrap: BootstrapConfig;
+  /** Its threads have been started, and wait. */
+  readonly workers: WorkerPool;
+  readonly loggers: Loggers;
+  readonly clock: Clock;
+  /** First digits of the source revision as a number, for the gauge server.version. */
+  readonly revisionNumber: number;
+  /** Unknown fields that the bootstrap was allowed to hold. */
+  readonly unknownFields: number;
+  /** Access logs are written after this time at the latest. */
+  readonly fileFlushIntervalMs: number;
+}
+
+export class Server {
+  readonly bootstrap: BootstrapConfig;
+  readonly stats: StatsStore;
+  readonly clusterManager: ClusterManager;
+  readonly listenerManager: ListenerManager;
+  readonly #flush: StatsFlush;
+  readonly #gauges: ServerGauges;
+  readonly #workers: WorkerPool;
+  readonly #memory: SharedMemoryOwner;
+  readonly #statsModule: WebAssembly.Module;
+  readonly #lbModule: WebAssembly.Module;
+  readonly #accessLogFiles: AccessLogFileSettings;
+  readonly #log: Logger;
+  #state: ServerState = 'PRE_INITIALIZING';
+  #isHealthCheckFailing = false;
+
+  /** @throws WeirError when the shared memory cannot be had or holds too little for the bootstrap. */
+  constructor(deps: ServerDependencies) {
+    const { bootstrap, workers, loggers, clock } = deps;
+    const { concurrency } = workers;
+    this.bootstrap = bootstrap;
+    this.#log = loggers.get('main');
+    this.#workers = workers;
+    this.#memory = new SharedMemoryOwner({ workerCount: concurrency });
+    this.#statsModule = compileModule('stats');
+    this.stats = new StatsStore({
+      owner: this.#memory,
+      module: this.#statsModule,
+      tags: { useAllDefaultTags: bootstrap.useAllDefaultTags, fixedTags: bootstrap.fixedStatTags },
+    });
+    this.#lbModule = compileModule('lb');
+    const { cell: statBlock } = this.stats.scope('filesystem.').allocate(FILESYSTEM_STATS);
+    this.#accessLogFiles = { flushIntervalMs: deps.fileFlushIntervalMs, statBlock };
+    this.clusterManager = new ClusterManager({
+      stats: this.stats,
+      memory: this.#memory,
+      tables: new LbTables(this.#memory, new LbKernel(this.#memory.shared, this.#lbModule)),
+      clock,
+      random: SYSTEM_RANDOM,
+      loggers,
+      workers,
+      resolvers: new DnsResolvers(),
+    });
+    this.listenerManager = new ListenerManager({
+      stats: this.stats,
+      memory: this.#memory,
+      workers,
+      loggers,
+      concurrency,
+    });
+    this.#gauges = new ServerGauges({
+      stats: this.stats,
+      clock,
+      concurrency,
+      revisionNumber: deps.revisionNumber,
+      state: () => this.state,
+      connections: () => this.listenerManager.activeConnections(),
+    });
+    this.#gauges.countStaticUnknownFields(deps.unknownFields);
+    this.#flush = new StatsFlush({
+      clock,
+      intervalMs: bootstrap.statsFlushIntervalMs,
+      onDropped: () => this.#gauges.countDroppedFlush(),
+      onError: (error) => loggers.get('stats').error(`stats flush failed: ${errorMessage(error)}`),
+    });
+    this.#flush.add('gauges', () => this.#gauges.update());
+    this.#flush.add('merge', () => this.stats.mergeHistograms());
+    for (const cluster of bootstrap.clusters) this.clusterManager.addStatic(cluster);
+  }
+
+  get state(): ServerState {
+    return this.#state === 'LIVE' && this.#isHealthCheckFailing ? 'DRAINING' : this.#state;
+  }
+
+  get uptimeSeconds(): number {
+    return this.#gauges.uptimeSeconds;
+  }
+
+  /**
+   * Starts the workers and opens the listeners; the server is LIVE when it resolves.
+   * @throws WeirError when a worker cannot start or a listener cannot be opened; call `stop` then as well.
+   */
+  async start(): Promise<void> {
+    this.#state = 'INITIALIZING';
+    this.#gauges.update();
+    // Names are looked up while the workers start.
+    const clustersAreWarm = this.clusterManager.start();
+    await this.#workers.start({
+      shared: {
+        http1: compileHttp1(),
+        statsModule: this.#statsModule,
+        lbModule: this.#lbModule,
+        sharedMemory: this.#memory.memory,
+        accessLogFiles: this.#accessLogFiles,
+        headerPrefix: this.bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
+      },
+      clusters: this.clusterManager.snapshots(),
+      dynamicStatCell: (key) => this.stats.dynamicCell(key),
+      onWorkerLost: (index) => this.stats.clearWorker(index),
+      onWorkerRestarted: () => this.#gauges.countWorkerRestart(),
+    });
+    await clustersAreWarm;
+    for (const listener of this.bootstrap.listeners) await this.listenerManager.addStatic(listener);
+    this.listenerManager.markWorkersStarted();
+    this.#state = 'LIVE';
+    this.#gauges.update();
+    this.#flush.start();
+    this.#log.info('all clusters and listeners initialized, serving');
+  }
+
+  /** Has the health checks that clients make fail, so that they go elsewhere; or succeed again. */
+  failHealthChecks(isFailing: boolean): void {
+    this.#isHealthCheckFailing = isFailing;
+    this.#workers.failHealthChecks(isFailing);
+    this.#gauges.update();
+  }
+
+  /** Brings gauges up to date before a listing; a whole flush where the bootstrap asks for that. */
+  async beforeStatsRead(): Promise<void> {
+    if (this.bootstrap.statsFlushOnAdmin) await this.#flush.flush();
+    else this.#gauges.update();
+  }
+
+  /** Stops accepting, lets running requests end within `graceMs`, ends the workers. Idempotent. */
+  async stop(graceMs: number): Promise<void> {
+    this.#state = 'DRAINING';
+    this.#flush.stop();
+    this.clusterManager.stop();
+    await this.#workers.stop(graceMs);
+  }
+}

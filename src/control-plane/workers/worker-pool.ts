@@ -1,0 +1,306 @@
+// The data-plane threads: started together, kept alive, stopped together. Main thread. It remembers what has
+// been published (clusters, open listeners), so that a worker started after a crash catches up by itself.
+
+import type { Clock } from '../../base/clock.ts';
+import { WeirError } from '../../base/errors.ts';
+import type { Logger, Loggers } from '../../log/index.ts';
+import type {
+  ClusterSnapshot,
+  DynamicStatKey,
+  ListenerSnapshot,
+  MainToWorker,
+  WorkerInit,
+  WorkerToMain,
+} from '../../snapshot/index.ts';
+import { UpdateConfirmations } from './update-confirmations.ts';
+import { WorkerThread } from './worker-thread.ts';
+
+export interface WorkerPoolDependencies {
+  readonly concurrency: number;
+  readonly loggers: Loggers;
+  readonly clock: Clock;
+}
+
+/** What the workers work on, and whom the pool tells of their fate. */
+export interface WorkerService {
+  /** Compiled once, mapped by all; the rest of a worker's start values the pool knows itself. */
+  readonly shared: Pick<
+    WorkerInit,
+    'http1' | 'statsModule' | 'lbModule' | 'sharedMemory' | 'accessLogFiles' | 'headerPrefix'
+  >;
+  readonly clusters: readonly ClusterSnapshot[];
+  /** The cell of a stat that a worker has met first at run time. */
+  readonly dynamicStatCell: (key: DynamicStatKey) => number;
+  /** A worker is gone for good: take back what it had added to gauges and shared counts. */
+  readonly onWorkerLost: (workerIndex: number) => void;
+  /** A worker has been started in the place of a lost one. */
+  readonly onWorkerRestarted: (workerIndex: number) => void;
+}
+
+interface OpenListener {
+  readonly listener: ListenerSnapshot;
+  /** The ports in use, by address; 0 until the first worker has bound it, and for ever for a pipe. */
+  ports: readonly number[];
+}
+
+interface PendingListen {
+  readonly resolve: (ports: readonly number[]) => void;
+  readonly reject: (error: WeirError) => void;
+}
+
+/** Waits before a worker that ends again and again is started anew, by how often it ended lately. */
+const RESTART_DELAYS_MS = [0, 100, 1_000, 5_000];
+/** A worker that has run this long counts as healthy again. */
+const STABLE_AFTER_MS = 30_000;
+
+export class WorkerPool {
+  readonly #deps: WorkerPoolDependencies;
+  readonly #log: Logger;
+  readonly #workers: (WorkerThread | undefined)[];
+  readonly #clusters = new Map<string, ClusterSnapshot>();
+  readonly #listeners = new Map<number, OpenListener>();
+  readonly #pendingListens = new Map<string, PendingListen>();
+  readonly #confirmations = new UpdateConfirmations();
+  readonly #lossTimesMs: number[][];
+  readonly #cancelRestarts = new Set<() => void>();
+  #service: WorkerService | undefined;
+  /** Why a thread ended before there was anything for it to do. */
+  #earlyFailure: WeirError | undefined;
+  #startup: { readonly resolve: () => void; readonly reject: (error: WeirError) => void } | undefined;
+  #isHealthCheckFailing = false;
+  #isStopping = false;
+  #onAllStopped: (() => void) | undefined;
+
+  /** Starts the threads: they load their code while the main thread reads the configuration. */
+  constructor(deps: WorkerPoolDependencies) {
+    this.#deps = deps;
+    this.#log = deps.loggers.get('main');
+    this.#workers = Array.from({ length: deps.concurrency });
+    this.#lossTimesMs = Array.from({ length: deps.concurrency }, () => []);
+    deps.loggers.onLevelsChanged(() => this.#broadcast({ type: 'log-levels', levels: deps.loggers.levels() }));
+    for (let index = 0; index < deps.concurrency; index += 1) this.#spawn(index);
+  }
+
+  get concurrency(): number {
+    return this.#deps.concurrency;
+  }
+
+  /** Gives every worker its work; resolves when all are ready, rejects when one cannot start. */
+  async start(service: WorkerService): Promise<void> {
+    this.#service = service;
+    for (const cluster of service.clusters) this.#clusters.set(cluster.settings.name, cluster);
+    if (this.#earlyFailure) throw this.#earlyFailure;
+    await new Promise<void>((resolve, reject) => {
+      this.#startup = { resolve, reject };
+      for (const worker of this.#workers) if (worker) this.#initialize(worker, service);
+    });
+  }
+
+  /**
+   * Publishes new versions of clusters to every worker, and to those that start later.
+   * @param onApplied called once, when no worker uses anything any more that the update has removed.
+   */
+  publishClusters(updated: readonly ClusterSnapshot[], removed: readonly string[], onApplied: () => void): void {
+    for (const cluster of updated) this.#clusters.set(cluster.settings.name, cluster);
+    for (const name of removed) this.#clusters.delete(name);
+    // Workers without their first message will find the clusters in it.
+    const workers = this.#service ? this.#workers.flatMap((worker, index) => (worker ? [index] : [])) : [];
+    const generation = this.#confirmations.begin(workers, onApplied);
+    if (workers.length > 0) this.#broadcast({ type: 'clusters', generation, updated, removed });
+  }
+
+  /**
+   * Opens a listener in every worker. The first worker settles the ports, the others share them (SO_REUSEPORT);
+   * a listener that cannot or must not be shared is served by the first worker alone.
+   * @returns the ports in use by address, 0 for a pipe.
+   * @throws WeirError WEIR_LISTEN_FAILED when a worker cannot bind; the listener is then open nowhere.
+   */
+  async openListener(listener: ListenerSnapshot): Promise<readonly number[]> {
+    const ports = listener.settings.addresses.map((address) => (address.kind === 'ip' ? address.port : 0));
+    const open: OpenListener = { listener, ports };
+    this.#listeners.set(listener.id, open);
+    try {
+      open.ports = await this.#listen(0, open);
+      if (isShared(listener)) {
+        await Promise.all(this.#workers.map((_, index) => (index === 0 ? undefined : this.#listen(index, open))));
+      }
+      return open.ports;
+    } catch (error) {
+      this.closeListener(listener.id);
+      throw error;
+    }
+  }
+
+  /** Has health checks fail, or succeed again, in every worker and those that start later. */
+  failHealthChecks(isFailing: boolean): void {
+    this.#isHealthCheckFailing = isFailing;
+    // Workers without their first message will find it there.
+    if (this.#service) this.#broadcast({ type: 'fail-health-checks', isFailing });
+  }
+
+  /** Has every worker open the files of its access logs anew. */
+  reopenAccessLogs(): void {
+    this.#broadcast({ type: 'reopen-access-logs' });
+  }
+
+  /** Stops accepting on a listener; its open connections go on. */
+  closeListener(listenerId: number): void {
+    this.#listeners.delete(listenerId);
+    this.#broadcast({ type: 'stop-listener', listenerId });
+  }
+
+  /** Stops accepting, lets running requests end within `graceMs`, ends the threads. Can be called again. */
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    for (const cancel of this.#cancelRestarts) cancel();
+    const live = this.#workers.filter((worker) => worker !== undefined);
+    if (live.length === 0) return;
+    const allStopped = new Promise<void>((resolve) => {
+      this.#onAllStopped = resolve;
+    });
+    if (this.#service) this.#broadcast({ type: 'shutdown', graceMs });
+    else for (const worker of live) void worker.terminate();
+    // The workers keep the bound themselves; a worker that hangs is cut off a little later.
+    const cancelCut = this.#deps.clock.after(graceMs + 1_000, () => {
+      for (const worker of live) void worker.terminate();
+    });
+    await allStopped;
+    cancelCut();
+  }
+
+  #spawn(index: number): void {
+    const worker = new WorkerThread(index, {
+      onMessage: (sender, message) => this.#receive(sender, message),
+      onEnd: (sender, reason) => this.#workerEnded(sender, reason),
+    });
+    this.#workers[index] = worker;
+    if (this.#service) this.#initialize(worker, this.#service);
+  }
+
+  #initialize(worker: WorkerThread, { shared }: WorkerService): void {
+    const clusters = [...this.#clusters.values()];
+    const logLevels = this.#deps.loggers.levels();
+    const isHealthCheckFailing = this.#isHealthCheckFailing;
+    const init = { ...shared, workerIndex: worker.index, clusters, logLevels, isHealthCheckFailing };
+    worker.send({ type: 'init', init });
+  }
+
+  #broadcast(message: MainToWorker): void {
+    for (const worker of this.#workers) worker?.send(message);
+  }
+
+  #receive(worker: WorkerThread, message: WorkerToMain): void {
+    switch (message.type) {
+      case 'ready':
+        this.#workerReady(worker);
+        break;
+      case 'listening':
+        this.#settleListen(message.listenerId, worker.index)?.resolve(message.ports);
+        break;
+      case 'listen-failed':
+        this.#listenFailed(worker, message.listenerId, message.reason);
+        break;
+      case 'dynamic-stat':
+        this.#answerDynamicStat(worker, message.key);
+        break;
+      case 'applied':
+        this.#confirmations.confirm(message.generation, worker.index);
+        break;
+      case 'log':
+        this.#deps.loggers.emit(message.record, worker.threadId);
+        break;
+      case 'stopped':
+        void worker.terminate();
+        break;
+    }
+  }
+
+  #answerDynamicStat(worker: WorkerThread, key: DynamicStatKey): void {
+    if (this.#service) worker.send({ type: 'dynamic-stat', key, cell: this.#service.dynamicStatCell(key) });
+  }
+
+  #workerReady(worker: WorkerThread): void {
+    if (this.#startup) {
+      if (this.#workers.every((each) => each?.isRunning)) {
+        this.#startup.resolve();
+        this.#startup = undefined;
+      }
+      return;
+    }
+    this.#service?.onWorkerRestarted(worker.index);
+    this.#log.info(`worker ${worker.index} is running again`);
+    for (const open of this.#listeners.values()) {
+      if (worker.index !== 0 && !isShared(open.listener)) continue;
+      worker.send({ type: 'listen', listener: open.listener, ports: open.ports });
+    }
+  }
+
+  #listen(index: number, open: OpenListener): Promise<readonly number[]> {
+    return new Promise((resolve, reject) => {
+      const worker = this.#workers[index];
+      // A worker that is being restarted opens all listeners by itself once it is ready.
+      if (!worker?.isRunning) {
+        resolve(open.ports);
+        return;
+      }
+      this.#pendingListens.set(pendingKey(open.listener.id, index), { resolve, reject });
+      worker.send({ type: 'listen', listener: open.listener, ports: open.ports });
+    });
+  }
+
+  #settleListen(listenerId: number, index: number): PendingListen | undefined {
+    const key = pendingKey(listenerId, index);
+    const pending = this.#pendingListens.get(key);
+    this.#pendingListens.delete(key);
+    return pending;
+  }
+
+  #listenFailed(worker: WorkerThread, listenerId: number, reason: string): void {
+    const pending = this.#settleListen(listenerId, worker.index);
+    if (pending) pending.reject(new WeirError('WEIR_LISTEN_FAILED', reason));
+    else this.#log.error(`worker ${worker.index} cannot open listener ${listenerId} again: ${reason}`);
+  }
+
+  #workerEnded(worker: WorkerThread, reason: string): void {
+    this.#workers[worker.index] = undefined;
+    this.#service?.onWorkerLost(worker.index);
+    this.#confirmations.drop(worker.index);
+    for (const listenerId of this.#listeners.keys()) {
+      const failure = new WeirError('WEIR_LISTEN_FAILED', `worker ${worker.index} ended while it opened the listener`);
+      this.#settleListen(listenerId, worker.index)?.reject(failure);
+    }
+    if (this.#isStopping) {
+      if (this.#workers.every((each) => each === undefined)) this.#onAllStopped?.();
+      return;
+    }
+    if (this.#startup || !this.#service) {
+      this.#earlyFailure = new WeirError('WEIR_WORKER_START', `worker ${worker.index} could not start: ${reason}`);
+      this.#startup?.reject(this.#earlyFailure);
+      this.#startup = undefined;
+      return;
+    }
+    this.#log.error(`worker ${worker.index} ended unexpectedly, its connections are lost: ${reason}`);
+    this.#restartLater(worker.index);
+  }
+
+  #restartLater(index: number): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const losses = this.#lossTimesMs[index]!.filter((timeMs) => nowMs - timeMs < STABLE_AFTER_MS);
+    const delayMs = RESTART_DELAYS_MS[Math.min(losses.length, RESTART_DELAYS_MS.length - 1)]!;
+    this.#lossTimesMs[index] = [...losses, nowMs];
+    const cancel = this.#deps.clock.after(delayMs, () => {
+      this.#cancelRestarts.delete(cancel);
+      this.#spawn(index);
+    });
+    this.#cancelRestarts.add(cancel);
+  }
+}
+
+/** A pipe can only be bound once. */
+function isShared({ settings }: ListenerSnapshot): boolean {
+  return settings.reusePort && settings.addresses.every(({ kind }) => kind === 'ip');
+}
+
+function pendingKey(listenerId: number, workerIndex: number): string {
+  return `${listenerId}/${workerIndex}`;
+}

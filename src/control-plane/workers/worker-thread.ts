@@ -1,0 +1,69 @@
+// One data-plane thread as the main thread sees it.
+//
+//   starting ──init, ready──▶ running ──shutdown──▶ stopping ──exit──▶ ended
+//       └────────────────────────┴───────(crash)────────────────────▶ ended
+
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { errorMessage } from '../../base/errors.ts';
+import type { MainToWorker, WorkerToMain } from '../../snapshot/index.ts';
+
+type WorkerState = 'starting' | 'running' | 'stopping' | 'ended';
+
+export interface WorkerEvents {
+  readonly onMessage: (worker: WorkerThread, message: WorkerToMain) => void;
+  /** The thread is gone; `reason` is empty when it was told to stop. */
+  readonly onEnd: (worker: WorkerThread, reason: string) => void;
+}
+
+export class WorkerThread {
+  readonly index: number;
+  readonly #thread: Worker;
+  readonly #events: WorkerEvents;
+  #state: WorkerState = 'starting';
+  #crashReason = '';
+
+  /** Starts the thread, which loads its code and then waits for `init`. */
+  constructor(index: number, events: WorkerEvents) {
+    this.index = index;
+    this.#events = events;
+    // From dist/ the sibling is a .js file, from src/ a .ts file.
+    const entry = new URL(`../../worker${path.extname(import.meta.url)}`, import.meta.url);
+    this.#thread = new Worker(entry, { name: `worker_${index}` });
+    this.#thread.on('message', (message: WorkerToMain) => this.#receive(message));
+    this.#thread.on('error', (error: unknown) => {
+      this.#crashReason = error instanceof Error ? (error.stack ?? error.message) : errorMessage(error);
+    });
+    this.#thread.on('exit', (code: number) => this.#end(code));
+  }
+
+  get threadId(): number {
+    return this.#thread.threadId;
+  }
+
+  get isRunning(): boolean {
+    return this.#state === 'running';
+  }
+
+  send(message: MainToWorker): void {
+    if (message.type === 'shutdown') this.#state = 'stopping';
+    this.#thread.postMessage(message);
+  }
+
+  /** Ends the thread at once, whatever it is doing. */
+  async terminate(): Promise<void> {
+    if (this.#state !== 'ended') this.#state = 'stopping';
+    await this.#thread.terminate();
+  }
+
+  #receive(message: WorkerToMain): void {
+    if (message.type === 'ready' && this.#state === 'starting') this.#state = 'running';
+    this.#events.onMessage(this, message);
+  }
+
+  #end(code: number): void {
+    const wasStopping = this.#state === 'stopping';
+    this.#state = 'ended';
+    this.#events.onEnd(this, wasStopping ? '' : this.#crashReason || `exit code ${code}`);
+  }
+}

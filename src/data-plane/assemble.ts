@@ -1,0 +1,33 @@
+// The request path, in reading order, as it is put together for each listener of a worker.
+//
+//   ActiveListener          accepts, ListenerFilterPhase where bytes are looked at first
+//    └─ FilterChainMatcher  chooses an ActiveFilterChain
+//     └─ terminal filter    ConnectionManager (HTTP)              or  TcpProxy
+//        └─ per connection  Http1ServerConnection                     TcpProxyConnection
+//            └─ per request HttpStream ── Router ── UpstreamRequest     │
+//                └─ cluster Cluster.chooseHost ── Host.pool             Cluster.chooseHost
+//                    └─     Http1ClientConnection                       TcpUpstream
+
+import type { FilterChainSnapshot, ListenerSnapshot } from '../snapshot/index.ts';
+import { ConnectionManager } from './http/connection-manager.ts';
+import { ActiveListener } from './listener/active-listener.ts';
+import type { NetworkFilter } from './network/filter.ts';
+import { TcpProxy } from './tcp-proxy/tcp-proxy.ts';
+import type { ClusterMap } from './upstream/cluster-map.ts';
+import type { WorkerContext } from './worker-context.ts';
+
+export function assembleListener(
+  context: WorkerContext,
+  clusters: ClusterMap,
+  listener: ListenerSnapshot,
+): ActiveListener {
+  return new ActiveListener(context, listener, (chain: FilterChainSnapshot): NetworkFilter => {
+    const { filter } = chain.settings;
+    switch (filter.kind) {
+      case 'http-connection-manager':
+        return new ConnectionManager(context, clusters, chain, filter);
+      case 'tcp-proxy':
+        return new TcpProxy(context, clusters, chain, filter);
+    }
+  });
+}

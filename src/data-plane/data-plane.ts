@@ -1,0 +1,156 @@
+// Everything that runs in one worker: its listening sockets, connections and upstream pools. The worker's
+// entry point feeds it snapshots and lifecycle commands; it never asks the main thread for anything but the
+// cells of stats that are met first at run time.
+
+import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
+import { type Random, SYSTEM_RANDOM } from '../base/random.ts';
+import type { Loggers } from '../log/index.ts';
+import type { AccessLogFileSettings, ClusterSnapshot, ListenerSnapshot } from '../snapshot/index.ts';
+import type { WorkerStats } from '../stats/index.ts';
+import type { Http1Codec } from '../wasm/http1.ts';
+import type { LbKernel } from '../wasm/lb.ts';
+import type { SharedRecords } from '../wasm/shared-memory.ts';
+import { assembleListener } from './assemble.ts';
+import type { HttpFilterRegistry } from './http/filter.ts';
+import type { ActiveListener } from './listener/active-listener.ts';
+import { chooseReadMode } from './network/read-mode.ts';
+import type { ReadMode } from './network/socket-events.ts';
+import { ClusterMap } from './upstream/cluster-map.ts';
+import { WorkerContext } from './worker-context.ts';
+
+export interface DataPlaneDependencies {
+  readonly stats: WorkerStats;
+  /** Host and cluster records in shared memory, written by all workers. */
+  readonly records: SharedRecords;
+  /** Opens balancers that main has made in shared memory. */
+  readonly lbKernel: LbKernel;
+  readonly codec: Http1Codec;
+  readonly loggers: Loggers;
+  readonly workerIndex: number;
+  readonly accessLogFiles: AccessLogFileSettings;
+  /** The HTTP filters that snapshots may name. */
+  readonly httpFilters: HttpFilterRegistry;
+  /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */
+  readonly headerPrefix?: string;
+  /** Defaults to the system's clock. */
+  readonly clock?: Clock;
+  /** Where balancers start; defaults to the system's randomness. */
+  readonly random?: Random;
+  /** Fixes the way of reading sockets; by default it is found out before the first connection. */
+  readonly readMode?: ReadMode;
+}
+
+/** How often a shutdown looks whether the last connection has ended. */
+const SHUTDOWN_CHECK_MS = 10;
+
+export class DataPlane {
+  readonly #context: WorkerContext;
+  readonly #clusters: ClusterMap;
+  readonly #listeners = new Map<number, ActiveListener>();
+  /** Stopped listeners whose connections go on. */
+  readonly #draining = new Set<ActiveListener>();
+  readonly #readMode: ReadMode | undefined;
+  #readModeChosen: Promise<void> | undefined;
+  #shutdown: Promise<void> | undefined;
+
+  constructor(deps: DataPlaneDependencies) {
+    this.#context = new WorkerContext({
+      ...deps,
+      clock: deps.clock ?? SYSTEM_CLOCK,
+      random: deps.random ?? SYSTEM_RANDOM,
+    });
+    this.#clusters = new ClusterMap(this.#context);
+    this.#readMode = deps.readMode;
+  }
+
+  /** Connections from clients that are open now. */
+  get connectionCount(): number {
+    return [...this.#listeners.values(), ...this.#draining].reduce(
+      (sum, listener) => sum + listener.connectionCount,
+      0,
+    );
+  }
+
+  /** Bytes of private read buffers that connections hold now; 0 when no long body is on its way. */
+  get readSlabBytes(): number {
+    return this.#context.slabs.outstandingBytes;
+  }
+
+  /**
+   * Swaps in new versions of clusters; pools of removed clusters and hosts drain.
+   * @param onApplied called once, when nothing in this worker uses the removed hosts any more; perhaps at once.
+   */
+  updateClusters(
+    updated: readonly ClusterSnapshot[],
+    removed: readonly string[],
+    onApplied: () => void = () => {},
+  ): void {
+    this.#clusters.update(updated, removed, onApplied);
+  }
+
+  /**
+   * Starts to accept. @param ports by address of the listener, 0 lets the system choose. Resolves with the bound ones
+   * (0 for a pipe); rejects with a WeirError when binding fails.
+   */
+  async listen(listener: ListenerSnapshot, ports: readonly number[]): Promise<readonly number[]> {
+    this.#readModeChosen ??= this.#chooseReadMode();
+    await this.#readModeChosen;
+    const active = assembleListener(this.#context, this.#clusters, listener);
+    const boundPorts = await active.listen(ports);
+    this.#listeners.set(listener.id, active);
+    return boundPorts;
+  }
+
+  /** Has health checks fail, or succeed again, by order of the operator. */
+  failHealthChecks(isFailing: boolean): void {
+    this.#context.serverHealth.isFailing = isFailing;
+  }
+
+  /** Access logs open their files anew, so that renamed ones can be taken away. */
+  reopenAccessLogs(): void {
+    this.#context.logFiles.reopen();
+  }
+
+  /** Stops accepting; open connections of the listener go on. Unknown ids are ignored. */
+  async stopListener(id: number): Promise<void> {
+    const listener = this.#listeners.get(id);
+    if (listener === undefined) return;
+    this.#listeners.delete(id);
+    this.#forgetDrained();
+    listener.stop();
+    listener.drain();
+    this.#draining.add(listener);
+  }
+
+  /**
+   * Stops accepting, lets running requests finish with `connection: close`, closes idle connections at once, and
+   * cuts what is left after `graceMs`. Resolves when no connection is left. Idempotent.
+   */
+  shutdown(graceMs: number): Promise<void> {
+    this.#shutdown ??= this.#drainAll(graceMs);
+    return this.#shutdown;
+  }
+
+  async #drainAll(graceMs: number): Promise<void> {
+    for (const id of [...this.#listeners.keys()]) await this.stopListener(id);
+    const { clock, wheel, logFiles } = this.#context;
+    const deadlineMs = clock.monotonicMs() + graceMs;
+    while (this.connectionCount > 0 && clock.monotonicMs() < deadlineMs) {
+      await new Promise<void>((resolve) => clock.after(SHUTDOWN_CHECK_MS, resolve));
+    }
+    for (const listener of this.#draining) listener.destroyConnections();
+    this.#draining.clear();
+    this.#clusters.close();
+    wheel.close();
+    await logFiles.close();
+  }
+
+  #forgetDrained(): void {
+    for (const listener of this.#draining) if (listener.connectionCount === 0) this.#draining.delete(listener);
+  }
+
+  async #chooseReadMode(): Promise<void> {
+    this.#context.readMode = this.#readMode ?? (await chooseReadMode());
+    this.#context.logs.main.debug(`worker reads accepted sockets by ${this.#context.readMode}`);
+  }
+}

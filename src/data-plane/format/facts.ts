@@ -1,0 +1,81 @@
+// What formats may ask about a request, or about a connection without requests. Empty text, 0 and -1 mean
+// "not known, or not yet": a header value is made while the request runs, a log line when it has ended.
+
+export interface FormatFacts {
+  /** Milliseconds since the Unix epoch, with a fraction where the clock has one. */
+  readonly startTimeMs: number;
+  /** The same, of this moment. */
+  readonly emitTimeMs: number;
+  /** `HTTP/1.1` and the like; empty for raw connections. */
+  readonly protocol: string;
+  /** Status of the response, 0 before there is one. */
+  readonly status: number;
+  readonly details: string;
+  readonly connectionTerminationDetails: string;
+  /** Bits of RESPONSE_FLAGS. */
+  readonly flags: number;
+  readonly localReplyBody: string;
+
+  /** Body bytes from and to the client. */
+  readonly bytesReceived: number;
+  readonly bytesSent: number;
+
+  /** Whole milliseconds since the start, -1 for a moment that has not come: end of the stream … */
+  readonly durationMs: number;
+  /** … the request's last byte from the client … */
+  readonly requestDurationMs: number;
+  /** … the request's last byte to the upstream … */
+  readonly requestTxDurationMs: number;
+  /** … the response's first byte from the upstream. */
+  readonly responseDurationMs: number;
+  /** From there to the response's last byte to the client. */
+  readonly responseTxDurationMs: number;
+
+  readonly downstream: DownstreamFacts;
+  readonly upstream: UpstreamFacts | null;
+  readonly routeName: string;
+  readonly virtualHostName: string;
+  readonly filterChainName: string;
+  /** Identifies the request, or the connection. */
+  readonly streamId: string;
+  readonly accessLogType: string;
+  readonly upstreamCluster: string;
+  /** Requests or connections made upstream, the first included. */
+  readonly attempts: number;
+  readonly upstreamTransportFailure: string;
+  /** The request only asks whether the proxy is well. */
+  readonly isHealthCheck: boolean;
+
+  /** First value of a header by its lower-case name, or of `:method`, `:path`, `:authority`, `:scheme`. */
+  requestHeader(name: string): string | undefined;
+  /** First value of a header by its lower-case name, or of `:status`. */
+  responseHeader(name: string): string | undefined;
+  readonly requestHeadersBytes: number;
+  readonly responseHeadersBytes: number;
+}
+
+/** One end of a connection; port 0 for a pipe, whose path is the address. */
+export interface Endpoint {
+  readonly ip: string;
+  readonly port: number;
+}
+
+export interface DownstreamFacts {
+  readonly connectionId: number;
+  /** The client, as far as it can be known: behind a PROXY protocol header or trusted hops. */
+  readonly remote: Endpoint;
+  /** The peer of the connection itself. */
+  readonly directRemote: Endpoint;
+  readonly local: Endpoint;
+  readonly directLocal: Endpoint;
+  /** By SNI; empty without TLS. */
+  readonly requestedServerName: string;
+}
+
+export interface UpstreamFacts {
+  /** The host as configured. */
+  readonly remote: Endpoint;
+  readonly hostname: string;
+  readonly local: Endpoint;
+  readonly protocol: string;
+}

@@ -1,0 +1,147 @@
+// The facts of one stream, or of one raw connection, as they come in. Made only where a log or a header value will ask
+// for them; whoever runs the stream writes the fields at the places where things happen.
+
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import { NO_FLAGS } from '../response-flags.ts';
+import type { DownstreamFacts, FormatFacts, UpstreamFacts } from './facts.ts';
+import { HeadText } from './head-text.ts';
+
+/** Which event an entry is written for, as the reference names them. */
+export type AccessLogType = 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd';
+
+/** Headers that are still where they were parsed; asked while that lasts. */
+export interface LiveHead {
+  requestHeader(name: string): string | undefined;
+}
+
+/** A response head while its fields can still change. Several fields of a name are joined. */
+export interface LiveResponse {
+  headerByName(name: string): string | undefined;
+}
+
+const NOT_YET = -1;
+
+export class StreamFacts implements FormatFacts {
+  readonly downstream: DownstreamFacts;
+  readonly accessLogType: AccessLogType;
+  readonly filterChainName: string;
+  readonly startTimeMs: number;
+  protocol = '';
+  status = 0;
+  details = '';
+  connectionTerminationDetails = '';
+  flags = NO_FLAGS;
+  localReplyBody = '';
+  bytesReceived = 0;
+  bytesSent = 0;
+  upstream: UpstreamFacts | null = null;
+  routeName = '';
+  virtualHostName = '';
+  upstreamCluster = '';
+  attempts = 0;
+  upstreamTransportFailure = '';
+  isHealthCheck = false;
+  /** Monotonic times of the moments in FormatFacts; negative before they come. */
+  requestEndMs = NOT_YET;
+  requestSentMs = NOT_YET;
+  responseStartMs = NOT_YET;
+  endMs = NOT_YET;
+  /** Heads as written, with their final empty line; empty for one that never was. */
+  requestHead = '';
+  responseHead = '';
+  /** Where to look for request headers while there is no written head. */
+  liveHead: LiveHead | null = null;
+  /** Where to look for response headers while there is no written head. */
+  liveResponse: LiveResponse | null = null;
+  readonly #clock: Clock;
+  readonly #startMs: number;
+  #streamId = '';
+  #request: HeadText | null = null;
+  #response: HeadText | null = null;
+
+  /** @param startMs monotonic. */
+  constructor(
+    clock: Clock,
+    startMs: number,
+    downstream: DownstreamFacts,
+    accessLogType: AccessLogType,
+    filterChainName: string,
+  ) {
+    this.#clock = clock;
+    this.#startMs = startMs;
+    this.downstream = downstream;
+    this.accessLogType = accessLogType;
+    this.filterChainName = filterChainName;
+    this.startTimeMs = clock.wallMs() - (clock.monotonicMs() - startMs);
+  }
+
+  get emitTimeMs(): number {
+    return this.#clock.wallMs();
+  }
+
+  get durationMs(): number {
+    return this.#since(this.endMs);
+  }
+
+  get requestDurationMs(): number {
+    return this.#since(this.requestEndMs);
+  }
+
+  get requestTxDurationMs(): number {
+    return this.#since(this.requestSentMs);
+  }
+
+  get responseDurationMs(): number {
+    return this.#since(this.responseStartMs);
+  }
+
+  get responseTxDurationMs(): number {
+    if (this.endMs < 0 || this.responseStartMs < 0) return NOT_YET;
+    return Math.trunc(this.endMs - this.responseStartMs);
+  }
+
+  /** The request's own identifier, which it shares with traces, or a new one. */
+  get streamId(): string {
+    if (this.#streamId === '') this.#streamId = this.requestHeader('x-request-id') ?? randomUUID();
+    return this.#streamId;
+  }
+
+  get requestHeadersBytes(): number {
+    return this.requestHead.length;
+  }
+
+  get responseHeadersBytes(): number {
+    return this.responseHead.length;
+  }
+
+  requestHeader(name: string): string | undefined {
+    if (this.requestHead === '') return this.liveHead?.requestHeader(name);
+    if (this.#request?.text !== this.requestHead) this.#request = new HeadText(this.requestHead);
+    const head = this.#request;
+    switch (name) {
+      case ':method':
+        return head.startWord(0);
+      case ':path':
+        return head.startWord(1);
+      case ':authority':
+        return head.header('host');
+      case ':scheme':
+        return head.header('x-forwarded-proto');
+      default:
+        return head.header(name);
+    }
+  }
+
+  responseHeader(name: string): string | undefined {
+    if (this.responseHead === '' && this.liveResponse === null) return undefined;
+    if (name === ':status') return String(this.status);
+    if (this.liveResponse !== null) return this.liveResponse.headerByName(name);
+    if (this.#response?.text !== this.responseHead) this.#response = new HeadText(this.responseHead);
+    return this.#response.header(name);
+  }
+
+  #since(momentMs: number): number {
+    return momentMs < 0 ? NOT_YET : Math.trunc(momentMs - this.#startMs);
+  }
+}

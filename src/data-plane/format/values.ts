@@ -1,0 +1,144 @@
+// Operator → where its value comes from. One row each; a number stays a number for JSON.
+
+import type { FormatCommand, FormatOperator } from '../../snapshot/index.ts';
+import { longFlags, shortFlags } from '../response-flags.ts';
+import { utf8Bytes } from './byte-text.ts';
+import { endpointText } from './endpoint-text.ts';
+import type { Endpoint, FormatFacts } from './facts.ts';
+import { compileTimeFormat } from './time-format.ts';
+
+/** undefined: there is no value. */
+export type FormatValue = string | number | undefined;
+export type ReadValue = (facts: FormatFacts) => FormatValue;
+
+type MakeReader = (args: readonly string[]) => ReadValue;
+
+/** Of the operators without an argument. */
+function plain(read: ReadValue): MakeReader {
+  return () => read;
+}
+
+/** A text that is the program's own or the configuration's; headers are byte text already. */
+function text(value: string): string | undefined {
+  return value === '' ? undefined : utf8Bytes(value);
+}
+
+/** A count of milliseconds, or of attempts, that may not have begun. */
+function known(value: number): FormatValue {
+  return value < 0 ? undefined : value;
+}
+
+function positive(value: number | undefined): FormatValue {
+  return value === undefined || value <= 0 ? undefined : value;
+}
+
+function ipOf(endpoint: Endpoint | undefined): FormatValue {
+  return endpoint === undefined ? undefined : text(endpoint.ip);
+}
+
+function fullOf(endpoint: Endpoint | undefined): FormatValue {
+  return endpoint === undefined ? undefined : endpointText(endpoint);
+}
+
+function withoutPort(name: string): string {
+  return name.replace(/:\d+$/, '');
+}
+
+function headerReader(
+  args: readonly string[],
+  find: (facts: FormatFacts, name: string) => string | undefined,
+): ReadValue {
+  const [first = '', second] = args;
+  if (second === undefined) return (facts) => find(facts, first);
+  return (facts) => find(facts, first) ?? find(facts, second);
+}
+
+function queryReader([name = '']: readonly string[]): ReadValue {
+  return (facts) => {
+    const path = facts.requestHeader(':path') ?? '';
+    const query = path.indexOf('?');
+    return query === -1 ? undefined : text(new URLSearchParams(path.slice(query)).get(name) ?? '');
+  };
+}
+
+function timeReader(args: readonly string[], isLocal: boolean, instantMs: (facts: FormatFacts) => number): ReadValue {
+  const format = compileTimeFormat(args[0] ?? '', isLocal);
+  return (facts) => format(instantMs(facts));
+}
+
+const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
+  ACCESS_LOG_TYPE: plain((facts) => text(facts.accessLogType)),
+  BYTES_RECEIVED: plain((facts) => facts.bytesReceived),
+  BYTES_SENT: plain((facts) => facts.bytesSent),
+  CONNECTION_ID: plain((facts) => facts.downstream.connectionId),
+  CONNECTION_TERMINATION_DETAILS: plain((facts) => text(facts.connectionTerminationDetails)),
+  DOWNSTREAM_DIRECT_LOCAL_ADDRESS: plain((facts) => fullOf(facts.downstream.directLocal)),
+  DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.downstream.directLocal)),
+  DOWNSTREAM_DIRECT_LOCAL_PORT: plain((facts) => positive(facts.downstream.directLocal.port)),
+  DOWNSTREAM_DIRECT_REMOTE_ADDRESS: plain((facts) => fullOf(facts.downstream.directRemote)),
+  DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.downstream.directRemote)),
+  DOWNSTREAM_DIRECT_REMOTE_PORT: plain((facts) => positive(facts.downstream.directRemote.port)),
+  DOWNSTREAM_LOCAL_ADDRESS: plain((facts) => fullOf(facts.downstream.local)),
+  DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.downstream.local)),
+  DOWNSTREAM_LOCAL_PORT: plain((facts) => positive(facts.downstream.local.port)),
+  DOWNSTREAM_REMOTE_ADDRESS: plain((facts) => fullOf(facts.downstream.remote)),
+  DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.downstream.remote)),
+  DOWNSTREAM_REMOTE_PORT: plain((facts) => positive(facts.downstream.remote.port)),
+  DURATION: plain((facts) => known(facts.durationMs)),
+  EMIT_TIME: (args) => timeReader(args, false, (facts) => facts.emitTimeMs),
+  EMIT_TIME_LOCAL: (args) => timeReader(args, true, (facts) => facts.emitTimeMs),
+  FILTER_CHAIN_NAME: plain((facts) => text(facts.filterChainName)),
+  LOCAL_REPLY_BODY: plain((facts) => text(facts.localReplyBody)),
+  PROTOCOL: plain((facts) => text(facts.protocol)),
+  QUERY_PARAM: queryReader,
+  REQ: (args) => headerReader(args, (facts, name) => facts.requestHeader(name)),
+  REQUEST_DURATION: plain((facts) => known(facts.requestDurationMs)),
+  REQUEST_HEADERS_BYTES: plain((facts) => facts.requestHeadersBytes),
+  REQUEST_TX_DURATION: plain((facts) => known(facts.requestTxDurationMs)),
+  REQUESTED_SERVER_NAME: plain((facts) => text(facts.downstream.requestedServerName)),
+  RESP: (args) => headerReader(args, (facts, name) => facts.responseHeader(name)),
+  RESPONSE_CODE: plain((facts) => facts.status),
+  RESPONSE_CODE_DETAILS: plain((facts) => text(facts.details)),
+  RESPONSE_DURATION: plain((facts) => known(facts.responseDurationMs)),
+  RESPONSE_FLAGS: plain((facts) => text(shortFlags(facts.flags))),
+  RESPONSE_FLAGS_LONG: plain((facts) => text(longFlags(facts.flags))),
+  RESPONSE_HEADERS_BYTES: plain((facts) => facts.responseHeadersBytes),
+  RESPONSE_TX_DURATION: plain((facts) => known(facts.responseTxDurationMs)),
+  ROUTE_NAME: plain((facts) => text(facts.routeName)),
+  START_TIME: (args) => timeReader(args, false, (facts) => facts.startTimeMs),
+  START_TIME_LOCAL: (args) => timeReader(args, true, (facts) => facts.startTimeMs),
+  STREAM_ID: plain((facts) => text(facts.streamId)),
+  UPSTREAM_CLUSTER: plain((facts) => text(facts.upstreamCluster)),
+  UPSTREAM_CLUSTER_RAW: plain((facts) => text(facts.upstreamCluster)),
+  UPSTREAM_HOST: plain((facts) => fullOf(facts.upstream?.remote)),
+  UPSTREAM_HOST_NAME: plain((facts) => text(facts.upstream?.hostname ?? '') ?? fullOf(facts.upstream?.remote)),
+  UPSTREAM_HOST_NAME_WITHOUT_PORT: plain(
+    (facts) => text(withoutPort(facts.upstream?.hostname ?? '')) ?? ipOf(facts.upstream?.remote),
+  ),
+  UPSTREAM_LOCAL_ADDRESS: plain((facts) => fullOf(facts.upstream?.local)),
+  UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.upstream?.local)),
+  UPSTREAM_LOCAL_PORT: plain((facts) => positive(facts.upstream?.local.port)),
+  UPSTREAM_PROTOCOL: plain((facts) => text(facts.upstream?.protocol ?? '')),
+  UPSTREAM_REMOTE_ADDRESS: plain((facts) => fullOf(facts.upstream?.remote)),
+  UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.upstream?.remote)),
+  UPSTREAM_REMOTE_PORT: plain((facts) => positive(facts.upstream?.remote.port)),
+  UPSTREAM_REQUEST_ATTEMPT_COUNT: plain((facts) => facts.attempts),
+  UPSTREAM_TRANSPORT_FAILURE_REASON: plain((facts) => text(facts.upstreamTransportFailure)),
+  VIRTUAL_CLUSTER_NAME: plain(() => undefined),
+  VIRTUAL_HOST_NAME: plain((facts) => text(facts.virtualHostName)),
+};
+
+const ABSENT: ReadValue = () => undefined;
+
+/** @returns the reader of a command's value, cut to its length. */
+export function compileCommand({ operator, args, maxLength }: FormatCommand): ReadValue {
+  if (operator === 'ABSENT') return ABSENT;
+  const read = READERS[operator](args);
+  if (maxLength === 0) return read;
+  return (facts) => {
+    const value = read(facts);
+    if (value === undefined) return undefined;
+    const whole = String(value);
+    return whole.length > maxLength ? whole.slice(0, maxLength) : value;
+  };
+}

@@ -1,0 +1,480 @@
+// One HTTP/1.1 connection to an upstream host: writes requests, frames responses. Step 5 of the request flow.
+//
+//   CONNECTING ──connected──► IDLE ◄──reusable── BUSY         response of a BUSY connection:
+//       │                      │ └────start──────►│             HEAD ──► BODY ──► done
+//       └───────failed──────►  └──► CLOSED ◄──────┘
+//
+// A connection is reused only when both messages have ended, the response allowed it, and not one byte came behind
+// the response: a byte too many means that the two ends disagree on framing. Bytes on an idle connection, too.
+// Bytes of a response are borrowed by the receiver for the length of the call. Body bytes in a private slab may
+// stay with the kernel after it; then the receiver returns false, and the slab is not read into before `resume`.
+
+import type { Socket } from 'node:net';
+import { CLUSTER_STATS, HOST_STATS } from '../../../../stats/index.ts';
+import { ChunkScanner, codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
+import type { Endpoint } from '../../../format/facts.ts';
+import { plainAddress } from '../../../network/peer-address.ts';
+import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
+import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
+import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
+import type { Host } from '../../../upstream/host.ts';
+import type { UpstreamFailure } from '../../../upstream/pool/failure.ts';
+import type { Http1Pool } from '../../../upstream/pool/http1-pool.ts';
+import type { WorkerContext } from '../../../worker-context.ts';
+
+const {
+  upstream_cx_active,
+  upstream_cx_close_notify,
+  upstream_cx_connect_ms,
+  upstream_cx_destroy,
+  upstream_cx_destroy_local,
+  upstream_cx_destroy_local_with_active_rq,
+  upstream_cx_destroy_remote,
+  upstream_cx_destroy_remote_with_active_rq,
+  upstream_cx_destroy_with_active_rq,
+  upstream_cx_http1_total,
+  upstream_cx_idle_timeout,
+  upstream_cx_length_ms,
+  upstream_cx_max_duration_reached,
+  upstream_cx_max_requests,
+  upstream_cx_protocol_error,
+  upstream_cx_rx_bytes_total,
+  upstream_cx_total,
+  upstream_cx_tx_bytes_total,
+  upstream_rq_active,
+  upstream_rq_total,
+} = CLUSTER_STATS.index;
+const { cx_active, cx_total, rq_active, rq_total } = HOST_STATS.index;
+
+const CONNECTING = 0;
+const IDLE = 1;
+const BUSY = 2;
+const CLOSED = 3;
+
+/** What an upstream may send as head; the reference's defaults. */
+const RESPONSE_LIMITS: HeadLimits = { maxHeadBytes: 60 * 1024, maxFields: 100 };
+/** Bodies with less than this to come are read through the shared buffer and copied. */
+const SLAB_THRESHOLD = 64 * 1024;
+
+/** The request that a connection carries. */
+export interface ResponseReceiver {
+  /** How much of the response may wait on its way to the client. */
+  readonly bufferLimitBytes: number;
+  /**
+   * The final response head lies in the codec, the first body bytes (framing of a chunked body included) in
+   * bytes[start..end). Interim 1xx heads never come here.
+   * @param isSlab the bytes stay untouched until `resume` when false is returned; otherwise they do not.
+   * @returns false when the other side cannot take more for now; `resume` goes on.
+   */
+  onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
+  onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
+  /** The connection is lost; nothing else follows. */
+  onUpstreamReset(failure: UpstreamFailure, detail: string): void;
+  /** What was sent has left; more may be sent. */
+  onUpstreamDrain(): void;
+}
+
+export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner {
+  readonly host: Host;
+  readonly #context: WorkerContext;
+  readonly #pool: Http1Pool;
+  readonly #socket: Socket;
+  readonly #timer: TimerEntry;
+  readonly #startMs: number;
+  #ageLimit: TimerEntry | null = null;
+  readonly #clusterStats: number;
+  readonly #hostStats: number;
+  readonly #scanner: ChunkScanner = new ChunkScanner();
+  #state: number = CONNECTING;
+  #receiver: ResponseReceiver | null = null;
+  #requestMethod = 0;
+  #requestsLeft: number;
+  #requestsStarted = 0;
+  #isRequestDone = false;
+  #isHeadDone = false;
+  #isReusable = false;
+  /** The connection has come to an age, or its pool wants new ones. */
+  #isLastRequest = false;
+  #hasResponseBytes = false;
+  #framing: number = Framing.NONE;
+  /** Body bytes to come under Framing.LENGTH. */
+  #remaining = 0;
+  /** The start of a head whose rest has not come yet. */
+  #partialHead: Buffer | null = null;
+  #slab: Buffer | null = null;
+  #isPaused = false;
+
+  constructor(context: WorkerContext, host: Host, pool: Http1Pool) {
+    const { settings } = host.cluster;
+    this.#context = context;
+    this.host = host;
+    this.#pool = pool;
+    this.#clusterStats = host.cluster.statBase;
+    this.#hostStats = host.statBase;
+    this.#requestsLeft =
+      settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
+    this.#timer = new TimerEntry(this);
+    this.#countOpened();
+    this.#socket = connectUpstream(host.address, this, context.readMode, settings);
+    this.#startMs = context.clock.monotonicMs();
+    context.wheel.arm(this.#timer, this.#startMs + settings.connectTimeoutMs);
+  }
+
+  /** True when the request at hand is not the first one of this connection. */
+  get isReused(): boolean {
+    return this.#requestsStarted > 1;
+  }
+
+  /** This end of the connection, while it is open; for logs. */
+  get localEndpoint(): Endpoint {
+    return { ip: plainAddress(this.#socket.localAddress ?? ''), port: this.#socket.localPort ?? 0 };
+  }
+
+  /** True once any byte of the response at hand has arrived. */
+  get hasResponseBytes(): boolean {
+    return this.#hasResponseBytes;
+  }
+
+  /**
+   * Sends a request: its head and the first body bytes [start, end), whose memory is given away until drain.
+   * @returns false when no more should be sent before `onUpstreamDrain`.
+   */
+  start(
+    receiver: ResponseReceiver,
+    method: number,
+    head: string,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+  ): boolean {
+    this.#state = BUSY;
+    this.#receiver = receiver;
+    this.#requestMethod = method;
+    this.#isRequestDone = isEnd;
+    this.#isHeadDone = false;
+    this.#hasResponseBytes = false;
+    this.#requestsStarted++;
+    this.#requestsLeft--;
+    this.#context.wheel.disarm(this.#timer);
+    this.#countRequest(1);
+    const { values } = this.#context.stats;
+    values[this.#clusterStats + upstream_rq_total]! += 1;
+    values[this.#hostStats + rq_total]! += 1;
+    values[this.#clusterStats + upstream_cx_tx_bytes_total]! += head.length + end - start;
+    return this.#context.writer.owned(this.#socket, head, bytes, start, end);
+  }
+
+  /** Sends more of the body; as in `start`. An empty range with `isEnd` only marks the end. */
+  send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    this.#isRequestDone = isEnd;
+    if (start === end) return true;
+    this.#context.stats.values[this.#clusterStats + upstream_cx_tx_bytes_total]! += end - start;
+    return this.#context.writer.owned(this.#socket, '', bytes, start, end);
+  }
+
+  /** Reads on after the receiver had returned false. */
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    resumeUpstream(this.#socket);
+  }
+
+  /** Ends the request at hand without an answer; the receiver hears no more. Closes the connection. */
+  abort(): void {
+    this.#close(true);
+  }
+
+  /** Closes a connection without a request, for example because its pool drains. */
+  close(): void {
+    this.#close(true);
+  }
+
+  /** Takes no further request: closes now if idle, otherwise after the request at hand. One that connects may go on. */
+  closeAfterRequest(): void {
+    if (this.#state === IDLE) this.#close(true);
+    else if (this.#state === BUSY) this.#isLastRequest = true;
+  }
+
+  // ---- Socket events ----
+
+  readBuffer(): Buffer {
+    if (!this.#isHeadDone || this.#state !== BUSY) return this.#context.codec.upstreamRead;
+    const remaining = this.#framing === Framing.LENGTH ? this.#remaining : UNKNOWN_LENGTH;
+    if (this.#framing === Framing.LENGTH && remaining < SLAB_THRESHOLD && this.#slab === null)
+      return this.#context.codec.upstreamRead;
+    this.#slab ??= this.#context.slabs.take(
+      remaining,
+      Math.min(this.host.cluster.settings.bufferLimitBytes, this.#receiver!.bufferLimitBytes),
+    );
+    return this.#slab;
+  }
+
+  onConnect(): void {
+    if (this.#state !== CONNECTING) return;
+    this.#state = IDLE;
+    const nowMs = this.#context.clock.monotonicMs();
+    this.#context.stats.record(this.#clusterStats + upstream_cx_connect_ms, nowMs - this.#startMs);
+    this.#armIdleTimeout(nowMs);
+    this.#armAgeLimit(nowMs);
+    this.#pool.onConnected(this);
+  }
+
+  onBytes(chunk: Buffer, length: number): boolean {
+    this.#context.stats.values[this.#clusterStats + upstream_cx_rx_bytes_total]! += length;
+    if (this.#state !== BUSY) {
+      if (this.#state === IDLE) this.#protocolError();
+      return false;
+    }
+    this.#hasResponseBytes = true;
+    const nowMs = this.#context.clock.monotonicMs();
+    const goesOn = this.#isHeadDone ? this.#readBody(chunk, 0, length, nowMs) : this.#readHead(chunk, length, nowMs);
+    // The connection may already carry the next request, or be closed: both say what reading should do.
+    this.#isPaused = !goesOn && this.#state === BUSY;
+    return !this.#isPaused;
+  }
+
+  onEnd(): void {
+    if (this.#state === BUSY && this.#isHeadDone && this.#framing === Framing.UNTIL_CLOSE) {
+      this.#deliver(this.#context.codec.upstreamRead, 0, 0, true, this.#context.clock.monotonicMs());
+      return;
+    }
+    this.#close(false);
+  }
+
+  onDrain(): void {
+    this.#receiver?.onUpstreamDrain();
+  }
+
+  onClose(error: NodeJS.ErrnoException | null): void {
+    if (this.#state === CLOSED) return;
+    if (this.#state === CONNECTING) {
+      this.#leave(false);
+      this.#pool.onConnectFailed(this, error);
+      return;
+    }
+    this.#close(false);
+  }
+
+  onFault(error: unknown): void {
+    this.#context.logFault(`the connection to ${this.host.label}`, error);
+    if (this.#state === CONNECTING) this.onClose(null);
+    else this.#close(false);
+  }
+
+  onTimeout(): void {
+    if (this.#state === CONNECTING) {
+      this.#leave(true);
+      this.#socket.destroy();
+      this.#pool.onConnectTimeout(this);
+    } else if (this.#state === IDLE) {
+      this.#context.stats.values[this.#clusterStats + upstream_cx_idle_timeout]! += 1;
+      this.#close(true);
+    }
+  }
+
+  // ---- Responses ----
+
+  #readHead(chunk: Buffer, length: number, nowMs: number): boolean {
+    const { codec } = this.#context;
+    let bytes = chunk;
+    let end = length;
+    if (this.#partialHead !== null) {
+      bytes = Buffer.concat([this.#partialHead, chunk.subarray(0, length)]);
+      end = bytes.length;
+      this.#partialHead = null;
+    }
+    let start = 0;
+    for (;;) {
+      const headLength = codec.parseResponse(bytes, start, end, RESPONSE_LIMITS, this.#requestMethod);
+      if (headLength < 0) {
+        this.#protocolError(codecError(headLength).reason);
+        return false;
+      }
+      if (headLength === 0) {
+        this.#partialHead = start === end ? null : Buffer.from(bytes.subarray(start, end));
+        return true;
+      }
+      start += headLength;
+      const { status } = codec.response;
+      if (status >= 200) break;
+      // Interim heads answer nothing that was asked on behalf of the client: 100 was sent by this proxy already.
+      if (status === 101) {
+        this.#protocolError('upgrade_not_requested');
+        return false;
+      }
+    }
+    const { response } = codec;
+    this.#framing = response.framing;
+    this.#remaining = response.contentLength;
+    this.#isReusable = response.isPersistent;
+    if (this.#framing === Framing.TUNNEL) {
+      this.#protocolError('tunnel_not_requested');
+      return false;
+    }
+    if (this.#framing === Framing.CHUNKED) this.#scanner.reset();
+    return this.#readBody(bytes, start, end, nowMs);
+  }
+
+  /** Finds the end of the body within the bytes and hands on what belongs to it. */
+  #readBody(bytes: Buffer, start: number, end: number, nowMs: number): boolean {
+    let bodyEnd = end;
+    let isEnd = false;
+    if (this.#framing === Framing.LENGTH) {
+      bodyEnd = Math.min(end, start + this.#remaining);
+      this.#remaining -= bodyEnd - start;
+      isEnd = this.#remaining === 0;
+    } else if (this.#framing === Framing.CHUNKED) {
+      bodyEnd = this.#scanner.scan(bytes, start, end);
+      if (bodyEnd < 0) {
+        this.#protocolError(codecError(bodyEnd).reason);
+        return false;
+      }
+      isEnd = this.#scanner.isDone;
+    } else if (this.#framing === Framing.NONE) {
+      bodyEnd = start;
+      isEnd = true;
+    }
+    if (isEnd && bodyEnd < end) {
+      this.#isReusable = false;
+      this.#context.stats.values[this.#clusterStats + upstream_cx_protocol_error]! += 1;
+    }
+    return this.#deliver(bytes, start, bodyEnd, isEnd, nowMs);
+  }
+
+  #deliver(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
+    const receiver = this.#receiver!;
+    const isFirst = !this.#isHeadDone;
+    const slab = this.#slab;
+    const isSlab = slab !== null && bytes === slab;
+    this.#isHeadDone = true;
+    // First back to the pool, then the bytes: a request that follows at once finds this connection free.
+    if (isEnd) this.#finish(nowMs);
+    const goesOn = isFirst
+      ? receiver.onResponseHead(bytes, start, end, isEnd, isSlab, nowMs)
+      : receiver.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs);
+    if (!isEnd) return goesOn;
+    this.#returnSlab(slab, goesOn);
+    return true;
+  }
+
+  #finish(nowMs: number): void {
+    this.#receiver = null;
+    this.#slab = null;
+    this.#countRequest(-1);
+    const { values } = this.#context.stats;
+    if (this.#mayCarryAnother()) {
+      this.#state = IDLE;
+      this.#armIdleTimeout(nowMs);
+      this.#pool.onReusable(this);
+      return;
+    }
+    if (this.#requestsLeft <= 0) values[this.#clusterStats + upstream_cx_max_requests]! += 1;
+    else if (!this.#isReusable) values[this.#clusterStats + upstream_cx_close_notify]! += 1;
+    this.#close(true);
+  }
+
+  #mayCarryAnother(): boolean {
+    return (
+      this.#isReusable &&
+      !this.#isLastRequest &&
+      this.#requestsLeft > 0 &&
+      this.#isRequestDone &&
+      this.#socket.writableLength === 0
+    );
+  }
+
+  #protocolError(reason = 'unexpected_bytes'): void {
+    this.#context.stats.values[this.#clusterStats + upstream_cx_protocol_error]! += 1;
+    const log = this.#context.logs.http;
+    if (log.enabled('debug')) log.debug(`upstream ${this.host.label} broke the protocol: ${reason}`);
+    const receiver = this.#receiver;
+    this.#close(true);
+    receiver?.onUpstreamReset('protocol error', reason);
+  }
+
+  // ---- Life ----
+
+  /** Ends the connection from this side, or notes that the peer has; in the latter case the receiver is told. */
+  #close(isLocal: boolean): void {
+    if (this.#state === CLOSED) return;
+    const receiver = this.#receiver;
+    this.#receiver = null;
+    if (receiver !== null) {
+      this.#countRequest(-1);
+      this.#countCutRequest(isLocal);
+    }
+    // Whoever received from the slab may still be writing it.
+    this.#returnSlab(this.#slab, false);
+    this.#slab = null;
+    this.#leave(isLocal);
+    this.#socket.destroy();
+    this.#pool.onClosed(this);
+    if (!isLocal) receiver?.onUpstreamReset('connection termination', '');
+  }
+
+  /** The part of every end: no timer, no place under the circuit breaker, no active connection. */
+  #leave(isLocal: boolean): void {
+    this.#state = CLOSED;
+    this.#context.wheel.remove(this.#timer);
+    if (this.#ageLimit !== null) this.#context.wheel.remove(this.#ageLimit);
+    this.#pool.breaker.releaseConnection();
+    this.#context.records.addActiveConnections(this.host.record, -1);
+    const { stats, clock } = this.#context;
+    stats.record(this.#clusterStats + upstream_cx_length_ms, clock.monotonicMs() - this.#startMs);
+    const { values } = stats;
+    values[this.#clusterStats + upstream_cx_active]! -= 1;
+    values[this.#hostStats + cx_active]! -= 1;
+    values[this.#clusterStats + upstream_cx_destroy]! += 1;
+    values[this.#clusterStats + (isLocal ? upstream_cx_destroy_local : upstream_cx_destroy_remote)]! += 1;
+  }
+
+  #returnSlab(slab: Buffer | null, isFree: boolean): void {
+    if (slab === null) return;
+    if (isFree) this.#context.slabs.give(slab);
+    else this.#context.slabs.forget(slab);
+  }
+
+  #armIdleTimeout(nowMs: number): void {
+    const { idleTimeoutMs } = this.host.cluster.settings;
+    if (idleTimeoutMs > 0) this.#context.wheel.arm(this.#timer, nowMs + idleTimeoutMs);
+    else this.#context.wheel.disarm(this.#timer);
+  }
+
+  #armAgeLimit(nowMs: number): void {
+    const { maxConnectionDurationMs } = this.host.cluster.settings;
+    if (maxConnectionDurationMs === 0) return;
+    this.#ageLimit = new TimerEntry({ onTimeout: () => this.#onAgeLimit() });
+    this.#context.wheel.arm(this.#ageLimit, nowMs + maxConnectionDurationMs);
+  }
+
+  #onAgeLimit(): void {
+    this.#context.stats.values[this.#clusterStats + upstream_cx_max_duration_reached]! += 1;
+    this.closeAfterRequest();
+  }
+
+  #countOpened(): void {
+    this.#context.records.addActiveConnections(this.host.record, 1);
+    const { values } = this.#context.stats;
+    values[this.#clusterStats + upstream_cx_total]! += 1;
+    values[this.#clusterStats + upstream_cx_http1_total]! += 1;
+    values[this.#clusterStats + upstream_cx_active]! += 1;
+    values[this.#hostStats + cx_total]! += 1;
+    values[this.#hostStats + cx_active]! += 1;
+  }
+
+  #countRequest(change: 1 | -1): void {
+    const { stats, records } = this.#context;
+    stats.values[this.#clusterStats + upstream_rq_active]! += change;
+    stats.values[this.#hostStats + rq_active]! += change;
+    records.addActiveRequests(this.host.record, change);
+    if (change === -1) this.#pool.breaker.releaseRequest();
+  }
+
+  #countCutRequest(isLocal: boolean): void {
+    const { values } = this.#context.stats;
+    const bySide = isLocal ? upstream_cx_destroy_local_with_active_rq : upstream_cx_destroy_remote_with_active_rq;
+    values[this.#clusterStats + upstream_cx_destroy_with_active_rq]! += 1;
+    values[this.#clusterStats + bySide]! += 1;
+  }
+}

@@ -1,0 +1,519 @@
+// One HTTP/1.1 connection from a client: frames requests, keeps their order, writes responses. Steps 2, 3 and 6 of
+// the request flow.
+//
+//   OPEN ──last response sent, or refused──► CLOSING ──peer's end, or time──► CLOSED
+//     └──────────── peer gone, reset, idle ───────────────────────────────────►┘
+//
+// One request at a time: bytes of the next one wait, and reading stops, until the response is done and has left.
+// CLOSING sends the end of the stream and throws away what still comes, so that the last response is not lost to
+// a reset; nothing in it is ever read as HTTP again.
+
+import type { Socket } from 'node:net';
+import { HTTP_STATS } from '../../../../stats/index.ts';
+import { ChunkScanner, type CodecError, codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
+import type { AccessLog } from '../../../access-log/access-log.ts';
+import type { DownstreamFacts } from '../../../format/facts.ts';
+import { StreamFacts } from '../../../format/stream-facts.ts';
+import { connectionFacts } from '../../../network/connection-facts.ts';
+import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
+import { HeldBytes } from '../../../network/held-bytes.ts';
+import { isInternalAddress } from '../../../network/peer-address.ts';
+import { attachAccepted, type ReadMode, resumeAccepted, type SocketOwner } from '../../../network/socket-events.ts';
+import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
+import { flagBit } from '../../../response-flags.ts';
+import type { WorkerContext } from '../../../worker-context.ts';
+import type { ConnectionManager } from '../../connection-manager.ts';
+import type { DownstreamCodec } from '../../downstream-codec.ts';
+import { HEADERS_TIMEOUT, type LocalReply, localReplyHead, protocolViolation } from '../../local-reply.ts';
+import { HttpStream } from '../../stream.ts';
+import { type BodyMode, ResponseWriter } from './response-writer.ts';
+
+const {
+  downstream_cx_delayed_close_timeout,
+  downstream_cx_idle_timeout,
+  downstream_cx_protocol_error,
+  downstream_cx_rx_bytes_total,
+  downstream_cx_tx_bytes_total,
+  downstream_rq_4xx,
+  downstream_rq_5xx,
+  downstream_rq_completed,
+  downstream_rq_header_timeout,
+  downstream_rq_http1_total,
+  downstream_rq_total,
+  downstream_rq_too_large,
+} = HTTP_STATS.index;
+
+const OPEN = 0;
+const CLOSING = 1;
+const CLOSED = 2;
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** How long a closed connection may take to be closed from the other side, too. */
+const DELAYED_CLOSE_MS = 1000;
+const LINE_FEED = 10;
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+
+export class Http1ServerConnection implements SocketOwner, TimeoutOwner, DownstreamCodec {
+  readonly downstream: DownstreamConnection;
+  readonly peerAddress: string;
+  readonly isPeerInternal: boolean;
+  readonly #context: WorkerContext;
+  readonly #manager: ConnectionManager;
+  readonly #limits: HeadLimits;
+  readonly #socket: Socket;
+  readonly #mode: ReadMode;
+  readonly #timer: TimerEntry;
+  readonly #held = new HeldBytes();
+  readonly #rawWriter: ResponseWriter;
+  #writer: ResponseWriter;
+  #scanner: ChunkScanner | null = null;
+  #state: number = OPEN;
+  #stream: HttpStream | null = null;
+  #isRequestDone = true;
+  /** The stream takes more of the request's body. */
+  #isBodyWelcome = true;
+  #framing: number = Framing.NONE;
+  #remaining = 0;
+  #isReadStopped = false;
+  #isProcessing = false;
+  #mustClose = false;
+  #closesByPeer = false;
+  #idleDeadlineMs: number;
+  #headersDeadlineMs = NEVER;
+  #requestDeadlineMs = NEVER;
+  #streamIdleDeadlineMs = NEVER;
+  #streamIdleTimeoutMs = 0;
+  #routeDeadlineMs = NEVER;
+  #closeDeadlineMs = NEVER;
+
+  constructor(context: WorkerContext, manager: ConnectionManager, downstream: DownstreamConnection) {
+    const { socket } = downstream;
+    this.#context = context;
+    this.#manager = manager;
+    this.#limits = manager.headLimits;
+    this.#socket = socket;
+    this.#mode = context.readMode;
+    this.downstream = downstream;
+    this.peerAddress = downstream.remoteAddress;
+    this.isPeerInternal = this.peerAddress === '' || isInternalAddress(this.peerAddress);
+    this.#rawWriter = new ResponseWriter(socket, context.writer, 'raw');
+    this.#writer = this.#rawWriter;
+    this.#timer = new TimerEntry(this);
+    this.#idleDeadlineMs = this.#deadline(context.clock.monotonicMs(), manager.settings.idleTimeoutMs);
+    this.#schedule(this.#idleDeadlineMs);
+    attachAccepted(socket, this, this.#mode);
+  }
+
+  get facts(): DownstreamFacts {
+    return connectionFacts(this.#context, this.downstream);
+  }
+
+  get bufferLimitBytes(): number {
+    return this.downstream.bufferLimitBytes;
+  }
+
+  /** True while a request or the start of one is at hand. */
+  get isBusy(): boolean {
+    return this.#stream !== null || this.#held.length > 0;
+  }
+
+  /** Ends the connection if nothing runs on it; otherwise its response will say that it is the last. */
+  drain(): void {
+    if (this.#state === OPEN && !this.isBusy) this.#closeGracefully(false);
+  }
+
+  /** Ends the connection now. */
+  destroy(): void {
+    if (this.#state === CLOSED) return;
+    this.#close(true);
+    this.#socket.destroy();
+  }
+
+  // ---- Socket events ----
+
+  onBytes(chunk: Buffer, length: number): boolean {
+    this.#count(downstream_cx_rx_bytes_total, length);
+    if (this.#state !== OPEN) return true;
+    if (this.#held.length > 0) {
+      this.#held.append(chunk, 0, length);
+      // A head ends with a line: without a new one there is nothing to find out, unless it is too long already.
+      if (this.#stream === null && this.#held.length < this.#limits.maxHeadBytes && !hasLineFeed(chunk, length))
+        return true;
+      if (this.#stream === null) this.#processHeld();
+    } else {
+      this.#process(chunk, 0, length);
+    }
+    const shouldRead = this.#shouldRead();
+    this.#isReadStopped = !shouldRead;
+    return shouldRead;
+  }
+
+  onEnd(): void {
+    if (this.#state === CLOSED) return;
+    // A client that has closed does not want an answer any more; one that is complete may still be on its way.
+    if (this.#state === OPEN && this.#stream === null && this.#socket.writableLength > 0) {
+      this.#closeGracefully(true);
+      return;
+    }
+    // What the socket still has to send goes out; it closes by itself after that.
+    if (this.#state === CLOSING && this.#socket.writableLength > 0) return;
+    this.#close(this.#isClosedByUs);
+    this.#socket.destroy();
+  }
+
+  onDrain(): void {
+    if (this.#state !== OPEN) return;
+    if (this.#stream !== null) this.#stream.onDownstreamDrain();
+    else this.#continueWithHeld();
+  }
+
+  onClose(): void {
+    this.#close(this.#isClosedByUs);
+  }
+
+  onFault(error: unknown): void {
+    this.#context.logFault(`the connection of ${this.peerAddress}`, error);
+    this.#close(true);
+  }
+
+  // ---- Timeouts ----
+
+  onTimeout(nowMs: number): void {
+    if (this.#closeDeadlineMs <= nowMs) {
+      this.#count(downstream_cx_delayed_close_timeout, 1);
+      this.destroy();
+      return;
+    }
+    const stream = this.#stream;
+    if (stream !== null) this.#checkStream(stream, nowMs);
+    else if (this.#headersDeadlineMs <= nowMs) this.#onHeadersTimeout();
+    else if (this.#idleDeadlineMs <= nowMs) {
+      this.#count(downstream_cx_idle_timeout, 1);
+      this.#closeGracefully(false);
+    }
+    if (this.#state === CLOSED) return;
+    const stillToCome = Math.min(
+      this.#idleDeadlineMs,
+      this.#headersDeadlineMs,
+      this.#requestDeadlineMs,
+      this.#streamIdleDeadlineMs,
+      this.#routeDeadlineMs,
+      this.#closeDeadlineMs,
+    );
+    this.#schedule(stillToCome);
+  }
+
+  // ---- What the stream asks for ----
+
+  writeContinue(): void {
+    this.#count(downstream_cx_tx_bytes_total, CONTINUE.length);
+    this.#context.writer.text(this.#socket, CONTINUE);
+  }
+
+  writeHead(
+    head: string,
+    mode: BodyMode,
+    mustClose: boolean,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+  ): boolean {
+    this.#mustClose = mustClose;
+    this.#writer = mode === 'raw' ? this.#rawWriter : new ResponseWriter(this.#socket, this.#context.writer, mode);
+    this.#count(downstream_cx_tx_bytes_total, head.length + end - start);
+    return this.#writer.write(head, bytes, start, end, isEnd, false);
+  }
+
+  writeBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isPinnable: boolean): boolean {
+    this.#count(downstream_cx_tx_bytes_total, end - start);
+    this.#touch();
+    return this.#writer.write('', bytes, start, end, isEnd, isPinnable);
+  }
+
+  endStream(nowMs: number): void {
+    const isRequestDone = this.#stream?.isRequestComplete ?? true;
+    this.#stream = null;
+    this.#requestDeadlineMs = NEVER;
+    this.#streamIdleDeadlineMs = NEVER;
+    if (this.#mustClose || !isRequestDone || this.#manager.isDraining) {
+      this.#closeGracefully(false);
+      return;
+    }
+    this.#idleDeadlineMs = this.#deadline(nowMs, this.#manager.settings.idleTimeoutMs);
+    this.#schedule(this.#idleDeadlineMs);
+    if (!this.#isProcessing) this.#continueWithHeld();
+  }
+
+  resetStream(): void {
+    this.#stream = null;
+    if (this.#state === CLOSED) return;
+    this.#close(true);
+    // Not a plain end: to a client that reads until the end the response would look complete.
+    this.#socket.resetAndDestroy();
+  }
+
+  resumeRequest(): void {
+    this.#isBodyWelcome = true;
+    this.#updateReading();
+  }
+
+  setRouteDeadline(deadlineMs: number): void {
+    this.#routeDeadlineMs = deadlineMs;
+    this.#schedule(deadlineMs);
+  }
+
+  setStreamIdleTimeout(timeoutMs: number, nowMs: number): void {
+    this.#streamIdleTimeoutMs = timeoutMs;
+    this.#streamIdleDeadlineMs = this.#deadline(nowMs, timeoutMs);
+    this.#schedule(this.#streamIdleDeadlineMs);
+  }
+
+  // ---- Requests ----
+
+  #process(bytes: Buffer, from: number, end: number): void {
+    const nowMs = this.#context.clock.monotonicMs();
+    let start = from;
+    this.#isProcessing = true;
+    while (start < end && this.#state === OPEN) {
+      if (this.#stream === null) {
+        // The next request waits until the last response has left: the peer sets the pace.
+        if (this.#socket.writableLength > 0) break;
+        const length = this.#context.codec.parseRequest(bytes, start, end, this.#limits);
+        if (length <= 0) {
+          if (length < 0) this.#refuse(codecError(length));
+          else this.#awaitHead(nowMs);
+          break;
+        }
+        start = this.#beginRequest(bytes, start + length, end, nowMs);
+      } else if (!this.#isRequestDone) {
+        start = this.#readBody(bytes, start, end, nowMs);
+      } else {
+        break;
+      }
+    }
+    this.#isProcessing = false;
+    if (start < end && this.#state === OPEN) this.#held.append(bytes, start, end);
+  }
+
+  #beginRequest(bytes: Buffer, start: number, end: number, nowMs: number): number {
+    const head = this.#context.codec.request;
+    this.#framing = head.framing;
+    this.#remaining = head.contentLength;
+    this.#mustClose = false;
+    this.#headersDeadlineMs = NEVER;
+    this.#idleDeadlineMs = NEVER;
+    const { settings } = this.#manager;
+    const stream = new HttpStream(this.#context, this.#manager, this, nowMs);
+    this.#stream = stream;
+    if (this.#framing === Framing.CHUNKED) {
+      this.#scanner ??= new ChunkScanner();
+      this.#scanner.reset();
+    }
+    const bodyEnd = this.#findBodyEnd(bytes, start, end);
+    if (bodyEnd < 0) {
+      this.#onBodyViolation(stream, codecError(bodyEnd));
+      return end;
+    }
+    this.#streamIdleTimeoutMs = settings.streamIdleTimeoutMs;
+    this.#streamIdleDeadlineMs = this.#deadline(nowMs, settings.streamIdleTimeoutMs);
+    this.#schedule(this.#streamIdleDeadlineMs);
+    if (!this.#isRequestDone && settings.requestTimeoutMs > 0) {
+      this.#requestDeadlineMs = nowMs + settings.requestTimeoutMs;
+      this.#schedule(this.#requestDeadlineMs);
+    }
+    this.#isBodyWelcome = true;
+    const goesOn = stream.begin(bytes, start, bodyEnd, this.#isRequestDone);
+    if (this.#stream === stream) this.#isBodyWelcome = goesOn;
+    return bodyEnd;
+  }
+
+  #readBody(bytes: Buffer, start: number, end: number, nowMs: number): number {
+    const stream = this.#stream!;
+    const bodyEnd = this.#findBodyEnd(bytes, start, end);
+    if (bodyEnd < 0) {
+      this.#onBodyViolation(stream, codecError(bodyEnd));
+      return end;
+    }
+    if (this.#isRequestDone) this.#requestDeadlineMs = NEVER;
+    this.#streamIdleDeadlineMs = this.#deadline(nowMs, this.#streamIdleTimeoutMs);
+    this.#isBodyWelcome = stream.onRequestBody(bytes, start, bodyEnd, this.#isRequestDone, nowMs);
+    return bodyEnd;
+  }
+
+  /** Index behind the last byte of the body, or a negative error of its framing; sets `isRequestDone`. */
+  #findBodyEnd(bytes: Buffer, start: number, end: number): number {
+    if (this.#framing === Framing.LENGTH) {
+      const bodyEnd = Math.min(end, start + this.#remaining);
+      this.#remaining -= bodyEnd - start;
+      this.#isRequestDone = this.#remaining === 0;
+      return bodyEnd;
+    }
+    if (this.#framing === Framing.CHUNKED) {
+      const bodyEnd = this.#scanner!.scan(bytes, start, end);
+      this.#isRequestDone = bodyEnd >= 0 && this.#scanner!.isDone;
+      return bodyEnd;
+    }
+    this.#isRequestDone = true;
+    return start;
+  }
+
+  #awaitHead(nowMs: number): void {
+    const { requestHeadersTimeoutMs } = this.#manager.settings;
+    if (requestHeadersTimeoutMs <= 0 || this.#headersDeadlineMs !== NEVER) return;
+    this.#headersDeadlineMs = nowMs + requestHeadersTimeoutMs;
+    this.#schedule(this.#headersDeadlineMs);
+  }
+
+  // ---- Refusals ----
+
+  /** Answers a head that broke HTTP. The request is counted, although it never became a stream. */
+  #refuse(error: CodecError): void {
+    this.#count(downstream_cx_protocol_error, 1);
+    if (error.status === 431) this.#count(downstream_rq_too_large, 1);
+    const log = this.#context.logs.http;
+    if (log.enabled('debug')) log.debug(`${this.peerAddress} broke the protocol: ${error.reason}`);
+    this.#refuseWith(protocolViolation(error.status, error.reason));
+  }
+
+  #onHeadersTimeout(): void {
+    this.#count(downstream_rq_header_timeout, 1);
+    this.#refuseWith(HEADERS_TIMEOUT);
+  }
+
+  #refuseWith(reply: LocalReply): void {
+    this.#count(downstream_rq_total, 1);
+    this.#count(downstream_rq_http1_total, 1);
+    this.#count(downstream_rq_completed, 1);
+    this.#count(reply.status >= 500 ? downstream_rq_5xx : downstream_rq_4xx, 1);
+    this.#manager.countListenerResponse(reply.status);
+    const date = this.#context.date.text(this.#context.clock.monotonicMs());
+    const text = localReplyHead(reply, this.#manager.responseLines.local, date, 'connection: close\r\n') + reply.body;
+    this.#count(downstream_cx_tx_bytes_total, text.length);
+    this.#context.writer.text(this.#socket, text);
+    if (this.#manager.accessLog !== null) this.#logRefusal(this.#manager.accessLog, reply);
+    this.#closeGracefully(false);
+  }
+
+  /** There is no stream to write the entry: nothing of the request could be read. */
+  #logRefusal(log: AccessLog, reply: LocalReply): void {
+    const { clock } = this.#context;
+    const nowMs = clock.monotonicMs();
+    const facts = new StreamFacts(clock, nowMs, this.facts, 'DownstreamEnd', this.#manager.chainName);
+    facts.status = reply.status;
+    facts.flags = flagBit(reply.flag);
+    facts.details = reply.details;
+    facts.localReplyBody = reply.body;
+    facts.bytesSent = reply.body.length;
+    facts.endMs = nowMs;
+    log.write(facts);
+  }
+
+  #onBodyViolation(stream: HttpStream, error: CodecError): void {
+    this.#count(downstream_cx_protocol_error, 1);
+    stream.onProtocolViolation(error.status, error.reason);
+  }
+
+  // ---- Flow ----
+
+  get #isClosedByUs(): boolean {
+    return this.#state === CLOSING && !this.#closesByPeer;
+  }
+
+  #shouldRead(): boolean {
+    if (this.#state !== OPEN) return true;
+    if (this.#stream === null) return this.#held.length === 0 || this.#socket.writableLength === 0;
+    // A client that waits for its response is still read: that is how its end is noticed.
+    return this.#isRequestDone ? this.#held.length === 0 : this.#isBodyWelcome;
+  }
+
+  #updateReading(): void {
+    if (!this.#isReadStopped || !this.#shouldRead()) return;
+    this.#isReadStopped = false;
+    resumeAccepted(this.#socket, this.#mode);
+  }
+
+  #processHeld(): void {
+    const bytes = this.#held.take();
+    this.#process(bytes, 0, bytes.length);
+  }
+
+  #continueWithHeld(): void {
+    if (this.#held.length > 0) this.#processHeld();
+    this.#updateReading();
+  }
+
+  #checkStream(stream: HttpStream, nowMs: number): void {
+    if (this.#routeDeadlineMs <= nowMs) {
+      this.#routeDeadlineMs = NEVER;
+      stream.onRouteTimeout();
+    } else if (this.#requestDeadlineMs <= nowMs) {
+      this.#requestDeadlineMs = NEVER;
+      stream.onRequestTimeout();
+    } else if (this.#streamIdleDeadlineMs <= nowMs) {
+      this.#streamIdleDeadlineMs = NEVER;
+      stream.onIdleTimeout();
+    }
+  }
+
+  /** Something moved: the stream is not idle. A later deadline needs no new place in the wheel. */
+  #touch(): void {
+    if (this.#streamIdleDeadlineMs === NEVER) return;
+    this.#streamIdleDeadlineMs = this.#deadline(this.#context.clock.monotonicMs(), this.#streamIdleTimeoutMs);
+  }
+
+  #deadline(nowMs: number, timeoutMs: number): number {
+    return timeoutMs > 0 ? nowMs + timeoutMs : NEVER;
+  }
+
+  /** Sees to it that the timer looks no later than at the deadline. */
+  #schedule(deadlineMs: number): void {
+    if (deadlineMs < this.#timer.deadlineMs) this.#context.wheel.arm(this.#timer, deadlineMs);
+  }
+
+  // ---- End ----
+
+  #closeGracefully(byPeer: boolean): void {
+    if (this.#state !== OPEN) return;
+    this.#state = CLOSING;
+    this.#closesByPeer = byPeer;
+    this.#idleDeadlineMs = NEVER;
+    this.#headersDeadlineMs = NEVER;
+    this.#held.take();
+    if (this.#socket.writableLength === 0) {
+      this.#socket.end();
+      this.#armClose(DELAYED_CLOSE_MS);
+    } else {
+      // A slow reader may take its time for what is still on the way, as on any other stream.
+      this.#armClose(this.#manager.settings.streamIdleTimeoutMs);
+      this.#socket.end(() => this.#armClose(DELAYED_CLOSE_MS));
+    }
+    this.#updateReading();
+  }
+
+  #armClose(timeoutMs: number): void {
+    if (this.#state === CLOSED) return;
+    this.#closeDeadlineMs = this.#deadline(this.#context.clock.monotonicMs(), timeoutMs);
+    this.#schedule(this.#closeDeadlineMs);
+  }
+
+  #close(isLocal: boolean): void {
+    if (this.#state === CLOSED) return;
+    const hadStream = this.#stream !== null;
+    const stream = this.#stream;
+    this.#state = CLOSED;
+    this.#stream = null;
+    this.#context.wheel.remove(this.#timer);
+    this.#manager.onConnectionClosed(this, isLocal, hadStream);
+    stream?.onDownstreamGone();
+  }
+
+  #count(stat: number, n: number): void {
+    this.#context.stats.values[this.#manager.statBase + stat]! += n;
+  }
+}
+
+function hasLineFeed(chunk: Buffer, length: number): boolean {
+  const index = chunk.indexOf(LINE_FEED);
+  return index !== -1 && index < length;
+}

@@ -1,0 +1,130 @@
+// The HTTP connection manager of one listener in one worker: what all its connections share, and the list of them.
+
+import type { FilterChainSnapshot, HttpConnectionManagerSettings } from '../../snapshot/index.ts';
+import { HTTP_STATS, LISTENER_HTTP_STATS } from '../../stats/index.ts';
+import type { HeadLimits } from '../../wasm/http1.ts';
+import { AccessLog } from '../access-log/access-log.ts';
+import type { LiveHead } from '../format/stream-facts.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import type { NetworkFilter } from '../network/filter.ts';
+import { Router } from '../router/router.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { Http1ServerConnection } from './codec/http1/server-connection.ts';
+import { CodecRequestHead } from './codec-request-head.ts';
+import { FilterChain } from './filter-chain.ts';
+import { RequestLines } from './request-edits.ts';
+import { ResponseLines } from './response-edits.ts';
+
+const {
+  downstream_cx_active,
+  downstream_cx_destroy,
+  downstream_cx_destroy_active_rq,
+  downstream_cx_destroy_local,
+  downstream_cx_destroy_local_active_rq,
+  downstream_cx_destroy_remote,
+  downstream_cx_destroy_remote_active_rq,
+  downstream_cx_drain_close,
+  downstream_cx_http1_active,
+  downstream_cx_http1_total,
+  downstream_cx_length_ms,
+  downstream_cx_total,
+} = HTTP_STATS.index;
+const { downstream_rq_1xx, downstream_rq_completed } = LISTENER_HTTP_STATS.index;
+
+export class ConnectionManager implements NetworkFilter {
+  readonly settings: HttpConnectionManagerSettings;
+  readonly router: Router;
+  readonly headLimits: HeadLimits;
+  /** Null when requests meet only the router. */
+  readonly filters: FilterChain | null;
+  readonly requestLines: RequestLines;
+  readonly responseLines: ResponseLines;
+  /** First cell of HTTP_STATS in this worker's slab. */
+  readonly statBase: number;
+  /** First cell of LISTENER_HTTP_STATS in this worker's slab. */
+  readonly listenerStatBase: number;
+  /** Null when nothing is logged. */
+  readonly accessLog: AccessLog | null;
+  /** Name of the filter chain. */
+  readonly chainName: string;
+  /** Finds request headers for logs of requests that were never forwarded. */
+  readonly liveHead: LiveHead;
+  readonly #context: WorkerContext;
+  readonly #connections = new Set<Http1ServerConnection>();
+  #isDraining = false;
+
+  constructor(
+    context: WorkerContext,
+    clusters: ClusterMap,
+    chain: FilterChainSnapshot,
+    settings: HttpConnectionManagerSettings,
+  ) {
+    this.#context = context;
+    this.settings = settings;
+    this.statBase = context.stats.base(chain.filterStatBlock);
+    this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
+    this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
+    this.accessLog = AccessLog.compile(context, settings.accessLogs);
+    this.chainName = chain.settings.name;
+    this.liveHead = new CodecRequestHead(context.codec);
+    this.requestLines = new RequestLines(settings, context.proxyHeaders);
+    this.responseLines = new ResponseLines(settings, context.proxyHeaders);
+    this.filters = FilterChain.compile(context, clusters, settings.httpFilters);
+    this.router = new Router(context, clusters, settings, this.statBase);
+  }
+
+  /** True once every response must be the last one of its connection. */
+  get isDraining(): boolean {
+    return this.#isDraining || this.#context.serverHealth.isFailing;
+  }
+
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  accept(downstream: DownstreamConnection): void {
+    const { values } = this.#context.stats;
+    values[this.statBase + downstream_cx_total]! += 1;
+    values[this.statBase + downstream_cx_http1_total]! += 1;
+    values[this.statBase + downstream_cx_active]! += 1;
+    values[this.statBase + downstream_cx_http1_active]! += 1;
+    this.#connections.add(new Http1ServerConnection(this.#context, this, downstream));
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    for (const connection of [...this.#connections]) {
+      if (!connection.isBusy) this.#context.stats.values[this.statBase + downstream_cx_drain_close]! += 1;
+      connection.drain();
+    }
+  }
+
+  destroyConnections(): void {
+    for (const connection of [...this.#connections]) connection.destroy();
+  }
+
+  onConnectionClosed(connection: Http1ServerConnection, isLocal: boolean, hadStream: boolean): void {
+    this.#connections.delete(connection);
+    const { values } = this.#context.stats;
+    values[this.statBase + downstream_cx_active]! -= 1;
+    values[this.statBase + downstream_cx_http1_active]! -= 1;
+    values[this.statBase + downstream_cx_destroy]! += 1;
+    const lengthMs = this.#context.clock.monotonicMs() - connection.downstream.startMs;
+    this.#context.stats.record(this.statBase + downstream_cx_length_ms, lengthMs);
+    values[this.statBase + (isLocal ? downstream_cx_destroy_local : downstream_cx_destroy_remote)]! += 1;
+    if (hadStream) {
+      values[this.statBase + downstream_cx_destroy_active_rq]! += 1;
+      const bySide = isLocal ? downstream_cx_destroy_local_active_rq : downstream_cx_destroy_remote_active_rq;
+      values[this.statBase + bySide]! += 1;
+    }
+    connection.downstream.closed();
+  }
+
+  /** Counts a response on the listener that never had a stream. */
+  countListenerResponse(status: number): void {
+    const { values } = this.#context.stats;
+    values[this.listenerStatBase + downstream_rq_completed]! += 1;
+    values[this.listenerStatBase + downstream_rq_1xx + Math.trunc(status / 100) - 1]! += 1;
+  }
+}

@@ -1,0 +1,72 @@
+// Headers by which a client inside may steer the router for its own request. They are obeyed from inside only, and end
+// here: no upstream sees them.
+
+import { HEADER_ID, idSet, type RequestHead } from '../../wasm/http1.ts';
+
+const TIMEOUT = HEADER_ID['x-proxy-upstream-rq-timeout-ms'];
+const PER_TRY_TIMEOUT = HEADER_ID['x-proxy-upstream-rq-per-try-timeout-ms'];
+const STREAM_DURATION = HEADER_ID['x-proxy-upstream-stream-duration-ms'];
+const ALT_RESPONSE = HEADER_ID['x-proxy-upstream-rq-timeout-alt-response'];
+
+const CONTROL_HEADERS: readonly number[] = [
+  TIMEOUT,
+  PER_TRY_TIMEOUT,
+  STREAM_DURATION,
+  ALT_RESPONSE,
+  HEADER_ID['x-proxy-max-retries'],
+  HEADER_ID['x-proxy-retry-on'],
+  HEADER_ID['x-proxy-retry-grpc-on'],
+  HEADER_ID['x-proxy-retriable-status-codes'],
+  HEADER_ID['x-proxy-retriable-header-names'],
+  HEADER_ID['x-proxy-hedge-on-per-try-timeout'],
+  HEADER_ID['x-proxy-is-timeout-retry'],
+  HEADER_ID['x-proxy-upstream-alt-stat-name'],
+  HEADER_ID['x-proxy-expected-rq-timeout-ms'],
+  HEADER_ID['x-proxy-original-path'],
+  HEADER_ID['x-proxy-original-url'],
+  HEADER_ID['x-proxy-attempt-count'],
+  HEADER_ID['x-proxy-decorator-operation'],
+  HEADER_ID['x-proxy-internal'],
+  HEADER_ID['x-proxy-ip-tags'],
+];
+/** Said of a client by the proxy that it came to; from outside nobody may say it. */
+const EDGE_HEADERS: readonly number[] = [
+  HEADER_ID['x-proxy-downstream-service-cluster'],
+  HEADER_ID['x-proxy-downstream-service-node'],
+];
+
+const CONTROL_SET = idSet(CONTROL_HEADERS);
+const EDGE_SET = idSet(EDGE_HEADERS);
+const LIMIT_SET = idSet([TIMEOUT, PER_TRY_TIMEOUT, STREAM_DURATION, ALT_RESPONSE]);
+
+/** A count of milliseconds as headers write it; anything else is ignored. */
+const MILLISECONDS = /^\d{1,9}$/;
+
+/** Limits of one request. 0 for none. */
+export interface RequestLimits {
+  timeoutMs: number;
+  perTryTimeoutMs: number;
+  maxStreamDurationMs: number;
+  /** Instead of an error the client wants an empty answer when the time is over. */
+  wantsAltResponse: boolean;
+}
+
+/** Lets an internal request change its limits. */
+export function obeyControlHeaders(head: RequestHead, limits: RequestLimits): void {
+  if (!head.hasAny(LIMIT_SET)) return;
+  limits.timeoutMs = milliseconds(head, TIMEOUT) ?? limits.timeoutMs;
+  limits.perTryTimeoutMs = milliseconds(head, PER_TRY_TIMEOUT) ?? limits.perTryTimeoutMs;
+  limits.maxStreamDurationMs = milliseconds(head, STREAM_DURATION) ?? limits.maxStreamDurationMs;
+  limits.wantsAltResponse = head.has(ALT_RESPONSE);
+}
+
+/** @param isEdge the request comes from outside, straight to this proxy. */
+export function dropControlHeaders(head: RequestHead, isEdge: boolean): void {
+  if (head.hasAny(CONTROL_SET)) for (const id of CONTROL_HEADERS) head.dropKnown(id);
+  if (isEdge && head.hasAny(EDGE_SET)) for (const id of EDGE_HEADERS) head.dropKnown(id);
+}
+
+function milliseconds(head: RequestHead, id: number): number | undefined {
+  const text = head.header(id);
+  return text !== undefined && MILLISECONDS.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,51 @@
+// What a stream needs of the connection that it came by. Streams, router and statistics know no more of the
+// downstream protocol than this.
+
+import type { DownstreamFacts } from '../format/facts.ts';
+import type { BodyMode } from './codec/http1/response-writer.ts';
+
+export interface DownstreamCodec {
+  /** Soft bound of what waits to be sent to the client; in steps of a read. */
+  readonly bufferLimitBytes: number;
+  /** Peer's address without port; an IPv4 one in its own notation also when it came by IPv6. Empty for a pipe. */
+  readonly peerAddress: string;
+  /** True when the peer's address is one of a private network. */
+  readonly isPeerInternal: boolean;
+  /** The connection, for logs and header values; made at the first question. */
+  readonly facts: DownstreamFacts;
+
+  /** Sends an interim 100. */
+  writeContinue(): void;
+
+  /**
+   * Sends a response head with the first body bytes; `mustClose` says that the head announced the end of the
+   * connection. @returns false when no more should come before `onDownstreamDrain`.
+   */
+  writeHead(
+    head: string,
+    mode: BodyMode,
+    mustClose: boolean,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+  ): boolean;
+
+  /** Sends more of the body; see ResponseWriter.write for `isPinnable`. */
+  writeBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isPinnable: boolean): boolean;
+
+  /** The response is complete. A request that is not ends its connection: what comes of it is thrown away. */
+  endStream(nowMs: number): void;
+
+  /** Breaks off a response that has begun and cannot be finished. */
+  resetStream(): void;
+
+  /** The stream can take request bytes again. */
+  resumeRequest(): void;
+
+  /** Moves the route timeout; infinite for none. */
+  setRouteDeadline(deadlineMs: number): void;
+
+  /** Replaces, for the stream at hand, the time after which it counts as idle; 0 for never. */
+  setStreamIdleTimeout(timeoutMs: number, nowMs: number): void;
+}

@@ -1,0 +1,79 @@
+// The facts of one HTTP request, as its stream meets them. A stream has none while no log and no header value asks.
+
+import type { Clock } from '../../base/clock.ts';
+import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
+import { type LiveHead, StreamFacts } from '../format/stream-facts.ts';
+import type { Host } from '../upstream/host.ts';
+import { UpstreamEnd } from '../upstream/upstream-facts.ts';
+
+/** What is known of the stream from its start. */
+export interface StreamStart {
+  readonly downstream: DownstreamFacts;
+  readonly filterChainName: string;
+  /** Where the request's head is while nothing has been written of it. */
+  readonly liveHead: LiveHead;
+  /** Monotonic. */
+  readonly startedMs: number;
+  readonly isHttp10: boolean;
+}
+
+/** A request that has been made for an upstream. */
+interface ForwardedRequest {
+  readonly cluster: { readonly settings: { readonly name: string } };
+  /** As it is to be sent. */
+  readonly head: string;
+  readonly host: Host | null;
+  readonly attempts: number;
+}
+
+const UPSTREAM_PROTOCOL = 'HTTP/1.1';
+
+export class HttpStreamFacts extends StreamFacts {
+  readonly #clock: Clock;
+  #upstreamEnd: UpstreamEnd | null = null;
+
+  constructor(clock: Clock, start: StreamStart) {
+    super(clock, start.startedMs, start.downstream, 'DownstreamEnd', start.filterChainName);
+    this.#clock = clock;
+    this.protocol = start.isHttp10 ? 'HTTP/1.0' : 'HTTP/1.1';
+    this.liveHead = start.liveHead;
+  }
+
+  noteRoute({ name, virtualHostName }: { readonly name: string; readonly virtualHostName: string }): void {
+    this.routeName = name;
+    this.virtualHostName = virtualHostName;
+  }
+
+  noteForwarding({ cluster, head, host, attempts }: ForwardedRequest): void {
+    this.upstreamCluster = cluster.settings.name;
+    this.requestHead = head;
+    if (host !== null) this.noteHost(host, attempts);
+  }
+
+  /** An attempt goes to this host. */
+  noteHost(host: Host, attempts: number): void {
+    this.#upstreamEnd = new UpstreamEnd(host, UPSTREAM_PROTOCOL);
+    this.upstream = this.#upstreamEnd;
+    this.attempts = attempts;
+  }
+
+  /** The request goes out from this end, with this head, and perhaps with all of its body. */
+  noteConnection(local: Endpoint, head: string, isRequestComplete: boolean): void {
+    this.requestHead = head;
+    this.#upstreamEnd?.noteLocal(local);
+    if (isRequestComplete) this.requestSentMs = this.#clock.monotonicMs();
+  }
+
+  noteResponse(head: string, bodyBytes: number, nowMs: number): void {
+    this.responseHead = head;
+    this.responseStartMs = nowMs;
+    this.bytesSent = bodyBytes;
+  }
+
+  /** A reply of the proxy's own. */
+  noteReply(head: string, body: string, bodyBytes: number): void {
+    this.responseHead = head;
+    this.localReplyBody = body;
+    this.bytesSent = bodyBytes;
+  }
+}

@@ -1,0 +1,172 @@
+// Answers that the proxy gives itself, as the reference words them. Every error of the HTTP path becomes a response
+// here and nowhere else. `flag` and `details` say in access logs why.
+
+import { STATUS_CODES } from 'node:http';
+import type { ResponseFlagName } from '../response-flags.ts';
+import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+
+/** Short name of a response flag; '-' for none. */
+export type ResponseFlag = ResponseFlagName | '-';
+
+export interface LocalReply {
+  readonly status: number;
+  readonly body: string;
+  /** What is sent as body, when it need not be text; `body` is then for logs. */
+  readonly bytes?: Buffer;
+  readonly flag: ResponseFlag;
+  readonly details: string;
+  /** Tells well-behaved callers to back off: a limit was met, not a fault. */
+  readonly isOverload?: boolean;
+  /** Where a redirect leads. */
+  readonly location?: string;
+}
+
+export const NO_ROUTE: LocalReply = { status: 404, body: '', flag: 'NR', details: 'route_not_found' };
+export const CONNECT_REFUSED: LocalReply = { status: 404, body: '', flag: 'NR', details: 'route_not_found' };
+export const EXPECTATION_FAILED: LocalReply = {
+  status: 417,
+  body: '',
+  flag: '-',
+  details: 'expectation_not_supported',
+};
+export const HOST_MISSING: LocalReply = { status: 400, body: '', flag: '-', details: 'missing_host_header' };
+export const NO_HEALTHY_UPSTREAM: LocalReply = {
+  status: 503,
+  body: 'no healthy upstream',
+  flag: 'UH',
+  details: 'no_healthy_upstream',
+};
+export const ROUTE_TIMEOUT: LocalReply = {
+  status: 504,
+  body: 'upstream request timeout',
+  flag: 'UT',
+  details: 'response_timeout',
+};
+export const PER_TRY_TIMEOUT: LocalReply = { ...ROUTE_TIMEOUT, details: 'upstream_per_try_timeout' };
+export const MAX_STREAM_DURATION: LocalReply = {
+  status: 504,
+  body: 'upstream max stream duration reached',
+  flag: 'UMSDR',
+  details: 'upstream_max_stream_duration_reached',
+};
+/** The same while the client has not sent all of its request. */
+export const MAX_STREAM_DURATION_REQUEST: LocalReply = { ...MAX_STREAM_DURATION, status: 408 };
+export const REQUEST_TIMEOUT: LocalReply = {
+  status: 408,
+  body: 'request timeout',
+  flag: '-',
+  details: 'request_overall_timeout',
+};
+export const HEADERS_TIMEOUT: LocalReply = {
+  status: 408,
+  body: 'request header timeout',
+  flag: '-',
+  details: 'request_header_timeout',
+};
+export const STREAM_IDLE_REQUEST: LocalReply = {
+  status: 408,
+  body: 'stream timeout',
+  flag: 'SI',
+  details: 'stream_idle_timeout',
+};
+export const STREAM_IDLE_RESPONSE: LocalReply = {
+  status: 504,
+  body: 'stream timeout',
+  flag: 'SI',
+  details: 'stream_idle_timeout',
+};
+/** More of a request, or of a response, than filters may hold up. */
+export const REQUEST_HELD_TOO_LARGE: LocalReply = {
+  status: 413,
+  body: 'Payload Too Large',
+  flag: '-',
+  details: 'request_payload_too_large',
+};
+export const RESPONSE_HELD_TOO_LARGE: LocalReply = {
+  status: 500,
+  body: 'Internal Server Error',
+  flag: '-',
+  details: 'response_payload_too_large',
+};
+export const REWRITE_FAILED: LocalReply = { status: 500, body: '', flag: '-', details: 'rewritten_head_refused' };
+
+/** The route names a cluster that this worker does not know. */
+export function clusterNotFound(status: number): LocalReply {
+  return { status, body: '', flag: 'NC', details: 'cluster_not_found' };
+}
+
+export function directResponse(status: number, body: Uint8Array): LocalReply {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  return { status, body: bytes.toString(), bytes, flag: '-', details: 'direct_response' };
+}
+
+export function redirect(status: number, location: string): LocalReply {
+  return { status, body: '', flag: '-', details: 'direct_response', location };
+}
+
+/** What a client gets that has asked for no errors when its time is over. */
+export function altResponse(timeout: LocalReply): LocalReply {
+  return { ...timeout, status: 204, body: '' };
+}
+
+/** A request that broke HTTP: the reason is the codec's. */
+export function protocolViolation(status: number, reason: string): LocalReply {
+  return { status, body: STATUS_CODES[status] ?? '', flag: 'DPE', details: `http1.codec_error{${reason}}` };
+}
+
+const FLAG_BY_FAILURE: Readonly<Record<UpstreamFailure, ResponseFlag>> = {
+  overflow: 'UO',
+  'local connection failure': 'UF',
+  'remote connection failure': 'UF',
+  'connection timeout': 'UF',
+  'connection termination': 'UC',
+  'protocol error': 'UPE',
+};
+
+export function failureFlag(failure: UpstreamFailure): ResponseFlag {
+  return FLAG_BY_FAILURE[failure];
+}
+
+/**
+ * The upstream failed before its response began.
+ * @param transport what the socket said, or empty.
+ */
+export function upstreamReset(failure: UpstreamFailure, transport: string, wasRetried: boolean): LocalReply {
+  const retried = wasRetried ? 'retried and the latest ' : '';
+  const reason = transport === '' ? '' : `, transport failure reason: ${transport}`;
+  return {
+    status: failure === 'protocol error' ? 502 : 503,
+    body: `upstream connect error or disconnect/reset before headers. ${retried}reset reason: ${failure}${reason}`,
+    flag: FLAG_BY_FAILURE[failure],
+    details: `upstream_reset_before_response_started{${[failure, transport].filter(Boolean).join(',').replaceAll(' ', '_')}}`,
+    isOverload: failure === 'overflow',
+  };
+}
+
+/**
+ * The reply's head.
+ * @param ownLines what every reply of this connection manager has (ResponseLines.local).
+ * @param extraLines complete lines such as `connection: close\r\n`.
+ */
+export function localReplyHead(reply: LocalReply, ownLines: string, date: string, extraLines: string): string {
+  return `${statusLine(reply.status)}${replyFields(reply)}date: ${date}\r\n${ownLines}${extraLines}\r\n`;
+}
+
+export function statusLine(status: number): string {
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`;
+}
+
+/** The lines that describe the reply itself. */
+export function replyFields(reply: LocalReply): string {
+  const type = reply.body === '' ? '' : 'content-type: text/plain\r\n';
+  const location = reply.location === undefined ? '' : `location: ${reply.location}\r\n`;
+  // A status without a body must not announce one (RFC 9110 section 8.6).
+  const length = mayHaveBody(reply.status)
+    ? `content-length: ${reply.bytes?.length ?? Buffer.byteLength(reply.body)}\r\n`
+    : '';
+  return length + type + location;
+}
+
+export function mayHaveBody(status: number): boolean {
+  return status >= 200 && status !== 204 && status !== 304;
+}

@@ -1,0 +1,38 @@
+// The headers by which proxies talk to each other and to operators, under the names that this process writes them.
+// On input `x-proxy-*` and `x-envoy-*` are understood always (wasm/http1/known-headers.ts); what is written is fixed
+// by the bootstrap's header_prefix. This is the one place that puts such a name together.
+
+import { DEFAULT_HEADER_PREFIX, PreparedLines } from '../../wasm/http1.ts';
+
+export class ProxyHeaders {
+  // To upstreams.
+  readonly externalAddress: string;
+  readonly expectedTimeoutMs: string;
+  readonly originalPath: string;
+  readonly internal: PreparedLines;
+  /** Nearly every request is a first attempt. */
+  readonly firstAttempt: PreparedLines;
+  // To clients, and in part to upstreams.
+  readonly attemptCount: string;
+  readonly upstreamServiceTime: string;
+  readonly overloaded: string;
+  // To those who check the health of this proxy.
+  readonly degraded: string;
+  readonly immediateHealthCheckFail: string;
+  readonly healthCheckedCluster: string;
+
+  /** @param prefix without its final '-'. */
+  constructor(prefix = DEFAULT_HEADER_PREFIX) {
+    this.externalAddress = `${prefix}-external-address`;
+    this.expectedTimeoutMs = `${prefix}-expected-rq-timeout-ms`;
+    this.originalPath = `${prefix}-original-path`;
+    this.attemptCount = `${prefix}-attempt-count`;
+    this.upstreamServiceTime = `${prefix}-upstream-service-time`;
+    this.overloaded = `${prefix}-overloaded`;
+    this.degraded = `${prefix}-degraded`;
+    this.immediateHealthCheckFail = `${prefix}-immediate-health-check-fail`;
+    this.healthCheckedCluster = `${prefix}-upstream-healthchecked-cluster`;
+    this.internal = new PreparedLines([`${prefix}-internal: true`]);
+    this.firstAttempt = new PreparedLines([`${this.attemptCount}: 1`]);
+  }
+}

@@ -1,0 +1,33 @@
+// What a route asks of a response, whether it comes from an upstream or from the proxy itself.
+
+import type { ClusterTarget } from '../route/forward-plan.ts';
+import type { EditableHead, FactsSource } from '../route/header-editor.ts';
+import type { Route } from '../route/route.ts';
+import type { ProxyHeaders } from './proxy-headers.ts';
+
+/** The part of a stream that edits depend on. */
+export interface RoutedStream extends FactsSource {
+  /** Null before a route has been found. */
+  readonly route: Route | null;
+  readonly target: ClusterTarget | null;
+}
+
+export function hasResponseEdits({ route, target }: RoutedStream): boolean {
+  if (route === null) return false;
+  return (
+    route.responseEditor !== null ||
+    route.countsAttemptsInResponse ||
+    (target !== null && target.responseEditor !== null)
+  );
+}
+
+/** @param attempts times that the request has been sent; 0 when it never was. */
+export function editResponse(head: EditableHead, stream: RoutedStream, names: ProxyHeaders, attempts: number): void {
+  const { route, target } = stream;
+  target?.responseEditor?.apply(head, stream);
+  route?.responseEditor?.apply(head, stream);
+  if (route?.countsAttemptsInResponse && attempts > 0) {
+    head.removeField(names.attemptCount);
+    head.append(names.attemptCount, String(attempts));
+  }
+}

@@ -1,0 +1,93 @@
+// A filter chain of one listener in one worker: its limits, then its terminal filter.
+
+import type { DownstreamConnection, DownstreamConnectionOwner } from '../network/downstream-connection.ts';
+import type { NetworkFilter } from '../network/filter.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { type ConnectionLimit, RefusedConnection } from './connection-limit.ts';
+
+/** The listener, as its chains see it. */
+export interface FilterChainOwner extends DownstreamConnectionOwner {
+  onConnectionOpened(): void;
+  /** An open connection found no room under a limit of its chain. */
+  onConnectionRefused(): void;
+}
+
+export class ActiveFilterChain implements DownstreamConnectionOwner {
+  /** As configured, perhaps empty. */
+  readonly name: string;
+  readonly #context: WorkerContext;
+  readonly #owner: FilterChainOwner;
+  readonly #limits: readonly ConnectionLimit[];
+  readonly #filter: NetworkFilter;
+  readonly #refused = new Set<RefusedConnection>();
+
+  constructor(
+    context: WorkerContext,
+    owner: FilterChainOwner,
+    name: string,
+    limits: readonly ConnectionLimit[],
+    filter: NetworkFilter,
+  ) {
+    this.#context = context;
+    this.#owner = owner;
+    this.name = name;
+    this.#limits = limits;
+    this.#filter = filter;
+  }
+
+  get connectionCount(): number {
+    return this.#filter.connectionCount + this.#refused.size;
+  }
+
+  accept(connection: DownstreamConnection): void {
+    this.#owner.onConnectionOpened();
+    const refusedBy = this.#acquire();
+    if (refusedBy !== undefined) {
+      this.#refuse(connection, refusedBy.delayMs);
+      return;
+    }
+    connection.open(this);
+    this.#filter.accept(connection);
+  }
+
+  drain(): void {
+    this.#destroyRefused();
+    this.#filter.drain();
+  }
+
+  destroyConnections(): void {
+    this.#destroyRefused();
+    this.#filter.destroyConnections();
+  }
+
+  onConnectionClosed(connection: DownstreamConnection): void {
+    for (const limit of this.#limits) limit.release();
+    this.#owner.onConnectionClosed(connection);
+  }
+
+  /** Takes a place under every limit, or none. @returns the limit that had no room. */
+  #acquire(): ConnectionLimit | undefined {
+    for (const [index, limit] of this.#limits.entries()) {
+      if (limit.tryAcquire()) continue;
+      for (const taken of this.#limits.slice(0, index)) taken.release();
+      return limit;
+    }
+    return undefined;
+  }
+
+  #refuse(connection: DownstreamConnection, delayMs: number): void {
+    this.#owner.onConnectionRefused();
+    connection.open(this.#owner);
+    if (delayMs > 0) {
+      const forget = (refused: RefusedConnection): void => void this.#refused.delete(refused);
+      this.#refused.add(new RefusedConnection(this.#context, connection, delayMs, forget));
+      return;
+    }
+    connection.socket.destroy();
+    connection.closed();
+  }
+
+  #destroyRefused(): void {
+    for (const refused of this.#refused) refused.destroy();
+  }
+}

@@ -1,0 +1,217 @@
+// A listener of one worker: accepts, runs the listener filters, chooses the filter chain (step 1 of the request flow),
+// and counts the connections of all its chains.
+
+import type { Socket } from 'node:net';
+import { type Address, formatAddress } from '../../base/address.ts';
+import { errorMessage } from '../../base/errors.ts';
+import type { FilterChainSnapshot, ListenerSnapshot } from '../../snapshot/index.ts';
+import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
+import { AccessLog } from '../access-log/access-log.ts';
+import { DownstreamConnection } from '../network/downstream-connection.ts';
+import type { NetworkFilter } from '../network/filter.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { socketOptionSetter } from './accepted-socket-options.ts';
+import { ActiveFilterChain, type FilterChainOwner } from './active-filter-chain.ts';
+import { ConnectionLimit } from './connection-limit.ts';
+import { FilterChainMatcher } from './filter-chain-match.ts';
+import { ListenerAccessLog } from './listener-access-log.ts';
+import type { ListenerFilter } from './listener-filter/filter.ts';
+import {
+  ListenerFilterPhase,
+  type ListenerFilterPhaseOwner,
+  type PhaseEnd,
+} from './listener-filter/listener-filter-phase.ts';
+import { ProxyProtocolFilter } from './listener-filter/proxy-protocol.ts';
+import { ListeningSocket } from './listening-socket.ts';
+
+const {
+  downstream_cx_active,
+  downstream_cx_destroy,
+  downstream_cx_length_ms,
+  downstream_cx_overflow,
+  downstream_cx_total,
+  downstream_listener_filter_error,
+  downstream_listener_filter_remote_close,
+  downstream_pre_cx_active,
+  downstream_pre_cx_timeout,
+  no_filter_chain_match,
+} = LISTENER_STATS.index;
+const WORKER = LISTENER_WORKER_STATS.index;
+
+/** What an end of the listener filters counts as. */
+const PHASE_END_STATS: Partial<Record<PhaseEnd, number>> = {
+  'remote-close': downstream_listener_filter_remote_close,
+  'remote-error': downstream_listener_filter_error,
+  timeout: downstream_pre_cx_timeout,
+};
+
+export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwner {
+  readonly snapshot: ListenerSnapshot;
+  readonly listenerFilters: readonly ListenerFilter[];
+  readonly listenerFiltersTimeoutMs: number;
+  readonly continueOnListenerFiltersTimeout: boolean;
+  readonly #context: WorkerContext;
+  readonly #sockets: readonly ListeningSocket[];
+  readonly #statBase: number;
+  readonly #workerStatBase: number;
+  readonly #chains: readonly ActiveFilterChain[];
+  readonly #accessLog: ListenerAccessLog | null;
+  readonly #matcher: FilterChainMatcher<ActiveFilterChain>;
+  readonly #bufferLimitBytes: number;
+  readonly #setSocketOptions: ((socket: Socket) => void) | undefined;
+  /** Connections whose filter chain is not chosen yet. */
+  readonly #phases = new Set<ListenerFilterPhase>();
+
+  /** @param createFilter makes the terminal filter of a chain. */
+  constructor(
+    context: WorkerContext,
+    snapshot: ListenerSnapshot,
+    createFilter: (chain: FilterChainSnapshot) => NetworkFilter,
+  ) {
+    const { settings } = snapshot;
+    this.#context = context;
+    this.snapshot = snapshot;
+    this.#statBase = context.stats.base(snapshot.statBlock);
+    this.#workerStatBase = context.stats.base(snapshot.workerStatBlocks[context.workerIndex]!);
+    this.listenerFilters = snapshot.listenerFilters.map((filter) => new ProxyProtocolFilter(context, filter));
+    this.listenerFiltersTimeoutMs = settings.listenerFiltersTimeoutMs;
+    this.continueOnListenerFiltersTimeout = settings.continueOnListenerFiltersTimeout;
+    const activate = (chain: FilterChainSnapshot): ActiveFilterChain => {
+      const limits = chain.connectionLimits.map((limit) => new ConnectionLimit(context, limit));
+      return new ActiveFilterChain(context, this, chain.settings.name, limits, createFilter(chain));
+    };
+    const log = AccessLog.compile(context, settings.accessLogs);
+    this.#accessLog = log === null ? null : new ListenerAccessLog(context, log);
+    const candidates = snapshot.filterChains.map((chain) => ({ match: chain.settings.match, chain: activate(chain) }));
+    const defaultChain = snapshot.defaultFilterChain === null ? undefined : activate(snapshot.defaultFilterChain);
+    this.#matcher = new FilterChainMatcher(candidates, defaultChain);
+    this.#chains = [...candidates.map(({ chain }) => chain), ...(defaultChain === undefined ? [] : [defaultChain])];
+    this.#bufferLimitBytes = settings.bufferLimitBytes;
+    this.#setSocketOptions = socketOptionSetter(settings.socketOptions);
+    this.#sockets = settings.addresses.map((address) => this.#listeningSocket(address));
+  }
+
+  get connectionCount(): number {
+    return this.#chains.reduce((sum, chain) => sum + chain.connectionCount, this.#phases.size);
+  }
+
+  /**
+   * @param ports by address; 0 lets the system choose.
+   * @returns the bound ports, 0 for a pipe. @throws WeirError WEIR_LISTEN when an address cannot be had.
+   */
+  async listen(ports: readonly number[]): Promise<readonly number[]> {
+    const bound: number[] = [];
+    try {
+      for (const [index, socket] of this.#sockets.entries()) bound.push(await socket.listen(ports[index]!));
+    } catch (error) {
+      this.stop();
+      throw error;
+    }
+    return bound;
+  }
+
+  /** Closes the listening sockets; accepted connections go on. Idempotent. */
+  stop(): void {
+    for (const socket of this.#sockets) socket.close();
+  }
+
+  /** Lets what runs finish and ends the rest; a connection without a filter chain has not begun. */
+  drain(): void {
+    for (const phase of this.#phases) phase.destroy();
+    for (const chain of this.#chains) chain.drain();
+  }
+
+  destroyConnections(): void {
+    for (const phase of this.#phases) phase.destroy();
+    for (const chain of this.#chains) chain.destroyConnections();
+  }
+
+  // ---- What becomes of a connection ----
+
+  onPhaseEnded(phase: ListenerFilterPhase, end: PhaseEnd): void {
+    this.#phases.delete(phase);
+    this.#count(downstream_pre_cx_active, -1);
+    const stat = PHASE_END_STATS[end];
+    if (stat !== undefined) this.#count(stat, 1);
+  }
+
+  onListenerFiltersDone(connection: DownstreamConnection): void {
+    try {
+      const chain = this.#matcher.find(connection);
+      if (chain !== undefined) {
+        this.#accessLog?.onOpened(connection, chain.name);
+        chain.accept(connection);
+        return;
+      }
+      this.#count(no_filter_chain_match, 1);
+      const { connection: log } = this.#context.logs;
+      if (log.enabled('debug')) log.debug(`no filter chain for a connection from ${connection.remoteAddress}`);
+      this.#accessLog?.onUnmatched(connection);
+      connection.socket.destroy();
+    } catch (error) {
+      this.#context.logFault(`accepting on ${formatAddress(this.snapshot.settings.addresses[0])}`, error);
+      connection.socket.destroy();
+      connection.closed();
+    }
+  }
+
+  onConnectionOpened(): void {
+    const { values } = this.#context.stats;
+    values[this.#statBase + downstream_cx_total]! += 1;
+    values[this.#statBase + downstream_cx_active]! += 1;
+    values[this.#workerStatBase + WORKER.downstream_cx_total]! += 1;
+    values[this.#workerStatBase + WORKER.downstream_cx_active]! += 1;
+  }
+
+  onConnectionRefused(): void {
+    this.#count(downstream_cx_overflow, 1);
+  }
+
+  onConnectionClosed(connection: DownstreamConnection): void {
+    const { stats, clock } = this.#context;
+    this.#accessLog?.onClosed(connection);
+    stats.values[this.#statBase + downstream_cx_active]! -= 1;
+    stats.values[this.#statBase + downstream_cx_destroy]! += 1;
+    stats.values[this.#workerStatBase + WORKER.downstream_cx_active]! -= 1;
+    stats.record(this.#statBase + downstream_cx_length_ms, clock.monotonicMs() - connection.startMs);
+  }
+
+  // ---- Accepting ----
+
+  #listeningSocket(address: Address): ListeningSocket {
+    const { backlog, reusePort } = this.snapshot.settings;
+    return new ListeningSocket({
+      address,
+      backlog,
+      reusePort,
+      onAccepted: (socket) => this.#accept(socket),
+      onError: (error) => this.#context.logs.connection.error(`accepting failed: ${errorMessage(error)}`),
+    });
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#setSocketOptions !== undefined) this.#configure(socket, this.#setSocketOptions);
+    const nowMs = this.#context.clock.monotonicMs();
+    const connection = new DownstreamConnection(socket, nowMs, this.#bufferLimitBytes);
+    if (this.listenerFilters.length === 0) {
+      this.onListenerFiltersDone(connection);
+      return;
+    }
+    this.#count(downstream_pre_cx_active, 1);
+    this.#phases.add(new ListenerFilterPhase(this.#context, this, connection));
+  }
+
+  #configure(socket: Socket, set: (socket: Socket) => void): void {
+    try {
+      set(socket);
+    } catch (error) {
+      // The client may be gone already, or the system may know the option for another kind of socket only.
+      const { connection: log } = this.#context.logs;
+      if (log.enabled('debug')) log.debug(`socket options cannot be set: ${errorMessage(error)}`);
+    }
+  }
+
+  #count(stat: number, n: number): void {
+    this.#context.stats.values[this.#statBase + stat]! += n;
+  }
+}

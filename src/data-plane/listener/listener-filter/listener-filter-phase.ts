@@ -1,0 +1,136 @@
+// The time between the accept of a connection and the choice of its filter chain, in which listener filters look at
+// its first bytes. A filter is asked again with each arrival, until it is done or refuses.
+//
+//   WAITING ──all filters done, or time over and that is allowed──► DONE, the filter chain goes on
+//      └──refused, peer gone, time over──► CLOSED
+//
+// What is held is bounded by the filters: the longest PROXY header, 64 KiB, and one read more.
+
+import type { Socket } from 'node:net';
+import type { DownstreamConnection } from '../../network/downstream-connection.ts';
+import { HeldBytes } from '../../network/held-bytes.ts';
+import { attachAccepted, passOn, passOnLater, type SocketOwner } from '../../network/socket-events.ts';
+import { type TimeoutOwner, TimerEntry } from '../../network/timer-wheel.ts';
+import type { WorkerContext } from '../../worker-context.ts';
+import { type ListenerFilter, NEED_MORE, REFUSED } from './filter.ts';
+
+export type PhaseEnd = 'done' | 'refused' | 'remote-close' | 'remote-error' | 'timeout' | 'destroyed';
+
+/** The listener, as a connection in this phase sees it. */
+export interface ListenerFilterPhaseOwner {
+  readonly listenerFilters: readonly ListenerFilter[];
+  /** 0 for no limit. */
+  readonly listenerFiltersTimeoutMs: number;
+  readonly continueOnListenerFiltersTimeout: boolean;
+  /** Called once, before anything becomes of the end. */
+  onPhaseEnded(phase: ListenerFilterPhase, end: PhaseEnd): void;
+  /** Chooses the filter chain, which takes over the socket, or closes the connection. */
+  onListenerFiltersDone(connection: DownstreamConnection): void;
+}
+
+const WAITING = 0;
+const DONE = 1;
+const CLOSED = 2;
+
+export class ListenerFilterPhase implements SocketOwner, TimeoutOwner {
+  readonly #context: WorkerContext;
+  readonly #owner: ListenerFilterPhaseOwner;
+  readonly #connection: DownstreamConnection;
+  readonly #socket: Socket;
+  readonly #timer: TimerEntry;
+  readonly #held = new HeldBytes();
+  #state: number = WAITING;
+  #nextFilter = 0;
+  /** Bytes of what is held that filters have taken. */
+  #taken = 0;
+
+  constructor(context: WorkerContext, owner: ListenerFilterPhaseOwner, connection: DownstreamConnection) {
+    this.#context = context;
+    this.#owner = owner;
+    this.#connection = connection;
+    this.#socket = connection.socket;
+    this.#timer = new TimerEntry(this);
+    const timeoutMs = owner.listenerFiltersTimeoutMs;
+    if (timeoutMs > 0) context.wheel.arm(this.#timer, connection.startMs + timeoutMs);
+    attachAccepted(this.#socket, this, context.readMode);
+  }
+
+  destroy(): void {
+    this.#close('destroyed');
+  }
+
+  onBytes(chunk: Buffer, length: number): boolean {
+    if (this.#state !== WAITING) return true;
+    const isFirst = this.#held.length === 0;
+    if (!isFirst) this.#held.append(chunk, 0, length);
+    const bytes = isFirst ? chunk : this.#held.peek();
+    const end = isFirst ? length : bytes.length;
+    const at = this.#inspect(bytes, this.#taken, end);
+    if (at === REFUSED) {
+      this.#close('refused');
+      return true;
+    }
+    if (this.#nextFilter === this.#owner.listenerFilters.length) {
+      this.#goOn('done');
+      return passOn(this.#socket, bytes.subarray(at, end));
+    }
+    this.#taken = isFirst ? 0 : at;
+    if (isFirst) this.#held.append(bytes, at, end);
+    return true;
+  }
+
+  onEnd(): void {
+    this.#close('remote-close');
+  }
+
+  onDrain(): void {}
+
+  onClose(error: NodeJS.ErrnoException | null): void {
+    this.#close(error === null ? 'remote-close' : 'remote-error');
+  }
+
+  onFault(error: unknown): void {
+    this.#context.logFault('a listener filter', error);
+    this.#close('destroyed');
+  }
+
+  onTimeout(): void {
+    if (!this.#owner.continueOnListenerFiltersTimeout) {
+      this.#close('timeout');
+      return;
+    }
+    this.#goOn('timeout');
+    passOnLater(this.#socket, this.#held.peek().subarray(this.#taken), this.#context.readMode);
+  }
+
+  /** @returns where the bytes begin that no filter has taken, or REFUSED. */
+  #inspect(bytes: Buffer, start: number, end: number): number {
+    const { listenerFilters } = this.#owner;
+    let at = start;
+    while (this.#nextFilter < listenerFilters.length) {
+      const taken = listenerFilters[this.#nextFilter]!.inspect(bytes, at, end, this.#connection);
+      if (taken === NEED_MORE) return at;
+      if (taken === REFUSED) return REFUSED;
+      at += taken;
+      this.#nextFilter += 1;
+    }
+    return at;
+  }
+
+  #goOn(end: PhaseEnd): void {
+    this.#end(DONE, end);
+    this.#owner.onListenerFiltersDone(this.#connection);
+  }
+
+  #close(end: PhaseEnd): void {
+    if (this.#state !== WAITING) return;
+    this.#end(CLOSED, end);
+    this.#socket.destroy();
+  }
+
+  #end(state: number, end: PhaseEnd): void {
+    this.#state = state;
+    this.#context.wheel.remove(this.#timer);
+    this.#owner.onPhaseEnded(this, end);
+  }
+}

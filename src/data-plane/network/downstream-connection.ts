@@ -1,0 +1,96 @@
+// An accepted connection before and beside its protocol: the socket, where it comes from and where it meant to go.
+// The terminal filter of its chain owns it from `accept` on, and says when it has ended.
+
+import type { Socket } from 'node:net';
+import { type IpNumber, parseIp } from '../../base/ip-number.ts';
+import type { DownstreamFacts } from '../format/facts.ts';
+import { plainAddress } from './peer-address.ts';
+
+/** Both ends of a connection, as a listener filter has learnt them. IP literals. */
+export interface RestoredAddresses {
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  readonly localAddress: string;
+  readonly localPort: number;
+}
+
+export interface DownstreamConnectionOwner {
+  onConnectionClosed(connection: DownstreamConnection): void;
+}
+
+export class DownstreamConnection {
+  readonly socket: Socket;
+  /** Monotonic milliseconds of the accept. */
+  readonly startMs: number;
+  /** Soft bound of what is kept of this connection in each direction. */
+  readonly bufferLimitBytes: number;
+  /** What logs and header values know of the connection; null until one asks (connectionFacts). */
+  facts: DownstreamFacts | null = null;
+  #restored: RestoredAddresses | null = null;
+  #owner: DownstreamConnectionOwner | null = null;
+
+  constructor(socket: Socket, startMs: number, bufferLimitBytes: number) {
+    this.socket = socket;
+    this.startMs = startMs;
+    this.bufferLimitBytes = bufferLimitBytes;
+  }
+
+  /** Address of the client without port, an IPv4 one in its own notation; empty for a pipe. */
+  get remoteAddress(): string {
+    return this.#restored?.remoteAddress ?? this.directRemoteAddress;
+  }
+
+  /** 0 for a pipe. */
+  get remotePort(): number {
+    return this.#restored?.remotePort ?? this.directRemotePort;
+  }
+
+  /** Address that the client meant to reach; empty for a pipe. */
+  get localAddress(): string {
+    return this.#restored?.localAddress ?? plainAddress(this.socket.localAddress ?? '');
+  }
+
+  /** 0 for a pipe. */
+  get localPort(): number {
+    return this.#restored?.localPort ?? this.socket.localPort ?? 0;
+  }
+
+  /** Address at the other end of the socket, whatever a PROXY header has said; empty for a pipe. */
+  get directRemoteAddress(): string {
+    return plainAddress(this.socket.remoteAddress ?? '');
+  }
+
+  get directRemotePort(): number {
+    return this.socket.remotePort ?? 0;
+  }
+
+  /** Undefined for a pipe. Costs a parse: for rules, not for every connection. */
+  get remoteIp(): IpNumber | undefined {
+    return parseIp(this.remoteAddress);
+  }
+
+  get directRemoteIp(): IpNumber | undefined {
+    return parseIp(this.directRemoteAddress);
+  }
+
+  get localIp(): IpNumber | undefined {
+    return parseIp(this.localAddress);
+  }
+
+  /** From here on the connection is between these addresses. */
+  restoreAddresses(addresses: RestoredAddresses): void {
+    this.#restored = addresses;
+  }
+
+  /** The connection counts as open until `closed`, and its owner is told of that. */
+  open(owner: DownstreamConnectionOwner): void {
+    this.#owner = owner;
+  }
+
+  /** Called at its end by whoever the connection was given to. Idempotent. */
+  closed(): void {
+    const owner = this.#owner;
+    this.#owner = null;
+    owner?.onConnectionClosed(this);
+  }
+}

@@ -1,0 +1,16 @@
+// The terminal filter of a filter chain: it owns the connections that the listener accepts for it.
+
+import type { DownstreamConnection } from './downstream-connection.ts';
+
+export interface NetworkFilter {
+  readonly connectionCount: number;
+  /**
+   * Takes over an accepted connection; whatever becomes of it, `closed` of the connection is called in the end. Runs
+   * in the turn of the accept, or in that in which a listener filter has finished with the socket.
+   */
+  accept(connection: DownstreamConnection): void;
+  /** Lets what runs finish and ends the rest. Idempotent. */
+  drain(): void;
+  /** Ends every connection now. */
+  destroyConnections(): void;
+}

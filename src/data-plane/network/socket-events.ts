@@ -1,0 +1,229 @@
+// How bytes get from a socket to its owner, in one place. Two ways in, with identical results:
+//
+//   lean     accepted sockets: `push` of this one socket is shadowed, so that bytes skip the Readable machinery
+//            upstream sockets: the documented `onread` option with buffers of ours, so that nothing is allocated
+//   events   plain `data` events on both; always works, and is what the lean way is tested against
+//
+// The lean way for accepted sockets leans on how net.Socket hands over what it has read. `chooseReadMode` tries
+// it at start-up (data, stop, re-arm, end) and falls back to events should a Node release behave otherwise.
+//
+// Rules of the lean way, each learnt from a failure: push(null) is the end of the stream and belongs to the
+// original; a false result stops reading, and resume() does not start it again, because the Readable believes
+// that a read is under way: an empty push to the original does. It never mixes with pause().
+//
+// Every socket is made with a high-water mark of 1: then `write` returns true exactly when the kernel has taken
+// everything, and false when the written memory must stay untouched until `drain`.
+
+import { connect, type NetConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
+import type { Address, IpAddress } from '../../base/address.ts';
+import type { KeepaliveSettings } from '../../snapshot/index.ts';
+
+export type ReadMode = 'lean' | 'events';
+
+/** Options under which a server must create accepted sockets. */
+export const ACCEPTED_SOCKET_OPTIONS = { highWaterMark: 1, allowHalfOpen: true, noDelay: true } as const;
+
+/** Owner of a socket. Its methods run inside the socket's callbacks and must not throw for what a peer does. */
+export interface SocketOwner {
+  /**
+   * @param chunk the first `length` bytes are new. Accepted sockets: the owner may keep the chunk. Upstream
+   *   sockets: borrowed until return.
+   * @returns false to stop reading; `resumeReading` starts it again.
+   */
+  onBytes(chunk: Buffer, length: number): boolean;
+  /** The peer has sent its last byte. */
+  onEnd(): void;
+  /** All that was written has left for the kernel. */
+  onDrain(): void;
+  /** The last event. `error` is what broke the connection, or null. */
+  onClose(error: NodeJS.ErrnoException | null): void;
+  /** An invariant broke inside one of these methods: log it and let go of everything. The socket is destroyed then. */
+  onFault(error: unknown): void;
+}
+
+export interface UpstreamSocketOwner extends SocketOwner {
+  onConnect(): void;
+  /** The buffer that the next read may fill; asked before the first read and after each `onBytes`. */
+  readBuffer(): Buffer;
+}
+
+const OWNER = Symbol('owner');
+const LAST_ERROR = Symbol('lastError');
+
+interface OwnedSocket extends Socket {
+  [OWNER]: SocketOwner;
+  [LAST_ERROR]: NodeJS.ErrnoException | null;
+}
+
+const EMPTY = Buffer.alloc(0);
+const originalPush = Socket.prototype.push;
+
+/**
+ * The boundary of a connection: what is thrown inside is a bug, and costs this connection only. Every call of an
+ * owner goes through here or through `deliver`.
+ */
+function fault(socket: OwnedSocket, error: unknown): void {
+  try {
+    socket[OWNER].onFault(error);
+  } finally {
+    socket.destroy();
+  }
+}
+
+function deliver(socket: OwnedSocket, chunk: Buffer, length: number): boolean {
+  try {
+    return socket[OWNER].onBytes(chunk, length);
+  } catch (error) {
+    fault(socket, error);
+    return false;
+  }
+}
+
+function leanPush(this: OwnedSocket, chunk: Buffer | null): boolean {
+  return chunk === null ? originalPush.call(this, null) : deliver(this, chunk, chunk.length);
+}
+
+function onData(this: OwnedSocket, chunk: Buffer): void {
+  if (!deliver(this, chunk, chunk.length)) this.pause();
+}
+
+function onEnd(this: OwnedSocket): void {
+  try {
+    this[OWNER].onEnd();
+  } catch (error) {
+    fault(this, error);
+  }
+}
+
+function onDrain(this: OwnedSocket): void {
+  try {
+    this[OWNER].onDrain();
+  } catch (error) {
+    fault(this, error);
+  }
+}
+
+function onError(this: OwnedSocket, error: NodeJS.ErrnoException): void {
+  this[LAST_ERROR] = error;
+}
+
+function onClose(this: OwnedSocket): void {
+  try {
+    this[OWNER].onClose(this[LAST_ERROR]);
+  } catch (error) {
+    fault(this, error);
+  }
+}
+
+function onConnect(this: OwnedSocket): void {
+  try {
+    (this[OWNER] as UpstreamSocketOwner).onConnect();
+  } catch (error) {
+    fault(this, error);
+  }
+}
+
+function own(socket: Socket, owner: SocketOwner): OwnedSocket {
+  const owned = socket as OwnedSocket;
+  owned[OWNER] = owner;
+  owned[LAST_ERROR] = null;
+  owned.on('end', onEnd);
+  owned.on('drain', onDrain);
+  owned.on('error', onError);
+  owned.on('close', onClose);
+  return owned;
+}
+
+/**
+ * Starts to deliver the events of a freshly accepted socket; call it inside the `connection` event. A socket that has
+ * an owner changes hands: what comes from now on is the new owner's.
+ */
+export function attachAccepted(socket: Socket, owner: SocketOwner, mode: ReadMode): void {
+  if (isOwned(socket)) {
+    socket[OWNER] = owner;
+    return;
+  }
+  const owned = own(socket, owner);
+  if (mode === 'lean') owned.push = leanPush;
+  else owned.on('data', onData);
+}
+
+function isOwned(socket: Socket): socket is OwnedSocket {
+  return OWNER in socket;
+}
+
+/** Passes bytes that an earlier owner has read to the present one, within a read. @returns what `onBytes` returns. */
+export function passOn(socket: Socket, bytes: Buffer): boolean {
+  return !isOwned(socket) || bytes.length === 0 || deliver(socket, bytes, bytes.length);
+}
+
+/**
+ * The same outside of a read, where the lean way cannot be stopped: a stop that the owner asks for takes effect with
+ * the next read, which it may still get.
+ */
+export function passOnLater(socket: Socket, bytes: Buffer, mode: ReadMode): void {
+  if (!passOn(socket, bytes) && mode === 'events') socket.pause();
+}
+
+/** Reads on after `onBytes` of an accepted socket has returned false. Bytes come in a later turn. */
+export function resumeAccepted(socket: Socket, mode: ReadMode): void {
+  if (mode === 'lean') originalPush.call(socket, EMPTY);
+  else socket.resume();
+}
+
+/** How the sockets to a cluster's hosts differ from plain ones; undefined parts do not. */
+export interface UpstreamSocketOptions {
+  readonly sourceAddress: IpAddress | undefined;
+  readonly tcpKeepalive: KeepaliveSettings | undefined;
+}
+
+/** Node's option for streams holds for sockets, too; its types leave it out. */
+type ConnectOptions = NetConnectOpts & SocketConstructorOpts & { readonly highWaterMark: number };
+
+/** Opens a connection whose events go to `owner`; a failure to connect arrives as `onClose`. */
+export function connectUpstream(
+  address: Address,
+  owner: UpstreamSocketOwner,
+  mode: ReadMode,
+  socketOptions: UpstreamSocketOptions,
+): Socket {
+  const { sourceAddress, tcpKeepalive } = socketOptions;
+  const target =
+    address.kind === 'pipe' ? { path: systemPath(address.path) } : { host: address.ip, port: address.port };
+  const options: ConnectOptions = {
+    ...target,
+    highWaterMark: 1,
+    noDelay: true,
+    allowHalfOpen: true,
+  };
+  if (sourceAddress !== undefined && address.kind === 'ip') {
+    Object.assign(options, { localAddress: sourceAddress.ip, localPort: sourceAddress.port });
+  }
+  if (mode === 'lean') {
+    options.onread = {
+      buffer: () => owner.readBuffer(),
+      callback: (length, buffer) => deliver(owned, buffer as Buffer, length),
+    };
+  }
+  const socket = connect(options);
+  const owned: OwnedSocket = own(socket, owner);
+  // Before the owner's listener, which may write at once.
+  if (tcpKeepalive !== undefined && address.kind === 'ip') owned.once('connect', () => keepAlive(owned, tcpKeepalive));
+  owned.on('connect', onConnect);
+  if (mode === 'events') owned.on('data', onData);
+  return owned;
+}
+
+function keepAlive(socket: Socket, { probes, timeSeconds, intervalSeconds }: KeepaliveSettings): void {
+  socket.setKeepAlive(true, timeSeconds * 1000, intervalSeconds * 1000, probes);
+}
+
+/** Reads on after `onBytes` of an upstream socket has returned false. */
+export function resumeUpstream(socket: Socket): void {
+  socket.resume();
+}
+
+/** Node spells Linux' abstract namespace with a leading NUL, the configuration with `@`. */
+export function systemPath(path: string): string {
+  return path.startsWith('@') ? `\0${path.slice(1)}` : path;
+}

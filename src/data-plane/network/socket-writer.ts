@@ -1,0 +1,74 @@
+// Writing under the ownership rule: memory given to `write` belongs to the kernel until `write` has returned true
+// or `drain` has come. What is short goes as a string, which Node copies by itself. What is longer goes through
+// one scratch buffer of the worker, which is simply replaced when the kernel did not take all of it.
+
+import type { Socket } from 'node:net';
+
+/** Up to here a latin1 string is cheaper than any buffer. */
+const STRING_LIMIT = 2048;
+/** Holds the largest head next to a full read of the shared read buffer. */
+const SCRATCH_SIZE = 144 * 1024;
+
+export class SocketWriter {
+  #scratch: Buffer = Buffer.allocUnsafeSlow(SCRATCH_SIZE);
+
+  /** Writes text made of latin1 characters. @returns false when a part waits for `drain`. */
+  text(socket: Socket, text: string): boolean {
+    return socket.write(text, 'latin1');
+  }
+
+  /**
+   * Writes a head (latin1, may be empty) and the borrowed bytes [start, end) behind it in one go; both may be
+   * reused at once, whatever the result.
+   * @returns false when a part waits for `drain`.
+   */
+  copied(socket: Socket, head: string, bytes: Buffer, start: number, end: number): boolean {
+    const bodyLength = end - start;
+    const total = head.length + bodyLength;
+    if (bodyLength === 0) return socket.write(head, 'latin1');
+    if (total <= STRING_LIMIT) return socket.write(head + bytes.toString('latin1', start, end), 'latin1');
+    if (total > SCRATCH_SIZE) return this.#writeFresh(socket, head, bytes, start, end);
+    const scratch = this.#scratch;
+    scratch.write(head, 0, 'latin1');
+    scratch.set(bytes.subarray(start, end), head.length);
+    if (socket.write(scratch.subarray(0, total))) return true;
+    this.#scratch = Buffer.allocUnsafeSlow(SCRATCH_SIZE);
+    return false;
+  }
+
+  /**
+   * Writes a head and bytes whose memory is given away: nobody writes to it again before `drain`.
+   * @returns false when a part waits for `drain`.
+   */
+  owned(socket: Socket, head: string, bytes: Buffer, start: number, end: number): boolean {
+    if (head.length === 0)
+      return socket.write(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
+    if (head.length + end - start <= SCRATCH_SIZE) return this.copied(socket, head, bytes, start, end);
+    socket.cork();
+    socket.write(head, 'latin1');
+    socket.write(bytes.subarray(start, end));
+    socket.uncork();
+    return socket.writableLength === 0;
+  }
+
+  /**
+   * Writes texts around borrowed bytes that stay untouched until `drain` when false is returned, and may be reused
+   * at once when true is.
+   */
+  pinned(socket: Socket, before: string, bytes: Buffer, start: number, end: number, after: string): boolean {
+    if (before.length === 0 && after.length === 0) return socket.write(bytes.subarray(start, end));
+    socket.cork();
+    if (before.length > 0) socket.write(before, 'latin1');
+    if (end > start) socket.write(bytes.subarray(start, end));
+    if (after.length > 0) socket.write(after, 'latin1');
+    socket.uncork();
+    return socket.writableLength === 0;
+  }
+
+  #writeFresh(socket: Socket, head: string, bytes: Buffer, start: number, end: number): boolean {
+    const fresh = Buffer.allocUnsafeSlow(head.length + end - start);
+    fresh.write(head, 0, 'latin1');
+    fresh.set(bytes.subarray(start, end), head.length);
+    return socket.write(fresh);
+  }
+}

@@ -1,0 +1,122 @@
+// What a forwarding route does to a request: which cluster, how long, which host and path. Made once per snapshot; a
+// route that rewrites nothing has nulls here and costs nothing.
+
+import type { ForwardAction, HostRewrite, PathMatch, WeightedCluster } from '../../snapshot/index.ts';
+import { PreparedLines } from '../../wasm/http1.ts';
+import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
+import { headerReader } from './header-matcher.ts';
+import { compilePathRewrite, type RewritePath, substituteOf } from './path-matcher.ts';
+import type { RouteRequest } from './route-request.ts';
+
+/** One of the clusters that a route may choose. */
+export interface ClusterTarget {
+  readonly name: string;
+  readonly requestEditor: HeaderEditor | null;
+  readonly responseEditor: HeaderEditor | null;
+  /** Host for this cluster, unless the route has one of its own; empty for none. */
+  readonly hostRewrite: string;
+}
+
+/** @returns undefined when the request names no cluster. */
+export type ChooseCluster = (request: RouteRequest) => ClusterTarget | undefined;
+
+/** @returns the new host, undefined to leave it. */
+export type RewriteHost = (request: RouteRequest) => string | undefined;
+
+export interface ForwardPlan {
+  readonly kind: 'cluster';
+  /** The cluster of every request; null when `choose` has to be asked. */
+  readonly target: ClusterTarget | null;
+  readonly choose: ChooseCluster;
+  /** Whose limits and connections the request uses. */
+  readonly priority: ClusterPriority;
+  readonly timeoutMs: number;
+  /** Tells the upstream the route's own timeout, which hardly any request changes; null without one. */
+  readonly timeoutLine: PreparedLines | null;
+  readonly idleTimeoutMs: number | null;
+  readonly maxStreamDurationMs: number;
+  readonly rewritePath: RewritePath | null;
+  readonly rewriteHost: RewriteHost | null;
+  /** The host becomes the chosen upstream host's name. */
+  readonly usesUpstreamHostname: boolean;
+  readonly appendsForwardedHost: boolean;
+  readonly clusterNotFoundStatus: number;
+}
+
+export function compileForward(action: ForwardAction, match: PathMatch, names: ProxyHeaders): ForwardPlan {
+  const { hostRewrite, pathRewrite, weightedClusters } = action;
+  const target = action.cluster === '' ? null : plainTarget(action.cluster);
+  let choose: ChooseCluster = () => target ?? undefined;
+  if (weightedClusters !== null) choose = weightedChoice(weightedClusters.entries, weightedClusters.totalWeight);
+  else if (action.clusterHeader !== '') choose = headerChoice(action.clusterHeader);
+  return {
+    kind: 'cluster',
+    target,
+    choose,
+    priority: action.isHighPriority ? ClusterPriority.high : ClusterPriority.default,
+    timeoutMs: action.timeoutMs,
+    timeoutLine: action.timeoutMs > 0 ? new PreparedLines([`${names.expectedTimeoutMs}: ${action.timeoutMs}`]) : null,
+    idleTimeoutMs: action.idleTimeoutMs,
+    maxStreamDurationMs: action.maxStreamDurationMs,
+    rewritePath: pathRewrite === null ? null : compilePathRewrite(match, pathRewrite),
+    rewriteHost: hostRewrite === null ? null : compileHostRewrite(hostRewrite),
+    usesUpstreamHostname: hostRewrite?.kind === 'auto',
+    appendsForwardedHost: action.appendForwardedHost,
+    clusterNotFoundStatus: action.clusterNotFoundStatus,
+  };
+}
+
+function plainTarget(name: string): ClusterTarget {
+  return { name, requestEditor: null, responseEditor: null, hostRewrite: '' };
+}
+
+function headerChoice(header: string): ChooseCluster {
+  const read = headerReader(header);
+  return (request) => {
+    const name = read(request);
+    return name === undefined || name === '' ? undefined : plainTarget(name);
+  };
+}
+
+function weightedChoice(entries: readonly WeightedCluster[], totalWeight: number): ChooseCluster {
+  const targets = entries.map(
+    ({ cluster, requestEdits, responseEdits, hostRewrite }): ClusterTarget => ({
+      name: cluster,
+      requestEditor: requestEdits === null ? null : compileHeaderEdits([requestEdits]),
+      responseEditor: responseEdits === null ? null : compileHeaderEdits([responseEdits]),
+      hostRewrite,
+    }),
+  );
+  const weights = entries.map(({ weight }) => weight);
+  return ({ random }) => {
+    let rest = random % totalWeight;
+    let index = 0;
+    while (rest >= weights[index]!) {
+      rest -= weights[index]!;
+      index += 1;
+    }
+    return targets[index];
+  };
+}
+
+function headerRewrite(read: (request: RouteRequest) => string | undefined): RewriteHost {
+  return (request) => read(request) || undefined;
+}
+
+/** @returns null when the host is known only with the upstream host. */
+function compileHostRewrite(rewrite: HostRewrite): RewriteHost | null {
+  switch (rewrite.kind) {
+    case 'literal':
+      return () => rewrite.value;
+    case 'header':
+      return headerRewrite(headerReader(rewrite.name));
+    case 'path-regex': {
+      const substitute = substituteOf(rewrite);
+      return ({ path }) => substitute(path) || undefined;
+    }
+    case 'auto':
+      return null;
+  }
+}

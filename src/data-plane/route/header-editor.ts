@@ -1,0 +1,118 @@
+// The header edits of a route, ready to apply. Made once per snapshot; most routes have none, and constant lines that
+// are only added cost as much as any prepared line.
+//
+// Each level first removes, then works out all its values, then overwrites, then appends: what one addition writes
+// is not seen by the next of the same level.
+
+import type { HeaderAddition, HeaderEdits } from '../../snapshot/index.ts';
+import { PreparedLines } from '../../wasm/http1.ts';
+import type { FormatFacts } from '../format/facts.ts';
+import { TextFormatter } from '../format/text-formatter.ts';
+
+/** A head whose fields can be changed: one that passes through, or one that is being made. Names are in lower case. */
+export interface EditableHead {
+  /** True when the head will have such a field as things stand. */
+  hasField(name: string): boolean;
+  removeField(name: string): void;
+  /** Value as it was before all edits, several fields joined. */
+  headerByName(name: string): string | undefined;
+  append(name: string, value: string): void;
+  appendPrepared(lines: PreparedLines): void;
+}
+
+/** Who knows what command operators ask for; asked only where there are any. */
+export interface FactsSource {
+  readonly facts: FormatFacts;
+}
+
+interface Addition {
+  readonly name: string;
+  /** The value, when it is always the same. */
+  readonly literal: string | null;
+  readonly format: TextFormatter;
+  readonly action: HeaderAddition['action'];
+  readonly keepsEmptyValue: boolean;
+}
+
+interface Level {
+  readonly remove: readonly string[];
+  readonly add: readonly Addition[];
+}
+
+/** @returns null when there is nothing to edit. */
+export function compileHeaderEdits(levels: readonly HeaderEdits[]): HeaderEditor | null {
+  return levels.length === 0 ? null : new HeaderEditor(levels);
+}
+
+export class HeaderEditor {
+  readonly #levels: readonly Level[];
+  /** All there is to do, when that is to add the same lines to every head. */
+  readonly #constant: PreparedLines | null;
+  /** Names and values in turn; empty between levels, so that none of them needs lists of its own. */
+  readonly #overwrites: string[] = [];
+  readonly #appends: string[] = [];
+
+  constructor(levels: readonly HeaderEdits[]) {
+    this.#levels = levels.map(({ remove, add }) => ({ remove, add: add.map(compileAddition) }));
+    this.#constant = this.#levels.every(isConstant) ? new PreparedLines(constantLines(this.#levels)) : null;
+  }
+
+  apply(head: EditableHead, source: FactsSource): void {
+    if (this.#constant === null) for (const level of this.#levels) this.#applyLevel(level, head, source);
+    else if (this.#constant.lineCount > 0) head.appendPrepared(this.#constant);
+  }
+
+  #applyLevel({ remove, add }: Level, head: EditableHead, source: FactsSource): void {
+    for (const name of remove) head.removeField(name);
+    for (const { name, literal, format, action, keepsEmptyValue } of add) {
+      const value = literal ?? format.render(source.facts);
+      if (value === '' && !keepsEmptyValue) continue;
+      if (action === 'add-if-absent' && head.hasField(name)) continue;
+      if (action === 'overwrite-if-present' && !head.hasField(name)) continue;
+      const isAppended = action === 'append' || action === 'add-if-absent';
+      (isAppended ? this.#appends : this.#overwrites).push(name, value);
+    }
+    this.#overwrite(head);
+    this.#append(head);
+  }
+
+  #overwrite(head: EditableHead): void {
+    const list = this.#overwrites;
+    for (let index = 0; index < list.length; index += 2) {
+      head.removeField(list[index]!);
+      head.append(list[index]!, list[index + 1]!);
+    }
+    list.length = 0;
+  }
+
+  #append(head: EditableHead): void {
+    const list = this.#appends;
+    for (let index = 0; index < list.length; index += 2) head.append(list[index]!, list[index + 1]!);
+    list.length = 0;
+  }
+}
+
+function compileAddition({ name, value, action, keepsEmptyValue }: HeaderAddition): Addition {
+  const isLiteral = value.every((segment) => typeof segment === 'string');
+  return {
+    name,
+    literal: isLiteral ? value.join('') : null,
+    format: new TextFormatter(value, { missing: '' }),
+    action,
+    keepsEmptyValue,
+  };
+}
+
+function isConstant({ remove, add }: Level): boolean {
+  return remove.length === 0 && add.every(({ literal, action }) => literal !== null && action === 'append');
+}
+
+function constantLines(levels: readonly Level[]): readonly string[] {
+  const lines: string[] = [];
+  for (const { add } of levels) {
+    for (const { name, literal, keepsEmptyValue } of add) {
+      if (literal !== '' || keepsEmptyValue) lines.push(`${name}: ${literal}`);
+    }
+  }
+  return lines;
+}

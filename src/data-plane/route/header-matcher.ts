@@ -1,0 +1,83 @@
+// Tests of request headers, ready to run: as conditions of routes. Made once per snapshot.
+
+import type { HeaderMatch } from '../../snapshot/index.ts';
+import { HEADER_ID, type KnownHeader } from '../../wasm/http1.ts';
+import type { RouteRequest } from './route-request.ts';
+import { compileStringMatch, type StringTest } from './string-matcher.ts';
+
+export type RequestTest = (request: RouteRequest) => boolean;
+export type HeaderTest = (value: string | undefined) => boolean;
+
+/** @returns the value, several fields joined by ','; undefined when there is none. */
+type ReadHeader = (request: RouteRequest) => string | undefined;
+
+/** What is no field of the request as received: parts of its first line, and what the proxy itself says of it. */
+const SPECIAL: Readonly<Record<string, ReadHeader>> = {
+  ':method': ({ head }) => head.method,
+  ':path': ({ target }) => target,
+  ':authority': ({ authority }) => authority || undefined,
+  ':scheme': ({ forwardedProto }) => forwardedProto,
+  host: ({ authority }) => authority || undefined,
+  'x-forwarded-proto': ({ forwardedProto }) => forwardedProto,
+  'x-proxy-internal': ({ isInternal }) => (isInternal ? 'true' : undefined),
+  'x-envoy-internal': ({ isInternal }) => (isInternal ? 'true' : undefined),
+};
+
+/** A 64-bit integer at most. */
+const INTEGER = /^[+-]?\d{1,19}$/;
+
+export function compileHeaderMatch(match: HeaderMatch): RequestTest {
+  const read = headerReader(match.name);
+  const passes = compileHeaderTest(match);
+  return (request) => passes(read(request));
+}
+
+/** @returns a test of a header's value, undefined when it is missing. */
+export function compileHeaderTest(match: HeaderMatch): HeaderTest {
+  const { test, isInverted } = match;
+  if (test.kind === 'present') {
+    const wanted = test.isPresent !== isInverted;
+    return match.treatMissingAsEmpty ? () => wanted : (value) => (value !== undefined) === wanted;
+  }
+  const passes = test.kind === 'range' ? rangeTest(test.start, test.end) : compileStringMatch(test);
+  // A missing header matches nothing, not even inverted.
+  const missing = match.treatMissingAsEmpty && passes('') !== isInverted;
+  return (value) => (value === undefined ? missing : passes(value) !== isInverted);
+}
+
+/** @param name in lower case. */
+export function headerReader(name: string): ReadHeader {
+  if (Object.hasOwn(SPECIAL, name)) return SPECIAL[name]!;
+  // An x-envoy-* name is a spelling of the x-proxy-* one, and both share an id.
+  const known = name.replace(/^x-envoy-/, 'x-proxy-');
+  if (Object.hasOwn(HEADER_ID, known)) return knownHeaderReader(HEADER_ID[known as KnownHeader]);
+  return ({ head }) => {
+    let index = head.findByName(name, 0);
+    if (index < 0) return undefined;
+    let value = head.valueAt(index);
+    for (index = head.findByName(name, index + 1); index >= 0; index = head.findByName(name, index + 1)) {
+      value += `,${head.valueAt(index)}`;
+    }
+    return value;
+  };
+}
+
+function knownHeaderReader(id: number): ReadHeader {
+  return ({ head }) => {
+    let index = head.indexOf(id);
+    if (index < 0) return undefined;
+    let value = head.valueAt(index);
+    for (index = head.nextIndexOf(index); index >= 0; index = head.nextIndexOf(index)) {
+      value += `,${head.valueAt(index)}`;
+    }
+    return value;
+  };
+}
+
+function rangeTest(start: number, end: number): StringTest {
+  return (text) => {
+    if (!INTEGER.test(text)) return false;
+    const value = Number(text);
+    return value >= start && value < end;
+  };
+}

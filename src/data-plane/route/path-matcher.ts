@@ -1,0 +1,42 @@
+// Tests of a path, and its rewrites, ready to run. Made once per snapshot. A path is the target up to its query.
+
+import { compileSubstitution, type Substitute } from '../../base/regex.ts';
+import type { PathMatch, PathRewrite, RegexSubstitution } from '../../snapshot/index.ts';
+import { type StringTest, wholeMatch } from './string-matcher.ts';
+
+export function compilePathMatch({ kind, value, caseSensitive }: PathMatch): StringTest {
+  if (kind === 'regex') return wholeMatch(value);
+  const wanted = caseSensitive ? value : value.toLowerCase();
+  const test = plainTest(kind, wanted);
+  return caseSensitive ? test : (path) => test(path.toLowerCase());
+}
+
+function plainTest(kind: Exclude<PathMatch['kind'], 'regex'>, value: string): StringTest {
+  switch (kind) {
+    case 'prefix':
+      return (path) => path.startsWith(value);
+    case 'path':
+      return (path) => path === value;
+    case 'path-separated-prefix':
+      return (path) => path.startsWith(value) && (path.length === value.length || path[value.length] === '/');
+  }
+}
+
+/** @returns the new path; what is behind it stays. */
+export type RewritePath = (path: string) => string;
+
+/** @param match what the path has matched by. */
+export function compilePathRewrite(match: PathMatch, rewrite: PathRewrite): RewritePath {
+  if (rewrite.kind === 'regex') return substituteOf(rewrite);
+  const { value } = rewrite;
+  if (match.kind === 'path' || match.kind === 'regex') return () => value;
+  const matchedLength = match.value.length;
+  return (path) => value + path.slice(matchedLength);
+}
+
+/** @throws Error for a pattern that does not compile: the configuration has let none of them through. */
+export function substituteOf({ pattern, substitution }: RegexSubstitution): Substitute {
+  const { substitute, error } = compileSubstitution(pattern, substitution);
+  if (substitute === undefined) throw new Error(`${JSON.stringify(pattern)} cannot be replaced: ${error}`);
+  return substitute;
+}

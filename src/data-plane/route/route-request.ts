@@ -1,0 +1,59 @@
+// What routes are chosen by. One object per router, filled anew for each request: nothing in it outlives the choice.
+
+import type { Random } from '../../base/random.ts';
+import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
+
+const FORWARDED_PROTO = HEADER_ID['x-forwarded-proto'];
+
+export class RouteRequest {
+  /** Borrowed until the next `read`. */
+  head!: RequestHead;
+  /** Path and query. */
+  target = '';
+  /** The target up to its query. */
+  path = '';
+  isInternal = false;
+  readonly #random: Random;
+  readonly #trustsForwardedProto: boolean;
+  #drawn = -1;
+  #authority: string | null = null;
+
+  /** @param trustsForwardedProto whether a request may say by which scheme its client came. */
+  constructor(random: Random, trustsForwardedProto: boolean) {
+    this.#random = random;
+    this.#trustsForwardedProto = trustsForwardedProto;
+  }
+
+  read(head: RequestHead, isInternal: boolean): void {
+    const target = head.path();
+    const query = target.indexOf('?');
+    this.head = head;
+    this.#authority = null;
+    this.target = target;
+    this.path = query === -1 ? target : target.slice(0, query);
+    this.isInternal = isInternal;
+    this.#drawn = -1;
+  }
+
+  /** host[:port] as the client sent it, any case. Only a table of several hosts asks for it. */
+  get authority(): string {
+    this.#authority ??= this.head.authority();
+    return this.#authority;
+  }
+
+  /** What follows the '?', undefined without one. */
+  get query(): string | undefined {
+    return this.target.length === this.path.length ? undefined : this.target.slice(this.path.length + 1);
+  }
+
+  /** Uniform in 0 to 2^32 - 1, and the same for all that is decided of one request: shares then nest as in the reference. */
+  get random(): number {
+    if (this.#drawn === -1) this.#drawn = this.#random.u32();
+    return this.#drawn;
+  }
+
+  /** The scheme that X-Forwarded-Proto will show to the upstream. */
+  get forwardedProto(): string {
+    return (this.#trustsForwardedProto ? this.head.header(FORWARDED_PROTO) : undefined) ?? 'http';
+  }
+}

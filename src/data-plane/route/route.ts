@@ -1,0 +1,80 @@
+// One route, ready to match and to act. Made once per snapshot.
+
+import type { PathMatch, RouteAction, RouteConditions, RouteSnapshot } from '../../snapshot/index.ts';
+import { directResponse, type LocalReply } from '../http/local-reply.ts';
+import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { AttemptEdits } from './attempt-edits.ts';
+import { compileForward, type ForwardPlan } from './forward-plan.ts';
+import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
+import { compileHeaderMatch, type RequestTest } from './header-matcher.ts';
+import { compilePathMatch } from './path-matcher.ts';
+import { compileQueryParameterMatch } from './query-matcher.ts';
+import { compileRedirect, type RedirectLocation } from './redirect.ts';
+import type { RouteRequest } from './route-request.ts';
+import type { StringTest } from './string-matcher.ts';
+
+/** What the route does, with all that can be prepared. */
+export type RoutePlan =
+  | ForwardPlan
+  | { readonly kind: 'direct-response'; readonly reply: LocalReply }
+  | { readonly kind: 'redirect'; readonly status: number; readonly location: RedirectLocation };
+
+export class Route {
+  readonly name: string;
+  readonly virtualHostName: string;
+  readonly plan: RoutePlan;
+  readonly requestEditor: HeaderEditor | null;
+  readonly responseEditor: HeaderEditor | null;
+  readonly countsAttemptsInRequest: boolean;
+  readonly countsAttemptsInResponse: boolean;
+  readonly attemptEdits: AttemptEdits | null;
+  /** The path that alone decides for this route; undefined when a look-up cannot find it. */
+  readonly exactPath: string | undefined;
+  readonly #matchesPath: StringTest;
+  readonly #conditions: readonly RequestTest[];
+
+  constructor(snapshot: RouteSnapshot, virtualHostName: string, names: ProxyHeaders) {
+    const { match, conditions } = snapshot;
+    this.name = snapshot.name;
+    this.virtualHostName = virtualHostName;
+    this.plan = compileAction(snapshot.action, match, names);
+    this.requestEditor = compileHeaderEdits(snapshot.requestEdits);
+    this.responseEditor = compileHeaderEdits(snapshot.responseEdits);
+    this.countsAttemptsInRequest = snapshot.countsAttemptsInRequest;
+    this.countsAttemptsInResponse = snapshot.countsAttemptsInResponse;
+    const usesUpstreamHostname = this.plan.kind === 'cluster' && this.plan.usesUpstreamHostname;
+    this.attemptEdits =
+      usesUpstreamHostname || this.countsAttemptsInRequest
+        ? new AttemptEdits(usesUpstreamHostname, this.countsAttemptsInRequest ? names.attemptCount : '')
+        : null;
+    this.exactPath = match.kind === 'path' && match.caseSensitive && conditions === null ? match.value : undefined;
+    this.#matchesPath = compilePathMatch(match);
+    this.#conditions = conditions === null ? [] : compileConditions(conditions);
+  }
+
+  matches(request: RouteRequest): boolean {
+    if (!this.#matchesPath(request.path)) return false;
+    for (const holds of this.#conditions) if (!holds(request)) return false;
+    return true;
+  }
+}
+
+function compileAction(action: RouteAction, match: PathMatch, names: ProxyHeaders): RoutePlan {
+  switch (action.kind) {
+    case 'cluster':
+      return compileForward(action, match, names);
+    case 'redirect':
+      return { kind: 'redirect', status: action.status, location: compileRedirect(action, match) };
+    case 'direct-response':
+      return { kind: 'direct-response', reply: directResponse(action.status, action.body) };
+  }
+}
+
+function compileConditions({ headers, queryParameters, fraction }: RouteConditions): readonly RequestTest[] {
+  const tests = [...headers.map(compileHeaderMatch), ...queryParameters.map(compileQueryParameterMatch)];
+  if (fraction !== null) {
+    const { numerator, denominator } = fraction;
+    tests.push((request) => request.random % denominator < numerator);
+  }
+  return tests;
+}

@@ -1,0 +1,35 @@
+// A test of a text, ready to run. Made once per snapshot.
+
+import { compileRegex } from '../../base/regex.ts';
+import type { StringMatch } from '../../snapshot/index.ts';
+
+export type StringTest = (text: string) => boolean;
+
+/** @throws Error for a regular expression that does not compile: the configuration has let none of them through. */
+export function compileStringMatch(match: StringMatch): StringTest {
+  if (match.kind === 'regex') return wholeMatch(match.pattern);
+  const { ignoresCase } = match;
+  const value = ignoresCase ? match.value.toLowerCase() : match.value;
+  const test = plainTest(match.kind, value);
+  return ignoresCase ? (text) => test(text.toLowerCase()) : test;
+}
+
+function plainTest(kind: 'exact' | 'prefix' | 'suffix' | 'contains', value: string): StringTest {
+  switch (kind) {
+    case 'exact':
+      return (text) => text === value;
+    case 'prefix':
+      return (text) => text.startsWith(value);
+    case 'suffix':
+      return (text) => text.endsWith(value);
+    case 'contains':
+      return (text) => text.includes(value);
+  }
+}
+
+/** The same for a pattern alone, which must match the whole text. */
+export function wholeMatch(pattern: string): StringTest {
+  const { regex, error } = compileRegex(pattern);
+  if (regex === undefined) throw new Error(`${JSON.stringify(pattern)} does not compile: ${error}`);
+  return regex.matches;
+}

@@ -1,0 +1,57 @@
+// What the router changes in the head of a request that it forwards: its own headers, the edits of the route, host and
+// path. In this order, which is the reference's; the connection manager's edits have been made before.
+
+import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import type { HttpStream } from '../http/stream.ts';
+import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
+import type { Route } from '../route/route.ts';
+import type { RouteRequest } from '../route/route-request.ts';
+
+export class ForwardEdits {
+  readonly #names: ProxyHeaders;
+  readonly #isSuppressed: boolean;
+
+  /** @param isSuppressed the router's own headers are not wanted. */
+  constructor(names: ProxyHeaders, isSuppressed: boolean) {
+    this.#names = names;
+    this.#isSuppressed = isSuppressed;
+  }
+
+  apply(stream: HttpStream, request: RouteRequest, route: Route, plan: ForwardPlan, target: ClusterTarget): void {
+    if (!this.#isSuppressed) this.#appendTimeout(stream, request, plan);
+    if (route.countsAttemptsInRequest) request.head.appendPrepared(this.#names.firstAttempt);
+    target.requestEditor?.apply(request.head, stream);
+    route.requestEditor?.apply(request.head, stream);
+    this.#rewriteHost(request, plan, target);
+    this.#rewritePath(request, plan);
+  }
+
+  /** Tells the upstream how long the answer may take. */
+  #appendTimeout({ timeoutMs, perTryTimeoutMs }: HttpStream, { head }: RouteRequest, plan: ForwardPlan): void {
+    const expectedMs = perTryTimeoutMs > 0 && perTryTimeoutMs < (timeoutMs || Infinity) ? perTryTimeoutMs : timeoutMs;
+    if (expectedMs === 0) return;
+    if (expectedMs === plan.timeoutMs) head.appendPrepared(plan.timeoutLine!);
+    else head.append(this.#names.expectedTimeoutMs, String(expectedMs));
+  }
+
+  #rewriteHost(request: RouteRequest, plan: ForwardPlan, target: ClusterTarget): void {
+    const host = plan.rewriteHost?.(request) ?? target.hostRewrite;
+    const { head, authority } = request;
+    if (host !== '') {
+      // What an upstream is told of the old host must not depend on what the client has made up about it.
+      if (plan.appendsForwardedHost && host !== authority) head.append('x-forwarded-host', authority);
+      head.replaceHost(host);
+    } else if (plan.usesUpstreamHostname) {
+      // Puts Host where AttemptEdits will find it.
+      head.replaceHost(authority);
+    }
+  }
+
+  #rewritePath({ head, target, path }: RouteRequest, { rewritePath }: ForwardPlan): void {
+    if (rewritePath === null) return;
+    const rewritten = rewritePath(path) + target.slice(path.length);
+    if (rewritten === target) return;
+    head.replaceTarget(rewritten);
+    if (!this.#isSuppressed) head.append(this.#names.originalPath, target);
+  }
+}

@@ -1,0 +1,103 @@
+// Decides what becomes of a request: the route, the cluster, the head that the upstream will see. Step 4 of the
+// request flow. What cannot be forwarded is answered here, through the stream.
+
+import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
+import { HTTP_STATS } from '../../stats/index.ts';
+import { codecError, type RequestHead } from '../../wasm/http1.ts';
+import { obeyControlHeaders } from '../http/control-headers.ts';
+import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/local-reply.ts';
+import type { HttpStream } from '../http/stream.ts';
+import type { ForwardPlan } from '../route/forward-plan.ts';
+import type { Route } from '../route/route.ts';
+import { RouteRequest } from '../route/route-request.ts';
+import { RouteTable } from '../route/route-table.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { ForwardEdits } from './forward-edits.ts';
+import { UpstreamRequest } from './upstream-request.ts';
+
+const { no_cluster, no_route, rq_direct_response, rq_redirect, rq_total } = HTTP_STATS.index;
+
+export class Router {
+  readonly #context: WorkerContext;
+  readonly #clusters: ClusterMap;
+  readonly #routes: RouteTable;
+  readonly #edits: ForwardEdits;
+  /** Filled anew for each request. */
+  readonly #request: RouteRequest;
+  /** First cell of the connection manager's stats. */
+  readonly #statBase: number;
+
+  constructor(context: WorkerContext, clusters: ClusterMap, settings: HttpConnectionManagerSettings, statBase: number) {
+    this.#context = context;
+    this.#clusters = clusters;
+    this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders);
+    this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
+    // Only a trusted hop may say how the client came (applyConnectionManagerEdits).
+    const trustsForwardedProto = !settings.useRemoteAddress || settings.xffNumTrustedHops > 0;
+    this.#request = new RouteRequest(context.random, trustsForwardedProto);
+    this.#statBase = statBase;
+  }
+
+  /** Answers the request (and returns null), or makes the request to the upstream, which the stream then starts. */
+  route(stream: HttpStream, head: RequestHead): UpstreamRequest | null {
+    const request = this.#request;
+    stream.identify(head);
+    request.read(head, stream.isInternal);
+    const route = this.#routes.find(request);
+    if (route === undefined) {
+      this.#count(no_route);
+      stream.reply(NO_ROUTE);
+      return null;
+    }
+    stream.route = route;
+    const { plan } = route;
+    switch (plan.kind) {
+      case 'cluster':
+        return this.#forward(stream, head, route, plan);
+      case 'redirect':
+        this.#count(rq_redirect);
+        stream.reply(redirect(plan.status, plan.location(request)));
+        return null;
+      case 'direct-response':
+        this.#count(rq_direct_response);
+        stream.reply(plan.reply);
+        return null;
+    }
+  }
+
+  #forward(stream: HttpStream, head: RequestHead, route: Route, plan: ForwardPlan): UpstreamRequest | null {
+    const target = plan.target ?? plan.choose(this.#request);
+    const cluster = target === undefined ? undefined : this.#clusters.get(target.name);
+    if (target === undefined || cluster === undefined) {
+      this.#count(no_cluster);
+      stream.reply(clusterNotFound(plan.clusterNotFoundStatus));
+      return null;
+    }
+    this.#count(rq_total);
+    stream.target = target;
+    this.#setLimits(stream, head, plan);
+    stream.applyConnectionManagerEdits(head);
+    this.#edits.apply(stream, this.#request, route, plan, target);
+    const { codec } = this.#context;
+    const length = codec.writeRequest();
+    if (length < 0) {
+      this.#context.logs.router.warning(`cannot rewrite a request for ${target.name}: ${codecError(length).reason}`);
+      stream.reply(REWRITE_FAILED);
+      return null;
+    }
+    const text = codec.requestText(length);
+    return new UpstreamRequest(this.#context, stream, cluster, plan.priority, text, route.attemptEdits);
+  }
+
+  #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan): void {
+    stream.timeoutMs = plan.timeoutMs;
+    stream.maxStreamDurationMs = plan.maxStreamDurationMs;
+    if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
+    if (stream.isInternal) obeyControlHeaders(head, stream);
+  }
+
+  #count(stat: number): void {
+    this.#context.stats.values[this.#statBase + stat]! += 1;
+  }
+}

@@ -1,0 +1,320 @@
+// One request on its way to one upstream: the wait for a connection, the request's bytes, the response's bytes.
+// Step 4 of the request flow.
+//
+//   WAITING ──connection──► SENDING ──response complete, reset, cancel──► DONE
+//      └──no connection, cancel──────────────────────────────────────────►┘
+//
+// A pooled connection that its peer closed before any byte of a response is no fault of the request: it is sent
+// once more, on another connection, if that can do no harm.
+
+import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
+import { Method } from '../../wasm/http1.ts';
+import type { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { Http1ClientConnection, ResponseReceiver } from '../http/codec/http1/client-connection.ts';
+import type { HttpStream } from '../http/stream.ts';
+import type { AttemptEdits } from '../route/attempt-edits.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { Host } from '../upstream/host.ts';
+import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { PoolClient } from '../upstream/pool/http1-pool.ts';
+import type { WorkerContext } from '../worker-context.ts';
+
+const {
+  upstream_cx_none_healthy,
+  upstream_rq_completed,
+  upstream_rq_retry,
+  upstream_rq_retry_success,
+  upstream_rq_rx_reset,
+  upstream_rq_time,
+  upstream_rq_tx_reset,
+  upstream_flow_control_backed_up_total,
+  upstream_flow_control_drained_total,
+  upstream_flow_control_paused_reading_total,
+  upstream_flow_control_resumed_reading_total,
+} = CLUSTER_STATS.index;
+const { rq_error, rq_success, rq_timeout } = HOST_STATS.index;
+
+const WAITING = 0;
+const SENDING = 1;
+const DONE = 2;
+
+const NO_BYTES = Buffer.alloc(0);
+/** Doing these twice is doing them once (RFC 9110 section 9.2.2). */
+const IDEMPOTENT: ReadonlySet<number> = new Set([
+  Method.GET,
+  Method.HEAD,
+  Method.OPTIONS,
+  Method.TRACE,
+  Method.PUT,
+  Method.DELETE,
+]);
+
+export class UpstreamRequest implements PoolClient, ResponseReceiver {
+  readonly cluster: Cluster;
+  readonly #context: WorkerContext;
+  readonly #stream: HttpStream;
+  /** The head as sent, latin1; kept to be able to send it again. */
+  readonly head: string;
+  /** What depends on the attempt; null for most routes. */
+  readonly #attemptEdits: AttemptEdits | null;
+  readonly #priority: ClusterPriority;
+  #state: number = WAITING;
+  #host: Host | null = null;
+  #connection: Http1ClientConnection | null = null;
+  /** Body bytes that came before the connection; owned, nobody else writes to them. */
+  #early: Buffer = NO_BYTES;
+  #earlyStart = 0;
+  #earlyEnd = 0;
+  #isRequestDone = false;
+  #hasSentBody = false;
+  #hasRetried = false;
+  #isBackedUp = false;
+  #isReadingPaused = false;
+
+  constructor(
+    context: WorkerContext,
+    stream: HttpStream,
+    cluster: Cluster,
+    priority: ClusterPriority,
+    head: string,
+    attemptEdits: AttemptEdits | null,
+  ) {
+    this.#context = context;
+    this.#stream = stream;
+    this.cluster = cluster;
+    this.#priority = priority;
+    this.head = head;
+    this.#attemptEdits = attemptEdits;
+  }
+
+  get bufferLimitBytes(): number {
+    return this.#stream.bufferLimitBytes;
+  }
+
+  get hasRetried(): boolean {
+    return this.#hasRetried;
+  }
+
+  /** Times that the request has been sent, or was about to be. */
+  get attempts(): number {
+    return this.#hasRetried ? 2 : 1;
+  }
+
+  /** The host that the last attempt went to. */
+  get host(): Host | null {
+    return this.#host;
+  }
+
+  /**
+   * Chooses a host and sends the head with the first body bytes, now or when a connection is there.
+   * @param bytes owned: nobody else writes to bytes[start..end) any more.
+   */
+  start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
+    this.#early = bytes;
+    this.#earlyStart = start;
+    this.#earlyEnd = end;
+    this.#isRequestDone = isEnd;
+    this.#attempt();
+  }
+
+  /** True while the request is on its way to an upstream. */
+  get isSending(): boolean {
+    return this.#state === SENDING;
+  }
+
+  /** True when more of the request's body may come. */
+  get canSend(): boolean {
+    return this.#state === SENDING && !this.#isBackedUp;
+  }
+
+  /** Sends more of the body; the bytes are given away. @returns false when no more should come for now. */
+  send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    if (this.#state === DONE) return true;
+    this.#isRequestDone = isEnd;
+    if (this.#state === WAITING) {
+      this.#early = Buffer.concat([this.#early.subarray(this.#earlyStart, this.#earlyEnd), bytes.subarray(start, end)]);
+      this.#earlyStart = 0;
+      this.#earlyEnd = this.#early.length;
+      return false;
+    }
+    this.#hasSentBody ||= end > start;
+    return this.#noteSent(this.#connection!.send(bytes, start, end, isEnd));
+  }
+
+  /** The client is gone, or has been answered otherwise. */
+  cancel(): void {
+    this.#abort();
+  }
+
+  /** One of the route's limits has passed. @param stat of CLUSTER_STATS, for the limit. */
+  timeOut(stat: number): void {
+    // The places of a host that has left belong to others by then.
+    if (this.#state === DONE) return;
+    this.#count(stat);
+    if (this.#host !== null) {
+      this.#countHost(rq_timeout);
+      this.#countHost(rq_error);
+    }
+    this.#abort();
+  }
+
+  /** The client has taken what was written: go on reading the response. */
+  resumeResponse(): void {
+    if (!this.#isReadingPaused) return;
+    this.#isReadingPaused = false;
+    this.#count(upstream_flow_control_resumed_reading_total);
+    this.#connection?.resume();
+  }
+
+  // ---- From the pool ----
+
+  onConnection(connection: Http1ClientConnection): void {
+    this.#state = SENDING;
+    this.#connection = connection;
+    const { methodId } = this.#stream;
+    this.#hasSentBody = this.#earlyEnd > this.#earlyStart;
+    const head = this.#attemptEdits?.apply(this.head, this.#host!.hostname, this.attempts) ?? this.head;
+    this.#stream.onUpstreamConnection(connection, head);
+    const isSent = connection.start(
+      this,
+      methodId,
+      head,
+      this.#early,
+      this.#earlyStart,
+      this.#earlyEnd,
+      this.#isRequestDone,
+    );
+    this.#early = NO_BYTES;
+    this.#earlyStart = 0;
+    this.#earlyEnd = 0;
+    if (this.#noteSent(isSent) && !this.#isRequestDone) this.#stream.onUpstreamWritable();
+  }
+
+  onPoolFailure(failure: UpstreamFailure, transportDetail: string): void {
+    this.#state = DONE;
+    if (failure !== 'overflow') this.#countHost(rq_error);
+    this.#stream.onUpstreamFailure(failure, transportDetail, this.#hasRetried);
+  }
+
+  // ---- From the connection ----
+
+  onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, _isSlab: boolean, nowMs: number): boolean {
+    const { status } = this.#context.codec.response;
+    this.#countResponse(status);
+    if (isEnd) this.#complete(nowMs);
+    return this.#noteReading(this.#stream.onResponseHead(bytes, start, end, isEnd, nowMs));
+  }
+
+  onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
+    if (isEnd) this.#complete(nowMs);
+    return this.#noteReading(this.#stream.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs));
+  }
+
+  onUpstreamReset(failure: UpstreamFailure, detail: string): void {
+    const connection = this.#connection!;
+    this.#detach();
+    if (failure === 'connection termination' && this.#mayRetry(connection)) {
+      this.#hasRetried = true;
+      this.#count(upstream_rq_retry);
+      this.#attempt();
+      return;
+    }
+    if (failure === 'connection termination') this.#count(upstream_rq_rx_reset);
+    else this.#count(upstream_rq_tx_reset);
+    this.#countHost(rq_error);
+    this.#stream.onUpstreamFailure(failure, detail, this.#hasRetried);
+  }
+
+  onUpstreamDrain(): void {
+    if (!this.#isBackedUp) return;
+    this.#isBackedUp = false;
+    this.#count(upstream_flow_control_drained_total);
+    this.#stream.onUpstreamWritable();
+  }
+
+  // ---- Inside ----
+
+  #attempt(): void {
+    const host = this.cluster.chooseHost();
+    this.#host = host;
+    if (host === null) {
+      this.#state = DONE;
+      this.#count(upstream_cx_none_healthy);
+      this.#stream.onNoHealthyUpstream();
+      return;
+    }
+    this.#state = WAITING;
+    this.#stream.onUpstreamHost(host, this.attempts);
+    host.poolFor(this.#priority).newStream(this);
+  }
+
+  #mayRetry(connection: Http1ClientConnection): boolean {
+    return (
+      !this.#hasRetried &&
+      connection.isReused &&
+      !connection.hasResponseBytes &&
+      this.#isRequestDone &&
+      !this.#hasSentBody &&
+      IDEMPOTENT.has(this.#stream.methodId)
+    );
+  }
+
+  #abort(): void {
+    if (this.#state === WAITING) {
+      this.#state = DONE;
+      this.#host?.poolFor(this.#priority).cancel(this);
+    } else if (this.#state === SENDING) {
+      const connection = this.#connection!;
+      this.#detach();
+      this.#count(upstream_rq_tx_reset);
+      connection.abort();
+    }
+  }
+
+  /** The response is complete. Its time counts from the request's end, as far as there has been one. */
+  #complete(nowMs: number): void {
+    const { isRequestComplete, requestCompleteMs } = this.#stream;
+    if (isRequestComplete) {
+      this.#context.stats.record(this.cluster.statBase + upstream_rq_time, nowMs - requestCompleteMs);
+    }
+    this.#detach();
+  }
+
+  #detach(): void {
+    this.#state = DONE;
+    this.#connection = null;
+  }
+
+  #noteSent(isSent: boolean): boolean {
+    if (isSent || this.#isBackedUp) return isSent;
+    this.#isBackedUp = true;
+    this.#count(upstream_flow_control_backed_up_total);
+    return false;
+  }
+
+  #noteReading(goesOn: boolean): boolean {
+    if (goesOn || this.#state !== SENDING) return goesOn;
+    this.#isReadingPaused = true;
+    this.#count(upstream_flow_control_paused_reading_total);
+    return false;
+  }
+
+  #countResponse(status: number): void {
+    this.#count(upstream_rq_completed);
+    if (this.#hasRetried) this.#count(upstream_rq_retry_success);
+    this.#countHost(status >= 500 ? rq_error : rq_success);
+    const codes = this.cluster.responseCodes;
+    codes.all.count(status);
+    if (this.#stream.isInternal) codes.internal.count(status);
+    else codes.external.count(status);
+    if (this.#host!.canary) codes.canary.count(status);
+  }
+
+  #count(stat: number): void {
+    this.#context.stats.values[this.cluster.statBase + stat]! += 1;
+  }
+
+  #countHost(stat: number): void {
+    this.#context.stats.values[this.#host!.statBase + stat]! += 1;
+  }
+}

@@ -1,0 +1,291 @@
+// One proxied TCP connection: the client's socket and an upstream that its bytes go to, both ways, unread.
+//
+//   CONNECTING ──upstream up──► OPEN ──client gone, bytes left──► FLUSHING ──sent──► CLOSED
+//     └──no upstream, client gone──►└──both ends said, reset, idle──────────────────►┘
+//
+// An end of stream on one side is passed on behind the last byte, and the other direction goes on. Each direction
+// holds at most what one read has brought while the other side cannot take more.
+
+import type { Socket } from 'node:net';
+import { CLUSTER_STATS, TCP_PROXY_STATS } from '../../stats/index.ts';
+import { StreamFacts } from '../format/stream-facts.ts';
+import { connectionFacts } from '../network/connection-facts.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import { attachAccepted, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
+import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import { ResponseFlag } from '../response-flags.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import { UpstreamEnd } from '../upstream/upstream-facts.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
+import { TcpUpstream, type TcpUpstreamOwner } from './tcp-upstream.ts';
+
+const { upstream_cx_connect_attempts_exceeded, upstream_cx_none_healthy, upstream_cx_overflow } = CLUSTER_STATS.index;
+const {
+  downstream_cx_rx_bytes_total,
+  downstream_cx_tx_bytes_total,
+  downstream_flow_control_paused_reading_total,
+  downstream_flow_control_resumed_reading_total,
+  idle_timeout,
+  upstream_flush_active,
+  upstream_flush_total,
+} = TCP_PROXY_STATS.index;
+
+const CONNECTING = 0;
+const OPEN = 1;
+const FLUSHING = 2;
+const CLOSED = 3;
+const NEVER = Number.POSITIVE_INFINITY;
+const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
+
+export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, TimeoutOwner {
+  readonly downstream: DownstreamConnection;
+  readonly #context: WorkerContext;
+  readonly #filter: TcpProxy;
+  readonly #socket: Socket;
+  readonly #timer: TimerEntry;
+  #state: number = CONNECTING;
+  #cluster: Cluster | undefined = undefined;
+  #upstream: TcpUpstream | null = null;
+  #attempts = 0;
+  /** Null when nothing is logged. */
+  #facts: StreamFacts | null = null;
+  #upstreamEnd: UpstreamEnd | null = null;
+  /** Bytes that came before the upstream was there. */
+  readonly #early: Buffer[] = [];
+  #isReadStopped = false;
+  #hasClientEnded = false;
+  #hasUpstreamEnded = false;
+  /** Of the connect timeout while CONNECTING, else of the idle timeout. */
+  #deadlineMs = NEVER;
+
+  constructor(context: WorkerContext, filter: TcpProxy, downstream: DownstreamConnection) {
+    this.#context = context;
+    this.#filter = filter;
+    this.downstream = downstream;
+    this.#socket = downstream.socket;
+    this.#timer = new TimerEntry(this);
+    if (filter.accessLog !== null) {
+      const ends = connectionFacts(context, downstream);
+      this.#facts = new StreamFacts(context.clock, downstream.startMs, ends, 'TcpConnectionEnd', filter.chainName);
+    }
+    attachAccepted(downstream.socket, this, context.readMode);
+  }
+
+  get bufferLimitBytes(): number {
+    return this.downstream.bufferLimitBytes;
+  }
+
+  /** Looks for an upstream; ends the connection when there is none. */
+  start(): void {
+    this.#cluster = this.#filter.chooseCluster();
+    if (this.#cluster === undefined) {
+      this.#note(ResponseFlag.NR);
+      this.destroy();
+    } else {
+      if (this.#facts !== null) this.#facts.upstreamCluster = this.#cluster.settings.name;
+      this.#connect(this.#cluster);
+    }
+  }
+
+  /** Ends both sides now. */
+  destroy(): void {
+    if (this.#state === CLOSED) return;
+    this.#close();
+    this.#socket.destroy();
+  }
+
+  // ---- The client's socket ----
+
+  onBytes(chunk: Buffer, length: number): boolean {
+    this.#count(downstream_cx_rx_bytes_total, length);
+    if (this.#facts !== null) this.#facts.bytesReceived += length;
+    if (this.#state >= FLUSHING) return true;
+    if (this.#state === CONNECTING) {
+      this.#early.push(chunk.subarray(0, length));
+      this.#isReadStopped = true;
+      return false;
+    }
+    this.#touch();
+    if (this.#upstream!.write(chunk, length)) return true;
+    this.#isReadStopped = true;
+    this.#count(downstream_flow_control_paused_reading_total, 1);
+    return false;
+  }
+
+  onEnd(): void {
+    this.#hasClientEnded = true;
+    if (this.#state !== OPEN) return;
+    this.#upstream!.end();
+  }
+
+  onDrain(): void {
+    this.#upstream?.resume();
+  }
+
+  onClose(): void {
+    if (this.#state >= FLUSHING) return;
+    const upstream = this.#upstream;
+    if (this.#state === OPEN && upstream !== null && upstream.unsentBytes > 0 && !this.#hasUpstreamEnded) {
+      this.#flush(upstream);
+      return;
+    }
+    this.#close();
+  }
+
+  onFault(error: unknown): void {
+    this.#context.logFault('a proxied connection', error);
+    this.#close();
+  }
+
+  // ---- The upstream ----
+
+  onUpstreamConnected(): void {
+    this.#state = OPEN;
+    this.#upstreamEnd?.noteLocal(this.#upstream!.localEndpoint);
+    this.#touch();
+    if (this.#filter.settings.idleTimeoutMs > 0) this.#context.wheel.arm(this.#timer, this.#deadlineMs);
+    const bytes = Buffer.concat(this.#early.splice(0));
+    const isSent = bytes.length === 0 || this.#upstream!.write(bytes, bytes.length);
+    if (this.#hasClientEnded) this.#upstream!.end();
+    else if (isSent) this.#resumeClient();
+  }
+
+  onUpstreamConnectFailed(failure: string): void {
+    if (this.#state !== CONNECTING) return;
+    const cluster = this.#cluster!;
+    this.#note(ResponseFlag.UF);
+    if (this.#facts !== null && failure !== '') this.#facts.upstreamTransportFailure = failure;
+    if (this.#attempts < this.#filter.settings.maxConnectAttempts) {
+      this.#connect(cluster);
+      return;
+    }
+    this.#note(ResponseFlag.URX);
+    this.#countCluster(cluster, upstream_cx_connect_attempts_exceeded);
+    this.destroy();
+  }
+
+  onUpstreamBytes(bytes: Buffer, length: number, isSlab: boolean): boolean {
+    if (this.#state !== OPEN) return true;
+    this.#touch();
+    this.#count(downstream_cx_tx_bytes_total, length);
+    if (this.#facts !== null) this.#facts.bytesSent += length;
+    const { writer } = this.#context;
+    if (isSlab) return writer.pinned(this.#socket, '', bytes, 0, length, '');
+    return writer.copied(this.#socket, '', bytes, 0, length);
+  }
+
+  onUpstreamEnd(): void {
+    this.#hasUpstreamEnded = true;
+    if (this.#state === OPEN) this.#socket.end();
+  }
+
+  onUpstreamDrain(): void {
+    if (this.#state === OPEN) this.#resumeClient();
+  }
+
+  onUpstreamClosed(error: NodeJS.ErrnoException | null): void {
+    const wasFlushing = this.#state === FLUSHING;
+    this.#upstream = null;
+    if (wasFlushing || error === null) {
+      // What was received before the end is still the client's.
+      if (!wasFlushing) this.#socket.destroySoon();
+      this.#close();
+      return;
+    }
+    this.#close();
+    // A stream that was cut must not look complete.
+    this.#socket.resetAndDestroy();
+  }
+
+  onTimeout(nowMs: number): void {
+    if (nowMs < this.#deadlineMs) {
+      if (this.#deadlineMs !== NEVER) this.#context.wheel.arm(this.#timer, this.#deadlineMs);
+    } else if (this.#state === CONNECTING) {
+      this.#upstream?.timeOut();
+    } else {
+      this.#count(idle_timeout, 1);
+      if (this.#facts !== null) this.#facts.connectionTerminationDetails = IDLE_TIMEOUT_DETAILS;
+      this.destroy();
+    }
+  }
+
+  // ---- Inside ----
+
+  #connect(cluster: Cluster): void {
+    this.#attempts++;
+    const host = cluster.chooseHost();
+    if (host === null) {
+      this.#note(ResponseFlag.UH);
+      this.#countCluster(cluster, upstream_cx_none_healthy);
+      this.destroy();
+      return;
+    }
+    if (!cluster.breaker.tryAcquireConnection()) {
+      this.#note(ResponseFlag.UO);
+      this.#countCluster(cluster, upstream_cx_overflow);
+      this.destroy();
+      return;
+    }
+    const nowMs = this.#context.clock.monotonicMs();
+    this.#deadlineMs = nowMs + cluster.settings.connectTimeoutMs;
+    this.#context.wheel.arm(this.#timer, this.#deadlineMs);
+    if (this.#facts !== null) {
+      this.#upstreamEnd = new UpstreamEnd(host, '');
+      this.#facts.upstream = this.#upstreamEnd;
+    }
+    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs);
+  }
+
+  /** The client has gone, but what it sent belongs to the upstream. */
+  #flush(upstream: TcpUpstream): void {
+    this.#state = FLUSHING;
+    this.#count(upstream_flush_total, 1);
+    this.#count(upstream_flush_active, 1);
+    upstream.end();
+    upstream.resume();
+  }
+
+  #resumeClient(): void {
+    if (!this.#isReadStopped) return;
+    this.#isReadStopped = false;
+    this.#count(downstream_flow_control_resumed_reading_total, 1);
+    resumeAccepted(this.#socket, this.#context.readMode);
+  }
+
+  #touch(): void {
+    const { idleTimeoutMs } = this.#filter.settings;
+    this.#deadlineMs = idleTimeoutMs > 0 ? this.#context.clock.monotonicMs() + idleTimeoutMs : NEVER;
+  }
+
+  #close(): void {
+    if (this.#state === CLOSED) return;
+    if (this.#state === FLUSHING) this.#count(upstream_flush_active, -1);
+    this.#state = CLOSED;
+    this.#context.wheel.remove(this.#timer);
+    this.#upstream?.destroy();
+    this.#upstream = null;
+    this.#log();
+    this.#filter.onConnectionClosed(this);
+  }
+
+  #note(flag: number): void {
+    if (this.#facts !== null) this.#facts.flags |= flag;
+  }
+
+  #log(): void {
+    const facts = this.#facts;
+    if (facts === null) return;
+    facts.attempts = this.#attempts;
+    facts.endMs = this.#context.clock.monotonicMs();
+    this.#filter.accessLog?.write(facts);
+  }
+
+  #count(stat: number, n: number): void {
+    this.#context.stats.values[this.#filter.statBase + stat]! += n;
+  }
+
+  #countCluster(cluster: Cluster, stat: number): void {
+    this.#context.stats.values[cluster.statBase + stat]! += 1;
+  }
+}

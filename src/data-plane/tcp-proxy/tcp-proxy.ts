@@ -1,0 +1,66 @@
+// The TCP proxy filter of one listener in one worker: what its connections share, and the list of them.
+
+import type { FilterChainSnapshot, TcpProxySettings } from '../../snapshot/index.ts';
+import { TCP_PROXY_STATS } from '../../stats/index.ts';
+import { AccessLog } from '../access-log/access-log.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import type { NetworkFilter } from '../network/filter.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { TcpProxyConnection } from './tcp-proxy-connection.ts';
+
+const { downstream_cx_no_route, downstream_cx_total } = TCP_PROXY_STATS.index;
+
+export class TcpProxy implements NetworkFilter {
+  readonly settings: TcpProxySettings;
+  /** First cell of TCP_PROXY_STATS in this worker's slab. */
+  readonly statBase: number;
+  /** Null when nothing is logged. */
+  readonly accessLog: AccessLog | null;
+  /** Name of the filter chain. */
+  readonly chainName: string;
+  readonly #context: WorkerContext;
+  readonly #clusters: ClusterMap;
+  readonly #connections = new Set<TcpProxyConnection>();
+
+  constructor(context: WorkerContext, clusters: ClusterMap, chain: FilterChainSnapshot, settings: TcpProxySettings) {
+    this.#context = context;
+    this.#clusters = clusters;
+    this.settings = settings;
+    this.accessLog = AccessLog.compile(context, settings.accessLogs);
+    this.chainName = chain.settings.name;
+    this.statBase = context.stats.base(chain.filterStatBlock);
+  }
+
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  accept(downstream: DownstreamConnection): void {
+    const { values } = this.#context.stats;
+    values[this.statBase + downstream_cx_total]! += 1;
+    const connection = new TcpProxyConnection(this.#context, this, downstream);
+    this.#connections.add(connection);
+    connection.start();
+  }
+
+  /** The cluster for a new connection, or undefined, which is counted. */
+  chooseCluster(): Cluster | undefined {
+    const cluster = this.#clusters.get(this.settings.cluster);
+    if (cluster === undefined) this.#context.stats.values[this.statBase + downstream_cx_no_route]! += 1;
+    return cluster;
+  }
+
+  /** Raw connections have no good moment to end: they run until one side closes, or until they are destroyed. */
+  drain(): void {}
+
+  destroyConnections(): void {
+    for (const connection of [...this.#connections]) connection.destroy();
+  }
+
+  onConnectionClosed(connection: TcpProxyConnection): void {
+    this.#connections.delete(connection);
+    connection.downstream.closed();
+  }
+}

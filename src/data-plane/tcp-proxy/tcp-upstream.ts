@@ -1,0 +1,217 @@
+// The upstream half of a proxied TCP connection: one attempt to reach one host, then the bytes. Counts the
+// connection in the stats of its cluster and host.
+
+import type { Socket } from 'node:net';
+import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
+import type { Endpoint } from '../format/facts.ts';
+import { plainAddress } from '../network/peer-address.ts';
+import { UNKNOWN_LENGTH } from '../network/slab-pool.ts';
+import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
+import type { Host } from '../upstream/host.ts';
+import { isBindFailure, transportDetail } from '../upstream/pool/failure.ts';
+import type { WorkerContext } from '../worker-context.ts';
+
+const {
+  bind_errors,
+  upstream_cx_active,
+  upstream_cx_connect_fail,
+  upstream_cx_connect_ms,
+  upstream_cx_connect_timeout,
+  upstream_cx_destroy,
+  upstream_cx_destroy_local,
+  upstream_cx_destroy_remote,
+  upstream_cx_length_ms,
+  upstream_cx_rx_bytes_total,
+  upstream_cx_total,
+  upstream_cx_tx_bytes_total,
+} = CLUSTER_STATS.index;
+const { cx_active, cx_connect_fail, cx_total } = HOST_STATS.index;
+
+/** So many reads in a row must fill the shared buffer before a connection gets a slab of its own. */
+const FULL_READS_FOR_SLAB = 2;
+/** A read below this says that the bulk is over, and gives the slab back. */
+const BULK_READ_BYTES = 16 * 1024;
+
+/** The downstream half, as the upstream half sees it. */
+export interface TcpUpstreamOwner {
+  /** How much may wait on its way to the client. */
+  readonly bufferLimitBytes: number;
+  onUpstreamConnected(): void;
+  /** The attempt has failed; another may be made. What the system said of it, or empty. */
+  onUpstreamConnectFailed(transportDetail: string): void;
+  /** @returns false when no more should come before `resume`; a slab stays untouched until then. */
+  onUpstreamBytes(bytes: Buffer, length: number, isSlab: boolean): boolean;
+  onUpstreamEnd(): void;
+  onUpstreamDrain(): void;
+  onUpstreamClosed(error: NodeJS.ErrnoException | null): void;
+}
+
+export class TcpUpstream implements UpstreamSocketOwner {
+  readonly #context: WorkerContext;
+  readonly #host: Host;
+  readonly #owner: TcpUpstreamOwner;
+  readonly #socket: Socket;
+  readonly #startMs: number;
+  #isConnected = false;
+  #isClosed = false;
+  #isPaused = false;
+  #slab: Buffer | null = null;
+  #fullReads = 0;
+
+  /** The caller has acquired a place under the cluster's circuit breaker; it is given back here. */
+  constructor(context: WorkerContext, host: Host, owner: TcpUpstreamOwner, nowMs: number) {
+    this.#startMs = nowMs;
+    this.#context = context;
+    this.#host = host;
+    this.#owner = owner;
+    context.records.addActiveConnections(host.record, 1);
+    this.#count(upstream_cx_total, 1);
+    this.#count(upstream_cx_active, 1);
+    this.#countHost(cx_total, 1);
+    this.#countHost(cx_active, 1);
+    host.addRawConnection();
+    this.#socket = connectUpstream(host.address, this, context.readMode, host.cluster.settings);
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** This end of the connection, while it is open; for logs. */
+  get localEndpoint(): Endpoint {
+    return { ip: plainAddress(this.#socket.localAddress ?? ''), port: this.#socket.localPort ?? 0 };
+  }
+
+  /** Bytes that the kernel has not taken yet. */
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** @param bytes given away. @returns false when no more should come before `onUpstreamDrain`. */
+  write(bytes: Buffer, length: number): boolean {
+    this.#count(upstream_cx_tx_bytes_total, length);
+    return this.#context.writer.owned(this.#socket, '', bytes, 0, length);
+  }
+
+  /** Sends the end of the stream behind what was written. */
+  end(): void {
+    this.#socket.end();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    resumeUpstream(this.#socket);
+  }
+
+  /** The connect timeout has passed. */
+  timeOut(): void {
+    this.#count(upstream_cx_connect_timeout, 1);
+    this.#countConnectFailure();
+    this.destroy();
+    this.#owner.onUpstreamConnectFailed('');
+  }
+
+  destroy(): void {
+    if (this.#isClosed) return;
+    this.#leave(upstream_cx_destroy_local);
+    this.#socket.destroy();
+  }
+
+  readBuffer(): Buffer {
+    return this.#slab ?? this.#context.codec.upstreamRead;
+  }
+
+  onConnect(): void {
+    if (this.#isClosed) return;
+    this.#isConnected = true;
+    this.#record(upstream_cx_connect_ms);
+    this.#owner.onUpstreamConnected();
+  }
+
+  onBytes(chunk: Buffer, length: number): boolean {
+    if (this.#isClosed) return false;
+    this.#count(upstream_cx_rx_bytes_total, length);
+    const isSlab = chunk === this.#slab;
+    const goesOn = this.#owner.onUpstreamBytes(chunk, length, isSlab);
+    if (this.#isClosed) return false;
+    this.#isPaused = !goesOn;
+    this.#adaptBuffer(chunk, length, isSlab && goesOn);
+    return goesOn;
+  }
+
+  onEnd(): void {
+    if (!this.#isClosed) this.#owner.onUpstreamEnd();
+  }
+
+  onDrain(): void {
+    if (!this.#isClosed) this.#owner.onUpstreamDrain();
+  }
+
+  onClose(error: NodeJS.ErrnoException | null): void {
+    if (this.#isClosed) return;
+    this.#leave(upstream_cx_destroy_remote);
+    if (this.#isConnected) {
+      this.#owner.onUpstreamClosed(error);
+      return;
+    }
+    this.#countConnectFailure();
+    if (isBindFailure(error)) this.#count(bind_errors, 1);
+    this.#owner.onUpstreamConnectFailed(transportDetail(error));
+  }
+
+  onFault(error: unknown): void {
+    this.#context.logFault(`the connection to ${this.#host.label}`, error);
+    this.onClose(null);
+  }
+
+  #adaptBuffer(chunk: Buffer, length: number, isSlabFree: boolean): void {
+    if (length >= BULK_READ_BYTES && length >= Math.min(chunk.length, this.#context.codec.upstreamRead.length)) {
+      this.#fullReads++;
+      if (this.#slab === null && this.#fullReads >= FULL_READS_FOR_SLAB) {
+        const clusterLimitBytes = this.#host.cluster.settings.bufferLimitBytes;
+        const limitBytes = Math.min(clusterLimitBytes, this.#owner.bufferLimitBytes);
+        this.#slab = this.#context.slabs.take(UNKNOWN_LENGTH, limitBytes);
+      }
+    } else if (length < BULK_READ_BYTES) {
+      this.#fullReads = 0;
+      if (isSlabFree && this.#slab !== null) {
+        this.#context.slabs.give(this.#slab);
+        this.#slab = null;
+      }
+    }
+  }
+
+  #leave(bySide: number): void {
+    this.#isClosed = true;
+    if (this.#slab !== null) this.#context.slabs.forget(this.#slab);
+    this.#slab = null;
+    this.#host.cluster.breaker.releaseConnection();
+    this.#context.records.addActiveConnections(this.#host.record, -1);
+    this.#count(upstream_cx_active, -1);
+    this.#count(upstream_cx_destroy, 1);
+    this.#record(upstream_cx_length_ms);
+    this.#count(bySide, 1);
+    this.#countHost(cx_active, -1);
+    this.#host.removeRawConnection();
+  }
+
+  #countConnectFailure(): void {
+    this.#count(upstream_cx_connect_fail, 1);
+    this.#countHost(cx_connect_fail, 1);
+  }
+
+  #count(stat: number, n: number): void {
+    this.#context.stats.values[this.#host.cluster.statBase + stat]! += n;
+  }
+
+  /** Records how old the connection is. */
+  #record(stat: number): void {
+    const { stats, clock } = this.#context;
+    stats.record(this.#host.cluster.statBase + stat, clock.monotonicMs() - this.#startMs);
+  }
+
+  #countHost(stat: number, n: number): void {
+    this.#context.stats.values[this.#host.statBase + stat]! += n;
+  }
+}

@@ -1,0 +1,126 @@
+// One cluster in this worker: its settings, members, balancer, circuit breakers and stats. Step 5 of the request
+// flow. Replaced as a whole when its settings change; a change of members alone keeps the object and the pools.
+
+import { formatAddress } from '../../base/address.ts';
+import { RandomSequence } from '../../base/random.ts';
+import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../snapshot/index.ts';
+import { CLUSTER_STATS } from '../../stats/index.ts';
+import { openPicker } from '../../wasm/lb.ts';
+import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import { Host } from './host.ts';
+import { LoadBalancer } from './load-balancer/load-balancer.ts';
+import { createPicker } from './load-balancer/policies.ts';
+import { ResponseCodeStats } from './response-code-stats.ts';
+import type { RetiredHosts } from './retired-hosts.ts';
+
+const { lb_healthy_panic } = CLUSTER_STATS.index;
+
+export type ClusterRuntimeSettings = ClusterSnapshot['settings'];
+
+/** Where responses of a cluster are counted, by the request's origin and the host's kind. */
+export interface ClusterResponseCodes {
+  readonly all: ResponseCodeStats;
+  readonly internal: ResponseCodeStats;
+  readonly external: ResponseCodeStats;
+  readonly canary: ResponseCodeStats;
+}
+
+export class Cluster {
+  readonly name: string;
+  readonly settings: ClusterRuntimeSettings;
+  /** First cell of CLUSTER_STATS in this worker's slab. */
+  readonly statBase: number;
+  /** Limits of requests with the default priority, and of proxied TCP connections. */
+  readonly breaker: CircuitBreaker;
+  readonly highBreaker: CircuitBreaker;
+  readonly responseCodes: ClusterResponseCodes;
+  readonly #context: WorkerContext;
+  readonly #balancer: LoadBalancer<Host>;
+  /** By address. */
+  #hosts: ReadonlyMap<string, Host> = new Map();
+
+  /** A cluster without members: `updateHosts` brings them. */
+  constructor(context: WorkerContext, snapshot: ClusterSnapshot) {
+    const { settings } = snapshot;
+    this.#context = context;
+    this.name = settings.name;
+    this.settings = settings;
+    this.statBase = context.stats.base(snapshot.statBlock);
+    const { circuitBreakers } = settings;
+    const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
+      new CircuitBreaker(context.records, snapshot.recordAddress, priority, limits);
+    this.breaker = breaker(ClusterPriority.default, circuitBreakers.default);
+    this.highBreaker = breaker(ClusterPriority.high, circuitBreakers.high);
+    const scope = `cluster.${settings.statName}.`;
+    const codes = (prefix: string): ResponseCodeStats => new ResponseCodeStats(context.stats, scope, prefix);
+    this.responseCodes = {
+      all: codes(''),
+      internal: codes('internal.'),
+      external: codes('external.'),
+      canary: codes('canary.'),
+    };
+    const random = new RandomSequence(context.random.u32());
+    this.#balancer = new LoadBalancer<Host>({
+      ...settings,
+      random,
+      createPicker: () => createPicker(settings, context.random.u32(), random),
+      onPanic: () => {
+        context.stats.values[this.statBase + lb_healthy_panic]! += 1;
+      },
+    });
+  }
+
+  get hosts(): readonly Host[] {
+    return [...this.#hosts.values()];
+  }
+
+  /** True when the snapshot differs from this cluster by its members only. */
+  hasSameSettings(snapshot: ClusterSnapshot): boolean {
+    return JSON.stringify(snapshot.settings) === JSON.stringify(this.settings);
+  }
+
+  /** Takes over the members. Those that stay keep their connections; those that left drain, and go to `retired`. */
+  updateHosts(snapshot: ClusterSnapshot, retired: RetiredHosts): void {
+    const leaving = new Map(this.#hosts);
+    const hosts = new Map<string, Host>();
+    let isChanged = false;
+    for (const member of snapshot.hosts) {
+      const label = formatAddress(member.address);
+      const known = leaving.get(label);
+      if (known?.isSame(member)) {
+        known.update(member);
+        leaving.delete(label);
+        hosts.set(label, known);
+      } else {
+        isChanged = true;
+        hosts.set(label, new Host(this.#context, this, member));
+      }
+    }
+    isChanged ||= leaving.size > 0;
+    this.#hosts = hosts;
+    const { pickPlan } = snapshot;
+    const { lbKernel, random } = this.#context;
+    const openShared = pickPlan && (() => openPicker(lbKernel, pickPlan, random.u32()));
+    this.#balancer.setHosts([...hosts.values()], openShared);
+    for (const host of leaving.values()) retired.add(host);
+    if (isChanged && this.settings.closeConnectionsOnHostSetChange) {
+      for (const host of hosts.values()) host.renewConnections();
+    }
+  }
+
+  /** The host for the next request, or null when the cluster is empty. Hot. */
+  chooseHost(): Host | null {
+    return this.#balancer.next();
+  }
+
+  /** The cluster is gone or replaced: closes idle connections at once and the others after their request. */
+  retire(retired: RetiredHosts): void {
+    for (const host of this.#hosts.values()) retired.add(host);
+  }
+
+  close(): void {
+    for (const host of this.#hosts.values()) host.close();
+  }
+}

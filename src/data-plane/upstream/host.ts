@@ -1,0 +1,122 @@
+// One member of a cluster as this worker sees it: where it is, where it is counted, and its connection pools.
+// A host keeps its object over host-set updates for as long as its address stays in the cluster.
+//
+//   ACTIVE ──left the cluster──► RETIRED ──last connection and waiting request gone──► UNUSED
+//
+// Main may give the places of a host in shared memory to another one once every worker is done with it, so a
+// retired host tells when that is.
+
+import { type Address, formatAddress } from '../../base/address.ts';
+import type { HostSnapshot } from '../../snapshot/index.ts';
+import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { Cluster } from './cluster.ts';
+import { Http1Pool } from './pool/http1-pool.ts';
+
+export class Host {
+  readonly cluster: Cluster;
+  readonly address: Address;
+  /** The address as text: the host's identity within its cluster. */
+  readonly label: string;
+  /** Connections for requests of the default priority. */
+  readonly pool: Http1Pool;
+  /** Byte address of the record in shared memory. */
+  readonly record: number;
+  /** First cell of HOST_STATS in this worker's slab. */
+  readonly statBase: number;
+  /** The configured DNS name, or empty. */
+  hostname: string;
+  weight: number;
+  priority: number;
+  canary: boolean;
+  readonly #context: WorkerContext;
+  #highPool: Http1Pool | null = null;
+  /** Proxied TCP connections, which belong to no pool. */
+  #rawConnections = 0;
+  #onUnused: (() => void) | null = null;
+
+  constructor(context: WorkerContext, cluster: Cluster, snapshot: HostSnapshot) {
+    this.#context = context;
+    this.cluster = cluster;
+    this.address = snapshot.address;
+    this.label = formatAddress(snapshot.address);
+    this.record = snapshot.recordAddress;
+    this.statBase = context.stats.base(snapshot.statBlock);
+    this.hostname = snapshot.hostname;
+    this.weight = snapshot.weight;
+    this.priority = snapshot.priority;
+    this.canary = snapshot.canary;
+    this.pool = new Http1Pool(context, this, cluster.breaker);
+  }
+
+  /** HealthFlag bits. Main publishes the cluster anew when they change, so nobody has to look per request. */
+  get healthFlags(): number {
+    return this.#context.records.healthFlags(this.record);
+  }
+
+  /** Requests in flight over all workers. */
+  get activeRequests(): number {
+    return this.#context.records.activeRequests(this.record);
+  }
+
+  /** The connections that requests of a routing priority use; each priority has its own limits. */
+  poolFor(priority: ClusterPriority): Http1Pool {
+    if (priority === ClusterPriority.default) return this.pool;
+    this.#highPool ??= new Http1Pool(this.#context, this, this.cluster.highBreaker);
+    return this.#highPool;
+  }
+
+  /** True when the snapshot is a newer state of this very host. */
+  isSame(snapshot: HostSnapshot): boolean {
+    return snapshot.recordAddress === this.record && formatAddress(snapshot.address) === this.label;
+  }
+
+  update(snapshot: HostSnapshot): void {
+    this.hostname = snapshot.hostname;
+    this.weight = snapshot.weight;
+    this.priority = snapshot.priority;
+    this.canary = snapshot.canary;
+  }
+
+  /** Replaces all connections: idle ones close now, busy ones after their request. */
+  renewConnections(): void {
+    this.pool.renew();
+    this.#highPool?.renew();
+  }
+
+  /** The host has left its cluster. @param onUnused told once, when nothing here refers to it any more. */
+  retire(onUnused: () => void): void {
+    this.#onUnused = onUnused;
+    this.pool.drain();
+    this.#highPool?.drain();
+    this.onUserGone();
+  }
+
+  /** Ends all pooled connections now. */
+  close(): void {
+    this.pool.close();
+    this.#highPool?.close();
+  }
+
+  addRawConnection(): void {
+    this.#rawConnections++;
+  }
+
+  removeRawConnection(): void {
+    this.#rawConnections--;
+    this.onUserGone();
+  }
+
+  /** A connection or a waiting request has gone: of interest to a retired host alone. */
+  onUserGone(): void {
+    if (this.#onUnused === null || this.#isUsed()) return;
+    const onUnused = this.#onUnused;
+    this.#onUnused = null;
+    // The caller may have a last word to count, on the stack above.
+    queueMicrotask(onUnused);
+  }
+
+  #isUsed(): boolean {
+    return this.#rawConnections > 0 || this.pool.isUsed || (this.#highPool?.isUsed ?? false);
+  }
+}

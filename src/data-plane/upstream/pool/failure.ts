@@ -1,0 +1,38 @@
+// Why a request got no answer from its upstream. The texts appear in reply bodies and response code details,
+// as the reference spells them.
+
+export type UpstreamFailure =
+  | 'overflow'
+  | 'local connection failure'
+  | 'remote connection failure'
+  | 'connection timeout'
+  | 'connection termination'
+  | 'protocol error';
+
+const LOCAL_CAUSES: ReadonlySet<string> = new Set([
+  'EMFILE',
+  'ENFILE',
+  'ENOMEM',
+  'EADDRNOTAVAIL',
+  'EACCES',
+  'EPERM',
+  'EINVAL',
+  'EAFNOSUPPORT',
+]);
+
+/** Whether this machine or the other end refused. */
+export function connectFailure(error: NodeJS.ErrnoException | null): UpstreamFailure {
+  return error?.code !== undefined && LOCAL_CAUSES.has(error.code)
+    ? 'local connection failure'
+    : 'remote connection failure';
+}
+
+/** True when the configured source address could not be used. */
+export function isBindFailure(error: NodeJS.ErrnoException | null): boolean {
+  return error?.syscall === 'bind';
+}
+
+/** What the transport says of the failure, with the system's error number; empty when it says nothing. */
+export function transportDetail(error: NodeJS.ErrnoException | null): string {
+  return error?.errno === undefined ? '' : `delayed connect error: ${Math.abs(error.errno)}`;
+}

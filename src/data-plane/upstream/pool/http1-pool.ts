@@ -1,0 +1,230 @@
+// HTTP/1 connections of this worker to one host. One request per connection at a time; the most recently used
+// idle connection goes first, so that surplus ones grow old and close.
+//
+//                 open                    onConnected
+//   newStream ──────────────► connecting ─────────────► idle ◄─── request done, reusable ───┐
+//       │                          │ failed, timeout      │ newStream, or first in the queue │
+//       │  nothing idle: queue     ▼                      ▼                                  │
+//       └──────────► pending    closed  ◄──────────────  busy ───────────────────────────────┘
+//
+// Every queued request has a connection on its way, unless the circuit breaker forbids more. A failure to connect
+// fails all that wait. A draining pool closes what is idle, and each other connection after its request.
+
+import { CLUSTER_STATS, HOST_STATS } from '../../../stats/index.ts';
+import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
+import type { WorkerContext } from '../../worker-context.ts';
+import type { CircuitBreaker } from '../circuit-breaker.ts';
+import type { Host } from '../host.ts';
+import { connectFailure, isBindFailure, transportDetail, type UpstreamFailure } from './failure.ts';
+
+const {
+  bind_errors,
+  upstream_cx_overflow,
+  upstream_rq_pending_active,
+  upstream_rq_pending_failure_eject,
+  upstream_rq_pending_overflow,
+  upstream_rq_pending_total,
+  upstream_rq_cancelled,
+  upstream_cx_connect_fail,
+  upstream_cx_connect_timeout,
+} = CLUSTER_STATS.index;
+const { cx_connect_fail } = HOST_STATS.index;
+
+/** New connections that one request may start, when several wait. */
+const CONNECTS_PER_CALL = 3;
+
+/** A request that wants a connection; it is told one of both, perhaps before `newStream` returns. */
+export interface PoolClient {
+  onConnection(connection: Http1ClientConnection): void;
+  onPoolFailure(failure: UpstreamFailure, transportDetail: string): void;
+}
+
+export class Http1Pool {
+  readonly #context: WorkerContext;
+  readonly #host: Host;
+  /** Limits of the routing priority that the pool serves. */
+  readonly breaker: CircuitBreaker;
+  readonly #connections = new Set<Http1ClientConnection>();
+  readonly #idle: Http1ClientConnection[] = [];
+  #pending: PoolClient[] = [];
+  #connecting = 0;
+  #isDraining = false;
+
+  constructor(context: WorkerContext, host: Host, breaker: CircuitBreaker) {
+    this.#context = context;
+    this.#host = host;
+    this.breaker = breaker;
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  get idleCount(): number {
+    return this.#idle.length;
+  }
+
+  get pendingCount(): number {
+    return this.#pending.length;
+  }
+
+  /** True while a connection or a waiting request is here. */
+  get isUsed(): boolean {
+    return this.#connections.size > 0 || this.#pending.length > 0;
+  }
+
+  /** Gives the client a connection now, later, or tells why not. */
+  newStream(client: PoolClient): void {
+    const idle = this.#idle.pop();
+    if (idle !== undefined) {
+      this.#attach(client, idle);
+      return;
+    }
+    if (!this.breaker.tryAcquirePending()) {
+      this.#count(upstream_rq_pending_overflow);
+      client.onPoolFailure('overflow', '');
+      return;
+    }
+    this.#count(upstream_rq_pending_total);
+    this.#gauge(upstream_rq_pending_active, 1);
+    this.#pending.push(client);
+    this.#openForPending();
+  }
+
+  /** Takes back a request that still waits; returns false when it does not. */
+  cancel(client: PoolClient): boolean {
+    const index = this.#pending.indexOf(client);
+    if (index === -1) return false;
+    this.#pending.splice(index, 1);
+    this.#leaveQueue();
+    this.#count(upstream_rq_cancelled);
+    this.#host.onUserGone();
+    return true;
+  }
+
+  /** Lets no connection of now carry a request that has not begun; new ones are made as they are needed. */
+  renew(): void {
+    for (const connection of this.#idle.splice(0)) connection.close();
+    for (const connection of this.#connections) connection.closeAfterRequest();
+  }
+
+  /** Closes idle connections now and the rest when their request is done. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const connection of this.#idle.splice(0)) connection.close();
+  }
+
+  /** Ends everything now; requests that wait are refused. */
+  close(): void {
+    this.#isDraining = true;
+    this.#failPending('connection termination', '');
+    for (const connection of [...this.#connections]) connection.close();
+    this.#connections.clear();
+    this.#idle.length = 0;
+    this.#connecting = 0;
+  }
+
+  // ---- Called by connections ----
+
+  onConnected(connection: Http1ClientConnection): void {
+    this.#connecting--;
+    this.#release(connection);
+  }
+
+  onConnectFailed(connection: Http1ClientConnection, error: NodeJS.ErrnoException | null): void {
+    this.#connecting--;
+    this.#connections.delete(connection);
+    this.#count(upstream_cx_connect_fail);
+    if (isBindFailure(error)) this.#count(bind_errors);
+    this.#context.stats.values[this.#host.statBase + cx_connect_fail]! += 1;
+    const log = this.#context.logs.pool;
+    if (log.enabled('debug')) log.debug(`cannot connect to ${this.#host.label}: ${error?.message ?? 'closed'}`);
+    this.#failPending(connectFailure(error), transportDetail(error));
+    this.#host.onUserGone();
+  }
+
+  onConnectTimeout(connection: Http1ClientConnection): void {
+    this.#connecting--;
+    this.#connections.delete(connection);
+    this.#count(upstream_cx_connect_fail);
+    this.#count(upstream_cx_connect_timeout);
+    this.#context.stats.values[this.#host.statBase + cx_connect_fail]! += 1;
+    this.#failPending('connection timeout', '');
+    this.#host.onUserGone();
+  }
+
+  /** The connection's request is done and it may carry another. */
+  onReusable(connection: Http1ClientConnection): void {
+    this.#release(connection);
+  }
+
+  /** An established connection has ended. */
+  onClosed(connection: Http1ClientConnection): void {
+    this.#connections.delete(connection);
+    const index = this.#idle.lastIndexOf(connection);
+    if (index !== -1) this.#idle.splice(index, 1);
+    // Its place under the circuit breaker is free: someone may have been waiting for it.
+    if (this.#pending.length > 0) this.#openForPending();
+    this.#host.onUserGone();
+  }
+
+  // ---- Inside ----
+
+  #release(connection: Http1ClientConnection): void {
+    const next = this.#pending.shift();
+    if (next !== undefined) {
+      this.#leaveQueue();
+      this.#attach(next, connection);
+    } else if (this.#isDraining) {
+      connection.close();
+    } else {
+      this.#idle.push(connection);
+    }
+  }
+
+  #attach(client: PoolClient, connection: Http1ClientConnection): void {
+    if (this.breaker.tryAcquireRequest()) {
+      client.onConnection(connection);
+      return;
+    }
+    this.#count(upstream_rq_pending_overflow);
+    if (this.#isDraining) connection.close();
+    else this.#idle.push(connection);
+    client.onPoolFailure('overflow', '');
+  }
+
+  #openForPending(): void {
+    for (let opened = 0; opened < CONNECTS_PER_CALL && this.#pending.length > this.#connecting; opened++) {
+      if (!this.breaker.tryAcquireConnection()) {
+        this.#count(upstream_cx_overflow);
+        if (this.#connections.size > 0) return;
+        this.breaker.acquireConnection();
+      }
+      this.#connecting++;
+      this.#connections.add(new Http1ClientConnection(this.#context, this.#host, this));
+    }
+  }
+
+  #failPending(failure: UpstreamFailure, detail: string): void {
+    const failed = this.#pending;
+    this.#pending = [];
+    for (const client of failed) {
+      this.#leaveQueue();
+      this.#count(upstream_rq_pending_failure_eject);
+      client.onPoolFailure(failure, detail);
+    }
+  }
+
+  #leaveQueue(): void {
+    this.breaker.releasePending();
+    this.#gauge(upstream_rq_pending_active, -1);
+  }
+
+  #count(stat: number): void {
+    this.#context.stats.values[this.#host.cluster.statBase + stat]! += 1;
+  }
+
+  #gauge(stat: number, change: number): void {
+    this.#context.stats.values[this.#host.cluster.statBase + stat]! += change;
+  }
+}

@@ -1,0 +1,115 @@
+// What every part of one worker's data plane shares. Made once by DataPlane and passed by constructor; it holds
+// owners and tools, no state of connections.
+
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import type { Logger, Loggers } from '../log/index.ts';
+import type { AccessLogFileSettings } from '../snapshot/index.ts';
+import type { WorkerStats } from '../stats/index.ts';
+import type { Http1Codec } from '../wasm/http1.ts';
+import type { LbKernel } from '../wasm/lb.ts';
+import type { SharedRecords } from '../wasm/shared-memory.ts';
+import { LogFiles } from './access-log/log-files.ts';
+import type { HttpFilterRegistry } from './http/filter.ts';
+import { HttpDate } from './http/http-date.ts';
+import { ProxyHeaders } from './http/proxy-headers.ts';
+import { SlabPool } from './network/slab-pool.ts';
+import type { ReadMode } from './network/socket-events.ts';
+import { SocketWriter } from './network/socket-writer.ts';
+import { TimerWheel } from './network/timer-wheel.ts';
+
+/** Read slabs of one worker together; bodies beyond it share the small size. */
+const SLAB_CAP_BYTES = 64 * 1024 * 1024;
+/** More than there are workers. */
+const CONNECTION_ID_STEP = 1000;
+
+/** The loggers that connections use, looked up once. */
+export interface DataPlaneLogs {
+  readonly connection: Logger;
+  readonly filter: Logger;
+  readonly http: Logger;
+  readonly main: Logger;
+  readonly pool: Logger;
+  readonly router: Logger;
+  readonly upstream: Logger;
+}
+
+export interface WorkerContextOptions {
+  readonly stats: WorkerStats;
+  readonly records: SharedRecords;
+  readonly lbKernel: LbKernel;
+  readonly codec: Http1Codec;
+  readonly loggers: Loggers;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Of the proxy's own headers, without its final '-'. */
+  readonly headerPrefix?: string;
+  readonly workerIndex: number;
+  /** The HTTP filters that snapshots may name. */
+  readonly httpFilters: HttpFilterRegistry;
+  readonly accessLogFiles: AccessLogFileSettings;
+}
+
+export class WorkerContext {
+  readonly stats: WorkerStats;
+  readonly records: SharedRecords;
+  readonly lbKernel: LbKernel;
+  readonly codec: Http1Codec;
+  readonly logs: DataPlaneLogs;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Selects what is counted by worker. */
+  readonly workerIndex: number;
+  readonly wheel: TimerWheel;
+  readonly slabs: SlabPool;
+  readonly writer: SocketWriter;
+  readonly date: HttpDate;
+  readonly proxyHeaders: ProxyHeaders;
+  readonly logFiles: LogFiles;
+  readonly httpFilters: HttpFilterRegistry;
+  /** The operator wants health checks to fail. */
+  readonly serverHealth = { isFailing: false };
+  /** Set once, before the first connection. */
+  readMode: ReadMode = 'events';
+  #connections = 0;
+
+  constructor(options: WorkerContextOptions) {
+    const { loggers } = options;
+    this.stats = options.stats;
+    this.records = options.records;
+    this.lbKernel = options.lbKernel;
+    this.codec = options.codec;
+    this.logs = {
+      connection: loggers.get('connection'),
+      filter: loggers.get('filter'),
+      http: loggers.get('http'),
+      main: loggers.get('main'),
+      pool: loggers.get('pool'),
+      router: loggers.get('router'),
+      upstream: loggers.get('upstream'),
+    };
+    this.clock = options.clock;
+    this.random = options.random;
+    this.workerIndex = options.workerIndex;
+    this.httpFilters = options.httpFilters;
+    this.wheel = new TimerWheel(options.clock, (error) => this.logFault('a timeout', error));
+    this.slabs = new SlabPool(SLAB_CAP_BYTES);
+    this.writer = new SocketWriter();
+    this.date = new HttpDate(options.clock);
+    this.proxyHeaders = new ProxyHeaders(options.headerPrefix);
+    const { stats, clock } = options;
+    this.logFiles = new LogFiles(options.accessLogFiles, { stats, clock, log: this.logs.filter });
+  }
+
+  /** Identifies a connection in logs among those of all workers; the last digits are the worker's index. */
+  nextConnectionId(): number {
+    this.#connections += 1;
+    return this.#connections * CONNECTION_ID_STEP + this.workerIndex;
+  }
+
+  /** Notes a bug that was contained: with its stack, since nobody else will see it. */
+  logFault(where: string, error: unknown): void {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.logs.connection.error(`fault in ${where}: ${text}`);
+  }
+}

@@ -1,0 +1,1 @@
+export { type Demo, startDemo } from './demo.ts';

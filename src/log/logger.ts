@@ -1,0 +1,57 @@
+// A logger of one component. Any thread. A message below the level costs one comparison; callers guard the
+// building of costly texts with `enabled`.
+
+import { LOG_LEVELS, type LogLevel, levelNumber, type MessageLevel } from '../base/log-levels.ts';
+
+/** Receives what passed the level; called directly by the level's method, so that the caller is two frames up. */
+export type EmitRecord = (logger: string, level: MessageLevel, message: string) => void;
+
+export class Logger {
+  readonly name: string;
+  readonly #emit: EmitRecord;
+  #threshold: number;
+
+  /** Made by `Loggers`, one per component. */
+  constructor(name: string, level: LogLevel, emit: EmitRecord) {
+    this.name = name;
+    this.#threshold = levelNumber(level);
+    this.#emit = emit;
+  }
+
+  get level(): LogLevel {
+    return LOG_LEVELS[this.#threshold]!;
+  }
+
+  set level(level: LogLevel) {
+    this.#threshold = levelNumber(level);
+  }
+
+  /** True when a message of this level would be written; guard costly message texts with it. */
+  enabled(level: MessageLevel): boolean {
+    return this.#threshold <= levelNumber(level);
+  }
+
+  trace(message: string): void {
+    if (this.#threshold <= 0) this.#emit(this.name, 'trace', message);
+  }
+
+  debug(message: string): void {
+    if (this.#threshold <= 1) this.#emit(this.name, 'debug', message);
+  }
+
+  info(message: string): void {
+    if (this.#threshold <= 2) this.#emit(this.name, 'info', message);
+  }
+
+  warning(message: string): void {
+    if (this.#threshold <= 3) this.#emit(this.name, 'warning', message);
+  }
+
+  error(message: string): void {
+    if (this.#threshold <= 4) this.#emit(this.name, 'error', message);
+  }
+
+  critical(message: string): void {
+    if (this.#threshold <= 5) this.#emit(this.name, 'critical', message);
+  }
+}

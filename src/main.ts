@@ -1,0 +1,42 @@
+// Entry point of the program: reads the command line and hands over to what it asks for. Main thread.
+
+import { formatVersion, readVersion } from './base/version.ts';
+import { hasConfiguration, NO_CONFIG_MESSAGE, parseCommandLine } from './cli/index.ts';
+import { openLog } from './process/log.ts';
+
+/** Without hot restart there is no version of its protocol to compare. */
+const HOT_RESTART_VERSION = 'disabled';
+
+async function main(argv: readonly string[]): Promise<number> {
+  const version = readVersion();
+  const outcome = parseCommandLine(argv, {
+    program: 'weir',
+    version: formatVersion(version),
+    hotRestartVersion: HOT_RESTART_VERSION,
+  });
+  if (outcome.kind === 'exit') {
+    process.stdout.write(outcome.stdout);
+    process.stderr.write(outcome.stderr);
+    return outcome.code;
+  }
+  const { options, warnings } = outcome;
+  const log = openLog(options);
+  if (!log) return 1;
+  for (const warning of warnings) log.loggers.get('main').warning(warning);
+  try {
+    if (options.mode === 'serve') {
+      const { serve } = await import('./process/serve.ts');
+      return await serve({ options, version, log });
+    }
+    if (hasConfiguration(options)) {
+      const { validate } = await import('./process/validate.ts');
+      return validate(options, log.loggers);
+    }
+    process.stderr.write(`${NO_CONFIG_MESSAGE}\n`);
+    return 1;
+  } finally {
+    log.destination.close();
+  }
+}
+
+process.exit(await main(process.argv.slice(2)));

@@ -1,0 +1,58 @@
+// Joins the admin interface to the running server: what it may read, and what it may command.
+
+import { AdminServer, type AdminServerOptions } from '../admin/index.ts';
+import type { Version } from '../base/version.ts';
+import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
+import type { Server } from '../control-plane/index.ts';
+import type { LogDestination, Loggers } from '../log/index.ts';
+import { adminTraffic } from './admin-traffic.ts';
+
+export interface AdminParts {
+  readonly server: Server;
+  readonly options: ServerOptions;
+  readonly version: Version;
+  readonly loggers: Loggers;
+  /** The file of admin.access_log_path, where one is configured. */
+  readonly accessLog: LogDestination | undefined;
+  /** Begins the clean shutdown. */
+  readonly quit: () => void;
+}
+
+/**
+ * Opens the admin interface of a bootstrap that asks for one, and writes its address where the command line says.
+ * @throws WeirError WEIR_ADMIN_LISTEN when the address cannot be bound.
+ */
+export async function startAdmin(parts: AdminParts): Promise<AdminServer> {
+  const admin = new AdminServer({ ...adminContext(parts), address: parts.server.bootstrap.admin!.address });
+  await admin.listen();
+  const { adminAddressPath } = parts.options;
+  if (adminAddressPath !== '') await admin.writeAddressFile(adminAddressPath);
+  return admin;
+}
+
+function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address'> {
+  const { server, options, version, loggers, accessLog, quit } = parts;
+  const { node } = server.bootstrap;
+  return {
+    server: {
+      state: () => server.state,
+      beforeStatsRead: () => server.beforeStatsRead(),
+      uptimeCurrentEpochSeconds: () => server.uptimeSeconds,
+      uptimeAllEpochsSeconds: () => server.uptimeSeconds,
+      version,
+      commandLineOptions: commandLineOptionsJson(options),
+      node: { ...node, extensions: [] },
+    },
+    clusters: server.clusterManager,
+    listeners: server.listenerManager,
+    stats: server.stats,
+    traffic: adminTraffic(server.stats),
+    ...(accessLog ? { accessLog } : {}),
+    loggers,
+    commands: {
+      quit,
+      resetCounters: () => server.stats.resetCounters(),
+      failHealthChecks: (isFailing) => server.failHealthChecks(isFailing),
+    },
+  };
+}

@@ -1,0 +1,29 @@
+// Loads the bootstrap that the command line names, and tells the operator of every fault.
+
+import type { ServerOptions } from '../cli/index.ts';
+import { formatFault, type LoadBootstrapResult, loadBootstrap } from '../config/index.ts';
+import { HTTP_FILTER_CONVERTERS } from '../extensions/control-registry.ts';
+import type { Loggers } from '../log/index.ts';
+
+export type LoadOptions = Pick<
+  ServerOptions,
+  'configPath' | 'configYaml' | 'allowUnknownStaticFields' | 'serviceCluster' | 'serviceNode' | 'serviceZone'
+>;
+
+/**
+ * Warnings go to the log; errors go to standard error as well, one a line, so that they are seen whatever the
+ * log's level and destination.
+ */
+export function loadAndReport(options: LoadOptions, loggers: Loggers): LoadBootstrapResult {
+  const result = loadBootstrap({ ...options, httpFilters: HTTP_FILTER_CONVERTERS, environment: process.env });
+  const errors = result.faults.filter((fault) => fault.severity === 'error');
+  for (const fault of result.faults) {
+    if (fault.severity === 'warning') loggers.get('config').warning(formatFault(fault));
+  }
+  if (errors.length > 0) {
+    const count = errors.length === 1 ? '1 error' : `${errors.length} errors`;
+    loggers.get('main').critical(`error initializing configuration '${options.configPath}': ${count}`);
+    process.stderr.write(errors.map((fault) => `${formatFault(fault)}\n`).join(''));
+  }
+  return result;
+}

@@ -1,0 +1,126 @@
+// --mode serve: from a bootstrap to a running proxy and, on a signal or /quitquitquit, back. Main thread.
+// What takes time at the start goes on side by side: the workers load their code while this thread loads the
+// configuration, and the admin interface is loaded while the workers open their listeners.
+
+import { SYSTEM_CLOCK } from '../base/clock.ts';
+import { errorMessage, WeirError } from '../base/errors.ts';
+import { revisionNumber, type Version } from '../base/version.ts';
+import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
+import type { LoadBootstrapResult } from '../config/index.ts';
+import { Server, WorkerPool } from '../control-plane/index.ts';
+import { type Demo, startDemo } from '../demo/index.ts';
+import { type LogDestination, type Loggers, openLogDestination } from '../log/index.ts';
+import type { ProcessLog } from './log.ts';
+import { handleSignals } from './signals.ts';
+
+export interface ServeParts {
+  readonly options: ServerOptions;
+  readonly version: Version;
+  readonly log: ProcessLog;
+}
+
+/** Requests and connections that still run this long after the order to stop are cut off. */
+const SHUTDOWN_GRACE_MS = 10_000;
+
+/** Serves until it is told to stop. @returns the exit code. */
+export async function serve(parts: ServeParts): Promise<number> {
+  const { options, log } = parts;
+  const { loggers } = log;
+  const stopOrder = Promise.withResolvers<void>();
+  const accessLogs: LogDestination[] = [];
+  const releaseSignals = handleSignals(
+    {
+      stop: stopOrder.resolve,
+      stopAtOnce: () => process.exit(1),
+      reopenLogs: () => {
+        reopenLogs(loggers, [log.destination, ...accessLogs]);
+        workers.reopenAccessLogs();
+      },
+    },
+    SYSTEM_CLOCK,
+  );
+  // Timers do not keep the process alive, and workers come and go; until the order to stop comes, this does.
+  const keepAlive = new MessageChannel().port1;
+  keepAlive.ref();
+  const workers = new WorkerPool({ concurrency: options.concurrency, loggers, clock: SYSTEM_CLOCK });
+  const starting = hasConfiguration(options) ? undefined : startDemo();
+  let demo: Demo | undefined;
+  try {
+    const { loadAndReport } = await import('./load.ts');
+    demo = await starting;
+    const effective = demo ? { ...options, configYaml: demo.configYaml } : options;
+    const loaded = loadAndReport(effective, loggers);
+    if (!loaded.bootstrap) return 1;
+    const announce = (): void => void (demo && process.stdout.write(demo.describe()));
+    await run({ ...parts, options: effective }, { loaded, workers, accessLogs, stopOrder, announce });
+    return 0;
+  } catch (error) {
+    // Anything but a WeirError is a bug, and its stack is what helps to find it.
+    const text = error instanceof Error && !(error instanceof WeirError) ? error.stack : errorMessage(error);
+    loggers.get('main').critical(`cannot serve: ${text}`);
+    return 1;
+  } finally {
+    await workers.stop(SHUTDOWN_GRACE_MS);
+    await demo?.close();
+    for (const accessLog of accessLogs) accessLog.close();
+    releaseSignals();
+    keepAlive.close();
+    loggers.get('main').info('exiting');
+  }
+}
+
+interface RunParts {
+  readonly loaded: LoadBootstrapResult;
+  readonly workers: WorkerPool;
+  /** Opened here, closed by the caller. */
+  readonly accessLogs: LogDestination[];
+  readonly stopOrder: PromiseWithResolvers<void>;
+  /** Called once the server is live. */
+  readonly announce: () => void;
+}
+
+async function run(parts: ServeParts, { loaded, workers, accessLogs, stopOrder, announce }: RunParts): Promise<void> {
+  const { options, version, log } = parts;
+  const { loggers } = log;
+  const bootstrap = loaded.bootstrap!;
+  const server = new Server({
+    bootstrap,
+    workers,
+    loggers,
+    clock: SYSTEM_CLOCK,
+    revisionNumber: revisionNumber(version),
+    unknownFields: loaded.unknownFields,
+    fileFlushIntervalMs: options.fileFlushIntervalMsec,
+  });
+  const openAdmin = async (): Promise<{ close(): Promise<void> } | undefined> => {
+    if (!bootstrap.admin) {
+      loggers.get('main').warning('No admin address given, so no admin HTTP server started.');
+      return undefined;
+    }
+    const { accessLogPath } = bootstrap.admin;
+    if (accessLogPath !== '') accessLogs.push(openLogDestination(accessLogPath));
+    const { startAdmin } = await import('./admin.ts');
+    return startAdmin({ server, options, version, loggers, accessLog: accessLogs[0], quit: stopOrder.resolve });
+  };
+  const admin = openAdmin();
+  try {
+    await Promise.race([Promise.all([server.start(), admin]), stopOrder.promise]);
+    if (server.state === 'LIVE') announce();
+    await stopOrder.promise;
+    loggers.get('main').info('shutting down: running requests may finish');
+  } finally {
+    await server.stop(SHUTDOWN_GRACE_MS);
+    // A failure to open it has been thrown above already.
+    await admin.then((opened) => opened?.close()).catch(() => {});
+  }
+}
+
+function reopenLogs(loggers: Loggers, destinations: readonly LogDestination[]): void {
+  for (const destination of destinations) {
+    try {
+      destination.reopen();
+    } catch (error) {
+      loggers.get('main').error(errorMessage(error));
+    }
+  }
+}

@@ -1,0 +1,37 @@
+// What signals mean to the process: SIGTERM and SIGINT end it cleanly, a second one at once; SIGUSR1 reopens
+// the log files; SIGHUP belongs to a restart wrapper and is ignored.
+
+import type { Clock } from '../base/clock.ts';
+
+export interface SignalActions {
+  readonly stop: () => void;
+  readonly stopAtOnce: () => void;
+  readonly reopenLogs: () => void;
+}
+
+/**
+ * One key press reaches the process twice when a launcher passes on what the terminal has sent to its whole group;
+ * signals this close together are one.
+ */
+const ECHO_MS = 500;
+
+/** Takes over the signals until the returned function is called. */
+export function handleSignals(actions: SignalActions, clock: Clock): () => void {
+  let stoppingSinceMs: number | undefined;
+  const stop = (): void => {
+    const nowMs = clock.monotonicMs();
+    stoppingSinceMs ??= nowMs;
+    if (nowMs - stoppingSinceMs > ECHO_MS) actions.stopAtOnce();
+    else actions.stop();
+  };
+  const handlers: readonly (readonly [NodeJS.Signals, () => void])[] = [
+    ['SIGTERM', stop],
+    ['SIGINT', stop],
+    ['SIGUSR1', actions.reopenLogs],
+    ['SIGHUP', () => {}],
+  ];
+  for (const [signal, handler] of handlers) process.on(signal, handler);
+  return () => {
+    for (const [signal, handler] of handlers) process.off(signal, handler);
+  };
+}

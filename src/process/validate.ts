@@ -1,0 +1,12 @@
+// --mode validate: the whole of a bootstrap is checked as if it were served; nothing is opened or connected.
+
+import type { ServerOptions } from '../cli/index.ts';
+import type { Loggers } from '../log/index.ts';
+import { loadAndReport } from './load.ts';
+
+/** @returns the exit code: 0 for a good configuration (spec 2.7). */
+export function validate(options: ServerOptions, loggers: Loggers): number {
+  if (!loadAndReport(options, loggers).bootstrap) return 1;
+  process.stdout.write(`configuration '${options.configPath}' OK\n`);
+  return 0;
+}

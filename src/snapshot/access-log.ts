@@ -1,0 +1,39 @@
+// Access logs as workers write them: where to, in what form, and which entries.
+
+import type { LineFormat } from './format.ts';
+import type { Fraction, HeaderMatch } from './route-table.ts';
+
+export type AccessLogDestination =
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'stdout' }
+  | { readonly kind: 'stderr' };
+
+export type ComparisonOperator = 'EQ' | 'GE' | 'LE' | 'NE';
+
+/** What must hold for an entry to be written. */
+export type AccessLogFilter =
+  | { readonly kind: 'status-code' | 'duration-ms'; readonly operator: ComparisonOperator; readonly value: number }
+  /** Passes all but requests that a health check filter has found to be checks. */
+  | { readonly kind: 'not-health-check' }
+  | { readonly kind: 'fraction'; readonly fraction: Fraction }
+  | { readonly kind: 'and' | 'or'; readonly filters: readonly AccessLogFilter[] }
+  | { readonly kind: 'header'; readonly header: HeaderMatch }
+  /** Short names; none stands for any flag at all. */
+  | { readonly kind: 'response-flags'; readonly flags: readonly string[] }
+  /** Names of AccessLogType. */
+  | { readonly kind: 'log-type'; readonly types: readonly string[]; readonly isExcluded: boolean };
+
+export interface AccessLogSettings {
+  readonly destination: AccessLogDestination;
+  readonly format: LineFormat;
+  /** Null writes every entry. */
+  readonly filter: AccessLogFilter | null;
+}
+
+/** What the access logs of all workers have in common. */
+export interface AccessLogFileSettings {
+  /** Buffered entries are written after this time at the latest. */
+  readonly flushIntervalMs: number;
+  /** First cell of FILESYSTEM_STATS. */
+  readonly statBlock: number;
+}

@@ -1,0 +1,156 @@
+// One upstream cluster as the control plane publishes it. Settings come from the configuration as they
+// are; the rest are places in shared memory that the main thread has allocated for the workers.
+
+import type { Address, IpAddress } from '../base/address.ts';
+
+export type LoadBalancingPolicy =
+  | 'ROUND_ROBIN'
+  | 'LEAST_REQUEST'
+  | 'RING_HASH'
+  | 'RANDOM'
+  | 'MAGLEV'
+  | 'CLUSTER_PROVIDED';
+
+/** Limits of one routing priority, over all workers (spec 2.1, thresholds). */
+export interface CircuitBreakerThresholds {
+  readonly maxConnections: number;
+  readonly maxPendingRequests: number;
+  readonly maxRequests: number;
+  readonly maxRetries: number;
+}
+
+export interface Locality {
+  readonly region: string;
+  readonly zone: string;
+  readonly subZone: string;
+}
+
+/** What the configuration says of a member's health; `draining` counts as unhealthy. */
+export type ConfiguredHealth = 'healthy' | 'degraded' | 'unhealthy' | 'draining';
+
+/** What all hosts of one endpoint have in common, however many addresses it turns out to have. */
+export interface EndpointSettings {
+  /** The configured DNS name, or empty. */
+  readonly hostname: string;
+  /** Load-balancing weight within its locality, 1 or more. */
+  readonly weight: number;
+  readonly locality: Locality;
+  /** 0 is the most preferred. */
+  readonly priority: number;
+  readonly canary: boolean;
+  readonly health: ConfiguredHealth;
+}
+
+/** A member of a cluster, before it has a place in shared memory. */
+export interface HostSettings extends EndpointSettings {
+  readonly address: Address;
+}
+
+/** Which kinds of address a lookup asks for; AUTO and V4_PREFERRED ask for the second kind where the first is empty. */
+export type DnsLookupFamily = 'AUTO' | 'V4_ONLY' | 'V6_ONLY' | 'V4_PREFERRED' | 'ALL';
+
+/** An endpoint whose addresses a lookup finds. */
+export interface DnsTarget extends EndpointSettings {
+  /** A host name, or an IP literal that needs no lookup. */
+  readonly name: string;
+  readonly port: number;
+}
+
+export interface DnsDiscoverySettings {
+  readonly kind: 'strict-dns';
+  readonly targets: readonly DnsTarget[];
+  readonly lookupFamily: DnsLookupFamily;
+  readonly refreshRateMs: number;
+  /** Waits after failures, random below a bound that doubles from base to max; undefined: the refresh rate. */
+  readonly failureRefresh: { readonly baseMs: number; readonly maxMs: number } | undefined;
+  /** A random part of this is added to every wait; 0 for none. */
+  readonly jitterMs: number;
+  /** Look up again when the shortest-lived record expires. */
+  readonly respectTtl: boolean;
+  /** `1.2.3.4:53`, `[::1]:53`; empty for those of the system. */
+  readonly resolvers: readonly string[];
+  /** Try the search domains of the system for names that are not absolute. */
+  readonly useSearchDomains: boolean;
+}
+
+/** Where a cluster's members come from; a static cluster has them in its settings. */
+export type DiscoverySettings = { readonly kind: 'static' } | DnsDiscoverySettings;
+
+export interface LeastRequestSettings {
+  /** Random hosts to compare, 2 or more. */
+  readonly choiceCount: number;
+  /** Exponent of the active requests in a host's weight; undefined when not configured, which means 1. */
+  readonly activeRequestBias: number | undefined;
+}
+
+/** Probes on idle connections. */
+export interface KeepaliveSettings {
+  /** Unanswered probes before the connection is dead. */
+  readonly probes: number;
+  /** Silence before the first probe. */
+  readonly timeSeconds: number;
+  readonly intervalSeconds: number;
+}
+
+/** What the configuration says of a cluster (spec 2.8). */
+export interface ClusterSettings {
+  readonly name: string;
+  /** Name in stats: alt_stat_name or name, with ':' turned to '_'. */
+  readonly statName: string;
+  /** alt_stat_name or name as configured: what the admin interface shows. */
+  readonly observabilityName: string;
+  readonly connectTimeoutMs: number;
+  /** Upper bound of bytes that wait in each direction of one connection. */
+  readonly bufferLimitBytes: number;
+  readonly lbPolicy: LoadBalancingPolicy;
+  readonly leastRequest: LeastRequestSettings;
+  /** Below this share of available hosts all are used, in whole percent; 0 never. */
+  readonly healthyPanicThreshold: number;
+  /** Percent by which the healthy hosts of a priority may be too few before the next priority helps out. */
+  readonly overprovisioningFactor: number;
+  /** Health of a priority by the weights of its hosts instead of their number. */
+  readonly weightedPriorityHealth: boolean;
+  /** Every change of members drains all connections of the cluster. */
+  readonly closeConnectionsOnHostSetChange: boolean;
+  /** Where upstream connections come from; undefined leaves it to the system. */
+  readonly sourceAddress: IpAddress | undefined;
+  readonly tcpKeepalive: KeepaliveSettings | undefined;
+  /** Age at which an upstream connection takes no more requests; 0 for none. */
+  readonly maxConnectionDurationMs: number;
+  /** Requests per upstream connection before it closes; 0 for no limit. */
+  readonly maxRequestsPerConnection: number;
+  /** Idle time of a pooled connection before it closes; 0 keeps it for ever. */
+  readonly idleTimeoutMs: number;
+  readonly circuitBreakers: { readonly default: CircuitBreakerThresholds; readonly high: CircuitBreakerThresholds };
+  readonly discovery: DiscoverySettings;
+  /** False: the server goes live before the first lookups have ended. */
+  readonly waitForWarmOnInit: boolean;
+  /** Members of a static cluster; those of others are found at run time. */
+  readonly hosts: readonly HostSettings[];
+}
+
+export interface HostSnapshot extends HostSettings {
+  /** Byte address of the host's record in shared memory (assembly/layout/shared-memory.ts, HOST_*). */
+  readonly recordAddress: number;
+  /** First cell of the host's counters (HOST_STATS). */
+  readonly statBlock: number;
+}
+
+/** A balancer in shared memory over a whole list of hosts, in the list's order; each worker has a state of its own. */
+export interface PickPlan {
+  readonly kind: 'least-request' | 'schedule';
+  readonly hostCount: number;
+  readonly address: number;
+}
+
+export interface ClusterSnapshot {
+  /** Picks among `hosts` when all of them are eligible; undefined where a policy needs no shared memory. */
+  readonly pickPlan: PickPlan | undefined;
+  readonly settings: Omit<ClusterSettings, 'hosts' | 'discovery'>;
+  readonly hosts: readonly HostSnapshot[];
+  /** First cell of the cluster's counters and gauges (CLUSTER_STATS). */
+  readonly statBlock: number;
+  /** Byte address of the cluster's shared active counts (CLUSTER_*). */
+  readonly recordAddress: number;
+  readonly addedViaApi: boolean;
+}

@@ -1,0 +1,79 @@
+// How a listener chooses what a connection meets: listener filters look at its first bytes, the criteria of the
+// filter chains at its addresses, and what was chosen may still have too many connections.
+
+import type { NetworkFilterSettings } from './listener.ts';
+
+/** A block of addresses; the literal may have bits behind the prefix. */
+export interface CidrRange {
+  readonly ip: string;
+  /** 0 to 32 or 128. */
+  readonly prefixLength: number;
+}
+
+export type ConnectionSourceType = 'ANY' | 'SAME_IP_OR_LOOPBACK' | 'EXTERNAL';
+
+/** Which connections a filter chain takes; an empty list or value takes all. */
+export interface FilterChainMatch {
+  /** 0 for any. */
+  readonly destinationPort: number;
+  readonly prefixRanges: readonly CidrRange[];
+  readonly transportProtocol: '' | 'raw_buffer';
+  /** Of the address that connected, whatever a PROXY header has said. */
+  readonly directSourcePrefixRanges: readonly CidrRange[];
+  readonly sourceType: ConnectionSourceType;
+  readonly sourcePrefixRanges: readonly CidrRange[];
+  readonly sourcePorts: readonly number[];
+}
+
+/** The connection limit filter: a bound over all workers. */
+export interface ConnectionLimitSettings {
+  readonly statPrefix: string;
+  readonly maxConnections: number;
+  /** How long a connection beyond the limit is kept before it is closed; 0 for not at all. */
+  readonly delayMs: number;
+}
+
+export interface FilterChainSettings {
+  readonly name: string;
+  readonly match: FilterChainMatch;
+  /** In the order of the chain; each must have room for a connection. */
+  readonly connectionLimits: readonly ConnectionLimitSettings[];
+  /** The terminal filter of the chain. */
+  readonly filter: NetworkFilterSettings;
+}
+
+/** The PROXY protocol listener filter. */
+export interface ProxyProtocolSettings {
+  readonly kind: 'proxy-protocol';
+  /** A connection may come without a header. */
+  readonly isOptional: boolean;
+  readonly acceptsV1: boolean;
+  readonly acceptsV2: boolean;
+  readonly statPrefix: string;
+}
+
+export type ListenerFilterSettings = ProxyProtocolSettings;
+
+/** The part of a connection limit that all workers see. */
+export interface ConnectionLimitSnapshot {
+  readonly settings: ConnectionLimitSettings;
+  /** First cell of CONNECTION_LIMIT_STATS. */
+  readonly statBlock: number;
+  /** A shared record whose count of connections is the one that is limited. */
+  readonly recordAddress: number;
+}
+
+export interface FilterChainSnapshot {
+  readonly settings: FilterChainSettings;
+  /** First cell of the terminal filter's stats (HTTP_STATS or TCP_PROXY_STATS). */
+  readonly filterStatBlock: number;
+  /** First cell of the connection manager's per-listener stats (LISTENER_HTTP_STATS); 0 for a TCP proxy. */
+  readonly listenerHttpStatBlock: number;
+  readonly connectionLimits: readonly ConnectionLimitSnapshot[];
+}
+
+export interface ListenerFilterSnapshot {
+  readonly settings: ListenerFilterSettings;
+  /** First cell of PROXY_PROTOCOL_STATS. */
+  readonly statBlock: number;
+}

@@ -1,0 +1,96 @@
+// Format strings with command operators (`%REQ(:PATH)%`), taken apart by the configuration so that workers have
+// nothing left to parse. Access log lines, JSON log entries and header values are all made of these.
+
+/** Operators that this build can fill in. */
+export type FormatOperator =
+  | 'ACCESS_LOG_TYPE'
+  | 'BYTES_RECEIVED'
+  | 'BYTES_SENT'
+  | 'CONNECTION_ID'
+  | 'CONNECTION_TERMINATION_DETAILS'
+  | 'DOWNSTREAM_DIRECT_LOCAL_ADDRESS'
+  | 'DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT'
+  | 'DOWNSTREAM_DIRECT_LOCAL_PORT'
+  | 'DOWNSTREAM_DIRECT_REMOTE_ADDRESS'
+  | 'DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT'
+  | 'DOWNSTREAM_DIRECT_REMOTE_PORT'
+  | 'DOWNSTREAM_LOCAL_ADDRESS'
+  | 'DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT'
+  | 'DOWNSTREAM_LOCAL_PORT'
+  | 'DOWNSTREAM_REMOTE_ADDRESS'
+  | 'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'
+  | 'DOWNSTREAM_REMOTE_PORT'
+  | 'DURATION'
+  | 'EMIT_TIME'
+  | 'EMIT_TIME_LOCAL'
+  | 'FILTER_CHAIN_NAME'
+  | 'LOCAL_REPLY_BODY'
+  | 'PROTOCOL'
+  | 'QUERY_PARAM'
+  | 'REQ'
+  | 'REQUEST_DURATION'
+  | 'REQUEST_HEADERS_BYTES'
+  | 'REQUEST_TX_DURATION'
+  | 'REQUESTED_SERVER_NAME'
+  | 'RESP'
+  | 'RESPONSE_CODE'
+  | 'RESPONSE_CODE_DETAILS'
+  | 'RESPONSE_DURATION'
+  | 'RESPONSE_FLAGS'
+  | 'RESPONSE_FLAGS_LONG'
+  | 'RESPONSE_HEADERS_BYTES'
+  | 'RESPONSE_TX_DURATION'
+  | 'ROUTE_NAME'
+  | 'START_TIME'
+  | 'START_TIME_LOCAL'
+  | 'STREAM_ID'
+  | 'UPSTREAM_CLUSTER'
+  | 'UPSTREAM_CLUSTER_RAW'
+  | 'UPSTREAM_HOST'
+  | 'UPSTREAM_HOST_NAME'
+  | 'UPSTREAM_HOST_NAME_WITHOUT_PORT'
+  | 'UPSTREAM_LOCAL_ADDRESS'
+  | 'UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT'
+  | 'UPSTREAM_LOCAL_PORT'
+  | 'UPSTREAM_PROTOCOL'
+  | 'UPSTREAM_REMOTE_ADDRESS'
+  | 'UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'
+  | 'UPSTREAM_REMOTE_PORT'
+  | 'UPSTREAM_REQUEST_ATTEMPT_COUNT'
+  | 'UPSTREAM_TRANSPORT_FAILURE_REASON'
+  | 'VIRTUAL_CLUSTER_NAME'
+  | 'VIRTUAL_HOST_NAME';
+
+/** One operator at its place in a format. */
+export interface FormatCommand {
+  /** ABSENT: an operator of something that this build does not have (TLS, metadata, tracing); it never has a value. */
+  readonly operator: FormatOperator | 'ABSENT';
+  /** Header names in lower case, in order of preference; the parameter's name; or the time's format. */
+  readonly args: readonly string[];
+  /** Values are cut behind this many characters; 0 for no limit. */
+  readonly maxLength: number;
+}
+
+/** Literal byte text (one character per byte of its UTF-8), or a command. */
+export type FormatSegment = string | FormatCommand;
+
+/** A parsed format string; adjacent literals are joined, and a literal is never empty. */
+export type FormatSegments = readonly FormatSegment[];
+
+/** The shape of one JSON log entry: constants, and strings that hold commands. */
+export type JsonFormat =
+  | { readonly kind: 'constant'; readonly value: number | boolean | null }
+  | { readonly kind: 'text'; readonly segments: FormatSegments }
+  | { readonly kind: 'list'; readonly items: readonly JsonFormat[] }
+  /** Keys in the order in which they are written. */
+  | { readonly kind: 'object'; readonly entries: readonly (readonly [key: string, value: JsonFormat])[] };
+
+/** What a substitution format says of a whole line. */
+export interface LineFormat {
+  readonly content:
+    | { readonly kind: 'text'; readonly segments: FormatSegments }
+    /** `isTyped`: numbers are written as numbers, and what is missing as null. */
+    | { readonly kind: 'json'; readonly root: JsonFormat; readonly isTyped: boolean };
+  /** What has no value is left out instead of written as `-`. */
+  readonly omitEmptyValues: boolean;
+}

@@ -1,0 +1,123 @@
+// One listener as the control plane publishes it: where to accept, and what each connection meets.
+
+import type { Address } from '../base/address.ts';
+import type { AccessLogSettings } from './access-log.ts';
+import type { KeepaliveSettings } from './cluster.ts';
+import type {
+  FilterChainSettings,
+  FilterChainSnapshot,
+  ListenerFilterSettings,
+  ListenerFilterSnapshot,
+} from './filter-chain.ts';
+import type { RouteTableSnapshot } from './route-table.ts';
+
+/** What the configuration says of an HTTP connection manager. */
+export interface HttpConnectionManagerSettings {
+  readonly kind: 'http-connection-manager';
+  readonly statPrefix: string;
+  /** One entry for each request, at its end. */
+  readonly accessLogs: readonly AccessLogSettings[];
+  /** What a request meets before the router, in this order. */
+  readonly httpFilters: readonly HttpFilterSettings[];
+  readonly routeTable: RouteTableSnapshot;
+  /** Value of the Server response header. */
+  readonly serverName: string;
+  readonly serverHeader: ServerHeaderTransformation;
+  /** Appended to Via in both directions when not empty. */
+  readonly via: string;
+  /** Trust only the peer's address, and append it to X-Forwarded-For. */
+  readonly useRemoteAddress: boolean;
+  readonly xffNumTrustedHops: number;
+  readonly skipXffAppend: boolean;
+  readonly generateRequestId: boolean;
+  readonly preserveExternalRequestId: boolean;
+  /** Close a connection without active requests after this time; 0 for never. */
+  readonly idleTimeoutMs: number;
+  /** Give up on a stream without progress after this time; 0 for never. */
+  readonly streamIdleTimeoutMs: number;
+  /** The whole request must arrive within this time; 0 for no limit. */
+  readonly requestTimeoutMs: number;
+  /** The request's head must arrive within this time; 0 for no limit. */
+  readonly requestHeadersTimeoutMs: number;
+  readonly maxRequestHeadersBytes: number;
+  readonly maxHeadersCount: number;
+  /** The router adds none of its own headers to requests and responses. */
+  readonly suppressProxyHeaders: boolean;
+}
+
+/** An HTTP filter as its extension has configured it. */
+export interface HttpFilterSettings {
+  /** Name in the registries of both planes, `filters.http.health_check`. */
+  readonly name: string;
+  /** For the extension alone; anything that can be cloned. */
+  readonly settings: unknown;
+}
+
+/** What becomes of an upstream's Server header: replaced, completed where it is missing, or left alone. */
+export type ServerHeaderTransformation = 'overwrite' | 'append-if-absent' | 'pass-through';
+
+/** What the configuration says of a TCP proxy. */
+export interface TcpProxySettings {
+  readonly kind: 'tcp-proxy';
+  readonly statPrefix: string;
+  /** One entry for each connection, at its end. */
+  readonly accessLogs: readonly AccessLogSettings[];
+  readonly cluster: string;
+  /** Close when no byte has passed either way for this time; 0 for never. */
+  readonly idleTimeoutMs: number;
+  readonly maxConnectAttempts: number;
+}
+
+export type NetworkFilterSettings = HttpConnectionManagerSettings | TcpProxySettings;
+
+/** Which way a listener's connections go, as seen from the services behind; drains can be limited to one. */
+export type TrafficDirection = 'UNSPECIFIED' | 'INBOUND' | 'OUTBOUND';
+
+/** What is set on every accepted socket. */
+export interface AcceptedSocketOptions {
+  readonly noDelay: boolean;
+  /** Undefined leaves the system's setting. */
+  readonly keepalive: KeepaliveSettings | undefined;
+  /** IP_TOS, 0 to 255; 0 leaves the system's setting. */
+  readonly typeOfService: number;
+}
+
+/** What the configuration says of a listener. */
+export interface ListenerSettings {
+  readonly name: string;
+  /** The first is the one that names the listener in statistics. */
+  readonly addresses: readonly [Address, ...Address[]];
+  /** First part of the names of its statistics; empty for the address. */
+  readonly statPrefix: string;
+  readonly trafficDirection: TrafficDirection;
+  readonly bufferLimitBytes: number;
+  /** Length of the kernel's accept queue. */
+  readonly backlog: number;
+  /** Every worker accepts on a socket of its own; otherwise the first worker accepts alone. */
+  readonly reusePort: boolean;
+  readonly socketOptions: AcceptedSocketOptions;
+  /** In their order; each sees the bytes that those before it have left. */
+  readonly listenerFilters: readonly ListenerFilterSettings[];
+  /** All listener filters must be done within this time; 0 for no limit. */
+  readonly listenerFiltersTimeoutMs: number;
+  /** When the time is over, go on with what is known instead of closing. */
+  readonly continueOnListenerFiltersTimeout: boolean;
+  readonly filterChains: readonly FilterChainSettings[];
+  /** One entry for each connection that no filter chain takes. */
+  readonly accessLogs: readonly AccessLogSettings[];
+  /** For connections that no chain takes. */
+  readonly defaultFilterChain: FilterChainSettings | null;
+}
+
+export interface ListenerSnapshot {
+  /** Identifies this version of the listener within the process. */
+  readonly id: number;
+  readonly settings: ListenerSettings;
+  /** First cell of the listener's stats (LISTENER_STATS). */
+  readonly statBlock: number;
+  /** First cell of LISTENER_WORKER_STATS by worker index. */
+  readonly workerStatBlocks: readonly number[];
+  readonly listenerFilters: readonly ListenerFilterSnapshot[];
+  readonly filterChains: readonly FilterChainSnapshot[];
+  readonly defaultFilterChain: FilterChainSnapshot | null;
+}

@@ -1,0 +1,80 @@
+// The whole conversation between the main thread and its workers. Everything in it can be cloned; compiled
+// modules and the shared memory are the only things shared.
+
+import type { AccessLogFileSettings } from './access-log.ts';
+import type { ClusterSnapshot } from './cluster.ts';
+import type { ListenerSnapshot } from './listener.ts';
+
+export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
+
+/** What a thread needs to become a worker; the snapshots are those current at that moment. */
+export interface WorkerInit {
+  /** 0 to concurrency - 1; names the worker and selects its slab. A restarted worker keeps its index. */
+  readonly workerIndex: number;
+  /** Compiled statistics module; works on the shared memory. */
+  readonly statsModule: WebAssembly.Module;
+  /** Compiled load-balancer module; works on the shared memory. */
+  readonly lbModule: WebAssembly.Module;
+  /** The compiled HTTP/1 codec, with or without SIMD; each worker gives it a memory of its own. */
+  readonly http1: { readonly name: 'http1' | 'http1-scalar'; readonly module: WebAssembly.Module };
+  /** The one shared memory: statistics, host and cluster records. */
+  readonly sharedMemory: WebAssembly.Memory;
+  readonly accessLogFiles: AccessLogFileSettings;
+  /** First part of the names of the proxy's own headers, without its final '-': `x-proxy`. */
+  readonly headerPrefix: string;
+  /** The operator wants health checks to fail. */
+  readonly isHealthCheckFailing: boolean;
+  readonly clusters: readonly ClusterSnapshot[];
+  /** Effective level by logger name; loggers not named use `default`. */
+  readonly logLevels: Readonly<Record<string, LogLevelName>> & { readonly default: LogLevelName };
+}
+
+/** A log message that a worker has judged worth writing; the main thread formats and writes it. */
+export interface WorkerLogRecord {
+  readonly logger: string;
+  readonly level: Exclude<LogLevelName, 'off'>;
+  readonly message: string;
+  /** Milliseconds since the Unix epoch, with fractions. */
+  readonly timeMs: number;
+  /** Source file relative to the package, line and function of the log call; empty or 0 when unknown. */
+  readonly file: string;
+  readonly line: number;
+  readonly functionName: string;
+}
+
+/** A stat that a worker met first at run time, such as a response code. */
+export interface DynamicStatKey {
+  /** Scope prefix with its final dot, for example `cluster.web.`. */
+  readonly scope: string;
+  readonly name: string;
+}
+
+export type MainToWorker =
+  /** The first message; the thread has loaded its code by then, while the main thread read the configuration. */
+  | { readonly type: 'init'; readonly init: WorkerInit }
+  /** Answered by `applied` with the same generation. */
+  | {
+      readonly type: 'clusters';
+      readonly generation: number;
+      readonly updated: readonly ClusterSnapshot[];
+      readonly removed: readonly string[];
+    }
+  /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */
+  | { readonly type: 'listen'; readonly listener: ListenerSnapshot; readonly ports: readonly number[] }
+  | { readonly type: 'stop-listener'; readonly listenerId: number }
+  | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey; readonly cell: number }
+  | { readonly type: 'reopen-access-logs' }
+  | { readonly type: 'fail-health-checks'; readonly isFailing: boolean }
+  | { readonly type: 'log-levels'; readonly levels: WorkerInit['logLevels'] }
+  /** Stop accepting, finish what runs, close what is left after `graceMs`, answer `stopped`. */
+  | { readonly type: 'shutdown'; readonly graceMs: number };
+
+export type WorkerToMain =
+  | { readonly type: 'ready' }
+  | { readonly type: 'listening'; readonly listenerId: number; readonly ports: readonly number[] }
+  | { readonly type: 'listen-failed'; readonly listenerId: number; readonly reason: string }
+  | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey }
+  /** An update of clusters is in force, and no connection or request uses what it has removed; in any order. */
+  | { readonly type: 'applied'; readonly generation: number }
+  | { readonly type: 'log'; readonly record: WorkerLogRecord }
+  | { readonly type: 'stopped' };

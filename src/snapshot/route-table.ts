@@ -1,0 +1,177 @@
+// A route configuration as workers match it: virtual hosts by domain, then routes in order. What depends on the levels
+// of the configuration (table, virtual host, route) is settled here, so that a worker finds all of it at the route.
+
+import type { FormatSegments } from './format.ts';
+import type { StringMatch } from './string-match.ts';
+
+/** How the path, without its query, is compared. `path-separated-prefix` matches whole segments only. */
+export interface PathMatch {
+  readonly kind: 'prefix' | 'path' | 'path-separated-prefix' | 'regex';
+  readonly value: string;
+  /** Without meaning for a regular expression. */
+  readonly caseSensitive: boolean;
+}
+
+/** The values of a header, several fields joined by ','. Names are in lower case; `:method` and its like are understood. */
+export interface HeaderMatch {
+  readonly name: string;
+  readonly test:
+    | StringMatch
+    /** A whole number, from `start` up to but not including `end`. */
+    | { readonly kind: 'range'; readonly start: number; readonly end: number }
+    | { readonly kind: 'present'; readonly isPresent: boolean };
+  /** The test must fail. A missing header still matches nothing but a test of presence. */
+  readonly isInverted: boolean;
+  /** A missing header is tested as if it were there with an empty value. */
+  readonly treatMissingAsEmpty: boolean;
+}
+
+/** The first value of a query parameter, as it stands in the target: nothing is decoded. */
+export interface QueryParameterMatch {
+  readonly name: string;
+  readonly test: StringMatch | { readonly kind: 'present'; readonly isPresent: boolean };
+}
+
+/** Share of requests, 0 to `denominator`. */
+export interface Fraction {
+  readonly numerator: number;
+  readonly denominator: number;
+}
+
+/** What must hold beside the path; all of it. */
+export interface RouteConditions {
+  readonly headers: readonly HeaderMatch[];
+  readonly queryParameters: readonly QueryParameterMatch[];
+  readonly fraction: Fraction | null;
+}
+
+/** What happens to a header that is to be added and exists already. */
+export type HeaderAppendAction = 'append' | 'add-if-absent' | 'overwrite' | 'overwrite-if-present';
+
+export interface HeaderAddition {
+  /** Lower case. */
+  readonly name: string;
+  /** No segments for an empty value. */
+  readonly value: FormatSegments;
+  readonly action: HeaderAppendAction;
+  /** False: a value that turns out empty adds nothing. */
+  readonly keepsEmptyValue: boolean;
+}
+
+/** Changes that one level of the configuration asks for: first what goes, then what comes. */
+export interface HeaderEdits {
+  /** Lower case. */
+  readonly remove: readonly string[];
+  readonly add: readonly HeaderAddition[];
+}
+
+/** Every match in the path is replaced. */
+export interface RegexSubstitution {
+  readonly pattern: string;
+  /** In the syntax of RE2: `\1` for the first group, `\0` for the whole match, `\\` for a backslash. */
+  readonly substitution: string;
+}
+
+export type PathRewrite =
+  /** Takes the place of the matched prefix or path. */
+  { readonly kind: 'prefix'; readonly value: string } | ({ readonly kind: 'regex' } & RegexSubstitution);
+
+export type HostRewrite =
+  | { readonly kind: 'literal'; readonly value: string }
+  /** The value of a request header, by its lower-case name; nothing changes without it. */
+  | { readonly kind: 'header'; readonly name: string }
+  /** The host name of the chosen upstream host; nothing changes when it has none. */
+  | { readonly kind: 'auto' }
+  /** Made of the path without its query. */
+  | ({ readonly kind: 'path-regex' } & RegexSubstitution);
+
+export interface WeightedCluster {
+  readonly cluster: string;
+  /** Requests that this cluster gets of `totalWeight`, 0 for none. */
+  readonly weight: number;
+  readonly requestEdits: HeaderEdits | null;
+  readonly responseEdits: HeaderEdits | null;
+  /** Replaces the Host header, before the route's own rewrite, when not empty. */
+  readonly hostRewrite: string;
+}
+
+export interface WeightedClusters {
+  readonly entries: readonly WeightedCluster[];
+  /** Sum of all weights, 1 or more. */
+  readonly totalWeight: number;
+}
+
+export interface ForwardAction {
+  readonly kind: 'cluster';
+  /** The one cluster; empty when one of the next two chooses. */
+  readonly cluster: string;
+  readonly weightedClusters: WeightedClusters | null;
+  /** Lower-case name of the request header that names the cluster; empty when none does. */
+  readonly clusterHeader: string;
+  /** The request counts against the limits of the high priority, over connections of its own. */
+  readonly isHighPriority: boolean;
+  /** Whole response must arrive within this time once the request is complete; 0 for no limit. */
+  readonly timeoutMs: number;
+  /** Give up on a stream without progress after this time, 0 for never; null for the connection manager's setting. */
+  readonly idleTimeoutMs: number | null;
+  /** Request and response together must be done within this time; 0 for no limit. */
+  readonly maxStreamDurationMs: number;
+  readonly pathRewrite: PathRewrite | null;
+  readonly hostRewrite: HostRewrite | null;
+  /** Tell the upstream, in X-Forwarded-Host, which host a rewrite has replaced. */
+  readonly appendForwardedHost: boolean;
+  /** Answer when the named cluster does not exist. */
+  readonly clusterNotFoundStatus: 404 | 500 | 503;
+}
+
+export interface DirectResponseAction {
+  readonly kind: 'direct-response';
+  readonly status: number;
+  /** Sent as it is, whatever it holds. */
+  readonly body: Uint8Array;
+}
+
+export interface RedirectAction {
+  readonly kind: 'redirect';
+  readonly status: 301 | 302 | 303 | 307 | 308;
+  /** Parts of the new location; empty or 0 keeps that of the request. */
+  readonly scheme: string;
+  readonly host: string;
+  readonly port: number;
+  /** May bring a query of its own. */
+  readonly path: string;
+  readonly pathRewrite: PathRewrite | null;
+  readonly stripQuery: boolean;
+}
+
+export type RouteAction = ForwardAction | DirectResponseAction | RedirectAction;
+
+export interface RouteSnapshot {
+  readonly name: string;
+  readonly match: PathMatch;
+  /** Null when the path alone decides. */
+  readonly conditions: RouteConditions | null;
+  readonly action: RouteAction;
+  /** Those of route, virtual host and table, in the order in which they apply; levels without edits are left out. */
+  readonly requestEdits: readonly HeaderEdits[];
+  readonly responseEdits: readonly HeaderEdits[];
+  /** Write the number of the attempt into the request, the response. */
+  readonly countsAttemptsInRequest: boolean;
+  readonly countsAttemptsInResponse: boolean;
+}
+
+export interface VirtualHostSnapshot {
+  readonly name: string;
+  /** Exact names, `*.suffix`, `prefix.*` or `*`, in lower case, each with an optional port. */
+  readonly domains: readonly string[];
+  readonly routes: readonly RouteSnapshot[];
+}
+
+export interface RouteTableSnapshot {
+  readonly name: string;
+  readonly virtualHosts: readonly VirtualHostSnapshot[];
+  /** Domains are compared with the authority without its port. */
+  readonly ignoresPort: boolean;
+  /** Request headers, in lower case, that only internal requests may bring. */
+  readonly internalOnlyHeaders: readonly string[];
+}

@@ -1,0 +1,19 @@
+export { addCircuitBreakerGauges, type CircuitBreakerLimits } from './circuit-breakers.ts';
+export type { DynamicCounter } from './dynamic-counter.ts';
+export { type FlushPhase, type FlushStep, StatsFlush } from './flush.ts';
+export {
+  DEFAULT_BUCKET_BOUNDS,
+  type HistogramReader,
+  type HistogramSpanName,
+  LISTED_QUANTILES,
+  PERCENT_SCALE,
+} from './histogram-stat.ts';
+export { Scope } from './scope.ts';
+export type { NumericStat, TextReadout, TextReadoutStat } from './stat.ts';
+export type { Counter, Gauge, StatBlock } from './stat-block.ts';
+export { type HistogramUnit, type StatRow, type StatTable, statTable } from './stat-table.ts';
+export { StatsStore, type StatsStoreOptions } from './store.ts';
+export * from './tables/index.ts';
+export { cleanStatName } from './tags/name-tokens.ts';
+export { DEFAULT_TAG_NAMES, type RegexTag, type Tag, type TagOptions } from './tags/tag-producer.ts';
+export { type DynamicStatName, WorkerStats, type WorkerStatsOptions } from './worker-stats.ts';

@@ -1,0 +1,61 @@
+// A dotted prefix under which one owner (a cluster, a listener) keeps its stats. Several owners may open the
+// same prefix, as two versions of a listener do while the older one drains: they share cells, and the stats
+// go when the last of them closes.
+
+import type { PrefixStats } from './prefix-stats.ts';
+import type { TextReadout } from './stat.ts';
+import { type CellStore, Counter, Gauge, StatBlock } from './stat-block.ts';
+import type { StatRows, StatTable } from './stat-table.ts';
+
+/** What a scope needs of its store. */
+export interface ScopeHost {
+  readonly cells: CellStore;
+  release(stats: PrefixStats): void;
+}
+
+export class Scope {
+  /** With its final dot; empty for the root. */
+  readonly prefix: string;
+  readonly #store: ScopeHost;
+  readonly #stats: PrefixStats;
+  #isClosed = false;
+
+  /** Scopes are opened by StatsStore.scope. */
+  constructor(store: ScopeHost, stats: PrefixStats) {
+    this.prefix = stats.prefix;
+    this.#store = store;
+    this.#stats = stats;
+  }
+
+  /**
+   * The block of a table; the same cells for everyone who asks under this prefix.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has changed then.
+   */
+  allocate<Rows extends StatRows>(table: StatTable<Rows>): StatBlock<Rows> {
+    return new StatBlock(table, this.#stats.block(table), this.#store.cells);
+  }
+
+  counter(name: string): Counter {
+    return new Counter(this.#stats.single('counter', name), this.#store.cells);
+  }
+
+  gauge(name: string): Gauge {
+    return new Gauge(this.#stats.single('gauge', name), this.#store.cells);
+  }
+
+  /** A gauge that is worked out whenever it is read; a later one of the same name takes its place. */
+  derivedGauge(name: string, read: () => number): void {
+    this.#stats.derive(name, read);
+  }
+
+  textReadout(name: string): TextReadout {
+    return this.#stats.text(name);
+  }
+
+  /** Idempotent. The names go at once when this was the last scope of its prefix. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#store.release(this.#stats);
+  }
+}

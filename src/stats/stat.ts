@@ -1,0 +1,175 @@
+// Stats as the main thread shows them: live views that read the cells of all slabs when asked. Made when a
+// listing first needs them, not when the owner is made, so that thousands of clusters cost nothing at start.
+
+import type { HistogramMerger } from '../wasm/histogram-merger.ts';
+import type { Tag, TaggedName } from './tags/tag-producer.ts';
+
+export interface NamedStat {
+  /** Full name with all tag values in it. */
+  readonly name: string;
+  readonly tags: readonly Tag[];
+  /** Name without the values of its tags: what Prometheus groups by. */
+  readonly extractedName: string;
+  /** False once its owner is gone; listings that still hold it leave it out. */
+  readonly isLive: boolean;
+}
+
+export interface NumericStat extends NamedStat {
+  readonly kind: 'counter' | 'gauge';
+  /** Total over all threads at this moment; a whole number up to 2^53. */
+  readonly value: number;
+  /** Written at least once since it was made, be it with 0. */
+  readonly isUsed: boolean;
+}
+
+export interface TextReadoutStat extends NamedStat {
+  readonly value: string;
+  readonly isUsed: boolean;
+}
+
+/** What a stat needs of its store. */
+export interface StatSource {
+  /** Total of a cell over all slabs less its baseline; -0 when no slab has touched it. */
+  total(cell: number): number;
+  tagged(name: string): TaggedName;
+  readonly histograms: HistogramMerger;
+}
+
+/** Lives as long as the block or single cell of a stat does. */
+export interface StatLife {
+  isLive: boolean;
+}
+
+export abstract class Named {
+  readonly name: string;
+  protected readonly source: StatSource;
+  readonly #life: StatLife;
+  #tagged: TaggedName | undefined;
+
+  constructor(name: string, source: StatSource, life: StatLife) {
+    this.name = name;
+    this.source = source;
+    this.#life = life;
+  }
+
+  get isLive(): boolean {
+    return this.#life.isLive;
+  }
+
+  get tags(): readonly Tag[] {
+    return this.#names.tags;
+  }
+
+  get extractedName(): string {
+    return this.#names.extractedName;
+  }
+
+  get #names(): TaggedName {
+    this.#tagged ??= this.source.tagged(this.name);
+    return this.#tagged;
+  }
+}
+
+/** A counter or gauge with a cell in every slab. */
+export class CellStat extends Named implements NumericStat {
+  readonly kind: 'counter' | 'gauge';
+  readonly cell: number;
+
+  constructor(kind: 'counter' | 'gauge', name: string, cell: number, source: StatSource, life: StatLife) {
+    super(name, source, life);
+    this.kind = kind;
+    this.cell = cell;
+  }
+
+  get value(): number {
+    return shownValue(this.source.total(this.cell));
+  }
+
+  get isUsed(): boolean {
+    return !Object.is(this.source.total(this.cell), -0);
+  }
+}
+
+/** A gauge that is worked out when read, because no single thread could keep it. */
+export class DerivedGauge extends Named implements NumericStat {
+  readonly kind = 'gauge';
+  readonly #read: () => number;
+  /** A derived gauge counts as used once a reader has seen it differ from 0. */
+  #wasUsed = false;
+
+  constructor(name: string, read: () => number, source: StatSource, life: StatLife) {
+    super(name, source, life);
+    this.#read = read;
+  }
+
+  get value(): number {
+    const value = shownValue(this.#read());
+    if (value !== 0) this.#wasUsed = true;
+    return value;
+  }
+
+  get isUsed(): boolean {
+    return this.value !== 0 || this.#wasUsed;
+  }
+}
+
+/** Several stats of one name, as overlapping scopes can make them: shown as one. */
+export class CombinedStat implements NumericStat {
+  readonly #parts: readonly NumericStat[];
+
+  constructor(first: NumericStat, second: NumericStat) {
+    this.#parts = [first, second];
+  }
+
+  get kind(): 'counter' | 'gauge' {
+    return this.#parts[0]!.kind;
+  }
+
+  get name(): string {
+    return this.#parts[0]!.name;
+  }
+
+  get tags(): readonly Tag[] {
+    return this.#parts[0]!.tags;
+  }
+
+  get extractedName(): string {
+    return this.#parts[0]!.extractedName;
+  }
+
+  get value(): number {
+    return this.#parts.reduce((sum, part) => sum + (part.isLive ? part.value : 0), 0);
+  }
+
+  get isUsed(): boolean {
+    return this.#parts.some((part) => part.isLive && part.isUsed);
+  }
+
+  get isLive(): boolean {
+    return this.#parts.some((part) => part.isLive);
+  }
+}
+
+/** A short text, such as a version. Main only. */
+export class TextReadout extends Named implements TextReadoutStat {
+  #value = '';
+  #isUsed = false;
+
+  get value(): string {
+    return this.#value;
+  }
+
+  get isUsed(): boolean {
+    return this.#isUsed;
+  }
+
+  set(value: string): void {
+    this.#value = value;
+    this.#isUsed = true;
+  }
+}
+
+/** -0 becomes 0; a gauge that two threads hold halves of may be seen below 0 for a moment. */
+function shownValue(total: number): number {
+  return Math.max(total, 0);
+}

@@ -1,0 +1,255 @@
+// All stats of the process: makes their cells, knows their names, adds up what the threads have counted.
+// Main thread. Names live in scopes; reading asks nothing of the workers, it looks at their cells.
+
+import { WeirError } from '../base/errors.ts';
+import { HistogramMerger } from '../wasm/histogram-merger.ts';
+import { HistogramRecorder, isRecordable, MAX_HISTOGRAM_VALUE } from '../wasm/histogram-recorder.ts';
+import { MAIN_SLAB, workerSlab } from '../wasm/shared-memory.ts';
+import type { SharedMemoryOwner } from '../wasm/shared-memory-owner.ts';
+import { StatsKernel } from '../wasm/stats.ts';
+import type { HistogramReader } from './histogram-stat.ts';
+import { type PrefixHost, PrefixStats } from './prefix-stats.ts';
+import { Scope } from './scope.ts';
+import { type Additions, SortedList } from './sorted-list.ts';
+import { CombinedStat, type NumericStat, type TextReadoutStat } from './stat.ts';
+import { type CellStore, type Counter, StatBlock } from './stat-block.ts';
+import type { StatRows, StatTable } from './stat-table.ts';
+import { type TagOptions, TagProducer } from './tags/tag-producer.ts';
+import { TimeSlice } from './time-slice.ts';
+import type { DynamicStatName } from './worker-stats.ts';
+
+export interface StatsStoreOptions {
+  readonly owner: SharedMemoryOwner;
+  /** The compiled stats module. */
+  readonly module: WebAssembly.Module;
+  readonly tags?: TagOptions;
+}
+
+/** Stats handed out at a time by listings. */
+const BATCH_SIZE = 256;
+/** Names that workers may make up under one prefix: a client must not be able to fill the memory. */
+const MAX_DYNAMIC_STATS_PER_SCOPE = 16_384;
+
+export class StatsStore {
+  /** How handles write and read cells. */
+  readonly cells: CellStore;
+  readonly #owner: SharedMemoryOwner;
+  readonly #kernel: StatsKernel;
+  readonly #merger: HistogramMerger;
+  readonly #recorder: HistogramRecorder;
+  readonly #tags: TagProducer;
+  readonly #host: PrefixHost;
+  readonly #prefixes = new Map<string, PrefixStats>();
+  /** Blocks without names: per-host stats, which listings show in their own way. */
+  readonly #unnamed = new Set<StatBlock>();
+  /** Stats and samples that found no room. Made beforehand: when it is needed there is none for it. */
+  readonly #overflow: Counter;
+  readonly #numeric = new SortedList<NumericStat>((a, b) => (a.kind === b.kind ? new CombinedStat(a, b) : undefined));
+  readonly #histograms = new SortedList<HistogramReader>(() => undefined);
+
+  /** @throws WeirError WEIR_STAT_TAG or WEIR_WASM_LAYOUT. */
+  constructor(options: StatsStoreOptions) {
+    this.#owner = options.owner;
+    this.#kernel = new StatsKernel(options.owner, options.module);
+    this.#merger = new HistogramMerger(options.owner, options.module);
+    this.#recorder = new HistogramRecorder(options.owner.shared, options.module);
+    this.#tags = new TagProducer(options.tags);
+    this.cells = this.#cellStore();
+    this.#host = this.#prefixHost();
+    this.#overflow = this.scope('stats.').counter('overflow');
+  }
+
+  /** Opens a scope; `prefix` ends with a dot, or is empty for names at the top. */
+  scope(prefix: string): Scope {
+    const stats = this.#prefixes.get(prefix) ?? new PrefixStats(prefix, this.#host);
+    this.#prefixes.set(prefix, stats);
+    stats.openScopes += 1;
+    return new Scope(this, stats);
+  }
+
+  /** Called by Scope.close. */
+  release(stats: PrefixStats): void {
+    stats.openScopes -= 1;
+    if (stats.openScopes > 0) return;
+    this.#prefixes.delete(stats.prefix);
+    stats.retire();
+  }
+
+  /** A block that no listing of stats shows, such as that of a host. */
+  allocateUnnamed<Rows extends StatRows>(table: StatTable<Rows>): StatBlock<Rows> {
+    const block = new StatBlock(table, this.#owner.cells.allocate(table.size), this.cells);
+    this.#unnamed.add(block);
+    return block;
+  }
+
+  /** Gives an unnamed block back once no worker can write it any more. */
+  retireUnnamed(block: StatBlock): void {
+    if (this.#unnamed.delete(block)) this.#host.retireBlock(block.table, block.cell);
+  }
+
+  /**
+   * Cell of a counter that a worker has met at run time; the same name gets the same cell.
+   * @returns 0 when no scope of that prefix is open any more, or when there is no room: the worker then
+   * counts no further. Refusals for want of room count in `stats.overflow`.
+   */
+  dynamicCell({ scope, name }: DynamicStatName): number {
+    // A worker that waits for histogram memory asks this way too.
+    this.#unlessFull(() => this.#merger.arenas.refillAll());
+    const owner = this.#openPrefix(scope);
+    if (!owner) return 0;
+    const ownName = scope.slice(owner.prefix.length) + name;
+    const known = owner.cellOf('counter', ownName);
+    if (known !== undefined) return known;
+    if (owner.singleCounterCount < MAX_DYNAMIC_STATS_PER_SCOPE) {
+      return this.#unlessFull(() => owner.single('counter', ownName)) ?? 0;
+    }
+    this.#overflow.add();
+    return 0;
+  }
+
+  /** Value of a counter or gauge by its full name; undefined when there is none. For tests and the library. */
+  value(name: string): number | undefined {
+    for (let dot = name.length; dot >= 0; dot = dot === 0 ? -1 : name.lastIndexOf('.', dot - 1)) {
+      const stats = this.#prefixes.get(name.slice(0, dot + 1));
+      const rest = name.slice(dot + 1);
+      const cell = stats?.cellOf('counter', rest) ?? stats?.cellOf('gauge', rest);
+      if (cell !== undefined) return this.cells.total(cell) + 0;
+    }
+    return undefined;
+  }
+
+  /**
+   * Counters and gauges together, in the order of their names, in batches. Between batches main's event loop
+   * runs when it is due, so a listing of any length does not stop it; what is added meanwhile is not shown.
+   */
+  countersAndGauges(): AsyncGenerator<readonly NumericStat[]> {
+    return inBatches(this.#numeric);
+  }
+
+  /** Histograms in the order of their names, in batches. */
+  histograms(): AsyncGenerator<readonly HistogramReader[]> {
+    return inBatches(this.#histograms);
+  }
+
+  /** Text readouts in the order of their names; there are few. */
+  textReadouts(): readonly TextReadoutStat[] {
+    const texts = [...this.#prefixes.values()].flatMap((stats) => [...stats.texts]);
+    return texts.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** All counters read 0 from here on. The cells stay as they are: workers may be writing them. */
+  resetCounters(): void {
+    for (const stats of this.#prefixes.values()) {
+      stats.eachStretch('counter', (cell, count) => this.#kernel.reset(cell, count));
+    }
+    for (const { cell, table } of this.#unnamed) this.#kernel.reset(cell, table.gaugesAt);
+  }
+
+  /**
+   * Merges what all threads have recorded since the last time: it becomes the interval of each histogram and
+   * joins its cumulative counts. In slices, like listings.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; no sample is lost, the next merge finds it.
+   */
+  async mergeHistograms(): Promise<void> {
+    const slice = new TimeSlice();
+    for (const stats of this.#prefixes.values()) {
+      for (const cell of stats.histogramCells()) {
+        this.#merger.merge(cell);
+        if (!slice.isOver()) continue;
+        await slice.rest();
+        if (stats.openScopes === 0) break;
+      }
+    }
+    this.#unlessFull(() => this.#merger.arenas.refillAll());
+  }
+
+  /** Takes what a worker that has ended held in gauges and in host and cluster records; its counters stay. */
+  clearWorker(workerIndex: number): void {
+    const slab = workerSlab(workerIndex);
+    for (const stats of this.#prefixes.values()) {
+      stats.eachStretch('gauge', (cell, count) => this.#kernel.zeroSlab(cell, count, slab));
+    }
+    for (const { cell, table } of this.#unnamed) {
+      this.#kernel.zeroSlab(cell + table.gaugesAt, table.histogramsAt - table.gaugesAt, slab);
+    }
+    this.#owner.clearWorker(workerIndex);
+  }
+
+  /** Main makes its own offer of blocks when it needs one. */
+  #record(cell: number, value: number): void {
+    if (!isRecordable(value)) {
+      throw new WeirError('WEIR_HISTOGRAM', `value: ${value} is not within 0 to ${MAX_HISTOGRAM_VALUE}`);
+    }
+    if (this.#recorder.record(cell, value)) return;
+    this.#unlessFull(() => {
+      this.#merger.arenas.refill(MAIN_SLAB);
+      this.#recorder.record(cell, value);
+    });
+  }
+
+  /** Statistics never stop the traffic that they count: for want of memory they count the want. */
+  #unlessFull<Result>(step: () => Result): Result | undefined {
+    try {
+      return step();
+    } catch (error) {
+      if (!(error instanceof WeirError && error.code === 'WEIR_SHARED_MEMORY_FULL')) throw error;
+      this.#overflow.add();
+      return undefined;
+    }
+  }
+
+  /** The longest open prefix that `scope` begins with. */
+  #openPrefix(scope: string): PrefixStats | undefined {
+    for (let end = scope.length; end > 0; end = scope.lastIndexOf('.', end - 2) + 1) {
+      const stats = this.#prefixes.get(scope.slice(0, end));
+      if (stats) return stats;
+    }
+    return undefined;
+  }
+
+  #cellStore(): CellStore {
+    const { shared } = this.#owner;
+    const kernel = this.#kernel;
+    return {
+      add(cell, n) {
+        shared.f64[cell]! += n;
+      },
+      set(cell, value) {
+        shared.f64[cell] = value;
+      },
+      total: (cell) => kernel.total(cell),
+      record: (cell, value) => this.#record(cell, value),
+    };
+  }
+
+  #prefixHost(): PrefixHost {
+    const { cells, reclaimer } = this.#owner;
+    const merger = this.#merger;
+    return {
+      histograms: merger,
+      allocateCells: (count) => cells.allocate(count),
+      retireBlock: (table, cell) =>
+        reclaimer.retire(() => {
+          for (let index = table.histogramsAt; index < table.size; index++) merger.release(cell + index);
+          cells.free(cell, table.size);
+        }),
+      retireCell: (cell) => reclaimer.retire(() => cells.free(cell, 1)),
+      announceNumeric: (added: Additions<NumericStat>) => this.#numeric.add(added),
+      announceHistograms: (added: Additions<HistogramReader>) => this.#histograms.add(added),
+      total: (cell) => this.cells.total(cell),
+      tagged: (name) => this.#tags.produce(name),
+    };
+  }
+}
+
+async function* inBatches<Stat extends { name: string; isLive: boolean }>(
+  list: SortedList<Stat>,
+): AsyncGenerator<readonly Stat[]> {
+  const items = await list.items();
+  const slice = new TimeSlice();
+  for (let at = 0; at < items.length; at += BATCH_SIZE) {
+    // What the caller does with a batch counts as well: that is most of the work.
+    if (slice.isOverNow()) await slice.rest();
+    yield items.slice(at, at + BATCH_SIZE).filter((stat) => stat.isLive);
+  }
+}

@@ -1,0 +1,20 @@
+export { CIRCUIT_BREAKER_GAUGES, CIRCUIT_BREAKER_REMAINING_GAUGES, CLUSTER_STATS } from './cluster.ts';
+export { HOST_STATS } from './host.ts';
+export { HTTP_STATS } from './http.ts';
+export {
+  CONNECTION_LIMIT_STATS,
+  LISTENER_HTTP_STATS,
+  LISTENER_STATS,
+  LISTENER_WORKER_STATS,
+  PROXY_PROTOCOL_STATS,
+} from './listener.ts';
+export {
+  CLUSTER_MANAGER_STATS,
+  FILESYSTEM_STATS,
+  LISTENER_MANAGER_STATS,
+  RUNTIME_STATS,
+  WATCHDOG_STATS,
+  WORKER_CLUSTER_MANAGER_STATS,
+} from './managers.ts';
+export { SERVER_STATS } from './server.ts';
+export { TCP_PROXY_STATS } from './tcp-proxy.ts';

@@ -1,0 +1,56 @@
+// listener.<address or stat prefix>.*: one listening socket over all workers.
+
+import { statTable } from '../stat-table.ts';
+
+export const LISTENER_STATS = statTable({
+  downstream_cx_total: 'counter',
+  downstream_cx_destroy: 'counter',
+  downstream_cx_active: 'gauge',
+  downstream_cx_length_ms: 'histogram:ms',
+  downstream_cx_overflow: 'counter',
+  downstream_cx_overload_reject: 'counter',
+  downstream_global_cx_overflow: 'counter',
+  downstream_cx_transport_socket_connect_timeout: 'counter',
+  downstream_pre_cx_timeout: 'counter',
+  downstream_pre_cx_active: 'gauge',
+  no_filter_chain_match: 'counter',
+  downstream_listener_filter_remote_close: 'counter',
+  downstream_listener_filter_error: 'counter',
+  extension_config_missing: 'counter',
+  network_extension_config_missing: 'counter',
+  connections_accepted_per_socket_event: 'histogram:count',
+});
+
+/** listener.<address>.worker_<i>.*: the same listener as one worker sees it. */
+export const LISTENER_WORKER_STATS = statTable({
+  downstream_cx_total: 'counter',
+  downstream_cx_active: 'gauge',
+});
+
+/** connection_limit.<prefix>.*: one connection limit filter. */
+export const CONNECTION_LIMIT_STATS = statTable({
+  active_connections: 'gauge',
+  limited_connections: 'counter',
+});
+
+/** proxy_proto.<prefix>.*: PROXY protocol listener filters. */
+export const PROXY_PROTOCOL_STATS = statTable({
+  not_found_allowed: 'counter',
+  not_found_disallowed: 'counter',
+  'versions.v1.found': 'counter',
+  'versions.v1.disallowed': 'counter',
+  'versions.v1.error': 'counter',
+  'versions.v2.found': 'counter',
+  'versions.v2.disallowed': 'counter',
+  'versions.v2.error': 'counter',
+});
+
+/** listener.<address>.http.<prefix>.*: responses of one connection manager on one listener. */
+export const LISTENER_HTTP_STATS = statTable({
+  downstream_rq_1xx: 'counter',
+  downstream_rq_2xx: 'counter',
+  downstream_rq_3xx: 'counter',
+  downstream_rq_4xx: 'counter',
+  downstream_rq_5xx: 'counter',
+  downstream_rq_completed: 'counter',
+});

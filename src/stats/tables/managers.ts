@@ -1,0 +1,66 @@
+// The managers of clusters, listeners and runtime, and the watchdogs; written by main.
+
+import { statTable } from '../stat-table.ts';
+
+/** cluster_manager.* */
+export const CLUSTER_MANAGER_STATS = statTable({
+  cluster_added: 'counter',
+  cluster_modified: 'counter',
+  cluster_removed: 'counter',
+  cluster_updated: 'counter',
+  cluster_updated_via_merge: 'counter',
+  update_merge_cancelled: 'counter',
+  update_out_of_merge_window: 'counter',
+  active_clusters: 'gauge',
+  warming_clusters: 'gauge',
+});
+
+/** listener_manager.*; the create counters count once per listener and worker. */
+export const LISTENER_MANAGER_STATS = statTable({
+  listener_added: 'counter',
+  listener_modified: 'counter',
+  listener_removed: 'counter',
+  listener_stopped: 'counter',
+  listener_create_success: 'counter',
+  listener_create_failure: 'counter',
+  listener_in_place_updated: 'counter',
+  total_listeners_warming: 'gauge',
+  total_listeners_active: 'gauge',
+  total_listeners_draining: 'gauge',
+  total_filter_chains_draining: 'gauge',
+  workers_started: 'gauge',
+});
+
+/** runtime.* */
+export const RUNTIME_STATS = statTable({
+  admin_overrides_active: 'gauge',
+  deprecated_feature_use: 'counter',
+  deprecated_feature_seen_since_process_start: 'gauge',
+  load_error: 'counter',
+  load_success: 'counter',
+  num_keys: 'gauge',
+  num_layers: 'gauge',
+  override_dir_exists: 'counter',
+  override_dir_not_exists: 'counter',
+});
+
+/** main_thread.*, workers.*, and under server.: main_thread.* and worker_<i>.*; stalls of an event loop. */
+export const WATCHDOG_STATS = statTable({
+  watchdog_miss: 'counter',
+  watchdog_mega_miss: 'counter',
+});
+
+/** thread_local_cluster_manager.worker_<i>.* */
+export const WORKER_CLUSTER_MANAGER_STATS = statTable({
+  clusters_inflated: 'gauge',
+});
+
+/** filesystem.*: access logs and file sinks. */
+export const FILESYSTEM_STATS = statTable({
+  write_buffered: 'counter',
+  write_completed: 'counter',
+  write_failed: 'counter',
+  flushed_by_timer: 'counter',
+  reopen_failed: 'counter',
+  write_total_buffered: 'gauge',
+});

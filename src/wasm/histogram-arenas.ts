@@ -1,0 +1,94 @@
+// Main's supply of blocks for histogram bins. Workers make bins when a value first falls into a decade and
+// must not wait for main then, so main keeps a chain of zeroed blocks on offer for each slab.
+
+import {
+  ARENA_OFFER,
+  ARENA_STAGING,
+  ARENA_STRIDE,
+  ARENAS_AT,
+  CELL_SIZE,
+  CELLS_PER_SLAB,
+  HISTOGRAM_BINS_AT,
+  HISTOGRAM_BLOCK_SIZE,
+  HISTOGRAM_PAGES,
+  STAGED_VALUES,
+} from '../../assembly/layout/shared-memory.ts';
+import type { SharedHeap } from './heap.ts';
+import type { SharedMemory } from './shared-memory.ts';
+
+const BLOCKS_PER_SPAN = 64;
+/** Blocks of the first offer; each that was taken doubles the next, up to the largest. */
+const FIRST_OFFER = 16;
+const LARGEST_OFFER = 4096;
+
+/** Address of a slab's arena record. */
+export function arenaAddress(slab: number): number {
+  return ARENAS_AT + slab * ARENA_STRIDE;
+}
+
+export class HistogramArenas {
+  readonly #memory: SharedMemory;
+  readonly #heap: SharedHeap;
+  /** Blocks that no histogram uses. */
+  readonly #unused: number[] = [];
+  /** Length of the next offer, by slab. */
+  readonly #offerLengths: number[];
+
+  /** @throws WeirError WEIR_SHARED_MEMORY_FULL. */
+  constructor(memory: SharedMemory, heap: SharedHeap) {
+    this.#memory = memory;
+    this.#heap = heap;
+    this.#offerLengths = Array.from({ length: memory.slabCount }, () => FIRST_OFFER);
+    const staging = heap.allocate(memory.slabCount * STAGED_VALUES * CELL_SIZE);
+    for (let slab = 0; slab < memory.slabCount; slab++) {
+      memory.i32[(arenaAddress(slab) + ARENA_STAGING) >>> 2] = staging + slab * STAGED_VALUES * CELL_SIZE;
+    }
+    this.refillAll();
+  }
+
+  /** Makes an offer to every slab that has taken its last one. Cheap when there is nothing to do. */
+  refillAll(): void {
+    for (let slab = 0; slab < this.#memory.slabCount; slab++) this.refill(slab);
+  }
+
+  /** @throws WeirError WEIR_SHARED_MEMORY_FULL; the blocks got so far stay with main. */
+  refill(slab: number): void {
+    const offer = (arenaAddress(slab) + ARENA_OFFER) >>> 2;
+    if (Atomics.load(this.#memory.i32, offer) !== 0) return;
+    const length = this.#offerLengths[slab]!;
+    this.#stock(length);
+    let first = 0;
+    for (let n = 0; n < length; n++) {
+      const block = this.#unused.pop()!;
+      this.#memory.i32.fill(0, block >>> 2, (block + HISTOGRAM_BLOCK_SIZE) >>> 2);
+      this.#memory.i32[block >>> 2] = first;
+      first = block;
+    }
+    this.#offerLengths[slab] = Math.min(LARGEST_OFFER, 2 * length);
+    Atomics.store(this.#memory.i32, offer, first);
+  }
+
+  /** Takes back the blocks of a histogram in all slabs. No thread may record into it any more. */
+  release(cell: number): void {
+    for (let slab = 0; slab < this.#memory.slabCount; slab++) {
+      const head = this.#memory.i32[(cell + slab * CELLS_PER_SLAB) * 2]! >>> 0;
+      if (head !== 0) this.#releaseBlocks(head);
+    }
+  }
+
+  #releaseBlocks(head: number): void {
+    for (let page = 0; page < HISTOGRAM_PAGES; page++) {
+      const bins = this.#memory.i32[(head >>> 2) + page]! >>> 0;
+      const block = bins - HISTOGRAM_BINS_AT;
+      if (bins !== 0 && block !== head) this.#unused.push(block);
+    }
+    this.#unused.push(head);
+  }
+
+  #stock(count: number): void {
+    while (this.#unused.length < count) {
+      const span = this.#heap.allocate(BLOCKS_PER_SPAN * HISTOGRAM_BLOCK_SIZE);
+      for (let n = BLOCKS_PER_SPAN - 1; n >= 0; n--) this.#unused.push(span + n * HISTOGRAM_BLOCK_SIZE);
+    }
+  }
+}

@@ -1,0 +1,188 @@
+// Host and cluster records in shared memory: the state that changes per request or per health check and
+// that several workers write. Any thread; each worker has an accessor for its own slab.
+//
+// Every count is written twice: atomically in the record, where the total over all workers stands, and
+// plainly in the slab's ledger cells, which say what this worker alone has added. When a worker crashes,
+// main takes the ledger back from the totals, so that no request stays "active" for ever.
+
+import {
+  CELL_SIZE,
+  CELLS_PER_SLAB,
+  CLUSTER_CONNECTION_POOLS,
+  CLUSTER_CONNECTIONS,
+  CLUSTER_DEFAULT_PRIORITY,
+  CLUSTER_HIGH_PRIORITY,
+  CLUSTER_LEDGER,
+  CLUSTER_PENDING_REQUESTS,
+  CLUSTER_REQUESTS,
+  CLUSTER_RETRIES,
+  HOST_ACTIVE_CONNECTIONS,
+  HOST_ACTIVE_REQUESTS,
+  HOST_COUNTS_AT,
+  HOST_HEALTH_FLAGS,
+  HOST_LEDGER,
+  HOST_WEIGHT,
+} from '../../assembly/layout/shared-memory.ts';
+
+/** The bits of a host's health flags, in the order in which listings name them. */
+export const HealthFlag = {
+  failedActiveHealthCheck: 0x1,
+  failedOutlierCheck: 0x2,
+  failedEdsHealth: 0x4,
+  degradedActiveHealthCheck: 0x8,
+  degradedEdsHealth: 0x10,
+  pendingDynamicRemoval: 0x20,
+  pendingActiveHealthCheck: 0x40,
+  excludedViaImmediateHealthCheckFail: 0x80,
+  activeHealthCheckTimeout: 0x100,
+  edsStatusDraining: 0x200,
+} as const;
+
+/** Flags that together decide what a host may be used for. */
+export const HealthMask = {
+  /** Not used while enough others are healthy. */
+  unhealthy:
+    HealthFlag.failedActiveHealthCheck |
+    HealthFlag.failedOutlierCheck |
+    HealthFlag.failedEdsHealth |
+    HealthFlag.edsStatusDraining,
+  degraded: HealthFlag.degradedActiveHealthCheck | HealthFlag.degradedEdsHealth,
+  /** Does not count when the health of its priority is worked out. */
+  excluded:
+    HealthFlag.pendingActiveHealthCheck | HealthFlag.excludedViaImmediateHealthCheckFail | HealthFlag.edsStatusDraining,
+} as const;
+
+/** Routing priority; add it to nothing, pass it. The value is the place of the priority's counts in the record. */
+export const ClusterPriority = { default: CLUSTER_DEFAULT_PRIORITY, high: CLUSTER_HIGH_PRIORITY } as const;
+export type ClusterPriority = (typeof ClusterPriority)[keyof typeof ClusterPriority];
+
+/** What a circuit breaker limits; each is a count over all workers. */
+export const ClusterCount = {
+  connections: CLUSTER_CONNECTIONS,
+  pendingRequests: CLUSTER_PENDING_REQUESTS,
+  requests: CLUSTER_REQUESTS,
+  retries: CLUSTER_RETRIES,
+  connectionPools: CLUSTER_CONNECTION_POOLS,
+} as const;
+export type ClusterCount = (typeof ClusterCount)[keyof typeof ClusterCount];
+
+/** The part of the shared memory that records need; SharedMemory has it. */
+export interface RecordMemory {
+  readonly f64: Float64Array<ArrayBufferLike>;
+  readonly i32: Int32Array<ArrayBufferLike>;
+  reach(end: number): void;
+}
+
+export class SharedRecords {
+  readonly #memory: RecordMemory;
+  /** f64 index of this slab's copy of a cell, relative to main's. */
+  readonly #slabCells: number;
+
+  /** @param slab  MAIN_SLAB, or workerSlab(index): whose ledger is written. */
+  constructor(memory: RecordMemory, slab: number) {
+    this.#memory = memory;
+    this.#slabCells = slab * CELLS_PER_SLAB;
+  }
+
+  /** Adds to the requests in flight on a host; returns the new total over all workers. Hot: ~10 ns. */
+  addActiveRequests(host: number, n: number): number {
+    return this.#add(host + HOST_ACTIVE_REQUESTS, host + HOST_LEDGER, 0, n);
+  }
+
+  activeRequests(host: number): number {
+    return this.#load(host + HOST_ACTIVE_REQUESTS);
+  }
+
+  /** Adds to the open connections of a host; returns the new total over all workers. */
+  addActiveConnections(host: number, n: number): number {
+    return this.#add(
+      host + HOST_ACTIVE_CONNECTIONS,
+      host + HOST_LEDGER,
+      (HOST_ACTIVE_CONNECTIONS - HOST_COUNTS_AT) / 4,
+      n,
+    );
+  }
+
+  activeConnections(host: number): number {
+    return this.#load(host + HOST_ACTIVE_CONNECTIONS);
+  }
+
+  /** HealthFlag bits; 0 says healthy. */
+  healthFlags(host: number): number {
+    return this.#load(host + HOST_HEALTH_FLAGS);
+  }
+
+  /** Main: sets or clears one HealthFlag; returns whether it was different before. */
+  setHealthFlag(host: number, flag: number, on: boolean): boolean {
+    const at = this.#index(host + HOST_HEALTH_FLAGS);
+    const before = on ? Atomics.or(this.#memory.i32, at, flag) : Atomics.and(this.#memory.i32, at, ~flag);
+    return ((before & flag) !== 0) !== on;
+  }
+
+  /** Load-balancing weight, 1 or more. */
+  weight(host: number): number {
+    return this.#load(host + HOST_WEIGHT) >>> 0;
+  }
+
+  /** Main: the weight changes in place when a host's configuration does. */
+  setWeight(host: number, weight: number): void {
+    const at = this.#index(host + HOST_WEIGHT);
+    Atomics.store(this.#memory.i32, at, weight);
+  }
+
+  /** Total over all workers of what a circuit breaker limits. */
+  clusterCount(cluster: number, priority: ClusterPriority, count: ClusterCount): number {
+    return this.#load(cluster + priority + count);
+  }
+
+  /** Adds without asking a limit; returns the new total over all workers. */
+  addClusterCount(cluster: number, priority: ClusterPriority, count: ClusterCount, n: number): number {
+    const line = cluster + priority;
+    return this.#add(line + count, line + CLUSTER_LEDGER, count / 4, n);
+  }
+
+  /**
+   * Takes one of a limited count, over all workers: never exceeds `limit`, and fails only when the limit is
+   * really reached (adding first and undoing later would make another worker fail for nothing).
+   * Give it back with addClusterCount(…, -1).
+   */
+  tryAcquire(cluster: number, priority: ClusterPriority, count: ClusterCount, limit: number): boolean {
+    const line = cluster + priority;
+    const at = this.#index(line + count);
+    const i32 = this.#memory.i32;
+    let seen = Atomics.load(i32, at);
+    while (seen < limit) {
+      const before = Atomics.compareExchange(i32, at, seen, seen + 1);
+      if (before === seen) {
+        this.#writeLedger(line + CLUSTER_LEDGER, count / 4, 1);
+        return true;
+      }
+      seen = before;
+    }
+    return false;
+  }
+
+  #add(countAddress: number, ledgerAddress: number, ledgerIndex: number, n: number): number {
+    const at = this.#index(countAddress);
+    this.#writeLedger(ledgerAddress, ledgerIndex, n);
+    return Atomics.add(this.#memory.i32, at, n) + n;
+  }
+
+  #writeLedger(ledgerAddress: number, ledgerIndex: number, n: number): void {
+    const cell = this.#memory.i32[ledgerAddress >>> 2]! + this.#slabCells + ledgerIndex;
+    // The ledger may lie in a younger part of the memory than the record.
+    if (cell >= this.#memory.f64.length) this.#memory.reach((cell + 1) * CELL_SIZE);
+    this.#memory.f64[cell]! += n;
+  }
+
+  #load(address: number): number {
+    // First the index: it may replace the view.
+    const at = this.#index(address);
+    return Atomics.load(this.#memory.i32, at);
+  }
+
+  #index(address: number): number {
+    if (address >= this.#memory.i32.byteLength) this.#memory.reach(address + 4);
+    return address >>> 2;
+  }
+}

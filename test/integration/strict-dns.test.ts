@@ -1,0 +1,124 @@
+// STRICT_DNS in the real program: localhost by its name, and a name whose addresses change while it serves.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { DnsServer } from '../support/dns-server.ts';
+import { startEchoUpstream } from '../support/echo-upstream.ts';
+import { startWeir, type WeirProcess } from '../support/weir-process.ts';
+
+/** JSON is YAML as well. */
+function bootstrap(cluster: JsonObject): string {
+  const routes = [{ match: { prefix: '/' }, route: { cluster: 'web' } }];
+  const filter = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] } });
+  return JSON.stringify({
+    admin: { address: socketAddress('127.0.0.1', 0) },
+    static_resources: {
+      listeners: [listenerWith([filter], { address: socketAddress('127.0.0.1', 0) })],
+      clusters: [{ name: 'web', type: 'STRICT_DNS', dns_lookup_family: 'V4_ONLY', ...cluster }],
+    },
+  });
+}
+
+function assignment(name: string, port: number): JsonObject {
+  const endpoint = { endpoint: { address: socketAddress(name, port) } };
+  return { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint] }] };
+}
+
+async function urlOf(weir: WeirProcess): Promise<string> {
+  return `http://127.0.0.1:${(await weir.listeners()).get('main')!.port}/`;
+}
+
+/** Polls: what a worker has taken over has no event outside of the program. */
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (const giveUpAt = performance.now() + 10_000; performance.now() < giveUpAt; await delay(10)) {
+    if (await condition()) return;
+  }
+  throw new Error('has not come true within 10 s');
+}
+
+/** Servers on several loopback addresses and one port, each answering with its address. */
+async function startServers(ips: readonly string[]): Promise<{ port: number; servers: Server[] }> {
+  const servers: Server[] = [];
+  let port = 0;
+  for (const ip of ips) {
+    const server = createServer((_request, response) => response.end(ip));
+    server.listen(port, ip);
+    await once(server, 'listening');
+    ({ port } = server.address() as AddressInfo);
+    servers.push(server);
+  }
+  return { port, servers };
+}
+
+describe('STRICT_DNS', () => {
+  it('serves localhost from the first request on, without asking a server', async () => {
+    await using upstream = await startEchoUpstream('a');
+    const configYaml = bootstrap({ load_assignment: assignment('localhost', upstream.port) });
+    await using weir = await startWeir({ configYaml });
+    const response = await fetch(await urlOf(weir));
+    assert.equal(response.status, 200);
+    await response.text();
+    assert.match(
+      await weir.admin('/clusters'),
+      new RegExp(`^web::127\\.0\\.0\\.1:${upstream.port}::hostname::localhost$`, 'm'),
+    );
+    assert.equal(await weir.stat('cluster.web.update_success'), 1);
+    assert.equal(await weir.stat('cluster.web.membership_total'), 1);
+  });
+
+  it('follows a name with two workers, fails no request, and keeps what it knows while the server fails', async () => {
+    await using dns = await DnsServer.start();
+    const { port, servers } = await startServers(['127.0.0.2', '127.0.0.3', '127.0.0.4']);
+    dns.set('web.test', ['127.0.0.2']);
+    const configYaml = bootstrap({
+      dns_refresh_rate: '0.02s',
+      dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', dns.port)] },
+      load_assignment: assignment('web.test', port),
+    });
+    await using weir = await startWeir({ configYaml, args: ['--concurrency', '2'] });
+    const url = await urlOf(weir);
+    const ask = async (): Promise<string> => {
+      const response = await fetch(url);
+      assert.equal(response.status, 200);
+      return await response.text();
+    };
+    assert.equal(await ask(), '127.0.0.2');
+    for (const ips of [['127.0.0.3'], ['127.0.0.3', '127.0.0.4'], ['127.0.0.2', '127.0.0.4'], ['127.0.0.4']]) {
+      dns.set('web.test', ips);
+      const seen = new Set<string>();
+      await until(async () => {
+        seen.add(await ask());
+        return ips.every((ip) => seen.has(ip)) && (await weir.stat('cluster.web.membership_total')) === ips.length;
+      });
+      // The second worker may be a moment behind.
+      await until(async () => (await Promise.all(Array.from({ length: 8 }, ask))).every((ip) => ips.includes(ip)));
+    }
+    dns.fail('REFUSED');
+    await until(async () => ((await weir.stat('cluster.web.update_failure')) ?? 0) > 2);
+    assert.equal(await ask(), '127.0.0.4');
+    assert.match(weir.output.stdout + weir.output.stderr, /DNS lookup of web\.test failed, its known hosts stay/);
+    for (const server of servers) {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  it('goes live although the name cannot be looked up, answers 503, and stops at once', async () => {
+    await using dns = await DnsServer.start();
+    dns.fail('REFUSED');
+    const configYaml = bootstrap({
+      dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', dns.port)] },
+      load_assignment: assignment('web.test', 80),
+    });
+    await using weir = await startWeir({ configYaml });
+    const response = await fetch(await urlOf(weir));
+    assert.equal(response.status, 503);
+    assert.equal(await response.text(), 'no healthy upstream');
+    assert.equal((await weir.stop()).code, 0);
+  });
+});

@@ -1,0 +1,229 @@
+// The TCP proxy by bytes on the wire, in both ways of reading sockets.
+
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import type { TcpProxySettings } from '../../src/snapshot/index.ts';
+import { type ClusterOverrides, DataPlaneFixture, loopback } from '../support/data-plane.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
+
+interface Options {
+  readonly readMode?: 'lean' | 'events';
+  readonly clock?: ManualClock;
+  readonly cluster?: ClusterOverrides;
+  readonly settings?: Partial<TcpProxySettings>;
+  readonly ports?: readonly number[];
+}
+
+async function proxyTo(t: TestContext, upstream: WireUpstream | null, options: Options = {}) {
+  const { readMode = 'lean', clock } = options;
+  const proxy = new DataPlaneFixture({ readMode, ...(clock === undefined ? {} : { clock }) });
+  const ports = options.ports ?? (upstream === null ? [] : [upstream.port]);
+  proxy.cluster('raw', ports.map(loopback), options.cluster);
+  const port = await proxy.tcp('raw', options.settings);
+  t.after(async () => {
+    const closed = proxy.close();
+    clock?.turn(1000);
+    await closed;
+    await upstream?.close();
+  });
+  return { proxy, port };
+}
+
+async function eventually(condition: () => boolean, what: string): Promise<void> {
+  const deadline = performance.now() + 5000;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`never: ${what}`);
+    await new Promise(setImmediate);
+  }
+}
+
+function assertBalanced(proxy: DataPlaneFixture): void {
+  const cluster = (stat: Parameters<typeof proxy.clusterStat>[1]): number => proxy.clusterStat('raw', stat);
+  assert.equal(cluster('upstream_cx_total') - cluster('upstream_cx_destroy'), cluster('upstream_cx_active'));
+  assert.equal(proxy.breakerCount('raw', 0), cluster('upstream_cx_active'));
+  const { listenerStat, dataPlane } = proxy;
+  assert.equal(
+    listenerStat('downstream_cx_total') - listenerStat('downstream_cx_destroy'),
+    listenerStat('downstream_cx_active'),
+  );
+  assert.equal(listenerStat('downstream_cx_active'), dataPlane.connectionCount);
+  assert.equal(proxy.tcpStat('upstream_flush_active'), 0);
+}
+
+for (const readMode of ['lean', 'events'] as const) {
+  describe(`reading by ${readMode}`, () => {
+    test('10 MB go through unharmed both ways at once, with a slow reader on either side', async (t) => {
+      const down = randomBytes(10_000_000);
+      const up = randomBytes(10_000_000);
+      const hash = createHash('sha256');
+      const received = Promise.withResolvers<string>();
+      const upstream = await WireUpstream.start((socket) => {
+        socket.write(down);
+        socket.on('data', (chunk: Buffer) => {
+          hash.update(chunk);
+          socket.pause();
+          setImmediate(() => socket.resume());
+        });
+        socket.on('end', () => {
+          received.resolve(hash.digest('hex'));
+          socket.end();
+        });
+      });
+      const { proxy, port } = await proxyTo(t, upstream, { readMode });
+      const wire = new WireClient(port);
+      const slowly = setInterval(() => (wire.socket.isPaused() ? wire.socket.resume() : wire.socket.pause()), 1);
+      wire.socket.end(up);
+      const bytes = await wire.bytes(down.length);
+      clearInterval(slowly);
+      wire.socket.resume();
+      assert.ok(bytes.equals(down));
+      assert.equal(await received.promise, createHash('sha256').update(up).digest('hex'));
+      assert.equal(await wire.rest(), '');
+      await eventually(() => proxy.dataPlane.connectionCount === 0, 'the connection is closed');
+      assert.equal(proxy.tcpStat('downstream_cx_rx_bytes_total'), up.length);
+      assert.equal(proxy.tcpStat('downstream_cx_tx_bytes_total'), down.length);
+      assert.equal(proxy.clusterStat('raw', 'upstream_cx_rx_bytes_total'), down.length);
+      assert.equal(proxy.clusterStat('raw', 'upstream_cx_tx_bytes_total'), up.length);
+      assert.ok(proxy.tcpStat('downstream_flow_control_paused_reading_total') > 0);
+      assert.equal(proxy.dataPlane.readSlabBytes, 0);
+      assertBalanced(proxy);
+    });
+
+    test('each side may end its half first; the other half goes on', async (t) => {
+      const upstream = await WireUpstream.start((socket, index) => {
+        if (index === 0) socket.on('end', () => socket.end('late answer'));
+        else socket.end('greeting');
+        socket.on('data', (chunk: Buffer) => socket.emit('text', chunk.toString()));
+      });
+      const { proxy, port } = await proxyTo(t, upstream, { readMode });
+      const asking = new WireClient(port);
+      asking.socket.end('question');
+      assert.equal(await asking.rest(), 'late answer');
+      const listening = new WireClient(port);
+      assert.equal(await listening.rest(), 'greeting');
+      const [text] = await Promise.all([once(upstream.sockets[1]!, 'text'), listening.socket.end('thanks')]);
+      assert.equal(text[0], 'thanks');
+      await eventually(() => proxy.dataPlane.connectionCount === 0, 'both are closed');
+      assertBalanced(proxy);
+    });
+  });
+}
+
+describe('the TCP proxy', () => {
+  test('holds early bytes until its upstream is there', async (t) => {
+    const upstream = await WireUpstream.start((socket) => socket.pipe(socket));
+    const { port } = await proxyTo(t, upstream);
+    const wire = new WireClient(port).write('at once');
+    assert.equal((await wire.bytes(7)).toString(), 'at once');
+    wire.close();
+  });
+
+  test('closes the client when there is no cluster, no host, or nobody who accepts', async (t) => {
+    const dead = await unusedPort();
+    const { proxy, port } = await proxyTo(t, null, { ports: [dead], settings: { maxConnectAttempts: 2 } });
+    assert.equal(await new WireClient(port).rest(), '');
+    assert.equal(proxy.clusterStat('raw', 'upstream_cx_connect_fail'), 2);
+    assert.equal(proxy.clusterStat('raw', 'upstream_cx_connect_attempts_exceeded'), 1);
+    proxy.cluster('raw', []);
+    assert.equal(await new WireClient(port).rest(), '');
+    assert.equal(proxy.clusterStat('raw', 'upstream_cx_none_healthy'), 1);
+    proxy.dataPlane.updateClusters([], ['raw']);
+    assert.equal(await new WireClient(port).rest(), '');
+    assert.equal(proxy.tcpStat('downstream_cx_no_route'), 1);
+    assert.equal(proxy.tcpStat('downstream_cx_total'), 3);
+    await eventually(() => proxy.listenerStat('downstream_cx_active') === 0, 'all are closed');
+    assertBalanced(proxy);
+  });
+
+  test('tries another host when the first does not accept', async (t) => {
+    const upstream = await WireUpstream.start((socket) => socket.pipe(socket));
+    const { proxy, port } = await proxyTo(t, upstream, {
+      ports: [await unusedPort(), upstream.port],
+      settings: { maxConnectAttempts: 2 },
+    });
+    const wire = new WireClient(port).write('hello');
+    assert.equal((await wire.bytes(5)).toString(), 'hello');
+    assert.equal(proxy.clusterStat('raw', 'upstream_cx_connect_fail'), 1);
+    wire.close();
+    await eventually(() => proxy.dataPlane.connectionCount === 0, 'the connection is closed');
+    assertBalanced(proxy);
+  });
+
+  test('a reset on one side is a reset on the other', async (t) => {
+    const upstream = await WireUpstream.start((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    const { proxy, port } = await proxyTo(t, upstream);
+    const wire = new WireClient(port).write('x');
+    await wire.rest();
+    await eventually(() => wire.error !== null, 'the client is reset');
+    assert.equal((wire.error as NodeJS.ErrnoException).code, 'ECONNRESET');
+    await eventually(() => proxy.dataPlane.connectionCount === 0, 'the connection is closed');
+    assertBalanced(proxy);
+  });
+
+  test('respects the connection limit of its cluster', async (t) => {
+    const upstream = await WireUpstream.start((socket) => socket.pipe(socket));
+    const one = { maxConnections: 1, maxPendingRequests: 1, maxRequests: 1, maxRetries: 1 };
+    const { proxy, port } = await proxyTo(t, upstream, { cluster: { circuitBreakers: { default: one, high: one } } });
+    const first = new WireClient(port).write('x');
+    await first.bytes(1);
+    assert.equal(await new WireClient(port).rest(), '');
+    assert.equal(proxy.clusterStat('raw', 'upstream_cx_overflow'), 1);
+    first.close();
+    await eventually(() => proxy.dataPlane.connectionCount === 0, 'the first is closed');
+    const third = new WireClient(port).write('y');
+    await third.bytes(1);
+    third.close();
+    await eventually(() => proxy.dataPlane.connectionCount === 0, 'the third is closed');
+    assertBalanced(proxy);
+  });
+
+  test('an idle connection closes after the idle timeout, one in use does not', async (t) => {
+    const clock = new ManualClock();
+    const upstream = await WireUpstream.start((socket) => socket.pipe(socket));
+    const { proxy, port } = await proxyTo(t, upstream, { clock, settings: { idleTimeoutMs: 10_000 } });
+    const wire = new WireClient(port);
+    for (let i = 0; i < 3; i++) {
+      wire.write('x');
+      await wire.bytes(1);
+      clock.turn(6000);
+    }
+    assert.equal(proxy.tcpStat('idle_timeout'), 0);
+    clock.turn(5000);
+    assert.equal(await wire.rest(), '');
+    assert.equal(proxy.tcpStat('idle_timeout'), 1);
+    assertBalanced(proxy);
+  });
+
+  test('listens on and connects to unix sockets', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const upstream = await WireUpstream.start((socket) => socket.pipe(socket));
+    const { proxy } = await proxyTo(t, upstream);
+    const address = { kind: 'pipe', path: path.join(folder, 'in.sock'), mode: 0o600 } as const;
+    const settings = {
+      kind: 'tcp-proxy',
+      statPrefix: 'test',
+      accessLogs: [],
+      cluster: 'raw',
+      idleTimeoutMs: 0,
+      maxConnectAttempts: 1,
+    } as const;
+    assert.equal(await proxy.listen(settings, address), 0);
+    assert.equal(statSync(address.path).mode & 0o777, 0o600);
+    proxy.cluster('second', [address]);
+    const port = await proxy.listen({ ...settings, cluster: 'second' });
+    for (const socket of [connect(address.path), connect(port, '127.0.0.1')]) {
+      socket.end('through');
+      const [chunk] = await once(socket, 'data');
+      assert.equal(String(chunk), 'through');
+      await once(socket, 'close');
+    }
+  });
+});

@@ -1,0 +1,90 @@
+// Loads bootstraps that tests write as plain objects or YAML text.
+
+import assert from 'node:assert/strict';
+import {
+  type BootstrapConfig,
+  type LoadBootstrapInput,
+  type LoadBootstrapResult,
+  loadBootstrap,
+} from '../../src/config/index.ts';
+import { HTTP_FILTER_CONVERTERS } from '../../src/extensions/control-registry.ts';
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+const NO_OPTIONS: LoadBootstrapInput = {
+  configPath: '',
+  configYaml: '',
+  allowUnknownStaticFields: false,
+  serviceCluster: '',
+  serviceNode: '',
+  serviceZone: '',
+  httpFilters: HTTP_FILTER_CONVERTERS,
+};
+
+export function load(bootstrap: JsonObject | string, options: Partial<LoadBootstrapInput> = {}): LoadBootstrapResult {
+  const configYaml = typeof bootstrap === 'string' ? bootstrap : JSON.stringify(bootstrap);
+  return loadBootstrap({ ...NO_OPTIONS, configYaml, ...options });
+}
+
+export function loadFile(configPath: string, options: Partial<LoadBootstrapInput> = {}): LoadBootstrapResult {
+  return loadBootstrap({ ...NO_OPTIONS, configPath, ...options });
+}
+
+/** Faults as `path: message`, without their place. */
+export function faultTexts(result: LoadBootstrapResult, severity: 'error' | 'warning' = 'error'): string[] {
+  return result.faults.filter((fault) => fault.severity === severity).map(({ path, message }) => `${path}: ${message}`);
+}
+
+/** The bootstrap of a configuration without errors. */
+export function mustLoad(bootstrap: JsonObject | string, options: Partial<LoadBootstrapInput> = {}): BootstrapConfig {
+  const result = load(bootstrap, options);
+  assert.deepEqual(faultTexts(result), []);
+  return result.bootstrap!;
+}
+
+export function socketAddress(address: string, port: number): JsonObject {
+  return { socket_address: { address, port_value: port } };
+}
+
+/** A STATIC cluster with one member; `fields` are added or replace. */
+export function clusterNamed(name: string, fields: JsonObject = {}): JsonObject {
+  const endpoint = { endpoint: { address: socketAddress('127.0.0.1', 8080) } };
+  return { name, load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] }, ...fields };
+}
+
+const TYPES = 'type.googleapis.com/envoy.extensions.filters';
+export const ROUTER: JsonObject = {
+  name: 'envoy.filters.http.router',
+  typed_config: { '@type': `${TYPES}.http.router.v3.Router` },
+};
+
+export function httpFilter(fields: JsonObject): JsonObject {
+  const type = `${TYPES}.network.http_connection_manager.v3.HttpConnectionManager`;
+  const settings = { '@type': type, stat_prefix: 'ingress', route_config: {}, http_filters: [ROUTER] };
+  return { name: 'envoy.filters.network.http_connection_manager', typed_config: { ...settings, ...fields } };
+}
+
+export function tcpFilter(fields: JsonObject): JsonObject {
+  const type = `${TYPES}.network.tcp_proxy.v3.TcpProxy`;
+  const settings = { '@type': type, stat_prefix: 'tcp', cluster: 'web' };
+  return { name: 'envoy.filters.network.tcp_proxy', typed_config: { ...settings, ...fields } };
+}
+
+export function listenerWith(filters: readonly Json[], fields: JsonObject = {}): JsonObject {
+  return { name: 'main', address: socketAddress('127.0.0.1', 10000), filter_chains: [{ filters }], ...fields };
+}
+
+/** A bootstrap of the listeners given and one cluster called `web`. */
+export function withListeners(...listeners: Json[]): JsonObject {
+  return { static_resources: { listeners, clusters: [clusterNamed('web')] } };
+}
+
+/** A bootstrap whose one listener serves the route configuration. */
+export function withRoutes(routeConfig: JsonObject): JsonObject {
+  return withListeners(listenerWith([httpFilter({ route_config: routeConfig })]));
+}
+
+export function withClusters(...clusters: Json[]): JsonObject {
+  return { static_resources: { clusters } };
+}

@@ -1,0 +1,338 @@
+// A data plane in the test's own thread, over real shared memory and real sockets, with the places for its stats
+// allocated as the main thread does it.
+
+import type { Address } from '../../src/base/address.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
+import type { Random } from '../../src/base/random.ts';
+import { buildPickPlan } from '../../src/control-plane/cluster-manager/pick-plan.ts';
+import { DataPlane, type HttpFilterRegistry } from '../../src/data-plane/index.ts';
+import { WorkerContext } from '../../src/data-plane/worker-context.ts';
+import { HTTP_FILTERS } from '../../src/extensions/data-registry.ts';
+import { Loggers } from '../../src/log/index.ts';
+import type {
+  ClusterSnapshot,
+  FilterChainSettings,
+  FilterChainSnapshot,
+  HttpConnectionManagerSettings,
+  ListenerSettings,
+  ListenerSnapshot,
+  NetworkFilterSettings,
+  RouteSnapshot,
+  TcpProxySettings,
+} from '../../src/snapshot/index.ts';
+import {
+  CLUSTER_STATS,
+  CONNECTION_LIMIT_STATS,
+  FILESYSTEM_STATS,
+  HOST_STATS,
+  HTTP_STATS,
+  LISTENER_HTTP_STATS,
+  LISTENER_STATS,
+  LISTENER_WORKER_STATS,
+  PROXY_PROTOCOL_STATS,
+  type StatTable,
+  TCP_PROXY_STATS,
+} from '../../src/stats/index.ts';
+import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
+import { LbKernel } from '../../src/wasm/lb.ts';
+import { lbModule, lbTables } from './lb.ts';
+import { filterChain, listenerSettings } from './listeners.ts';
+import { routeTable } from './routes.ts';
+import { statsFixture } from './stats.ts';
+
+export { directRoute, forwardTo, routeFor, routeTable, routeTo } from './routes.ts';
+
+const http1 = compileHttp1();
+const NO_LIMITS = { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 };
+const NO_LOCALITY = { region: '', zone: '', subZone: '' };
+
+export interface FixtureOptions {
+  readonly clock?: Clock;
+  readonly readMode?: 'lean' | 'events';
+  /** What decides by chance; always 0 by default. */
+  readonly random?: Random;
+  readonly headerPrefix?: string;
+  /** HTTP filters beside those of the build. */
+  readonly httpFilters?: HttpFilterRegistry;
+  /** Of access log files. */
+  readonly flushIntervalMs?: number;
+}
+
+export type ClusterOverrides = Partial<ClusterSnapshot['settings']> & {
+  readonly weights?: readonly number[];
+  /** Name of every host. */
+  readonly hostname?: string;
+};
+
+/** Counters of one owner by name. */
+export type StatReader<Name extends string> = (name: Name) => number;
+
+export class DataPlaneFixture {
+  readonly dataPlane: DataPlane;
+  /** A context over the same memory, for units that need no whole data plane. */
+  readonly context: WorkerContext;
+  readonly #fixture = statsFixture({ workerCount: 1 });
+  readonly #tables = lbTables(this.#fixture.owner);
+  readonly #blocks = new Map<string, number>();
+  readonly #clusters = new Map<string, ClusterSnapshot>();
+  /** Recorded values by index of the histogram. */
+  readonly #samples = new Map<number, number[]>();
+  #nextListener = 1;
+
+  constructor(options: FixtureOptions = {}) {
+    const worker = this.#fixture.workers[0]!;
+    const record = worker.stats.record.bind(worker.stats);
+    worker.stats.record = (index, value) => {
+      this.#samples.set(index, [...(this.#samples.get(index) ?? []), value]);
+      record(index, value);
+    };
+    const deps = {
+      stats: worker.stats,
+      records: worker.memory.records,
+      lbKernel: new LbKernel(worker.memory, lbModule),
+      codec: new Http1Codec(http1, options.headerPrefix),
+      loggers: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }),
+      workerIndex: 0,
+      httpFilters: { ...HTTP_FILTERS, ...options.httpFilters },
+      random: options.random ?? { u32: () => 0 },
+      ...(options.headerPrefix === undefined ? {} : { headerPrefix: options.headerPrefix }),
+      clock: options.clock ?? SYSTEM_CLOCK,
+      accessLogFiles: {
+        flushIntervalMs: options.flushIntervalMs ?? 10_000,
+        statBlock: this.#allocate('filesystem', FILESYSTEM_STATS),
+      },
+    };
+    this.context = new WorkerContext(deps);
+    this.dataPlane = new DataPlane({ ...deps, readMode: options.readMode ?? 'lean' });
+  }
+
+  /** Publishes a cluster, or its new state; a host keeps its record and stats by its address. */
+  cluster(name: string, addresses: readonly Address[], overrides: ClusterOverrides = {}): ClusterSnapshot {
+    const { weights, hostname = '', ...settings } = overrides;
+    const before = this.#clusters.get(name);
+    const members: Omit<ClusterSnapshot, 'pickPlan'> = {
+      settings: {
+        name,
+        statName: name,
+        observabilityName: name,
+        connectTimeoutMs: 5000,
+        bufferLimitBytes: 1024 * 1024,
+        lbPolicy: 'ROUND_ROBIN',
+        leastRequest: { choiceCount: 2, activeRequestBias: undefined },
+        healthyPanicThreshold: 50,
+        overprovisioningFactor: 140,
+        weightedPriorityHealth: false,
+        closeConnectionsOnHostSetChange: false,
+        sourceAddress: undefined,
+        tcpKeepalive: undefined,
+        maxConnectionDurationMs: 0,
+        waitForWarmOnInit: true,
+        maxRequestsPerConnection: 0,
+        idleTimeoutMs: 3_600_000,
+        circuitBreakers: { default: NO_LIMITS, high: NO_LIMITS },
+        ...settings,
+      },
+      hosts: addresses.map((address, index) => {
+        const known = before?.hosts.find((host) => JSON.stringify(host.address) === JSON.stringify(address));
+        const weight = weights?.[index] ?? 1;
+        const health = 'healthy' as const;
+        const fields = { address, hostname, weight, locality: NO_LOCALITY, priority: 0, canary: false, health };
+        if (known !== undefined) return { ...known, ...fields };
+        const statBlock = this.#allocate(`host.${name}.${index}`, HOST_STATS);
+        return { ...fields, recordAddress: this.#fixture.owner.recordAllocator.allocateHost(weight), statBlock };
+      }),
+      statBlock: before?.statBlock ?? this.#allocate(`cluster.${name}`, CLUSTER_STATS),
+      recordAddress: before?.recordAddress ?? this.#fixture.owner.recordAllocator.allocateCluster(),
+      addedViaApi: false,
+    };
+    const pickPlan = buildPickPlan(this.#tables, members.settings, members.hosts);
+    const snapshot: ClusterSnapshot = { ...members, pickPlan };
+    this.#clusters.set(name, snapshot);
+    this.dataPlane.updateClusters([snapshot], []);
+    return snapshot;
+  }
+
+  /** The cluster with these of its members, as main would publish it: with a balancer of their own. */
+  withMembers(cluster: ClusterSnapshot, ...members: readonly number[]): ClusterSnapshot {
+    const hosts = members.map((index) => cluster.hosts[index]!);
+    return { ...cluster, hosts, pickPlan: buildPickPlan(this.#tables, cluster.settings, hosts) };
+  }
+
+  /** Listens with one HTTP connection manager; returns the port. */
+  async http(
+    routes: readonly RouteSnapshot[],
+    overrides: Partial<HttpConnectionManagerSettings> = {},
+  ): Promise<number> {
+    return await this.listen(httpManager(routes, overrides));
+  }
+
+  async tcp(cluster: string, overrides: Partial<TcpProxySettings> = {}): Promise<number> {
+    return await this.listen(tcpProxy(cluster, overrides));
+  }
+
+  async listen(
+    filter: NetworkFilterSettings,
+    address: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 },
+  ): Promise<number> {
+    const [port] = await this.listenWith({ addresses: [address], filterChains: [filterChain(filter)] });
+    return port!;
+  }
+
+  /** Listens with any settings; returns the ports by address. */
+  async listenWith(fields: Partial<ListenerSettings>): Promise<readonly number[]> {
+    const settings = listenerSettings(fields);
+    const snapshot: ListenerSnapshot = {
+      id: this.#nextListener++,
+      settings,
+      statBlock: this.#allocate('listener', LISTENER_STATS),
+      workerStatBlocks: [this.#allocate('listener-worker', LISTENER_WORKER_STATS)],
+      listenerFilters: settings.listenerFilters.map((filter) => ({
+        settings: filter,
+        statBlock: this.#allocate('proxy-protocol', PROXY_PROTOCOL_STATS),
+      })),
+      filterChains: settings.filterChains.map((chain) => this.#chain(chain)),
+      defaultFilterChain: settings.defaultFilterChain && this.#chain(settings.defaultFilterChain),
+    };
+    return await this.dataPlane.listen(
+      snapshot,
+      settings.addresses.map(() => 0),
+    );
+  }
+
+  #chain(settings: FilterChainSettings): FilterChainSnapshot {
+    const isHttp = settings.filter.kind === 'http-connection-manager';
+    return {
+      settings,
+      filterStatBlock: isHttp ? this.#allocate('http', HTTP_STATS) : this.#allocate('tcp', TCP_PROXY_STATS),
+      listenerHttpStatBlock: isHttp ? this.#allocate('listener-http', LISTENER_HTTP_STATS) : 0,
+      connectionLimits: settings.connectionLimits.map((limit) => ({
+        settings: limit,
+        statBlock: this.#allocate('connection-limit', CONNECTION_LIMIT_STATS),
+        recordAddress: this.#fixture.owner.recordAllocator.allocateCluster(),
+      })),
+    };
+  }
+
+  readonly httpStat: StatReader<keyof typeof HTTP_STATS.index> = (name) => this.#read('http', HTTP_STATS.index[name]);
+  readonly tcpStat: StatReader<keyof typeof TCP_PROXY_STATS.index> = (name) =>
+    this.#read('tcp', TCP_PROXY_STATS.index[name]);
+  readonly listenerStat: StatReader<keyof typeof LISTENER_STATS.index> = (name) =>
+    this.#read('listener', LISTENER_STATS.index[name]);
+  readonly listenerWorkerStat: StatReader<keyof typeof LISTENER_WORKER_STATS.index> = (name) =>
+    this.#read('listener-worker', LISTENER_WORKER_STATS.index[name]);
+  readonly proxyProtocolStat: StatReader<keyof typeof PROXY_PROTOCOL_STATS.index> = (name) =>
+    this.#read('proxy-protocol', PROXY_PROTOCOL_STATS.index[name]);
+  readonly connectionLimitStat: StatReader<keyof typeof CONNECTION_LIMIT_STATS.index> = (name) =>
+    this.#read('connection-limit', CONNECTION_LIMIT_STATS.index[name]);
+
+  clusterStat(name: string, stat: keyof typeof CLUSTER_STATS.index): number {
+    return this.#read(`cluster.${name}`, CLUSTER_STATS.index[stat]);
+  }
+
+  hostStat(name: string, index: number, stat: keyof typeof HOST_STATS.index): number {
+    return this.#read(`host.${name}.${index}`, HOST_STATS.index[stat]);
+  }
+
+  /** What has been recorded in a histogram, in order. */
+  httpSamples(name: keyof typeof HTTP_STATS.index): readonly number[] {
+    return this.#samplesOf('http', HTTP_STATS.index[name]);
+  }
+
+  listenerSamples(name: keyof typeof LISTENER_STATS.index): readonly number[] {
+    return this.#samplesOf('listener', LISTENER_STATS.index[name]);
+  }
+
+  clusterSamples(cluster: string, name: keyof typeof CLUSTER_STATS.index): readonly number[] {
+    return this.#samplesOf(`cluster.${cluster}`, CLUSTER_STATS.index[name]);
+  }
+
+  /** A counter that was made at run time, such as `cluster.web.upstream_rq_200`. */
+  dynamicStat(scope: string, name: string): number {
+    const worker = this.#fixture.workers[0]!;
+    for (const key of worker.asked.splice(0)) {
+      const block = this.#fixture.owner.cells.allocate(1);
+      this.#blocks.set(key.scope + key.name, block);
+      worker.stats.resolve(key, block);
+    }
+    return this.#blocks.has(scope + name) ? this.#read(scope + name, 0) : 0;
+  }
+
+  /** What the shared records say of a cluster's circuit breaker counts. */
+  breakerCount(name: string, count: 0 | 4 | 8): number {
+    const { recordAddress } = this.#clusters.get(name)!;
+    return this.#fixture.workers[0]!.memory.records.clusterCount(recordAddress, 0, count);
+  }
+
+  async close(): Promise<void> {
+    await this.dataPlane.shutdown(0);
+    this.context.wheel.close();
+  }
+
+  #allocate(key: string, table: StatTable): number {
+    const known = this.#blocks.get(key);
+    if (known !== undefined) return known;
+    const block = this.#fixture.owner.cells.allocate(table.size);
+    this.#blocks.set(key, block);
+    return block;
+  }
+
+  #samplesOf(key: string, index: number): readonly number[] {
+    const block = this.#blocks.get(key);
+    const { stats } = this.#fixture.workers[0]!;
+    return block === undefined ? [] : (this.#samples.get(stats.base(block) + index) ?? []);
+  }
+
+  #read(key: string, index: number): number {
+    const { stats } = this.#fixture.workers[0]!;
+    const block = this.#blocks.get(key);
+    return block === undefined ? 0 : stats.values[stats.base(block) + index]! + 0;
+  }
+}
+
+/** An HTTP connection manager. */
+export function httpManager(
+  routes: readonly RouteSnapshot[],
+  overrides: Partial<HttpConnectionManagerSettings> = {},
+): HttpConnectionManagerSettings {
+  return {
+    kind: 'http-connection-manager',
+    statPrefix: 'test',
+    accessLogs: [],
+    httpFilters: [],
+    routeTable: routeTable(routes),
+    serverName: 'weir',
+    serverHeader: 'overwrite',
+    via: '',
+    useRemoteAddress: false,
+    xffNumTrustedHops: 0,
+    skipXffAppend: false,
+    generateRequestId: false,
+    preserveExternalRequestId: false,
+    idleTimeoutMs: 3_600_000,
+    streamIdleTimeoutMs: 300_000,
+    requestTimeoutMs: 0,
+    requestHeadersTimeoutMs: 0,
+    maxRequestHeadersBytes: 60 * 1024,
+    maxHeadersCount: 100,
+    suppressProxyHeaders: false,
+    ...overrides,
+  };
+}
+
+/** A TCP proxy to one cluster. */
+export function tcpProxy(cluster: string, overrides: Partial<TcpProxySettings> = {}): TcpProxySettings {
+  return {
+    kind: 'tcp-proxy',
+    statPrefix: 'test',
+    accessLogs: [],
+    cluster,
+    idleTimeoutMs: 3_600_000,
+    maxConnectAttempts: 1,
+    ...overrides,
+  };
+}
+
+export function loopback(port: number): Address {
+  return { kind: 'ip', ip: '127.0.0.1', port };
+}

@@ -1,0 +1,54 @@
+// Settings of listeners and filter chains with the defaults that tests do not care about.
+
+import type {
+  FilterChainMatch,
+  FilterChainSettings,
+  ListenerSettings,
+  NetworkFilterSettings,
+  ProxyProtocolSettings,
+} from '../../src/snapshot/index.ts';
+
+export const MATCHES_ALL: FilterChainMatch = {
+  destinationPort: 0,
+  prefixRanges: [],
+  transportProtocol: '',
+  directSourcePrefixRanges: [],
+  sourceType: 'ANY',
+  sourcePrefixRanges: [],
+  sourcePorts: [],
+};
+
+export const PROXY_PROTOCOL: ProxyProtocolSettings = {
+  kind: 'proxy-protocol',
+  isOptional: false,
+  acceptsV1: true,
+  acceptsV2: true,
+  statPrefix: '',
+};
+
+export function filterChain(
+  filter: NetworkFilterSettings,
+  fields: Partial<FilterChainSettings> = {},
+): FilterChainSettings {
+  return { name: '', match: MATCHES_ALL, connectionLimits: [], filter, ...fields };
+}
+
+export function listenerSettings(fields: Partial<ListenerSettings>): ListenerSettings {
+  return {
+    name: 'test',
+    accessLogs: [],
+    addresses: [{ kind: 'ip', ip: '127.0.0.1', port: 0 }],
+    statPrefix: '',
+    trafficDirection: 'UNSPECIFIED',
+    bufferLimitBytes: 1024 * 1024,
+    backlog: 128,
+    reusePort: true,
+    socketOptions: { noDelay: true, keepalive: undefined, typeOfService: 0 },
+    listenerFilters: [],
+    listenerFiltersTimeoutMs: 15_000,
+    continueOnListenerFiltersTimeout: false,
+    filterChains: [],
+    defaultFilterChain: null,
+    ...fields,
+  };
+}

@@ -1,0 +1,204 @@
+// Runs the real program for a test: one process per weir, real sockets, no shared state. `npm test` has built dist/ and
+// says so in WEIR_TEST_MAIN, which is quicker to start and what is shipped; a test run by itself uses the sources.
+//
+//   await using weir = await startWeir({ configYaml });   // resolves once the server is live
+//   await fetch(`${weir.adminUrl}/stats`);                // stopped at the end of the scope
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const MAIN = path.join(import.meta.dirname, '../..', process.env.WEIR_TEST_MAIN ?? 'src/main.ts');
+const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
+/** Far beyond any real start: a test that waits this long has failed. */
+const START_LIMIT_MS = 20_000;
+/** After this the process is killed, so that no test leaves one behind. */
+const STOP_LIMIT_MS = 20_000;
+/** /ready is polled: a listener that comes up later has no event of its own outside the process. */
+const POLL_MS = 5;
+
+export interface ExitResult {
+  /** Exit code; null when a signal ended the process. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface WeirOptions {
+  /** Bootstrap text, written to a file of its own; it needs an `admin` block, best with port 0. */
+  readonly configYaml?: string;
+  /** Name of that file; the extension chooses the format. Default `bootstrap.yaml`. */
+  readonly configName?: string;
+  /** Further arguments. `--concurrency 1` is the default when they do not name another. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface ListenerAddress {
+  readonly ip: string;
+  readonly port: number;
+}
+
+export interface WeirProcess extends AsyncDisposable {
+  readonly pid: number;
+  /** `http://127.0.0.1:43210`, without a final slash. */
+  readonly adminUrl: string;
+  /** Everything written so far. */
+  readonly output: { stdout: string; stderr: string };
+  readonly exited: Promise<ExitResult>;
+  /** Bound addresses by listener name, as GET /listeners gives them. */
+  listeners(): Promise<Map<string, ListenerAddress>>;
+  /** Text of GET `path` from the admin interface; throws unless it answers 200. */
+  admin(path: string): Promise<string>;
+  /** Value of one counter or gauge; undefined when there is none of that name. */
+  stat(name: string): Promise<number | undefined>;
+  /** Sends the signal, waits for the end, removes the files. Safe to call twice. */
+  stop(signal?: NodeJS.Signals): Promise<ExitResult>;
+}
+
+interface Child {
+  readonly process: ChildProcess;
+  readonly output: { stdout: string; stderr: string };
+  readonly exited: Promise<ExitResult>;
+}
+
+function spawnWeir(args: readonly string[], env: Readonly<Record<string, string>>): Child {
+  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text;
+  });
+  // 'close' comes after both streams have ended, so the output is whole.
+  const exited = once(child, 'close').then(
+    ([code, signal]): ExitResult => ({
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+      ...output,
+    }),
+  );
+  return { process: child, output, exited };
+}
+
+/** Runs weir to its end: for --version, --mode validate and everything that should fail. */
+export async function runWeir(args: readonly string[], options: Pick<WeirOptions, 'env'> = {}): Promise<ExitResult> {
+  return spawnWeir(args, options.env ?? {}).exited;
+}
+
+/** Starts weir and resolves once GET /ready answers LIVE; throws with the program's output when it ends before. */
+export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-test-'));
+  const addressFile = path.join(folder, 'admin-address');
+  const child = spawnWeir(['--admin-address-path', addressFile, ...weirArguments(options, folder)], options.env ?? {});
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<ExitResult> => {
+    const result = await stopChild(child, signal);
+    rmSync(folder, { recursive: true, force: true });
+    return result;
+  };
+  try {
+    const adminUrl = `http://${await untilLive(child, addressFile)}`;
+    return weirProcess(child, adminUrl, stop);
+  } catch (error) {
+    await stop('SIGKILL');
+    throw error;
+  }
+}
+
+function weirArguments(options: WeirOptions, folder: string): string[] {
+  const args = [...(options.args ?? [])];
+  if (!args.some((arg) => arg.startsWith('--concurrency'))) args.push('--concurrency', '1');
+  if (options.configYaml !== undefined) {
+    const file = path.join(folder, options.configName ?? 'bootstrap.yaml');
+    writeFileSync(file, options.configYaml);
+    args.push('-c', file);
+  }
+  return args;
+}
+
+async function untilLive(child: Child, addressFile: string): Promise<string> {
+  const giveUpAt = performance.now() + START_LIMIT_MS;
+  let ended: ExitResult | undefined;
+  void child.exited.then((result) => {
+    ended = result;
+  });
+  while (performance.now() < giveUpAt) {
+    if (ended)
+      throw new Error(`weir ended with code ${ended.code} before it was live:\n${ended.stdout}${ended.stderr}`);
+    const address = readIfPresent(addressFile);
+    if (address !== '' && (await isLive(address))) return address;
+    await delay(POLL_MS);
+  }
+  throw new Error(`weir was not live after ${START_LIMIT_MS} ms:\n${child.output.stdout}${child.output.stderr}`);
+}
+
+function readIfPresent(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+async function isLive(address: string): Promise<boolean> {
+  try {
+    const response = await fetch(`http://${address}/ready`);
+    await response.text();
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+}
+
+async function stopChild(child: Child, signal: NodeJS.Signals): Promise<ExitResult> {
+  child.process.kill(signal);
+  const limit = AbortSignal.timeout(STOP_LIMIT_MS);
+  limit.addEventListener('abort', () => child.process.kill('SIGKILL'), { once: true });
+  return child.exited;
+}
+
+function weirProcess(child: Child, adminUrl: string, stop: WeirProcess['stop']): WeirProcess {
+  const admin = async (adminPath: string): Promise<string> => {
+    const response = await fetch(`${adminUrl}${adminPath}`);
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(`GET ${adminPath} answered ${response.status}: ${text}`);
+    return text;
+  };
+  return {
+    pid: child.process.pid ?? 0,
+    adminUrl,
+    output: child.output,
+    exited: child.exited,
+    admin,
+    listeners: async () => parseListeners(await admin('/listeners')),
+    stat: async (name) => parseStat(await admin('/stats'), name),
+    stop,
+    [Symbol.asyncDispose]: async () => {
+      await stop();
+    },
+  };
+}
+
+/** Reads lines such as `main::127.0.0.1:10000` and `main::[::1]:10000`. */
+function parseListeners(text: string): Map<string, ListenerAddress> {
+  const listeners = new Map<string, ListenerAddress>();
+  for (const line of text.split('\n')) {
+    const match = /^(.*)::\[?([^[\]]+?)\]?:(\d+)$/.exec(line);
+    if (match) listeners.set(match[1]!, { ip: match[2]!, port: Number(match[3]) });
+  }
+  return listeners;
+}
+
+function parseStat(text: string, name: string): number | undefined {
+  const prefix = `${name}: `;
+  const line = text.split('\n').find((candidate) => candidate.startsWith(prefix));
+  return line === undefined ? undefined : Number(line.slice(prefix.length));
+}

@@ -1,0 +1,158 @@
+// Both ends of a wire by bytes: a raw client that a test drives, and a raw upstream that it scripts.
+
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A client connection whose received bytes a test waits for. */
+export class WireClient {
+  readonly socket: Socket;
+  #received = Buffer.alloc(0);
+  #isEnded = false;
+  #error: Error | null = null;
+  #wake: (() => void) | null = null;
+
+  constructor(port: number) {
+    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    this.socket.on('data', (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#wake?.();
+    });
+    this.socket.on('end', () => this.#finish());
+    this.socket.on('close', () => this.#finish());
+    this.socket.on('error', (error) => {
+      this.#error = error;
+    });
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  get error(): Error | null {
+    return this.#error;
+  }
+
+  write(data: string | Buffer): this {
+    this.socket.write(data);
+    return this;
+  }
+
+  /** Waits until the pattern is found; takes everything up to its end off and returns it as latin1 text. */
+  async until(pattern: string | RegExp): Promise<string> {
+    for (;;) {
+      const text = this.#received.toString('latin1');
+      const end = typeof pattern === 'string' ? text.indexOf(pattern) + pattern.length : matchEnd(text, pattern);
+      if (end >= (typeof pattern === 'string' ? pattern.length : 1)) return this.#take(end).toString('latin1');
+      if (this.#isEnded)
+        throw new Error(`the connection ended before ${pattern}; received: ${JSON.stringify(text.slice(0, 500))}`);
+      await this.#more();
+    }
+  }
+
+  /** Waits for a number of bytes and takes them off. */
+  async bytes(count: number): Promise<Buffer> {
+    while (this.#received.length < count) {
+      if (this.#isEnded) throw new Error(`the connection ended after ${this.#received.length} of ${count} bytes`);
+      await this.#more();
+    }
+    return this.#take(count);
+  }
+
+  /** Everything up to the end of the connection. */
+  async rest(): Promise<string> {
+    while (!this.#isEnded) await this.#more();
+    return this.#take(this.#received.length).toString('latin1');
+  }
+
+  /** One response with content-length (or none): its head and body. */
+  async response(): Promise<{ head: string; body: string; status: number }> {
+    const head = await this.until('\r\n\r\n');
+    const length = Number(/^content-length: (\d+)\r$/im.exec(head)?.[1] ?? 0);
+    const body = (await this.bytes(length)).toString('latin1');
+    return { head, body, status: Number(head.slice(9, 12)) };
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+
+  #take(count: number): Buffer {
+    const taken = this.#received.subarray(0, count);
+    this.#received = this.#received.subarray(count);
+    return taken;
+  }
+
+  #finish(): void {
+    this.#isEnded = true;
+    this.#wake?.();
+  }
+
+  async #more(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    this.#wake = null;
+  }
+}
+
+function matchEnd(text: string, pattern: RegExp): number {
+  const match = pattern.exec(text);
+  return match === null ? -1 : match.index + match[0].length;
+}
+
+/** An upstream by bytes: what each connection received, and what to do about it. */
+export class WireUpstream {
+  readonly #server: Server;
+  readonly sockets: Socket[] = [];
+  port = 0;
+
+  private constructor(onConnection: (socket: Socket, index: number) => void) {
+    this.#server = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => {});
+      this.sockets.push(socket);
+      onConnection(socket, this.sockets.length - 1);
+    });
+  }
+
+  static async start(onConnection: (socket: Socket, index: number) => void): Promise<WireUpstream> {
+    const upstream = new WireUpstream(onConnection);
+    upstream.#server.listen(0, '127.0.0.1');
+    await once(upstream.#server, 'listening');
+    upstream.port = (upstream.#server.address() as { port: number }).port;
+    return upstream;
+  }
+
+  /** Answers each request head (bodies are not looked at) with the same bytes; keeps the heads. */
+  static async answering(answer: string | Buffer): Promise<WireUpstream & { heads: string[] }> {
+    const heads: string[] = [];
+    const upstream = await WireUpstream.start((socket) => {
+      let text = '';
+      socket.on('data', (chunk: Buffer) => {
+        text += chunk.toString('latin1');
+        for (let end = text.indexOf('\r\n\r\n'); end !== -1; end = text.indexOf('\r\n\r\n')) {
+          heads.push(text.slice(0, end + 4));
+          text = text.slice(end + 4);
+          socket.write(answer);
+        }
+      });
+      socket.on('end', () => socket.end());
+    });
+    return Object.assign(upstream, { heads });
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+/** A port on which nobody listens. */
+export async function unusedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}

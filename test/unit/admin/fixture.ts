@@ -1,0 +1,207 @@
+// A real admin server over a small, fixed world: two clusters, two listeners, a handful of stats.
+
+import {
+  AdminServer,
+  type AdminServerOptions,
+  type HistogramView,
+  type HostView,
+  type ServerState,
+} from '../../../src/admin/index.ts';
+import type { Address } from '../../../src/base/address.ts';
+import { formatAddress } from '../../../src/base/address.ts';
+import type { Version } from '../../../src/base/version.ts';
+import { commandLineOptionsJson, parseCommandLine } from '../../../src/cli/index.ts';
+import { Loggers, type LogRecord } from '../../../src/log/index.ts';
+
+export const VERSION: Version = {
+  revision: 'c0ffee0000000000000000000000000000000000',
+  release: '1.2.3-dev',
+  treeStatus: 'Clean',
+  buildMode: 'RELEASE',
+  tlsLibrary: 'OpenSSL',
+};
+
+export interface World {
+  state: ServerState;
+  counters: Map<string, number>;
+  resets: number;
+  quits: number;
+  flushes: number;
+  readonly traffic: string[];
+  readonly records: LogRecord[];
+  readonly loggers: Loggers;
+}
+
+export interface RunningAdmin extends AsyncDisposable {
+  readonly admin: AdminServer;
+  readonly url: string;
+  readonly world: World;
+}
+
+export async function startAdmin(changes: Partial<AdminServerOptions> = {}): Promise<RunningAdmin> {
+  const world = makeWorld();
+  const admin = new AdminServer({ ...adminOptions(world), ...changes });
+  const address = await admin.listen();
+  return {
+    admin,
+    url: `http://${formatAddress(address)}`,
+    world,
+    [Symbol.asyncDispose]: () => admin.close(0),
+  };
+}
+
+function makeWorld(): World {
+  const records: LogRecord[] = [];
+  const sink = { write: (record: LogRecord) => records.push(record) };
+  const loggers = new Loggers({ levels: { default: 'info', upstream: 'debug' }, sink, threadId: 0 });
+  const counters = new Map([
+    ['server.live', 1],
+    ['cluster.web.upstream_rq_total', 12],
+    ['cluster.web.upstream_rq_200', 12],
+    ['http.ingress.downstream_cx_active', 2],
+    ['http.ingress.downstream_cx_total', 9_007_199_254_740_991],
+    ['http.ingress.downstream_rq_timeout', 0],
+  ]);
+  return { state: 'LIVE', counters, resets: 0, quits: 0, flushes: 0, traffic: [], records, loggers };
+}
+
+export const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
+
+function adminOptions(world: World): AdminServerOptions {
+  const numbers = [...world.counters.keys()].sort().map((name) => ({
+    name,
+    kind: name.endsWith('_active') || name.startsWith('server') ? ('gauge' as const) : ('counter' as const),
+    value: world.counters.get(name)!,
+    isUsed: world.counters.get(name)! !== 0,
+  }));
+  const texts = [
+    { name: 'control_plane.identifier', value: '', isUsed: false },
+    { name: 'listener_manager.version', value: 'a "quoted" <text>', isUsed: true },
+  ];
+  return {
+    address: ANY_PORT,
+    loggers: world.loggers,
+    server: {
+      state: () => world.state,
+      uptimeCurrentEpochSeconds: () => 6,
+      uptimeAllEpochsSeconds: () => 3606,
+      version: VERSION,
+      beforeStatsRead: () => void world.flushes++,
+      commandLineOptions: commandLineOptions(),
+      node: {
+        id: 'node-1',
+        cluster: 'edge',
+        metadata: { role: 'front', zones: ['a', 'b'] },
+        locality: { region: 'eu', zone: 'eu-1', subZone: '' },
+        extensions: [{ name: 'proxy.filters.http.router', category: 'proxy.filters.http', disabled: false }],
+      },
+    },
+    clusters: { versionInfo: () => 'static', clusters: () => CLUSTERS },
+    listeners: {
+      listeners: () => [
+        { name: 'ingress', addresses: [ip('0.0.0.0', 10_000), ip('::1', 10_000)] },
+        { name: 'local', addresses: [{ kind: 'pipe', path: '/run/weir.sock', mode: 0o600 }] },
+      ],
+    },
+    stats: {
+      countersAndGauges: () => inBatches(numbers),
+      histograms: () => inBatches([unusedHistogram('http.ingress.downstream_rq_time')]),
+      textReadouts: () => texts,
+    },
+    commands: { quit: () => void world.quits++, resetCounters: () => void world.resets++, failHealthChecks() {} },
+    traffic: {
+      connectionOpened: () => void world.traffic.push('open'),
+      connectionClosed: () => void world.traffic.push('close'),
+      requestStarted: () => void world.traffic.push('start'),
+      requestEnded: (status) => void world.traffic.push(`end ${status}`),
+    },
+  };
+}
+
+/** In batches of two, so that every listing has several. */
+export async function* inBatches<Stat>(stats: readonly Stat[]): AsyncGenerator<readonly Stat[]> {
+  for (let at = 0; at < stats.length; at += 2) yield stats.slice(at, at + 2);
+}
+
+function commandLineOptions() {
+  const context = { program: 'weir', version: '', hotRestartVersion: 'disabled' };
+  const outcome = parseCommandLine(['-c', 'front.yaml', '--concurrency', '2', '-l', 'warning'], context);
+  if (outcome.kind !== 'run') throw new Error(outcome.stderr);
+  return commandLineOptionsJson(outcome.options);
+}
+
+function ip(address: string, port: number): Address {
+  return { kind: 'ip', ip: address, port };
+}
+
+const LIMITS = { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 };
+const NO_LOCALITY = { region: '', zone: '', subZone: '' };
+
+function host(changes: Partial<HostView>): HostView {
+  return {
+    address: ip('127.0.0.1', 8080),
+    hostname: '',
+    healthFlags: 0,
+    weight: 1,
+    locality: NO_LOCALITY,
+    canary: false,
+    priority: 0,
+    successRate: -1,
+    localOriginSuccessRate: -1,
+    stats: {
+      cx_active: 1,
+      cx_connect_fail: 0,
+      cx_total: 1,
+      rq_active: 0,
+      rq_error: 0,
+      rq_success: 12,
+      rq_timeout: 0,
+      rq_total: 12,
+    },
+    ...changes,
+  };
+}
+
+/** Not in the order of their names. */
+const CLUSTERS: ReturnType<AdminServerOptions['clusters']['clusters']> = [
+  {
+    name: 'web',
+    observabilityName: 'web',
+    outlier: {
+      successRateAverage: -1,
+      successRateEjectionThreshold: 99.5,
+      localOriginSuccessRateAverage: 33.333333333,
+      localOriginSuccessRateEjectionThreshold: -1,
+    },
+    circuitBreakers: { default: LIMITS, high: { ...LIMITS, maxConnections: 4096 } },
+    addedViaApi: false,
+    edsServiceName: '',
+    hosts: () => [
+      host({}),
+      host({
+        address: ip('2001:db8::1', 443),
+        hostname: 'web.example',
+        healthFlags: 0x1 | 0x4,
+        weight: 100,
+        locality: { region: 'eu', zone: 'eu-1', subZone: 'rack-7' },
+        canary: true,
+        priority: 1,
+        successRate: 99.25,
+      }),
+    ],
+  },
+  {
+    name: 'api',
+    observabilityName: 'api_renamed',
+    outlier: undefined,
+    circuitBreakers: { default: LIMITS, high: LIMITS },
+    addedViaApi: true,
+    edsServiceName: 'api-service',
+    hosts: () => [host({ address: { kind: 'pipe', path: '/run/api.sock', mode: 0 } })],
+  },
+];
+
+function unusedHistogram(name: string): HistogramView {
+  const none = new Float64Array();
+  return { name, isUsed: false, quantiles: () => none, buckets: () => none, bins: () => [] };
+}

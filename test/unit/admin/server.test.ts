@@ -1,0 +1,351 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+import { AdminServer, type AdminServerOptions, type StatsView } from '../../../src/admin/index.ts';
+import { ANY_PORT, inBatches, startAdmin } from './fixture.ts';
+
+const NO_STATS: StatsView = {
+  countersAndGauges: () => inBatches([]),
+  histograms: () => inBatches([]),
+  textReadouts: () => [],
+};
+
+async function call(url: string, options: RequestOptions = {}, body = ''): Promise<{ status: number; body: string }> {
+  const sent = request(url, { agent: false, ...options });
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return { status: response.statusCode!, body: await text(response) };
+}
+
+describe('the admin server', () => {
+  for (const state of ['DRAINING', 'PRE_INITIALIZING', 'INITIALIZING'] as const) {
+    it(`is not ready while it is ${state}`, async () => {
+      await using server = await startAdmin();
+      server.world.state = state;
+      assert.deepEqual(await call(`${server.url}/ready`), { status: 503, body: `${state}\n` });
+      assert.equal((await call(`${server.url}/server_info`)).status, 200);
+    });
+  }
+
+  const queries: [query: string, body: RegExp][] = [
+    ['filter=live&filter=web', /^server\.live: 1\n$/],
+    ['filter=', /web.*live/s],
+    ['filter=%zz', /^$/],
+    ['filter=server%2Elive', /^server\.live: 1\n$/],
+    ['filter=w.+200', /^cluster\.web\.upstream_rq_200: 12\n$/],
+    ['usedonly=false&filter=timeout', /^$/],
+    ['&&filter=live&&', /^server\.live: 1\n$/],
+    ['type=TextReadouts&usedonly', /^listener_manager\.version: [^\n]*\n$/],
+    ['type=Gauges&filter=http', /^http\.ingress\.downstream_cx_active: 2\n$/],
+    ['type=Histograms', /^http\.ingress\.downstream_rq_time: No recorded values\n$/],
+    ['type=Histograms&usedonly', /^$/],
+    ['format=text&histogram_buckets=cumulative&type=', /web.*live/s],
+  ];
+  for (const [query, body] of queries) {
+    it(`understands /stats?${query}`, async () => {
+      await using server = await startAdmin();
+      const response = await call(`${server.url}/stats?${query}`);
+      assert.equal(response.status, 200);
+      assert.match(response.body, body);
+      assert.equal(server.world.flushes, 1);
+    });
+  }
+
+  for (const target of ['/Stats', '/stats/', '//stats', '/st%61ts', '/stat', '/stats;x', '/favicon.ico']) {
+    it(`does not take ${target} for a path of its own`, async () => {
+      await using server = await startAdmin();
+      const response = await call(server.url, { path: target });
+      assert.equal(response.status, 404);
+      assert.match(response.body, /^invalid path\. admin commands are:\n {2}\/: /);
+    });
+  }
+
+  it('answers every method on paths that change nothing', async () => {
+    await using server = await startAdmin();
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PURGE', 'PROPFIND']) {
+      assert.deepEqual(await call(`${server.url}/ready`, { method }), { status: 200, body: 'LIVE\n' }, method);
+    }
+    assert.deepEqual(await call(`${server.url}/ready`, { method: 'HEAD' }), { status: 200, body: '' });
+  });
+
+  it('changes nothing unless the method is POST', async () => {
+    await using server = await startAdmin();
+    for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PURGE', 'PROPFIND']) {
+      for (const endpoint of ['quitquitquit', 'reset_counters', 'logging?level=off']) {
+        const response = await call(`${server.url}/${endpoint}`, { method });
+        assert.deepEqual(response, { status: 400, body: `Method ${method} not allowed, POST required.` });
+      }
+    }
+    assert.equal((await call(`${server.url}/quitquitquit`, { method: 'HEAD' })).status, 400);
+    assert.deepEqual([server.world.quits, server.world.resets], [0, 0]);
+    assert.equal(server.world.loggers.get('http').level, 'info');
+    const logged = server.world.records.map(({ level, message }) => `${level} ${message}`);
+    assert.ok(logged.includes('error admin path "/quitquitquit" mutates state, method=GET rather than POST'));
+  });
+
+  for (const type of [
+    undefined,
+    'application/x-www-form-urlencoded',
+    'application/json',
+    'text/plain',
+    'x',
+    ';;',
+    '',
+  ]) {
+    it(`takes a POST with a body of type ${type}`, async () => {
+      await using server = await startAdmin();
+      const headers = type === undefined ? {} : { 'content-type': type };
+      const response = await call(`${server.url}/reset_counters`, { method: 'POST', headers }, '{nonsense');
+      assert.deepEqual(response, { status: 200, body: 'OK\n' });
+      assert.equal(server.world.resets, 1);
+    });
+  }
+
+  it('prefers the query to a form in the body', async () => {
+    await using server = await startAdmin();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    await call(`${server.url}/logging?http=debug`, { method: 'POST', headers }, 'http=trace');
+    assert.equal(server.world.loggers.get('http').level, 'debug');
+  });
+
+  it('tells who listens that levels have changed', async () => {
+    await using server = await startAdmin();
+    const { loggers } = server.world;
+    let told = 0;
+    loggers.onLevelsChanged(() => told++);
+    await call(`${server.url}/logging?level=error`, { method: 'POST' });
+    assert.equal(told, 1);
+    assert.deepEqual(loggers.levels(), { default: 'error' });
+    const refused = await call(`${server.url}/logging?paths=http=info,=info`, { method: 'POST' });
+    assert.match(refused.body, /^error: empty logger name or empty logger level\n/);
+    const several = await call(`${server.url}/logging?http=info&router=info`, { method: 'POST' });
+    assert.match(several.body, /^error: invalid number of parameters\n/);
+    assert.deepEqual([several.status, told], [400, 1]);
+  });
+
+  it('refuses a body that is too large in plain text', async () => {
+    await using server = await startAdmin();
+    const response = await call(`${server.url}/reset_counters`, { method: 'POST' }, 'x'.repeat(2 * 1024 * 1024));
+    assert.deepEqual(response, { status: 413, body: 'Request body is too large\n' });
+  });
+
+  it('quits after the answer has been sent', async () => {
+    const quit = Promise.withResolvers<void>();
+    await using server = await startAdmin({
+      commands: { quit: () => quit.resolve(), resetCounters() {}, failHealthChecks() {} },
+    });
+    assert.deepEqual(await call(`${server.url}/quitquitquit`, { method: 'POST' }), { status: 200, body: 'OK\n' });
+    await quit.promise;
+  });
+
+  it('counts its own traffic', async () => {
+    const server = await startAdmin();
+    await call(`${server.url}/ready`);
+    await call(`${server.url}/nothing`);
+    await server.admin.close();
+    const counted = server.world.traffic.toSorted();
+    assert.deepEqual(counted, ['close', 'close', 'end 200', 'end 404', 'open', 'open', 'start', 'start']);
+  });
+
+  it('writes its access log, a line a request', async () => {
+    const lines: string[] = [];
+    const server = await startAdmin({ accessLog: { write: (text) => lines.push(text) } });
+    const host = server.url.slice('http://'.length);
+    const headers = { 'user-agent': 'a "b"', 'x-forwarded-for': '10.0.0.1' };
+    await call(`${server.url}/logging?level=off`, { method: 'POST', headers }, 'abc');
+    await call(`${server.url}/stats?type=Gauges`);
+    await call(`${server.url}/ready`, { method: 'HEAD' });
+    await call(`${server.url}/stats?filter=(`);
+    await server.admin.close();
+    const start = /^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] /;
+    const written = lines.map((line) => line.replace(start, '').replace(/(\d+ \d+) \d+ - "/, '$1 N - "'));
+    assert.deepEqual(written.slice(1), [
+      `"GET /stats?type=Gauges HTTP/1.1" 200 - 0 52 N - "-" "-" "-" "${host}" "-"\n`,
+      `"HEAD /ready HTTP/1.1" 200 - 0 0 N - "-" "-" "-" "${host}" "-"\n`,
+      `"GET /stats?filter=( HTTP/1.1" 400 - 0 17 N - "-" "-" "-" "${host}" "-"\n`,
+    ]);
+    assert.match(
+      written[0]!,
+      /^"POST \/logging\?level=off HTTP\/1\.1" 200 - 3 \d{3} N - "10\.0\.0\.1" "a \\"b\\"" "-" "[\d.:]+" "-"\n$/,
+    );
+    for (const line of lines) assert.match(line, start);
+  });
+
+  it('says no more than that something went wrong inside, and logs the rest', async () => {
+    const broken: StatsView = {
+      ...NO_STATS,
+      textReadouts() {
+        throw new Error('broken store');
+      },
+    };
+    await using server = await startAdmin({ stats: broken });
+    assert.deepEqual(await call(`${server.url}/stats`), { status: 500, body: 'internal error\n' });
+    assert.equal(server.world.records.length, 2);
+    assert.match(server.world.records.at(-1)!.message, /^admin path "\/stats" failed: Error: broken store\n {4}at /);
+  });
+
+  it('cuts off an answer that fails on its way, and logs why', async () => {
+    const broken: StatsView = {
+      ...NO_STATS,
+      async *countersAndGauges() {
+        yield Array.from({ length: 5000 }, (_, i) => ({ name: `c${i}`, kind: 'counter', value: i, isUsed: true }));
+        throw new Error('broken half-way');
+      },
+    };
+    await using server = await startAdmin({ stats: broken });
+    await assert.rejects(call(`${server.url}/stats`), /aborted|socket hang up|ECONNRESET/);
+    assert.match(server.world.records.at(-1)!.message, /^admin response failed: Error: broken half-way/);
+  });
+});
+
+describe('a mutation from a browser', () => {
+  const cases: [name: string, headers: Record<string, string>, status: number][] = [
+    ['is done without any header of a browser', {}, 200],
+    ['is done from the home page', { 'sec-fetch-site': 'same-origin' }, 200],
+    ['is done from the address bar', { 'sec-fetch-site': 'none' }, 200],
+    ['is done when the origin is the host', { origin: 'http://127.0.0.1:1', host: '127.0.0.1:1' }, 200],
+    ['is done by the name localhost', { host: 'localhost:15000', origin: 'http://localhost:15000' }, 200],
+    ['is done by a name below localhost', { host: 'weir.localhost' }, 200],
+    ['is done by an IPv6 address', { host: '[::1]:9901' }, 200],
+    ['is refused from another site', { 'sec-fetch-site': 'cross-site' }, 403],
+    ['is refused from another port of this machine', { 'sec-fetch-site': 'same-site' }, 403],
+    ['is refused from an origin of another name', { origin: 'http://evil.example' }, 403],
+    ['is refused from an origin of another port', { origin: 'http://127.0.0.1:1', host: '127.0.0.1:2' }, 403],
+    ['is refused from an opaque origin', { origin: 'null' }, 403],
+    ['is refused from an origin that is none', { origin: '???' }, 403],
+    ['is refused by a name that was made to resolve to this machine', { host: 'evil.example' }, 403],
+    ['is refused by such a name with its own origin', { host: 'evil.example', origin: 'http://evil.example' }, 403],
+  ];
+  for (const [name, headers, status] of cases) {
+    it(name, async () => {
+      await using server = await startAdmin();
+      const response = await call(`${server.url}/reset_counters`, { method: 'POST', headers });
+      assert.equal(response.status, status, response.body);
+      assert.equal(server.world.resets, status === 200 ? 1 : 0);
+    });
+  }
+
+  it('may use any name when the interface is not bound to a loopback address', async () => {
+    await using server = await startAdmin({ address: { kind: 'ip', ip: '0.0.0.0', port: 0 } });
+    const { address } = server.admin;
+    const url = `http://127.0.0.1:${address.kind === 'ip' ? address.port : 0}`;
+    const headers = { host: 'proxy-7.internal:9901', origin: 'http://proxy-7.internal:9901' };
+    assert.equal((await call(`${url}/reset_counters`, { method: 'POST', headers })).status, 200);
+  });
+
+  it('may read whatever the headers say', async () => {
+    await using server = await startAdmin();
+    const headers = { host: 'dashboard.example', origin: 'http://elsewhere', 'sec-fetch-site': 'cross-site' };
+    assert.equal((await call(`${server.url}/stats`, { headers })).status, 200);
+  });
+});
+
+describe('the address of the admin server', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'weir-admin-'));
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  it('is the real port where 0 was asked for, logged and written to a file', async () => {
+    await using server = await startAdmin();
+    const file = path.join(folder, 'address');
+    await server.admin.writeAddressFile(file);
+    assert.equal(await readFile(file, 'utf8'), server.url.slice('http://'.length));
+    assert.deepEqual(
+      server.world.records.map(({ message }) => message),
+      [`admin address: ${server.url.slice(7)}`],
+    );
+    assert.notEqual(server.url, 'http://127.0.0.1:0');
+  });
+
+  it('is not fatal when its file cannot be written', async () => {
+    await using server = await startAdmin();
+    await server.admin.writeAddressFile(folder);
+    const { level, message } = server.world.records.at(-1)!;
+    assert.equal(`${level} ${message}`, `critical cannot open admin address output file ${folder} for writing.`);
+  });
+
+  it('is refused when something else has it', async () => {
+    await using server = await startAdmin();
+    const address = server.admin.address;
+    await assert.rejects(startAdmin({ address }), {
+      code: 'WEIR_ADMIN_LISTEN',
+      message: new RegExp(`^cannot bind admin address '${server.url.slice(7)}': .*EADDRINUSE`),
+    });
+  });
+
+  it('may be a unix socket, also over one that an earlier process left behind', async () => {
+    const socketPath = path.join(folder, 'admin.sock');
+    const left = createServer().listen(socketPath);
+    await once(left, 'listening');
+    await using server = await startAdmin({ address: { kind: 'pipe', path: socketPath, mode: 0o600 } });
+    assert.deepEqual(await call('http://x/ready', { socketPath }), { status: 200, body: 'LIVE\n' });
+    const headers = { host: 'any.name' };
+    assert.equal((await call('http://x/reset_counters', { socketPath, method: 'POST', headers })).status, 200);
+    assert.equal((await stat(socketPath)).mode & 0o777, 0o600);
+    assert.equal(server.admin.address.kind, 'pipe');
+    left.close();
+  });
+
+  it('may be in the abstract namespace', { skip: process.platform !== 'linux' }, async () => {
+    const name = `weir-admin-${process.pid}`;
+    await using server = await startAdmin({ address: { kind: 'pipe', path: `@${name}`, mode: 0 } });
+    assert.deepEqual(await call('http://x/ready', { socketPath: `\0${name}` }), { status: 200, body: 'LIVE\n' });
+    assert.equal(server.world.records.length, 1);
+  });
+});
+
+describe('closing the admin server', () => {
+  it('ends idle connections and may be repeated', async () => {
+    const server = await startAdmin();
+    const agent = new Agent({ keepAlive: true });
+    await call(`${server.url}/ready`, { agent });
+    await server.admin.close(60_000);
+    await server.admin.close(60_000);
+    await assert.rejects(call(`${server.url}/ready`), { code: 'ECONNREFUSED' });
+    agent.destroy();
+  });
+
+  it('cuts off answers that nobody reads', async () => {
+    const stats: StatsView = {
+      ...NO_STATS,
+      async *countersAndGauges() {
+        const batch = Array.from({ length: 256 }, (_, i) => ({
+          name: `c${i}`,
+          kind: 'counter' as const,
+          value: i,
+          isUsed: true,
+        }));
+        while (true) yield batch;
+      },
+    };
+    const ended = Promise.withResolvers<number>();
+    const none = () => {};
+    const server = await startAdmin({
+      stats,
+      traffic: { connectionOpened: none, connectionClosed: none, requestStarted: none, requestEnded: ended.resolve },
+    });
+    const { address } = server.admin;
+    const client = connect(address.kind === 'ip' ? address.port : 0, '127.0.0.1');
+    client.on('error', none);
+    client.write('GET /stats HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(client, 'readable');
+    await server.admin.close(1);
+    client.destroy();
+    assert.equal(await ended.promise, 0);
+  });
+
+  it('is possible before it has listened', async () => {
+    await using server = await startAdmin();
+    const { loggers } = server.world;
+    const unused = {} as AdminServerOptions;
+    await new AdminServer({ ...unused, loggers, address: ANY_PORT }).close();
+  });
+});

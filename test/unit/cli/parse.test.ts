@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { availableParallelism } from 'node:os';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  commandLineOptionsJson,
+  hasConfiguration,
+  parseCommandLine,
+  type ServerOptions,
+} from '../../../src/cli/index.ts';
+import { defaultValue, type OptionRow } from '../../../src/cli/option-row.ts';
+import { OPTIONS } from '../../../src/cli/options.ts';
+
+const ROWS: readonly OptionRow[] = OPTIONS;
+const CONTEXT = { program: 'weir', version: 'abc/1.2.3/Clean/RELEASE/OpenSSL', hotRestartVersion: 'disabled' };
+
+function parse(...argv: string[]): ReturnType<typeof parseCommandLine> {
+  return parseCommandLine(argv, CONTEXT);
+}
+
+function run(...argv: string[]): { options: ServerOptions; warnings: readonly string[] } {
+  const outcome = parse(...argv);
+  assert.equal(outcome.kind, 'run', outcome.kind === 'exit' ? outcome.stderr : '');
+  return outcome as Extract<typeof outcome, { kind: 'run' }>;
+}
+
+function exit(...argv: string[]): { code: number; stdout: string; stderr: string } {
+  const outcome = parse(...argv);
+  assert.equal(outcome.kind, 'exit', `${argv.join(' ')} was accepted`);
+  return outcome as Extract<typeof outcome, { kind: 'exit' }>;
+}
+
+describe('the command line', () => {
+  it('has a default for every option', () => {
+    const { options, warnings } = run();
+    assert.deepEqual(warnings, []);
+    assert.equal(options.mode, 'serve');
+    assert.equal(options.concurrency, availableParallelism());
+    assert.equal(options.logLevel, 'info');
+    assert.equal(options.logFormat, '[%Y-%m-%d %T.%e][%t][%l][%n] [%g:%#] %v');
+    assert.equal(options.fileFlushIntervalMsec, 10_000);
+    assert.deepEqual([options.drainTimeS, options.parentShutdownTimeS], [600, 900]);
+    assert.equal(hasConfiguration(options), false);
+  });
+
+  const accepted: [argv: string[], key: keyof ServerOptions, value: unknown][] = [
+    [['-c', 'envoy.yaml'], 'configPath', 'envoy.yaml'],
+    [['-cenvoy.yaml'], 'configPath', 'envoy.yaml'],
+    [['-c=envoy.yaml'], 'configPath', 'envoy.yaml'],
+    [['--config-path', 'envoy.yaml'], 'configPath', 'envoy.yaml'],
+    [['--config-path=a=b.yaml'], 'configPath', 'a=b.yaml'],
+    [['--config-yaml', '---\nadmin: {}\n'], 'configYaml', '---\nadmin: {}\n'],
+    [['--config-yaml', '{"a": "\'b\'"}'], 'configYaml', '{"a": "\'b\'"}'],
+    [['--config-yaml', "'quoted'"], 'configYaml', "'quoted'"],
+    [['--config-yaml', '--mode'], 'configYaml', '--mode'],
+    [['--config-yaml='], 'configYaml', ''],
+    [['--mode', 'validate'], 'mode', 'validate'],
+    [['--admin-address-path', '/tmp/admin'], 'adminAddressPath', '/tmp/admin'],
+    [['--local-address-ip-version', 'v4'], 'localAddressIpVersion', 'v4'],
+    [['--concurrency', '4'], 'concurrency', 4],
+    [['--concurrency', '0'], 'concurrency', 1],
+    [['--concurrency=007'], 'concurrency', 7],
+    [['-l', 'trace'], 'logLevel', 'trace'],
+    [['--log-level', 'warn'], 'logLevel', 'warning'],
+    [['--log-level', 'off'], 'logLevel', 'off'],
+    [['--cpuset-threads'], 'cpusetThreads', true],
+    [['--log-path', '/var/log/weir.log'], 'logPath', '/var/log/weir.log'],
+    [['--log-format', '-%v-'], 'logFormat', '-%v-'],
+    [['--log-format', ' 12 '], 'logFormat', ' 12 '],
+    [['--log-format-escaped'], 'logFormatEscaped', true],
+    [['--restart-epoch', '0'], 'restartEpoch', 0],
+    [['--service-cluster', 'edge'], 'serviceCluster', 'edge'],
+    [['--service-node', '0x10'], 'serviceNode', '0x10'],
+    [['--service-zone', 'true'], 'serviceZone', 'true'],
+    [['--disable-hot-restart'], 'disableHotRestart', true],
+    [['--allow-unknown-static-fields'], 'allowUnknownStaticFields', true],
+    [['--reject-unknown-dynamic-fields'], 'rejectUnknownDynamicFields', true],
+    [['--ignore-unknown-dynamic-fields'], 'ignoreUnknownDynamicFields', true],
+    [['--use-fake-symbol-table', '0'], 'useFakeSymbolTable', 0],
+  ];
+  for (const [argv, key, value] of accepted) {
+    it(`reads ${JSON.stringify(argv)}`, () => {
+      const { options, warnings } = run(...argv);
+      assert.deepEqual(options[key], value);
+      assert.deepEqual(warnings, []);
+    });
+  }
+
+  it('reads the levels of components', () => {
+    const { options } = run('--component-log-level', 'upstream:debug,http:warn');
+    assert.equal(options.componentLogLevel, 'upstream:debug,http:warn');
+    assert.deepEqual(options.componentLogLevels, [
+      { component: 'upstream', level: 'debug' },
+      { component: 'http', level: 'warning' },
+    ]);
+  });
+
+  const complaints: [argv: string[], stderr: string][] = [
+    [['--mode', 'fast'], "error: unknown mode 'fast'"],
+    [['--local-address-ip-version', 'v5'], "error: unknown IP address version 'v5'"],
+    [['-l', 'loud'], "error: invalid log level specified 'loud'"],
+    [['-l', ''], "error: invalid log level specified ''"],
+    [['--component-log-level', 'http:loud'], "error: invalid log level specified 'loud'"],
+    [['--component-log-level', 'http'], "error: component log level not correctly specified 'http'"],
+    [['--component-log-level', 'http:info:x'], "error: component log level not correctly specified 'http:info:x'"],
+    [['--component-log-level', 'http:info,'], "error: component log level not correctly specified ''"],
+    [['--component-log-level', 'htpp:info'], "error: invalid component specified 'htpp'"],
+    [
+      ['--use-dynamic-base-id', '--restart-epoch', '1'],
+      'error: cannot use --restart-epoch=1 with --use-dynamic-base-id',
+    ],
+    [['--socket-path', '/tmp/s', '--socket-mode', '9'], "error: invalid socket-mode '9'"],
+    [['--socket-mode', '644'], "error: socket-mode '644' needs a socket-path outside of the abstract namespace"],
+    [
+      ['--socket-path', '@x', '--socket-mode', '644'],
+      "error: socket-mode '644' needs a socket-path outside of the abstract namespace",
+    ],
+    [['--drain-strategy', 'slow'], "error: unknown drain-strategy 'slow'"],
+    [['--stats-tag', 'x'], "error: misformatted stats-tag 'x'"],
+    [['--stats-tag', 'a-b:c'], "error: misformatted stats-tag 'a-b:c' contains invalid char in 'a-b'"],
+    [['--stats-tag', 'a:b.c'], "error: misformatted stats-tag 'a:b.c' contains invalid char in 'b.c'"],
+    [['--stats-tag', 'a:1', '--stats-tag', 'a:2'], "error: stats-tag 'a' is given twice"],
+    [['--compat', 'nginx'], "error: unknown compat 'nginx'"],
+    [['--restart-epoch', '1'], 'error: --restart-epoch is not supported by this build'],
+  ];
+  for (const [argv, stderr] of complaints) {
+    it(`refuses ${JSON.stringify(argv)}`, () => {
+      assert.deepEqual(exit(...argv), { kind: 'exit', code: 1, stdout: '', stderr: `${stderr}\n` });
+    });
+  }
+
+  const malformed: [argv: string[], argument: string, reason: string][] = [
+    [['--nonsense'], '--nonsense', "Couldn't find match for argument"],
+    [['--no-cpuset-threads'], '--no-cpuset-threads', "Couldn't find match for argument"],
+    [['--logLevel', 'info'], '--logLevel', "Couldn't find match for argument"],
+    [['--log-leve', 'info'], '--log-leve', "Couldn't find match for argument"],
+    [['envoy.yaml'], 'envoy.yaml', "Couldn't find match for argument"],
+    [['-x'], '-x', "Couldn't find match for argument"],
+    [['-'], '-', "Couldn't find match for argument"],
+    [['--'], '--', "Couldn't find match for argument"],
+    [['--version=1'], '--version=1', "Couldn't find match for argument"],
+    [['--__proto__', '1'], '--__proto__', "Couldn't find match for argument"],
+    [['-l'], '-l (--log-level)', 'Missing a value for this argument!'],
+    [['--concurrency'], '(--concurrency)', 'Missing a value for this argument!'],
+    [['--concurrency', 'two'], '(--concurrency)', "Couldn't read argument value from string 'two'"],
+    [['--concurrency', '-1'], '(--concurrency)', "Couldn't read argument value from string '-1'"],
+    [['--concurrency', '1.5'], '(--concurrency)', "Couldn't read argument value from string '1.5'"],
+    [['--concurrency', ''], '(--concurrency)', "Couldn't read argument value from string ''"],
+    [['--drain-time-s', '4294967296'], '(--drain-time-s)', "Couldn't read argument value from string '4294967296'"],
+    [['-l', 'info', '--log-level', 'debug'], '-l (--log-level)', 'Argument already set!'],
+    [['--cpuset-threads', '--cpuset-threads'], '(--cpuset-threads)', 'Argument already set!'],
+  ];
+  for (const [argv, argument, reason] of malformed) {
+    it(`cannot read ${JSON.stringify(argv)}`, () => {
+      const { code, stdout, stderr } = exit(...argv);
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.ok(
+        stderr.startsWith(
+          `PARSE ERROR: Argument: ${argument}\n             ${reason}\n\nBrief USAGE: \n   weir  [-c <string>] `,
+        ),
+        stderr,
+      );
+      assert.ok(stderr.endsWith(`\n\nFor complete USAGE and HELP type: \n   weir --help\n\n${reason}\n`), stderr);
+    });
+  }
+
+  it('prints the version', () => {
+    const text = '\nweir  version: abc/1.2.3/Clean/RELEASE/OpenSSL\n\n';
+    assert.deepEqual(exit('--version'), { kind: 'exit', code: 0, stdout: text, stderr: '' });
+  });
+
+  it('prints the hot restart version', () => {
+    assert.deepEqual(exit('--hot-restart-version'), { kind: 'exit', code: 0, stdout: '', stderr: 'disabled' });
+  });
+
+  it('explains every option in its help', () => {
+    const { code, stdout, stderr } = exit('-h');
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(exit('--help').stdout, stdout);
+    assert.ok(stdout.startsWith('\nUSAGE: \n\n   weir  [-c <string>] [--config-yaml <string>] '), stdout);
+    assert.ok(stdout.endsWith('\n\n\n   weir\n\n'), JSON.stringify(stdout.slice(-40)));
+    const words = stdout.replace(/\s+/g, ' ');
+    for (const row of ROWS) {
+      assert.ok(words.includes(`--${row.name}`), row.name);
+      assert.ok(words.includes(row.help.replace(/\s+/g, ' ')), row.help);
+    }
+    for (const line of stdout.split('\n')) assert.ok(line.length <= 75, line);
+  });
+
+  it('warns by name of each option that has no effect, and refuses each that must have one', () => {
+    const samples: Record<string, string> = {
+      'local-address-ip-version': 'v6',
+      'socket-path': '/tmp/socket',
+      'drain-strategy': 'immediate',
+      'stats-tag': 'a:b',
+      'disable-extensions': 'filters.http/health_check',
+      'base-id-path': '/tmp/id',
+      compat: 'envoy',
+    };
+    for (const row of ROWS.filter(({ support }) => support !== 'full')) {
+      const value = row.kind === 'flag' ? [] : [samples[row.name] ?? (row.name === 'socket-mode' ? '644' : '7')];
+      const extra = row.name === 'socket-mode' ? ['--socket-path', '/tmp/socket'] : [];
+      const outcome = parse(`--${row.name}`, ...value, ...extra);
+      if (row.support === 'refused') {
+        assert.equal(
+          outcome.kind === 'exit' && outcome.stderr,
+          `error: --${row.name} is not supported by this build\n`,
+        );
+      } else {
+        const warning = `--${row.name} is not supported by this build and has no effect`;
+        assert.ok(outcome.kind === 'run' && outcome.warnings.includes(warning), row.name);
+      }
+    }
+  });
+
+  it('says nothing of an unsupported option that is given its default', () => {
+    for (const row of ROWS.filter(({ support, kind }) => support !== 'full' && kind !== 'flag' && kind !== 'texts')) {
+      const { warnings } = run(`--${row.name}`, String(defaultValue(row)));
+      assert.deepEqual(warnings, [], row.name);
+    }
+  });
+
+  it('takes the older name for tolerating unknown fields, and says so', () => {
+    const { options, warnings } = run('--allow-unknown-fields');
+    assert.equal(options.allowUnknownStaticFields, true);
+    assert.deepEqual(warnings, ['--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.']);
+  });
+
+  it('lets a given concurrency win over the CPU set', () => {
+    const { options, warnings } = run('--cpuset-threads', '--concurrency', '3');
+    assert.equal(options.concurrency, 3);
+    assert.deepEqual(warnings, [
+      'Both --concurrency and --cpuset-threads options are set; not applying --cpuset-threads.',
+    ]);
+  });
+
+  it('never throws, whatever the arguments', () => {
+    const word = fc.oneof(
+      fc.constantFrom(...ROWS.map(({ name }) => `--${name}`), '-l', '-c', '-h', 'info', '0', '--', '=', 'a:b'),
+      fc.string(),
+    );
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 5 }), (argv) => {
+        const outcome = parse(...argv);
+        if (outcome.kind === 'exit' && outcome.code === 1) assert.notEqual(outcome.stderr, '');
+      }),
+    );
+  });
+});
+
+describe('the command line in /server_info', () => {
+  it('shows every option with the reference keys, order and forms', () => {
+    const argv = ['-c', 'a.yaml', '--concurrency', '2', '-l', 'warn', '--file-flush-interval-msec', '500'];
+    const { options } = run(...argv, '--base-id', '3', '--mode', 'validate', '--stats-tag', 'zone:eu');
+    assert.deepEqual(Object.entries(commandLineOptionsJson(options)), [
+      ['base_id', '3'],
+      ['concurrency', 2],
+      ['config_path', 'a.yaml'],
+      ['config_yaml', ''],
+      ['allow_unknown_static_fields', false],
+      ['admin_address_path', ''],
+      ['local_address_ip_version', 'v4'],
+      ['log_level', 'warning'],
+      ['component_log_level', ''],
+      ['log_format', '[%Y-%m-%d %T.%e][%t][%l][%n] [%g:%#] %v'],
+      ['log_path', ''],
+      ['hot_restart_version', false],
+      ['service_cluster', ''],
+      ['service_node', ''],
+      ['service_zone', ''],
+      ['file_flush_interval', '0.500s'],
+      ['drain_time', '600s'],
+      ['parent_shutdown_time', '900s'],
+      ['mode', 'Validate'],
+      ['disable_hot_restart', false],
+      ['enable_mutex_tracing', false],
+      ['restart_epoch', 0],
+      ['cpuset_threads', false],
+      ['reject_unknown_dynamic_fields', false],
+      ['log_format_escaped', false],
+      ['disabled_extensions', []],
+      ['ignore_unknown_dynamic_fields', false],
+      ['use_dynamic_base_id', false],
+      ['base_id_path', ''],
+      ['drain_strategy', 'Gradual'],
+      ['enable_fine_grain_logging', false],
+      ['socket_path', '@proxy_domain_socket'],
+      ['socket_mode', 0],
+      ['enable_core_dump', false],
+      ['stats_tag', ['zone:eu']],
+    ]);
+  });
+
+  it('shows the mode of a socket outside of the abstract namespace as a number', () => {
+    const { options } = run('--socket-path', '/tmp/s', '--socket-mode', '640');
+    assert.equal(commandLineOptionsJson(options).socket_mode, 0o640);
+  });
+});

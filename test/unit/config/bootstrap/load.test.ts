@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { type BootstrapConfig, formatFault, type LoadBootstrapResult } from '../../../../src/config/index.ts';
+import { protoSchema } from '../../../../src/config/proto/root.ts';
+import {
+  clusterNamed,
+  faultTexts,
+  httpFilter,
+  type JsonObject,
+  listenerWith,
+  load,
+  loadFile,
+  mustLoad,
+  socketAddress,
+  withClusters,
+  withListeners,
+} from '../../../support/bootstrap.ts';
+
+const FORMS = path.join(import.meta.dirname, 'front-proxy');
+
+let folder = '';
+before(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'weir-'));
+});
+after(() => rmSync(folder, { recursive: true }));
+
+function fileWith(name: string, content: string | Uint8Array): string {
+  const file = path.join(folder, name);
+  writeFileSync(file, content);
+  return file;
+}
+
+function settingsOf({ bootstrap, faults }: LoadBootstrapResult): Omit<BootstrapConfig, 'message'> {
+  assert.deepEqual(faults.map(formatFault), []);
+  const { message: _message, ...settings } = bootstrap!;
+  return settings;
+}
+
+describe('a bootstrap', () => {
+  it('gives equal settings in v2 and v3, as YAML, JSON, text proto and binary', () => {
+    const loaded = loadFile(path.join(FORMS, 'v3.yaml'));
+    const expected = settingsOf(loaded);
+    assert.deepEqual([expected.clusters.length, expected.listeners.length], [1, 2]);
+    for (const form of ['v2.yaml', 'bootstrap.json', 'bootstrap.pb_text']) {
+      assert.deepEqual(settingsOf(loadFile(path.join(FORMS, form))), expected, form);
+    }
+    const type = protoSchema().messageType('proxy.config.bootstrap.v3.Bootstrap');
+    const binary = fileWith('bootstrap.pb', type.encode(loaded.bootstrap!.message).finish());
+    assert.deepEqual(settingsOf(loadFile(binary)), expected, 'binary');
+  });
+
+  it('says who the proxy is, how stats are tagged and flushed, and where the admin interface listens', () => {
+    const settings = settingsOf(loadFile(path.join(FORMS, 'v3.yaml')));
+    const { node, admin, statsFlushIntervalMs, statsFlushOnAdmin, fixedStatTags, useAllDefaultTags, headerPrefix } =
+      settings;
+    assert.deepEqual(node, {
+      id: 'front-1',
+      cluster: 'front',
+      locality: { region: '', zone: 'a', subZone: '' },
+      metadata: { tier: 1, tags: ['x', null] },
+    });
+    assert.deepEqual(admin, {
+      address: { kind: 'ip', ip: '127.0.0.1', port: 9901 },
+      accessLogPath: '/dev/null',
+      profilePath: '/var/log/proxy/proxy.prof',
+    });
+    assert.deepEqual(
+      [statsFlushIntervalMs, statsFlushOnAdmin, useAllDefaultTags, headerPrefix],
+      [2000, false, false, 'x-edge'],
+    );
+    assert.deepEqual(fixedStatTags, [{ name: 'env', value: 'prod' }]);
+  });
+
+  it('may be empty: then nothing is served and nothing is administered', () => {
+    const { listeners, clusters, admin, statsFlushIntervalMs, useAllDefaultTags } = mustLoad({});
+    assert.deepEqual(
+      [listeners, clusters, admin, statsFlushIntervalMs, useAllDefaultTags],
+      [[], [], undefined, 5000, true],
+    );
+  });
+
+  it('yields to the service options of the command line', () => {
+    const options = { serviceNode: 'n', serviceCluster: 'c', serviceZone: 'z' };
+    const { node } = loadFile(path.join(FORMS, 'v3.yaml'), options).bootstrap!;
+    assert.deepEqual([node.id, node.cluster, node.locality.zone], ['n', 'c', 'z']);
+  });
+
+  it('is merged from a file and --config-yaml before it is checked', () => {
+    const file = fileWith('lower.yaml', JSON.stringify(withListeners(listenerWith([httpFilter({})]))));
+    const merged = loadFile(file, {
+      configYaml: JSON.stringify({ node: { id: 'x' }, ...withClusters(clusterNamed('more')) }),
+    });
+    const settings = settingsOf(merged);
+    assert.deepEqual(
+      settings.clusters.map(({ name }) => name),
+      ['web', 'more'],
+    );
+    const clash = loadFile(file, { configYaml: JSON.stringify(withClusters(clusterNamed('web'))) });
+    assert.deepEqual(
+      clash.faults.map(({ path: at, file: name, line }) => [at, name, line]),
+      [['static_resources.clusters[1].name', '--config-yaml', 1]],
+    );
+    assert.equal(clash.bootstrap, undefined);
+  });
+
+  it('counts unknown fields that were allowed, and is refused for them otherwise', () => {
+    const allowed = load({ nonsense: 1, header_prefx: 'x' }, { allowUnknownStaticFields: true });
+    assert.equal(allowed.unknownFields, 2);
+    assert.ok(allowed.bootstrap);
+    assert.equal(load({ header_prefx: 'x' }).bootstrap, undefined);
+  });
+});
+
+describe('a bootstrap is refused for', () => {
+  const cases: readonly {
+    readonly name: string;
+    readonly bootstrap: JsonObject;
+    readonly errors: readonly string[];
+  }[] = [
+    {
+      name: 'two clusters of one name',
+      bootstrap: withClusters(clusterNamed('a'), clusterNamed('b'), clusterNamed('a')),
+      errors: ['static_resources.clusters[2].name: cluster "a" is already defined at static_resources.clusters[0]'],
+    },
+    {
+      name: 'a local cluster that does not exist',
+      bootstrap: { cluster_manager: { local_cluster_name: 'me' } },
+      errors: [
+        'cluster_manager.local_cluster_name: local_cluster_name is not supported by this build',
+        'cluster_manager.local_cluster_name: cluster "me" does not exist',
+      ],
+    },
+    {
+      name: 'discovery without an identity',
+      bootstrap: { dynamic_resources: {} },
+      errors: [
+        'dynamic_resources: dynamic_resources is not supported by this build',
+        'node.id: is required by dynamic_resources; set it here or with --service-node',
+        'node.cluster: is required by dynamic_resources; set it here or with --service-cluster',
+      ],
+    },
+    {
+      name: 'runtime layers that cannot be told apart',
+      bootstrap: {
+        layered_runtime: { layers: ['a', 'a', 'b'].map((name) => ({ name, admin_layer: {} })) },
+      },
+      errors: [
+        'layered_runtime.layers[1].name: runtime layer "a" is already defined at layered_runtime.layers[0]',
+        'layered_runtime.layers[1]: an admin_layer is already defined at layered_runtime.layers[0]',
+        'layered_runtime.layers[2]: an admin_layer is already defined at layered_runtime.layers[0]',
+      ],
+    },
+    {
+      name: 'two ways to flush stats, and fixed tags without a name of their own',
+      bootstrap: {
+        stats_flush_interval: '1s',
+        stats_flush_on_admin: true,
+        stats_config: { stats_tags: ['a', 'a', ''].map((tag_name) => ({ tag_name, fixed_value: 'v' })) },
+      },
+      errors: [
+        'stats_flush_on_admin: is set together with stats_flush_interval; only one of them may be',
+        'stats_config.stats_tags[1].tag_name: a second fixed tag is called "a"',
+        'stats_config.stats_tags[2].tag_name: must not be empty for a tag with a fixed value',
+      ],
+    },
+    {
+      name: 'an admin interface on a host name',
+      bootstrap: { admin: { address: socketAddress('localhost', 9901) } },
+      errors: [
+        'admin.address.socket_address.address: "localhost" is not an IP address; the admin interface binds to an IP address',
+      ],
+    },
+  ];
+  for (const { name, bootstrap, errors } of cases) {
+    it(name, () => {
+      const result = load(bootstrap);
+      assert.deepEqual(faultTexts(result).toSorted(), errors.toSorted());
+      assert.equal(result.bootstrap, undefined);
+    });
+  }
+
+  it('neither file nor text', () => {
+    assert.deepEqual(faultTexts(load('')), [': at least one of --config-path and --config-yaml must be given']);
+  });
+});
+
+const FAULTY = `
+static_resources:
+  listeners:
+  - name: main
+    address: { socket_address: { address: 127.0.0.1, port_value: 70000 } }
+    filter_chains:
+    - filters:
+      - name: envoy.http_connection_manager
+        config:
+          stat_prefix: in
+          codec_type: HTTP2
+          tracing: {}
+          route_config:
+            virtual_hosts:
+            - name: all
+              domains: ["*"]
+              routes:
+              - match: { prefix: / }
+                route: { cluster: wbe, timeout: soon }
+          http_filters: [{ name: envoy.nonsense }, { name: envoy.router }]
+  clusters:
+  - name: web
+    lbpolicy: MAGLEV
+    health_checks: [{ timeout: 1s, interval: 1s, tcp_health_check: {}, unhealthy_threshold: 2, healthy_threshold: 2 }]
+    hosts: [{ pipe: { path: /x } }]
+  - name: web
+    health_checks: [{ timeout: 1s, interval: 1s, tcp_health_check: {}, unhealthy_threshold: 2, healthy_threshold: 2 }]
+    hosts: [{ pipe: { path: /x } }]
+`;
+
+describe('the faults of a bootstrap', () => {
+  it('come all at once, in the order of the file, each with its place', () => {
+    const file = fileWith('faulty.yaml', FAULTY);
+    const { faults } = loadFile(file);
+    const hcm = 'static_resources.listeners[0].filter_chains[0].filters[0].config';
+    const expected = [
+      ['error', 5, 'static_resources.listeners[0].address.socket_address.port_value'],
+      ['error', 11, `${hcm}.codec_type`],
+      ['warning', 12, `${hcm}.tracing`],
+      ['error', 19, `${hcm}.route_config.virtual_hosts[0].routes[0].route.cluster`],
+      ['error', 19, `${hcm}.route_config.virtual_hosts[0].routes[0].route.timeout`],
+      ['error', 20, `${hcm}.http_filters[0].name`],
+      ['error', 23, 'static_resources.clusters[0].lbpolicy'],
+      ['warning', 24, 'static_resources.clusters[0].health_checks'],
+      ['error', 26, 'static_resources.clusters[1].name'],
+    ];
+    assert.deepEqual(
+      faults.map(({ severity, line, path: at }) => [severity, line, at]),
+      expected,
+    );
+    assert.ok(faults.every((fault) => fault.file === file && fault.column > 0));
+    assert.equal(
+      formatFault(faults[3]!),
+      `${file}:19:35: ${expected[3]![2]}: cluster "wbe" does not exist; did you mean "web"?`,
+    );
+  });
+
+  it('leave out what only follows from a value that could not be read', () => {
+    const cluster = {
+      name: 'web',
+      load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [{ endpoint: [] }] }] },
+    };
+    assert.equal(faultTexts(load(withClusters(cluster))).length, 1);
+    const unreadablePort = { name: 'web', hosts: [{ socket_address: { address: '10.0.0.1', port_value: 'http' } }] };
+    assert.equal(faultTexts(load(withClusters(unreadablePort))).length, 1);
+  });
+
+  it('include a stat tag that picks a default by its name alone', () => {
+    const tags = (use_all_default_tags: boolean) => ({
+      stats_config: { use_all_default_tags, stats_tags: [{ tag_name: 'envoy.cluster_name' }] },
+    });
+    assert.match(faultTexts(load(tags(true)), 'warning').join(), /adds nothing to use_all_default_tags/);
+    assert.match(
+      faultTexts(load(tags(false)), 'warning').join(),
+      /tag_name: picking a default tag by name is not supported/,
+    );
+  });
+
+  it('repeat no warning that many clusters share, but count it', () => {
+    const clusters = Array.from({ length: 3 }, (_, index) =>
+      clusterNamed(`c${index}`, { track_timeout_budgets: true }),
+    );
+    assert.deepEqual(faultTexts(load(withClusters(...clusters)), 'warning'), [
+      'static_resources.clusters[0].track_timeout_budgets: track_timeout_budgets is not supported by this build; it has no effect (here and at 2 more)',
+    ]);
+  });
+});
+
+describe('the prefix of the proxy’s own headers', () => {
+  it('must be able to begin a header name, and short enough to be recognized', () => {
+    assert.deepEqual(faultTexts(load({ header_prefix: 'x-acme' })), []);
+    assert.deepEqual(faultTexts(load({ header_prefix: 'x acme-' })), [
+      'header_prefix: "x acme-" cannot begin header names',
+    ]);
+    assert.deepEqual(faultTexts(load({ header_prefix: 'x-sixteen-long-1' })), [
+      'header_prefix: 16 characters exceed the limit 15',
+    ]);
+  });
+});

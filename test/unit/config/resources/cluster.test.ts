@@ -1,0 +1,479 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
+import {
+  clusterNamed,
+  faultTexts,
+  type Json,
+  type JsonObject,
+  load,
+  mustLoad,
+  socketAddress,
+  withClusters,
+} from '../../../support/bootstrap.ts';
+
+const AT = 'static_resources.clusters[0]';
+
+function settingsOf(cluster: JsonObject): ClusterSettings {
+  return mustLoad(withClusters(cluster)).clusters[0]!;
+}
+
+function errorsOf(cluster: JsonObject): string[] {
+  return faultTexts(load(withClusters(cluster)));
+}
+
+function assigned(endpoints: readonly Json[], fields: JsonObject = {}): JsonObject {
+  return { name: 'web', load_assignment: { cluster_name: 'web', endpoints, ...fields } };
+}
+
+function member(port: number, fields: JsonObject = {}): JsonObject {
+  return { endpoint: { address: socketAddress('10.0.0.1', port) }, ...fields };
+}
+
+describe('a cluster', () => {
+  it('fills in the documented defaults', () => {
+    assert.deepEqual(settingsOf(clusterNamed('web')), {
+      name: 'web',
+      statName: 'web',
+      observabilityName: 'web',
+      connectTimeoutMs: 5000,
+      bufferLimitBytes: 1048576,
+      lbPolicy: 'ROUND_ROBIN',
+      leastRequest: { choiceCount: 2, activeRequestBias: undefined },
+      healthyPanicThreshold: 50,
+      overprovisioningFactor: 140,
+      weightedPriorityHealth: false,
+      closeConnectionsOnHostSetChange: false,
+      sourceAddress: undefined,
+      tcpKeepalive: undefined,
+      maxConnectionDurationMs: 0,
+      waitForWarmOnInit: true,
+      discovery: { kind: 'static' },
+      maxRequestsPerConnection: 0,
+      idleTimeoutMs: 3_600_000,
+      circuitBreakers: {
+        default: { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
+        high: { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
+      },
+      hosts: [
+        {
+          address: { kind: 'ip', ip: '127.0.0.1', port: 8080 },
+          hostname: '',
+          weight: 1,
+          locality: { region: '', zone: '', subZone: '' },
+          priority: 0,
+          canary: false,
+          health: 'healthy',
+        },
+      ],
+    });
+  });
+
+  it('takes its stat name from alt_stat_name and turns colons into underscores', () => {
+    const settings = settingsOf(clusterNamed('web', { alt_stat_name: 'a:b:c' }));
+    assert.equal(settings.observabilityName, 'a:b:c');
+    assert.equal(settings.statName, 'a_b_c');
+  });
+
+  it('sets circuit breakers per priority and keeps defaults for what is missing', () => {
+    const thresholds = [{ max_connections: 0 }, { priority: 'HIGH', max_retries: 9 }];
+    const { circuitBreakers } = settingsOf(clusterNamed('web', { circuit_breakers: { thresholds } }));
+    assert.equal(circuitBreakers.default.maxConnections, 0);
+    assert.equal(circuitBreakers.default.maxRetries, 3);
+    assert.equal(circuitBreakers.high.maxRetries, 9);
+  });
+
+  it('never rounds a positive timeout down to 0, which would mean none', () => {
+    const settings = settingsOf(clusterNamed('web', { common_http_protocol_options: { idle_timeout: '0.0002s' } }));
+    assert.equal(settings.idleTimeoutMs, 1);
+    assert.equal(settingsOf(clusterNamed('web', { connect_timeout: '1.2345s' })).connectTimeoutMs, 1234);
+  });
+
+  it('reads HTTP options from the extension message as from its own fields', () => {
+    const own = settingsOf(
+      clusterNamed('web', { common_http_protocol_options: { idle_timeout: '7s' }, max_requests_per_connection: 3 }),
+    );
+    const options = {
+      '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+      common_http_protocol_options: { idle_timeout: '7s', max_requests_per_connection: 3 },
+      explicit_http_config: { http_protocol_options: {} },
+    };
+    const typed = { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options };
+    assert.deepEqual(settingsOf(clusterNamed('web', { typed_extension_protocol_options: typed })), own);
+    const both = clusterNamed('web', {
+      typed_extension_protocol_options: typed,
+      max_requests_per_connection: 3,
+      http_protocol_options: {},
+    });
+    assert.deepEqual(
+      errorsOf(both).map((text) => text.split(':')[0]),
+      [`${AT}.max_requests_per_connection`, `${AT}.http_protocol_options`],
+    );
+  });
+
+  it('gives hosts and load_assignment equal members', () => {
+    const hosts = [socketAddress('10.0.0.1', 80), { pipe: { path: '/run/app', mode: 0o600 } }];
+    const endpoints = [{ lb_endpoints: hosts.map((address) => ({ endpoint: { address } })) }];
+    assert.deepEqual(settingsOf({ name: 'web', hosts }), settingsOf(assigned(endpoints)));
+  });
+
+  it('lets load_assignment supersede hosts, with a warning', () => {
+    const result = load(
+      withClusters({ ...assigned([{ lb_endpoints: [member(80)] }]), hosts: [socketAddress('10.9.9.9', 1)] }),
+    );
+    assert.equal(result.bootstrap?.clusters[0]?.hosts.length, 1);
+    assert.deepEqual(faultTexts(result, 'warning'), [`${AT}.hosts: ignored, because load_assignment supersedes it`]);
+  });
+
+  it('keeps the first of two members with one address, however it is written', () => {
+    const ipv6 = (address: string, weight: number) => ({
+      endpoint: { address: socketAddress(address, 80) },
+      load_balancing_weight: weight,
+    });
+    const { hosts } = settingsOf(assigned([{ lb_endpoints: [ipv6('::1', 2), ipv6('0:0:0:0:0:0:0:1', 3)] }]));
+    assert.deepEqual(
+      hosts.map(({ address, weight }) => [address, weight]),
+      [[{ kind: 'ip', ip: '::1', port: 80 }, 2]],
+    );
+  });
+
+  it('reads weight, locality, priority, hostname and the canary mark of members', () => {
+    const lb_endpoints = [
+      {
+        endpoint: { address: socketAddress('10.0.0.1', 80), hostname: 'a.example' },
+        load_balancing_weight: 7,
+        metadata: { filter_metadata: { 'envoy.lb': { canary: true } } },
+      },
+      {
+        endpoint_name: 'b',
+        metadata: { filter_metadata: { 'proxy.lb': { canary: false }, 'envoy.lb': { canary: true } } },
+      },
+    ];
+    const locality = { region: 'r', zone: 'z', sub_zone: 's' };
+    const named = { named_endpoints: { b: { address: socketAddress('10.0.0.2', 80) } } };
+    const low = { priority: 1, load_balancer_endpoints: { lb_endpoints: [member(81)] } };
+    const { hosts } = settingsOf(assigned([{ locality, lb_endpoints }, low], named));
+    assert.deepEqual(
+      hosts.map(({ hostname, weight, priority, canary, locality: { zone } }) => [
+        hostname,
+        weight,
+        priority,
+        canary,
+        zone,
+      ]),
+      [
+        ['a.example', 7, 0, true, 'z'],
+        ['', 1, 0, false, 'z'],
+        ['', 1, 1, false, ''],
+      ],
+    );
+  });
+});
+
+interface ErrorCase {
+  readonly name: string;
+  readonly cluster: JsonObject;
+  readonly errors: readonly string[];
+}
+
+const UNSUPPORTED = 'is not supported by this build';
+const POLICY_ERRORS: readonly ErrorCase[] = [
+  {
+    name: 'ring_hash_lb_config without its policy',
+    cluster: clusterNamed('web', { ring_hash_lb_config: { minimum_ring_size: 9, maximum_ring_size: 8 } }),
+    errors: [
+      `${AT}.ring_hash_lb_config: ring_hash_lb_config ${UNSUPPORTED}`,
+      `${AT}.ring_hash_lb_config: needs lb_policy RING_HASH, not ROUND_ROBIN`,
+      `${AT}.ring_hash_lb_config: minimum_ring_size 9 exceeds maximum_ring_size 8`,
+    ],
+  },
+  {
+    name: 'least_request_lb_config without its policy',
+    cluster: clusterNamed('web', { lb_policy: 'MAGLEV', least_request_lb_config: {} }),
+    errors: [
+      `${AT}.lb_policy: lb_policy MAGLEV ${UNSUPPORTED}`,
+      `${AT}.least_request_lb_config: needs lb_policy LEAST_REQUEST, not MAGLEV`,
+    ],
+  },
+  {
+    name: 'LOAD_BALANCING_POLICY_CONFIG without load_balancing_policy',
+    cluster: clusterNamed('web', { lb_policy: 'LOAD_BALANCING_POLICY_CONFIG' }),
+    errors: [
+      `${AT}.lb_policy: lb_policy LOAD_BALANCING_POLICY_CONFIG ${UNSUPPORTED}`,
+      `${AT}.lb_policy: LOAD_BALANCING_POLICY_CONFIG needs load_balancing_policy`,
+    ],
+  },
+  {
+    name: 'subsets where the cluster brings its own balancer',
+    cluster: clusterNamed('web', { lb_policy: 'CLUSTER_PROVIDED', lb_subset_config: {} }),
+    errors: [
+      `${AT}.lb_policy: lb_policy CLUSTER_PROVIDED ${UNSUPPORTED}`,
+      `${AT}.lb_subset_config: lb_subset_config ${UNSUPPORTED}`,
+      `${AT}.lb_subset_config: cannot be combined with lb_policy CLUSTER_PROVIDED`,
+    ],
+  },
+  {
+    name: 'subset selectors whose fallback keys do not fit',
+    cluster: clusterNamed('web', {
+      lb_subset_config: {
+        subset_selectors: [
+          { keys: ['a', 'b'], fallback_policy: 'KEYS_SUBSET' },
+          { keys: ['a', 'b'], fallback_keys_subset: ['a'] },
+          { keys: ['a'], fallback_policy: 'KEYS_SUBSET', fallback_keys_subset: ['a'] },
+          { keys: ['a', 'b'], fallback_policy: 'KEYS_SUBSET', fallback_keys_subset: ['c'] },
+        ],
+      },
+    }),
+    errors: [
+      `${AT}.lb_subset_config: lb_subset_config ${UNSUPPORTED}`,
+      ...[
+        [0, 'fallback_policy KEYS_SUBSET needs at least one key'],
+        [1, 'needs fallback_policy KEYS_SUBSET'],
+        [2, 'must hold fewer keys than keys'],
+        [3, '"c" is not one of keys'],
+      ].map(([index, text]) => `${AT}.lb_subset_config.subset_selectors[${index}].fallback_keys_subset: ${text}`),
+    ],
+  },
+];
+
+const TYPE_ERRORS: readonly ErrorCase[] = [
+  {
+    name: 'EDS without eds_cluster_config',
+    cluster: { name: 'web', type: 'EDS' },
+    errors: [`${AT}.type: type EDS ${UNSUPPORTED}`, `${AT}.type: EDS needs eds_cluster_config`],
+  },
+  {
+    name: 'eds_cluster_config on a STATIC cluster',
+    cluster: clusterNamed('web', { eds_cluster_config: {} }),
+    errors: [
+      `${AT}.eds_cluster_config: eds_cluster_config ${UNSUPPORTED}`,
+      `${AT}.eds_cluster_config: needs type EDS, not STATIC`,
+    ],
+  },
+  {
+    name: 'ORIGINAL_DST with members and another policy',
+    cluster: clusterNamed('web', { type: 'ORIGINAL_DST' }),
+    errors: [
+      `${AT}.load_assignment: type ORIGINAL_DST takes its members from the connections`,
+      `${AT}.lb_policy: type ORIGINAL_DST needs CLUSTER_PROVIDED, not ROUND_ROBIN`,
+      `${AT}.type: type ORIGINAL_DST ${UNSUPPORTED}`,
+    ],
+  },
+  {
+    name: 'a STATIC cluster without members',
+    cluster: { name: 'web' },
+    errors: [`${AT}: a cluster of type STATIC needs load_assignment`],
+  },
+  {
+    name: 'LOGICAL_DNS with two members',
+    cluster: {
+      name: 'web',
+      type: 'LOGICAL_DNS',
+      hosts: [socketAddress('a.example', 80), socketAddress('b.example', 80)],
+    },
+    errors: [
+      `${AT}: a cluster of type LOGICAL_DNS needs exactly one member in one locality`,
+      `${AT}.type: type LOGICAL_DNS ${UNSUPPORTED}`,
+    ],
+  },
+  {
+    name: 'a failure refresh rate whose bounds are the wrong way round',
+    cluster: clusterNamed('web', { dns_failure_refresh_rate: { base_interval: '2s', max_interval: '1s' } }),
+    errors: [`${AT}.dns_failure_refresh_rate.max_interval: must not be less than base_interval`],
+  },
+  {
+    name: 'options for both HTTP versions without a way to choose',
+    cluster: clusterNamed('web', { http_protocol_options: {}, http2_protocol_options: {} }),
+    errors: [
+      `${AT}.http2_protocol_options: http2_protocol_options ${UNSUPPORTED}`,
+      `${AT}.http2_protocol_options: beside http_protocol_options needs protocol_selection USE_DOWNSTREAM_PROTOCOL`,
+    ],
+  },
+];
+
+const MEMBER_ERRORS: readonly ErrorCase[] = [
+  {
+    name: 'a host name in a STATIC cluster',
+    cluster: { name: 'web', hosts: [socketAddress('app.example', 80)] },
+    errors: [
+      `${AT}.hosts[0].socket_address.address: "app.example" is not an IP address; a STATIC cluster needs IP addresses; STRICT_DNS and LOGICAL_DNS resolve names`,
+    ],
+  },
+  {
+    name: 'a gap between priorities',
+    cluster: assigned([{ lb_endpoints: [member(1)] }, { priority: 2, lb_endpoints: [member(2)] }]),
+    errors: [`${AT}.load_assignment.endpoints: priorities must be contiguous from 0: 2 is used, 1 is not`],
+  },
+  {
+    name: 'a priority above the limit',
+    cluster: assigned([{ priority: 129, lb_endpoints: [member(1)] }]),
+    errors: [`${AT}.load_assignment.endpoints[0].priority: 129 exceeds the limit 128`],
+  },
+  {
+    name: 'endpoint weights whose sum overflows',
+    cluster: assigned([{ lb_endpoints: [member(1, { load_balancing_weight: 4294967295 }), member(2)] }]),
+    errors: [
+      `${AT}.load_assignment.endpoints[0].lb_endpoints: the sum of endpoint weights is 4294967296 and exceeds the limit 4294967295`,
+    ],
+  },
+  {
+    name: 'locality weights whose sum overflows in one priority',
+    cluster: assigned([
+      { load_balancing_weight: 4294967295, lb_endpoints: [member(1)] },
+      { load_balancing_weight: 1, lb_endpoints: [member(2)] },
+    ]),
+    errors: [
+      `${AT}.load_assignment.endpoints: the sum of locality weights of priority 0 is 4294967296 and exceeds the limit 4294967295`,
+    ],
+  },
+  {
+    name: 'a member that names an endpoint that is not there, or none',
+    cluster: assigned([{ lb_endpoints: [{ endpoint_name: 'x' }, {}] }]),
+    errors: [
+      `${AT}.load_assignment.endpoints[0].lb_endpoints[0].endpoint_name: "x" is not in named_endpoints`,
+      `${AT}.load_assignment.endpoints[0].lb_endpoints[1]: one of endpoint, endpoint_name is required`,
+    ],
+  },
+  {
+    name: 'two thresholds for one priority',
+    cluster: clusterNamed('web', { circuit_breakers: { thresholds: [{}, { priority: 'DEFAULT' }] } }),
+    errors: [`${AT}.circuit_breakers.thresholds[1].priority: a second entry for priority DEFAULT`],
+  },
+  {
+    name: 'a connect timeout of 0',
+    cluster: clusterNamed('web', { connect_timeout: '0s' }),
+    errors: [`${AT}.connect_timeout: 0s is not above 0s`],
+  },
+];
+
+describe('a STRICT_DNS cluster', () => {
+  const named = (fields: JsonObject): JsonObject => ({ name: 'web', type: 'STRICT_DNS', ...fields });
+  const COMMON = {
+    hostname: '',
+    weight: 1,
+    locality: { region: '', zone: '', subZone: '' },
+    priority: 0,
+    canary: false,
+    health: 'healthy',
+  } as const;
+
+  it('takes names and addresses, in the form of either generation', () => {
+    const v2 = settingsOf(named({ hosts: [socketAddress('web.test', 80), socketAddress('::0001', 81)] }));
+    const members = [
+      { endpoint: { address: socketAddress('web.test', 80) } },
+      { endpoint: { address: socketAddress('::1', 81) } },
+    ];
+    const v3 = settingsOf(named({ load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: members }] } }));
+    const targets = [
+      { name: 'web.test', port: 80, ...COMMON },
+      { name: '::1', port: 81, ...COMMON },
+    ];
+    for (const { discovery, hosts } of [v2, v3]) {
+      assert.deepEqual(hosts, []);
+      assert.deepEqual(discovery, {
+        kind: 'strict-dns',
+        targets,
+        lookupFamily: 'AUTO',
+        refreshRateMs: 5000,
+        failureRefresh: undefined,
+        jitterMs: 0,
+        respectTtl: false,
+        resolvers: [],
+        useSearchDomains: true,
+      });
+    }
+  });
+
+  it('reads how often and whom to ask', () => {
+    const { discovery } = settingsOf(
+      named({
+        hosts: [socketAddress('web.test', 80)],
+        dns_lookup_family: 'V4_PREFERRED',
+        dns_refresh_rate: '1s',
+        dns_failure_refresh_rate: { base_interval: '0.1s' },
+        dns_jitter: '0.5s',
+        respect_dns_ttl: true,
+        dns_resolvers: [socketAddress('10.0.0.9', 53)],
+        dns_resolution_config: {
+          resolvers: [socketAddress('10.0.0.1', 5353), socketAddress('::1', 0)],
+          dns_resolver_options: { no_default_search_domain: true },
+        },
+      }),
+    );
+    assert.equal(discovery.kind, 'strict-dns');
+    const { targets: _targets, ...read } = discovery.kind === 'strict-dns' ? discovery : { targets: [] };
+    assert.deepEqual(read, {
+      kind: 'strict-dns',
+      lookupFamily: 'V4_PREFERRED',
+      refreshRateMs: 1000,
+      failureRefresh: { baseMs: 100, maxMs: 1000 },
+      jitterMs: 500,
+      respectTtl: true,
+      resolvers: ['10.0.0.1:5353', '[::1]:53'],
+      useSearchDomains: false,
+    });
+  });
+
+  it('is refused with a unix socket, and with a resolver that is a name', () => {
+    assert.deepEqual(errorsOf(named({ hosts: [{ pipe: { path: '/tmp/x' } }] })), [
+      `${AT}.hosts[0].pipe: a unix socket has no name to look up; it needs a STATIC cluster`,
+    ]);
+    const fields = { hosts: [socketAddress('web.test', 80)], dns_resolvers: [socketAddress('dns.test', 53)] };
+    assert.deepEqual(errorsOf(named(fields)), [
+      `${AT}.dns_resolvers[0].socket_address.address: "dns.test" is not an IP address; a DNS server is asked at an IP address`,
+    ]);
+  });
+});
+
+describe('balancing and connections of a cluster', () => {
+  it('read what is configured', () => {
+    const settings = settingsOf(
+      clusterNamed('web', {
+        lb_policy: 'LEAST_REQUEST',
+        least_request_lb_config: { choice_count: 5, active_request_bias: { default_value: 0.5, runtime_key: 'x' } },
+        common_lb_config: {
+          healthy_panic_threshold: { value: 33.9 },
+          close_connections_on_host_set_change: true,
+        },
+        upstream_bind_config: { source_address: { address: '127.0.0.2', port_value: 0 } },
+        upstream_connection_options: { tcp_keepalive: { keepalive_time: 30 } },
+        common_http_protocol_options: { max_connection_duration: '60s' },
+        wait_for_warm_on_init: false,
+      }),
+    );
+    assert.equal(settings.lbPolicy, 'LEAST_REQUEST');
+    assert.deepEqual(settings.leastRequest, { choiceCount: 5, activeRequestBias: 0.5 });
+    assert.equal(settings.healthyPanicThreshold, 33);
+    assert.equal(settings.closeConnectionsOnHostSetChange, true);
+    assert.deepEqual(settings.sourceAddress, { kind: 'ip', ip: '127.0.0.2', port: 0 });
+    assert.deepEqual(settings.tcpKeepalive, { probes: 9, timeSeconds: 30, intervalSeconds: 75 });
+    assert.equal(settings.maxConnectionDurationMs, 60_000);
+    assert.equal(settings.waitForWarmOnInit, false);
+  });
+
+  it('read the policy of the assignment and the health of its members', () => {
+    const statuses = ['UNKNOWN', 'HEALTHY', 'UNHEALTHY', 'TIMEOUT', 'DRAINING', 'DEGRADED'];
+    const members = statuses.map((health_status, index) => member(index + 1, { health_status }));
+    const policy = { overprovisioning_factor: 100, weighted_priority_health: true };
+    const settings = settingsOf(assigned([{ lb_endpoints: members }], { policy }));
+    assert.equal(settings.overprovisioningFactor, 100);
+    assert.equal(settings.weightedPriorityHealth, true);
+    assert.deepEqual(
+      settings.hosts.map(({ health }) => health),
+      ['healthy', 'healthy', 'unhealthy', 'unhealthy', 'draining', 'degraded'],
+    );
+  });
+
+  it('refuse a source address that is a name', () => {
+    const upstream_bind_config = { source_address: socketAddress('here.test', 0).socket_address! };
+    assert.deepEqual(errorsOf(clusterNamed('web', { upstream_bind_config })), [
+      `${AT}.upstream_bind_config.source_address.address: "here.test" is not an IP address; connections start from an IP address`,
+    ]);
+  });
+});
+
+describe('a cluster is refused for', () => {
+  for (const { name, cluster, errors } of [...POLICY_ERRORS, ...TYPE_ERRORS, ...MEMBER_ERRORS]) {
+    it(name, () => assert.deepEqual(errorsOf(cluster).toSorted(), errors.toSorted()));
+  }
+});

@@ -1,0 +1,490 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { HttpConnectionManagerSettings, ListenerSettings } from '../../../../src/snapshot/index.ts';
+import {
+  faultTexts,
+  httpFilter,
+  type Json,
+  type JsonObject,
+  listenerWith,
+  load,
+  mustLoad,
+  ROUTER,
+  socketAddress,
+  tcpFilter,
+  withListeners,
+} from '../../../support/bootstrap.ts';
+import { MATCHES_ALL, PROXY_PROTOCOL } from '../../../support/listeners.ts';
+
+const AT = 'static_resources.listeners[0]';
+const CHAIN = `${AT}.filter_chains[0]`;
+
+function settingsOf(listener: JsonObject): ListenerSettings {
+  return mustLoad(withListeners(listener)).listeners[0]!;
+}
+
+function errorsOf(...listeners: Json[]): string[] {
+  return faultTexts(load(withListeners(...listeners)));
+}
+
+function managerOf(fields: JsonObject): HttpConnectionManagerSettings {
+  const { filter } = settingsOf(listenerWith([httpFilter(fields)])).filterChains[0]!;
+  assert.equal(filter.kind, 'http-connection-manager');
+  return filter;
+}
+
+describe('a listener', () => {
+  it('fills in the documented defaults', () => {
+    const { filterChains, ...rest } = settingsOf(listenerWith([tcpFilter({})]));
+    assert.deepEqual(rest, {
+      name: 'main',
+      accessLogs: [],
+      addresses: [{ kind: 'ip', ip: '127.0.0.1', port: 10000 }],
+      statPrefix: '',
+      trafficDirection: 'UNSPECIFIED',
+      bufferLimitBytes: 1048576,
+      backlog: 65535,
+      reusePort: true,
+      socketOptions: { noDelay: true, keepalive: undefined, typeOfService: 0 },
+      listenerFilters: [],
+      listenerFiltersTimeoutMs: 15_000,
+      continueOnListenerFiltersTimeout: false,
+      defaultFilterChain: null,
+    });
+    assert.deepEqual(filterChains, [
+      {
+        name: '',
+        match: MATCHES_ALL,
+        connectionLimits: [],
+        filter: {
+          kind: 'tcp-proxy',
+          statPrefix: 'tcp',
+          accessLogs: [],
+          cluster: 'web',
+          idleTimeoutMs: 3_600_000,
+          maxConnectAttempts: 1,
+        },
+      },
+    ]);
+  });
+
+  it('reads its limits, its chain name and a unix socket', () => {
+    const listener = {
+      name: 'l',
+      address: { pipe: { path: '@abstract', mode: 0o600 } },
+      per_connection_buffer_limit_bytes: 4096,
+      tcp_backlog_size: 7,
+      stat_prefix: 'edge',
+      traffic_direction: 'OUTBOUND',
+      enable_reuse_port: false,
+      filter_chains: [
+        { name: 'c', filter_chain_match: {}, filters: [tcpFilter({ idle_timeout: '0s', max_connect_attempts: 3 })] },
+      ],
+    };
+    const settings = settingsOf(listener);
+    assert.deepEqual(settings.addresses, [{ kind: 'pipe', path: '@abstract', mode: 0o600 }]);
+    assert.deepEqual([settings.bufferLimitBytes, settings.backlog, settings.filterChains[0]!.name], [4096, 7, 'c']);
+    assert.deepEqual([settings.statPrefix, settings.trafficDirection, settings.reusePort], ['edge', 'OUTBOUND', false]);
+    const { filter } = settings.filterChains[0]!;
+    assert.deepEqual(filter.kind === 'tcp-proxy' && [filter.idleTimeoutMs, filter.maxConnectAttempts], [0, 3]);
+  });
+
+  it('listens on further addresses, and on IPv6 for IPv4 clients where that is asked for', () => {
+    const both = { socket_address: { address: '0:0::0', port_value: 80, ipv4_compat: true } };
+    const listener = listenerWith([tcpFilter({})], {
+      address: both,
+      additional_addresses: [{ address: socketAddress('127.0.0.1', 81) }, { address: { pipe: { path: '/a' } } }],
+    });
+    assert.deepEqual(settingsOf(listener).addresses, [
+      { kind: 'ip', ip: '::', port: 80, acceptsIpv4: true },
+      { kind: 'ip', ip: '127.0.0.1', port: 81 },
+      { kind: 'pipe', path: '/a', mode: 0 },
+    ]);
+    const same = listenerWith([tcpFilter({})], { name: 'b', address: socketAddress('127.0.0.1', 81) });
+    assert.deepEqual(errorsOf(listener, same), [
+      'static_resources.listeners[1].address: 127.0.0.1:81 is already the address of listener "main"',
+    ]);
+  });
+
+  it('reads the socket options that can be set, and warns of the others', () => {
+    const option = (level: number, name: number, value: number) => ({ level, name, int_value: value });
+    const listener = listenerWith([tcpFilter({})], {
+      tcp_keepalive: { keepalive_probes: 3 },
+      socket_options: [option(6, 1, 0), option(6, 4, 30), option(0, 1, 16), option(1, 8, 65_536)],
+    });
+    const result = load(withListeners(listener));
+    assert.deepEqual(faultTexts(result, 'warning'), [
+      `${AT}.socket_options[3]: socket option 1/8 is not supported by this build; it has no effect`,
+    ]);
+    assert.deepEqual(result.bootstrap!.listeners[0]!.socketOptions, {
+      noDelay: false,
+      keepalive: { probes: 3, timeSeconds: 30, intervalSeconds: 75 },
+      typeOfService: 16,
+    });
+    const wrong = listenerWith([tcpFilter({})], { socket_options: [option(0, 1, 256)] });
+    assert.deepEqual(errorsOf(wrong), [`${AT}.socket_options[0].int_value: 256 is not a value of socket option 0/1`]);
+  });
+
+  it('says what of its sockets it cannot do', () => {
+    const listener = listenerWith([tcpFilter({})], {
+      transparent: true,
+      bind_to_port: false,
+      freebind: true,
+      tcp_fast_open_queue_length: 5,
+      enable_reuse_port: false,
+    });
+    const result = load(withListeners(listener));
+    assert.deepEqual(faultTexts(result), [
+      `${AT}.transparent: transparent true is not supported by this build`,
+      `${AT}.bind_to_port: bind_to_port false is not supported by this build`,
+    ]);
+    assert.deepEqual(faultTexts(result, 'warning'), [
+      `${AT}.freebind: freebind true is not supported by this build; it has no effect`,
+      `${AT}.tcp_fast_open_queue_length: tcp_fast_open_queue_length is not supported by this build; it has no effect`,
+      `${AT}.enable_reuse_port: enable_reuse_port false is not supported by this build; the first worker accepts alone`,
+    ]);
+  });
+
+  it('without a name gets one that no other has', () => {
+    const nameless = listenerWith([tcpFilter({})], { name: '', address: socketAddress('127.0.0.1', 0) });
+    const { listeners } = mustLoad(withListeners(nameless, nameless));
+    assert.notEqual(listeners[0]!.name, '');
+    assert.notEqual(listeners[0]!.name, listeners[1]!.name);
+  });
+
+  it('must differ from others in name and address', () => {
+    const ipv6 = (name: string, ip: string) => listenerWith([tcpFilter({})], { name, address: socketAddress(ip, 80) });
+    assert.deepEqual(errorsOf(ipv6('a', '::1'), ipv6('a', '::2'), ipv6('', '0:0:0:0:0:0:0:1')), [
+      'static_resources.listeners[1].name: listener "a" is already defined at static_resources.listeners[0]',
+      'static_resources.listeners[2].address: [::1]:80 is already the address of listener "a"',
+    ]);
+  });
+
+  it('must have an IP address to bind to', () => {
+    assert.deepEqual(errorsOf({ name: 'main', filter_chains: [{ filters: [tcpFilter({})] }] }), [
+      `${AT}.address: is required`,
+    ]);
+    assert.deepEqual(errorsOf(listenerWith([tcpFilter({})], { address: socketAddress('localhost', 80) })), [
+      `${AT}.address.socket_address.address: "localhost" is not an IP address; a listener binds to an IP address`,
+    ]);
+    assert.deepEqual(errorsOf(listenerWith([tcpFilter({})], { address: socketAddress('127.0.0.1', 65536) })), [
+      `${AT}.address.socket_address.port_value: 65536 exceeds the limit 65535`,
+    ]);
+  });
+
+  it('needs a filter chain, be it the default one', () => {
+    assert.deepEqual(errorsOf(listenerWith([], { filter_chains: [] })), [
+      `${AT}.filter_chains: needs at least one filter chain`,
+    ]);
+    const settings = settingsOf(
+      listenerWith([], { filter_chains: [], default_filter_chain: { name: 'last', filters: [tcpFilter({})] } }),
+    );
+    assert.deepEqual([settings.filterChains, settings.defaultFilterChain?.name], [[], 'last']);
+  });
+});
+
+describe('filter chain criteria', () => {
+  const chain = (match: JsonObject): JsonObject => ({ filters: [tcpFilter({})], filter_chain_match: match });
+  const chains = (...matches: JsonObject[]): JsonObject => listenerWith([], { filter_chains: matches.map(chain) });
+  const cidr = (address_prefix: string, prefix_len: number): JsonObject => ({ address_prefix, prefix_len });
+
+  it('are read in full', () => {
+    const all = {
+      destination_port: 443,
+      prefix_ranges: [cidr('10.0.0.0', 8), { address_prefix: '::' }],
+      transport_protocol: 'raw_buffer',
+      direct_source_prefix_ranges: [cidr('::1', 128)],
+      source_type: 'SAME_IP_OR_LOOPBACK',
+      source_prefix_ranges: [cidr('127.0.0.1', 32)],
+      source_ports: [1, 2],
+    };
+    assert.deepEqual(settingsOf(chains(all)).filterChains[0]!.match, {
+      destinationPort: 443,
+      prefixRanges: [
+        { ip: '10.0.0.0', prefixLength: 8 },
+        { ip: '::', prefixLength: 0 },
+      ],
+      transportProtocol: 'raw_buffer',
+      directSourcePrefixRanges: [{ ip: '::1', prefixLength: 128 }],
+      sourceType: 'SAME_IP_OR_LOOPBACK',
+      sourcePrefixRanges: [{ ip: '127.0.0.1', prefixLength: 32 }],
+      sourcePorts: [1, 2],
+    });
+  });
+
+  it('of the older generation are the same', () => {
+    const type = 'type.googleapis.com/envoy.config.filter.network.tcp_proxy.v2.TcpProxy';
+    const filter = { name: 'envoy.tcp_proxy', typed_config: { '@type': type, stat_prefix: 'tcp', cluster: 'web' } };
+    const older = { filters: [filter], filter_chain_match: { source_type: 'LOCAL' }, use_proxy_proto: true };
+    const settings = settingsOf(listenerWith([], { filter_chains: [older] }));
+    assert.equal(settings.filterChains[0]!.match.sourceType, 'SAME_IP_OR_LOOPBACK');
+    assert.deepEqual(settings.listenerFilters, [PROXY_PROTOCOL]);
+  });
+
+  it('must be ranges of addresses', () => {
+    const wrong = {
+      prefix_ranges: [cidr('10.0.0.0', 33), cidr('example.com', 8)],
+      source_prefix_ranges: [cidr('::', 128)],
+    };
+    const at = `${CHAIN}.filter_chain_match.prefix_ranges`;
+    assert.deepEqual(errorsOf(chains(wrong)), [
+      `${at}[0].prefix_len: 33 exceeds the length of the address 10.0.0.0`,
+      `${at}[1].address_prefix: "example.com" is not an IP address`,
+    ]);
+  });
+
+  it('of two chains must not fit the same connection equally well', () => {
+    const clashes: readonly (readonly [JsonObject, JsonObject])[] = [
+      [{}, {}],
+      [{ destination_port: 80 }, { destination_port: 80 }],
+      [{ source_ports: [1, 2] }, { source_ports: [2, 3] }],
+      [{ prefix_ranges: [cidr('10.1.2.3', 8)] }, { prefix_ranges: [cidr('10.0.0.0', 8), cidr('11.0.0.0', 8)] }],
+      [{ source_prefix_ranges: [cidr('::ffff:10.0.0.0', 104)] }, { source_prefix_ranges: [cidr('10.0.0.0', 8)] }],
+    ];
+    for (const [first, second] of clashes) {
+      assert.deepEqual(errorsOf(chains(first, { destination_port: 7 }, second)), [
+        `${AT}.filter_chains[2].filter_chain_match: takes connections that ${CHAIN} takes as well`,
+      ]);
+    }
+    const apart: readonly (readonly [JsonObject, JsonObject])[] = [
+      [{}, { transport_protocol: 'raw_buffer' }],
+      [{ destination_port: 80 }, { destination_port: 80, source_type: 'EXTERNAL' }],
+      [{ prefix_ranges: [cidr('10.0.0.0', 8)] }, { prefix_ranges: [cidr('10.0.0.0', 9)] }],
+      [{ prefix_ranges: [cidr('0.0.0.0', 0)] }, { prefix_ranges: [cidr('::', 0)] }],
+    ];
+    for (const pair of apart) assert.deepEqual(errorsOf(chains(...pair)), []);
+  });
+
+  it('of TLS are refused by name', () => {
+    const tls = { transport_protocol: 'tls', application_protocols: ['h2'], server_names: ['a'] };
+    assert.deepEqual(errorsOf(chains(tls)), [
+      `${CHAIN}.filter_chain_match.transport_protocol: transport_protocol tls is not supported by this build`,
+      `${CHAIN}.filter_chain_match.application_protocols: application_protocols is not supported by this build`,
+      `${CHAIN}.filter_chain_match.server_names: server_names is not supported by this build`,
+    ]);
+  });
+});
+
+describe('the PROXY protocol', () => {
+  const type = 'type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
+  const withFilter = (fields: JsonObject): JsonObject =>
+    listenerWith([tcpFilter({})], {
+      listener_filters: [{ name: 'envoy.filters.listener.proxy_protocol', typed_config: { '@type': type, ...fields } }],
+      listener_filters_timeout: '2s',
+      continue_on_listener_filters_timeout: true,
+    });
+
+  it('is a listener filter, with what it may insist on', () => {
+    const settings = settingsOf(
+      withFilter({ allow_requests_without_proxy_protocol: true, disallowed_versions: ['V1'], stat_prefix: 'p' }),
+    );
+    assert.deepEqual(settings.listenerFilters, [
+      { kind: 'proxy-protocol', isOptional: true, acceptsV1: false, acceptsV2: true, statPrefix: 'p' },
+    ]);
+    assert.deepEqual([settings.listenerFiltersTimeoutMs, settings.continueOnListenerFiltersTimeout], [2000, true]);
+    assert.deepEqual(errorsOf(withFilter({ disallowed_versions: ['V1', 'V2'] })), [
+      `${AT}.listener_filters[0].typed_config.disallowed_versions: leaves no version that is allowed`,
+    ]);
+  });
+
+  it('may be asked for by its name alone, also the older one', () => {
+    for (const name of ['envoy.filters.listener.proxy_protocol', 'envoy.listener.proxy_protocol']) {
+      const settings = settingsOf(listenerWith([tcpFilter({})], { listener_filters: [{ name }] }));
+      assert.deepEqual(settings.listenerFilters, [PROXY_PROTOCOL]);
+    }
+  });
+
+  it('is what the first filter chain says for all', () => {
+    const chain = (port: number, isUsed: boolean): JsonObject => ({
+      filters: [tcpFilter({})],
+      filter_chain_match: { destination_port: port },
+      use_proxy_proto: isUsed,
+    });
+    const result = load(withListeners(listenerWith([], { filter_chains: [chain(1, true), chain(2, false)] })));
+    assert.deepEqual(result.bootstrap!.listeners[0]!.listenerFilters, [PROXY_PROTOCOL]);
+    assert.ok(
+      faultTexts(result, 'warning').includes(
+        `${AT}.filter_chains[1].use_proxy_proto: holds for the whole listener, which is true by its first filter chain`,
+      ),
+    );
+  });
+});
+
+describe('a connection limit', () => {
+  const type = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
+  const limit = (fields: JsonObject): JsonObject => ({
+    name: 'envoy.filters.network.connection_limit',
+    typed_config: { '@type': type, stat_prefix: 'l', ...fields },
+  });
+
+  it('stands before the terminal filter', () => {
+    const [chain] = settingsOf(
+      listenerWith([limit({ max_connections: 5, delay: '0.5s' }), tcpFilter({})]),
+    ).filterChains;
+    assert.deepEqual(chain!.connectionLimits, [{ statPrefix: 'l', maxConnections: 5, delayMs: 500 }]);
+    assert.deepEqual(errorsOf(listenerWith([limit({ max_connections: 5 })])), [
+      `${CHAIN}.filters[0]: "envoy.filters.network.connection_limit" is not terminal; the last filter must be the HTTP connection manager or the TCP proxy`,
+    ]);
+  });
+
+  it('needs a number, and can be switched off', () => {
+    assert.deepEqual(errorsOf(listenerWith([limit({}), tcpFilter({})])), [
+      `${CHAIN}.filters[0].typed_config.max_connections: is required`,
+    ]);
+    const off = limit({ max_connections: 1, runtime_enabled: { default_value: false } });
+    assert.deepEqual(settingsOf(listenerWith([off, tcpFilter({})])).filterChains[0]!.connectionLimits, []);
+  });
+});
+
+describe('a network filter chain', () => {
+  it('ends with its only terminal filter', () => {
+    assert.deepEqual(errorsOf(listenerWith([])), [
+      `${CHAIN}.filters: needs at least one filter; the last must be the HTTP connection manager or the TCP proxy`,
+    ]);
+    assert.deepEqual(errorsOf(listenerWith([tcpFilter({}), tcpFilter({})])), [
+      `${CHAIN}.filters[0]: terminal filter "envoy.filters.network.tcp_proxy" must be the last of its chain`,
+    ]);
+  });
+
+  it('names a filter that does not exist, and one that this build lacks', () => {
+    const rbac = { '@type': 'type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC', stat_prefix: 'r' };
+    const filters = [
+      { name: 'envoy.tcp_proxi' },
+      { name: 'envoy.filters.network.rbac', typed_config: rbac },
+      tcpFilter({}),
+    ];
+    assert.deepEqual(errorsOf(listenerWith(filters)), [
+      `${CHAIN}.filters[0].name: Didn't find a registered implementation for name: 'envoy.tcp_proxi'; did you mean "envoy.tcp_proxy"?`,
+      `${CHAIN}.filters[1].typed_config: "envoy.filters.network.rbac" is not supported by this build`,
+    ]);
+  });
+
+  it('refuses TLS on either side, in both generations, and takes raw buffers', () => {
+    const secure = (fields: JsonObject) =>
+      listenerWith([], { filter_chains: [{ filters: [tcpFilter({})], ...fields }] });
+    assert.deepEqual(errorsOf(secure({ tls_context: {} })), [
+      `${CHAIN}.tls_context: tls_context is not supported by this build`,
+    ]);
+    assert.deepEqual(errorsOf(secure({ transport_socket: { name: 'tls' } })), [
+      `${CHAIN}.transport_socket.typed_config: "tls" is not supported by this build`,
+    ]);
+    assert.deepEqual(errorsOf(secure({ transport_socket: { name: 'raw_buffer' } })), []);
+  });
+
+  it('leads a TCP proxy to a cluster that exists', () => {
+    assert.deepEqual(errorsOf(listenerWith([tcpFilter({ cluster: 'wep' })])), [
+      `${CHAIN}.filters[0].typed_config.cluster: cluster "wep" does not exist; did you mean "web"?`,
+    ]);
+  });
+});
+
+describe('an HTTP connection manager', () => {
+  const FILTERS = `${CHAIN}.filters[0].typed_config.http_filters`;
+
+  it('fills in the documented defaults', () => {
+    assert.deepEqual(managerOf({}), {
+      kind: 'http-connection-manager',
+      statPrefix: 'ingress',
+      accessLogs: [],
+      httpFilters: [],
+      routeTable: { name: '', virtualHosts: [], ignoresPort: false, internalOnlyHeaders: [] },
+      serverName: 'proxy',
+      serverHeader: 'overwrite',
+      via: '',
+      useRemoteAddress: false,
+      xffNumTrustedHops: 0,
+      skipXffAppend: false,
+      generateRequestId: true,
+      preserveExternalRequestId: false,
+      idleTimeoutMs: 3_600_000,
+      streamIdleTimeoutMs: 300_000,
+      requestTimeoutMs: 0,
+      requestHeadersTimeoutMs: 0,
+      maxRequestHeadersBytes: 61440,
+      maxHeadersCount: 100,
+      suppressProxyHeaders: false,
+    });
+  });
+
+  it('reads every setting that it carries', () => {
+    const settings = managerOf({
+      server_name: 'edge',
+      server_header_transformation: 'APPEND_IF_ABSENT',
+      via: '1.1 edge',
+      use_remote_address: true,
+      xff_num_trusted_hops: 2,
+      skip_xff_append: true,
+      generate_request_id: false,
+      preserve_external_request_id: true,
+      common_http_protocol_options: { idle_timeout: '1s', max_headers_count: 7 },
+      stream_idle_timeout: '2s',
+      request_timeout: '3s',
+      request_headers_timeout: '4s',
+      max_request_headers_kb: 5,
+      codec_type: 'HTTP1',
+      http_filters: [
+        {
+          name: 'envoy.filters.http.router',
+          typed_config: { ...(ROUTER.typed_config as JsonObject), suppress_envoy_headers: true },
+        },
+      ],
+    });
+    const { kind: _kind, statPrefix: _prefix, routeTable: _table, accessLogs: _logs, ...rest } = settings;
+    assert.deepEqual(rest, {
+      httpFilters: [],
+      serverName: 'edge',
+      serverHeader: 'append-if-absent',
+      via: '1.1 edge',
+      useRemoteAddress: true,
+      xffNumTrustedHops: 2,
+      skipXffAppend: true,
+      generateRequestId: false,
+      preserveExternalRequestId: true,
+      idleTimeoutMs: 1000,
+      streamIdleTimeoutMs: 2000,
+      requestTimeoutMs: 3000,
+      requestHeadersTimeoutMs: 4000,
+      maxRequestHeadersBytes: 5120,
+      maxHeadersCount: 7,
+      suppressProxyHeaders: true,
+    });
+  });
+
+  it('prefers the newer place of the idle timeout to the older', () => {
+    const older = { idle_timeout: '9s' };
+    assert.equal(managerOf(older).idleTimeoutMs, 9000);
+    assert.equal(managerOf({ ...older, common_http_protocol_options: { idle_timeout: '1s' } }).idleTimeoutMs, 1000);
+  });
+
+  it('ends its HTTP filters with the router, and only there', () => {
+    assert.deepEqual(errorsOf(listenerWith([httpFilter({ http_filters: [] })])), [
+      `${FILTERS}: needs at least one filter; the last must be the router`,
+    ]);
+    assert.deepEqual(errorsOf(listenerWith([httpFilter({ http_filters: [ROUTER, ROUTER] })])), [
+      `${FILTERS}[0]: terminal filter "envoy.filters.http.router" must be the last of its chain`,
+    ]);
+  });
+
+  it('refuses a filter that it lacks, unless the filter is optional', () => {
+    const cors = { name: 'envoy.filters.http.cors' };
+    assert.deepEqual(errorsOf(listenerWith([httpFilter({ http_filters: [cors, ROUTER] })])), [
+      `${FILTERS}[0].typed_config: "envoy.filters.http.cors" is not supported by this build`,
+    ]);
+    const optional = { ...cors, is_optional: true };
+    const result = load(withListeners(listenerWith([httpFilter({ http_filters: [optional, ROUTER] })])));
+    assert.deepEqual(faultTexts(result), []);
+    assert.deepEqual(faultTexts(result, 'warning'), [
+      `${FILTERS}[0].typed_config: "envoy.filters.http.cors" is not supported by this build; it is left out, being optional`,
+    ]);
+    assert.deepEqual(errorsOf(listenerWith([httpFilter({ http_filters: [optional] })])), [
+      `${FILTERS}[0]: "envoy.filters.http.cors" is not terminal; the last filter must be the router`,
+    ]);
+  });
+
+  it('refuses a filter that is known by name only', () => {
+    const lua = { name: 'envoy.lua', config: { inline_code: 'x' } };
+    assert.deepEqual(errorsOf(listenerWith([httpFilter({ http_filters: [lua, ROUTER] })])), [
+      `${FILTERS}[0]: "envoy.lua" is not supported by this build`,
+    ]);
+  });
+});

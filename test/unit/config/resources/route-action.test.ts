@@ -1,0 +1,233 @@
+// What a route does: clusters by weight or header, rewrites, redirects, header edits.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { RouteSnapshot } from '../../../../src/snapshot/index.ts';
+import { faultTexts, type JsonObject, load, mustLoad, withRoutes } from '../../../support/bootstrap.ts';
+import { forwardTo } from '../../../support/routes.ts';
+
+const AT = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0]';
+
+function bootstrapWith(route: JsonObject): JsonObject {
+  return withRoutes({
+    virtual_hosts: [{ name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, ...route }] }],
+  });
+}
+
+function routeOf(route: JsonObject): RouteSnapshot {
+  const { filter } = mustLoad(bootstrapWith(route)).listeners[0]!.filterChains[0]!;
+  assert.equal(filter.kind, 'http-connection-manager');
+  return filter.routeTable.virtualHosts[0]!.routes[0]!;
+}
+
+function faultsOf(route: JsonObject, severity: 'error' | 'warning' = 'error'): string[] {
+  return faultTexts(load(bootstrapWith(route)), severity).map((text) => text.replace(`${AT}.routes[0].`, ''));
+}
+
+function forwarding(fields: JsonObject): JsonObject {
+  return { route: { cluster: 'web', ...fields } };
+}
+
+const RULE = { pattern: { google_re2: {}, regex: '^/(a+)/(b+)' }, substitution: '/\\2/\\1' };
+
+describe('a forwarding route', () => {
+  const cases = [
+    {
+      name: 'its times',
+      fields: { timeout: '3s', idle_timeout: '2s' },
+      expected: { timeoutMs: 3000, idleTimeoutMs: 2000 },
+    },
+    { name: 'a priority', fields: { priority: 'HIGH' }, expected: { isHighPriority: true } },
+    { name: 'no idle timeout', fields: { idle_timeout: '0s' }, expected: { idleTimeoutMs: 0 } },
+    {
+      name: 'the longest duration',
+      fields: { max_stream_duration: { max_stream_duration: '1.5s' } },
+      expected: { maxStreamDurationMs: 1500 },
+    },
+    {
+      name: 'a path by regular expression',
+      fields: { regex_rewrite: RULE },
+      expected: { pathRewrite: { kind: 'regex', pattern: '^/(a+)/(b+)', substitution: '/\\2/\\1' } },
+    },
+    {
+      name: 'the host from a header',
+      fields: { host_rewrite_header: 'X-Host' },
+      expected: { hostRewrite: { kind: 'header', name: 'x-host' } },
+    },
+    {
+      name: "the upstream host's name",
+      fields: { auto_host_rewrite: true },
+      expected: { hostRewrite: { kind: 'auto' } },
+    },
+    { name: 'the host as it is', fields: { auto_host_rewrite: false }, expected: {} },
+    {
+      name: 'the host from the path',
+      fields: { host_rewrite_path_regex: RULE },
+      expected: { hostRewrite: { kind: 'path-regex', pattern: '^/(a+)/(b+)', substitution: '/\\2/\\1' } },
+    },
+    { name: 'the old host', fields: { append_x_forwarded_host: true }, expected: { appendForwardedHost: true } },
+  ] as const;
+  for (const { name, fields, expected } of cases) {
+    it(`reads ${name}`, () => assert.deepEqual(routeOf(forwarding(fields)).action, forwardTo('web', expected)));
+  }
+
+  it('refuses rewrites that cannot work', () => {
+    const broken = { pattern: { regex: '(a)' }, substitution: '\\2' };
+    assert.deepEqual(faultsOf(forwarding({ regex_rewrite: broken })), [
+      'route.regex_rewrite.substitution: "\\\\2" cannot be filled in: there is no group 2 in the pattern',
+    ]);
+    assert.deepEqual(faultsOf(forwarding({ prefix_rewrite: '/', regex_rewrite: RULE })), [
+      'route.regex_rewrite: cannot be given together with prefix_rewrite',
+    ]);
+  });
+
+  it('takes its cluster from a header', () => {
+    assert.deepEqual(
+      routeOf({ route: { cluster_header: 'X-Cluster' } }).action,
+      forwardTo('', { clusterHeader: 'x-cluster' }),
+    );
+  });
+});
+
+describe('weighted clusters', () => {
+  const weighted = (clusters: JsonObject[], fields: JsonObject = {}) => ({
+    route: { weighted_clusters: { clusters, ...fields } },
+  });
+
+  it('keep their weights and their own edits', () => {
+    const edits = {
+      request_headers_to_remove: ['X-Old'],
+      response_headers_to_add: [{ header: { key: 'X-By', value: 'a' } }],
+    };
+    const route = weighted([
+      { name: 'web', weight: 3, ...edits },
+      { name: 'web', host_rewrite_literal: 'b' },
+    ]);
+    const add = [{ name: 'x-by', value: ['a'], action: 'append', keepsEmptyValue: false }] as const;
+    assert.deepEqual(
+      routeOf(route).action,
+      forwardTo('', {
+        weightedClusters: {
+          entries: [
+            {
+              cluster: 'web',
+              weight: 3,
+              requestEdits: { remove: ['x-old'], add: [] },
+              responseEdits: { remove: [], add },
+              hostRewrite: '',
+            },
+            { cluster: 'web', weight: 0, requestEdits: null, responseEdits: null, hostRewrite: 'b' },
+          ],
+          totalWeight: 3,
+        },
+      }),
+    );
+  });
+
+  it('must exist and add up', () => {
+    const at = 'route.weighted_clusters';
+    assert.deepEqual(faultsOf(weighted([{ name: 'wbe', weight: 1 }])), [
+      `${at}.clusters[0].name: cluster "wbe" does not exist; did you mean "web"?`,
+    ]);
+    assert.deepEqual(faultsOf(weighted([{ name: 'web', weight: 0 }])), [
+      `${at}.clusters: all weights are 0; no cluster could ever be chosen`,
+    ]);
+    assert.deepEqual(faultsOf(weighted([{ name: 'web', weight: 60 }], { total_weight: 100 })), [
+      `${at}.total_weight: is 100, but the weights sum up to 60`,
+    ]);
+    const most = 4_294_967_295;
+    assert.deepEqual(
+      faultsOf(
+        weighted([
+          { name: 'web', weight: most },
+          { name: 'web', weight: 1 },
+        ]),
+      ),
+      [`${at}.clusters: weights sum up to 4294967296, the limit is 4294967295`],
+    );
+  });
+});
+
+describe('a redirect', () => {
+  it('keeps every part that it may change', () => {
+    const redirect = {
+      host_redirect: 'h',
+      port_redirect: 8443,
+      scheme_redirect: 'wss',
+      path_redirect: '/p?q',
+      strip_query: true,
+    };
+    assert.deepEqual(routeOf({ redirect: { ...redirect, response_code: 'PERMANENT_REDIRECT' } }).action, {
+      kind: 'redirect',
+      status: 308,
+      scheme: 'wss',
+      host: 'h',
+      port: 8443,
+      path: '/p?q',
+      pathRewrite: null,
+      stripQuery: true,
+    });
+  });
+
+  const codes = { MOVED_PERMANENTLY: 301, FOUND: 302, SEE_OTHER: 303, TEMPORARY_REDIRECT: 307 };
+  for (const [response_code, status] of Object.entries(codes)) {
+    it(`answers ${status} for ${response_code}`, () => {
+      const { action } = routeOf({ redirect: { https_redirect: true, prefix_rewrite: '/x', response_code } });
+      assert.equal(action.kind, 'redirect');
+      assert.deepEqual(
+        [action.status, action.scheme, action.pathRewrite],
+        [status, 'https', { kind: 'prefix', value: '/x' }],
+      );
+    });
+  }
+});
+
+describe('header edits', () => {
+  const adding = (option: JsonObject, value: JsonObject = { value: 'v' }) =>
+    forwardingWith({ request_headers_to_add: [{ header: { key: 'X-A', ...value }, ...option }] });
+  const forwardingWith = (fields: JsonObject) => ({ ...forwarding({}), ...fields });
+
+  const actions = [
+    { option: {}, action: 'append' },
+    { option: { append: true }, action: 'append' },
+    { option: { append: false }, action: 'overwrite' },
+    { option: { append_action: 'ADD_IF_ABSENT' }, action: 'add-if-absent' },
+    { option: { append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' }, action: 'overwrite' },
+    { option: { append_action: 'OVERWRITE_IF_EXISTS' }, action: 'overwrite-if-present' },
+  ];
+  for (const { option, action } of actions) {
+    it(`${action} by ${JSON.stringify(option)}`, () => {
+      assert.deepEqual(routeOf(adding(option)).requestEdits, [
+        { remove: [], add: [{ name: 'x-a', value: ['v'], action, keepsEmptyValue: false }] },
+      ]);
+    });
+  }
+
+  it('hold values of bytes, with command operators taken apart', () => {
+    const value = (fields: JsonObject) => routeOf(adding({}, fields)).requestEdits[0]!.add[0]!.value;
+    assert.deepEqual(value({ value: 'é' }), ['\u00c3\u00a9']);
+    assert.deepEqual(value({ raw_value: '6Q==' }), ['\u00e9']);
+    assert.deepEqual(value({ value: '100%%' }), ['100%']);
+    assert.deepEqual(value({ value: 'by %REQ(X-B)%' }), ['by ', { operator: 'REQ', args: ['x-b'], maxLength: 0 }]);
+  });
+
+  it('are refused with operators that do not exist, and in both forms at once', () => {
+    assert.match(faultsOf(adding({}, { value: '%REQQ(x)%' }))[0]!, /header\.value: unknown command operator "REQQ"/);
+    assert.match(faultsOf(adding({ append: true, append_action: 'ADD_IF_ABSENT' }))[0]!, /\.append: cannot be given/);
+  });
+
+  it('leave alone what is no field of their own', () => {
+    const names = ['host', ':path', 'content-length', 'Transfer-Encoding'];
+    const removing = faultsOf(forwardingWith({ request_headers_to_remove: names }));
+    assert.deepEqual(removing, [
+      'request_headers_to_remove[0]: "host" cannot be removed here: the host has its own rewrites',
+      'request_headers_to_remove[1]: ":path" cannot be removed here: it is no header field',
+      'request_headers_to_remove[2]: "content-length" cannot be removed here: it frames the message',
+      'request_headers_to_remove[3]: "transfer-encoding" cannot be removed here: it frames the message',
+    ]);
+    const connection = { response_headers_to_add: [{ header: { key: 'Connection', value: 'close' } }] };
+    assert.deepEqual(faultsOf(forwardingWith(connection), 'warning'), [
+      'response_headers_to_add[0].header.key: "connection" belongs to one connection; it is not added',
+    ]);
+  });
+});

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { RouteTableSnapshot } from '../../../../src/snapshot/index.ts';
+import { faultTexts, type Json, type JsonObject, load, mustLoad, withRoutes } from '../../../support/bootstrap.ts';
+import { forwardTo } from '../../../support/routes.ts';
+
+const AT = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config.route_config';
+
+function tableOf(routeConfig: JsonObject): RouteTableSnapshot {
+  const { filter } = mustLoad(withRoutes(routeConfig)).listeners[0]!.filterChains[0]!;
+  assert.equal(filter.kind, 'http-connection-manager');
+  return filter.routeTable;
+}
+
+/** Errors of a route configuration, their paths shortened to what follows it. */
+function errorsOf(routeConfig: JsonObject): string[] {
+  return faultTexts(load(withRoutes(routeConfig))).map((text) => text.replace(`${AT}.`, ''));
+}
+
+/** What a route has that asks for nothing special. */
+const PLAIN = {
+  conditions: null,
+  requestEdits: [],
+  responseEdits: [],
+  countsAttemptsInRequest: false,
+  countsAttemptsInResponse: false,
+};
+
+function hostWith(routes: readonly Json[], fields: JsonObject = {}): JsonObject {
+  return { virtual_hosts: [{ name: 'all', domains: ['*'], routes }], ...fields };
+}
+
+describe('a route table', () => {
+  it('keeps virtual hosts and routes in order, with defaults filled in', () => {
+    const routes = [
+      { name: 'first', match: { prefix: '/' }, route: { cluster: 'web' } },
+      { match: { path: '/x', case_sensitive: false }, direct_response: { status: 204 } },
+    ];
+    assert.deepEqual(
+      tableOf({ name: 'table', virtual_hosts: [{ name: 'v', domains: ['A.Example:80', '*.b', 'c.*'], routes }] }),
+      {
+        name: 'table',
+        virtualHosts: [
+          {
+            name: 'v',
+            domains: ['a.example:80', '*.b', 'c.*'],
+            routes: [
+              {
+                name: 'first',
+                match: { kind: 'prefix', value: '/', caseSensitive: true },
+                action: forwardTo('web'),
+                ...PLAIN,
+              },
+              {
+                name: '',
+                match: { kind: 'path', value: '/x', caseSensitive: false },
+                action: { kind: 'direct-response', status: 204, body: new Uint8Array() },
+                ...PLAIN,
+              },
+            ],
+          },
+        ],
+        ignoresPort: false,
+        internalOnlyHeaders: [],
+      },
+    );
+  });
+
+  it('reads rewrites, timeout and the answer for a missing cluster', () => {
+    const route = {
+      cluster: 'gone',
+      prefix_rewrite: '/new',
+      host_rewrite_literal: 'h.example',
+      timeout: '0s',
+      cluster_not_found_response_code: 'NOT_FOUND',
+    };
+    const { virtualHosts } = tableOf(hostWith([{ match: { prefix: '/' }, route }], { validate_clusters: false }));
+    assert.deepEqual(
+      virtualHosts[0]!.routes[0]!.action,
+      forwardTo('gone', {
+        timeoutMs: 0,
+        pathRewrite: { kind: 'prefix', value: '/new' },
+        hostRewrite: { kind: 'literal', value: 'h.example' },
+        clusterNotFoundStatus: 404,
+      }),
+    );
+  });
+
+  it('takes the newest host_rewrite literally, and refuses it with command operators', () => {
+    const rewriting = (host_rewrite: string) =>
+      hostWith([{ match: { prefix: '/' }, route: { cluster: 'web', host_rewrite } }]);
+    const [action] = tableOf(rewriting('h.example')).virtualHosts[0]!.routes.map((route) => route.action);
+    assert.deepEqual(action?.kind === 'cluster' && action.hostRewrite, { kind: 'literal', value: 'h.example' });
+    assert.deepEqual(errorsOf(rewriting('%REQ(x)%')), [
+      'virtual_hosts[0].routes[0].route.host_rewrite: host_rewrite with command operators is not supported by this build',
+    ]);
+  });
+
+  it('names the cluster that was probably meant when a route leads nowhere', () => {
+    assert.deepEqual(errorsOf(hostWith([{ match: { prefix: '/' }, route: { cluster: 'wbe' } }])), [
+      'virtual_hosts[0].routes[0].route.cluster: cluster "wbe" does not exist; did you mean "web"?',
+    ]);
+    assert.deepEqual(errorsOf(hostWith([{ match: { prefix: '/' }, route: { cluster: 'elsewhere' } }])), [
+      'virtual_hosts[0].routes[0].route.cluster: cluster "elsewhere" does not exist',
+    ]);
+  });
+
+  it('lets each domain belong to one virtual host only', () => {
+    const virtual_hosts = [
+      { name: 'a', domains: ['*', 'x.example', 'X.example'] },
+      { name: 'b', domains: ['*', 'x.EXAMPLE'] },
+      { name: 'b', domains: ['y.example'] },
+    ];
+    assert.deepEqual(errorsOf({ virtual_hosts }), [
+      'virtual_hosts[0].domains[2]: "X.example" is listed twice',
+      'virtual_hosts[1].domains[0]: "*" is already a domain of virtual host "a"',
+      'virtual_hosts[1].domains[1]: "x.EXAMPLE" is already a domain of virtual host "a"',
+      'virtual_hosts[2].name: a second virtual host is called "b"',
+    ]);
+  });
+
+  it('accepts a wildcard at one end of a domain only', () => {
+    assert.deepEqual(errorsOf({ virtual_hosts: [{ name: 'a', domains: ['a*b', '*a*', '', '*-x.example', 'x-*'] }] }), [
+      'virtual_hosts[0].domains[0]: "a*b" has a wildcard that is not at one end',
+      'virtual_hosts[0].domains[1]: "*a*" has more than one wildcard',
+      'virtual_hosts[0].domains[2]: "" is empty; "*" matches every host',
+    ]);
+  });
+
+  it('refuses matchers and actions that would choose another route', () => {
+    const routes = [
+      { match: { prefix: '/', grpc: {} }, route: { cluster: 'web' } },
+      { match: { connect_matcher: {} }, route: { cluster: 'web' } },
+      { match: { prefix: '/', cookies: [{ name: 'c', string_match: { exact: 'x' } }] }, route: { cluster: 'web' } },
+      { match: { prefix: '/' }, route: { cluster: 'web', request_mirror_policies: [{ cluster: 'web' }] } },
+    ];
+    const expected = [
+      '0].match.grpc',
+      '1].match.connect_matcher',
+      '2].match.cookies',
+      '3].route.request_mirror_policies',
+    ].map((at) => {
+      const field = at.slice(at.lastIndexOf('.') + 1);
+      return `virtual_hosts[0].routes[${at}: ${field} is not supported by this build`;
+    });
+    assert.deepEqual(errorsOf(hostWith(routes)), expected);
+  });
+
+  it('puts the header edits of all levels in order, those of the table last by default', () => {
+    const level = (name: string) => ({ request_headers_to_add: [{ header: { key: 'X-Level', value: name } }] });
+    const table = (fields: JsonObject) => ({
+      virtual_hosts: [
+        {
+          name: 'v',
+          domains: ['*'],
+          routes: [{ match: { prefix: '/' }, route: { cluster: 'web' }, ...level('route') }],
+          ...level('host'),
+        },
+      ],
+      ...level('table'),
+      ...fields,
+    });
+    const levels = (fields: JsonObject) =>
+      tableOf(table(fields)).virtualHosts[0]!.routes[0]!.requestEdits.map(({ add }) => add[0]!.value[0]);
+    assert.deepEqual(levels({}), ['route', 'host', 'table']);
+    assert.deepEqual(levels({ most_specific_header_mutations_wins: true }), ['table', 'host', 'route']);
+  });
+
+  it('counts attempts where the virtual host says so, and keeps what concerns the whole table', () => {
+    const { virtualHosts, ignoresPort, internalOnlyHeaders } = tableOf({
+      virtual_hosts: [
+        {
+          name: 'v',
+          domains: ['*'],
+          routes: [{ match: { prefix: '/' }, route: { cluster: 'web' } }],
+          include_request_attempt_count: true,
+          include_attempt_count_in_response: true,
+        },
+      ],
+      ignore_port_in_host_matching: true,
+      internal_only_headers: ['X-Secret'],
+    });
+    const route = virtualHosts[0]!.routes[0]!;
+    assert.deepEqual([route.countsAttemptsInRequest, route.countsAttemptsInResponse], [true, true]);
+    assert.deepEqual([ignoresPort, internalOnlyHeaders], [true, ['x-secret']]);
+  });
+});
+
+describe('a direct response', () => {
+  let folder = '';
+  before(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'weir-'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  function answering(body: JsonObject, fields: JsonObject = {}): JsonObject {
+    return hostWith([{ match: { prefix: '/' }, direct_response: { status: 200, body } }], fields);
+  }
+
+  it('takes its body from text, bytes or a file', () => {
+    const file = path.join(folder, 'body.txt');
+    writeFileSync(file, 'héllo');
+    for (const body of [{ inline_string: 'héllo' }, { inline_bytes: 'aMOpbGxv' }, { filename: file }]) {
+      const { action } = tableOf(answering(body)).virtualHosts[0]!.routes[0]!;
+      assert.equal(action.kind, 'direct-response');
+      assert.deepEqual(action.body, new Uint8Array(Buffer.from('héllo')));
+    }
+  });
+
+  it('is refused when its file cannot be read', () => {
+    const [error] = errorsOf(answering({ filename: path.join(folder, 'absent') }));
+    assert.match(error!, /direct_response\.body\.filename: cannot be read: ENOENT/);
+  });
+
+  it('is refused when its body exceeds the limit in bytes', () => {
+    const at = 'virtual_hosts[0].routes[0].direct_response.body';
+    assert.deepEqual(errorsOf(answering({ inline_string: 'x'.repeat(4097) })), [
+      `${at}: 4097 bytes exceed the limit 4096`,
+    ]);
+    const limit = { max_direct_response_body_size_bytes: 5 };
+    assert.deepEqual(errorsOf(answering({ inline_string: 'héllo' }, limit)), [`${at}: 6 bytes exceed the limit 5`]);
+  });
+});
