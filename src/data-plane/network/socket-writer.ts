@@ -3,6 +3,7 @@
 // one scratch buffer of the worker, which is simply replaced when the kernel did not take all of it.
 
 import type { Socket } from 'node:net';
+import { freeGiven } from './given-memory.ts';
 
 /** Up to here a latin1 string is cheaper than any buffer. */
 const STRING_LIMIT = 2048;
@@ -37,18 +38,14 @@ export class SocketWriter {
   }
 
   /**
-   * Writes a head and bytes whose memory is given away: nobody writes to it again before `drain`.
+   * Writes a head and bytes whose memory is given away: with the last of them nobody reads the buffer again, and it is
+   * freed. After false that is the caller's to do, by `freeGiven`, when `drain` has come.
    * @returns false when a part waits for `drain`.
    */
   owned(socket: Socket, head: string, bytes: Buffer, start: number, end: number): boolean {
-    if (head.length === 0)
-      return socket.write(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
-    if (head.length + end - start <= SCRATCH_SIZE) return this.copied(socket, head, bytes, start, end);
-    socket.cork();
-    socket.write(head, 'latin1');
-    socket.write(bytes.subarray(start, end));
-    socket.uncork();
-    return socket.writableLength === 0;
+    const isTaken = this.#writeOwned(socket, head, bytes, start, end);
+    if (isTaken && end === bytes.length) freeGiven(bytes);
+    return isTaken;
   }
 
   /**
@@ -61,6 +58,17 @@ export class SocketWriter {
     if (before.length > 0) socket.write(before, 'latin1');
     if (end > start) socket.write(bytes.subarray(start, end));
     if (after.length > 0) socket.write(after, 'latin1');
+    socket.uncork();
+    return socket.writableLength === 0;
+  }
+
+  #writeOwned(socket: Socket, head: string, bytes: Buffer, start: number, end: number): boolean {
+    if (head.length === 0)
+      return socket.write(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
+    if (head.length + end - start <= SCRATCH_SIZE) return this.copied(socket, head, bytes, start, end);
+    socket.cork();
+    socket.write(head, 'latin1');
+    socket.write(bytes.subarray(start, end));
     socket.uncork();
     return socket.writableLength === 0;
   }

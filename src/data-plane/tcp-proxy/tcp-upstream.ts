@@ -4,6 +4,7 @@
 import type { Socket } from 'node:net';
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import type { Endpoint } from '../format/facts.ts';
+import { freeGiven } from '../network/given-memory.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../network/slab-pool.ts';
 import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
@@ -56,6 +57,8 @@ export class TcpUpstream implements UpstreamSocketOwner {
   #isClosed = false;
   #isPaused = false;
   #slab: Buffer | null = null;
+  /** What the kernel has not taken in full. */
+  #unsent: Buffer | null = null;
   #fullReads = 0;
 
   /** The caller has acquired a place under the cluster's circuit breaker; it is given back here. */
@@ -90,7 +93,9 @@ export class TcpUpstream implements UpstreamSocketOwner {
   /** @param bytes given away. @returns false when no more should come before `onUpstreamDrain`. */
   write(bytes: Buffer, length: number): boolean {
     this.#count(upstream_cx_tx_bytes_total, length);
-    return this.#context.writer.owned(this.#socket, '', bytes, 0, length);
+    const isTaken = this.#context.writer.owned(this.#socket, '', bytes, 0, length);
+    if (!isTaken) this.#unsent = bytes;
+    return isTaken;
   }
 
   /** Sends the end of the stream behind what was written. */
@@ -145,6 +150,8 @@ export class TcpUpstream implements UpstreamSocketOwner {
   }
 
   onDrain(): void {
+    if (this.#unsent !== null) freeGiven(this.#unsent);
+    this.#unsent = null;
     if (!this.#isClosed) this.#owner.onUpstreamDrain();
   }
 

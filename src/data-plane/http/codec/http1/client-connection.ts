@@ -13,6 +13,7 @@ import type { Socket } from 'node:net';
 import { CLUSTER_STATS, HOST_STATS } from '../../../../stats/index.ts';
 import { ChunkScanner, codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
 import type { Endpoint } from '../../../format/facts.ts';
+import { freeGiven } from '../../../network/given-memory.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
 import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
@@ -102,6 +103,8 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   /** The start of a head whose rest has not come yet. */
   #partialHead: Buffer | null = null;
   #slab: Buffer | null = null;
+  /** What the kernel has not taken in full. */
+  #unsent: Buffer | null = null;
   #isPaused = false;
 
   constructor(context: WorkerContext, host: Host, pool: Http1Pool) {
@@ -162,7 +165,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     values[this.#clusterStats + upstream_rq_total]! += 1;
     values[this.#hostStats + rq_total]! += 1;
     values[this.#clusterStats + upstream_cx_tx_bytes_total]! += head.length + end - start;
-    return this.#context.writer.owned(this.#socket, head, bytes, start, end);
+    return this.#write(head, bytes, start, end);
   }
 
   /** Sends more of the body; as in `start`. An empty range with `isEnd` only marks the end. */
@@ -170,7 +173,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#isRequestDone = isEnd;
     if (start === end) return true;
     this.#context.stats.values[this.#clusterStats + upstream_cx_tx_bytes_total]! += end - start;
-    return this.#context.writer.owned(this.#socket, '', bytes, start, end);
+    return this.#write('', bytes, start, end);
   }
 
   /** Reads on after the receiver had returned false. */
@@ -243,6 +246,8 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   }
 
   onDrain(): void {
+    if (this.#unsent !== null) freeGiven(this.#unsent);
+    this.#unsent = null;
     this.#receiver?.onUpstreamDrain();
   }
 
@@ -271,6 +276,12 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       this.#context.stats.values[this.#clusterStats + upstream_cx_idle_timeout]! += 1;
       this.#close(true);
     }
+  }
+
+  #write(head: string, bytes: Buffer, start: number, end: number): boolean {
+    const isTaken = this.#context.writer.owned(this.#socket, head, bytes, start, end);
+    if (!isTaken) this.#unsent = bytes;
+    return isTaken;
   }
 
   // ---- Responses ----
