@@ -8,6 +8,17 @@ export interface Random {
 
 export const SYSTEM_RANDOM: Random = { u32: () => Math.floor(Math.random() * 0x1_0000_0000) };
 
+/** Draws from shares: index of the weight that `value`, below the sum of all of them, falls into. */
+export function weightedIndex(weights: readonly number[], value: number): number {
+  let rest = value;
+  let index = 0;
+  while (rest >= weights[index]!) {
+    rest -= weights[index]!;
+    index += 1;
+  }
+  return index;
+}
+
 /**
  * A sequence of its own, repeatable from its seed (Marsaglia, "Xorshift RNGs", 2003). For what draws with every
  * request: the system's source costs several times as much.

@@ -45,12 +45,15 @@ export type {
 } from './format.ts';
 export type {
   AcceptedSocketOptions,
+  BackoffSettings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
   ListenerSettings,
   ListenerSnapshot,
   NetworkFilterSettings,
   ServerHeaderTransformation,
+  TcpClusterShare,
+  TcpLogEntries,
   TcpProxySettings,
   TrafficDirection,
 } from './listener.ts';

@@ -62,10 +62,41 @@ export interface TcpProxySettings {
   readonly statPrefix: string;
   /** One entry for each connection, at its end. */
   readonly accessLogs: readonly AccessLogSettings[];
-  readonly cluster: string;
+  readonly furtherLogEntries: TcpLogEntries;
+  /** At least one; each attempt to connect draws one by weight. */
+  readonly clusters: readonly TcpClusterShare[];
   /** Close when no byte has passed either way for this time; 0 for never. */
   readonly idleTimeoutMs: number;
   readonly maxConnectAttempts: number;
+  /** Waits between attempts to connect; null for none. */
+  readonly connectBackoff: BackoffSettings | null;
+  /** Close a connection of this age, whatever passes; 0 for never. */
+  readonly maxConnectionDurationMs: number;
+  /** Each connection's own limit is longer by a random part of this share of it, 0 to 100. */
+  readonly maxConnectionDurationJitterPercent: number;
+}
+
+/** One of the clusters among which a TCP proxy divides its connections. */
+export interface TcpClusterShare {
+  readonly cluster: string;
+  /** 1 or more; all together fit 32 bits. */
+  readonly weight: number;
+}
+
+/** Which access log entries a connection gets before the one at its end. */
+export interface TcpLogEntries {
+  readonly onStart: boolean;
+  /** When the upstream is there. */
+  readonly onConnected: boolean;
+  /** One after each such time; 0 for none. */
+  readonly intervalMs: number;
+}
+
+/** Waits that are random below a bound, which doubles with each failure. */
+export interface BackoffSettings {
+  readonly baseMs: number;
+  /** Not below `baseMs`. */
+  readonly maxMs: number;
 }
 
 export type NetworkFilterSettings = HttpConnectionManagerSettings | TcpProxySettings;

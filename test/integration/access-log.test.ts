@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import type { Random } from '../../src/base/random.ts';
 import { parseFormat } from '../../src/config/resources/format/format-string.ts';
 import type {
   AccessLogFilter,
@@ -411,7 +412,7 @@ describe('a filter', () => {
 });
 
 describe('an entry of a proxied TCP connection', () => {
-  const format =
+  const ENDS =
     '%ACCESS_LOG_TYPE% %BYTES_RECEIVED% %BYTES_SENT% %RESPONSE_FLAGS% %UPSTREAM_CLUSTER% ' +
     '%UPSTREAM_REQUEST_ATTEMPT_COUNT% %CONNECTION_TERMINATION_DETAILS% %UPSTREAM_HOST%\n';
 
@@ -422,10 +423,15 @@ describe('an entry of a proxied TCP connection', () => {
       cluster?: ClusterOverrides;
       settings?: Partial<TcpProxySettings>;
       clock?: ManualClock;
+      random?: Random;
     },
+    format = ENDS,
   ): Promise<Bench> {
-    const { clock } = options;
-    const proxy = new DataPlaneFixture(clock === undefined ? {} : { clock });
+    const { clock, random } = options;
+    const proxy = new DataPlaneFixture({
+      ...(clock === undefined ? {} : { clock }),
+      ...(random === undefined ? {} : { random }),
+    });
     proxy.cluster('raw', (options.ports ?? []).map(loopback), options.cluster);
     const log = logTo(t, format);
     const port = await proxy.tcp('raw', { accessLogs: log.settings, ...options.settings });
@@ -450,7 +456,7 @@ describe('an entry of a proxied TCP connection', () => {
     const port = await unusedPort();
     const ends: readonly (readonly [Parameters<typeof tcpBench>[1], string])[] = [
       [{}, 'TcpConnectionEnd 0 0 UH raw 1 - -'],
-      [{ settings: { cluster: 'gone' } }, 'TcpConnectionEnd 0 0 NR - 0 - -'],
+      [{ settings: { clusters: [{ cluster: 'gone', weight: 1 }] } }, 'TcpConnectionEnd 0 0 NR - 0 - -'],
       [{ ports: [port], settings: { maxConnectAttempts: 2 } }, `TcpConnectionEnd 0 0 UF,URX raw 2 - 127.0.0.1:${port}`],
     ];
     for (const [options, expected] of ends) {
@@ -458,6 +464,74 @@ describe('an entry of a proxied TCP connection', () => {
       await client().rest();
       assert.deepEqual(await entries(), [expected]);
     }
+  });
+
+  test('names the maximum duration', async (t) => {
+    const clock = new ManualClock();
+    const port = await upstreamOf(
+      t,
+      WireUpstream.start((socket) => socket.write('x')),
+    );
+    const { client, entries } = await tcpBench(t, { clock, ports: [port], settings: { maxConnectionDurationMs: 500 } });
+    const wire = client();
+    await wire.bytes(1);
+    clock.turn(1000);
+    await wire.rest();
+    const expected = `TcpConnectionEnd 0 1 DT raw 1 max_connection_duration_reached 127.0.0.1:${port}`;
+    assert.deepEqual(await entries(), [expected]);
+  });
+
+  test('may be written at the start, with the upstream and from time to time, too', async (t) => {
+    const clock = new ManualClock();
+    const port = await upstreamOf(
+      t,
+      WireUpstream.start((socket) => socket.write('x')),
+    );
+    const { client, entries } = await tcpBench(
+      t,
+      {
+        clock,
+        ports: [port],
+        settings: { furtherLogEntries: { onStart: true, onConnected: true, intervalMs: 1000 }, idleTimeoutMs: 2500 },
+      },
+      '%ACCESS_LOG_TYPE% %DURATION% %UPSTREAM_CLUSTER% %BYTES_SENT%\n',
+    );
+    const wire = client();
+    await wire.bytes(1);
+    for (let i = 0; i < 3; i++) clock.turn(1000);
+    await wire.rest();
+    const lines = await entries();
+    const types = lines.map((line) => line.split(' ')[0]);
+    const wanted = ['TcpConnectionStart', 'TcpUpstreamConnected', 'TcpPeriodic', 'TcpPeriodic', 'TcpConnectionEnd'];
+    assert.deepEqual(types, wanted);
+    assert.deepEqual(lines.slice(0, 2), ['TcpConnectionStart 0 - 0', 'TcpUpstreamConnected 0 raw 0']);
+    for (const [index, line] of lines.slice(2).entries()) {
+      const [, duration, ...rest] = line.split(' ');
+      assert.deepEqual(rest, ['raw', '1']);
+      // A timer may be a tick late.
+      const dueMs = [1000, 2000, 2500][index]!;
+      assert.ok(Number(duration) >= dueMs && Number(duration) < dueMs + 50, line);
+    }
+  });
+
+  test('names the cluster that weight has chosen', async (t) => {
+    const clusters = [
+      { cluster: 'gone', weight: 1 },
+      { cluster: 'raw', weight: 1 },
+    ];
+    const port = await upstreamOf(
+      t,
+      WireUpstream.start((socket) => socket.end('x')),
+    );
+    const { client, entries } = await tcpBench(
+      t,
+      { ports: [port], settings: { clusters }, random: { u32: () => 1 } },
+      '%UPSTREAM_CLUSTER%\n',
+    );
+    const wire = client();
+    await wire.rest();
+    wire.close();
+    assert.deepEqual(await entries(), ['raw']);
   });
 
   test('names the idle timeout', async (t) => {

@@ -8,22 +8,28 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import type { Random } from '../../src/base/random.ts';
 import type { TcpProxySettings } from '../../src/snapshot/index.ts';
-import { type ClusterOverrides, DataPlaneFixture, loopback } from '../support/data-plane.ts';
+import { type ClusterOverrides, DataPlaneFixture, loopback, tcpProxy } from '../support/data-plane.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
 
 interface Options {
   readonly readMode?: 'lean' | 'events';
   readonly clock?: ManualClock;
+  readonly random?: Random;
   readonly cluster?: ClusterOverrides;
   readonly settings?: Partial<TcpProxySettings>;
   readonly ports?: readonly number[];
 }
 
 async function proxyTo(t: TestContext, upstream: WireUpstream | null, options: Options = {}) {
-  const { readMode = 'lean', clock } = options;
-  const proxy = new DataPlaneFixture({ readMode, ...(clock === undefined ? {} : { clock }) });
+  const { readMode = 'lean', clock, random } = options;
+  const proxy = new DataPlaneFixture({
+    readMode,
+    ...(clock === undefined ? {} : { clock }),
+    ...(random === undefined ? {} : { random }),
+  });
   const ports = options.ports ?? (upstream === null ? [] : [upstream.port]);
   proxy.cluster('raw', ports.map(loopback), options.cluster);
   const port = await proxy.tcp('raw', options.settings);
@@ -201,24 +207,121 @@ describe('the TCP proxy', () => {
     assertBalanced(proxy);
   });
 
+  test('a connection closes at its maximum duration, even in use', async (t) => {
+    const clock = new ManualClock();
+    const upstream = await WireUpstream.start((socket) => socket.pipe(socket));
+    const settings = { idleTimeoutMs: 0, maxConnectionDurationMs: 10_000, maxConnectionDurationJitterPercent: 50 };
+    // Of the 5 seconds of jitter, 2.
+    const { proxy, port } = await proxyTo(t, upstream, { clock, settings, random: { u32: () => 12_000 } });
+    const wire = new WireClient(port);
+    for (let i = 0; i < 2; i++) {
+      wire.write('x');
+      await wire.bytes(1);
+      clock.turn(5500);
+    }
+    assert.equal(proxy.tcpStat('max_downstream_connection_duration'), 0);
+    clock.turn(1100);
+    assert.equal(await wire.rest(), '');
+    assert.equal(proxy.tcpStat('max_downstream_connection_duration'), 1);
+    assert.equal(proxy.tcpStat('idle_timeout'), 0);
+    assertBalanced(proxy);
+  });
+
+  test('waits between attempts to connect, at random below a bound that doubles', async (t) => {
+    const clock = new ManualClock();
+    const dead = await unusedPort();
+    const settings = { maxConnectAttempts: 3, connectBackoff: { baseMs: 1000, maxMs: 1500 } };
+    const random = { u32: () => 1_000_000_400 };
+    const { proxy, port } = await proxyTo(t, null, { clock, ports: [dead], settings, random });
+    const wire = new WireClient(port);
+    const failures = (): number => proxy.clusterStat('raw', 'upstream_cx_connect_fail');
+    const waits: number[] = [];
+    for (let attempt = 1; attempt < 3; attempt++) {
+      await eventually(() => failures() === attempt, `failure ${attempt}`);
+      assert.equal(proxy.clusterStat('raw', 'upstream_cx_active'), 0);
+      let waitedMs = 0;
+      for (; proxy.clusterStat('raw', 'upstream_cx_total') === attempt; waitedMs += 100) clock.turn(100);
+      waits.push(waitedMs);
+    }
+    // What is left of the random number below 1000 and below 1500.
+    assert.deepEqual(waits, [400, 1400]);
+    assert.equal(await wire.rest(), '');
+    assert.equal(failures(), 3);
+    assertBalanced(proxy);
+  });
+
+  test('a client that leaves between two attempts takes the next one with it', async (t) => {
+    const clock = new ManualClock();
+    const settings = { maxConnectAttempts: 2, connectBackoff: { baseMs: 1000, maxMs: 1000 } };
+    const { proxy, port } = await proxyTo(t, null, { clock, ports: [await unusedPort()], settings });
+    const wire = new WireClient(port);
+    await eventually(() => proxy.clusterStat('raw', 'upstream_cx_connect_fail') === 1, 'the first failure');
+    wire.socket.resetAndDestroy();
+    await eventually(() => proxy.dataPlane.connectionCount === 0, 'the connection is closed');
+    clock.turn(5000);
+    assert.equal(proxy.clusterStat('raw', 'upstream_cx_total'), 1);
+    assertBalanced(proxy);
+  });
+
+  test('divides its connections among clusters by weight', async (t) => {
+    const named = (name: string): Promise<WireUpstream> => WireUpstream.start((socket) => socket.end(name));
+    const upstreams = await Promise.all(['one', 'two', 'three'].map(named));
+    const draws = [0, 1, 2, 6, 7, 9, 10, 17];
+    const settings = {
+      clusters: [
+        { cluster: 'one', weight: 2 },
+        { cluster: 'two', weight: 5 },
+        { cluster: 'three', weight: 3 },
+      ],
+    };
+    const { proxy, port } = await proxyTo(t, null, { settings, random: { u32: () => draws[0]! } });
+    t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
+    for (const [index, name] of ['one', 'two', 'three'].entries())
+      proxy.cluster(name, [loopback(upstreams[index]!.port)]);
+    const chosen: string[] = [];
+    while (draws.length > 0) {
+      const wire = new WireClient(port);
+      chosen.push(await wire.rest());
+      wire.close();
+      draws.shift();
+    }
+    assert.deepEqual(chosen, ['one', 'one', 'two', 'two', 'three', 'three', 'one', 'three']);
+    assert.equal(proxy.clusterStat('two', 'upstream_cx_total'), 2);
+    assert.equal(proxy.clusterStat('raw', 'upstream_cx_total'), 0);
+  });
+
+  test('draws a cluster anew when an attempt to connect has failed', async (t) => {
+    const upstream = await WireUpstream.start((socket) => socket.end('here'));
+    const clusters = [
+      { cluster: 'raw', weight: 1 },
+      { cluster: 'other', weight: 1 },
+    ];
+    let fixture: DataPlaneFixture | undefined;
+    const { proxy, port } = await proxyTo(t, null, {
+      ports: [await unusedPort()],
+      settings: { clusters, maxConnectAttempts: 2 },
+      random: { u32: () => fixture?.clusterStat('raw', 'upstream_cx_total') ?? 0 },
+    });
+    fixture = proxy;
+    t.after(() => upstream.close());
+    proxy.cluster('other', [loopback(upstream.port)]);
+    const wire = new WireClient(port);
+    assert.equal(await wire.rest(), 'here');
+    wire.close();
+    assert.equal(proxy.clusterStat('raw', 'upstream_cx_connect_fail'), 1);
+    assert.equal(proxy.clusterStat('other', 'upstream_cx_total'), 1);
+  });
+
   test('listens on and connects to unix sockets', async (t) => {
     const folder = mkdtempSync(path.join(tmpdir(), 'weir-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const upstream = await WireUpstream.start((socket) => socket.pipe(socket));
     const { proxy } = await proxyTo(t, upstream);
     const address = { kind: 'pipe', path: path.join(folder, 'in.sock'), mode: 0o600 } as const;
-    const settings = {
-      kind: 'tcp-proxy',
-      statPrefix: 'test',
-      accessLogs: [],
-      cluster: 'raw',
-      idleTimeoutMs: 0,
-      maxConnectAttempts: 1,
-    } as const;
-    assert.equal(await proxy.listen(settings, address), 0);
+    assert.equal(await proxy.listen(tcpProxy('raw', { idleTimeoutMs: 0 }), address), 0);
     assert.equal(statSync(address.path).mode & 0o777, 0o600);
     proxy.cluster('second', [address]);
-    const port = await proxy.listen({ ...settings, cluster: 'second' });
+    const port = await proxy.listen(tcpProxy('second'));
     for (const socket of [connect(address.path), connect(port, '127.0.0.1')]) {
       socket.end('through');
       const [chunk] = await once(socket, 'data');

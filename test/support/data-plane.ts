@@ -326,9 +326,13 @@ export function tcpProxy(cluster: string, overrides: Partial<TcpProxySettings> =
     kind: 'tcp-proxy',
     statPrefix: 'test',
     accessLogs: [],
-    cluster,
+    furtherLogEntries: { onStart: false, onConnected: false, intervalMs: 0 },
+    clusters: [{ cluster, weight: 1 }],
     idleTimeoutMs: 3_600_000,
     maxConnectAttempts: 1,
+    connectBackoff: null,
+    maxConnectionDurationMs: 0,
+    maxConnectionDurationJitterPercent: 0,
     ...overrides,
   };
 }

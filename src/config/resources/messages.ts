@@ -9,6 +9,7 @@ export type {
   Address as AddressMessage,
   Admin,
   Any,
+  BackoffStrategy,
   Bootstrap,
   CidrRange as CidrRangeMessage,
   CircuitBreakers,

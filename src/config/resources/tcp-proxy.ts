@@ -1,22 +1,68 @@
 // TcpProxy message → TcpProxySettings.
 
-import type { TcpProxySettings } from '../../snapshot/index.ts';
+import type { BackoffSettings, TcpClusterShare, TcpLogEntries, TcpProxySettings } from '../../snapshot/index.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
 import type { Conversion } from './conversion.ts';
-import type { TcpProxy } from './messages.ts';
-import { durationMsOr, valueOr } from './units.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { BackoffStrategy, TcpProxy } from './messages.ts';
+import { durationMs, durationMsOr, valueOr } from './units.ts';
+import { checkWeightSum } from './weighted-clusters.ts';
 
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
+/** Longest wait without a maximum, in first waits. */
+const DEFAULT_BACKOFF_FACTOR = 10;
 
 export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conversion): TcpProxySettings {
-  const { clusters, faults } = conversion;
-  clusters.checkReference(message.cluster, `${at}.cluster`, faults);
+  const { backoff_options: backoff, max_downstream_connection_duration_jitter_percentage: jitter } = message;
   return {
     kind: 'tcp-proxy',
     statPrefix: message.stat_prefix,
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
-    cluster: message.cluster,
+    furtherLogEntries: convertLogEntries(message, at, conversion.faults),
+    clusters: convertClusters(message, at, conversion),
     idleTimeoutMs: durationMsOr(message.idle_timeout, DEFAULT_IDLE_TIMEOUT_MS),
     maxConnectAttempts: valueOr(message.max_connect_attempts, 1),
+    connectBackoff: backoff === null ? null : convertBackoff(backoff, `${at}.backoff_options`, conversion.faults),
+    maxConnectionDurationMs: durationMsOr(message.max_downstream_connection_duration, 0),
+    maxConnectionDurationJitterPercent: jitter?.value ?? 0,
   };
+}
+
+function convertClusters(message: TcpProxy, at: string, { clusters, faults }: Conversion): readonly TcpClusterShare[] {
+  if (message.weighted_clusters === null) {
+    clusters.checkReference(message.cluster, `${at}.cluster`, faults);
+    return [{ cluster: message.cluster, weight: 1 }];
+  }
+  const place = `${at}.weighted_clusters.clusters`;
+  const shares = message.weighted_clusters.clusters.map(({ name, weight }, index) => {
+    clusters.checkReference(name, `${place}[${index}].name`, faults);
+    return { cluster: name, weight };
+  });
+  const sum = shares.reduce((total, { weight }) => total + weight, 0);
+  checkWeightSum(sum, place, faults);
+  return shares;
+}
+
+/** The two oldest forms have moved into a message of their own. */
+function convertLogEntries(message: TcpProxy, at: string, faults: FaultSink): TcpLogEntries {
+  const { access_log_options: options, access_log_flush_interval: interval } = message;
+  const onConnected = message.flush_access_log_on_connected;
+  if (options === null) return { onStart: false, onConnected, intervalMs: durationMsOr(interval, 0) };
+  const repeated = 'cannot be given together with access_log_options';
+  if (onConnected) faults.error(`${at}.flush_access_log_on_connected`, repeated);
+  if (interval !== null) faults.error(`${at}.access_log_flush_interval`, repeated);
+  return {
+    onStart: options.flush_access_log_on_start,
+    onConnected: options.flush_access_log_on_connected,
+    intervalMs: durationMsOr(options.access_log_flush_interval, 0),
+  };
+}
+
+function convertBackoff(message: BackoffStrategy, at: string, faults: FaultSink): BackoffSettings | null {
+  // Without it a field rule has been broken already.
+  if (message.base_interval === null) return null;
+  const baseMs = durationMs(message.base_interval);
+  const maxMs = durationMsOr(message.max_interval, baseMs * DEFAULT_BACKOFF_FACTOR);
+  if (maxMs < baseMs) faults.error(`${at}.max_interval`, `${maxMs} ms are less than base_interval (${baseMs} ms)`);
+  return { baseMs, maxMs };
 }

@@ -2,6 +2,7 @@
 
 import type { WeightedCluster, WeightedClusters } from '../../snapshot/index.ts';
 import type { Conversion } from './conversion.ts';
+import type { FaultSink } from './fault-sink.ts';
 import { convertHeaderEdits } from './header-edits.ts';
 import type { ClusterWeight, WeightedClusterMessage } from './messages.ts';
 import { valueOr } from './units.ts';
@@ -41,12 +42,15 @@ function convertEntry(
   };
 }
 
+export function checkWeightSum(sum: number, at: string, faults: FaultSink): void {
+  if (sum > MAX_TOTAL_WEIGHT) faults.error(at, `weights sum up to ${sum}, the limit is ${MAX_TOTAL_WEIGHT}`);
+}
+
 function checkTotal(message: WeightedClusterMessage, sum: number, at: string, { faults }: Conversion): void {
   // Without members a field rule has been broken already.
   if (message.clusters.length === 0) return;
   if (sum === 0) faults.error(`${at}.clusters`, 'all weights are 0; no cluster could ever be chosen');
-  if (sum > MAX_TOTAL_WEIGHT)
-    faults.error(`${at}.clusters`, `weights sum up to ${sum}, the limit is ${MAX_TOTAL_WEIGHT}`);
+  checkWeightSum(sum, `${at}.clusters`, faults);
   const expected = message.total_weight?.value;
   if (expected !== undefined && expected !== sum) {
     faults.error(`${at}.total_weight`, `is ${expected}, but the weights sum up to ${sum}`);

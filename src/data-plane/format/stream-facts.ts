@@ -8,7 +8,13 @@ import type { DownstreamFacts, FormatFacts, UpstreamFacts } from './facts.ts';
 import { HeadText } from './head-text.ts';
 
 /** Which event an entry is written for, as the reference names them. */
-export type AccessLogType = 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd';
+export type AccessLogType =
+  | 'NotSet'
+  | 'DownstreamEnd'
+  | 'TcpConnectionStart'
+  | 'TcpUpstreamConnected'
+  | 'TcpPeriodic'
+  | 'TcpConnectionEnd';
 
 /** Headers that are still where they were parsed; asked while that lasts. */
 export interface LiveHead {
@@ -24,7 +30,7 @@ const NOT_YET = -1;
 
 export class StreamFacts implements FormatFacts {
   readonly downstream: DownstreamFacts;
-  readonly accessLogType: AccessLogType;
+  accessLogType: AccessLogType;
   readonly filterChainName: string;
   readonly startTimeMs: number;
   protocol = '';

@@ -1,6 +1,7 @@
 // What a forwarding route does to a request: which cluster, how long, which host and path. Made once per snapshot; a
 // route that rewrites nothing has nulls here and costs nothing.
 
+import { weightedIndex } from '../../base/random.ts';
 import type { ForwardAction, HostRewrite, PathMatch, WeightedCluster } from '../../snapshot/index.ts';
 import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
@@ -90,15 +91,7 @@ function weightedChoice(entries: readonly WeightedCluster[], totalWeight: number
     }),
   );
   const weights = entries.map(({ weight }) => weight);
-  return ({ random }) => {
-    let rest = random % totalWeight;
-    let index = 0;
-    while (rest >= weights[index]!) {
-      rest -= weights[index]!;
-      index += 1;
-    }
-    return targets[index];
-  };
+  return ({ random }) => targets[weightedIndex(weights, random % totalWeight)];
 }
 
 function headerRewrite(read: (request: RouteRequest) => string | undefined): RewriteHost {

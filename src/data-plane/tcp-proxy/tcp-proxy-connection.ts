@@ -7,8 +7,9 @@
 // holds at most what one read has brought while the other side cannot take more.
 
 import type { Socket } from 'node:net';
+import { JitteredBackoff } from '../../base/backoff.ts';
 import { CLUSTER_STATS, TCP_PROXY_STATS } from '../../stats/index.ts';
-import { StreamFacts } from '../format/stream-facts.ts';
+import { type AccessLogType, StreamFacts } from '../format/stream-facts.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { attachAccepted, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
@@ -27,6 +28,7 @@ const {
   downstream_flow_control_paused_reading_total,
   downstream_flow_control_resumed_reading_total,
   idle_timeout,
+  max_downstream_connection_duration,
   upstream_flush_active,
   upstream_flush_total,
 } = TCP_PROXY_STATS.index;
@@ -37,6 +39,8 @@ const FLUSHING = 2;
 const CLOSED = 3;
 const NEVER = Number.POSITIVE_INFINITY;
 const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
+const LAST_ENTRY = 'TcpConnectionEnd';
+const MAX_DURATION_DETAILS = 'max_connection_duration_reached';
 
 export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, TimeoutOwner {
   readonly downstream: DownstreamConnection;
@@ -48,6 +52,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   #cluster: Cluster | undefined = undefined;
   #upstream: TcpUpstream | null = null;
   #attempts = 0;
+  /** Null until an attempt has failed, or without waits between attempts. */
+  #backoff: JitteredBackoff | null = null;
   /** Null when nothing is logged. */
   #facts: StreamFacts | null = null;
   #upstreamEnd: UpstreamEnd | null = null;
@@ -56,8 +62,11 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   #isReadStopped = false;
   #hasClientEnded = false;
   #hasUpstreamEnded = false;
-  /** Of the connect timeout while CONNECTING, else of the idle timeout. */
+  /** Of the connect timeout or the wait between attempts while CONNECTING, else of the idle timeout. */
   #deadlineMs = NEVER;
+  /** When the connection is too old. */
+  #endMs = NEVER;
+  #nextLogMs = NEVER;
 
   constructor(context: WorkerContext, filter: TcpProxy, downstream: DownstreamConnection) {
     this.#context = context;
@@ -67,7 +76,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     this.#timer = new TimerEntry(this);
     if (filter.accessLog !== null) {
       const ends = connectionFacts(context, downstream);
-      this.#facts = new StreamFacts(context.clock, downstream.startMs, ends, 'TcpConnectionEnd', filter.chainName);
+      this.#facts = new StreamFacts(context.clock, downstream.startMs, ends, LAST_ENTRY, filter.chainName);
     }
     attachAccepted(downstream.socket, this, context.readMode);
   }
@@ -78,14 +87,13 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
 
   /** Looks for an upstream; ends the connection when there is none. */
   start(): void {
-    this.#cluster = this.#filter.chooseCluster();
-    if (this.#cluster === undefined) {
-      this.#note(ResponseFlag.NR);
-      this.destroy();
-    } else {
-      if (this.#facts !== null) this.#facts.upstreamCluster = this.#cluster.settings.name;
-      this.#connect(this.#cluster);
-    }
+    const nowMs = this.#context.clock.monotonicMs();
+    const { furtherLogEntries } = this.#filter.settings;
+    this.#endMs = nowMs + this.#filter.drawDurationMs();
+    if (furtherLogEntries.onStart) this.#logOnTheWay('TcpConnectionStart', nowMs);
+    if (furtherLogEntries.intervalMs > 0 && this.#facts !== null)
+      this.#nextLogMs = nowMs + furtherLogEntries.intervalMs;
+    this.#connect();
   }
 
   /** Ends both sides now. */
@@ -144,7 +152,10 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     this.#state = OPEN;
     this.#upstreamEnd?.noteLocal(this.#upstream!.localEndpoint);
     this.#touch();
-    if (this.#filter.settings.idleTimeoutMs > 0) this.#context.wheel.arm(this.#timer, this.#deadlineMs);
+    this.#arm();
+    if (this.#filter.settings.furtherLogEntries.onConnected) {
+      this.#logOnTheWay('TcpUpstreamConnected', this.#context.clock.monotonicMs());
+    }
     const bytes = Buffer.concat(this.#early.splice(0));
     const isSent = bytes.length === 0 || this.#upstream!.write(bytes, bytes.length);
     if (this.#hasClientEnded) this.#upstream!.end();
@@ -153,15 +164,15 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
 
   onUpstreamConnectFailed(failure: string): void {
     if (this.#state !== CONNECTING) return;
-    const cluster = this.#cluster!;
+    this.#upstream = null;
     this.#note(ResponseFlag.UF);
     if (this.#facts !== null && failure !== '') this.#facts.upstreamTransportFailure = failure;
     if (this.#attempts < this.#filter.settings.maxConnectAttempts) {
-      this.#connect(cluster);
+      this.#connectAgain();
       return;
     }
     this.#note(ResponseFlag.URX);
-    this.#countCluster(cluster, upstream_cx_connect_attempts_exceeded);
+    this.#countCluster(this.#cluster!, upstream_cx_connect_attempts_exceeded);
     this.destroy();
   }
 
@@ -199,21 +210,56 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   }
 
   onTimeout(nowMs: number): void {
-    if (nowMs < this.#deadlineMs) {
-      if (this.#deadlineMs !== NEVER) this.#context.wheel.arm(this.#timer, this.#deadlineMs);
-    } else if (this.#state === CONNECTING) {
-      this.#upstream?.timeOut();
-    } else {
-      this.#count(idle_timeout, 1);
-      if (this.#facts !== null) this.#facts.connectionTerminationDetails = IDLE_TIMEOUT_DETAILS;
-      this.destroy();
+    if (nowMs >= this.#endMs) {
+      this.#note(ResponseFlag.DT);
+      this.#endBecause(max_downstream_connection_duration, MAX_DURATION_DETAILS);
+      return;
     }
+    if (nowMs >= this.#nextLogMs) {
+      this.#logOnTheWay('TcpPeriodic', nowMs);
+      this.#nextLogMs = nowMs + this.#filter.settings.furtherLogEntries.intervalMs;
+    }
+    if (nowMs >= this.#deadlineMs) this.#onDeadline();
+    if (this.#state !== CLOSED) this.#arm();
   }
 
   // ---- Inside ----
 
-  #connect(cluster: Cluster): void {
+  #onDeadline(): void {
+    if (this.#state !== CONNECTING) this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
+    else if (this.#upstream !== null) this.#upstream.timeOut();
+    else this.#connect();
+  }
+
+  #endBecause(stat: number, details: string): void {
+    this.#count(stat, 1);
+    if (this.#facts !== null) this.#facts.connectionTerminationDetails = details;
+    this.destroy();
+  }
+
+  #connectAgain(): void {
+    const { connectBackoff: settings } = this.#filter.settings;
+    if (settings === null) {
+      this.#connect();
+      return;
+    }
+    const { random, clock } = this.#context;
+    this.#backoff ??= new JitteredBackoff(random, settings.baseMs, settings.maxMs);
+    this.#deadlineMs = clock.monotonicMs() + this.#backoff.nextMs();
+    this.#arm();
+  }
+
+  /** Every attempt draws its cluster anew. */
+  #connect(): void {
+    const cluster = this.#filter.chooseCluster();
+    this.#cluster = cluster;
+    if (cluster === undefined) {
+      this.#note(ResponseFlag.NR);
+      this.destroy();
+      return;
+    }
     this.#attempts++;
+    if (this.#facts !== null) this.#facts.upstreamCluster = cluster.settings.name;
     const host = cluster.chooseHost();
     if (host === null) {
       this.#note(ResponseFlag.UH);
@@ -229,7 +275,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     }
     const nowMs = this.#context.clock.monotonicMs();
     this.#deadlineMs = nowMs + cluster.settings.connectTimeoutMs;
-    this.#context.wheel.arm(this.#timer, this.#deadlineMs);
+    this.#arm();
     if (this.#facts !== null) {
       this.#upstreamEnd = new UpstreamEnd(host, '');
       this.#facts.upstream = this.#upstreamEnd;
@@ -240,6 +286,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   /** The client has gone, but what it sent belongs to the upstream. */
   #flush(upstream: TcpUpstream): void {
     this.#state = FLUSHING;
+    this.#endMs = NEVER;
     this.#count(upstream_flush_total, 1);
     this.#count(upstream_flush_active, 1);
     upstream.end();
@@ -258,6 +305,11 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     this.#deadlineMs = idleTimeoutMs > 0 ? this.#context.clock.monotonicMs() + idleTimeoutMs : NEVER;
   }
 
+  #arm(): void {
+    const nextMs = Math.min(this.#deadlineMs, this.#endMs, this.#nextLogMs);
+    if (nextMs !== NEVER) this.#context.wheel.arm(this.#timer, nextMs);
+  }
+
   #close(): void {
     if (this.#state === CLOSED) return;
     if (this.#state === FLUSHING) this.#count(upstream_flush_active, -1);
@@ -265,7 +317,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     this.#context.wheel.remove(this.#timer);
     this.#upstream?.destroy();
     this.#upstream = null;
-    this.#log();
+    this.#log(this.#context.clock.monotonicMs());
     this.#filter.onConnectionClosed(this);
   }
 
@@ -273,12 +325,21 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     if (this.#facts !== null) this.#facts.flags |= flag;
   }
 
-  #log(): void {
+  /** Writes an entry as if the connection ended now. */
+  #log(nowMs: number): void {
     const facts = this.#facts;
     if (facts === null) return;
     facts.attempts = this.#attempts;
-    facts.endMs = this.#context.clock.monotonicMs();
+    facts.endMs = nowMs;
     this.#filter.accessLog?.write(facts);
+  }
+
+  #logOnTheWay(type: AccessLogType, nowMs: number): void {
+    const facts = this.#facts;
+    if (facts === null) return;
+    facts.accessLogType = type;
+    this.#log(nowMs);
+    facts.accessLogType = LAST_ENTRY;
   }
 
   #count(stat: number, n: number): void {

@@ -1,5 +1,6 @@
 // The TCP proxy filter of one listener in one worker: what its connections share, and the list of them.
 
+import { weightedIndex } from '../../base/random.ts';
 import type { FilterChainSnapshot, TcpProxySettings } from '../../snapshot/index.ts';
 import { TCP_PROXY_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
@@ -22,12 +23,16 @@ export class TcpProxy implements NetworkFilter {
   readonly chainName: string;
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
+  readonly #weights: readonly number[];
+  readonly #totalWeight: number;
   readonly #connections = new Set<TcpProxyConnection>();
 
   constructor(context: WorkerContext, clusters: ClusterMap, chain: FilterChainSnapshot, settings: TcpProxySettings) {
     this.#context = context;
     this.#clusters = clusters;
     this.settings = settings;
+    this.#weights = settings.clusters.map(({ weight }) => weight);
+    this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);
     this.accessLog = AccessLog.compile(context, settings.accessLogs);
     this.chainName = chain.settings.name;
     this.statBase = context.stats.base(chain.filterStatBlock);
@@ -45,9 +50,9 @@ export class TcpProxy implements NetworkFilter {
     connection.start();
   }
 
-  /** The cluster for a new connection, or undefined, which is counted. */
+  /** The cluster for an attempt to connect, or undefined, which is counted. */
   chooseCluster(): Cluster | undefined {
-    const cluster = this.#clusters.get(this.settings.cluster);
+    const cluster = this.#clusters.get(this.#drawCluster());
     if (cluster === undefined) this.#context.stats.values[this.statBase + downstream_cx_no_route]! += 1;
     return cluster;
   }
@@ -59,8 +64,22 @@ export class TcpProxy implements NetworkFilter {
     for (const connection of [...this.#connections]) connection.destroy();
   }
 
+  /** How long a new connection may last; Infinity for any time. */
+  drawDurationMs(): number {
+    const { maxConnectionDurationMs: limitMs, maxConnectionDurationJitterPercent: jitterPercent } = this.settings;
+    if (limitMs === 0) return Number.POSITIVE_INFINITY;
+    const jitterMs = Math.floor((limitMs * jitterPercent) / 100);
+    return jitterMs === 0 ? limitMs : limitMs + (this.#context.random.u32() % jitterMs);
+  }
+
   onConnectionClosed(connection: TcpProxyConnection): void {
     this.#connections.delete(connection);
     connection.downstream.closed();
+  }
+
+  #drawCluster(): string {
+    const { clusters } = this.settings;
+    if (clusters.length === 1) return clusters[0]!.cluster;
+    return clusters[weightedIndex(this.#weights, this.#context.random.u32() % this.#totalWeight)]!.cluster;
   }
 }

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { HttpConnectionManagerSettings, ListenerSettings } from '../../../../src/snapshot/index.ts';
+import type {
+  HttpConnectionManagerSettings,
+  ListenerSettings,
+  TcpProxySettings,
+} from '../../../../src/snapshot/index.ts';
 import {
   faultTexts,
   httpFilter,
@@ -60,9 +64,13 @@ describe('a listener', () => {
           kind: 'tcp-proxy',
           statPrefix: 'tcp',
           accessLogs: [],
-          cluster: 'web',
+          furtherLogEntries: { onStart: false, onConnected: false, intervalMs: 0 },
+          clusters: [{ cluster: 'web', weight: 1 }],
           idleTimeoutMs: 3_600_000,
           maxConnectAttempts: 1,
+          connectBackoff: null,
+          maxConnectionDurationMs: 0,
+          maxConnectionDurationJitterPercent: 0,
         },
       },
     ]);
@@ -374,6 +382,77 @@ describe('a network filter chain', () => {
   it('leads a TCP proxy to a cluster that exists', () => {
     assert.deepEqual(errorsOf(listenerWith([tcpFilter({ cluster: 'wep' })])), [
       `${CHAIN}.filters[0].typed_config.cluster: cluster "wep" does not exist; did you mean "web"?`,
+    ]);
+  });
+});
+
+describe('a TCP proxy', () => {
+  const TCP = `${CHAIN}.filters[0].typed_config`;
+  const V2 = 'type.googleapis.com/envoy.config.filter.network.tcp_proxy.v2.TcpProxy';
+  const V3 = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
+
+  function proxying(fields: JsonObject, type = V3): JsonObject {
+    return listenerWith([{ name: 'envoy.tcp_proxy', typed_config: { '@type': type, stat_prefix: 'tcp', ...fields } }]);
+  }
+
+  function tcpSettings(listener: JsonObject): TcpProxySettings {
+    const { filter } = settingsOf(listener).filterChains[0]!;
+    assert.equal(filter.kind, 'tcp-proxy');
+    return filter;
+  }
+
+  it('divides its connections by weight, in both generations', () => {
+    const shares = { weighted_clusters: { clusters: [{ name: 'web', weight: 3 }] } };
+    for (const type of [V2, V3]) {
+      assert.deepEqual(tcpSettings(proxying(shares, type)).clusters, [{ cluster: 'web', weight: 3 }]);
+    }
+  });
+
+  it('needs weights of 1 and more, a sum that fits, clusters that exist, and no subsets', () => {
+    const errors = (...clusters: JsonObject[]): string[] => errorsOf(proxying({ weighted_clusters: { clusters } }));
+    const at = `${TCP}.weighted_clusters.clusters`;
+    assert.deepEqual(errors({ name: 'web', weight: 0 }), [`${at}[0].weight: 0 is below the minimum 1`]);
+    assert.deepEqual(errors({ name: 'wep', weight: 1 }), [
+      `${at}[0].name: cluster "wep" does not exist; did you mean "web"?`,
+    ]);
+    const huge = { name: 'web', weight: 2 ** 31 };
+    assert.deepEqual(errors(huge, huge), [`${at}: weights sum up to 4294967296, the limit is 4294967295`]);
+    const subset = { name: 'web', weight: 1, metadata_match: { filter_metadata: { 'envoy.lb': { a: 'b' } } } };
+    assert.deepEqual(errors(subset), [`${at}[0].metadata_match: metadata_match is not supported by this build`]);
+    assert.deepEqual(errors(), [`${at}: must have at least 1 entry`]);
+  });
+
+  it('reads its limits and what it logs', () => {
+    const settings = tcpSettings(
+      proxying({
+        cluster: 'web',
+        max_downstream_connection_duration: '90s',
+        max_downstream_connection_duration_jitter_percentage: { value: 12.5 },
+        backoff_options: { base_interval: '0.5s' },
+        access_log_options: {
+          access_log_flush_interval: '10s',
+          flush_access_log_on_connected: true,
+          flush_access_log_on_start: true,
+        },
+      }),
+    );
+    assert.deepEqual([settings.maxConnectionDurationMs, settings.maxConnectionDurationJitterPercent], [90_000, 12.5]);
+    assert.deepEqual(settings.connectBackoff, { baseMs: 500, maxMs: 5000 });
+    assert.deepEqual(settings.furtherLogEntries, { onStart: true, onConnected: true, intervalMs: 10_000 });
+    const older = { cluster: 'web', access_log_flush_interval: '2s', flush_access_log_on_connected: true };
+    const expected = { onStart: false, onConnected: true, intervalMs: 2000 };
+    assert.deepEqual(tcpSettings(proxying(older)).furtherLogEntries, expected);
+  });
+
+  it('does not take both forms of a setting, nor bounds the wrong way round', () => {
+    const both = { access_log_flush_interval: '2s', flush_access_log_on_connected: true, access_log_options: {} };
+    assert.deepEqual(errorsOf(proxying({ cluster: 'web', ...both })), [
+      `${TCP}.access_log_flush_interval: cannot be given together with access_log_options`,
+      `${TCP}.flush_access_log_on_connected: cannot be given together with access_log_options`,
+    ]);
+    const backoff = { base_interval: '2s', max_interval: '1s' };
+    assert.deepEqual(errorsOf(proxying({ cluster: 'web', backoff_options: backoff })), [
+      `${TCP}.backoff_options.max_interval: 1000 ms are less than base_interval (2000 ms)`,
     ]);
   });
 });
