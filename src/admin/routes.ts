@@ -12,6 +12,7 @@ import {
   handleHealthCheckOk,
   handleQuit,
   handleReady,
+  handleReopenLogs,
   handleResetCounters,
   handleServerInfo,
 } from './endpoints/server.ts';
@@ -83,6 +84,13 @@ export function adminEndpoints(): readonly Endpoint[] {
       mutates: false,
       parameters: [],
       handle: handleReady,
+    },
+    {
+      path: '/reopen_logs',
+      help: 'Open all log files anew, as SIGUSR1 does',
+      mutates: true,
+      parameters: [],
+      handle: handleReopenLogs,
     },
     {
       path: '/reset_counters',

@@ -16,6 +16,8 @@ export interface AdminParts {
   readonly accessLog: LogDestination | undefined;
   /** Begins the clean shutdown. */
   readonly quit: () => void;
+  /** What SIGUSR1 does. */
+  readonly reopenLogs: () => void;
 }
 
 /**
@@ -31,7 +33,7 @@ export async function startAdmin(parts: AdminParts): Promise<AdminServer> {
 }
 
 function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address'> {
-  const { server, options, version, loggers, accessLog, quit } = parts;
+  const { server, options, version, loggers, accessLog, quit, reopenLogs } = parts;
   const { node } = server.bootstrap;
   return {
     server: {
@@ -51,6 +53,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address'> {
     loggers,
     commands: {
       quit,
+      reopenLogs,
       resetCounters: () => server.stats.resetCounters(),
       failHealthChecks: (isFailing) => server.failHealthChecks(isFailing),
     },

@@ -28,15 +28,12 @@ export async function serve(parts: ServeParts): Promise<number> {
   const { loggers } = log;
   const stopOrder = Promise.withResolvers<void>();
   const accessLogs: LogDestination[] = [];
+  const reopenLogs = (): void => {
+    reopenDestinations(loggers, [log.destination, ...accessLogs]);
+    workers.reopenAccessLogs();
+  };
   const releaseSignals = handleSignals(
-    {
-      stop: stopOrder.resolve,
-      stopAtOnce: () => process.exit(1),
-      reopenLogs: () => {
-        reopenLogs(loggers, [log.destination, ...accessLogs]);
-        workers.reopenAccessLogs();
-      },
-    },
+    { stop: stopOrder.resolve, stopAtOnce: () => process.exit(1), reopenLogs },
     SYSTEM_CLOCK,
   );
   // Timers do not keep the process alive, and workers come and go; until the order to stop comes, this does.
@@ -52,7 +49,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     const loaded = loadAndReport(effective, loggers);
     if (!loaded.bootstrap) return 1;
     const announce = (): void => void (demo && process.stdout.write(demo.describe()));
-    await run({ ...parts, options: effective }, { loaded, workers, accessLogs, stopOrder, announce });
+    await run({ ...parts, options: effective }, { loaded, workers, accessLogs, stopOrder, reopenLogs, announce });
     return 0;
   } catch (error) {
     // Anything but a WeirError is a bug, and its stack is what helps to find it.
@@ -75,11 +72,13 @@ interface RunParts {
   /** Opened here, closed by the caller. */
   readonly accessLogs: LogDestination[];
   readonly stopOrder: PromiseWithResolvers<void>;
+  readonly reopenLogs: () => void;
   /** Called once the server is live. */
   readonly announce: () => void;
 }
 
-async function run(parts: ServeParts, { loaded, workers, accessLogs, stopOrder, announce }: RunParts): Promise<void> {
+async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
+  const { loaded, workers, accessLogs, stopOrder, reopenLogs, announce } = runParts;
   const { options, version, log } = parts;
   const { loggers } = log;
   const bootstrap = loaded.bootstrap!;
@@ -100,7 +99,8 @@ async function run(parts: ServeParts, { loaded, workers, accessLogs, stopOrder, 
     const { accessLogPath } = bootstrap.admin;
     if (accessLogPath !== '') accessLogs.push(openLogDestination(accessLogPath));
     const { startAdmin } = await import('./admin.ts');
-    return startAdmin({ server, options, version, loggers, accessLog: accessLogs[0], quit: stopOrder.resolve });
+    const quit = stopOrder.resolve;
+    return startAdmin({ server, options, version, loggers, accessLog: accessLogs[0], quit, reopenLogs });
   };
   const admin = openAdmin();
   try {
@@ -115,7 +115,7 @@ async function run(parts: ServeParts, { loaded, workers, accessLogs, stopOrder, 
   }
 }
 
-function reopenLogs(loggers: Loggers, destinations: readonly LogDestination[]): void {
+function reopenDestinations(loggers: Loggers, destinations: readonly LogDestination[]): void {
   for (const destination of destinations) {
     try {
       destination.reopen();

@@ -1,7 +1,7 @@
 // Access logs of the real program: two workers on one file, standard output, rotation by SIGUSR1, the end.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -105,19 +105,43 @@ async function untilStat(weir: WeirProcess, name: string, least: number): Promis
   }
 }
 
-test('two workers write whole entries into one file, before and behind a rotation, and lose none', async (t) => {
-  const { weir, file, ask } = await start(t, '--concurrency', '2');
-  const paths = Array.from({ length: 1500 }, (_, number) => `/${number}`);
-  await ask(paths.slice(0, 1000), 16);
-  renameSync(file, `${file}.1`);
-  process.kill(weir.pid, 'SIGUSR1');
-  await ask(paths.slice(1000), 16);
-  assert.equal(await weir.stat('filesystem.write_buffered'), 1500);
-  const { code } = await weir.stop();
-  assert.equal(code, 0);
-  const [before, behind] = [pathsIn(`${file}.1`), pathsIn(file)];
-  assert.ok(behind.length > 0, 'the new file has been written');
-  assert.deepEqual([...before, ...behind].sort(), [...paths].sort());
+async function postReopen(weir: WeirProcess): Promise<void> {
+  const response = await fetch(`${weir.adminUrl}/reopen_logs`, { method: 'POST' });
+  assert.deepEqual([response.status, await response.text()], [200, 'OK\n']);
+}
+
+const ROTATIONS: readonly (readonly [string, (weir: WeirProcess) => unknown])[] = [
+  ['SIGUSR1', ({ pid }) => process.kill(pid, 'SIGUSR1')],
+  ['/reopen_logs', postReopen],
+];
+
+for (const [by, reopen] of ROTATIONS) {
+  test(`two workers write whole entries into one file, before and behind a rotation by ${by}, and lose none`, async (t) => {
+    const { weir, file, ask } = await start(t, '--concurrency', '2');
+    const paths = Array.from({ length: 1500 }, (_, number) => `/${number}`);
+    await ask(paths.slice(0, 1000), 16);
+    renameSync(file, `${file}.1`);
+    await reopen(weir);
+    await ask(paths.slice(1000), 16);
+    assert.equal(await weir.stat('filesystem.write_buffered'), 1500);
+    const { code } = await weir.stop();
+    assert.equal(code, 0);
+    const [before, behind] = [pathsIn(`${file}.1`), pathsIn(file)];
+    assert.ok(behind.length > 0, 'the new file has been written');
+    assert.deepEqual([...before, ...behind].sort(), [...paths].sort());
+  });
+}
+
+test('the log of the process is opened anew together with the access logs', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-log-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const log = path.join(folder, 'weir.log');
+  const { weir } = await start(t, '--log-path', log);
+  renameSync(log, `${log}.1`);
+  await postReopen(weir);
+  assert.ok(existsSync(log), 'it is there again at once');
+  await weir.stop();
+  assert.match(readFileSync(log, 'utf8'), /exiting/);
 });
 
 test('the flush interval of the command line is the one that counts', async (t) => {

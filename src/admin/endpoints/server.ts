@@ -1,4 +1,5 @@
-// GET /ready and /server_info, POST /healthcheck/*, /quitquitquit and /reset_counters: the server as a whole.
+// GET /ready and /server_info, POST /healthcheck/*, /quitquitquit, /reopen_logs and /reset_counters: the server as a
+// whole.
 
 import { type JsonObject, type JsonValue, jsonDuration } from '../../base/json.ts';
 import { formatVersion, type Version } from '../../base/version.ts';
@@ -29,6 +30,11 @@ export function handleServerInfo({ server }: AdminContext): AdminResponse {
 
 export function handleQuit({ commands }: AdminContext): AdminResponse {
   return { ...textResponse('OK\n'), afterSent: () => commands.quit() };
+}
+
+export function handleReopenLogs({ commands }: AdminContext): AdminResponse {
+  commands.reopenLogs();
+  return textResponse('OK\n');
 }
 
 export function handleResetCounters({ commands }: AdminContext): AdminResponse {

@@ -26,6 +26,7 @@ export interface World {
   counters: Map<string, number>;
   resets: number;
   quits: number;
+  reopens: number;
   flushes: number;
   readonly traffic: string[];
   readonly records: LogRecord[];
@@ -62,7 +63,7 @@ function makeWorld(): World {
     ['http.ingress.downstream_cx_total', 9_007_199_254_740_991],
     ['http.ingress.downstream_rq_timeout', 0],
   ]);
-  return { state: 'LIVE', counters, resets: 0, quits: 0, flushes: 0, traffic: [], records, loggers };
+  return { state: 'LIVE', counters, resets: 0, quits: 0, reopens: 0, flushes: 0, traffic: [], records, loggers };
 }
 
 export const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
@@ -108,7 +109,12 @@ function adminOptions(world: World): AdminServerOptions {
       histograms: () => inBatches([unusedHistogram('http.ingress.downstream_rq_time')]),
       textReadouts: () => texts,
     },
-    commands: { quit: () => void world.quits++, resetCounters: () => void world.resets++, failHealthChecks() {} },
+    commands: {
+      quit: () => void world.quits++,
+      reopenLogs: () => void world.reopens++,
+      resetCounters: () => void world.resets++,
+      failHealthChecks() {},
+    },
     traffic: {
       connectionOpened: () => void world.traffic.push('open'),
       connectionClosed: () => void world.traffic.push('close'),

@@ -77,13 +77,14 @@ describe('the admin server', () => {
   it('changes nothing unless the method is POST', async () => {
     await using server = await startAdmin();
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PURGE', 'PROPFIND']) {
-      for (const endpoint of ['quitquitquit', 'reset_counters', 'logging?level=off']) {
+      for (const endpoint of ['quitquitquit', 'reopen_logs', 'reset_counters', 'logging?level=off']) {
         const response = await call(`${server.url}/${endpoint}`, { method });
         assert.deepEqual(response, { status: 400, body: `Method ${method} not allowed, POST required.` });
       }
     }
     assert.equal((await call(`${server.url}/quitquitquit`, { method: 'HEAD' })).status, 400);
-    assert.deepEqual([server.world.quits, server.world.resets], [0, 0]);
+    const { quits, reopens, resets } = server.world;
+    assert.deepEqual([quits, reopens, resets], [0, 0, 0]);
     assert.equal(server.world.loggers.get('http').level, 'info');
     const logged = server.world.records.map(({ level, message }) => `${level} ${message}`);
     assert.ok(logged.includes('error admin path "/quitquitquit" mutates state, method=GET rather than POST'));
@@ -135,10 +136,16 @@ describe('the admin server', () => {
     assert.deepEqual(response, { status: 413, body: 'Request body is too large\n' });
   });
 
+  it('reopens the log files', async () => {
+    await using server = await startAdmin();
+    assert.equal((await call(`${server.url}/reopen_logs`, { method: 'POST' })).body, 'OK\n');
+    assert.equal(server.world.reopens, 1);
+  });
+
   it('quits after the answer has been sent', async () => {
     const quit = Promise.withResolvers<void>();
     await using server = await startAdmin({
-      commands: { quit: () => quit.resolve(), resetCounters() {}, failHealthChecks() {} },
+      commands: { quit: () => quit.resolve(), reopenLogs() {}, resetCounters() {}, failHealthChecks() {} },
     });
     assert.deepEqual(await call(`${server.url}/quitquitquit`, { method: 'POST' }), { status: 200, body: 'OK\n' });
     await quit.promise;
