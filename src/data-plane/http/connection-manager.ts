@@ -29,8 +29,11 @@ const {
   downstream_cx_http1_total,
   downstream_cx_length_ms,
   downstream_cx_total,
+  downstream_rq_1xx,
+  downstream_rq_completed,
 } = HTTP_STATS.index;
-const { downstream_rq_1xx, downstream_rq_completed } = LISTENER_HTTP_STATS.index;
+const listenerRq1xx = LISTENER_HTTP_STATS.index.downstream_rq_1xx;
+const listenerRqCompleted = LISTENER_HTTP_STATS.index.downstream_rq_completed;
 
 export class ConnectionManager implements NetworkFilter {
   readonly settings: HttpConnectionManagerSettings;
@@ -121,10 +124,13 @@ export class ConnectionManager implements NetworkFilter {
     connection.downstream.closed();
   }
 
-  /** Counts a response on the listener that never had a stream. */
-  countListenerResponse(status: number): void {
+  /** A response is complete. */
+  countResponse(status: number): void {
     const { values } = this.#context.stats;
-    values[this.listenerStatBase + downstream_rq_completed]! += 1;
-    values[this.listenerStatBase + downstream_rq_1xx + Math.trunc(status / 100) - 1]! += 1;
+    const codeClass = Math.min(Math.trunc(status / 100), 5) - 1;
+    values[this.statBase + downstream_rq_completed]! += 1;
+    values[this.statBase + downstream_rq_1xx + codeClass]! += 1;
+    values[this.listenerStatBase + listenerRqCompleted]! += 1;
+    values[this.listenerStatBase + listenerRq1xx + codeClass]! += 1;
   }
 }

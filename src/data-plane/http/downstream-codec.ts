@@ -3,6 +3,7 @@
 
 import type { DownstreamFacts } from '../format/facts.ts';
 import type { BodyMode } from './codec/http1/response-writer.ts';
+import type { StreamLimit } from './stream-limits.ts';
 
 export interface DownstreamCodec {
   /** Soft bound of what waits to be sent to the client; in steps of a read. */
@@ -43,8 +44,11 @@ export interface DownstreamCodec {
   /** The stream can take request bytes again. */
   resumeRequest(): void;
 
-  /** Moves the route timeout; infinite for none. */
-  setRouteDeadline(deadlineMs: number): void;
+  /** Lets a limit of the stream at hand pass at this time, unless another does before. */
+  limitStream(limit: StreamLimit, atMs: number): void;
+
+  /** The stream at hand has no limits any more. */
+  clearLimits(): void;
 
   /** Replaces, for the stream at hand, the time after which it counts as idle; 0 for never. */
   setStreamIdleTimeout(timeoutMs: number, nowMs: number): void;

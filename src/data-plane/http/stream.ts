@@ -6,7 +6,7 @@
 // A stream ends in one of three ways, each counted once: its response is complete (by class of status), the client
 // went away (rx_reset), or a response that had begun could not be finished (tx_reset).
 
-import { CLUSTER_STATS, HTTP_STATS, LISTENER_HTTP_STATS } from '../../stats/index.ts';
+import { HTTP_STATS } from '../../stats/index.ts';
 import { codecError, Framing, HeadFlag, JOINED_LIMIT_BYTES, Method, type RequestHead } from '../../wasm/http1.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import { flagBit, NO_FLAGS, ResponseFlag } from '../response-flags.ts';
@@ -29,13 +29,12 @@ import { ReplyHead } from './reply-head.ts';
 import { applyConnectionManagerEdits, type RequestOrigin, requestOrigin, UNKNOWN_ORIGIN } from './request-edits.ts';
 import { applyServiceTime } from './response-edits.ts';
 import { editResponse, hasResponseEdits, type RoutedStream } from './route-response-edits.ts';
+import { DURATION_LIMIT, PER_TRY_LIMIT, ROUTE_LIMIT, type StreamLimit } from './stream-limits.ts';
 
 const {
   downstream_flow_control_paused_reading_total,
   downstream_flow_control_resumed_reading_total,
-  downstream_rq_1xx,
   downstream_rq_active,
-  downstream_rq_completed,
   downstream_rq_http1_total,
   downstream_rq_idle_timeout,
   downstream_rq_response_before_rq_complete,
@@ -46,25 +45,10 @@ const {
   downstream_rq_tx_reset,
   rq_reset_after_downstream_response_started,
 } = HTTP_STATS.index;
-const { upstream_rq_max_duration_reached, upstream_rq_per_try_timeout, upstream_rq_timeout } = CLUSTER_STATS.index;
-const listenerRq1xx = LISTENER_HTTP_STATS.index.downstream_rq_1xx;
-const listenerRqCompleted = LISTENER_HTTP_STATS.index.downstream_rq_completed;
 
 const NOTHING = 0;
 const STARTED = 1;
 const COMPLETE = 2;
-const NEVER = Number.POSITIVE_INFINITY;
-
-/** A limit that ends the stream when its time has come: what the client is told, and where it is counted. */
-interface Deadline {
-  readonly reply: replies.LocalReply;
-  /** Of CLUSTER_STATS. */
-  readonly stat: number;
-}
-
-const ROUTE_DEADLINE: Deadline = { reply: replies.ROUTE_TIMEOUT, stat: upstream_rq_timeout };
-const PER_TRY_DEADLINE: Deadline = { reply: replies.PER_TRY_TIMEOUT, stat: upstream_rq_per_try_timeout };
-const DURATION_DEADLINE: Deadline = { reply: replies.MAX_STREAM_DURATION, stat: upstream_rq_max_duration_reached };
 
 const NO_BYTES = Buffer.alloc(0);
 const VIA_UPSTREAM = 'via_upstream';
@@ -104,8 +88,6 @@ export class HttpStream implements RequestLimits, RoutedStream {
   /** The response head whose fields are being changed. */
   #editedHead: EditableHead | null = null;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
-  #deadline: Deadline = ROUTE_DEADLINE;
-  #deadlineMs = NEVER;
   /** Null when the request meets only the router. */
   #filters: StreamFilters | null = null;
   #isContinueSent = false;
@@ -207,13 +189,11 @@ export class HttpStream implements RequestLimits, RoutedStream {
     this.#giveUp(replies.protocolViolation(status, reason));
   }
 
-  // ---- Timeouts, as the connection's timer finds them ----
+  // ---- Deadlines that have passed ----
 
-  onRouteTimeout(): void {
-    const { stat } = this.#deadline;
-    const isEarly = this.#deadline === DURATION_DEADLINE && !this.#isRequestComplete;
-    const reply = isEarly ? replies.MAX_STREAM_DURATION_REQUEST : this.#deadline.reply;
-    this.#upstream?.timeOut(stat);
+  onLimit(limit: StreamLimit): void {
+    const reply = this.#isRequestComplete ? limit.reply : limit.earlyReply;
+    this.#upstream?.timeOut(limit.stat);
     this.#upstream = null;
     this.#giveUp(this.wantsAltResponse ? replies.altResponse(reply) : reply);
   }
@@ -249,7 +229,7 @@ export class HttpStream implements RequestLimits, RoutedStream {
     if (awaitsContinue) this.#sendContinue();
     upstream.start(bytes, start, end, isEnd);
     if (this.#hasEnded) return true;
-    if (this.maxStreamDurationMs > 0) this.#armDeadline(DURATION_DEADLINE, this.startedMs + this.maxStreamDurationMs);
+    if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, this.startedMs + this.maxStreamDurationMs);
     if (isEnd) this.#armTimeouts(this.#requestCompleteMs);
     return isEnd || this.#noteSending(upstream.canSend);
   }
@@ -480,22 +460,18 @@ export class HttpStream implements RequestLimits, RoutedStream {
   }
 
   #armTimeouts(nowMs: number): void {
-    if (this.timeoutMs > 0) this.#armDeadline(ROUTE_DEADLINE, nowMs + this.timeoutMs);
-    if (this.perTryTimeoutMs > 0) this.#armDeadline(PER_TRY_DEADLINE, nowMs + this.perTryTimeoutMs);
+    if (this.timeoutMs > 0) this.#limit(ROUTE_LIMIT, nowMs + this.timeoutMs);
+    if (this.perTryTimeoutMs > 0) this.#limit(PER_TRY_LIMIT, nowMs + this.perTryTimeoutMs);
   }
 
-  /** Of several deadlines the first is the one that counts. */
-  #armDeadline(deadline: Deadline, atMs: number): void {
-    if (atMs >= this.#deadlineMs || this.#response === COMPLETE) return;
-    this.#deadline = deadline;
-    this.#deadlineMs = atMs;
-    this.#codec.setRouteDeadline(atMs);
+  #limit(limit: StreamLimit, atMs: number): void {
+    if (this.#response !== COMPLETE) this.#codec.limitStream(limit, atMs);
   }
 
   #completeResponse(nowMs: number): void {
     this.#response = COMPLETE;
     if (!this.#isRequestComplete) this.#count(downstream_rq_response_before_rq_complete);
-    this.#countResponse();
+    this.#manager.countResponse(this.status);
     this.#end(nowMs);
     this.#codec.endStream(nowMs);
   }
@@ -506,7 +482,7 @@ export class HttpStream implements RequestLimits, RoutedStream {
     this.#context.stats.record(this.#manager.statBase + downstream_rq_time, nowMs - this.startedMs);
     if (this.#manager.accessLog !== null) this.#log(this.#manager.accessLog, nowMs);
     this.#context.stats.values[this.#manager.statBase + downstream_rq_active]! -= 1;
-    this.#codec.setRouteDeadline(NEVER);
+    this.#codec.clearLimits();
   }
 
   #log(log: AccessLog, nowMs: number): void {
@@ -575,16 +551,6 @@ export class HttpStream implements RequestLimits, RoutedStream {
     this.#isRequestPaused = true;
     this.#count(downstream_flow_control_paused_reading_total);
     return false;
-  }
-
-  #countResponse(): void {
-    const { values } = this.#context.stats;
-    const { statBase, listenerStatBase } = this.#manager;
-    const codeClass = Math.min(Math.trunc(this.status / 100), 5) - 1;
-    values[statBase + downstream_rq_completed]! += 1;
-    values[statBase + downstream_rq_1xx + codeClass]! += 1;
-    values[listenerStatBase + listenerRqCompleted]! += 1;
-    values[listenerStatBase + listenerRq1xx + codeClass]! += 1;
   }
 
   #count(stat: number): void {

@@ -11,22 +11,21 @@
 import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
 import { ChunkScanner, type CodecError, codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
-import type { AccessLog } from '../../../access-log/access-log.ts';
 import type { DownstreamFacts } from '../../../format/facts.ts';
-import { StreamFacts } from '../../../format/stream-facts.ts';
 import { connectionFacts } from '../../../network/connection-facts.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
 import { isInternalAddress } from '../../../network/peer-address.ts';
 import { attachAccepted, type ReadMode, resumeAccepted, type SocketOwner } from '../../../network/socket-events.ts';
-import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
-import { flagBit } from '../../../response-flags.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { ConnectionManager } from '../../connection-manager.ts';
 import type { DownstreamCodec } from '../../downstream-codec.ts';
-import { HEADERS_TIMEOUT, type LocalReply, localReplyHead, protocolViolation } from '../../local-reply.ts';
+import { HEADERS_TIMEOUT, type LocalReply, protocolViolation } from '../../local-reply.ts';
+import { refuseRequest } from '../../refused-request.ts';
 import { HttpStream } from '../../stream.ts';
+import type { StreamLimit } from '../../stream-limits.ts';
 import { type BodyMode, ResponseWriter } from './response-writer.ts';
+import { type DeadlineOwner, ServerDeadlines } from './server-deadlines.ts';
 
 const {
   downstream_cx_delayed_close_timeout,
@@ -34,26 +33,20 @@ const {
   downstream_cx_protocol_error,
   downstream_cx_rx_bytes_total,
   downstream_cx_tx_bytes_total,
-  downstream_rq_4xx,
-  downstream_rq_5xx,
-  downstream_rq_completed,
   downstream_rq_header_timeout,
-  downstream_rq_http1_total,
-  downstream_rq_total,
   downstream_rq_too_large,
 } = HTTP_STATS.index;
 
 const OPEN = 0;
 const CLOSING = 1;
 const CLOSED = 2;
-const NEVER = Number.POSITIVE_INFINITY;
 
 /** How long a closed connection may take to be closed from the other side, too. */
 const DELAYED_CLOSE_MS = 1000;
 const LINE_FEED = 10;
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-export class Http1ServerConnection implements SocketOwner, TimeoutOwner, DownstreamCodec {
+export class Http1ServerConnection implements SocketOwner, DeadlineOwner, DownstreamCodec {
   readonly downstream: DownstreamConnection;
   readonly peerAddress: string;
   readonly isPeerInternal: boolean;
@@ -62,7 +55,7 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
   readonly #limits: HeadLimits;
   readonly #socket: Socket;
   readonly #mode: ReadMode;
-  readonly #timer: TimerEntry;
+  readonly #deadlines: ServerDeadlines;
   readonly #held = new HeldBytes();
   readonly #rawWriter: ResponseWriter;
   #writer: ResponseWriter;
@@ -78,13 +71,6 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
   #isProcessing = false;
   #mustClose = false;
   #closesByPeer = false;
-  #idleDeadlineMs: number;
-  #headersDeadlineMs = NEVER;
-  #requestDeadlineMs = NEVER;
-  #streamIdleDeadlineMs = NEVER;
-  #streamIdleTimeoutMs = 0;
-  #routeDeadlineMs = NEVER;
-  #closeDeadlineMs = NEVER;
 
   constructor(context: WorkerContext, manager: ConnectionManager, downstream: DownstreamConnection) {
     const { socket } = downstream;
@@ -98,9 +84,8 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     this.isPeerInternal = this.peerAddress === '' || isInternalAddress(this.peerAddress);
     this.#rawWriter = new ResponseWriter(socket, context.writer, 'raw');
     this.#writer = this.#rawWriter;
-    this.#timer = new TimerEntry(this);
-    this.#idleDeadlineMs = this.#deadline(context.clock.monotonicMs(), manager.settings.idleTimeoutMs);
-    this.#schedule(this.#idleDeadlineMs);
+    this.#deadlines = new ServerDeadlines(this, manager.settings, context.wheel);
+    this.#deadlines.awaitRequest(context.clock.monotonicMs());
     attachAccepted(socket, this, this.#mode);
   }
 
@@ -176,31 +161,33 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     this.#close(true);
   }
 
-  // ---- Timeouts ----
+  // ---- Deadlines that have passed ----
 
-  onTimeout(nowMs: number): void {
-    if (this.#closeDeadlineMs <= nowMs) {
-      this.#count(downstream_cx_delayed_close_timeout, 1);
-      this.destroy();
-      return;
-    }
-    const stream = this.#stream;
-    if (stream !== null) this.#checkStream(stream, nowMs);
-    else if (this.#headersDeadlineMs <= nowMs) this.#onHeadersTimeout();
-    else if (this.#idleDeadlineMs <= nowMs) {
-      this.#count(downstream_cx_idle_timeout, 1);
-      this.#closeGracefully(false);
-    }
-    if (this.#state === CLOSED) return;
-    const stillToCome = Math.min(
-      this.#idleDeadlineMs,
-      this.#headersDeadlineMs,
-      this.#requestDeadlineMs,
-      this.#streamIdleDeadlineMs,
-      this.#routeDeadlineMs,
-      this.#closeDeadlineMs,
-    );
-    this.#schedule(stillToCome);
+  onCloseDeadline(): void {
+    this.#count(downstream_cx_delayed_close_timeout, 1);
+    this.destroy();
+  }
+
+  onStreamLimit(limit: StreamLimit): void {
+    this.#stream?.onLimit(limit);
+  }
+
+  onRequestDeadline(): void {
+    this.#stream?.onRequestTimeout();
+  }
+
+  onStreamIdle(): void {
+    this.#stream?.onIdleTimeout();
+  }
+
+  onHeadersDeadline(): void {
+    this.#count(downstream_rq_header_timeout, 1);
+    this.#refuseWith(HEADERS_TIMEOUT);
+  }
+
+  onIdle(): void {
+    this.#count(downstream_cx_idle_timeout, 1);
+    this.#closeGracefully(false);
   }
 
   // ---- What the stream asks for ----
@@ -234,14 +221,12 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
   endStream(nowMs: number): void {
     const isRequestDone = this.#stream?.isRequestComplete ?? true;
     this.#stream = null;
-    this.#requestDeadlineMs = NEVER;
-    this.#streamIdleDeadlineMs = NEVER;
+    this.#deadlines.endStream();
     if (this.#mustClose || !isRequestDone || this.#manager.isDraining) {
       this.#closeGracefully(false);
       return;
     }
-    this.#idleDeadlineMs = this.#deadline(nowMs, this.#manager.settings.idleTimeoutMs);
-    this.#schedule(this.#idleDeadlineMs);
+    this.#deadlines.awaitRequest(nowMs);
     if (!this.#isProcessing) this.#continueWithHeld();
   }
 
@@ -258,15 +243,16 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     this.#updateReading();
   }
 
-  setRouteDeadline(deadlineMs: number): void {
-    this.#routeDeadlineMs = deadlineMs;
-    this.#schedule(deadlineMs);
+  limitStream(limit: StreamLimit, atMs: number): void {
+    this.#deadlines.limitStream(limit, atMs);
+  }
+
+  clearLimits(): void {
+    this.#deadlines.clearLimits();
   }
 
   setStreamIdleTimeout(timeoutMs: number, nowMs: number): void {
-    this.#streamIdleTimeoutMs = timeoutMs;
-    this.#streamIdleDeadlineMs = this.#deadline(nowMs, timeoutMs);
-    this.#schedule(this.#streamIdleDeadlineMs);
+    this.#deadlines.setStreamIdleTimeout(timeoutMs, nowMs);
   }
 
   // ---- Requests ----
@@ -282,7 +268,7 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
         const length = this.#context.codec.parseRequest(bytes, start, end, this.#limits);
         if (length <= 0) {
           if (length < 0) this.#refuse(codecError(length));
-          else this.#awaitHead(nowMs);
+          else this.#deadlines.awaitHead(nowMs);
           break;
         }
         start = this.#beginRequest(bytes, start + length, end, nowMs);
@@ -301,9 +287,7 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     this.#framing = head.framing;
     this.#remaining = head.contentLength;
     this.#mustClose = false;
-    this.#headersDeadlineMs = NEVER;
-    this.#idleDeadlineMs = NEVER;
-    const { settings } = this.#manager;
+    this.#deadlines.endHead();
     const stream = new HttpStream(this.#context, this.#manager, this, nowMs);
     this.#stream = stream;
     if (this.#framing === Framing.CHUNKED) {
@@ -315,13 +299,7 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
       this.#onBodyViolation(stream, codecError(bodyEnd));
       return end;
     }
-    this.#streamIdleTimeoutMs = settings.streamIdleTimeoutMs;
-    this.#streamIdleDeadlineMs = this.#deadline(nowMs, settings.streamIdleTimeoutMs);
-    this.#schedule(this.#streamIdleDeadlineMs);
-    if (!this.#isRequestDone && settings.requestTimeoutMs > 0) {
-      this.#requestDeadlineMs = nowMs + settings.requestTimeoutMs;
-      this.#schedule(this.#requestDeadlineMs);
-    }
+    this.#deadlines.startStream(nowMs, this.#isRequestDone);
     this.#isBodyWelcome = true;
     const goesOn = stream.begin(bytes, start, bodyEnd, this.#isRequestDone);
     if (this.#stream === stream) this.#isBodyWelcome = goesOn;
@@ -335,8 +313,8 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
       this.#onBodyViolation(stream, codecError(bodyEnd));
       return end;
     }
-    if (this.#isRequestDone) this.#requestDeadlineMs = NEVER;
-    this.#streamIdleDeadlineMs = this.#deadline(nowMs, this.#streamIdleTimeoutMs);
+    if (this.#isRequestDone) this.#deadlines.endRequest();
+    this.#deadlines.touchStream(nowMs);
     this.#isBodyWelcome = stream.onRequestBody(bytes, start, bodyEnd, this.#isRequestDone, nowMs);
     return bodyEnd;
   }
@@ -358,13 +336,6 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     return start;
   }
 
-  #awaitHead(nowMs: number): void {
-    const { requestHeadersTimeoutMs } = this.#manager.settings;
-    if (requestHeadersTimeoutMs <= 0 || this.#headersDeadlineMs !== NEVER) return;
-    this.#headersDeadlineMs = nowMs + requestHeadersTimeoutMs;
-    this.#schedule(this.#headersDeadlineMs);
-  }
-
   // ---- Refusals ----
 
   /** Answers a head that broke HTTP. The request is counted, although it never became a stream. */
@@ -376,37 +347,11 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     this.#refuseWith(protocolViolation(error.status, error.reason));
   }
 
-  #onHeadersTimeout(): void {
-    this.#count(downstream_rq_header_timeout, 1);
-    this.#refuseWith(HEADERS_TIMEOUT);
-  }
-
   #refuseWith(reply: LocalReply): void {
-    this.#count(downstream_rq_total, 1);
-    this.#count(downstream_rq_http1_total, 1);
-    this.#count(downstream_rq_completed, 1);
-    this.#count(reply.status >= 500 ? downstream_rq_5xx : downstream_rq_4xx, 1);
-    this.#manager.countListenerResponse(reply.status);
-    const date = this.#context.date.text(this.#context.clock.monotonicMs());
-    const text = localReplyHead(reply, this.#manager.responseLines.local, date, 'connection: close\r\n') + reply.body;
+    const text = refuseRequest(this.#context, this.#manager, this, reply);
     this.#count(downstream_cx_tx_bytes_total, text.length);
     this.#context.writer.text(this.#socket, text);
-    if (this.#manager.accessLog !== null) this.#logRefusal(this.#manager.accessLog, reply);
     this.#closeGracefully(false);
-  }
-
-  /** There is no stream to write the entry: nothing of the request could be read. */
-  #logRefusal(log: AccessLog, reply: LocalReply): void {
-    const { clock } = this.#context;
-    const nowMs = clock.monotonicMs();
-    const facts = new StreamFacts(clock, nowMs, this.facts, 'DownstreamEnd', this.#manager.chainName);
-    facts.status = reply.status;
-    facts.flags = flagBit(reply.flag);
-    facts.details = reply.details;
-    facts.localReplyBody = reply.body;
-    facts.bytesSent = reply.body.length;
-    facts.endMs = nowMs;
-    log.write(facts);
   }
 
   #onBodyViolation(stream: HttpStream, error: CodecError): void {
@@ -443,32 +388,9 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     this.#updateReading();
   }
 
-  #checkStream(stream: HttpStream, nowMs: number): void {
-    if (this.#routeDeadlineMs <= nowMs) {
-      this.#routeDeadlineMs = NEVER;
-      stream.onRouteTimeout();
-    } else if (this.#requestDeadlineMs <= nowMs) {
-      this.#requestDeadlineMs = NEVER;
-      stream.onRequestTimeout();
-    } else if (this.#streamIdleDeadlineMs <= nowMs) {
-      this.#streamIdleDeadlineMs = NEVER;
-      stream.onIdleTimeout();
-    }
-  }
-
-  /** Something moved: the stream is not idle. A later deadline needs no new place in the wheel. */
+  /** Something moved: the stream is not idle. */
   #touch(): void {
-    if (this.#streamIdleDeadlineMs === NEVER) return;
-    this.#streamIdleDeadlineMs = this.#deadline(this.#context.clock.monotonicMs(), this.#streamIdleTimeoutMs);
-  }
-
-  #deadline(nowMs: number, timeoutMs: number): number {
-    return timeoutMs > 0 ? nowMs + timeoutMs : NEVER;
-  }
-
-  /** Sees to it that the timer looks no later than at the deadline. */
-  #schedule(deadlineMs: number): void {
-    if (deadlineMs < this.#timer.deadlineMs) this.#context.wheel.arm(this.#timer, deadlineMs);
+    if (this.#deadlines.hasStreamIdle) this.#deadlines.touchStream(this.#context.clock.monotonicMs());
   }
 
   // ---- End ----
@@ -477,8 +399,7 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     if (this.#state !== OPEN) return;
     this.#state = CLOSING;
     this.#closesByPeer = byPeer;
-    this.#idleDeadlineMs = NEVER;
-    this.#headersDeadlineMs = NEVER;
+    this.#deadlines.endRequests();
     this.#held.take();
     if (this.#socket.writableLength === 0) {
       this.#socket.end();
@@ -493,8 +414,7 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
 
   #armClose(timeoutMs: number): void {
     if (this.#state === CLOSED) return;
-    this.#closeDeadlineMs = this.#deadline(this.#context.clock.monotonicMs(), timeoutMs);
-    this.#schedule(this.#closeDeadlineMs);
+    this.#deadlines.awaitClose(this.#context.clock.monotonicMs(), timeoutMs);
   }
 
   #close(isLocal: boolean): void {
@@ -503,7 +423,7 @@ export class Http1ServerConnection implements SocketOwner, TimeoutOwner, Downstr
     const stream = this.#stream;
     this.#state = CLOSED;
     this.#stream = null;
-    this.#context.wheel.remove(this.#timer);
+    this.#deadlines.remove();
     this.#manager.onConnectionClosed(this, isLocal, hadStream);
     stream?.onDownstreamGone();
   }

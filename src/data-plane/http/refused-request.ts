@@ -1,0 +1,38 @@
+// A request that never became a stream, because nothing of it could be read. It is answered, counted and logged all the
+// same.
+
+import { HTTP_STATS } from '../../stats/index.ts';
+import { StreamFacts } from '../format/stream-facts.ts';
+import { flagBit } from '../response-flags.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { ConnectionManager } from './connection-manager.ts';
+import type { DownstreamCodec } from './downstream-codec.ts';
+import { type LocalReply, localReplyHead } from './local-reply.ts';
+
+const { downstream_rq_http1_total, downstream_rq_total } = HTTP_STATS.index;
+
+/** @returns the whole answer, which is the last one of its connection. */
+export function refuseRequest(
+  context: WorkerContext,
+  manager: ConnectionManager,
+  codec: DownstreamCodec,
+  reply: LocalReply,
+): string {
+  const { values } = context.stats;
+  values[manager.statBase + downstream_rq_total]! += 1;
+  values[manager.statBase + downstream_rq_http1_total]! += 1;
+  manager.countResponse(reply.status);
+  const nowMs = context.clock.monotonicMs();
+  if (manager.accessLog !== null) {
+    const facts = new StreamFacts(context.clock, nowMs, codec.facts, 'DownstreamEnd', manager.chainName);
+    facts.status = reply.status;
+    facts.flags = flagBit(reply.flag);
+    facts.details = reply.details;
+    facts.localReplyBody = reply.body;
+    facts.bytesSent = reply.body.length;
+    facts.endMs = nowMs;
+    manager.accessLog.write(facts);
+  }
+  const date = context.date.text(nowMs);
+  return localReplyHead(reply, manager.responseLines.local, date, 'connection: close\r\n') + reply.body;
+}

@@ -1,0 +1,31 @@
+// The limits that a route, or a request for itself, sets to a stream: what the client is told when one has passed, and
+// where it is counted.
+
+import { CLUSTER_STATS } from '../../stats/index.ts';
+import * as replies from './local-reply.ts';
+
+const { upstream_rq_max_duration_reached, upstream_rq_per_try_timeout, upstream_rq_timeout } = CLUSTER_STATS.index;
+
+export interface StreamLimit {
+  readonly reply: replies.LocalReply;
+  /** The same while the client has not sent all of its request. */
+  readonly earlyReply: replies.LocalReply;
+  /** Of CLUSTER_STATS. */
+  readonly stat: number;
+}
+
+export const ROUTE_LIMIT: StreamLimit = {
+  reply: replies.ROUTE_TIMEOUT,
+  earlyReply: replies.ROUTE_TIMEOUT,
+  stat: upstream_rq_timeout,
+};
+export const PER_TRY_LIMIT: StreamLimit = {
+  reply: replies.PER_TRY_TIMEOUT,
+  earlyReply: replies.PER_TRY_TIMEOUT,
+  stat: upstream_rq_per_try_timeout,
+};
+export const DURATION_LIMIT: StreamLimit = {
+  reply: replies.MAX_STREAM_DURATION,
+  earlyReply: replies.MAX_STREAM_DURATION_REQUEST,
+  stat: upstream_rq_max_duration_reached,
+};
