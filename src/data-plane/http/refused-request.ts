@@ -5,16 +5,23 @@ import { HTTP_STATS } from '../../stats/index.ts';
 import { StreamFacts } from '../format/stream-facts.ts';
 import { flagBit } from '../response-flags.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { ConnectionManager } from './connection-manager.ts';
 import type { DownstreamCodec } from './downstream-codec.ts';
 import { type LocalReply, localReplyHead } from './local-reply.ts';
+import type { ResponseLines } from './response-edits.ts';
+import type { RequestLedger } from './stream-record.ts';
 
 const { downstream_rq_http1_total, downstream_rq_total } = HTTP_STATS.index;
+
+/** The part of a connection manager that a refusal needs. */
+interface Refuser extends RequestLedger {
+  readonly responseLines: ResponseLines;
+  countResponse(status: number): void;
+}
 
 /** @returns the whole answer, which is the last one of its connection. */
 export function refuseRequest(
   context: WorkerContext,
-  manager: ConnectionManager,
+  manager: Refuser,
   codec: DownstreamCodec,
   reply: LocalReply,
 ): string {

@@ -1,0 +1,150 @@
+// What is known of one request and its response, and what is counted of them, beside moving their bytes: who, when,
+// which route, how it ended; the facts for logs and header values, which nobody makes before someone asks.
+
+import { HTTP_STATS } from '../../stats/index.ts';
+import { Method } from '../../wasm/http1.ts';
+import type { AccessLog } from '../access-log/access-log.ts';
+import type { LiveHead } from '../format/stream-facts.ts';
+import { NO_FLAGS } from '../response-flags.ts';
+import type { ClusterTarget } from '../route/forward-plan.ts';
+import type { EditableHead } from '../route/header-editor.ts';
+import type { Route } from '../route/route.ts';
+import type { Host } from '../upstream/host.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { Http1ClientConnection } from './codec/http1/client-connection.ts';
+import type { DownstreamCodec } from './downstream-codec.ts';
+import { HttpStreamFacts } from './http-stream-facts.ts';
+import type { RoutedStream } from './route-response-edits.ts';
+
+const { downstream_rq_active, downstream_rq_http1_total, downstream_rq_time, downstream_rq_total } = HTTP_STATS.index;
+
+export const VIA_UPSTREAM = 'via_upstream';
+
+/** Where requests are counted and logged: the part of a connection manager that knows of neither. */
+export interface RequestLedger {
+  /** First cell of HTTP_STATS in this worker's slab. */
+  readonly statBase: number;
+  /** Null when nothing is logged. */
+  readonly accessLog: AccessLog | null;
+  /** Name of the filter chain. */
+  readonly chainName: string;
+  /** Finds request headers while nothing has been written of them. */
+  readonly liveHead: LiveHead;
+}
+
+export abstract class StreamRecord implements RoutedStream {
+  readonly methodId: number;
+  /** The client is an HTTP/1.0 one, which knows no chunks and no interim responses. */
+  readonly isHttp10: boolean;
+  /** The client lets the connection go on after this exchange. */
+  readonly isPersistent: boolean;
+  readonly startedMs: number;
+  isInternal = false;
+  /** The chosen route, once there is one, and the cluster that it has chosen. */
+  route: Route | null = null;
+  target: ClusterTarget | null = null;
+  /** Status sent or about to be; 0 before. */
+  status = 0;
+  /** Bits of ResponseFlag: why the response is what it is. */
+  flags = NO_FLAGS;
+  details: string = VIA_UPSTREAM;
+  isRequestComplete = false;
+  /** Monotonic time of the request's last byte; 0 before. */
+  requestCompleteMs = 0;
+  protected readonly context: WorkerContext;
+  protected readonly manager: RequestLedger;
+  protected readonly codec: DownstreamCodec;
+  /** Null while nobody asks. */
+  protected wantedFacts: HttpStreamFacts | null = null;
+  /** The response head whose fields are being changed. */
+  protected editedHead: EditableHead | null = null;
+  #isHealthCheck = false;
+
+  constructor(context: WorkerContext, manager: RequestLedger, codec: DownstreamCodec, nowMs: number) {
+    const head = context.codec.request;
+    this.context = context;
+    this.manager = manager;
+    this.codec = codec;
+    this.methodId = head.methodId;
+    this.isHttp10 = head.minorVersion === 0;
+    this.isPersistent = head.isPersistent && head.methodId !== Method.CONNECT;
+    this.startedMs = nowMs;
+    const base = manager.statBase;
+    const { values } = context.stats;
+    values[base + downstream_rq_total]! += 1;
+    values[base + downstream_rq_http1_total]! += 1;
+    values[base + downstream_rq_active]! += 1;
+    if (manager.accessLog !== null) this.wantedFacts = this.#newFacts();
+  }
+
+  /** Made at the first question, if there is no log that wants them from the start. */
+  get facts(): HttpStreamFacts {
+    if (this.wantedFacts === null) {
+      this.wantedFacts = this.#newFacts();
+      this.tellFacts(this.wantedFacts);
+    }
+    const facts = this.wantedFacts;
+    facts.status = this.status;
+    facts.flags = this.flags;
+    facts.details = this.details;
+    facts.isHealthCheck = this.#isHealthCheck;
+    facts.liveResponse = this.editedHead;
+    if (this.isRequestComplete) facts.requestEndMs = this.requestCompleteMs;
+    if (this.route !== null) facts.noteRoute(this.route);
+    return facts;
+  }
+
+  /** The request's head has been taken out of the codec. */
+  noteHeldHead(head: string): void {
+    if (this.wantedFacts !== null) this.wantedFacts.requestHead = head;
+  }
+
+  markHealthCheck(): void {
+    this.#isHealthCheck = true;
+  }
+
+  /** An attempt goes to this host. */
+  onUpstreamHost(host: Host, attempts: number): void {
+    this.wantedFacts?.noteHost(host, attempts);
+  }
+
+  /** The request goes out, with this head. */
+  onUpstreamConnection(connection: Http1ClientConnection, head: string): void {
+    this.wantedFacts?.noteConnection(connection.localEndpoint, head, this.isRequestComplete);
+  }
+
+  /** Adds what has become known before anybody asked for facts. */
+  protected abstract tellFacts(facts: HttpStreamFacts): void;
+
+  protected completeRequest(nowMs: number): void {
+    this.isRequestComplete = true;
+    this.requestCompleteMs = nowMs;
+  }
+
+  /** The stream is over. */
+  protected closeRecord(nowMs: number): void {
+    const { statBase, accessLog } = this.manager;
+    this.context.stats.record(statBase + downstream_rq_time, nowMs - this.startedMs);
+    if (accessLog !== null) {
+      const { facts } = this;
+      facts.endMs = nowMs;
+      accessLog.write(facts);
+    }
+    this.context.stats.values[statBase + downstream_rq_active]! -= 1;
+  }
+
+  protected count(stat: number): void {
+    this.context.stats.values[this.manager.statBase + stat]! += 1;
+  }
+
+  #newFacts(): HttpStreamFacts {
+    const { chainName, liveHead } = this.manager;
+    return new HttpStreamFacts(this.context.clock, {
+      downstream: this.codec.facts,
+      filterChainName: chainName,
+      liveHead,
+      startedMs: this.startedMs,
+      isHttp10: this.isHttp10,
+    });
+  }
+}
