@@ -43,7 +43,7 @@ export function measure(benchCase: BenchCase, effort: Effort, clock: Clock): Mea
     const ratios: number[] = [];
     for (let round = 0; round < effort.rounds; round += 1) {
       const order = round % 2 === 0 ? [timedSubject, timedTwin] : [timedTwin, timedSubject];
-      const [first, second] = order.map((timed) => nsPerTime(timed, effort.roundMs)) as [number, number];
+      const [first, second] = order.map((timed) => nsPerTime(timed, effort.roundMs, clock)) as [number, number];
       const [ofSubject, ofTwin] = round % 2 === 0 ? [first, second] : [second, first];
       subjectNs.push(ofSubject / operationsEach);
       twinNs.push(ofTwin / operationsEach);
@@ -69,8 +69,9 @@ interface TimedBody {
 }
 
 /** Median of one round's samples. */
-function nsPerTime({ body, times }: TimedBody, roundMs: number): number {
-  const bench = new Bench({ time: roundMs, iterations: MIN_SAMPLES, warmup: false, throws: true });
+function nsPerTime({ body, times }: TimedBody, roundMs: number, clock: Clock): number {
+  const now = (): number => clock.monotonicMs();
+  const bench = new Bench({ time: roundMs, iterations: MIN_SAMPLES, warmup: false, throws: true, now });
   bench.add('body', () => body(times));
   const result = bench.runSync()[0]!.result;
   if (result.state !== 'completed') throw new Error(`a benchmark has ended as ${result.state}`);

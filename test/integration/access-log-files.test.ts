@@ -6,7 +6,7 @@ import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { untilEqual } from '../support/eventually.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 
 const LOGGERS = 'type.googleapis.com/envoy.extensions.access_loggers';
@@ -97,14 +97,6 @@ function pathsIn(file: string): string[] {
   });
 }
 
-async function untilStat(weir: WeirProcess, name: string, least: number): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (((await weir.stat(name)) ?? 0) < least) {
-    assert.ok(performance.now() < deadline, `${name} never reached ${least}`);
-    await delay(5);
-  }
-}
-
 async function postReopen(weir: WeirProcess): Promise<void> {
   const response = await fetch(`${weir.adminUrl}/reopen_logs`, { method: 'POST' });
   assert.deepEqual([response.status, await response.text()], [200, 'OK\n']);
@@ -122,8 +114,10 @@ for (const [by, reopen] of ROTATIONS) {
     await ask(paths.slice(0, 1000), 16);
     renameSync(file, `${file}.1`);
     await reopen(weir);
-    await ask(paths.slice(1000), 16);
-    assert.equal(await weir.stat('filesystem.write_buffered'), 1500);
+    await ask(paths.slice(1000, 1250), 16);
+    await untilEqual(true, () => existsSync(file), 'the new file');
+    await ask(paths.slice(1250), 16);
+    await weir.untilStat('filesystem.write_buffered', 1500);
     const { code } = await weir.stop();
     assert.equal(code, 0);
     const [before, behind] = [pathsIn(`${file}.1`), pathsIn(file)];
@@ -147,9 +141,9 @@ test('the log of the process is opened anew together with the access logs', asyn
 test('the flush interval of the command line is the one that counts', async (t) => {
   const { weir, file, ask } = await start(t, '--file-flush-interval-msec', '20');
   await ask(['/one']);
-  await untilStat(weir, 'filesystem.write_completed', 1);
+  await weir.untilStat('filesystem.write_completed', 1);
+  await weir.untilStat('filesystem.write_total_buffered', 0);
   assert.equal(await weir.stat('filesystem.flushed_by_timer'), 1);
-  assert.equal(await weir.stat('filesystem.write_total_buffered'), 0);
   assert.deepEqual(pathsIn(file), ['/one']);
 });
 

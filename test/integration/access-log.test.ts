@@ -24,6 +24,7 @@ import {
   routeTo,
   tcpProxy,
 } from '../support/data-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { filterChain, MATCHES_ALL } from '../support/listeners.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
@@ -104,15 +105,6 @@ async function upstreamOf(t: TestContext, upstream: Promise<WireUpstream>): Prom
   const started = await upstream;
   t.after(() => started.close());
   return started.port;
-}
-
-/** Turns of the event loop, until the condition holds. */
-async function eventually(condition: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`never: ${what}`);
-    await new Promise(setImmediate);
-  }
 }
 
 describe('an entry of a request', () => {

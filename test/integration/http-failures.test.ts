@@ -7,6 +7,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { HttpStream } from '../../src/data-plane/http/stream.ts';
 import type { HttpConnectionManagerSettings } from '../../src/snapshot/index.ts';
 import { type ClusterOverrides, DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
 
@@ -73,15 +74,6 @@ function assertBalanced(proxy: DataPlaneFixture): void {
   assert.equal(proxy.breakerCount('web', 8), 0);
   assert.equal(proxy.breakerCount('web', 0), cluster('upstream_cx_active'));
   assert.equal(proxy.dataPlane.readSlabBytes, 0);
-}
-
-/** Turns of the event loop, until the condition holds. */
-async function eventually(condition: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`never: ${what}`);
-    await new Promise(setImmediate);
-  }
 }
 
 describe('an upstream that fails before its response', () => {
@@ -672,7 +664,7 @@ describe('shutdown', () => {
     const running = client().write(GET);
     await eventually(() => waiting.length === 1, 'the request runs');
     await eventually(() => proxy.httpStat('downstream_cx_total') === 2, 'both are there');
-    const done = proxy.dataPlane.shutdown(5000);
+    const done = proxy.dataPlane.shutdown(60_000);
     assert.equal(await idle.rest(), '');
     idle.close();
     const late = connect(port, '127.0.0.1');

@@ -4,9 +4,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { describe, type TestContext, test } from 'node:test';
 import type { FilterChainMatch, FilterChainSettings, ListenerSettings } from '../../src/snapshot/index.ts';
 import { DataPlaneFixture, httpManager, loopback, routeTo, tcpProxy } from '../support/data-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { filterChain, MATCHES_ALL, PROXY_PROTOCOL } from '../support/listeners.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { proxyV2 } from '../support/proxy-header.ts';
@@ -19,12 +21,8 @@ const REQUEST = 'GET /one HTTP/1.1\r\nhost: a\r\n\r\n';
 const V1 = 'PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\n';
 const V2 = proxyV2(0x21, 0x11, Buffer.from([192, 0, 2, 1, 198, 51, 100, 2, 0xdc, 0x04, 0x01, 0xbb, 3, 0, 1, 65]));
 
-async function eventually(condition: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`never: ${what}`);
-    await new Promise(setImmediate);
-  }
+function hasIpv6(): boolean {
+  return Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ family }) => family === 'IPv6'));
 }
 
 function assertBalanced({ listenerStat, listenerWorkerStat, dataPlane }: DataPlaneFixture): void {
@@ -388,6 +386,7 @@ describe('a listener', () => {
   });
 
   test('on IPv6 takes IPv4 clients only where that is asked for, as the IPv4 clients they are', async (t) => {
+    if (!hasIpv6()) return t.skip('this machine has no IPv6');
     const upstream = await httpUpstream(t);
     const clusters = { web: upstream.port };
     const filterChains = [filterChain(httpManager([routeTo('web')], { useRemoteAddress: true }))];
@@ -396,9 +395,10 @@ describe('a listener', () => {
     assert.equal((await both.client().write(REQUEST).response()).status, 200);
     assert.match(upstream.heads[0]!, /x-forwarded-for: 127\.0\.0\.1\r\n/);
     const only = await listening(t, { addresses: [six], filterChains }, { clusters });
-    const client = only.client();
-    assert.equal(await client.rest(), '');
-    assert.match(String(client.error), /ECONNREFUSED/);
+    // The same port of 127.0.0.1 may be somebody else's.
+    const client = connect(only.ports[0]!, '127.0.0.66');
+    const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException];
+    assert.equal(error.code, 'ECONNREFUSED');
   });
 
   test('that is drained ends connections whose filter chain is not chosen', async (t) => {

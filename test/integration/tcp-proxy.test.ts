@@ -11,6 +11,7 @@ import { describe, type TestContext, test } from 'node:test';
 import type { Random } from '../../src/base/random.ts';
 import type { TcpProxySettings } from '../../src/snapshot/index.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback, tcpProxy } from '../support/data-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
 
@@ -40,14 +41,6 @@ async function proxyTo(t: TestContext, upstream: WireUpstream | null, options: O
     await upstream?.close();
   });
   return { proxy, port };
-}
-
-async function eventually(condition: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`never: ${what}`);
-    await new Promise(setImmediate);
-  }
 }
 
 function assertBalanced(proxy: DataPlaneFixture): void {

@@ -1,5 +1,6 @@
 // weir-bench as a user runs it, and its gate: passed by the code it was made from, failed by a slower copy. The slower
-// copy is the real suite with each of its operations done eight times; only tests can hand suites in.
+// copy is the real suite with each of its operations done eight times; only tests can hand suites in. What the gate
+// compares is time of a clock that the operations themselves turn: a busy machine cannot change a verdict.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -7,9 +8,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
-import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
+import { type Clock, SYSTEM_CLOCK } from '../../src/base/clock.ts';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
-import type { BenchCase, Suites } from '../../src/bench-cli/case.ts';
+import type { BenchCase, Body, Suites } from '../../src/bench-cli/case.ts';
 import type { Report } from '../../src/bench-cli/report.ts';
 import { runBench } from '../../src/bench-cli/run.ts';
 import { SUITES } from '../../src/bench-cli/suites.ts';
@@ -26,7 +27,7 @@ function weirBench(...args: string[]) {
 }
 
 /** In this process, with the suites given; what a terminal would see goes to `stderr`. */
-function run(suites: Suites, args: readonly string[], isTTY = false) {
+function run(suites: Suites, args: readonly string[], { isTTY = false, clock = SYSTEM_CLOCK } = {}) {
   const out = { stdout: '', stderr: '' };
   const stream = (name: keyof typeof out) => ({
     isTTY,
@@ -34,7 +35,7 @@ function run(suites: Suites, args: readonly string[], isTTY = false) {
       out[name] += text;
     },
   });
-  const context = { stdout: stream('stdout'), stderr: stream('stderr'), release: '1.2.3', suites, clock: SYSTEM_CLOCK };
+  const context = { stdout: stream('stdout'), stderr: stream('stderr'), release: '1.2.3', suites, clock };
   return { code: runBench(args, context), ...out };
 }
 
@@ -100,7 +101,7 @@ describe('weir-bench', () => {
   });
 
   it('shows its progress on a terminal and wipes it away', () => {
-    const { stderr } = run(SUITES, ['counters', ...SHORT], true);
+    const { stderr } = run(SUITES, ['counters', ...SHORT], { isTTY: true });
     assert.match(stderr, /\[1\/2\] counters: add 1/);
     assert.ok(stderr.endsWith('\r\x1b[K'));
   });
@@ -118,25 +119,54 @@ describe('weir-bench', () => {
   });
 });
 
+/** A clock that stands still until an operation turns it. */
+class WorkClock implements Clock {
+  #nowMs = 0;
+
+  monotonicMs = (): number => this.#nowMs;
+
+  wallMs = (): number => SYSTEM_CLOCK.wallMs() + this.#nowMs;
+
+  after = (): never => assert.fail('nothing waits');
+
+  /** The body, with each of its operations taking so long. */
+  timed(body: Body, ns: number): Body {
+    return (times) => {
+      body(times);
+      this.#nowMs += (times * ns) / 1e6;
+    };
+  }
+}
+
 describe('the gate of weir-bench', () => {
+  const clock = new WorkClock();
+  const counters: Suites['counters'] = (sizes) =>
+    SUITES.counters(sizes).map((benchCase) => ({
+      ...benchCase,
+      open() {
+        const { subject, twin, ...rest } = benchCase.open();
+        return { ...rest, subject: clock.timed(subject, 3), twin: clock.timed(twin, 4) };
+      },
+    }));
+  const suites: Suites = { ...SUITES, counters };
   const baseline = fileIn('baseline.json');
   const gate = ['counters', ...SHORT, '--baseline', baseline, '--max-regression', '3'];
 
   it('is passed by the code that the baseline was made from', () => {
-    assert.equal(run(SUITES, ['counters', ...SHORT, '--json', baseline]).code, 0);
-    const { code, stdout } = run(SUITES, gate);
+    assert.equal(run(suites, ['counters', ...SHORT, '--json', baseline], { clock }).code, 0);
+    const { code, stdout } = run(suites, gate, { clock });
     assert.match(stdout, /\ngate: 2 rows compared, none more than 3 times the baseline\n$/);
     assert.equal(code, 0);
   });
 
   it('is failed by a copy that is eight times slower, naming the rows', () => {
-    const slower: Suites = { ...SUITES, counters: (sizes) => SUITES.counters(sizes).map(slowed) };
-    const { code, stdout } = run(slower, gate);
+    const slower: Suites = { ...suites, counters: (sizes) => counters(sizes).map(slowed) };
+    const { code, stdout } = run(slower, gate, { clock });
     assert.equal(code, 1);
     const verdict = stdout.slice(stdout.indexOf('\ngate: '));
     assert.match(verdict, /2 of 2 rows are more than 3 times the baseline, measured twice\n/);
     const factor = Number(/\ncounters: add 1 +\S+ +\S+ +(\S+)\n/.exec(verdict)?.[1]);
-    assert.ok(factor > 3 && factor < 20, `${factor}`);
+    assert.equal(factor, 8);
     assert.match(verdict, /\ncounters: add to 64 counters in turn /);
   });
 
@@ -154,9 +184,9 @@ describe('the gate of weir-bench', () => {
   it('measures what seems slower again, and lets it pass when only the first time was disturbed', () => {
     let opened = 0;
     const disturbed: Suites = {
-      ...SUITES,
+      ...suites,
       counters: (sizes) =>
-        SUITES.counters(sizes).map((benchCase) => ({
+        counters(sizes).map((benchCase) => ({
           ...benchCase,
           open() {
             opened += 1;
@@ -164,7 +194,7 @@ describe('the gate of weir-bench', () => {
           },
         })),
     };
-    const { code, stdout } = run(disturbed, gate);
+    const { code, stdout } = run(disturbed, gate, { clock });
     assert.equal(opened, 4);
     assert.match(stdout, /2 rows compared, none more than 3 times the baseline/);
     assert.equal(code, 0);

@@ -10,13 +10,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { untilEqual } from './eventually.ts';
 
 const MAIN = path.join(import.meta.dirname, '../..', process.env.WEIR_TEST_MAIN ?? 'src/main.ts');
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 /** Far beyond any real start: a test that waits this long has failed. */
-const START_LIMIT_MS = 20_000;
+const START_LIMIT_MS = 90_000;
 /** After this the process is killed, so that no test leaves one behind. */
-const STOP_LIMIT_MS = 20_000;
+const STOP_LIMIT_MS = 90_000;
 /** /ready is polled: a listener that comes up later has no event of its own outside the process. */
 const POLL_MS = 5;
 
@@ -56,6 +57,11 @@ export interface WeirProcess extends AsyncDisposable {
   admin(path: string): Promise<string>;
   /** Value of one counter or gauge; undefined when there is none of that name. */
   stat(name: string): Promise<number | undefined>;
+  /**
+   * Resolves when the stat has the value. A worker may have answered a client, or closed its connection, before it
+   * counts that, so a test never reads a stat of a worker just once.
+   */
+  untilStat(name: string, value: number): Promise<void>;
   /** Sends the signal, waits for the end, removes the files. Safe to call twice. */
   stop(signal?: NodeJS.Signals): Promise<ExitResult>;
 }
@@ -172,6 +178,7 @@ function weirProcess(child: Child, adminUrl: string, stop: WeirProcess['stop']):
     if (response.status !== 200) throw new Error(`GET ${adminPath} answered ${response.status}: ${text}`);
     return text;
   };
+  const stat = async (name: string): Promise<number | undefined> => parseStat(await admin('/stats'), name);
   return {
     pid: child.process.pid ?? 0,
     adminUrl,
@@ -179,7 +186,8 @@ function weirProcess(child: Child, adminUrl: string, stop: WeirProcess['stop']):
     exited: child.exited,
     admin,
     listeners: async () => parseListeners(await admin('/listeners')),
-    stat: async (name) => parseStat(await admin('/stats'), name),
+    stat,
+    untilStat: (name, value) => untilEqual(value, () => stat(name), name),
     stop,
     [Symbol.asyncDispose]: async () => {
       await stop();

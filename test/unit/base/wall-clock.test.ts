@@ -7,7 +7,7 @@ describe('the wall clock', () => {
     const now = createWallClock();
     const times = Array.from({ length: 1000 }, () => now());
     assert.ok(times.some((time) => time % 1 !== 0));
-    for (const time of times) assert.ok(Math.abs(time - Date.now()) < 1000);
+    for (const time of times) assert.ok(Math.abs(time - Date.now()) < 60_000);
   });
 
   it('follows when the system time is set', (t) => {

@@ -5,6 +5,7 @@ import { WeirError } from '../../../src/base/errors.ts';
 import { DEFAULT_TAGS } from '../../../src/stats/tags/default-tags.ts';
 import { cleanStatName } from '../../../src/stats/tags/name-tokens.ts';
 import { DEFAULT_TAG_NAMES, TagProducer } from '../../../src/stats/tags/tag-producer.ts';
+import { cpuTimeMs } from '../../support/cpu-time.ts';
 
 const producer = new TagProducer();
 
@@ -330,10 +331,11 @@ test('whatever the name, extraction neither fails nor invents text, and values c
 });
 
 test('a hundred thousand names are taken apart quickly, even hostile ones', () => {
-  const start = performance.now();
-  for (let n = 0; n < 100_000; n++) producer.produce(`cluster.service_${n % 5000}.upstream_rq_${n % 900}`);
-  producer.produce(`http.${'rds.'.repeat(50_000)}x`);
-  producer.produce(`listener.${'1.'.repeat(50_000)}`);
+  const spent = cpuTimeMs(() => {
+    for (let n = 0; n < 100_000; n++) producer.produce(`cluster.service_${n % 5000}.upstream_rq_${n % 900}`);
+    producer.produce(`http.${'rds.'.repeat(50_000)}x`);
+    producer.produce(`listener.${'1.'.repeat(50_000)}`);
+  });
   // About 0.15 s on a slow machine; something quadratic would take minutes.
-  assert.ok(performance.now() - start < 3000);
+  assert.ok(spent < 10_000, `${spent} ms`);
 });
