@@ -14,23 +14,66 @@ import {
   TABLE_BODY,
   TABLE_HOSTS,
 } from '../../../assembly/layout/lb.ts';
-import type { SharedMemory } from '../shared-memory.ts';
 import type { LbExports } from './exports.ts';
 import type { HashKey, LbKernel } from './kernel.ts';
 
+/** Offsets of the header's fields that both kinds have. */
+interface HeaderFields {
+  readonly size: number;
+  readonly minEntries: number;
+  readonly maxEntries: number;
+}
+
 /** What both kinds answer: the index of a host in the list that the table was built from. */
-export interface HashTable {
+export abstract class HashTable {
   /** Address of the block in shared memory, which is all that another thread needs. */
   readonly address: number;
   readonly hostCount: number;
+  /** Entries: slots of a Maglev table, which is 1 when there is one host, or places on a ring. */
+  readonly size: number;
   /** Entries of the host with the fewest and the most. */
   readonly minEntriesPerHost: number;
   readonly maxEntriesPerHost: number;
-  /** @param attempt  0, or the number of a retry. Hot: one call. */
-  lookup(hashHi: number, hashLo: number, attempt: number): number;
-  lookupHash(hash: bigint, attempt?: number): number;
+  protected readonly kernel: LbKernel;
+  /** The kernel's: one step less on the way of every lookup. */
+  protected readonly exports: LbExports;
+
+  constructor(kernel: LbKernel, address: number, { size, minEntries, maxEntries }: HeaderFields) {
+    this.kernel = kernel;
+    this.exports = kernel.exports;
+    this.address = address;
+    kernel.shared.reach(address + TABLE_BODY);
+    this.hostCount = this.field(TABLE_HOSTS);
+    this.size = this.field(size);
+    this.minEntriesPerHost = this.field(minEntries);
+    this.maxEntriesPerHost = this.field(maxEntries);
+  }
+
+  /**
+   * By the halves of a hash, 32 bits each.
+   * @param attempt  0, or the number of a retry. Hot: one call.
+   */
+  abstract lookup(hashHi: number, hashLo: number, attempt: number): number;
+
+  /** By the XXH64 of the key of so many bytes that the kernel has just placed. */
+  protected abstract lookupPlacedKey(length: number, attempt: number): number;
+
+  /** Hot: each kind has its own, since a choice between two kinds of lookup() would cost a sixth more. */
+  abstract lookupHash(hash: bigint, attempt?: number): number;
+
   /** By the XXH64 of a key. Hot for keys of up to 960 bytes: one call. */
-  hashAndLookup(key: HashKey, attempt?: number): number;
+  hashAndLookup(key: HashKey, attempt = 0): number {
+    const { kernel } = this;
+    const length = kernel.placeKey(key);
+    if (length >= 0) return this.lookupPlacedKey(length, attempt);
+    kernel.hash(key);
+    return this.lookup(kernel.hashHi, kernel.hashLo, attempt);
+  }
+
+  /** A u32 field of the header. */
+  protected field(offset: number): number {
+    return this.kernel.shared.i32[(this.address + offset) >>> 2]! >>> 0;
+  }
 }
 
 export interface RingEntry {
@@ -38,106 +81,58 @@ export interface RingEntry {
   readonly host: number;
 }
 
-export class MaglevTable implements HashTable {
-  readonly address: number;
-  readonly hostCount: number;
-  /** Slots; 1 when there is one host, which needs no table. */
-  readonly size: number;
-  readonly minEntriesPerHost: number;
-  readonly maxEntriesPerHost: number;
-  readonly #kernel: LbKernel;
-  /** The kernel's: one step less on the way of every lookup. */
-  readonly #exports: LbExports;
-
+export class MaglevTable extends HashTable {
   constructor(kernel: LbKernel, address: number) {
-    this.#kernel = kernel;
-    this.#exports = kernel.exports;
-    this.address = address;
-    const field = headerOf(kernel.shared, address);
-    this.hostCount = field(TABLE_HOSTS);
-    this.size = field(MAGLEV_SIZE);
-    this.minEntriesPerHost = field(MAGLEV_MIN_ENTRIES);
-    this.maxEntriesPerHost = field(MAGLEV_MAX_ENTRIES);
+    super(kernel, address, { size: MAGLEV_SIZE, minEntries: MAGLEV_MIN_ENTRIES, maxEntries: MAGLEV_MAX_ENTRIES });
   }
 
   lookup(hashHi: number, hashLo: number, attempt: number): number {
-    return this.#exports.maglevLookup(this.address, hashHi, hashLo, attempt);
+    return this.exports.maglevLookup(this.address, hashHi, hashLo, attempt);
   }
 
   lookupHash(hash: bigint, attempt = 0): number {
-    const kernel = this.#kernel;
+    const { kernel } = this;
     kernel.split(hash);
-    return this.#exports.maglevLookup(this.address, kernel.hashHi, kernel.hashLo, attempt);
+    return this.lookup(kernel.hashHi, kernel.hashLo, attempt);
   }
 
-  hashAndLookup(key: HashKey, attempt = 0): number {
-    const kernel = this.#kernel;
-    const length = kernel.placeKey(key);
-    if (length >= 0) return this.#exports.maglevLookupKey(this.address, kernel.keyAddress, length, attempt);
-    kernel.hash(key);
-    return this.#exports.maglevLookup(this.address, kernel.hashHi, kernel.hashLo, attempt);
+  protected lookupPlacedKey(length: number, attempt: number): number {
+    return this.exports.maglevLookupKey(this.address, this.kernel.keyAddress, length, attempt);
   }
 }
 
-export class HashRing implements HashTable {
-  readonly address: number;
-  readonly hostCount: number;
-  /** Entries on the ring. */
-  readonly size: number;
+export class HashRing extends HashTable {
   /** The size that follows from the weights, which gauges show; rounding may have made one entry more or less. */
   readonly nominalSize: number;
-  readonly minEntriesPerHost: number;
-  readonly maxEntriesPerHost: number;
-  readonly #kernel: LbKernel;
-  /** The kernel's: one step less on the way of every lookup. */
-  readonly #exports: LbExports;
 
   constructor(kernel: LbKernel, address: number) {
-    this.#kernel = kernel;
-    this.#exports = kernel.exports;
-    this.address = address;
-    const field = headerOf(kernel.shared, address);
-    this.hostCount = field(TABLE_HOSTS);
-    this.size = field(RING_SIZE);
-    this.nominalSize = field(RING_NOMINAL_SIZE);
-    this.minEntriesPerHost = field(RING_MIN_ENTRIES);
-    this.maxEntriesPerHost = field(RING_MAX_ENTRIES);
+    super(kernel, address, { size: RING_SIZE, minEntries: RING_MIN_ENTRIES, maxEntries: RING_MAX_ENTRIES });
+    this.nominalSize = this.field(RING_NOMINAL_SIZE);
   }
 
   lookup(hashHi: number, hashLo: number, attempt: number): number {
-    return this.#exports.ringLookup(this.address, hashHi, hashLo, attempt);
+    return this.exports.ringLookup(this.address, hashHi, hashLo, attempt);
   }
 
   lookupHash(hash: bigint, attempt = 0): number {
-    const kernel = this.#kernel;
+    const { kernel } = this;
     kernel.split(hash);
-    return this.#exports.ringLookup(this.address, kernel.hashHi, kernel.hashLo, attempt);
+    return this.lookup(kernel.hashHi, kernel.hashLo, attempt);
   }
 
-  hashAndLookup(key: HashKey, attempt = 0): number {
-    const kernel = this.#kernel;
-    const length = kernel.placeKey(key);
-    if (length >= 0) return this.#exports.ringLookupKey(this.address, kernel.keyAddress, length, attempt);
-    kernel.hash(key);
-    return this.#exports.ringLookup(this.address, kernel.hashHi, kernel.hashLo, attempt);
+  protected lookupPlacedKey(length: number, attempt: number): number {
+    return this.exports.ringLookupKey(this.address, this.kernel.keyAddress, length, attempt);
   }
 
   /** All entries, ascending by hash; a copy. */
   entries(): RingEntry[] {
-    const { shared } = this.#kernel;
-    const field = headerOf(shared, this.address);
-    const owners = this.address + field(RING_OWNERS);
-    const isWide = field(RING_OWNER_SHIFT) === 2;
+    const { shared } = this.kernel;
+    const owners = this.address + this.field(RING_OWNERS);
+    const isWide = this.field(RING_OWNER_SHIFT) === 2;
     shared.reach(owners + this.size * (isWide ? 4 : 2));
     const { buffer } = shared.memory;
     const hashes = new BigUint64Array(buffer, this.address + TABLE_BODY, this.size);
     const hosts = isWide ? new Uint32Array(buffer, owners, this.size) : new Uint16Array(buffer, owners, this.size);
     return Array.from(hashes, (hash, at) => ({ hash, host: hosts[at]! }));
   }
-}
-
-/** Reads the u32 fields of a table's header. */
-function headerOf(shared: SharedMemory, address: number): (offset: number) => number {
-  shared.reach(address + TABLE_BODY);
-  return (offset) => shared.i32[(address + offset) >>> 2]! >>> 0;
 }
