@@ -6,7 +6,7 @@ export { murmurHash2, murmurHash2Begin, murmurHash2End, murmurHash2Words } from 
 export { xxHash64, xxHash64Begin, xxHash64End, xxHash64Stripes } from './hash/xxhash64';
 export { layoutVersion } from './layout-version';
 export { leastRequestPick } from './least-request';
-export { buildMaglev, maglevLookup, maglevLookupKey } from './maglev';
+export { buildMaglev, maglevLookupKey } from './maglev';
 export { randomIndex, seedRandom } from './random';
 export { buildRing } from './ring-build';
 export { ringLookup, ringLookupKey } from './ring-lookup';

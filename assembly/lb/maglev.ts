@@ -1,4 +1,5 @@
-// Maglev tables: building and lookup. Source: Maglev, NSDI 2016, section 3.4; a key's slot is its hash modulo the size.
+// Maglev tables: building, and lookup by keys; who has a hash reads the slots without a call. Source: Maglev, NSDI
+// 2016, section 3.4; a key's slot is its hash modulo the size.
 
 import {
   MAGLEV_HOST_COUNT,
@@ -18,7 +19,6 @@ import {
   TABLE_HOSTS,
 } from '../layout/lb';
 import { xxh64 } from './hash/xxhash64';
-import { word } from './words';
 
 /**
  * Fills the slots of a table and the gauges of its header; the rest of the header is written already.
@@ -113,19 +113,9 @@ function measure(table: usize, hosts: usize, end: usize): void {
   store<u32>(table + MAGLEV_MAX_ENTRIES, most);
 }
 
-/** Host of a hash; retry number `attempt` looks under another one. Reads the table only. */
-export function maglevLookup(table: usize, hashHi: u32, hashLo: u32, attempt: u32): u32 {
-  return find(table, word(hashHi, hashLo), attempt);
-}
-
-/** Host of a key, by its XXH64. Reads the key and the table. */
+/** Host of a key, by its XXH64; retry number `attempt` looks under another hash. Reads the key and the table. */
 export function maglevLookupKey(table: usize, key: usize, length: u32, attempt: u32): u32 {
-  return find(table, xxh64(key, length, 0), attempt);
-}
-
-// @ts-ignore: decorator
-@inline
-function find(table: usize, hash: u64, attempt: u32): u32 {
+  let hash = xxh64(key, length, 0);
   if (attempt > 0) hash ^= 0 - (attempt as u64);
   const slot = (hash % (load<u32>(table + MAGLEV_SIZE) as u64)) as usize;
   const slots = table + TABLE_BODY;

@@ -30,7 +30,6 @@ test('the lb module exports exactly what its facade declares, without 64-bit int
     murmurHash2Words: '(i32, i32, i32) -> ',
     murmurHash2End: '(i32, i32, i32, i32) -> ',
     buildMaglev: '(i32, i32, i32) -> ',
-    maglevLookup: '(i32, i32, i32, i32) -> i32',
     maglevLookupKey: '(i32, i32, i32, i32) -> i32',
     buildRing: '(i32, i32, i32, i32) -> ',
     ringLookup: '(i32, i32, i32, i32) -> i32',

@@ -12,7 +12,6 @@ export interface LbExports extends WasmExports {
   murmurHash2Words(state: number, at: number, length: number): void;
   murmurHash2End(state: number, at: number, length: number, out: number): void;
   buildMaglev(table: number, hosts: number, taken: number): void;
-  maglevLookup(table: number, hashHi: number, hashLo: number, attempt: number): number;
   maglevLookupKey(table: number, key: number, length: number, attempt: number): number;
   buildRing(table: number, hosts: number, hashes: number, hashFunction: number): void;
   ringLookup(table: number, hashHi: number, hashLo: number, attempt: number): number;

@@ -1,10 +1,11 @@
-// Maglev tables and rings as every thread reads them: from a hash or a key to a host, in one call. A table never
-// changes once it is published; who frees it makes sure that nobody reads it any more (Reclaimer).
+// Maglev tables and rings as every thread reads them: from a hash or a key to a host, in one call at most. A table
+// never changes once it is published; who frees it makes sure that nobody reads it any more (Reclaimer).
 
 import {
   MAGLEV_MAX_ENTRIES,
   MAGLEV_MIN_ENTRIES,
   MAGLEV_SIZE,
+  MAGLEV_SLOT_SHIFT,
   RING_MAX_ENTRIES,
   RING_MIN_ENTRIES,
   RING_NOMINAL_SIZE,
@@ -51,7 +52,7 @@ export abstract class HashTable {
 
   /**
    * By the halves of a hash, 32 bits each.
-   * @param attempt  0, or the number of a retry. Hot: one call.
+   * @param attempt  0, or the number of a retry. Hot: one call at most.
    */
   abstract lookup(hashHi: number, hashLo: number, attempt: number): number;
 
@@ -81,13 +82,43 @@ export interface RingEntry {
   readonly host: number;
 }
 
+const TWO_TO_32 = 0x1_0000_0000;
+
 export class MaglevTable extends HashTable {
+  /** The hosts of the slots. The view stays valid when the memory grows: shared memory never moves. */
+  readonly #slots: Uint8Array<ArrayBufferLike> | Uint16Array<ArrayBufferLike> | Uint32Array<ArrayBufferLike>;
+  // Begun with values of their kinds: a field that was undefined once is looked at anew by every lookup.
+  readonly #size: number = 0;
+  readonly #slotsPerUnit: number = 0.5;
+
   constructor(kernel: LbKernel, address: number) {
     super(kernel, address, { size: MAGLEV_SIZE, minEntries: MAGLEV_MIN_ENTRIES, maxEntries: MAGLEV_MAX_ENTRIES });
+    const { size } = this;
+    const shift = this.field(MAGLEV_SLOT_SHIFT);
+    const View = shift === 0 ? Uint8Array : shift === 1 ? Uint16Array : Uint32Array;
+    kernel.shared.reach(address + TABLE_BODY + (size << shift));
+    this.#slots = new View(kernel.shared.memory.buffer, address + TABLE_BODY, size);
+    this.#size = size;
+    this.#slotsPerUnit = 1 / size;
   }
 
+  /**
+   * Read from here, which is quicker than a call. The remainder of a hash comes without a division of 64 bits: a
+   * quotient in doubles is off by 6144 / size + 1 at most, and the low 32 bits of what it leaves tell by how much.
+   */
   lookup(hashHi: number, hashLo: number, attempt: number): number {
-    return this.exports.maglevLookup(this.address, hashHi, hashLo, attempt);
+    const size = this.#size;
+    let high = hashHi >>> 0;
+    let low = hashLo >>> 0;
+    if (attempt > 0) {
+      // The hash XOR the negative attempt, in 64 bits.
+      high = ~high >>> 0;
+      low = (low ^ -attempt) >>> 0;
+    }
+    const quotient = (high * TWO_TO_32 + low) * this.#slotsPerUnit;
+    let slot = (low - Math.imul(quotient | 0, size)) | 0;
+    if (slot >>> 0 >= size) slot = remainder(slot, size);
+    return this.#slots[slot]!;
   }
 
   lookupHash(hash: bigint, attempt = 0): number {
@@ -135,4 +166,10 @@ export class HashRing extends HashTable {
     const hosts = isWide ? new Uint32Array(buffer, owners, this.size) : new Uint16Array(buffer, owners, this.size);
     return Array.from(hashes, (hash, at) => ({ hash, host: hosts[at]! }));
   }
+}
+
+/** Of a number that may be negative, 0 to divisor - 1. */
+function remainder(value: number, divisor: number): number {
+  const rest = value % divisor;
+  return rest < 0 ? rest + divisor : rest;
 }
