@@ -4,7 +4,7 @@
 //
 //   Maglev        | header 64 | host of each slot, 1, 2 or 4 bytes wide                              |
 //   ring          | header 64 | hashes, u64, ascending | buckets, u32 | host of each entry, 2 or 4  |
-//   least request | header 64 | state of each slab, 64 bytes | host record addresses, u32            |
+//   least request | header 64 | state of each slab, 128 bytes | host record addresses, u32           |
 //   schedule      | header 64 | weights, f64 | host record addresses, u32 | queue of each slab        |
 //
 // A host is its index in the list that the table was built from. Offsets in headers are relative to the block.
@@ -76,8 +76,13 @@ export const RING_KEY_SUFFIX = 8;
 export const LEAST_CHOICES = 4;
 /** u32, offset of the host record addresses. */
 export const LEAST_RECORDS = 8;
-/** A slab's state: u64 of its random sequence. A line each, since every pick writes it. */
-export const LEAST_STATE_SIZE = 64;
+/** A slab's state: u64 of its random sequence, then room for draws. Lines of its own, since picks write it. */
+export const LEAST_STATE_SIZE = 128;
+/** The two hosts drawn for each of the next picks, of 16 bits each: the first of a pair in the upper half. */
+export const LEAST_PAIRS = 8;
+export const LEAST_PAIR_COUNT = 30;
+/** What 16 bits tell apart. */
+export const LEAST_PAIR_MAX_HOSTS = 65536;
 
 // ---- Schedule: earliest deadline first ---------------------------------------------------------------
 /** u32, offset of the host record addresses; 0 when weights alone decide. */

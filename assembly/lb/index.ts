@@ -5,7 +5,7 @@
 export { murmurHash2, murmurHash2Begin, murmurHash2End, murmurHash2Words } from './hash/murmur2';
 export { xxHash64, xxHash64Begin, xxHash64End, xxHash64Stripes } from './hash/xxhash64';
 export { layoutVersion } from './layout-version';
-export { leastRequestPick } from './least-request';
+export { drawPairs, leastRequestPick } from './least-request';
 export { buildMaglev, maglevLookupKey } from './maglev';
 export { randomIndex, seedRandom } from './random';
 export { buildRing } from './ring-build';

@@ -1,9 +1,9 @@
 // Least request over hosts of equal weight. Active requests are read where all workers count them, in the hosts'
 // records: plain aligned loads, since a count that is a moment old serves as well.
 
-import { LEAST_CHOICES, LEAST_RECORDS, TABLE_HOSTS } from '../layout/lb';
+import { LEAST_CHOICES, LEAST_PAIRS, LEAST_PAIR_COUNT, LEAST_RECORDS, TABLE_HOSTS } from '../layout/lb';
 import { HOST_ACTIVE_REQUESTS } from '../layout/shared-memory';
-import { nextRandom, scale } from './random';
+import { mix, nextRandom, STEP, scale } from './random';
 
 /**
  * Index of the host for a request. Reads the table and the records, writes `state`.
@@ -23,6 +23,22 @@ export function leastRequestPick(table: usize, state: usize): u32 {
   const best = wins ? second : first;
   if (choices == 2) return best;
   return drawOn(records, count, state, choices, best, wins ? secondActive : firstActive);
+}
+
+/**
+ * Draws the two hosts of each of the next LEAST_PAIR_COUNT picks into the state, for who compares them without a
+ * call: the same draws as leastRequestPick makes of two choices. At most LEAST_PAIR_MAX_HOSTS hosts.
+ */
+export function drawPairs(table: usize, state: usize): void {
+  const count = load<u32>(table + TABLE_HOSTS);
+  const end = state + LEAST_PAIRS + LEAST_PAIR_COUNT * 4;
+  let sequence = load<u64>(state);
+  for (let at = state + LEAST_PAIRS; at < end; at += 4) {
+    sequence += STEP;
+    const bits = mix(sequence);
+    store<u32>(at, (scale((bits >> 32) as u32, count) << 16) | scale(bits as u32, count));
+  }
+  store<u64>(state, sequence);
 }
 
 /** The draws after the first two; 64 random bits serve two of them. */

@@ -3,7 +3,8 @@
 
 import { word } from './words';
 
-const STEP: u64 = 0x9e3779b97f4a7c15;
+/** What a state advances by for each 64 random bits. */
+export const STEP: u64 = 0x9e3779b97f4a7c15;
 
 export function seedRandom(state: usize, seedHi: u32, seedLo: u32): void {
   store<u64>(state, word(seedHi, seedLo));
@@ -18,8 +19,15 @@ export function randomIndex(state: usize, count: u32): u32 {
 // @ts-ignore: decorator
 @inline
 export function nextRandom(state: usize): u64 {
-  let value = load<u64>(state) + STEP;
+  const value = load<u64>(state) + STEP;
   store<u64>(state, value);
+  return mix(value);
+}
+
+/** The random bits that a state which has been advanced stands for. */
+// @ts-ignore: decorator
+@inline
+export function mix(value: u64): u64 {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
   value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
   return value ^ (value >> 31);

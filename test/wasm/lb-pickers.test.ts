@@ -80,6 +80,35 @@ test('least request draws as the plain twin does, for any load, number of draws 
   );
 });
 
+test('two draws look at the load of the moment, however far ahead they were drawn', () => {
+  const active = [0, 0, 0, 0, 0];
+  const records = recordsOf(active);
+  const picker = openPicker(kernel, tables.buildLeastRequest(records.map((record) => ({ record }))), 5);
+  const random = new RandomReference(5);
+  for (let n = 0; n < 500; n += 1) {
+    const host = picker.pick();
+    assert.equal(host, pickByChoices(active, 2, random), `pick ${n}`);
+    const change = n % 7 === 6 ? -active[host]! : 1;
+    active[host]! += change;
+    owner.shared.records.addActiveRequests(records[host]!, change);
+  }
+});
+
+test('two draws reach as many hosts as there are, be they more than 16 bits tell apart', () => {
+  const [idle, busy] = recordsOf([0, 1]);
+  for (const count of [65_536, 65_537]) {
+    const active = Array.from({ length: count }, (_, host) => host % 2);
+    const plan = tables.buildLeastRequest(active.map((requests) => ({ record: requests === 0 ? idle! : busy! })));
+    const random = new RandomReference(11);
+    assert.deepEqual(
+      picks(openPicker(kernel, plan, 11), 400),
+      Array.from({ length: 400 }, () => pickByChoices(active, 2, random)),
+      `${count} hosts`,
+    );
+    tables.free(plan);
+  }
+});
+
 test('a full scan finds the least busy host and any of equals, as the plain twin does', () => {
   fc.assert(
     fc.property(activeCounts, seeds, (active, seed) => {

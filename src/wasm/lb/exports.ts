@@ -19,6 +19,7 @@ export interface LbExports extends WasmExports {
   seedRandom(state: number, seedHi: number, seedLo: number): void;
   randomIndex(state: number, count: number): number;
   leastRequestPick(table: number, state: number): number;
+  drawPairs(table: number, state: number): void;
   startQueue(table: number, queue: number, picksDone: number): void;
   schedulePick(table: number, queue: number): number;
 }

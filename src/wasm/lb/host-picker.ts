@@ -3,7 +3,19 @@
 // repeatable from its seed and module instances keep no state. A cursor over equal weights is a number here: a call
 // into WASM would cost more than the pick.
 
-import { LEAST_STATE_SIZE, SCHEDULE_QUEUE_STRIDE, SCHEDULE_QUEUES, TABLE_BODY } from '../../../assembly/layout/lb.ts';
+import {
+  LEAST_CHOICES,
+  LEAST_PAIR_COUNT,
+  LEAST_PAIR_MAX_HOSTS,
+  LEAST_PAIRS,
+  LEAST_RECORDS,
+  LEAST_STATE_SIZE,
+  SCHEDULE_QUEUE_STRIDE,
+  SCHEDULE_QUEUES,
+  TABLE_BODY,
+} from '../../../assembly/layout/lb.ts';
+import { HOST_ACTIVE_REQUESTS, HOST_RECORD_SIZE } from '../../../assembly/layout/shared-memory.ts';
+import type { SharedMemory } from '../shared-memory.ts';
 import type { LbExports } from './exports.ts';
 import type { LbKernel } from './kernel.ts';
 
@@ -38,7 +50,7 @@ export function openPicker(kernel: LbKernel, plan: PickPlan, seed: number): Host
     case 'random':
       return new RandomPicker(kernel, plan.address, plan.hostCount, seed);
     case 'least-request':
-      return new LeastRequestPicker(kernel, plan.address, seed);
+      return openLeastRequest(kernel, plan.address, plan.hostCount, seed);
     case 'schedule':
       return new SchedulePicker(kernel, plan.address, seed);
   }
@@ -87,6 +99,73 @@ export class RandomPicker implements HostPicker {
   pick(): number {
     return this.#exports.randomIndex(this.#state, this.#count);
   }
+}
+
+function openLeastRequest(kernel: LbKernel, address: number, hostCount: number, seed: number): HostPicker {
+  kernel.shared.reach(address + TABLE_BODY);
+  const choices = kernel.shared.i32[(address + LEAST_CHOICES) >>> 2];
+  const isPaired = choices === 2 && hostCount <= LEAST_PAIR_MAX_HOSTS;
+  return isPaired ? new PairPicker(kernel, address, hostCount, seed) : new LeastRequestPicker(kernel, address, seed);
+}
+
+/** The less busy of two. One call draws the pairs of many picks, so that it costs each of them little. */
+class PairPicker implements HostPicker {
+  // The export by itself: a call through a field is inlined, one through the table of exports is not.
+  readonly #draw: LbExports['drawPairs'];
+  readonly #table: number;
+  readonly #state: number;
+  /** Covers the plan and its records, and goes on doing so: shared memory grows, but never moves. */
+  readonly #words: Int32Array<ArrayBufferLike>;
+  /** Where in #words the active requests of each host are counted. */
+  readonly #counts: Int32Array;
+  // Indexes in #words, begun as numbers: a field that was undefined once is looked at anew by every pick.
+  readonly #pairsEnd: number = 0;
+  #nextPair: number = 0;
+
+  constructor(kernel: LbKernel, address: number, hostCount: number, seed: number) {
+    this.#draw = kernel.exports.drawPairs;
+    this.#table = address;
+    this.#state = seedState(kernel, address, seed);
+    this.#counts = placesOfCounts(kernel.shared, address, hostCount);
+    this.#words = kernel.shared.i32;
+    this.#pairsEnd = ((this.#state + LEAST_PAIRS) >>> 2) + LEAST_PAIR_COUNT;
+    this.#nextPair = this.#pairsEnd;
+  }
+
+  pick(): number {
+    let at = this.#nextPair;
+    if (at === this.#pairsEnd) at = this.#drawPairs();
+    this.#nextPair = at + 1;
+    const words = this.#words;
+    const counts = this.#counts;
+    const pair = words[at]!;
+    const first = pair >>> 16;
+    const second = pair & 0xffff;
+    // Which is less busy is anyone's guess, so no jump: all bits are set when the second is.
+    const wins = (words[counts[second]!]! - words[counts[first]!]!) >> 31;
+    return first + ((second - first) & wins);
+  }
+
+  /** Returns the place of the first pair. */
+  #drawPairs(): number {
+    this.#draw(this.#table, this.#state);
+    return this.#pairsEnd - LEAST_PAIR_COUNT;
+  }
+}
+
+/** Indexes in `shared.i32`, which covers them from here on. */
+function placesOfCounts(shared: SharedMemory, plan: number, hostCount: number): Int32Array {
+  const records = (plan + shared.i32[(plan + LEAST_RECORDS) >>> 2]!) >>> 2;
+  shared.reach(4 * (records + hostCount));
+  const places = new Int32Array(hostCount);
+  let end = 0;
+  for (let host = 0; host < hostCount; host += 1) {
+    const record = shared.i32[records + host]! >>> 0;
+    places[host] = (record + HOST_ACTIVE_REQUESTS) >>> 2;
+    end = Math.max(end, record + HOST_RECORD_SIZE);
+  }
+  shared.reach(end);
+  return places;
 }
 
 export class LeastRequestPicker implements HostPicker {
