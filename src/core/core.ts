@@ -10,7 +10,7 @@ import { LbKernel, STD_HASH_SEED } from '../wasm/lb/kernel.ts';
 import { LbTables } from '../wasm/lb/table-builder.ts';
 import { SharedMemoryOwner } from '../wasm/shared-memory-owner.ts';
 import { argumentError, checkBigint, checkHosts, checkName, checkWhole, inCoreTerms } from './arguments.ts';
-import { CellCounter } from './counter.ts';
+import { PlainCounter } from './counter.ts';
 import { CoreMaglev, CoreRing, checkData } from './hash-tables.ts';
 import { checkUnit, type HistogramTools, RecordedHistogram } from './histogram.ts';
 import { CoreLeastRequest, CoreRoundRobin, HostRecords } from './pickers.ts';
@@ -76,7 +76,7 @@ class SharedMemoryCore implements Core {
     const known = this.#counters.get(name);
     if (known) return known;
     checkName(name);
-    const counter = new CellCounter(this.#owner.shared, this.#allocateCell());
+    const counter = new PlainCounter();
     this.#counters.set(name, counter);
     return counter;
   }

@@ -6,7 +6,7 @@
 
 export interface CoreOptions {
   /**
-   * Most memory that tables, histograms and counters of this core may take together, in MiB: a whole number from 1 to
+   * Most memory that tables and histograms of this core may take together, in MiB: a whole number from 1 to
    * 4096, default 1024. It is address space: what is not used costs nothing.
    */
   readonly maxMemoryMiB?: number;

@@ -1,4 +1,4 @@
-// Counters: one increment is a write through a view of the shared memory, with the checks of the public API.
+// Counters: one increment is an addition to a number of the thread, with the checks of the public API.
 
 import { createCore } from '../../core/index.ts';
 import type { BenchCase } from '../case.ts';

@@ -44,15 +44,6 @@ describe('a counter of the core', () => {
     );
   });
 
-  it('goes on counting when the memory has grown', () => {
-    const growing = createCore();
-    const counter = growing.counter('requests');
-    counter.add(5);
-    growing.maglev([{ key: 'a' }, { key: 'b' }], { tableSize: 5_000_011 });
-    counter.add(6);
-    assert.equal(counter.value, 11n);
-  });
-
   it('refuses what is no whole number of 0 or more, and stays as it was', () => {
     const counter = core.counter('refusing');
     for (const n of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
