@@ -1,5 +1,6 @@
 // From `weir` to LIVE with the demo's bootstrap, the process's own start included: compiled files, two workers, and
-// the code cache that `npm start` and bin/weir.mjs use (filled by the first round, which does not count).
+// the flags and the code cache that `npm start` and bin/weir.mjs use (filled by the first round, which does not count).
+// In turn with it, Node itself starts with nothing to do: how long that takes tells how fast the machine is just now.
 // Bar: 500 ms.
 
 import { spawn } from 'node:child_process';
@@ -9,11 +10,12 @@ import { PACKAGE_ROOT } from '../src/base/package-root.ts';
 
 const ROUNDS = 9;
 const MAIN = path.join(PACKAGE_ROOT, 'dist/src/main.js');
+const FLAGS = ['--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 
 /** Milliseconds until the demo has printed what it prints once the server is live. */
 async function startMs(): Promise<number> {
   const start = performance.now();
-  const weir = spawn(process.execPath, [MAIN, '--concurrency', '2', '-l', 'error'], {
+  const weir = spawn(process.execPath, [...FLAGS, MAIN, '--concurrency', '2', '-l', 'error'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_COMPILE_CACHE: path.join(PACKAGE_ROOT, 'build/compile-cache') },
   });
@@ -26,9 +28,27 @@ async function startMs(): Promise<number> {
   return elapsed;
 }
 
+/** Milliseconds of a Node that ends as soon as it has started. */
+async function bareNodeMs(): Promise<number> {
+  const start = performance.now();
+  await once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit');
+  return performance.now() - start;
+}
+
+function summary(times: readonly number[]): { readonly median: number; readonly text: string } {
+  const sorted = times.toSorted((a, b) => a - b);
+  const [fastest, median, slowest] = [0, ROUNDS >> 1, ROUNDS - 1].map((index) => sorted[index]!);
+  const text = `${median!.toFixed(0)} ms (median of ${ROUNDS}; ${fastest!.toFixed(0)} to ${slowest!.toFixed(0)})`;
+  return { median: median!, text };
+}
+
 await startMs();
-const times: number[] = [];
-for (let round = 0; round < ROUNDS; round += 1) times.push(await startMs());
-times.sort((a, b) => a - b);
-const [fastest, median, slowest] = [0, ROUNDS >> 1, ROUNDS - 1].map((index) => times[index]!.toFixed(0));
-console.log(`start to LIVE: ${median} ms (median of ${ROUNDS}; ${fastest} to ${slowest})`);
+const starts: number[] = [];
+const bareStarts: number[] = [];
+for (let round = 0; round < ROUNDS; round += 1) {
+  starts.push(await startMs());
+  bareStarts.push(await bareNodeMs());
+}
+const [weir, bare] = [summary(starts), summary(bareStarts)];
+console.log(`start to LIVE: ${weir.text}`);
+console.log(`Node alone:    ${bare.text}; weir takes ${(weir.median / bare.median).toFixed(1)} times as long`);

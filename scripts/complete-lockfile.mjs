@@ -7,9 +7,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 const file = new URL('../package-lock.json', import.meta.url);
 const lock = JSON.parse(readFileSync(file, 'utf8'));
 
+const PLATFORM =
+  /(aix|android|darwin|freebsd|linux|netbsd|openbsd|openharmony|sunos|win32)-(arm|arm64|ia32|loong64|mips64el|ppc64|riscv64|s390x|x64)(?:-(musl|gnu))?$/;
+
 /** "…/cli-linux-x64-musl" → the os, cpu and libc that npm compares with the machine's own. */
 function platformOf(name) {
-  const [, os, cpu, libc] = /(android|darwin|linux|win32|freebsd)-(arm64|x64)(?:-(musl|gnu))?$/.exec(name) ?? [];
+  const [, os, cpu, libc] = PLATFORM.exec(name) ?? [];
   if (!os) throw new Error(`${name}: no platform in its name; add it to the lockfile by hand`);
   return { cpu: [cpu], os: [os], ...(libc ? { libc: [libc === 'gnu' ? 'glibc' : libc] } : {}) };
 }

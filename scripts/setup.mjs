@@ -14,7 +14,6 @@ import { provideRe2 } from './setup/re2.mjs';
 import { NO_RUNTIME_MESSAGE, PACKAGE_ROOT as root, runtimePath } from './setup/runtime.mjs';
 
 const modules = path.join(root, 'node_modules');
-const stampFile = path.join(modules, '.weir-setup');
 
 /** Prints one progress line; set-up is silent unless it works. */
 function say(text) {
@@ -35,12 +34,9 @@ function lockHash() {
   return createHash('sha256').update(lock).update(`${process.platform}-${process.arch}`).digest('hex');
 }
 
-function stampHolds(hash) {
-  try {
-    return fs.readFileSync(stampFile, 'utf8') === hash;
-  } catch {
-    return false;
-  }
+/** Named after the lockfile that the packages were installed from: going back to an older one is noticed as well. */
+function stampFile(hash) {
+  return path.join(modules, `.weir-setup-${hash}`);
 }
 
 function installPackages() {
@@ -79,10 +75,15 @@ const BUILD_STEPS = [
   },
   {
     name: 'dist',
-    sources: ['src', 'assembly/layout', 'tsconfig.json', 'tsconfig.build.json'],
-    // Emptied first: what was compiled from a file that is gone must not stay behind.
-    empties: 'dist',
-    command: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'],
+    sources: [
+      'src',
+      'assembly/layout',
+      'tsconfig.json',
+      'tsconfig.build.json',
+      'scripts/build-dist.mjs',
+      'scripts/bundle',
+    ],
+    command: ['scripts/build-dist.mjs'],
   },
 ];
 
@@ -108,7 +109,6 @@ function build(node) {
     );
     if (built > changed) continue;
     const started = Date.now();
-    if (step.empties) fs.rmSync(path.join(root, step.empties), { recursive: true, force: true });
     const result = run(node, step.command, { maxBuffer: 64 << 20 });
     if (result.status !== 0) fail(`building ${step.name} failed:\n${result.stdout}${result.stderr}`);
     fs.mkdirSync(stamps, { recursive: true });
@@ -120,11 +120,11 @@ function build(node) {
 
 const hash = lockHash();
 const node = path.join(modules, '.bin', 'node');
-if (!stampHolds(hash)) {
+if (!fs.existsSync(stampFile(hash))) {
   installPackages();
   linkRuntime();
   const fault = provideRe2(node, say);
   if (fault) fail(fault);
-  fs.writeFileSync(stampFile, hash);
+  fs.writeFileSync(stampFile(hash), '');
 }
 build(node);

@@ -7,7 +7,8 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import path from 'node:path';
 import { NO_RUNTIME_MESSAGE, PACKAGE_ROOT, runtimePath } from './runtime.mjs';
 
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
+/** Stack traces name the sources; the maps are read when the first one is printed. `npm start` has the same flags. */
+const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 const FORWARDED_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGQUIT'];
 
 /**

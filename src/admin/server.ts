@@ -24,6 +24,13 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** Content type in whose place fastify sees no reason for 415. */
 const ANY_BYTES = 'application/octet-stream';
 
+/** No endpoint has a schema. With compilers of its own fastify does not load two large packages for them. */
+const NO_SCHEMAS = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas };
+
+function refuseSchemas(): never {
+  throw new Error('the admin interface has no schemas');
+}
+
 export interface AdminServerOptions extends AdminContext {
   /** Where to listen; port 0 takes a free one. */
   readonly address: Address;
@@ -92,7 +99,12 @@ export class AdminServer {
   }
 
   #build(): FastifyInstance {
-    const app = fastify({ forceCloseConnections: 'idle', requestTimeout: REQUEST_TIMEOUT_MS, exposeHeadRoutes: false });
+    const app = fastify({
+      forceCloseConnections: 'idle',
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      exposeHeadRoutes: false,
+      schemaController: { compilersFactory: NO_SCHEMAS },
+    });
     app.server.on('connection', (socket: Socket) => this.#track(socket));
     // Any body is taken, whatever its content type says; only forms are read.
     app.removeAllContentTypeParsers();

@@ -16,3 +16,12 @@ export const PACKAGE_ROOT: string = findPackageRoot();
 export function buildOutput(relativePath: string): string {
   return path.join(PACKAGE_ROOT, 'build', relativePath);
 }
+
+/**
+ * The file that a thread starts with.
+ * @param source  path below src/, for example `worker.ts`; where weir runs from dist/, what was compiled from it.
+ */
+export function threadEntry(source: string): string {
+  if (import.meta.filename.endsWith('.ts')) return path.join(PACKAGE_ROOT, 'src', source);
+  return path.join(PACKAGE_ROOT, 'dist/src', source.replace(/\.ts$/, '.js'));
+}

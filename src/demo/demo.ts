@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { PACKAGE_ROOT } from '../base/package-root.ts';
+import { PACKAGE_ROOT, threadEntry } from '../base/package-root.ts';
 import { findFreePort } from './port.ts';
 import type { UpstreamPorts, UpstreamWishes } from './upstream-worker.ts';
 
@@ -44,9 +44,7 @@ export async function startDemo(): Promise<Demo> {
 
 function startUpstreams(): { ports: Promise<UpstreamPorts>; close: () => Promise<void> } {
   const wishes: UpstreamWishes = { host: HOST, ports: UPSTREAM_WISHES };
-  // From dist/ the sibling is a .js file, from src/ a .ts file.
-  const file = new URL(`./upstream-worker${path.extname(import.meta.url)}`, import.meta.url);
-  const worker = new Worker(file, { workerData: wishes, name: 'demo-upstreams' });
+  const worker = new Worker(threadEntry('demo/upstream-worker.ts'), { workerData: wishes, name: 'demo-upstreams' });
   const ports = once(worker, 'message').then(([message]) => {
     // From here on only the proxy keeps the process alive.
     worker.unref();

@@ -1,12 +1,11 @@
 // Where a log call stands in our source. Asked only for messages that are really written: one question costs
-// a few microseconds. Compiled files (dist/) are traced back to src/ through their source maps, read once each.
+// a few microseconds. Places in bundles (dist/) are traced back to src/ through their line tables, read once each.
 
-import { existsSync, readFileSync } from 'node:fs';
-import { SourceMap } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CallSiteObject, getCallSites } from 'node:util';
 import { PACKAGE_ROOT } from '../base/package-root.ts';
+import { LineTable } from './line-table.ts';
 
 export interface SourceLocation {
   /** Relative to the package, with forward slashes; empty when unknown. */
@@ -19,16 +18,17 @@ const UNKNOWN: SourceLocation = { file: '', line: 0, functionName: '' };
 
 /** callerOfLogger, the registry's emit, the logger's level method; the caller is next. */
 const FRAMES_OF_LOGGER = 3;
+/** Node would decode whole source maps for the answer. */
+const AS_COMPILED = { sourceMap: false };
 
-/** A compiled file's way back to its source. */
-interface ScriptOrigin {
+interface Script {
   readonly file: string;
-  readonly map: SourceMap | undefined;
+  readonly lines: LineTable | undefined;
 }
 
 export class SourceLocator {
   readonly #root: string;
-  readonly #origins = new Map<string, ScriptOrigin>();
+  readonly #scripts = new Map<string, Script>();
 
   /** @param root folder that file names are relative to. */
   constructor(root: string = PACKAGE_ROOT) {
@@ -37,43 +37,25 @@ export class SourceLocator {
 
   /** The code that called a method of `Logger`; only for the registry's own emit function. */
   callerOfLogger(): SourceLocation {
-    const site = getCallSites(FRAMES_OF_LOGGER + 1)[FRAMES_OF_LOGGER];
+    const site = getCallSites(FRAMES_OF_LOGGER + 1, AS_COMPILED)[FRAMES_OF_LOGGER];
     return site === undefined ? UNKNOWN : this.locate(site);
   }
 
   locate(site: Pick<CallSiteObject, 'scriptName' | 'lineNumber' | 'columnNumber' | 'functionName'>): SourceLocation {
-    const { functionName } = site;
-    const { file, map } = this.#originOf(site.scriptName);
-    if (map === undefined) return { file, line: site.lineNumber, functionName };
-    const origin = map.findOrigin(site.lineNumber, site.columnNumber);
-    if (!('fileName' in origin)) return { file, line: site.lineNumber, functionName };
-    return { file, line: origin.lineNumber, functionName };
+    const { functionName, lineNumber, columnNumber } = site;
+    const { file, lines } = this.#scriptOf(site.scriptName);
+    const { file: source, line } = lines?.find(lineNumber, columnNumber) ?? { file, line: lineNumber };
+    return { file: source, line, functionName };
   }
 
-  #originOf(scriptName: string): ScriptOrigin {
-    let origin = this.#origins.get(scriptName);
-    if (origin === undefined) {
-      origin = this.#findOrigin(scriptName);
-      this.#origins.set(scriptName, origin);
+  #scriptOf(scriptName: string): Script {
+    let script = this.#scripts.get(scriptName);
+    if (script === undefined) {
+      const name = scriptName.startsWith('file:') ? fileURLToPath(scriptName) : scriptName;
+      const file = path.relative(this.#root, name).replaceAll(path.sep, '/');
+      script = { file, lines: LineTable.of(name) };
+      this.#scripts.set(scriptName, script);
     }
-    return origin;
-  }
-
-  #findOrigin(scriptName: string): ScriptOrigin {
-    const script = scriptName.startsWith('file:') ? fileURLToPath(scriptName) : scriptName;
-    const map = readSourceMap(`${script}.map`);
-    const source = map?.payload.sources[0];
-    const file = source === undefined ? script : path.resolve(path.dirname(script), source);
-    return { file: path.relative(this.#root, file).replaceAll(path.sep, '/'), map };
-  }
-}
-
-/** A missing or broken map only costs the exact line, so it is no error. */
-function readSourceMap(file: string): SourceMap | undefined {
-  if (!existsSync(file)) return undefined;
-  try {
-    return new SourceMap(JSON.parse(readFileSync(file, 'utf8')));
-  } catch {
-    return undefined;
+    return script;
   }
 }

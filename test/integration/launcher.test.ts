@@ -48,6 +48,7 @@ for (const { name, flags } of WAYS) {
       const report = JSON.parse(result.stdout);
       assert.deepEqual(report.args, ['-c', 'a b.yaml']);
       assert.ok(report.flags.includes('--disable-warning=ExperimentalWarning'));
+      assert.ok(report.flags.includes('--enable-source-maps'));
       assert.ok(report.major >= 26);
     });
 

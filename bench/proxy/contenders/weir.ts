@@ -5,6 +5,7 @@ import path from 'node:path';
 import { type Contender, type ProxyTask, SAME_WORK } from '../contender.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
+const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters';
 
 /** @param checkout folder of the weir to run; its dist/ must be built. */
@@ -17,7 +18,7 @@ export function weir(name: string, checkout: string): Contender {
     start: (task) => {
       const config = path.join(task.folder, 'bootstrap.json');
       writeFileSync(config, JSON.stringify(bootstrap(task)));
-      const command = [process.execPath, '--disable-warning=ExperimentalWarning', main, '-c', config, '-l', 'error'];
+      const command = [process.execPath, ...NODE_FLAGS, main, '-c', config, '-l', 'error'];
       return PinnedProcess.start(task.cores, [...command, '--concurrency', String(task.workers)], task.port);
     },
   };

@@ -3,9 +3,9 @@
 //   starting ──init, ready──▶ running ──shutdown──▶ stopping ──exit──▶ ended
 //       └────────────────────────┴───────(crash)────────────────────▶ ended
 
-import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { errorMessage } from '../../base/errors.ts';
+import { threadEntry } from '../../base/package-root.ts';
 import type { MainToWorker, WorkerToMain } from '../../snapshot/index.ts';
 
 type WorkerState = 'starting' | 'running' | 'stopping' | 'ended';
@@ -27,9 +27,7 @@ export class WorkerThread {
   constructor(index: number, events: WorkerEvents) {
     this.index = index;
     this.#events = events;
-    // From dist/ the sibling is a .js file, from src/ a .ts file.
-    const entry = new URL(`../../worker${path.extname(import.meta.url)}`, import.meta.url);
-    this.#thread = new Worker(entry, { name: `worker_${index}` });
+    this.#thread = new Worker(threadEntry('worker.ts'), { name: `worker_${index}` });
     this.#thread.on('message', (message: WorkerToMain) => this.#receive(message));
     this.#thread.on('error', (error: unknown) => {
       this.#crashReason = error instanceof Error ? (error.stack ?? error.message) : errorMessage(error);

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { build } from 'esbuild';
+import { lineTable } from '../../../scripts/bundle/line-table.mjs';
 import { PACKAGE_ROOT } from '../../../src/base/package-root.ts';
 import {
   createTextSink,
@@ -16,7 +18,7 @@ import {
   type LogRecord,
   openLogDestination,
 } from '../../../src/log/index.ts';
-import { SourceLocator } from '../../../src/log/source-location.ts';
+import { type SourceLocation, SourceLocator } from '../../../src/log/source-location.ts';
 
 interface Written extends LogRecord {
   readonly threadId: number;
@@ -236,32 +238,39 @@ describe('the log file', () => {
 });
 
 describe('the place of a log call in compiled code', () => {
-  it('is the line of the source, by the source map', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'weir-map-'));
-    const tsc = path.join(PACKAGE_ROOT, 'node_modules', '.bin', 'tsc');
-    await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }');
+  it('is the line of the source, by the line table of the bundle', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'weir-lines-'));
     await writeFile(
-      path.join(folder, 'source.ts'),
+      path.join(folder, 'first.ts'),
       'interface A {\n  b: string;\n}\n\nexport const here = (): A => ({ b: "" });\n',
     );
-    await promisify(execFile)(
-      tsc,
-      [
-        ...['--target', 'esnext', '--module', 'nodenext', '--sourceMap', '--rootDir', '.', '--outDir', 'dist/src'],
-        ...['--types', '', '--ignoreConfig', 'source.ts'],
-      ],
-      { cwd: folder },
+    await writeFile(
+      path.join(folder, 'second.ts'),
+      '// Of two files.\nimport { here } from "./first.ts";\n\nconsole.log(\n  here(),\n);\n',
     );
-    const script = path.join(folder, 'dist', 'src', 'source.js');
-    const lines = (await readFile(script, 'utf8')).split('\n');
-    const lineNumber = lines.findIndex((line) => line.includes('here')) + 1;
-    assert.notEqual(lineNumber, 5);
-    const site = { scriptName: `file://${script}`, lineNumber, columnNumber: 14, functionName: 'here' };
-    assert.deepEqual(new SourceLocator(folder).locate(site), { file: 'source.ts', line: 5, functionName: 'here' });
+    const { outputFiles } = await build({
+      absWorkingDir: folder,
+      entryPoints: ['second.ts'],
+      outdir: 'dist',
+      ...{ bundle: true, format: 'esm', sourcemap: 'linked', write: false },
+    });
+    const [map, script] = ['.js.map', '.js'].map((end) => outputFiles.find((file) => file.path.endsWith(end))!);
+    await mkdir(path.join(folder, 'dist'));
+    await writeFile(`${script!.path}.lines`, lineTable(JSON.parse(map!.text), path.dirname(map!.path), folder));
+    const locate = (text: string): SourceLocation => {
+      const lines = script!.text.split('\n');
+      const index = lines.findIndex((line) => line.includes(text));
+      const columnNumber = lines[index]!.indexOf(text) + 1;
+      const site = { scriptName: `file://${script!.path}`, lineNumber: index + 1, columnNumber, functionName: 'f' };
+      return new SourceLocator(folder).locate(site);
+    };
+    assert.deepEqual(locate('b: ""'), { file: 'first.ts', line: 5, functionName: 'f' });
+    assert.deepEqual(locate('console.log'), { file: 'second.ts', line: 4, functionName: 'f' });
+    assert.deepEqual(locate('here()'), { file: 'second.ts', line: 5, functionName: 'f' });
     await rm(folder, { recursive: true });
   });
 
-  it('is the compiled line when there is no map', () => {
+  it('is the compiled line when there is no table', () => {
     const site = {
       scriptName: `file://${PACKAGE_ROOT}/dist/src/gone.js`,
       lineNumber: 7,

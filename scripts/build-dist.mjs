@@ -1,0 +1,65 @@
+// Compiles src/ to dist/, in two ways side by side:
+//
+//   the program   one bundle for each kind of thread, packages included: a start opens a few files, not hundreds
+//   the library   `weir-proxy/core` and the command `weir-bench`, file by file and with types, by tsc
+//
+// Beside each file of a bundle lie its source map, which Node reads when it prints a stack trace, and its line table,
+// which the log reads (scripts/bundle/line-table.mjs). Why: docs/decisions/0012-the-program-is-bundled.md.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { build } from 'esbuild';
+import { lineTable } from './bundle/line-table.mjs';
+import { PACKAGE_ROOT as root } from './setup/runtime.mjs';
+
+/** One build for each kind of thread: chunks that several of them shared would be more files for each. */
+const THREADS = ['src/main.ts', 'src/worker.ts', 'src/demo/upstream-worker.ts'];
+
+/** A native addon, and parts of fastify that only schemas, injected requests and its own log would load. */
+const EXTERNAL = ['re2', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request', 'pino'];
+
+/** Packages in CommonJS ask for Node's own modules by this name. */
+const REQUIRE =
+  "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);";
+
+async function bundle(entry) {
+  const { dir, name } = path.parse(entry);
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    outdir: 'dist',
+    outbase: '.',
+    chunkNames: `${dir}/${name}-[name]-[hash]`,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'esnext',
+    external: EXTERNAL,
+    banner: { js: REQUIRE },
+    sourcemap: 'linked',
+    sourcesContent: false,
+    write: false,
+    logLevel: 'warning',
+  });
+  for (const { path: file, contents, text } of outputFiles) {
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, contents);
+    if (file.endsWith('.map')) {
+      writeFileSync(file.replace(/map$/, 'lines'), lineTable(JSON.parse(text), path.dirname(file), root));
+    }
+  }
+}
+
+async function compileLibrary() {
+  const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
+  const compiler = spawn(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+  const [status] = await once(compiler, 'exit');
+  if (status !== 0) throw new Error(`tsc ended with status ${status}`);
+}
+
+// Emptied first: what was compiled from a file that is gone must not stay behind.
+rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+await Promise.all([compileLibrary(), ...THREADS.map(bundle)]);
