@@ -9,7 +9,7 @@ export type {
   LoadBootstrapResult,
   NodeSettings,
 } from './bootstrap/bootstrap-config.ts';
-export { loadBootstrap } from './bootstrap/load.ts';
+export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export type { Conversion } from './resources/conversion.ts';
 export type { HttpFilterConverters } from './resources/http-filter.ts';

@@ -1,9 +1,11 @@
 // Loads the bootstrap that the command line names, and tells the operator of every fault.
 
 import type { ServerOptions } from '../cli/index.ts';
-import { formatFault, type LoadBootstrapResult, loadBootstrap } from '../config/index.ts';
+import { formatFault, type LoadBootstrapResult, loadBootstrap, prepareLoading } from '../config/index.ts';
 import { HTTP_FILTER_CONVERTERS } from '../extensions/control-registry.ts';
 import type { Loggers } from '../log/index.ts';
+
+export { prepareLoading };
 
 export type LoadOptions = Pick<
   ServerOptions,

@@ -39,11 +39,15 @@ export async function serve(parts: ServeParts): Promise<number> {
   // Timers do not keep the process alive, and workers come and go; until the order to stop comes, this does.
   const keepAlive = new MessageChannel().port1;
   keepAlive.ref();
-  const workers = new WorkerPool({ concurrency: options.concurrency, loggers, clock: SYSTEM_CLOCK });
+  // First of all threads, because the configuration of the demo waits for its ports.
   const starting = hasConfiguration(options) ? undefined : startDemo();
+  // Awaited below; until then a failure of it is not one that nobody handles.
+  starting?.catch(() => {});
+  const workers = new WorkerPool({ concurrency: options.concurrency, loggers, clock: SYSTEM_CLOCK });
   let demo: Demo | undefined;
   try {
-    const { loadAndReport } = await import('./load.ts');
+    const { loadAndReport, prepareLoading } = await import('./load.ts');
+    prepareLoading();
     demo = await starting;
     const effective = demo ? { ...options, configYaml: demo.configYaml } : options;
     const loaded = loadAndReport(effective, loggers);

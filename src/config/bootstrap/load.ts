@@ -34,6 +34,11 @@ interface SchemaChecks {
 /** Both compile what they check, so there is one pair for each schema. */
 const checksOf = new WeakMap<ProtoSchema, SchemaChecks>();
 
+/** Reads the schema and its rules ahead of the first bootstrap, for a caller that has to wait for something else. */
+export function prepareLoading(): void {
+  checksFor(protoSchema());
+}
+
 /** Never throws for what operators write; a bootstrap comes back only when there is no error. */
 export function loadBootstrap(input: LoadBootstrapInput): LoadBootstrapResult {
   const schema = protoSchema();
