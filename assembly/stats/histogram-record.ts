@@ -52,9 +52,22 @@ export function recordMany(cell: usize, values: usize, length: u32, arena: usize
     const pair = v128.load(at);
     if (i64x2.all_true(v128.and(f64x2.ge(pair, zero), f64x2.lt(pair, limit)))) {
       const whole = i32x4.trunc_sat_f64x2_s_zero(pair);
-      head = countOrMake(cell, head, i32x4.extract_lane(whole, 0), arena);
+      const first: u32 = i32x4.extract_lane(whole, 0);
+      const second: u32 = i32x4.extract_lane(whole, 1);
+      const firstPage = pageOf(first);
+      const secondPage = pageOf(second);
+      const firstBins = binsOf(head, firstPage);
+      const secondBins = binsOf(head, secondPage);
+      if (head != 0 && firstBins != 0 && secondBins != 0) {
+        const firstEntry = entryOf(first, firstPage);
+        const secondEntry = entryOf(second, secondPage);
+        bump(firstBins, firstEntry);
+        bump(secondBins, secondEntry);
+        continue;
+      }
+      head = countOrMake(cell, head, first, arena);
       if (head == 0) return seen(values, at, 3);
-      head = countOrMake(cell, head, i32x4.extract_lane(whole, 1), arena);
+      head = countOrMake(cell, head, second, arena);
       if (head == 0) return seen(values, at + 8, 3);
     } else {
       if (!countAny(cell, f64x2.extract_lane(pair, 0), arena)) return seen(values, at, 3);
@@ -87,15 +100,33 @@ function seen(from: usize, to: usize, sizeBits: u32): u32 {
 // @ts-ignore: decorator
 @inline
 function countOrMake(cell: usize, head: usize, value: u32, arena: usize): usize {
-  const place = ((clz<u32>(value) as usize) << 3) + DECADES_AT;
-  const page = (load<u64>(place) + (value as u64)) >>> 32;
-  const factor = load<u64>(((page as usize) << 3) + PAGE_FACTORS_AT);
-  const entry = ((value as u64) * factor) >>> PAGE_FACTOR_BITS;
-  // Without a head the first words of the memory are read in its place: the header, never 0.
-  const bins: usize = load<u32>(head + ((page as usize) << 2));
+  const page = pageOf(value);
+  const entry = entryOf(value, page);
+  const bins = binsOf(head, page);
   if (head == 0 || bins == 0) return countAnywhere(cell, page as u32, entry as u32, arena);
-  bump(bins, entry as usize);
+  bump(bins, entry);
   return head;
+}
+
+// @ts-ignore: decorator
+@inline
+function pageOf(value: u32): usize {
+  const addend = load<u64>(((clz<u32>(value) as usize) << 3) + DECADES_AT);
+  return ((addend + (value as u64)) >>> 32) as usize;
+}
+
+// @ts-ignore: decorator
+@inline
+function entryOf(value: u32, page: usize): usize {
+  const factor = load<u64>((page << 3) + PAGE_FACTORS_AT);
+  return (((value as u64) * factor) >>> PAGE_FACTOR_BITS) as usize;
+}
+
+/** 0 where the page is missing. Without a head the first words of the memory are read: the header, never 0. */
+// @ts-ignore: decorator
+@inline
+function binsOf(head: usize, page: usize): usize {
+  return load<u32>(head + (page << 2));
 }
 
 /** Any value, at leisure; false when a block was needed and there was none. */

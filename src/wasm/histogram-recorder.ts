@@ -24,9 +24,17 @@ export function isRecordable(value: number): boolean {
 /** Values from here on take the call: they are few, and every further decade costs the others a comparison. */
 const QUICK_LIMIT = 1_000_000;
 
+/** Where the values of one call are put, as either kind; shared memory grows, but never moves. */
+interface Staging {
+  readonly address: number;
+  readonly doubles: Float64Array<ArrayBufferLike>;
+  readonly integers: Uint32Array<ArrayBufferLike>;
+}
+
 export class HistogramRecorder {
   readonly #memory: SharedMemory;
   readonly #arena: number;
+  #staging: Staging | undefined;
   // Each export by itself: a call through a field is inlined, one through the table of exports is not.
   readonly #record: StatsExports['record'];
   readonly #recordMany: StatsExports['recordMany'];
@@ -93,14 +101,12 @@ export class HistogramRecorder {
    * main's offer is used up: keep the rest and try again later.
    */
   recordMany(cellIndex: number, values: Float64Array | Uint32Array): number {
-    const staging = this.#staging;
+    const staging = this.#staging ?? this.#openStaging();
+    if (values.length <= STAGED_VALUES) return this.#recordBatch(cellIndex, values, staging);
     for (let first = 0; first < values.length; first += STAGED_VALUES) {
-      const count = Math.min(STAGED_VALUES, values.length - first);
-      const seen =
-        values instanceof Uint32Array
-          ? this.#recordIntegers(cellIndex, values, first, count, staging)
-          : this.#recordDoubles(cellIndex, values, first, count, staging);
-      if (seen < count) return first + seen;
+      const batch = values.subarray(first, first + STAGED_VALUES);
+      const seen = this.#recordBatch(cellIndex, batch, staging);
+      if (seen < batch.length) return first + seen;
     }
     return values.length;
   }
@@ -109,26 +115,27 @@ export class HistogramRecorder {
     return this.#record(cellIndex * CELL_SIZE, value, this.#arena) !== 0;
   }
 
-  /** Main writes this once, when it makes its first offer, and never moves it. */
-  get #staging(): number {
-    const staging = this.#memory.i32[(this.#arena + ARENA_STAGING) >>> 2]! >>> 0;
-    this.#memory.reach(staging + STAGED_VALUES * CELL_SIZE);
-    return staging;
+  #recordBatch(cellIndex: number, values: Float64Array | Uint32Array, staging: Staging): number {
+    const cell = cellIndex * CELL_SIZE;
+    const { length } = values;
+    if (values instanceof Uint32Array) {
+      staging.integers.set(values);
+      return this.#recordManyIntegers(cell, staging.address, length, this.#arena) >>> 0;
+    }
+    staging.doubles.set(values);
+    return this.#recordMany(cell, staging.address, length, this.#arena) >>> 0;
   }
 
-  // Staged an element at a time: for batches of this size that beats TypedArray.set into shared memory.
-
-  #recordIntegers(cellIndex: number, values: Uint32Array, first: number, count: number, staging: number): number {
-    const { i32 } = this.#memory;
-    const to = staging >>> 2;
-    for (let at = 0; at < count; at++) i32[to + at] = values[first + at]!;
-    return this.#recordManyIntegers(cellIndex * CELL_SIZE, staging, count, this.#arena) >>> 0;
-  }
-
-  #recordDoubles(cellIndex: number, values: Float64Array, first: number, count: number, staging: number): number {
-    const { f64 } = this.#memory;
-    const to = staging / CELL_SIZE;
-    for (let at = 0; at < count; at++) f64[to + at] = values[first + at]!;
-    return this.#recordMany(cellIndex * CELL_SIZE, staging, count, this.#arena) >>> 0;
+  /** On first use: main places the staging with its first offer, which may come after this was made. */
+  #openStaging(): Staging {
+    const address = this.#memory.i32[(this.#arena + ARENA_STAGING) >>> 2]! >>> 0;
+    this.#memory.reach(address + STAGED_VALUES * CELL_SIZE);
+    const { buffer } = this.#memory.memory;
+    this.#staging = {
+      address,
+      doubles: new Float64Array(buffer, address, STAGED_VALUES),
+      integers: new Uint32Array(buffer, address, STAGED_VALUES),
+    };
+    return this.#staging;
   }
 }
