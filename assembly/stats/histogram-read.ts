@@ -90,10 +90,8 @@ export function bucketCounts(head: usize, which: u32, positions: usize, length: 
   const end = positions + ((length as usize) << 2);
   let pageStart: u32 = 0;
   let group: u32 = 0;
-  let entry: u32 = 0;
   let beforePage: u64 = 0;
   let beforeGroup: u64 = 0;
-  let before: u64 = 0;
   let address = pageAddress(head, 0);
   for (; positions < end; positions += 4, out += 8) {
     let target = load<u32>(positions) - pageStart;
@@ -105,23 +103,44 @@ export function bucketCounts(head: usize, which: u32, positions: usize, length: 
         address = pageAddress(head, pageStart / BINS);
       } while (target > BINS);
       group = 0;
-      entry = 0;
       beforeGroup = beforePage;
-      before = beforePage;
     }
+    let before = beforeGroup;
     if (address != 0) {
-      if (group < target / GROUP) {
-        do {
-          beforeGroup += groupSum(address, group, which);
-          group += 1;
-        } while (group < target / GROUP);
-        entry = group * GROUP;
-        before = beforeGroup;
-      }
-      for (; entry < target; entry++) before += binCount(address, entry, which);
+      for (; group < target / GROUP; group++) beforeGroup += groupSum(address, group, which);
+      before = beforeGroup + beginningOfGroup(address, group, target - group * GROUP, which);
     }
     store<f64>(out, before as f64);
   }
+}
+
+/** Samples in the first bins of a group, fewer than all of them. */
+// @ts-ignore: decorator
+@inline
+function beginningOfGroup(address: usize, group: u32, length: u32, which: u32): u64 {
+  const first = group * GROUP;
+  // With fewer samples in the page no sum of low words can overflow, and the high words are all 0.
+  if (pageTotal(address, which) <= (u32.MAX_VALUE as u64)) {
+    const bins = address + ((first as usize) << 2) + (which == 0 ? MERGED_INTERVAL_BINS : MERGED_LOW_WORDS);
+    return lowWordsOf(bins, length) as u64;
+  }
+  let sum: u64 = 0;
+  for (let entry = first; entry < first + length; entry++) sum += binCount(address, entry, which);
+  return sum;
+}
+
+/** The sum of as many of 20 words, without a jump: lanes from `length` on are blanked. */
+// @ts-ignore: decorator
+@inline
+function lowWordsOf(bins: usize, length: u32): u32 {
+  const end = i32x4.splat(length);
+  let sum = v128.and(v128.load(bins), i32x4.gt_s(end, i32x4(0, 1, 2, 3)));
+  sum = i32x4.add(sum, v128.and(v128.load(bins, 16), i32x4.gt_s(end, i32x4(4, 5, 6, 7))));
+  sum = i32x4.add(sum, v128.and(v128.load(bins, 32), i32x4.gt_s(end, i32x4(8, 9, 10, 11))));
+  sum = i32x4.add(sum, v128.and(v128.load(bins, 48), i32x4.gt_s(end, i32x4(12, 13, 14, 15))));
+  sum = i32x4.add(sum, v128.and(v128.load(bins, 64), i32x4.gt_s(end, i32x4(16, 17, 18, 19))));
+  const pairs = i32x4.add(sum, v128.shuffle<i32>(sum, sum, 2, 3, 0, 1));
+  return i32x4.extract_lane(pairs, 0) + i32x4.extract_lane(pairs, 1);
 }
 
 /** Sum of all samples, each taken at the point of its bin that keeps the relative error least. */

@@ -152,6 +152,8 @@ test('counts of a worker that pass 2^32 go on in the cumulative counts', () => {
   assert.equal(owner.shared.i32[bin], 1, 'the worker has wrapped');
   assert.equal(merger.count(cell, interval), 2);
   assert.deepEqual(merger.bins(cell, cumulative), [{ left: 5, width: 0.1, count: 2 ** 32 + 1 }]);
+  const buckets = merger.cumulativeBuckets(cell, cumulative, [4, 5, 90]);
+  assert.deepEqual([...buckets], [0, 2 ** 32 + 1, 2 ** 32 + 1]);
 });
 
 const sample = fc.oneof(
