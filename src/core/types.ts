@@ -29,7 +29,7 @@ export type BucketMode = 'cumulative' | 'disjoint';
 
 export interface Counter {
   /**
-   * Adds a whole number of 0 or more, at most 2^53 - 1 at once. About a nanosecond.
+   * Adds a whole number of 0 or more, at most 2^53 - 1 at once. A few nanoseconds.
    * @throws WeirError WEIR_CORE_ARGUMENT for anything else.
    */
   add(n?: number): void;
