@@ -245,3 +245,4 @@ export const ERROR_CHUNK_END = -29;
 export const ERROR_TRAILER = -30;
 export const ERROR_TRAILERS_TOO_LARGE = -31;
 export const ERROR_TRAILER_FORBIDDEN = -32;
+export const ERROR_TOO_MANY_TRAILERS = -33;

@@ -1,5 +1,7 @@
 export { DataPlane, type DataPlaneDependencies } from './data-plane.ts';
 export type {
+  BodyData,
+  BodyUse,
   CreateFilter,
   FilterCallbacks,
   FilterContext,
@@ -8,7 +10,7 @@ export type {
   HttpFilter,
   HttpFilterKind,
   HttpFilterRegistry,
-  Trailers,
 } from './http/filter.ts';
 export type { LocalReply } from './http/local-reply.ts';
+export type { Trailers } from './http/trailers.ts';
 export type { EditableHead } from './route/header-editor.ts';

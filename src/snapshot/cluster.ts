@@ -119,6 +119,8 @@ export interface ClusterSettings {
   readonly maxConnectionDurationMs: number;
   /** Requests per upstream connection before it closes; 0 for no limit. */
   readonly maxRequestsPerConnection: number;
+  /** Trailers pass: those of requests are written, those of responses read. */
+  readonly enableTrailers: boolean;
   /** Idle time of a pooled connection before it closes; 0 keeps it for ever. */
   readonly idleTimeoutMs: number;
   readonly circuitBreakers: { readonly default: CircuitBreakerThresholds; readonly high: CircuitBreakerThresholds };

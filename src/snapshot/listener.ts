@@ -43,6 +43,8 @@ export interface HttpConnectionManagerSettings {
   readonly maxHeadersCount: number;
   /** The router adds none of its own headers to requests and responses. */
   readonly suppressProxyHeaders: boolean;
+  /** Trailers pass: those of requests are read, those of responses written. */
+  readonly enableTrailers: boolean;
 }
 
 /** An HTTP filter as its extension has configured it. */

@@ -16,6 +16,7 @@
 
 import * as layout from '../../assembly/layout/http1.ts';
 import { WeirError } from '../base/errors.ts';
+import type { HeadLimits } from './http1/codes.ts';
 import { DEFAULT_HEADER_PREFIX, writeKnownHeaders } from './http1/known-headers.ts';
 import { CodecMemory } from './http1/memory.ts';
 import { PreparedRegion } from './http1/prepared-lines.ts';
@@ -24,7 +25,16 @@ import { ResponseHead } from './http1/response-head.ts';
 import { compileModule, instantiateModule, type WasmExports } from './instantiate.ts';
 
 export { ChunkScanner, ChunkSpan } from './http1/chunk-scanner.ts';
-export { CODEC_ERRORS, type CodecError, codecError, Framing, HeadFlag, Method } from './http1/codes.ts';
+export {
+  CODEC_ERRORS,
+  type CodecError,
+  codecError,
+  Framing,
+  HeadFlag,
+  type HeadLimits,
+  Method,
+} from './http1/codes.ts';
+export { isForbiddenTrailer } from './http1/forbidden-trailers.ts';
 export { DEFAULT_HEADER_PREFIX, HEADER_ID, type HeaderId, type KnownHeader } from './http1/known-headers.ts';
 export { type IdSet, idSet, type MessageHead } from './http1/message-head.ts';
 export { PreparedLines } from './http1/prepared-lines.ts';
@@ -35,14 +45,6 @@ export type { ResponseHead } from './http1/response-head.ts';
 export const HEAD_LIMIT_BYTES = layout.HEAD_LIMIT_BYTES;
 /** Most header lines that any limit can allow. */
 export const FIELD_LIMIT = layout.FIELD_CAPACITY;
-
-/** Bounds of one head; values above HEAD_LIMIT_BYTES and FIELD_LIMIT count as those. */
-export interface HeadLimits {
-  /** Bytes of the whole head, final empty line included. */
-  readonly maxHeadBytes: number;
-  /** Header lines. */
-  readonly maxFields: number;
-}
 
 /** The functions of assembly/http1. Addresses and lengths in bytes, results as parse and write below. */
 interface Http1Exports extends WasmExports {

@@ -2,81 +2,14 @@
 // of filters, trailers; and that a chain shows bodies without touching how they are framed.
 
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
-import type { FilterCallbacks, HttpFilter, HttpFilterKind, HttpFilterRegistry } from '../../src/data-plane/index.ts';
-import type { ListenerSettings } from '../../src/snapshot/index.ts';
-import { DataPlaneFixture, directRoute, httpManager, loopback, routeTo } from '../support/data-plane.ts';
-import { filterChain } from '../support/listeners.ts';
+import { describe, test } from 'node:test';
+import type { FilterCallbacks } from '../../src/data-plane/index.ts';
+import { type CreateScripted, proxyWith } from '../support/filtered-proxy.ts';
+import { upstreamOf } from '../support/scripted-upstream.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 const GET = 'GET /a HTTP/1.1\r\nhost: a\r\n\r\n';
-
-type CreateScripted = (callbacks: FilterCallbacks) => HttpFilter;
-
-function kindOf(create: CreateScripted): HttpFilterKind {
-  return { readsRequestBody: true, encodes: true, readsResponseBody: true, compile: () => create };
-}
-
-interface Setup {
-  readonly client: WireClient;
-  readonly proxy: DataPlaneFixture;
-}
-
-/** A proxy whose requests meet these filters in this order. */
-async function proxyWith(
-  t: TestContext,
-  upstreamPort: number,
-  filters: readonly CreateScripted[],
-  limitBytes = 1024 * 1024,
-): Promise<Setup> {
-  const httpFilters: HttpFilterRegistry = Object.fromEntries(
-    filters.map((create, index) => [`test.${index}`, kindOf(create)]),
-  );
-  const proxy = new DataPlaneFixture({ httpFilters });
-  proxy.cluster('web', [loopback(upstreamPort)]);
-  const settings = filters.map((_, index) => ({ name: `test.${index}`, settings: null }));
-  const routes = [directRoute('/direct', 200, 'direct'), routeTo('web')];
-  const fields: Partial<ListenerSettings> = {
-    addresses: [loopback(0)],
-    bufferLimitBytes: limitBytes,
-    filterChains: [filterChain(httpManager(routes, { httpFilters: settings }))],
-  };
-  const [port] = await proxy.listenWith(fields);
-  const client = new WireClient(port!);
-  t.after(async () => {
-    client.close();
-    await proxy.close();
-  });
-  return { client, proxy };
-}
-
-/** Collects what one connection receives and answers when the test says so. */
-async function upstreamOf(
-  t: TestContext,
-): Promise<{ port: number; received: (pattern: string) => Promise<string>; send: (text: string) => void }> {
-  let text = '';
-  let wake = (): void => {};
-  const upstream = await WireUpstream.start((socket) => {
-    socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString('latin1');
-      wake();
-    });
-  });
-  t.after(() => upstream.close());
-  return {
-    port: upstream.port,
-    received: async (pattern) => {
-      while (!text.includes(pattern)) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      return text;
-    },
-    send: (answer) => void upstream.sockets.at(-1)!.write(answer),
-  };
-}
 
 describe('a chain of HTTP filters', () => {
   test('sees requests in order and responses in reverse, and keeps the edits of each', async (t) => {
@@ -96,7 +29,7 @@ describe('a chain of HTTP filters', () => {
           head.append('x-out', name);
           return 'continue';
         },
-        encodeData(bytes, isEnd) {
+        encodeData({ bytes, isEnd }) {
           seen.push(`${name} data ${bytes.toString()} ${isEnd}`);
           return 'continue';
         },
@@ -160,7 +93,7 @@ describe('a chain of HTTP filters', () => {
     const { client } = await proxyWith(t, upstream.port, [
       () => ({
         decodeHeaders: () => 'stop',
-        decodeData(bytes, isEnd) {
+        decodeData({ bytes, isEnd }) {
           collected += bytes.toString();
           return isEnd ? 'continue' : 'stop';
         },
@@ -171,7 +104,7 @@ describe('a chain of HTTP filters', () => {
           head.append('x-behind', 'yes');
           return 'continue';
         },
-        decodeData(bytes, isEnd) {
+        decodeData({ bytes, isEnd }) {
           behind += `${bytes.toString()} ${isEnd};`;
           return 'continue';
         },
@@ -234,12 +167,12 @@ describe('a chain of HTTP filters', () => {
     const seen: string[] = [];
     const { client } = await proxyWith(t, upstream.port, [
       () => ({
-        decodeData(bytes, isEnd) {
+        decodeData({ bytes, isEnd }) {
           seen.push(`${bytes.toString()} ${isEnd}`);
           return 'stop';
         },
         decodeTrailers(trailers) {
-          seen.push(JSON.stringify(trailers));
+          seen.push(JSON.stringify(trailers.entries()));
           return 'continue';
         },
       }),
@@ -271,7 +204,7 @@ describe('a chain of HTTP filters', () => {
           head.append('x-held', 'yes');
           return 'stop';
         },
-        encodeData(bytes, isEnd) {
+        encodeData({ bytes, isEnd }) {
           body += bytes.toString();
           if (isEnd) stopped.resolve(callbacks);
           return 'stop';

@@ -129,6 +129,7 @@ export class DataPlaneFixture {
         maxConnectionDurationMs: 0,
         waitForWarmOnInit: true,
         maxRequestsPerConnection: 0,
+        enableTrailers: false,
         idleTimeoutMs: 3_600_000,
         circuitBreakers: { default: NO_LIMITS, high: NO_LIMITS },
         ...settings,
@@ -316,6 +317,7 @@ export function httpManager(
     maxRequestHeadersBytes: 60 * 1024,
     maxHeadersCount: 100,
     suppressProxyHeaders: false,
+    enableTrailers: false,
     ...overrides,
   };
 }

@@ -138,7 +138,7 @@ export class EventLog {
       this.#remaining = head.contentLength;
     } else if (head.framing === Framing.CHUNKED) {
       this.#phase = 'chunked';
-      this.#scanner.reset();
+      this.#scanner.reset(this.#conversation.limits);
     } else if (head.framing === Framing.UNTIL_CLOSE) this.#phase = 'until-close';
     else if (head.framing === Framing.TUNNEL) this.#phase = 'tunnel';
     else this.#endMessage('no body');

@@ -55,6 +55,7 @@ export function convertHttpConnectionManager(
     requestHeadersTimeoutMs: durationMsOr(message.request_headers_timeout, 0),
     maxRequestHeadersBytes: valueOr(message.max_request_headers_kb, DEFAULT_MAX_REQUEST_HEADERS_KB) * 1024,
     maxHeadersCount: valueOr(common?.max_headers_count, DEFAULT_MAX_HEADERS_COUNT),
+    enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
     suppressProxyHeaders: routerOf(message)?.suppress_envoy_headers ?? false,
   };
 }

@@ -24,12 +24,14 @@ export interface UpstreamOptions {
   readonly maxConnectionDurationMs: number;
   /** 0 for no limit. */
   readonly maxRequestsPerConnection: number;
+  readonly enableTrailers: boolean;
 }
 
 export function convertUpstreamOptions(cluster: Cluster, at: string, conversion: Conversion): UpstreamOptions {
   const extension = findHttpOptions(cluster);
   if (extension !== undefined) checkReplacedFields(cluster, at, conversion.faults);
   const common = extension?.common_http_protocol_options ?? cluster.common_http_protocol_options;
+  const http1 = extension?.explicit_http_config?.http_protocol_options ?? cluster.http_protocol_options;
   const limit = common?.max_requests_per_connection ?? null;
   if (limit !== null && cluster.max_requests_per_connection !== null) {
     const message = 'is set here and in the HTTP protocol options; only one of them may be';
@@ -39,6 +41,7 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
     idleTimeoutMs: durationMsOr(common?.idle_timeout ?? null, DEFAULT_IDLE_TIMEOUT_MS),
     maxConnectionDurationMs: durationMsOr(common?.max_connection_duration ?? null, 0),
     maxRequestsPerConnection: valueOr(cluster.max_requests_per_connection ?? limit, 0),
+    enableTrailers: http1?.enable_trailers ?? false,
   };
 }
 

@@ -2,76 +2,91 @@
 // which filter is to see it next. A part goes on while the filter that saw it last lets it, and never overtakes the
 // part before it; those that every filter has let through leave together.
 //
-//            filter 0    filter 1 (has stopped)    filter 2      out
-//   head        ✓             ✓                       ·
-//   body 1      ✓             ✓                       ·
-//   body 2      ✓             · (sees it next)        ·
+//               filter 0    filter 1 (has stopped)    filter 2      out
+//   head           ✓             ✓                       ·
+//   data 1         ✓             ✓                       ·
+//   data 2         ✓             · (sees it next)        ·
+//   trailers       ·             ·                       ·
+//
+// Bodies leave as they came, framing included, unless a filter of the chain edits them: then they lose their framing
+// on the way in, and the message gets a new one on the way out, with its length where all of it leaves at once.
 
-import type { FilterStatus, Trailers } from './filter.ts';
-import { join, type Payload, PayloadReader } from './payload-reader.ts';
-
-interface Part {
-  readonly isHead: boolean;
-  /** As they came, framing included. */
-  readonly bytes: Buffer;
-  readonly payload: Payload | null;
-  /** The message ends with this part. */
-  readonly isEnd: boolean;
-  /** Index of the first filter that has not seen it. */
-  next: number;
-}
+import { byteLength, Dechunker, frameChunk, join } from './chunk-framing.ts';
+import type { BodyUse, FilterStatus } from './filter.ts';
+import { editError, MessagePart } from './message-part.ts';
+import type { Trailers } from './trailers.ts';
 
 const NOBODY = -1;
+const EMPTY_LINE_BYTES = 2;
 const NO_BYTES = Buffer.alloc(0);
 
 export abstract class FilterPass {
-  readonly #count: number;
+  readonly #uses: readonly BodyUse[];
   readonly #readsBody: boolean;
+  readonly #editsBody: boolean;
   readonly #limitBytes: number;
-  readonly #queue: Part[] = [];
-  readonly #isStopped: boolean[];
-  #stopCount = 0;
-  #payloads: PayloadReader | null = null;
+  readonly #queue: MessagePart[] = [];
+  readonly #statuses: FilterStatus[];
+  #dechunker: Dechunker | null = null;
   #visiting = NOBODY;
+  #visited: MessagePart | null = null;
   /** The filter that is being visited has asked to go on before it returned. */
   #goesOnAtOnce = false;
   #isPumping = false;
   /** The codec holds this message's head, not that of another. */
   #isHeadLive = true;
+  #hasBegun = false;
+  /** Of a body that is edited: it leaves in chunks. */
+  #leavesChunked = false;
+  /** More is held than should be; what comes has been asked to wait. */
+  #isAboveLimit = false;
   #isOver = false;
 
-  /** @param limitBytes of what filters may hold up. */
-  constructor(count: number, readsBody: boolean, limitBytes: number) {
-    this.#count = count;
-    this.#readsBody = readsBody;
+  /**
+   * @param uses what each filter does with the body, in the order of this direction.
+   * @param limitBytes of what filters may hold up.
+   */
+  constructor(uses: readonly BodyUse[], limitBytes: number) {
+    this.#uses = uses;
+    this.#readsBody = uses.some((use) => use !== 'none');
+    this.#editsBody = uses.includes('edits');
     this.#limitBytes = limitBytes;
-    this.#isStopped = new Array<boolean>(count).fill(false);
+    this.#statuses = new Array<FilterStatus>(uses.length).fill('continue');
+  }
+
+  /** Filters have seen the message's head, or could have. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   /** True while filters keep back the head. */
   get holdsHead(): boolean {
-    return this.#queue[0]?.isHead ?? false;
+    return this.#queue[0]?.kind === 'head';
   }
 
-  /** The head lies in the codec. Bytes are given away. @returns false when no more should come for now. */
-  begin(bytes: Buffer, isEnd: boolean, isChunked: boolean): boolean {
-    if (this.#readsBody) this.#payloads = new PayloadReader(isChunked);
+  /**
+   * The head lies in the codec. Bytes are given away, and with a message that ends here its trailers, if there are any.
+   * @returns false when no more should come for now.
+   */
+  begin(bytes: Buffer, isEnd: boolean, isChunked: boolean, trailers: Trailers | null): boolean {
+    this.#hasBegun = true;
+    if (this.#readsBody && isChunked) this.#dechunker = new Dechunker();
     const hasBody = bytes.length > 0;
-    this.#queue.push({ isHead: true, bytes: NO_BYTES, payload: null, isEnd: isEnd && !hasBody, next: 0 });
-    if (hasBody) this.#enqueue(bytes, isEnd);
+    this.#queue.push(MessagePart.head(isEnd && !hasBody));
+    if (hasBody) this.#enqueue(bytes, isEnd, trailers);
     return this.#pumpAndHold();
   }
 
-  /** More of the body; bytes are given away. @returns false when no more should come for now. */
-  push(bytes: Buffer, isEnd: boolean): boolean {
+  /** More of the body; as for `begin`. */
+  push(bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean {
     if (this.#isOver) return true;
-    this.#enqueue(bytes, isEnd);
+    this.#enqueue(bytes, isEnd, trailers);
     return this.#pumpAndHold();
   }
 
   /** True when what comes goes through unseen. */
   get isTransparent(): boolean {
-    return !this.#readsBody && this.#queue.length === 0 && this.#stopCount === 0;
+    return !this.#readsBody && this.#queue.length === 0 && this.#statuses.every((status) => status === 'continue');
   }
 
   goOn(index: number): void {
@@ -80,8 +95,28 @@ export abstract class FilterPass {
       this.#goesOnAtOnce = true;
       return;
     }
-    this.#setStopped(index, false);
-    if (!this.#isPumping) this.#pumpAndHold();
+    this.#statuses[index] = 'continue';
+    if (this.#isPumping) return;
+    const wasAboveLimit = this.#isAboveLimit;
+    const goesOn = this.#pumpAndHold();
+    if (wasAboveLimit && goesOn && !this.#isOver) this.resumeReading();
+  }
+
+  /** Adds data for the filters behind this one, which is being visited with the head or the trailers. */
+  addData(index: number, bytes: Buffer): void {
+    if (this.#isOver) return;
+    const visited = this.#visited;
+    if (this.#visiting !== index || visited === null || visited.kind === 'data') {
+      throw editError('can add data only while it looks at the head or the trailers');
+    }
+    if (this.#uses[index] !== 'edits')
+      throw editError('cannot add data: its kind does not say that it edits this body');
+    if (!this.mayHaveBody()) throw editError('cannot add data to a message that has no body');
+    const part = MessagePart.data(NO_BYTES, bytes, visited.kind === 'head' && visited.isEnd);
+    part.next = index + 1;
+    const at = this.#queue.indexOf(visited) + (visited.kind === 'head' ? 1 : 0);
+    if (visited.kind === 'head') visited.isEnd = false;
+    this.#queue.splice(at, 0, part);
   }
 
   /** The message is of no interest any more. */
@@ -92,18 +127,27 @@ export abstract class FilterPass {
 
   protected abstract visitHead(index: number, isEnd: boolean): FilterStatus;
   /** Undefined for a filter that has no opinion. */
-  protected abstract visitData(index: number, bytes: Buffer, isEnd: boolean): FilterStatus | undefined;
+  protected abstract visitData(index: number, data: MessagePart): FilterStatus | undefined;
   protected abstract visitTrailers(index: number, trailers: Trailers): FilterStatus | undefined;
   /** Takes the head with its edits out of the codec, which others will use. False when it cannot be kept. */
   protected abstract saveHead(): boolean;
   protected abstract restoreHead(): void;
+  protected abstract mayHaveBody(): boolean;
+  /**
+   * Makes the head, which lies in the codec, announce a body of this length, or of chunks for null.
+   * @returns true when the body has to come in chunks.
+   */
+  protected abstract reframe(length: number | null): boolean;
   /** Sends on what has passed. @returns false when no more should come for now. */
-  protected abstract deliver(withHead: boolean, bytes: Buffer, isEnd: boolean): boolean;
+  protected abstract deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean;
+  protected abstract resumeReading(): void;
   protected abstract onOverflow(): void;
 
-  #enqueue(bytes: Buffer, isEnd: boolean): void {
-    const payload = this.#payloads?.read(bytes) ?? null;
-    this.#queue.push({ isHead: false, bytes, payload, isEnd, next: 0 });
+  #enqueue(bytes: Buffer, isEnd: boolean, trailers: Trailers | null): void {
+    const raw = trailers === null ? bytes : bytes.subarray(0, bytes.length - EMPTY_LINE_BYTES);
+    const data = this.#dechunker === null ? raw : this.#dechunker.decode(raw, 0, raw.length);
+    this.#queue.push(MessagePart.data(this.#editsBody ? NO_BYTES : raw, data, isEnd && trailers === null));
+    if (trailers !== null) this.#queue.push(MessagePart.ofTrailers(trailers));
   }
 
   #pumpAndHold(): boolean {
@@ -119,73 +163,104 @@ export abstract class FilterPass {
       this.#isHeadLive = false;
       if (!this.saveHead()) return true;
     }
-    const heldBytes = this.#queue.reduce((sum, part) => sum + part.bytes.length, 0);
-    if (heldBytes > this.#limitBytes) this.onOverflow();
-    return goesOn;
+    return this.#checkHeld() && goesOn;
+  }
+
+  /** @returns false when reading should stop until less is held. */
+  #checkHeld(): boolean {
+    const heldBytes = this.#queue.reduce((sum, part) => sum + Math.max(part.raw.length, part.bytes.length), 0);
+    this.#isAboveLimit = heldBytes > this.#limitBytes;
+    if (!this.#isAboveLimit) return true;
+    if (!this.#statuses.includes('stop')) return false;
+    this.onOverflow();
+    return true;
   }
 
   /** @returns true when any part has moved. */
   #moveParts(): boolean {
     let hasMoved = false;
-    let ahead = this.#count;
-    for (const part of this.#queue) {
-      while (part.next < ahead && (part.next === 0 || !this.#isStopped[part.next - 1])) {
-        this.#visit(part);
+    const count = this.#uses.length;
+    const queue = this.#queue;
+    let ahead = count + 1;
+    for (let at = 0; at < queue.length; at += 1) {
+      const part = queue[at]!;
+      while (part.next < ahead && (part.next === 0 || this.#statuses[part.next - 1] === 'continue')) {
+        const { length } = queue;
+        if (part.next < count) this.#visit(part);
+        else part.next = count + 1;
         if (this.#isOver) return false;
         hasMoved = true;
+        // What the filter has added comes into its own order.
+        if (queue.length !== length) return true;
       }
       ahead = part.next;
     }
     return hasMoved;
   }
 
-  #visit(part: Part): void {
+  #visit(part: MessagePart): void {
     const index = part.next;
     part.next = index + 1;
     this.#visiting = index;
+    this.#visited = part;
     this.#goesOnAtOnce = false;
-    const before: FilterStatus = this.#isStopped[index] ? 'stop' : 'continue';
-    const status = part.isHead ? this.#visitHead(index, part.isEnd) : (this.#visitBody(index, part) ?? before);
+    const status = this.#show(index, part) ?? this.#statuses[index]!;
     this.#visiting = NOBODY;
-    this.#setStopped(index, status === 'stop' && !this.#goesOnAtOnce);
+    this.#visited = null;
+    this.#statuses[index] = this.#goesOnAtOnce ? 'continue' : status;
   }
 
-  #visitHead(index: number, isEnd: boolean): FilterStatus {
-    this.#reviveHead();
-    return this.visitHead(index, isEnd);
-  }
-
-  #visitBody(index: number, { payload, isEnd }: Part): FilterStatus | undefined {
-    if (payload === null) return undefined;
-    const { bytes, trailers } = payload;
-    let status: FilterStatus | undefined;
-    const endsHere = isEnd && trailers === null;
-    if (bytes.length > 0 || endsHere) status = this.visitData(index, bytes, endsHere);
-    if (trailers !== null && !this.#isOver) status = this.visitTrailers(index, trailers) ?? status;
+  #show(index: number, part: MessagePart): FilterStatus | undefined {
+    if (part.kind === 'head') {
+      this.#reviveHead();
+      return this.visitHead(index, part.isEnd);
+    }
+    const use = this.#uses[index]!;
+    if (use === 'none') return undefined;
+    if (part.kind === 'trailers') return this.visitTrailers(index, part.trailers!);
+    if (part.bytes.length === 0 && !part.isEnd) return undefined;
+    part.isEditable = use === 'edits';
+    const status = this.visitData(index, part);
+    part.isEditable = false;
+    if (part.trailers !== null) this.#splitOffTrailers(index, part);
     return status;
   }
 
+  /** Trailers that a filter has added are a part of their own for those behind it. */
+  #splitOffTrailers(index: number, part: MessagePart): void {
+    const trailers = MessagePart.ofTrailers(part.trailers!);
+    trailers.next = index + 1;
+    part.trailers = null;
+    part.isEnd = false;
+    this.#queue.splice(this.#queue.indexOf(part) + 1, 0, trailers);
+  }
+
   #deliverPassed(): boolean {
-    const lastHolds = this.#isStopped[this.#count - 1];
+    const count = this.#uses.length;
     let passed = 0;
-    while (!lastHolds && passed < this.#queue.length && this.#queue[passed]!.next === this.#count) passed += 1;
+    while (passed < this.#queue.length && this.#queue[passed]!.next > count) passed += 1;
     if (passed === 0) return true;
     const parts = this.#queue.splice(0, passed);
-    const withHead = parts[0]!.isHead;
+    const withHead = parts[0]!.kind === 'head';
     if (withHead) this.#reviveHead();
-    const pieces = parts.map(({ bytes }) => bytes).filter(({ length }) => length > 0);
-    return this.deliver(withHead, join(pieces), parts.at(-1)!.isEnd);
+    const { isEnd, trailers } = parts.at(-1)!;
+    const kept = trailers === null || trailers.size === 0 ? null : trailers;
+    const bytes = this.#editsBody
+      ? this.#frame(withHead, parts, isEnd, kept)
+      : join(parts.map(({ raw }) => raw).filter(({ length }) => length > 0));
+    if (!withHead && !isEnd && bytes.length === 0) return true;
+    return this.deliver(withHead, bytes, isEnd, kept);
+  }
+
+  #frame(withHead: boolean, parts: readonly MessagePart[], isEnd: boolean, trailers: Trailers | null): Buffer {
+    const data = parts.map(({ bytes }) => bytes).filter(({ length }) => length > 0);
+    if (withHead) this.#leavesChunked = this.reframe(isEnd && trailers === null ? byteLength(data) : null);
+    return this.#leavesChunked ? frameChunk(data, isEnd) : join(data);
   }
 
   #reviveHead(): void {
     if (this.#isHeadLive) return;
     this.restoreHead();
     this.#isHeadLive = true;
-  }
-
-  #setStopped(index: number, isStopped: boolean): void {
-    if (this.#isStopped[index] === isStopped) return;
-    this.#isStopped[index] = isStopped;
-    this.#stopCount += isStopped ? 1 : -1;
   }
 }

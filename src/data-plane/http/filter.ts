@@ -12,20 +12,34 @@ import type { RequestHead } from '../../wasm/http1.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { LocalReply } from './local-reply.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
+import type { Trailers } from './trailers.ts';
 
 /**
- * `stop` keeps all that has come so far from the filters behind, until this filter returns `continue` to a later call
- * of the same direction or has the callbacks go on. What comes meanwhile is held, up to the listener's buffer limit: a
- * request beyond it gets a 413, a response a 500. The filter that has stopped goes on seeing what comes.
+ * A stop keeps all that has come so far from the filters behind, until this filter returns `continue` to a later call
+ * of the same direction or has the callbacks go on. What comes meanwhile is held, and the filter goes on seeing it.
+ *
+ *   stop             for a filter that must see all before anything goes on: beyond the listener's buffer limit a
+ *                    request gets a 413, a response a 500
+ *   stop-and-pause   for one that waits for something else: at the buffer limit reading stops until it goes on
  */
-export type FilterStatus = 'continue' | 'stop';
+export type FilterStatus = 'continue' | 'stop' | 'stop-and-pause';
 
-/** Fields behind a chunked body, name in lower case and value in turn. */
-export type Trailers = readonly (readonly [name: string, value: string])[];
+/** A part of a body, without its framing. */
+export interface BodyData {
+  /** Borrowed until return. Whoever edits bodies may change them, or put others in their place, none included. */
+  bytes: Buffer;
+  /** The message ends here. */
+  readonly isEnd: boolean;
+  /**
+   * Trailers for a message that ends here without any; the filters behind get them as any others.
+   * Only for filters that edit the body. @throws WeirError WEIR_FILTER_EDIT where the message does not end here.
+   */
+  addTrailers(): Trailers;
+}
 
 /**
  * All methods are optional. One that is missing lets everything through, and bodies that no filter reads are passed
- * on without being looked at. Bytes are the body without its framing, borrowed until return, and not to be changed.
+ * on without being looked at. A message ends with the head, with data or with trailers.
  */
 export interface HttpFilter {
   /**
@@ -33,15 +47,15 @@ export interface HttpFilter {
    * @param isEnd there will be no body.
    */
   decodeHeaders?(head: RequestHead, isEnd: boolean): FilterStatus;
-  decodeData?(bytes: Buffer, isEnd: boolean): FilterStatus;
-  /** Follows the data, in place of an end there. */
+  decodeData?(data: BodyData): FilterStatus;
+  /** Comes only where trailers are enabled. May edit them. */
   decodeTrailers?(trailers: Trailers): FilterStatus;
   /**
    * May edit the head, which is valid until return. Comes for local replies as well; those are complete when they are
    * made, so that they cannot be stopped, and their bodies are not shown.
    */
   encodeHeaders?(head: EditableHead, status: number, isEnd: boolean): FilterStatus;
-  encodeData?(bytes: Buffer, isEnd: boolean): FilterStatus;
+  encodeData?(data: BodyData): FilterStatus;
   encodeTrailers?(trailers: Trailers): FilterStatus;
   /** The stream is over, in whatever way; called once. */
   onDestroy?(): void;
@@ -49,11 +63,19 @@ export interface HttpFilter {
 
 /** What a filter may ask of its stream. None of it does anything once the stream is over. */
 export interface FilterCallbacks {
-  /** Answers in place of an upstream; return `stop` after it. Ignored once a response has begun. */
+  /** Answers in place of an upstream; return a stop after it. A response that has begun is broken off. */
   reply(reply: LocalReply): void;
-  /** Goes on after a `stop`; from an event of the filter's own, or from within its methods. */
+  /** Goes on after a stop; from an event of the filter's own, or from within its methods. */
   continueDecoding(): void;
   continueEncoding(): void;
+  /**
+   * Adds to the body what the filters behind will see: from within decodeHeaders at its beginning, from within
+   * decodeTrailers at its end. Only for filters that edit the request's body.
+   * @throws WeirError WEIR_FILTER_EDIT at any other time.
+   */
+  addRequestData(bytes: Buffer): void;
+  /** The same for encodeHeaders and encodeTrailers. */
+  addResponseData(bytes: Buffer): void;
   /** Logs can leave out such requests. */
   markHealthCheck(): void;
 }
@@ -87,14 +109,21 @@ export interface FilterContext {
 /** Makes the filter of one request. */
 export type CreateFilter = (callbacks: FilterCallbacks) => HttpFilter;
 
-/** What a kind of filter reads and edits, so that the rest need not be offered to it, and how one is made. */
+/**
+ * What a kind of filter does with bodies and trailers:
+ *
+ *   none    its data and trailers methods are never called; bodies pass by as they came
+ *   reads   sees them, may edit trailers that are there; bodies travel as they came, framing included
+ *   edits   may change, add and leave out anything: the body loses its framing and gets a new one
+ */
+export type BodyUse = 'none' | 'reads' | 'edits';
+
+/** What a kind of filter needs, so that the rest need not be offered to it, and how one is made. */
 export interface HttpFilterKind {
-  /** Has decodeData or decodeTrailers. */
-  readonly readsRequestBody: boolean;
+  readonly requestBody: BodyUse;
   /** Has any of the encode methods. */
   readonly encodes: boolean;
-  /** Has encodeData or encodeTrailers. */
-  readonly readsResponseBody: boolean;
+  readonly responseBody: BodyUse;
   /** @param settings as the filter's configuration made them. */
   compile(settings: unknown, context: FilterContext): CreateFilter;
 }

@@ -24,6 +24,7 @@ import { applyServiceTime } from './response-edits.ts';
 import { editResponse, hasResponseEdits } from './route-response-edits.ts';
 import { DURATION_LIMIT, PER_TRY_LIMIT, ROUTE_LIMIT, type StreamLimit } from './stream-limits.ts';
 import { StreamRecord, VIA_UPSTREAM } from './stream-record.ts';
+import { insertTrailers, type Trailers } from './trailers.ts';
 
 const {
   downstream_flow_control_paused_reading_total,
@@ -49,6 +50,9 @@ export class HttpStream extends StreamRecord implements RequestLimits {
   perTryTimeoutMs = 0;
   maxStreamDurationMs = 0;
   wantsAltResponse = false;
+  /** Of messages whose end has come, or comes with the next call; their bodies hold none. */
+  requestTrailers: Trailers | null = null;
+  responseTrailers: Trailers | null = null;
   #upstream: UpstreamRequest | null = null;
   #response: number = NOTHING;
   #hasEnded = false;
@@ -57,6 +61,8 @@ export class HttpStream extends StreamRecord implements RequestLimits {
   /** Null when the request meets only the router. */
   #filters: StreamFilters | null = null;
   #isContinueSent = false;
+  /** The response is written in chunks that a client of this version understands. */
+  #isResponseChunked = false;
 
   get bufferLimitBytes(): number {
     return this.codec.bufferLimitBytes;
@@ -92,10 +98,15 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     if (this.#filters === null || this.#filters.decoding.isTransparent) {
       return this.forwardBody(bytes, start, end, isEnd, nowMs);
     }
-    return this.#filters.decoding.push(bytes.subarray(start, end), isEnd) || isEnd;
+    const goesOn = this.#filters.decoding.push(bytes.subarray(start, end), isEnd, this.#takeRequestTrailers());
+    return this.#noteSending(goesOn) || isEnd;
   }
 
   onDownstreamDrain(): void {
+    this.resumeResponse();
+  }
+
+  resumeResponse(): void {
     this.#upstream?.resumeResponse();
   }
 
@@ -137,10 +148,6 @@ export class HttpStream extends StreamRecord implements RequestLimits {
 
   get hasEnded(): boolean {
     return this.#hasEnded;
-  }
-
-  get hasResponse(): boolean {
-    return this.#response !== NOTHING;
   }
 
   /** The head lies in the codec; as for `begin`. */
@@ -191,6 +198,10 @@ export class HttpStream extends StreamRecord implements RequestLimits {
   }
 
   onUpstreamWritable(): void {
+    this.resumeRequest();
+  }
+
+  resumeRequest(): void {
     if (!this.#isRequestPaused) return;
     this.#isRequestPaused = false;
     this.count(downstream_flow_control_resumed_reading_total);
@@ -225,9 +236,11 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     const isEdited = hasResponseEdits(this);
     if (isEdited) this.#editResponse(head, head.status);
     const filters = this.#filters;
-    if (filters === null || !filters.encodes) return this.respond(bytes, start, end, isEnd, isEdited, nowMs);
+    const { framing } = head;
+    if (filters === null || !filters.encodes) return this.respond(bytes, start, end, isEnd, isEdited, framing, nowMs);
     // What waits must outlive the buffer that it came in.
-    return filters.encoding.begin(Buffer.from(bytes.subarray(start, end)), isEnd, head.framing === Framing.CHUNKED);
+    const body = Buffer.from(bytes.subarray(start, end));
+    return filters.encoding.begin(body, isEnd, framing === Framing.CHUNKED, this.#takeResponseTrailers());
   }
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
@@ -235,18 +248,26 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     if (filters === null || !filters.encodes || filters.encoding.isTransparent) {
       return this.respondBody(bytes, start, end, isEnd, isSlab, nowMs);
     }
-    return filters.encoding.push(Buffer.from(bytes.subarray(start, end)), isEnd);
+    return filters.encoding.push(Buffer.from(bytes.subarray(start, end)), isEnd, this.#takeResponseTrailers());
   }
 
   /** The response's head lies in the codec and lacks only what the connection manager adds. */
-  respond(bytes: Buffer, start: number, end: number, isEnd: boolean, isEdited: boolean, nowMs: number): boolean {
+  respond(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+    isEdited: boolean,
+    framing: number,
+    nowMs: number,
+  ): boolean {
     const { codec, date } = this.context;
     const { responseLines } = this.manager;
     const head = codec.response;
     const mustClose = this.#mustClose(isEnd);
     responseLines.apply(head, date.text(nowMs), isEdited);
-    const mode = this.#chooseBodyMode(head.framing);
-    const closes = mustClose || (this.isHttp10 && head.framing >= Framing.CHUNKED);
+    const mode = this.#chooseBodyMode(framing);
+    const closes = mustClose || (this.isHttp10 && framing >= Framing.CHUNKED);
     if (closes) head.appendPrepared(responseLines.close);
     else if (this.isHttp10) head.appendPrepared(responseLines.keepAlive);
     const length = codec.writeResponse();
@@ -256,16 +277,21 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     }
     this.status = head.status;
     this.#response = STARTED;
-    const goesOn = this.#writeHead(length, mode, closes, bytes, start, end, isEnd, nowMs);
+    this.#isResponseChunked = mode === 'raw' && framing === Framing.CHUNKED;
+    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
+    const goesOn =
+      whole === null
+        ? this.#writeHead(length, mode, closes, bytes, start, end, isEnd, nowMs)
+        : this.#writeHead(length, mode, closes, whole, 0, whole.length, isEnd, nowMs);
     if (isEnd) this.#completeResponse(nowMs);
     return goesOn;
   }
 
   respondBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
-    if (this.wantedFacts !== null) this.wantedFacts.bytesSent += end - start;
-    const goesOn = this.codec.writeBody(bytes, start, end, isEnd, isSlab);
-    if (isEnd) this.#completeResponse(nowMs);
-    return goesOn;
+    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
+    return whole === null
+      ? this.#writeBody(bytes, start, end, isEnd, isSlab, nowMs)
+      : this.#writeBody(whole, 0, whole.length, isEnd, false, nowMs);
   }
 
   /** The response's head cannot be written as it has become. */
@@ -302,10 +328,11 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     const head = this.context.codec.request;
     const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && !isEnd && bytes.length === 0;
     this.#filters = filters;
-    const goesOn = filters.decoding.begin(bytes, isEnd, head.framing === Framing.CHUNKED);
+    const isChunked = head.framing === Framing.CHUNKED;
+    const goesOn = filters.decoding.begin(bytes, isEnd, isChunked, this.#takeRequestTrailers());
     // A filter may be waiting for the body, and the client for leave to send it.
     if (awaitsContinue && !this.#hasEnded) this.#sendContinue();
-    return goesOn;
+    return this.#noteSending(goesOn);
   }
 
   #sendContinue(): void {
@@ -416,6 +443,33 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     return this.codec.writeHead(text, mode, closes, bytes, start, end, isEnd);
   }
 
+  #writeBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
+    if (this.wantedFacts !== null) this.wantedFacts.bytesSent += end - start;
+    const goesOn = this.codec.writeBody(bytes, start, end, isEnd, isSlab);
+    if (isEnd) this.#completeResponse(nowMs);
+    return goesOn;
+  }
+
+  /** The last bytes of a response with the trailers that the client may have; null when there are none. */
+  #withTrailers(bytes: Buffer, start: number, end: number): Buffer | null {
+    const trailers = this.responseTrailers;
+    if (trailers === null || !this.#isResponseChunked || !this.manager.settings.enableTrailers) return null;
+    return insertTrailers(bytes, start, end, trailers);
+  }
+
+  /** Filters give back those that pass. */
+  #takeRequestTrailers(): Trailers | null {
+    const trailers = this.requestTrailers;
+    this.requestTrailers = null;
+    return trailers;
+  }
+
+  #takeResponseTrailers(): Trailers | null {
+    const trailers = this.responseTrailers;
+    this.responseTrailers = null;
+    return trailers;
+  }
+
   #chooseBodyMode(framing: number): BodyMode {
     const { response } = this.context.codec;
     if (framing === Framing.UNTIL_CLOSE && !this.isHttp10) {
@@ -423,7 +477,9 @@ export class HttpStream extends StreamRecord implements RequestLimits {
       return 'chunk';
     }
     if (framing === Framing.CHUNKED && this.isHttp10) {
-      response.dropByName('transfer-encoding');
+      response.removeField('transfer-encoding');
+      // A body without chunks has no trailers to announce (RFC 9112 section 7.1.3).
+      response.removeField('trailer');
       return 'dechunk';
     }
     return 'raw';

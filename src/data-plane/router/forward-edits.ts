@@ -1,6 +1,7 @@
 // What the router changes in the head of a request that it forwards: its own headers, the edits of the route, host and
 // path. In this order, which is the reference's; the connection manager's edits have been made before.
 
+import { HEADER_ID, PreparedLines, type RequestHead } from '../../wasm/http1.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import type { HttpStream } from '../http/stream.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
@@ -10,6 +11,8 @@ import type { RouteRequest } from '../route/route-request.ts';
 export class ForwardEdits {
   readonly #names: ProxyHeaders;
   readonly #isSuppressed: boolean;
+  /** TE ends at each hop, and has to be named in Connection (RFC 9110 section 10.1.4). */
+  readonly #acceptsTrailers = new PreparedLines(['te: trailers', 'connection: te']);
 
   /** @param isSuppressed the router's own headers are not wanted. */
   constructor(names: ProxyHeaders, isSuppressed: boolean) {
@@ -24,6 +27,14 @@ export class ForwardEdits {
     route.requestEditor?.apply(request.head, stream);
     this.#rewriteHost(request, plan, target);
     this.#rewritePath(request, plan);
+  }
+
+  /** Tells the upstream that the client wants trailers. Only where they can pass; any other coding ends here. */
+  keepTrailersOption(head: RequestHead): void {
+    const codings = head.header(HEADER_ID.te)!.split(',');
+    if (codings.some((coding) => coding.trim().toLowerCase() === 'trailers')) {
+      head.appendPrepared(this.#acceptsTrailers);
+    }
   }
 
   /** Tells the upstream how long the answer may take. */

@@ -3,7 +3,7 @@
 
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
-import { codecError, type RequestHead } from '../../wasm/http1.ts';
+import { codecError, HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
 import { obeyControlHeaders } from '../http/control-headers.ts';
 import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/local-reply.ts';
 import type { HttpStream } from '../http/stream.ts';
@@ -23,6 +23,7 @@ export class Router {
   readonly #clusters: ClusterMap;
   readonly #routes: RouteTable;
   readonly #edits: ForwardEdits;
+  readonly #passesTrailers: boolean;
   /** Filled anew for each request. */
   readonly #request: RouteRequest;
   /** First cell of the connection manager's stats. */
@@ -32,6 +33,7 @@ export class Router {
     this.#context = context;
     this.#clusters = clusters;
     this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders);
+    this.#passesTrailers = settings.enableTrailers;
     this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
     // Only a trusted hop may say how the client came (applyConnectionManagerEdits).
     const trustsForwardedProto = !settings.useRemoteAddress || settings.xffNumTrustedHops > 0;
@@ -78,6 +80,9 @@ export class Router {
     stream.target = target;
     this.#setLimits(stream, head, plan);
     stream.applyConnectionManagerEdits(head);
+    if (this.#passesTrailers && cluster.settings.enableTrailers && head.has(HEADER_ID.te)) {
+      this.#edits.keepTrailersOption(head);
+    }
     this.#edits.apply(stream, this.#request, route, plan, target);
     const { codec } = this.#context;
     const length = codec.writeRequest();

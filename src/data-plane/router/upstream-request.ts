@@ -12,6 +12,7 @@ import { Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { Http1ClientConnection, ResponseReceiver } from '../http/codec/http1/client-connection.ts';
 import type { HttpStream } from '../http/stream.ts';
+import { insertTrailers, type Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
@@ -110,9 +111,10 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
    * @param bytes owned: nobody else writes to bytes[start..end) any more.
    */
   start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
-    this.#early = bytes;
-    this.#earlyStart = start;
-    this.#earlyEnd = end;
+    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
+    this.#early = whole ?? bytes;
+    this.#earlyStart = whole === null ? start : 0;
+    this.#earlyEnd = whole === null ? end : whole.length;
     this.#isRequestDone = isEnd;
     this.#attempt();
   }
@@ -129,16 +131,8 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
 
   /** Sends more of the body; the bytes are given away. @returns false when no more should come for now. */
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    if (this.#state === DONE) return true;
-    this.#isRequestDone = isEnd;
-    if (this.#state === WAITING) {
-      this.#early = Buffer.concat([this.#early.subarray(this.#earlyStart, this.#earlyEnd), bytes.subarray(start, end)]);
-      this.#earlyStart = 0;
-      this.#earlyEnd = this.#early.length;
-      return false;
-    }
-    this.#hasSentBody ||= end > start;
-    return this.#noteSent(this.#connection!.send(bytes, start, end, isEnd));
+    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
+    return whole === null ? this.#send(bytes, start, end, isEnd) : this.#send(whole, 0, whole.length, isEnd);
   }
 
   /** The client is gone, or has been answered otherwise. */
@@ -210,6 +204,10 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     return this.#noteReading(this.#stream.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs));
   }
 
+  onResponseTrailers(trailers: Trailers): void {
+    this.#stream.responseTrailers = trailers;
+  }
+
   onUpstreamReset(failure: UpstreamFailure, detail: string): void {
     const connection = this.#connection!;
     this.#detach();
@@ -246,6 +244,26 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     this.#state = WAITING;
     this.#stream.onUpstreamHost(host, this.attempts);
     host.poolFor(this.#priority).newStream(this);
+  }
+
+  #send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    if (this.#state === DONE) return true;
+    this.#isRequestDone = isEnd;
+    if (this.#state === WAITING) {
+      this.#early = Buffer.concat([this.#early.subarray(this.#earlyStart, this.#earlyEnd), bytes.subarray(start, end)]);
+      this.#earlyStart = 0;
+      this.#earlyEnd = this.#early.length;
+      return false;
+    }
+    this.#hasSentBody ||= end > start;
+    return this.#noteSent(this.#connection!.send(bytes, start, end, isEnd));
+  }
+
+  /** The last bytes of a request with the trailers that this cluster may have; null when there are none. */
+  #withTrailers(bytes: Buffer, start: number, end: number): Buffer | null {
+    const trailers = this.#stream.requestTrailers;
+    if (trailers === null || !this.cluster.settings.enableTrailers) return null;
+    return insertTrailers(bytes, start, end, trailers);
   }
 
   #mayRetry(connection: Http1ClientConnection): boolean {

@@ -9,6 +9,7 @@
 //                                                             └─ line ─┘
 
 import * as layout from '../../../assembly/layout/http1.ts';
+import type { HeadLimits } from './codes.ts';
 import { ForbiddenNameMatch } from './forbidden-trailers.ts';
 
 /** What the bytes are that next() passed. */
@@ -56,8 +57,9 @@ const DEL = 0x7f;
 const SIZE_DIGITS = 13;
 /** Bytes of one chunk's extensions. */
 const EXTENSION_BYTES = 1024;
-/** Bytes of all trailer lines of one body. */
-const TRAILER_BYTES = 8192;
+/** For bodies whose trailers have been measured before, or are measured by nobody. */
+const WIDEST: HeadLimits = { maxHeadBytes: layout.HEAD_LIMIT_BYTES, maxFields: layout.FIELD_CAPACITY };
+const NO_TRAILERS = -1;
 
 const IS_TOKEN = new Uint8Array(256);
 for (const char of "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
@@ -82,19 +84,33 @@ export class ChunkScanner {
   /** Size digits, extension bytes or trailer bytes so far. */
   #count = 0;
   #span: number = ChunkSpan.FRAMING;
+  #limits: HeadLimits = WIDEST;
+  #trailerCount = 0;
+  #trailersAt = NO_TRAILERS;
   readonly #forbidden = new ForbiddenNameMatch();
 
-  /** Prepares for a new body. */
-  reset(): void {
+  /** Prepares for a new body. @param limits of its trailers: their names and values together, and their lines. */
+  reset(limits: HeadLimits = WIDEST): void {
     this.#state = SIZE_START;
     this.#remaining = 0;
     this.#count = 0;
     this.#span = ChunkSpan.FRAMING;
+    this.#limits = limits;
+    this.#trailerCount = 0;
+    this.#trailersAt = NO_TRAILERS;
   }
 
   /** True once the final empty line has been seen. */
   get isDone(): boolean {
     return this.#state === DONE;
+  }
+
+  /**
+   * Where, in the range of the last scan(), the lines of the trailers begin; -1 while there are none. What follows
+   * there, the final empty line included, is no part of the body as it would be without trailers.
+   */
+  get trailersAt(): number {
+    return this.#trailersAt;
   }
 
   /** One of ChunkSpan: what the bytes are that the last next() passed. */
@@ -115,6 +131,7 @@ export class ChunkScanner {
    */
   scan(bytes: Uint8Array, start: number, end: number): number {
     let at = start;
+    if (this.#trailersAt !== NO_TRAILERS) this.#trailersAt = start;
     while (at < end && this.#state !== DONE) {
       at = this.#state === DATA ? this.#skipData(at, end) : this.#readFraming(bytes, at, end);
       if (at < 0) return at;
@@ -161,6 +178,7 @@ export class ChunkScanner {
       const next = state < SIZE_LF ? this.#readSizeLine(state, byte) : this.#readLineEnd(state, byte);
       if (next < 0) return this.#fail(next);
       this.#state = next;
+      if (state === TRAILER_START && this.#trailersAt === NO_TRAILERS && next !== END_LF) this.#trailersAt = at - 1;
       if (next === DATA || next === DONE || (next === TRAILER_START && state === SIZE_LF)) break;
     }
     return at;
@@ -200,6 +218,8 @@ export class ChunkScanner {
         return byte === LF ? DONE : layout.ERROR_TRAILER;
       case TRAILER_START:
         if (byte === CR) return END_LF;
+        this.#trailerCount += 1;
+        if (this.#trailerCount > this.#limits.maxFields) return layout.ERROR_TOO_MANY_TRAILERS;
         this.#forbidden.begin();
         return this.#readTrailerName(byte);
       default:
@@ -209,7 +229,7 @@ export class ChunkScanner {
 
   #readTrailerName(byte: number): number {
     this.#count += 1;
-    if (this.#count > TRAILER_BYTES) return layout.ERROR_TRAILERS_TOO_LARGE;
+    if (this.#count > this.#limits.maxHeadBytes) return layout.ERROR_TRAILERS_TOO_LARGE;
     if (IS_TOKEN[byte] === 0) return layout.ERROR_TRAILER;
     this.#forbidden.add(byte);
     return TRAILER_NAME;
@@ -224,7 +244,7 @@ export class ChunkScanner {
     if (state !== TRAILER_VALUE) return layout.ERROR_CHUNK_SIZE;
     if (byte === CR) return TRAILER_LF;
     this.#count += 1;
-    if (this.#count > TRAILER_BYTES) return layout.ERROR_TRAILERS_TOO_LARGE;
+    if (this.#count > this.#limits.maxHeadBytes) return layout.ERROR_TRAILERS_TOO_LARGE;
     return (byte < 0x20 && byte !== HTAB) || byte === DEL ? layout.ERROR_TRAILER : TRAILER_VALUE;
   }
 

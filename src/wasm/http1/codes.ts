@@ -46,6 +46,14 @@ export const HeadFlag = {
   UNDERSCORE: layout.FLAG_UNDERSCORE,
 } as const;
 
+/** Bounds of one head, and of trailers; values above HEAD_LIMIT_BYTES and FIELD_LIMIT count as those. */
+export interface HeadLimits {
+  /** Bytes of the whole head, final empty line included. */
+  readonly maxHeadBytes: number;
+  /** Header lines. */
+  readonly maxFields: number;
+}
+
 export interface CodecError {
   /** Stable name for stats and response code details, for example `content_length_repeated`. */
   readonly reason: string;
@@ -91,6 +99,7 @@ declare(layout.ERROR_CHUNK_END, 400, 'chunk_end_invalid');
 declare(layout.ERROR_TRAILER, 400, 'trailer_invalid');
 declare(layout.ERROR_TRAILERS_TOO_LARGE, 431, 'trailers_too_large');
 declare(layout.ERROR_TRAILER_FORBIDDEN, 400, 'trailer_forbidden');
+declare(layout.ERROR_TOO_MANY_TRAILERS, 431, 'too_many_trailers');
 
 /** All errors by `-code`; index 0 is unused. For stat tables and tests. */
 export const CODEC_ERRORS: readonly (CodecError | undefined)[] = errors;

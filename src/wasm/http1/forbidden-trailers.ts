@@ -1,7 +1,10 @@
 // Fields that may not come as trailers (RFC 9110 section 6.5.1), recognized one byte at a time: a name can be cut
 // anywhere by the buffers that it arrives in, and nothing of it is kept.
 
-/** Framing, routing, authentication and content fields: a reader that merges trailers would take them for headers. */
+/**
+ * Framing, routing, authentication and content fields, those of one hop, and those by which proxies tell who the client
+ * is: a reader that merges trailers would take them for headers. At most 31.
+ */
 const FORBIDDEN_NAMES = [
   'transfer-encoding',
   'content-length',
@@ -13,17 +16,26 @@ const FORBIDDEN_NAMES = [
   'trailer',
   'upgrade',
   'expect',
+  'max-forwards',
   'content-encoding',
   'content-type',
   'content-range',
   'authorization',
+  'www-authenticate',
+  'proxy-authorization',
+  'proxy-authenticate',
   'cookie',
   'set-cookie',
+  'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',
+  'x-forwarded-port',
   'x-forwarded-proto',
+  'x-forwarded-client-cert',
+  'x-real-ip',
 ] as const;
 
+const FORBIDDEN: ReadonlySet<string> = new Set(FORBIDDEN_NAMES);
 const ALL = 2 ** FORBIDDEN_NAMES.length - 1;
 const LONGEST = Math.max(...FORBIDDEN_NAMES.map((name) => name.length));
 
@@ -38,6 +50,11 @@ FORBIDDEN_NAMES.forEach((name, bit) => {
   }
   ENDING[name.length]! |= 1 << bit;
 });
+
+/** True when a field of this name, in whatever case, may not come as a trailer. */
+export function isForbiddenTrailer(name: string): boolean {
+  return FORBIDDEN.has(name.toLowerCase());
+}
 
 /** Which of the names the bytes so far may still become. */
 export class ForbiddenNameMatch {

@@ -11,7 +11,7 @@ const EXTENSION = `;${TOKEN}(?:=(?:${TOKEN}|"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\
 const SIZE_LINE = new RegExp(`([0-9A-Fa-f]{1,13})((?:${EXTENSION})*)\\r\\n`, 'y');
 const TRAILER = new RegExp(`(${TOKEN}):[\\t\\x20-\\x7e\\x80-\\xff]*\\r\\n`, 'y');
 const FORBIDDEN =
-  /^(transfer-encoding|content-length|host|connection|keep-alive|proxy-connection|te|trailer|upgrade|expect|content-(encoding|type|range)|authorization|(set-)?cookie|x-forwarded-(for|host|proto))$/i;
+  /^(transfer-encoding|content-length|host|connection|keep-alive|proxy-connection|te|trailer|upgrade|expect|max-forwards|content-(encoding|type|range)|(proxy-)?authorization|(www|proxy)-authenticate|(set-)?cookie|forwarded|x-forwarded-(for|host|port|proto|client-cert)|x-real-ip)$/i;
 
 function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
   pattern.lastIndex = at;

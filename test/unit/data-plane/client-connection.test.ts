@@ -36,6 +36,8 @@ class Receiver implements ResponseReceiver {
     return !isEnd || this.#takesLast;
   }
 
+  onResponseTrailers(): void {}
+
   onUpstreamReset(failure: string): void {
     this.done.reject(new Error(failure));
   }

@@ -135,7 +135,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.Http1ProtocolOptions (upstream)': {
     otherwise: warned(),
-    fields: { send_fully_qualified_url: rejected() },
+    fields: { enable_trailers: supported(), send_fully_qualified_url: rejected() },
   },
   [HTTP_OPTIONS]: {
     otherwise: rejected(),

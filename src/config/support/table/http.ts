@@ -77,6 +77,7 @@ export const HTTP_SUPPORT: SupportTable = {
     fields: {
       allow_absolute_url: onlyElseWarned([true]),
       accept_http_10: supported('HTTP/1.0 is always accepted'),
+      enable_trailers: supported('to an HTTP/1.0 client none'),
     },
   },
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {

@@ -123,9 +123,9 @@ function set(head: EditableHead, name: string, value: string): void {
 }
 
 export const HEALTH_CHECK_FILTER: HttpFilterKind = {
-  readsRequestBody: false,
+  requestBody: 'none',
   encodes: true,
-  readsResponseBody: false,
+  responseBody: 'none',
   compile(settings, context) {
     const check = new HealthCheck(settings as HealthCheckFilterSettings, context);
     return (callbacks) => new HealthCheckFilter(check, callbacks);

@@ -50,6 +50,7 @@ describe('a cluster', () => {
       waitForWarmOnInit: true,
       discovery: { kind: 'static' },
       maxRequestsPerConnection: 0,
+      enableTrailers: false,
       idleTimeoutMs: 3_600_000,
       circuitBreakers: {
         default: { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },

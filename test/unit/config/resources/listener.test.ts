@@ -482,6 +482,7 @@ describe('an HTTP connection manager', () => {
       maxRequestHeadersBytes: 61440,
       maxHeadersCount: 100,
       suppressProxyHeaders: false,
+      enableTrailers: false,
     });
   });
 
@@ -526,6 +527,7 @@ describe('an HTTP connection manager', () => {
       maxRequestHeadersBytes: 5120,
       maxHeadersCount: 7,
       suppressProxyHeaders: true,
+      enableTrailers: false,
     });
   });
 

@@ -11,7 +11,7 @@
 
 import type { Socket } from 'node:net';
 import { CLUSTER_STATS, HOST_STATS } from '../../../../stats/index.ts';
-import { ChunkScanner, codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
+import { codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
 import type { Endpoint } from '../../../format/facts.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
@@ -22,6 +22,8 @@ import type { Host } from '../../../upstream/host.ts';
 import type { UpstreamFailure } from '../../../upstream/pool/failure.ts';
 import type { Http1Pool } from '../../../upstream/pool/http1-pool.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
+import type { Trailers } from '../../trailers.ts';
+import { ChunkedBody } from './chunked-body.ts';
 
 const {
   upstream_cx_active,
@@ -69,6 +71,8 @@ export interface ResponseReceiver {
    */
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
+  /** Trailers of the response that ends with the next call. */
+  onResponseTrailers(trailers: Trailers): void;
   /** The connection is lost; nothing else follows. */
   onUpstreamReset(failure: UpstreamFailure, detail: string): void;
   /** What was sent has left; more may be sent. */
@@ -85,7 +89,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   #ageLimit: TimerEntry | null = null;
   readonly #clusterStats: number;
   readonly #hostStats: number;
-  readonly #scanner: ChunkScanner = new ChunkScanner();
+  readonly #chunked = new ChunkedBody();
   #state: number = CONNECTING;
   #receiver: ResponseReceiver | null = null;
   #requestMethod = 0;
@@ -323,7 +327,9 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       this.#protocolError('tunnel_not_requested');
       return false;
     }
-    if (this.#framing === Framing.CHUNKED) this.#scanner.reset();
+    if (this.#framing === Framing.CHUNKED) {
+      this.#chunked.begin(response, RESPONSE_LIMITS, this.host.cluster.settings.enableTrailers);
+    }
     return this.#readBody(bytes, start, end, nowMs);
   }
 
@@ -336,12 +342,12 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       this.#remaining -= bodyEnd - start;
       isEnd = this.#remaining === 0;
     } else if (this.#framing === Framing.CHUNKED) {
-      bodyEnd = this.#scanner.scan(bytes, start, end);
+      bodyEnd = this.#chunked.read(bytes, start, end);
       if (bodyEnd < 0) {
         this.#protocolError(codecError(bodyEnd).reason);
         return false;
       }
-      isEnd = this.#scanner.isDone;
+      isEnd = this.#chunked.isDone;
     } else if (this.#framing === Framing.NONE) {
       bodyEnd = start;
       isEnd = true;
@@ -350,7 +356,19 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       this.#isReusable = false;
       this.#context.stats.values[this.#clusterStats + upstream_cx_protocol_error]! += 1;
     }
+    if (this.#framing === Framing.CHUNKED && this.#chunked.hasTrailers) {
+      return this.#deliverTrailing(this.#chunked.withoutTrailers(bytes, start), isEnd, nowMs);
+    }
     return this.#deliver(bytes, start, bodyEnd, isEnd, nowMs);
+  }
+
+  /** Hands on the last of a body that has trailers. */
+  #deliverTrailing(bytes: Buffer, isEnd: boolean, nowMs: number): boolean {
+    if (isEnd) {
+      const trailers = this.#chunked.takeTrailers();
+      if (trailers !== null) this.#receiver!.onResponseTrailers(trailers);
+    } else if (bytes.length === 0 && this.#isHeadDone) return true;
+    return this.#deliver(bytes, 0, bytes.length, isEnd, nowMs);
   }
 
   #deliver(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {

@@ -6,7 +6,7 @@
 
 import type { Socket } from 'node:net';
 import type { SocketWriter } from '../../../network/socket-writer.ts';
-import { Dechunker } from './dechunker.ts';
+import { Dechunker } from '../../chunk-framing.ts';
 
 export type BodyMode = 'raw' | 'chunk' | 'dechunk';
 
@@ -34,7 +34,7 @@ export class ResponseWriter {
     if (this.#mode === 'chunk') return this.#writeChunk(head, bytes, start, end, isEnd, isPinnable);
     if (this.#dechunker !== null) {
       const data = this.#dechunker.decode(bytes, start, end);
-      return head.length + data.length === 0 || this.#writer.owned(this.#socket, head, data, 0, data.length);
+      return head.length + data.length === 0 || this.#writer.copied(this.#socket, head, data, 0, data.length);
     }
     if (head.length + end - start === 0) return true;
     if (isPinnable) return this.#writer.pinned(this.#socket, head, bytes, start, end, '');

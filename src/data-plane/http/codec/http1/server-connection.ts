@@ -10,7 +10,7 @@
 
 import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
-import { ChunkScanner, type CodecError, codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
+import { type CodecError, codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
 import type { DownstreamFacts } from '../../../format/facts.ts';
 import { connectionFacts } from '../../../network/connection-facts.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
@@ -24,6 +24,7 @@ import { HEADERS_TIMEOUT, type LocalReply, protocolViolation } from '../../local
 import { refuseRequest } from '../../refused-request.ts';
 import { HttpStream } from '../../stream.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
+import { ChunkedBody } from './chunked-body.ts';
 import { type BodyMode, ResponseWriter } from './response-writer.ts';
 import { type DeadlineOwner, ServerDeadlines } from './server-deadlines.ts';
 
@@ -59,7 +60,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   readonly #held = new HeldBytes();
   readonly #rawWriter: ResponseWriter;
   #writer: ResponseWriter;
-  #scanner: ChunkScanner | null = null;
+  #chunked: ChunkedBody | null = null;
   #state: number = OPEN;
   #stream: HttpStream | null = null;
   #isRequestDone = true;
@@ -291,8 +292,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     const stream = new HttpStream(this.#context, this.#manager, this, nowMs);
     this.#stream = stream;
     if (this.#framing === Framing.CHUNKED) {
-      this.#scanner ??= new ChunkScanner();
-      this.#scanner.reset();
+      this.#chunked ??= new ChunkedBody();
+      this.#chunked.begin(head, this.#limits, this.#manager.settings.enableTrailers);
     }
     const bodyEnd = this.#findBodyEnd(bytes, start, end);
     if (bodyEnd < 0) {
@@ -301,7 +302,11 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     }
     this.#deadlines.startStream(nowMs, this.#isRequestDone);
     this.#isBodyWelcome = true;
-    const goesOn = stream.begin(bytes, start, bodyEnd, this.#isRequestDone);
+    const trailing = this.#takeTrailing(stream, bytes, start);
+    const goesOn =
+      trailing === null
+        ? stream.begin(bytes, start, bodyEnd, this.#isRequestDone)
+        : stream.begin(trailing, 0, trailing.length, this.#isRequestDone);
     if (this.#stream === stream) this.#isBodyWelcome = goesOn;
     return bodyEnd;
   }
@@ -315,8 +320,21 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     }
     if (this.#isRequestDone) this.#deadlines.endRequest();
     this.#deadlines.touchStream(nowMs);
-    this.#isBodyWelcome = stream.onRequestBody(bytes, start, bodyEnd, this.#isRequestDone, nowMs);
+    const trailing = this.#takeTrailing(stream, bytes, start);
+    if (trailing === null) {
+      this.#isBodyWelcome = stream.onRequestBody(bytes, start, bodyEnd, this.#isRequestDone, nowMs);
+    } else if (trailing.length > 0) {
+      this.#isBodyWelcome = stream.onRequestBody(trailing, 0, trailing.length, this.#isRequestDone, nowMs);
+    }
     return bodyEnd;
+  }
+
+  /** The bytes of a body whose trailers have begun, without those; null before. The stream gets what passes of them. */
+  #takeTrailing(stream: HttpStream, bytes: Buffer, start: number): Buffer | null {
+    const chunked = this.#chunked;
+    if (this.#framing !== Framing.CHUNKED || chunked === null || !chunked.hasTrailers) return null;
+    if (this.#isRequestDone) stream.requestTrailers = chunked.takeTrailers();
+    return chunked.withoutTrailers(bytes, start);
   }
 
   /** Index behind the last byte of the body, or a negative error of its framing; sets `isRequestDone`. */
@@ -328,8 +346,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
       return bodyEnd;
     }
     if (this.#framing === Framing.CHUNKED) {
-      const bodyEnd = this.#scanner!.scan(bytes, start, end);
-      this.#isRequestDone = bodyEnd >= 0 && this.#scanner!.isDone;
+      const bodyEnd = this.#chunked!.read(bytes, start, end);
+      this.#isRequestDone = bodyEnd >= 0 && this.#chunked!.isDone;
       return bodyEnd;
     }
     this.#isRequestDone = true;

@@ -1,0 +1,41 @@
+// Takes the framing off chunked bodies and puts a new one on: for HTTP/1.0 clients, which do not know it, and for
+// filters, which see and change what is within.
+
+import { ChunkScanner, ChunkSpan } from '../../wasm/http1.ts';
+
+const NO_BYTES = Buffer.alloc(0);
+const LINE_END = Buffer.from('\r\n');
+/** The end of a body without trailers. */
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
+
+export class Dechunker {
+  readonly #scanner = new ChunkScanner();
+
+  /** The body bytes within bytes[start..end), which was validated before; borrowed from them where that is possible. */
+  decode(bytes: Buffer, start: number, end: number): Buffer {
+    const parts: Buffer[] = [];
+    for (let at = start; at < end && !this.#scanner.isDone; ) {
+      const next = this.#scanner.next(bytes, at, end);
+      if (next < 0) break;
+      if (this.#scanner.span === ChunkSpan.DATA) parts.push(bytes.subarray(at, next));
+      at = next;
+    }
+    return join(parts);
+  }
+}
+
+/** The data as at most one chunk, and the end of the body behind it. */
+export function frameChunk(data: readonly Buffer[], isEnd: boolean): Buffer {
+  const length = byteLength(data);
+  const parts = length === 0 ? [] : [Buffer.from(`${length.toString(16)}\r\n`), ...data, LINE_END];
+  if (isEnd) parts.push(LAST_CHUNK);
+  return join(parts);
+}
+
+export function join(parts: readonly Buffer[]): Buffer {
+  return parts.length <= 1 ? (parts[0] ?? NO_BYTES) : Buffer.concat(parts);
+}
+
+export function byteLength(parts: readonly Buffer[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}

@@ -1,0 +1,87 @@
+// A request through the filters, on its way to the router.
+
+import { codecError, Framing } from '../../wasm/http1.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { announceBody } from './body-announcement.ts';
+import type { BodyData, BodyUse, FilterStatus, HttpFilter } from './filter.ts';
+import { FilterPass } from './filter-pass.ts';
+import { type FilteredStream, NO_LIMITS } from './filtered-stream.ts';
+import { REQUEST_HELD_TOO_LARGE, REWRITE_FAILED } from './local-reply.ts';
+import type { Trailers } from './trailers.ts';
+
+export class DecodingPass extends FilterPass {
+  readonly #context: WorkerContext;
+  readonly #stream: FilteredStream;
+  readonly #filters: readonly HttpFilter[];
+  #heldHead = '';
+
+  constructor(
+    context: WorkerContext,
+    stream: FilteredStream,
+    filters: readonly HttpFilter[],
+    uses: readonly BodyUse[],
+  ) {
+    super(uses, stream.bufferLimitBytes);
+    this.#context = context;
+    this.#stream = stream;
+    this.#filters = filters;
+  }
+
+  get heldHead(): string {
+    return this.#heldHead;
+  }
+
+  protected override visitHead(index: number, isEnd: boolean): FilterStatus {
+    return this.#filters[index]!.decodeHeaders?.(this.#context.codec.request, isEnd) ?? 'continue';
+  }
+
+  protected override visitData(index: number, data: BodyData): FilterStatus | undefined {
+    return this.#filters[index]!.decodeData?.(data);
+  }
+
+  protected override visitTrailers(index: number, trailers: Trailers): FilterStatus | undefined {
+    return this.#filters[index]!.decodeTrailers?.(trailers);
+  }
+
+  protected override saveHead(): boolean {
+    const { codec, logs } = this.#context;
+    const length = codec.writeRequest();
+    if (length < 0) {
+      logs.router.warning(`cannot rewrite a request: ${codecError(length).reason}`);
+      this.#stream.giveUp(REWRITE_FAILED);
+      return false;
+    }
+    this.#heldHead = codec.requestText(length);
+    this.#stream.noteHeldHead(this.#heldHead);
+    return true;
+  }
+
+  protected override restoreHead(): void {
+    const bytes = Buffer.from(this.#heldHead, 'latin1');
+    this.#context.codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS);
+  }
+
+  protected override mayHaveBody(): boolean {
+    return true;
+  }
+
+  protected override reframe(length: number | null): boolean {
+    const { request } = this.#context.codec;
+    if (request.framing === Framing.NONE && length === 0) return false;
+    return announceBody(request, length);
+  }
+
+  protected override deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean {
+    this.#stream.requestTrailers = trailers;
+    if (withHead) return this.#stream.forward(bytes, 0, bytes.length, isEnd);
+    return this.#stream.forwardBody(bytes, 0, bytes.length, isEnd, this.#context.clock.monotonicMs());
+  }
+
+  protected override resumeReading(): void {
+    this.#stream.resumeRequest();
+  }
+
+  protected override onOverflow(): void {
+    this.#stream.giveUp(REQUEST_HELD_TOO_LARGE);
+  }
+}

@@ -1,0 +1,94 @@
+// A response through the filters, on its way from the router: the one next to the router comes first.
+
+import { codecError, Framing, Method } from '../../wasm/http1.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { announceBody } from './body-announcement.ts';
+import type { BodyData, BodyUse, FilterStatus, HttpFilter } from './filter.ts';
+import { FilterPass } from './filter-pass.ts';
+import { type FilteredStream, NO_LIMITS } from './filtered-stream.ts';
+import { mayHaveBody, RESPONSE_HELD_TOO_LARGE } from './local-reply.ts';
+import type { Trailers } from './trailers.ts';
+
+export class EncodingPass extends FilterPass {
+  readonly #context: WorkerContext;
+  readonly #stream: FilteredStream;
+  readonly #filters: readonly HttpFilter[];
+  #heldHead = '';
+  /** Of the body as it leaves, once an edited one has been reframed. */
+  #newFraming: number | null = null;
+
+  /** @param filters in the order of requests. @param uses in that of responses. */
+  constructor(
+    context: WorkerContext,
+    stream: FilteredStream,
+    filters: readonly HttpFilter[],
+    uses: readonly BodyUse[],
+  ) {
+    super(uses, stream.bufferLimitBytes);
+    this.#context = context;
+    this.#stream = stream;
+    this.#filters = filters.toReversed();
+  }
+
+  protected override visitHead(index: number, isEnd: boolean): FilterStatus {
+    const { response } = this.#context.codec;
+    return this.#filters[index]!.encodeHeaders?.(response, response.status, isEnd) ?? 'continue';
+  }
+
+  protected override visitData(index: number, data: BodyData): FilterStatus | undefined {
+    return this.#filters[index]!.encodeData?.(data);
+  }
+
+  protected override visitTrailers(index: number, trailers: Trailers): FilterStatus | undefined {
+    return this.#filters[index]!.encodeTrailers?.(trailers);
+  }
+
+  protected override saveHead(): boolean {
+    const { codec } = this.#context;
+    const length = codec.writeResponse();
+    if (length < 0) {
+      this.#stream.refuseResponse(codecError(length).reason);
+      return false;
+    }
+    this.#heldHead = codec.responseText(length);
+    return true;
+  }
+
+  protected override restoreHead(): void {
+    const bytes = Buffer.from(this.#heldHead, 'latin1');
+    this.#context.codec.parseResponse(bytes, 0, bytes.length, NO_LIMITS, this.#stream.methodId);
+  }
+
+  protected override mayHaveBody(): boolean {
+    return this.#stream.methodId !== Method.HEAD && mayHaveBody(this.#context.codec.response.status);
+  }
+
+  protected override reframe(length: number | null): boolean {
+    const { response } = this.#context.codec;
+    if (!this.mayHaveBody()) {
+      // What length the body would have, if there were one, only the filters could say.
+      response.removeField('content-length');
+      return false;
+    }
+    this.#newFraming = length === null ? Framing.CHUNKED : Framing.LENGTH;
+    return announceBody(response, length);
+  }
+
+  protected override deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean {
+    this.#stream.responseTrailers = trailers;
+    const nowMs = this.#context.clock.monotonicMs();
+    if (withHead) {
+      const framing = this.#newFraming ?? this.#context.codec.response.framing;
+      return this.#stream.respond(bytes, 0, bytes.length, isEnd, true, framing, nowMs);
+    }
+    return this.#stream.respondBody(bytes, 0, bytes.length, isEnd, false, nowMs);
+  }
+
+  protected override resumeReading(): void {
+    this.#stream.resumeResponse();
+  }
+
+  protected override onOverflow(): void {
+    this.#stream.giveUp(RESPONSE_HELD_TOO_LARGE);
+  }
+}

@@ -1,0 +1,38 @@
+// What the filters of a request know of their stream.
+
+import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1.ts';
+import type { LocalReply } from './local-reply.ts';
+import type { Trailers } from './trailers.ts';
+
+/** A head that was written before has passed all limits of its connection. */
+export const NO_LIMITS: HeadLimits = { maxHeadBytes: HEAD_LIMIT_BYTES, maxFields: FIELD_LIMIT };
+
+/** What filters need of the stream that they run for. */
+export interface FilteredStream {
+  readonly methodId: number;
+  readonly bufferLimitBytes: number;
+  readonly hasEnded: boolean;
+  /** Trailers of the message that ends with the next call. */
+  requestTrailers: Trailers | null;
+  responseTrailers: Trailers | null;
+  forward(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean;
+  forwardBody(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean;
+  /** @param framing that the body has now; the head's fields say the same. */
+  respond(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+    isEdited: boolean,
+    framing: number,
+    nowMs: number,
+  ): boolean;
+  respondBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
+  /** Reads on after a pass has had it stop. */
+  resumeRequest(): void;
+  resumeResponse(): void;
+  refuseResponse(reason: string): void;
+  noteHeldHead(head: string): void;
+  markHealthCheck(): void;
+  giveUp(reply: LocalReply): void;
+}

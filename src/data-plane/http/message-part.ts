@@ -1,0 +1,71 @@
+// The parts in which a message goes through filters: its head, pieces of its body, its trailers.
+
+import { WeirError } from '../../base/errors.ts';
+import type { BodyData } from './filter.ts';
+import { Trailers } from './trailers.ts';
+
+export type PartKind = 'head' | 'data' | 'trailers';
+
+const NO_BYTES = Buffer.alloc(0);
+/** The end of a chunked body: what is left of it when trailers have been taken off and travel by themselves. */
+const EMPTY_LINE = Buffer.from('\r\n');
+
+export class MessagePart implements BodyData {
+  readonly kind: PartKind;
+  /** As it came, framing included; what travels when no filter edits the body. */
+  readonly raw: Buffer;
+  /** Of trailers; or those that were added behind data. */
+  trailers: Trailers | null = null;
+  /** The message ends with this part. */
+  isEnd: boolean;
+  /** Index of the first filter that has not seen it; one more than there are once the last has let it go. */
+  next = 0;
+  /** The filter that is looking at it may edit it. */
+  isEditable = false;
+  #bytes: Buffer;
+
+  private constructor(kind: PartKind, raw: Buffer, bytes: Buffer, isEnd: boolean) {
+    this.kind = kind;
+    this.raw = raw;
+    this.#bytes = bytes;
+    this.isEnd = isEnd;
+  }
+
+  static head(isEnd: boolean): MessagePart {
+    return new MessagePart('head', NO_BYTES, NO_BYTES, isEnd);
+  }
+
+  static data(raw: Buffer, bytes: Buffer, isEnd: boolean): MessagePart {
+    return new MessagePart('data', raw, bytes, isEnd);
+  }
+
+  static ofTrailers(trailers: Trailers): MessagePart {
+    const part = new MessagePart('trailers', EMPTY_LINE, NO_BYTES, true);
+    part.trailers = trailers;
+    return part;
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  set bytes(bytes: Buffer) {
+    this.#checkEditable('change the body');
+    this.#bytes = bytes;
+  }
+
+  addTrailers(): Trailers {
+    this.#checkEditable('add trailers');
+    if (!this.isEnd) throw editError('cannot add trailers before the end of the message');
+    this.trailers ??= new Trailers();
+    return this.trailers;
+  }
+
+  #checkEditable(what: string): void {
+    if (!this.isEditable) throw editError(`cannot ${what}: its kind does not say that it edits this body`);
+  }
+}
+
+export function editError(what: string): WeirError {
+  return new WeirError('WEIR_FILTER_EDIT', `a filter ${what}`);
+}
