@@ -8,7 +8,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
 import { lineTable } from './bundle/line-table.mjs';
@@ -24,6 +24,19 @@ const EXTERNAL = ['re2', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-
 const REQUIRE =
   "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);";
 
+/**
+ * A source that needs a package seldom loads it where it does, by `createRequire(import.meta.url)('name')`. To esbuild
+ * that is a call like any other; as `require('name')` it bundles the package, which still runs at the first call only.
+ */
+const LOADED_AT_NEED = {
+  name: 'loaded at need',
+  setup: (plugin) =>
+    plugin.onLoad({ filter: /[\\/]src[\\/]cli[\\/].*\.ts$/ }, ({ path: file }) => {
+      const text = readFileSync(file, 'utf8');
+      return { loader: 'ts', contents: text.replaceAll("createRequire(import.meta.url)('", "require('") };
+    }),
+};
+
 async function bundle(entry) {
   const { dir, name } = path.parse(entry);
   const { outputFiles } = await build({
@@ -38,6 +51,7 @@ async function bundle(entry) {
     platform: 'node',
     target: 'esnext',
     external: EXTERNAL,
+    plugins: [LOADED_AT_NEED],
     banner: { js: REQUIRE },
     sourcemap: 'linked',
     sourcesContent: false,

@@ -56,7 +56,9 @@ type GivenOptions = Readonly<Record<string, unknown>>;
 function readTokens(tokens: readonly string[]): GivenOptions {
   // Loading yargs takes a tenth of the time from start to service; without arguments it has nothing to read.
   if (tokens.length === 0) return {};
-  const yargs = createRequire(import.meta.url)('yargs') as typeof Yargs;
+  const loaded = createRequire(import.meta.url)('yargs') as typeof Yargs | { readonly default: typeof Yargs };
+  // Node hands out the function, a bundle the module that has it.
+  const yargs = 'default' in loaded ? loaded.default : loaded;
   const parsed: GivenOptions = yargs()
     .help(false)
     .version(false)
