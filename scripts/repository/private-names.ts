@@ -6,6 +6,11 @@ import type { RepositoryFile } from './files.ts';
 
 /** Registries that everybody has are private too: a file that names one pins the reader to it. */
 const REGISTRY_HOSTS = ['registry.npmjs.org', 'registry.yarnpkg.com', 'npm.pkg.github.com'];
+/** Folders that any machine may have and any file may speak of: a clone below one of them is no private matter. */
+const COMMON_FOLDERS = [
+  ...['/app', '/build', '/code', '/dist', '/home', '/nonexistent', '/opt', '/project', '/repo', '/src', '/srv'],
+  ...['/test', '/tmp', '/usr', '/usr/src', '/var', '/var/lib', '/var/tmp', '/workspace'],
+];
 /** Says what is looked for, so it may hold it. */
 const EXEMPT = 'scripts/repository/private-names.ts';
 
@@ -26,7 +31,8 @@ export function privateNameBreaches(root: string, registry: string, files: reado
 
 function machineFolders(root: string): string[] {
   const folders = [root, path.dirname(root), os.homedir()];
-  return folders.filter((folder) => folder !== path.parse(folder).root).map((folder) => `${folder}/`);
+  const isOwn = (folder: string): boolean => folder !== path.parse(folder).root && !COMMON_FOLDERS.includes(folder);
+  return folders.filter(isOwn).map((folder) => `${folder}/`);
 }
 
 function hostOf(address: string): string[] {

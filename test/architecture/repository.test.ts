@@ -57,10 +57,17 @@ describe('private names', () => {
   });
 
   it('are found: the folder of this clone and the registry in use', () => {
-    const text = `first\nsee ${PACKAGE_ROOT}/src and https://npm.example.net/x`;
-    const found = privateNameBreaches(PACKAGE_ROOT, 'https://npm.example.net/', [{ path: 'a.md', text }]);
-    assert.ok(found.some((line) => line.startsWith(`a.md:2: holds ${PACKAGE_ROOT}/`)));
+    const text = 'first\nsee /home/somebody/weir/src and https://npm.example.net/x';
+    const found = privateNameBreaches('/home/somebody/weir', 'https://npm.example.net/', [{ path: 'a.md', text }]);
+    assert.ok(found.some((line) => line.startsWith('a.md:2: holds /home/somebody/weir/')));
     assert.ok(found.some((line) => line.startsWith('a.md:2: holds npm.example.net')));
+  });
+
+  it('are not the folders that every machine has, wherever the clone is', () => {
+    const text = 'writes to /tmp/socket, reads /app/config.yaml, imports ../src/a.ts';
+    for (const clone of ['/tmp/weir', '/app', '/src/weir', '/weir']) {
+      assert.deepEqual(privateNameBreaches(clone, '', [{ path: 'a.md', text }]), []);
+    }
   });
 });
 
