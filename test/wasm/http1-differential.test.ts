@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as layout from '../../assembly/layout/http1.ts';
+import { Trailers } from '../../src/data-plane/http/trailers.ts';
 import { writeKnownHeaders } from '../../src/wasm/http1/known-headers.ts';
 import { ChunkScanner, ChunkSpan, codecError, Http1Codec, type MessageHead, Method } from '../../src/wasm/http1.ts';
 import { compileModule, instantiateModule, type WasmExports } from '../../src/wasm/instantiate.ts';
@@ -192,14 +193,16 @@ function scanInPieces(scanner: ChunkScanner, text: string, random: SeededRandom)
   const bytes = Buffer.from(text, 'latin1');
   scanner.reset();
   let data = '';
+  let trailers = '';
   let at = 0;
   while (at < bytes.length) {
     const end = Math.min(bytes.length, at + 1 + random.below(20));
     const next = scanner.next(bytes, at, end);
     if (next < 0) return undefined;
     if (scanner.span === ChunkSpan.DATA) data += text.slice(at, next);
+    else if (scanner.span === ChunkSpan.TRAILERS) trailers += text.slice(at, next);
     at = next;
-    if (scanner.isDone) return { length: at, data };
+    if (scanner.isDone) return { length: at, data, trailers: Trailers.parse(trailers).entries() };
   }
   return undefined;
 }

@@ -65,6 +65,8 @@ export class EncodingPass extends FilterPass {
 
   protected override reframe(length: number | null): boolean {
     const { response } = this.#context.codec;
+    // What follows is no HTTP any more.
+    if (response.framing === Framing.TUNNEL) return false;
     if (!this.mayHaveBody()) {
       // What length the body would have, if there were one, only the filters could say.
       response.removeField('content-length');

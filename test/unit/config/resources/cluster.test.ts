@@ -92,14 +92,19 @@ describe('a cluster', () => {
 
   it('reads HTTP options from the extension message as from its own fields', () => {
     const own = settingsOf(
-      clusterNamed('web', { common_http_protocol_options: { idle_timeout: '7s' }, max_requests_per_connection: 3 }),
+      clusterNamed('web', {
+        common_http_protocol_options: { idle_timeout: '7s' },
+        http_protocol_options: { enable_trailers: true },
+        max_requests_per_connection: 3,
+      }),
     );
     const options = {
       '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
       common_http_protocol_options: { idle_timeout: '7s', max_requests_per_connection: 3 },
-      explicit_http_config: { http_protocol_options: {} },
+      explicit_http_config: { http_protocol_options: { enable_trailers: true } },
     };
     const typed = { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options };
+    assert.equal(own.enableTrailers, true);
     assert.deepEqual(settingsOf(clusterNamed('web', { typed_extension_protocol_options: typed })), own);
     const both = clusterNamed('web', {
       typed_extension_protocol_options: typed,

@@ -497,6 +497,7 @@ describe('an HTTP connection manager', () => {
       generate_request_id: false,
       preserve_external_request_id: true,
       common_http_protocol_options: { idle_timeout: '1s', max_headers_count: 7 },
+      http_protocol_options: { enable_trailers: true },
       stream_idle_timeout: '2s',
       request_timeout: '3s',
       request_headers_timeout: '4s',
@@ -527,7 +528,7 @@ describe('an HTTP connection manager', () => {
       maxRequestHeadersBytes: 5120,
       maxHeadersCount: 7,
       suppressProxyHeaders: true,
-      enableTrailers: false,
+      enableTrailers: true,
     });
   });
 
