@@ -27,6 +27,7 @@ export abstract class FilterPass {
   readonly #limitBytes: number;
   readonly #queue: MessagePart[] = [];
   readonly #statuses: FilterStatus[];
+  #stopCount = 0;
   #dechunker: Dechunker | null = null;
   #visiting = NOBODY;
   #visited: MessagePart | null = null;
@@ -86,7 +87,7 @@ export abstract class FilterPass {
 
   /** True when what comes goes through unseen. */
   get isTransparent(): boolean {
-    return !this.#readsBody && this.#queue.length === 0 && this.#statuses.every((status) => status === 'continue');
+    return !this.#readsBody && this.#queue.length === 0 && this.#stopCount === 0;
   }
 
   goOn(index: number): void {
@@ -95,7 +96,7 @@ export abstract class FilterPass {
       this.#goesOnAtOnce = true;
       return;
     }
-    this.#statuses[index] = 'continue';
+    this.#setStatus(index, 'continue');
     if (this.#isPumping) return;
     const wasAboveLimit = this.#isAboveLimit;
     const goesOn = this.#pumpAndHold();
@@ -207,7 +208,13 @@ export abstract class FilterPass {
     const status = this.#show(index, part) ?? this.#statuses[index]!;
     this.#visiting = NOBODY;
     this.#visited = null;
-    this.#statuses[index] = this.#goesOnAtOnce ? 'continue' : status;
+    this.#setStatus(index, this.#goesOnAtOnce ? 'continue' : status);
+  }
+
+  #setStatus(index: number, status: FilterStatus): void {
+    if (this.#statuses[index] !== 'continue') this.#stopCount -= 1;
+    if (status !== 'continue') this.#stopCount += 1;
+    this.#statuses[index] = status;
   }
 
   #show(index: number, part: MessagePart): FilterStatus | undefined {

@@ -66,7 +66,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   VIRTUAL_HOST_NAME: 'none',
 };
 
-/** Operators of TLS, gRPC, metadata, tracing and trailers, of which this build has none: accepted, and always missing. */
+/** Operators of TLS, gRPC, metadata and tracing, of which this build has none, and of trailers: always missing. */
 export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
   'CLUSTER_METADATA',
   'DOWNSTREAM_LOCAL_DNS_SAN',
