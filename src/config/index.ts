@@ -10,6 +10,7 @@ export type {
   NodeSettings,
 } from './bootstrap/bootstrap-config.ts';
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
+export type { RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export type { Conversion } from './resources/conversion.ts';
 export type { HttpFilterConverters } from './resources/http-filter.ts';

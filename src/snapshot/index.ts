@@ -45,6 +45,7 @@ export type {
 } from './format.ts';
 export type {
   AcceptedSocketOptions,
+  AcceptLimitSnapshot,
   BackoffSettings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,

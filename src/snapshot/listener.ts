@@ -135,11 +135,20 @@ export interface ListenerSettings {
   readonly listenerFiltersTimeoutMs: number;
   /** When the time is over, go on with what is known instead of closing. */
   readonly continueOnListenerFiltersTimeout: boolean;
+  /** Connections count against the global limit, but are never refused for it. */
+  readonly ignoresGlobalLimit: boolean;
   readonly filterChains: readonly FilterChainSettings[];
   /** One entry for each connection that no filter chain takes. */
   readonly accessLogs: readonly AccessLogSettings[];
   /** For connections that no chain takes. */
   readonly defaultFilterChain: FilterChainSettings | null;
+}
+
+/** A bound on accepted connections over all workers; what comes beyond it is closed at once. */
+export interface AcceptLimitSnapshot {
+  readonly maxConnections: number;
+  /** A shared record whose count of connections is the one that is limited. */
+  readonly recordAddress: number;
 }
 
 export interface ListenerSnapshot {
@@ -150,6 +159,10 @@ export interface ListenerSnapshot {
   readonly statBlock: number;
   /** First cell of LISTENER_WORKER_STATS by worker index. */
   readonly workerStatBlocks: readonly number[];
+  /** For all listeners together; null without a limit. */
+  readonly globalLimit: AcceptLimitSnapshot | null;
+  /** For this listener; null without a limit. */
+  readonly limit: AcceptLimitSnapshot | null;
   readonly listenerFilters: readonly ListenerFilterSnapshot[];
   readonly filterChains: readonly FilterChainSnapshot[];
   readonly defaultFilterChain: FilterChainSnapshot | null;

@@ -262,6 +262,62 @@ describe('the filter chain', () => {
   });
 });
 
+describe('a limit of accepted connections', () => {
+  async function limited(t: TestContext, fields: Partial<ListenerSettings> = {}) {
+    const upstream = await namedUpstream(t, 'up');
+    const chains = [filterChain(tcpProxy('raw'))];
+    const { proxy, client } = await listening(t, {}, { clusters: { raw: upstream.port } });
+    const globalLimit = proxy.acceptLimit(3);
+    const settings = { filterChains: chains, listenerFilters: [{ ...PROXY_PROTOCOL, isOptional: true }], ...fields };
+    const [own] = await proxy.listenWith(settings, { limit: proxy.acceptLimit(2), globalLimit });
+    const [other] = await proxy.listenWith(settings, { globalLimit });
+    const overflows = (): number[] => [
+      proxy.listenerStat('downstream_cx_overflow'),
+      proxy.listenerStat('downstream_global_cx_overflow'),
+    ];
+    return { proxy, client, own: own!, other: other!, overflows };
+  }
+
+  test('closes at once what comes beyond it, before anything else sees it', async (t) => {
+    const { proxy, client, own, other, overflows } = await limited(t);
+    // Places are taken by connections that have not said anything yet.
+    const waiting = client(own);
+    await eventually(() => proxy.listenerStat('downstream_pre_cx_active') === 1, 'the first is accepted');
+    const second = client(own).write('b');
+    assert.equal(await second.until('up:b'), 'up:b');
+    assert.equal(await client(own).write('c').rest(), '');
+    assert.deepEqual(overflows(), [1, 0]);
+    assert.equal(proxy.listenerStat('downstream_cx_total'), 1);
+
+    assert.equal(await client(other).write('d').until('up:d'), 'up:d');
+    assert.equal(await client(other).write('e').rest(), '');
+    assert.equal(await client(own).write('f').rest(), '');
+    assert.deepEqual(overflows(), [1, 2]);
+    assert.equal(proxy.listenerStat('downstream_cx_active'), 2);
+
+    // Each kind of end gives its place back.
+    waiting.close();
+    await eventually(() => proxy.listenerStat('downstream_pre_cx_active') === 0, 'the first is closed');
+    assert.equal(await client(own).write('g').until('up:g'), 'up:g');
+    second.socket.end();
+    await second.rest();
+    await eventually(() => proxy.listenerStat('downstream_cx_active') === 2, 'the second is closed');
+    assert.equal(await client(own).write('h').until('up:h'), 'up:h');
+    assert.deepEqual(overflows(), [1, 2]);
+    assertBalanced(proxy);
+  });
+
+  test('also gives back the places of connections that no filter chain takes', async (t) => {
+    const match = { ...MATCHES_ALL, sourcePrefixRanges: [{ ip: '192.0.2.0', prefixLength: 24 }] };
+    const { client, own, overflows, proxy } = await limited(t, {
+      filterChains: [filterChain(tcpProxy('raw'), { match })],
+    });
+    for (let index = 0; index < 6; index += 1) assert.equal(await client(own).write('x').rest(), '');
+    assert.deepEqual(overflows(), [0, 0]);
+    assert.equal(proxy.listenerStat('no_filter_chain_match'), 6);
+  });
+});
+
 describe('a connection limit', () => {
   const limited = (maxConnections: number, delayMs: number): FilterChainSettings =>
     filterChain(tcpProxy('raw'), { connectionLimits: [{ statPrefix: 'l', maxConnections, delayMs }] });
@@ -283,7 +339,7 @@ describe('a connection limit', () => {
         proxy.connectionLimitStat('limited_connections'),
         proxy.listenerStat('downstream_cx_overflow'),
       ],
-      [2, 1, 1],
+      [2, 1, 0],
     );
     assertBalanced(proxy);
     first.close();
@@ -303,7 +359,7 @@ describe('a connection limit', () => {
     const first = client();
     await first.until('up:');
     const refused = client().write('bytes');
-    await eventually(() => proxy.listenerStat('downstream_cx_overflow') === 1, 'refused');
+    await eventually(() => proxy.connectionLimitStat('limited_connections') === 1, 'refused');
     assert.equal(proxy.dataPlane.connectionCount, 2);
     clock.turn(490);
     assert.equal(refused.isEnded, false);

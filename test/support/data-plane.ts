@@ -11,6 +11,7 @@ import { WorkerContext } from '../../src/data-plane/worker-context.ts';
 import { HTTP_FILTERS } from '../../src/extensions/data-registry.ts';
 import { Loggers } from '../../src/log/index.ts';
 import type {
+  AcceptLimitSnapshot,
   ClusterSnapshot,
   FilterChainSettings,
   FilterChainSnapshot,
@@ -180,14 +181,25 @@ export class DataPlaneFixture {
     return port!;
   }
 
+  /** A limit with a count of its own. */
+  acceptLimit(maxConnections: number): AcceptLimitSnapshot {
+    return { maxConnections, recordAddress: this.#fixture.owner.recordAllocator.allocateCluster() };
+  }
+
   /** Listens with any settings; returns the ports by address. */
-  async listenWith(fields: Partial<ListenerSettings>): Promise<readonly number[]> {
+  async listenWith(
+    fields: Partial<ListenerSettings>,
+    limits: Partial<Pick<ListenerSnapshot, 'globalLimit' | 'limit'>> = {},
+  ): Promise<readonly number[]> {
     const settings = listenerSettings(fields);
     const snapshot: ListenerSnapshot = {
       id: this.#nextListener++,
       settings,
       statBlock: this.#allocate('listener', LISTENER_STATS),
       workerStatBlocks: [this.#allocate('listener-worker', LISTENER_WORKER_STATS)],
+      globalLimit: null,
+      limit: null,
+      ...limits,
       listenerFilters: settings.listenerFilters.map((filter) => ({
         settings: filter,
         statBlock: this.#allocate('proxy-protocol', PROXY_PROTOCOL_STATS),

@@ -47,6 +47,7 @@ export function listenerSettings(fields: Partial<ListenerSettings>): ListenerSet
     listenerFilters: [],
     listenerFiltersTimeoutMs: 15_000,
     continueOnListenerFiltersTimeout: false,
+    ignoresGlobalLimit: false,
     filterChains: [],
     defaultFilterChain: null,
     ...fields,

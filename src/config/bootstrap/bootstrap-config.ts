@@ -6,6 +6,7 @@ import type { Address } from '../../base/address.ts';
 import type { ClusterSettings, ListenerSettings, Locality } from '../../snapshot/index.ts';
 import type { ConfigFault } from '../fault.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
+import type { RuntimeLayerSettings } from './runtime.ts';
 
 /** Who this proxy is, after the command line has had its say. */
 export interface NodeSettings {
@@ -39,6 +40,8 @@ export interface BootstrapConfig {
   readonly listeners: readonly ListenerSettings[];
   /** In the order of the file. */
   readonly clusters: readonly ClusterSettings[];
+  /** In the order of the file: of those that have a key, the last wins. */
+  readonly runtimeLayers: readonly RuntimeLayerSettings[];
   /** Time between flushes; 0 when stats are flushed only by the admin interface. */
   readonly statsFlushIntervalMs: number;
   readonly statsFlushOnAdmin: boolean;

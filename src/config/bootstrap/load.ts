@@ -21,6 +21,7 @@ import { checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
 import { convertNode } from './node.ts';
+import { convertRuntime } from './runtime.ts';
 import { convertStaticResources } from './static-resources.ts';
 import { convertStats } from './stats.ts';
 
@@ -90,6 +91,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     node,
     ...(admin === undefined ? {} : { admin }),
     ...convertStaticResources(bootstrap, input, node.cluster, faults),
+    runtimeLayers: convertRuntime(bootstrap, faults),
     ...convertStats(bootstrap, faults),
     headerPrefix: bootstrap.header_prefix,
   };

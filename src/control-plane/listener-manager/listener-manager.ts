@@ -3,6 +3,7 @@
 
 import { type Address, formatAddress } from '../../base/address.ts';
 import { WeirError } from '../../base/errors.ts';
+import { GLOBAL_CONNECTION_LIMIT } from '../../base/runtime-values.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { ListenerSettings } from '../../snapshot/index.ts';
@@ -10,7 +11,7 @@ import { LISTENER_MANAGER_STATS, LISTENER_STATS } from '../../stats/index.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { type ListenerSnapshotDependencies, makeListenerSnapshot } from './listener-snapshot.ts';
 
-export interface ListenerManagerDependencies extends ListenerSnapshotDependencies {
+export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDependencies, 'globalRecord'> {
   readonly workers: WorkerPool;
   readonly loggers: Loggers;
 }
@@ -22,7 +23,7 @@ interface ActiveListener {
 }
 
 export class ListenerManager {
-  readonly #deps: ListenerManagerDependencies;
+  readonly #deps: ListenerManagerDependencies & ListenerSnapshotDependencies;
   readonly #log: Logger;
   readonly #stats;
   readonly #listeners: ActiveListener[] = [];
@@ -31,7 +32,8 @@ export class ListenerManager {
   #nextId = 1;
 
   constructor(deps: ListenerManagerDependencies) {
-    this.#deps = deps;
+    const hasGlobalLimit = deps.runtime.integer(GLOBAL_CONNECTION_LIMIT) !== undefined;
+    this.#deps = { ...deps, globalRecord: hasGlobalLimit ? deps.memory.recordAllocator.allocateCluster() : null };
     this.#log = deps.loggers.get('config');
     this.#stats = deps.stats.scope('listener_manager.').allocate(LISTENER_MANAGER_STATS);
   }

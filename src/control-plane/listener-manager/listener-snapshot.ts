@@ -2,7 +2,9 @@
 // Main thread.
 
 import { formatAddress } from '../../base/address.ts';
+import { GLOBAL_CONNECTION_LIMIT, listenerConnectionLimit } from '../../base/runtime-values.ts';
 import type {
+  AcceptLimitSnapshot,
   ConnectionLimitSettings,
   ConnectionLimitSnapshot,
   FilterChainSettings,
@@ -24,12 +26,20 @@ import {
   TCP_PROXY_STATS,
 } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 
 export interface ListenerSnapshotDependencies {
   readonly stats: StatsStore;
   readonly memory: SharedMemoryOwner;
   readonly concurrency: number;
+  /** Says how many connections there may be. */
+  readonly runtime: Pick<Runtime, 'integer'>;
+  /** Shared record of the connections of all listeners; null when there is no limit to them. */
+  readonly globalRecord: number | null;
 }
+
+/** The largest count that a shared record can hold. */
+const UNLIMITED = 0x7fff_ffff;
 
 export function makeListenerSnapshot(
   id: number,
@@ -48,10 +58,34 @@ export function makeListenerSnapshot(
       { length: deps.concurrency },
       (_, index) => stats.scope(`${prefix}worker_${index}.`).allocate(LISTENER_WORKER_STATS).cell,
     ),
+    globalLimit: globalLimit(settings, deps),
+    limit: listenerLimit(settings, deps),
     listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, stats)),
     filterChains: settings.filterChains.map(chain),
     defaultFilterChain: settings.defaultFilterChain && chain(settings.defaultFilterChain),
   });
+}
+
+/** A listener that ignores the limit still takes places under it. */
+function globalLimit(
+  { ignoresGlobalLimit }: ListenerSettings,
+  { runtime, globalRecord }: ListenerSnapshotDependencies,
+): AcceptLimitSnapshot | null {
+  if (globalRecord === null) return null;
+  const maxConnections = ignoresGlobalLimit ? UNLIMITED : runtime.integer(GLOBAL_CONNECTION_LIMIT)!;
+  return { maxConnections: Math.min(maxConnections, UNLIMITED), recordAddress: globalRecord };
+}
+
+function listenerLimit(
+  { name }: ListenerSettings,
+  { runtime, memory }: ListenerSnapshotDependencies,
+): AcceptLimitSnapshot | null {
+  const maxConnections = runtime.integer(listenerConnectionLimit(name));
+  if (maxConnections === undefined) return null;
+  return {
+    maxConnections: Math.min(maxConnections, UNLIMITED),
+    recordAddress: memory.recordAllocator.allocateCluster(),
+  };
 }
 
 /** @param prefix of the listener's stats, with its final dot. */

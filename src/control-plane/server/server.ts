@@ -15,6 +15,7 @@ import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
+import { Runtime } from '../runtime/runtime.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
@@ -82,6 +83,7 @@ export class Server {
       workers,
       loggers,
       concurrency,
+      runtime: new Runtime(bootstrap.runtimeLayers, this.stats),
     });
     this.#gauges = new ServerGauges({
       stats: this.stats,

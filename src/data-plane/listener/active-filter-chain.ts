@@ -8,8 +8,6 @@ import { type ConnectionLimit, RefusedConnection } from './connection-limit.ts';
 /** The listener, as its chains see it. */
 export interface FilterChainOwner extends DownstreamConnectionOwner {
   onConnectionOpened(): void;
-  /** An open connection found no room under a limit of its chain. */
-  onConnectionRefused(): void;
 }
 
 export class ActiveFilterChain implements DownstreamConnectionOwner {
@@ -76,7 +74,6 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
   }
 
   #refuse(connection: DownstreamConnection, delayMs: number): void {
-    this.#owner.onConnectionRefused();
     connection.open(this.#owner);
     if (delayMs > 0) {
       const forget = (refused: RefusedConnection): void => void this.#refused.delete(refused);

@@ -10,6 +10,7 @@ import { AccessLog } from '../access-log/access-log.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { NetworkFilter } from '../network/filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { AcceptLimits } from './accept-limit.ts';
 import { socketOptionSetter } from './accepted-socket-options.ts';
 import { ActiveFilterChain, type FilterChainOwner } from './active-filter-chain.ts';
 import { ConnectionLimit } from './connection-limit.ts';
@@ -30,6 +31,7 @@ const {
   downstream_cx_length_ms,
   downstream_cx_overflow,
   downstream_cx_total,
+  downstream_global_cx_overflow,
   downstream_listener_filter_error,
   downstream_listener_filter_remote_close,
   downstream_pre_cx_active,
@@ -56,6 +58,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #workerStatBase: number;
   readonly #chains: readonly ActiveFilterChain[];
   readonly #accessLog: ListenerAccessLog | null;
+  readonly #limits: AcceptLimits;
   readonly #matcher: FilterChainMatcher<ActiveFilterChain>;
   readonly #bufferLimitBytes: number;
   readonly #setSocketOptions: ((socket: Socket) => void) | undefined;
@@ -80,6 +83,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       const limits = chain.connectionLimits.map((limit) => new ConnectionLimit(context, limit));
       return new ActiveFilterChain(context, this, chain.settings.name, limits, createFilter(chain));
     };
+    this.#limits = new AcceptLimits(context.records, snapshot);
     const log = AccessLog.compile(context, settings.accessLogs);
     this.#accessLog = log === null ? null : new ListenerAccessLog(context, log);
     const candidates = snapshot.filterChains.map((chain) => ({ match: chain.settings.match, chain: activate(chain) }));
@@ -163,10 +167,6 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     values[this.#workerStatBase + WORKER.downstream_cx_active]! += 1;
   }
 
-  onConnectionRefused(): void {
-    this.#count(downstream_cx_overflow, 1);
-  }
-
   onConnectionClosed(connection: DownstreamConnection): void {
     const { stats, clock } = this.#context;
     this.#accessLog?.onClosed(connection);
@@ -190,6 +190,12 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   #accept(socket: Socket): void {
+    const refusedBy = this.#limits.admit(socket);
+    if (refusedBy !== null) {
+      this.#count(refusedBy === 'global' ? downstream_global_cx_overflow : downstream_cx_overflow, 1);
+      socket.destroy();
+      return;
+    }
     if (this.#setSocketOptions !== undefined) this.#configure(socket, this.#setSocketOptions);
     const nowMs = this.#context.clock.monotonicMs();
     const connection = new DownstreamConnection(socket, nowMs, this.#bufferLimitBytes);

@@ -2,6 +2,8 @@
 
 import { only, rejected, type SupportTable, supported, supportedWhole, warned } from '../verdict.ts';
 
+const STATIC_LAYER = 'the connection limits; keys that this build does not read are warned of';
+
 export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.Bootstrap': {
     otherwise: rejected(),
@@ -19,8 +21,8 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       watchdogs: warned(),
       tracing: warned(),
       rate_limit_service: warned('takes effect only with rate limit filters'),
-      runtime: warned('compiled-in defaults apply'),
-      layered_runtime: warned('compiled-in defaults apply'),
+      runtime: supported(),
+      layered_runtime: supported(),
       admin: supported(),
       stats_config: supported(),
       hds_config: warned(),
@@ -47,6 +49,15 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: { listeners: supported(), clusters: supported() },
   },
+  'proxy.config.bootstrap.v3.Runtime': {
+    otherwise: warned('the layer is left out'),
+    fields: { base: supportedWhole(STATIC_LAYER) },
+  },
+  'proxy.config.bootstrap.v3.LayeredRuntime': { otherwise: rejected(), fields: { layers: supported() } },
+  'proxy.config.bootstrap.v3.RuntimeLayer': {
+    otherwise: warned('the layer is left out'),
+    fields: { name: supported(), static_layer: supportedWhole(STATIC_LAYER) },
+  },
   'proxy.config.bootstrap.v3.ClusterManager': {
     otherwise: warned(),
     fields: {
@@ -62,7 +73,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       profile_path: supported(),
       socket_options: warned(),
       access_log: warned(),
-      ignore_global_conn_limit: warned(),
+      ignore_global_conn_limit: supported('the admin interface is never limited'),
     },
   },
   'proxy.config.core.v3.Node': {

@@ -52,7 +52,7 @@ export const LISTENER_SUPPORT: SupportTable = {
       enable_reuse_port: onlyElseWarned([true], 'the first worker accepts alone'),
       enable_mptcp: warned(),
       access_log: supported(),
-      ignore_global_conn_limit: supported('there is no global connection limit'),
+      ignore_global_conn_limit: supported(),
       bypass_overload_manager: supported('there is no overload manager'),
       max_connections_to_accept_per_socket_event: warned(),
     },

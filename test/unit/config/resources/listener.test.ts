@@ -53,6 +53,7 @@ describe('a listener', () => {
       listenerFilters: [],
       listenerFiltersTimeoutMs: 15_000,
       continueOnListenerFiltersTimeout: false,
+      ignoresGlobalLimit: false,
       defaultFilterChain: null,
     });
     assert.deepEqual(filterChains, [

@@ -1,0 +1,22 @@
+// Runtime values as text: the keys that this build reads, and how a value becomes a number.
+
+/** Most connections from clients over all listeners. */
+export const GLOBAL_CONNECTION_LIMIT = 'overload.global_downstream_max_connections';
+/** Around the name of a listener, the key of its own limit. */
+export const LISTENER_LIMITS = 'proxy.resource_limits.listener.';
+export const CONNECTION_LIMIT = '.connection_limit';
+
+/** Key of the most connections of one listener. */
+export function listenerConnectionLimit(name: string): string {
+  return `${LISTENER_LIMITS}${name}${CONNECTION_LIMIT}`;
+}
+
+/** The two spellings of the proxy's own keys are one. */
+export function runtimeKey(key: string): string {
+  return key.startsWith('envoy.') ? `proxy.${key.slice('envoy.'.length)}` : key;
+}
+
+/** A value read as a whole number of 0 or more, fractions cut off; undefined when it is none. */
+export function runtimeInteger(value: string): number | undefined {
+  return /^\d+(\.\d*)?(e\+?\d+)?$/i.test(value) ? Math.floor(Number(value)) : undefined;
+}

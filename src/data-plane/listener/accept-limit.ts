@@ -1,0 +1,53 @@
+// The bounds on accepted connections over all workers: that of all listeners, and that of one. A socket holds its places
+// from the accept until it is closed, whatever becomes of it between.
+
+import type { Socket } from 'node:net';
+import type { AcceptLimitSnapshot, ListenerSnapshot } from '../../snapshot/index.ts';
+import { ClusterCount, ClusterPriority, type SharedRecords } from '../../wasm/shared-records.ts';
+
+export class AcceptLimits {
+  readonly #global: AcceptLimit | null;
+  readonly #own: AcceptLimit | null;
+  readonly #release = (): void => {
+    this.#global?.release();
+    this.#own?.release();
+  };
+
+  constructor(records: SharedRecords, { globalLimit, limit }: ListenerSnapshot) {
+    this.#global = globalLimit && new AcceptLimit(records, globalLimit);
+    this.#own = limit && new AcceptLimit(records, limit);
+  }
+
+  /** @returns the limit that has no place left; then none has been taken. */
+  admit(socket: Socket): 'global' | 'listener' | null {
+    if (this.#global === null && this.#own === null) return null;
+    if (this.#global !== null && !this.#global.tryAcquire()) return 'global';
+    if (this.#own !== null && !this.#own.tryAcquire()) {
+      this.#global?.release();
+      return 'listener';
+    }
+    socket.on('close', this.#release);
+    return null;
+  }
+}
+
+class AcceptLimit {
+  readonly #records: SharedRecords;
+  readonly #record: number;
+  readonly #maxConnections: number;
+
+  constructor(records: SharedRecords, { recordAddress, maxConnections }: AcceptLimitSnapshot) {
+    this.#records = records;
+    this.#record = recordAddress;
+    this.#maxConnections = maxConnections;
+  }
+
+  tryAcquire(): boolean {
+    const { connections } = ClusterCount;
+    return this.#records.tryAcquire(this.#record, ClusterPriority.default, connections, this.#maxConnections);
+  }
+
+  release(): void {
+    this.#records.addClusterCount(this.#record, ClusterPriority.default, ClusterCount.connections, -1);
+  }
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { runtimeInteger, runtimeKey } from '../../../../src/base/runtime-values.ts';
+import {
+  faultTexts,
+  type JsonObject,
+  listenerWith,
+  load,
+  mustLoad,
+  tcpFilter,
+  withListeners,
+} from '../../../support/bootstrap.ts';
+
+const GLOBAL = 'overload.global_downstream_max_connections';
+const AT = 'layered_runtime.layers[0].static_layer';
+
+function withLayer(values: JsonObject): JsonObject {
+  const layered = { layered_runtime: { layers: [{ name: 'base', static_layer: values }] } };
+  return { ...withListeners(listenerWith([tcpFilter({})])), ...layered };
+}
+
+function valuesOf(bootstrap: JsonObject): (readonly [string, Record<string, string>])[] {
+  return mustLoad(bootstrap).runtimeLayers.map(({ name, values }) => [name, Object.fromEntries(values)]);
+}
+
+function warningsOf(bootstrap: JsonObject): string[] {
+  return faultTexts(load(bootstrap), 'warning');
+}
+
+describe('runtime layers', () => {
+  it('hold values as text under dotted keys', () => {
+    const values = {
+      [GLOBAL]: 50_000,
+      envoy: { resource_limits: { 'listener.main': { connection_limit: '7' } } },
+      a: { fraction: { numerator: 1, denominator: 'TEN_THOUSAND' }, nothing: {}, on: true, part: 0.5 },
+    };
+    assert.deepEqual(valuesOf(withLayer(values)), [
+      [
+        'base',
+        {
+          [GLOBAL]: '50000',
+          'envoy.resource_limits.listener.main.connection_limit': '7',
+          'a.fraction': '{"numerator":1,"denominator":"TEN_THOUSAND"}',
+          'a.nothing': '{}',
+          'a.on': 'true',
+          'a.part': '0.5',
+        },
+      ],
+    ]);
+  });
+
+  it('keep their order', () => {
+    const layers = ['a', 'b'].map((name) => ({ name, static_layer: { [GLOBAL]: name === 'a' ? 1 : 2 } }));
+    assert.deepEqual(valuesOf({ layered_runtime: { layers } }), [
+      ['a', { [GLOBAL]: '1' }],
+      ['b', { [GLOBAL]: '2' }],
+    ]);
+  });
+
+  it('of the older form have a base, which newer layers replace', () => {
+    const older = { runtime: { base: { [GLOBAL]: 5 } } };
+    assert.deepEqual(valuesOf(older), [['base', { [GLOBAL]: '5' }]]);
+    const both = { ...older, layered_runtime: { layers: [] } };
+    assert.deepEqual(valuesOf(both), []);
+    assert.deepEqual(warningsOf(both), ['runtime: has no effect beside layered_runtime']);
+  });
+
+  it('hold neither null nor lists', () => {
+    assert.deepEqual(faultTexts(load(withLayer({ a: null, b: { c: [1] } }))), [
+      `${AT}: Invalid runtime entry value for a`,
+      `${AT}: Invalid runtime entry value for b.c`,
+    ]);
+  });
+
+  it('warn of what has no effect: other kinds, keys that nothing reads, listeners that are not there, words for numbers', () => {
+    const admin = { layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] } };
+    assert.deepEqual(warningsOf(admin), [
+      'layered_runtime.layers[0].admin_layer: admin_layer is not supported by this build; the layer is left out',
+    ]);
+    const values = {
+      'upstream.healthy_panic_threshold': 0,
+      'envoy.resource_limits.listener.mian.connection_limit': 5,
+      'proxy.resource_limits.listener.main.connection_limit': 'few',
+    };
+    assert.deepEqual(warningsOf(withLayer(values)).sort(), [
+      `${AT}: envoy.resource_limits.listener.mian.connection_limit has no effect: there is no listener "mian"`,
+      `${AT}: proxy.resource_limits.listener.main.connection_limit has no effect: "few" is not a whole number`,
+      `${AT}: upstream.healthy_panic_threshold is not read by this build; it has no effect`,
+    ]);
+  });
+});
+
+describe('a runtime value', () => {
+  it('is a whole number of 0 or more, or none', () => {
+    const texts = ['0', '12', '12.9', '1e3', '-1', '', 'true', '0x10', '5 apples', 'Infinity'];
+    const none = undefined;
+    assert.deepEqual(texts.map(runtimeInteger), [0, 12, 12, 1000, none, none, none, none, none, none]);
+  });
+
+  it('has a key of one spelling', () => {
+    assert.deepEqual(['envoy.a', 'proxy.a', 'a.envoy.b'].map(runtimeKey), ['proxy.a', 'proxy.a', 'a.envoy.b']);
+  });
+});
