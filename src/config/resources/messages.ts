@@ -51,6 +51,7 @@ export type {
   RouteMatch,
   Router,
   RuntimeFractionalPercent,
+  RuntimeUInt32,
   SocketOption,
   StatsConfig,
   StderrAccessLog,

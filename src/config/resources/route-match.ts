@@ -17,6 +17,7 @@ import type {
   QueryParameterMatcher,
   RouteMatch,
   RuntimeFractionalPercent,
+  RuntimeUInt32,
 } from './messages.ts';
 import { convertRegexMatcher, convertStringMatcher, regexMatch } from './string-match.ts';
 import { valueOr } from './units.ts';
@@ -25,6 +26,14 @@ const DENOMINATORS: Readonly<Record<number, number>> = {
   [Denominator.HUNDRED]: 100,
   [Denominator.TEN_THOUSAND]: 10_000,
   [Denominator.MILLION]: 1_000_000,
+};
+
+/** What tells a gRPC request from others; application/grpc-web is none. */
+const IS_GRPC: HeaderMatch = {
+  name: 'content-type',
+  test: { kind: 'regex', pattern: '(?s)application/grpc(\\+.*)?' },
+  isInverted: false,
+  treatMissingAsEmpty: false,
 };
 
 /** @returns undefined when the path's test is missing or not supported; a fault exists for it. */
@@ -52,9 +61,9 @@ function pathRegex(match: { readonly pattern: string } | undefined): PathMatch |
 
 /** @returns null when the path alone decides. */
 export function convertConditions(match: RouteMatch, at: string, faults: FaultSink): RouteConditions | null {
-  const headers = convertHeaderMatchers(match.headers, `${at}.headers`, faults);
+  const headers = [...convertHeaderMatchers(match.headers, `${at}.headers`, faults), ...(match.grpc ? [IS_GRPC] : [])];
   const queryParameters = convertEach(match.query_parameters, `${at}.query_parameters`, faults, convertQueryMatcher);
-  const fraction = convertFraction(match.runtime_fraction);
+  const fraction = convertFraction(match.runtime_fraction) ?? olderFraction(match.runtime);
   if (headers.length + queryParameters.length === 0 && fraction === null) return null;
   return { headers, queryParameters, fraction };
 }
@@ -65,6 +74,11 @@ export function convertHeaderMatchers(
   faults: FaultSink,
 ): readonly HeaderMatch[] {
   return convertEach(messages, at, faults, convertHeaderMatcher);
+}
+
+/** Of a hundred; the form from before fractions. */
+function olderFraction(message: RuntimeUInt32 | null): Fraction | null {
+  return message && { numerator: message.default_value, denominator: 100 };
 }
 
 /** Without a runtime the default is what counts. */

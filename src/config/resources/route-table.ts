@@ -74,7 +74,7 @@ function convertRoute(
   const match = route.match === null ? undefined : convertPathMatch(route.match, `${at}.match`, faults);
   const conditions = route.match === null ? null : convertConditions(route.match, `${at}.match`, faults);
   const action = convertAction(route, at, scope, conversion);
-  const levels = [convertHeaderEdits(route, at, conversion), virtualHostEdits, scope.edits];
+  const levels = [...routeEdits(route, at, conversion), virtualHostEdits, scope.edits];
   if (scope.mostSpecificEditsLast) levels.reverse();
   if (match === undefined || action === undefined) return undefined;
   return {
@@ -87,6 +87,14 @@ function convertRoute(
     countsAttemptsInRequest: virtualHost.include_request_attempt_count,
     countsAttemptsInResponse: virtualHost.include_attempt_count_in_response,
   };
+}
+
+/** Those of the route, and those that stood at its action before there were any at routes. */
+function routeEdits(route: Route, at: string, conversion: Conversion): readonly BothHeaderEdits[] {
+  const edits = convertHeaderEdits(route, at, conversion);
+  if (route.route === null) return [edits];
+  const ofAction = { ...route.route, request_headers_to_remove: [] };
+  return [convertHeaderEdits(ofAction, `${at}.route`, conversion), edits];
 }
 
 function isPresent(edits: HeaderEdits | null): edits is HeaderEdits {

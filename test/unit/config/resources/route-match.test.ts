@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { compileHeaderTest } from '../../../../src/data-plane/route/header-matcher.ts';
 import type { RouteSnapshot } from '../../../../src/snapshot/index.ts';
 import { faultTexts, type Json, type JsonObject, load, mustLoad, withRoutes } from '../../../support/bootstrap.ts';
 
@@ -120,6 +121,22 @@ describe('other conditions of a route', () => {
     assert.deepEqual(fraction(7), { numerator: 7, denominator: 100 });
     assert.deepEqual(fraction(7, 'TEN_THOUSAND'), { numerator: 7, denominator: 10_000 });
     assert.deepEqual(fraction(7, 'MILLION'), { numerator: 7, denominator: 1_000_000 });
+  });
+
+  it('are a share of a hundred in the oldest form', () => {
+    const oldest = routeOf({ prefix: '/', runtime: { default_value: 7, runtime_key: 'k' } });
+    assert.deepEqual(oldest.conditions?.fraction, { numerator: 7, denominator: 100 });
+  });
+
+  it('are the content types of gRPC', () => {
+    const { headers } = routeOf({ prefix: '/', headers: [{ name: 'a' }], grpc: {} }).conditions!;
+    assert.deepEqual(
+      headers.map(({ name }) => name),
+      ['a', 'content-type'],
+    );
+    const passes = compileHeaderTest(headers[1]!);
+    const types = ['application/grpc', 'application/grpc+proto', 'application/grpc-web', 'application/json', undefined];
+    assert.deepEqual(types.map(passes), [true, true, false, false, false]);
   });
 
   it('are none at all when the path alone decides', () => assert.equal(routeOf({ prefix: '/' }).conditions, null));

@@ -132,13 +132,13 @@ describe('a route table', () => {
 
   it('refuses matchers and actions that would choose another route', () => {
     const routes = [
-      { match: { prefix: '/', grpc: {} }, route: { cluster: 'web' } },
+      { match: { prefix: '/', tls_context: { presented: true } }, route: { cluster: 'web' } },
       { match: { connect_matcher: {} }, route: { cluster: 'web' } },
       { match: { prefix: '/', cookies: [{ name: 'c', string_match: { exact: 'x' } }] }, route: { cluster: 'web' } },
       { match: { prefix: '/' }, route: { cluster: 'web', request_mirror_policies: [{ cluster: 'web' }] } },
     ];
     const expected = [
-      '0].match.grpc',
+      '0].match.tls_context',
       '1].match.connect_matcher',
       '2].match.cookies',
       '3].route.request_mirror_policies',
@@ -167,6 +167,25 @@ describe('a route table', () => {
       tableOf(table(fields)).virtualHosts[0]!.routes[0]!.requestEdits.map(({ add }) => add[0]!.value[0]);
     assert.deepEqual(levels({}), ['route', 'host', 'table']);
     assert.deepEqual(levels({ most_specific_header_mutations_wins: true }), ['table', 'host', 'route']);
+  });
+
+  it('takes header edits of the action, where the oldest form has them, as the innermost', () => {
+    const add = (value: string): JsonObject => ({ header: { key: 'x-level', value } });
+    const action = {
+      cluster: 'web',
+      request_headers_to_add: [add('action')],
+      response_headers_to_add: [add('action')],
+      response_headers_to_remove: ['X-Gone'],
+    };
+    const route = { match: { prefix: '/' }, route: action, request_headers_to_add: [add('route')] };
+    const { requestEdits, responseEdits } = tableOf({
+      virtual_hosts: [{ name: 'v', domains: ['*'], routes: [route] }],
+    }).virtualHosts[0]!.routes[0]!;
+    assert.deepEqual(
+      requestEdits.map((edits) => edits.add[0]!.value[0]),
+      ['action', 'route'],
+    );
+    assert.deepEqual([responseEdits.length, responseEdits[0]!.remove], [1, ['x-gone']]);
   });
 
   it('counts attempts where the virtual host says so, and keeps what concerns the whole table', () => {
