@@ -602,8 +602,10 @@ test('times of requests and connections go into histograms', async (t) => {
   assert.deepEqual(proxy.listenerSamples('downstream_cx_length_ms'), [100]);
   assert.deepEqual(proxy.clusterSamples('web', 'upstream_cx_connect_ms'), [0]);
   assert.deepEqual(proxy.clusterSamples('web', 'upstream_cx_length_ms'), []);
+  assert.deepEqual(proxy.clusterSamples('web', 'upstream_rq_per_cx'), []);
   const closed = proxy.close();
   clock.turn(1000);
   await closed;
   assert.deepEqual(proxy.clusterSamples('web', 'upstream_cx_length_ms').length, 1);
+  assert.deepEqual(proxy.clusterSamples('web', 'upstream_rq_per_cx'), [2]);
 });

@@ -408,6 +408,20 @@ describe('routing and headers', () => {
     assert.equal(proxy.dynamicStat('cluster.web.', 'internal.upstream_rq_200'), 1);
   });
 
+  test('a response may say that it comes from a canary', async (t) => {
+    for (const [field, canaries] of [
+      ['x-envoy-upstream-canary: true', 1],
+      ['x-proxy-upstream-canary: true', 1],
+      ['x-proxy-upstream-canary: false', 0],
+    ] as const) {
+      const upstream = await answering(t, OK.replace('\r\n', `\r\n${field}\r\n`));
+      const { client, proxy } = await proxyTo(t, 'lean', upstream.port);
+      await client().write('GET / HTTP/1.1\r\nhost: x\r\n\r\n').response();
+      assert.equal(proxy.dynamicStat('cluster.web.', 'canary.upstream_rq_200'), canaries);
+      assert.equal(proxy.dynamicStat('cluster.web.', 'upstream_rq_200'), 1);
+    }
+  });
+
   test('replies of the proxy itself are complete responses, and the connection goes on', async (t) => {
     const { client, proxy } = await proxyTo(t, 'lean', 1, {}, [
       directRoute('/hello', 201, 'hi there'),

@@ -36,6 +36,11 @@ export class ServerGauges {
     return Math.floor((this.#deps.clock.monotonicMs() - this.#startedMs) / 1_000);
   }
 
+  /** The server is live from now on. */
+  recordInitialization(): void {
+    this.#block.record('initialization_time_ms', this.#deps.clock.monotonicMs() - this.#startedMs);
+  }
+
   countWorkerRestart(): void {
     this.#block.add('worker_restarts');
   }

@@ -140,6 +140,7 @@ export class Server {
     for (const listener of this.bootstrap.listeners) await this.listenerManager.addStatic(listener);
     this.listenerManager.markWorkersStarted();
     this.#state = 'LIVE';
+    this.#gauges.recordInitialization();
     this.#gauges.update();
     this.#flush.start();
     this.#log.info('all clusters and listeners initialized, serving');

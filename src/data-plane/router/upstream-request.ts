@@ -8,7 +8,7 @@
 // once more, on another connection, if that can do no harm.
 
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
-import { Method } from '../../wasm/http1.ts';
+import { HEADER_ID, Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { Http1ClientConnection, ResponseReceiver } from '../http/codec/http1/client-connection.ts';
 import type { HttpStream } from '../http/stream.ts';
@@ -34,6 +34,7 @@ const {
   upstream_flow_control_resumed_reading_total,
 } = CLUSTER_STATS.index;
 const { rq_error, rq_success, rq_timeout } = HOST_STATS.index;
+const UPSTREAM_CANARY = HEADER_ID['x-proxy-upstream-canary'];
 
 const WAITING = 0;
 const SENDING = 1;
@@ -325,7 +326,8 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     codes.all.count(status);
     if (this.#stream.isInternal) codes.internal.count(status);
     else codes.external.count(status);
-    if (this.#host!.canary) codes.canary.count(status);
+    if (this.#host!.canary || this.#context.codec.response.header(UPSTREAM_CANARY) === 'true')
+      codes.canary.count(status);
   }
 
   #count(stat: number): void {

@@ -25,6 +25,10 @@ const {
   upstream_cx_rx_bytes_total,
   upstream_cx_total,
   upstream_cx_tx_bytes_total,
+  upstream_flow_control_backed_up_total,
+  upstream_flow_control_drained_total,
+  upstream_flow_control_paused_reading_total,
+  upstream_flow_control_resumed_reading_total,
 } = CLUSTER_STATS.index;
 const { cx_active, cx_connect_fail, cx_total } = HOST_STATS.index;
 
@@ -94,8 +98,10 @@ export class TcpUpstream implements UpstreamSocketOwner {
   write(bytes: Buffer, length: number): boolean {
     this.#count(upstream_cx_tx_bytes_total, length);
     const isTaken = this.#context.writer.owned(this.#socket, '', bytes, 0, length);
-    if (!isTaken) this.#unsent = bytes;
-    return isTaken;
+    if (isTaken) return true;
+    this.#count(upstream_flow_control_backed_up_total, 1);
+    this.#unsent = bytes;
+    return false;
   }
 
   /** Sends the end of the stream behind what was written. */
@@ -106,6 +112,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
+    this.#count(upstream_flow_control_resumed_reading_total, 1);
     resumeUpstream(this.#socket);
   }
 
@@ -141,6 +148,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     const goesOn = this.#owner.onUpstreamBytes(chunk, length, isSlab);
     if (this.#isClosed) return false;
     this.#isPaused = !goesOn;
+    if (!goesOn) this.#count(upstream_flow_control_paused_reading_total, 1);
     this.#adaptBuffer(chunk, length, isSlab && goesOn);
     return goesOn;
   }
@@ -150,8 +158,11 @@ export class TcpUpstream implements UpstreamSocketOwner {
   }
 
   onDrain(): void {
-    if (this.#unsent !== null) freeGiven(this.#unsent);
-    this.#unsent = null;
+    if (this.#unsent !== null) {
+      this.#count(upstream_flow_control_drained_total, 1);
+      freeGiven(this.#unsent);
+      this.#unsent = null;
+    }
     if (!this.#isClosed) this.#owner.onUpstreamDrain();
   }
 

@@ -45,6 +45,7 @@ const {
   upstream_cx_total,
   upstream_cx_tx_bytes_total,
   upstream_rq_active,
+  upstream_rq_per_cx,
   upstream_rq_total,
 } = CLUSTER_STATS.index;
 const { cx_active, cx_total, rq_active, rq_total } = HOST_STATS.index;
@@ -451,6 +452,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#context.records.addActiveConnections(this.host.record, -1);
     const { stats, clock } = this.#context;
     stats.record(this.#clusterStats + upstream_cx_length_ms, clock.monotonicMs() - this.#startMs);
+    if (this.#requestsStarted > 0) stats.record(this.#clusterStats + upstream_rq_per_cx, this.#requestsStarted);
     const { values } = stats;
     values[this.#clusterStats + upstream_cx_active]! -= 1;
     values[this.#hostStats + cx_active]! -= 1;
