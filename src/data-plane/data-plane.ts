@@ -123,8 +123,8 @@ export class DataPlane {
   }
 
   /**
-   * Stops accepting, lets running requests finish with `connection: close`, closes idle connections at once, and
-   * cuts what is left after `graceMs`. Resolves when no connection is left. Idempotent.
+   * Stops accepting, lets running requests finish with `connection: close`, closes idle connections at once and raw
+   * ones when they fall silent, and cuts what is left after `graceMs`. Resolves when no connection is left. Idempotent.
    */
   shutdown(graceMs: number): Promise<void> {
     this.#shutdown ??= this.#drainAll(graceMs);
@@ -133,6 +133,7 @@ export class DataPlane {
 
   async #drainAll(graceMs: number): Promise<void> {
     for (const id of [...this.#listeners.keys()]) await this.stopListener(id);
+    for (const listener of this.#draining) listener.finish();
     const { clock, wheel, logFiles } = this.#context;
     const deadlineMs = clock.monotonicMs() + graceMs;
     while (this.connectionCount > 0 && clock.monotonicMs() < deadlineMs) {

@@ -305,6 +305,64 @@ describe('the TCP proxy', () => {
     assert.equal(proxy.clusterStat('other', 'upstream_cx_total'), 1);
   });
 
+  test('counts when an upstream is slow to take what the client sends', async (t) => {
+    const upstream = await WireUpstream.start((socket) => socket.pause());
+    const { proxy, port } = await proxyTo(t, upstream);
+    const wire = new WireClient(port).write(randomBytes(20_000_000));
+    const count = (what: 'backed_up' | 'drained'): number =>
+      proxy.clusterStat('raw', `upstream_flow_control_${what}_total`);
+    await eventually(() => count('backed_up') === 1, 'the upstream does not take more');
+    assert.equal(count('drained'), 0);
+    upstream.sockets[0]!.resume();
+    await eventually(() => count('drained') > 0, 'the upstream takes it');
+    wire.close();
+  });
+
+  test('when the process ends, a connection goes on while bytes move, and ends when they do not', async (t) => {
+    const clock = new ManualClock();
+    const upstream = await WireUpstream.start((socket) => socket.pipe(socket));
+    const { proxy, port } = await proxyTo(t, upstream, { clock, settings: { idleTimeoutMs: 0 } });
+    const [busy, silent] = [new WireClient(port), new WireClient(port)];
+    for (const wire of [busy, silent]) await wire.write('x').bytes(1);
+    const done = proxy.dataPlane.shutdown(60_000);
+    await eventually(() => clock.timerCount > 0, 'the stop waits');
+    for (let i = 0; i < 5; i++) {
+      clock.turn(200);
+      await busy.write('y').bytes(1);
+    }
+    assert.equal(await silent.rest(), '');
+    assert.equal(proxy.dataPlane.connectionCount, 1);
+    clock.turn(300);
+    assert.equal(await busy.rest(), '');
+    clock.turn(100);
+    await done;
+    assert.equal(proxy.tcpStat('idle_timeout'), 0);
+    assertBalanced(proxy);
+  });
+
+  test('when the process ends, what a slow client has not taken yet still arrives', async (t) => {
+    const clock = new ManualClock();
+    const bytes = randomBytes(5_000_000);
+    const upstream = await WireUpstream.start((socket) => socket.write(bytes));
+    const { proxy, port } = await proxyTo(t, upstream, { clock });
+    const wire = new WireClient(port);
+    wire.socket.pause();
+    const paused = (): number => proxy.clusterStat('raw', 'upstream_flow_control_paused_reading_total');
+    await eventually(() => paused() > 0, 'the client does not take more');
+    const done = proxy.dataPlane.shutdown(60_000);
+    await eventually(() => clock.timerCount > 0, 'the stop waits');
+    clock.turn(5000);
+    assert.equal(proxy.dataPlane.connectionCount, 1);
+    wire.socket.resume();
+    assert.ok((await wire.bytes(bytes.length)).equals(bytes));
+    const resumed = (): number => proxy.clusterStat('raw', 'upstream_flow_control_resumed_reading_total');
+    await eventually(() => resumed() === paused(), 'reading goes on');
+    clock.turn(1000);
+    assert.equal(await wire.rest(), '');
+    clock.turn(100);
+    await done;
+  });
+
   test('listens on and connects to unix sockets', async (t) => {
     const folder = mkdtempSync(path.join(tmpdir(), 'weir-'));
     t.after(() => rmSync(folder, { recursive: true }));

@@ -103,6 +103,9 @@ export class ConnectionManager implements NetworkFilter {
     }
   }
 
+  /** What a drain leaves open ends with its request. */
+  finish(): void {}
+
   destroyConnections(): void {
     for (const connection of [...this.#connections]) connection.destroy();
   }

@@ -53,6 +53,10 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
     this.#filter.drain();
   }
 
+  finish(): void {
+    this.#filter.finish();
+  }
+
   destroyConnections(): void {
     this.#destroyRefused();
     this.#filter.destroyConnections();

@@ -125,6 +125,11 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     for (const chain of this.#chains) chain.drain();
   }
 
+  /** The process ends, `drain` has been called: see NetworkFilter. */
+  finish(): void {
+    for (const chain of this.#chains) chain.finish();
+  }
+
   destroyConnections(): void {
     for (const phase of this.#phases) phase.destroy();
     for (const chain of this.#chains) chain.destroyConnections();

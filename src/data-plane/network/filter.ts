@@ -11,6 +11,8 @@ export interface NetworkFilter {
   accept(connection: DownstreamConnection): void;
   /** Lets what runs finish and ends the rest. Idempotent. */
   drain(): void;
+  /** The process ends, `drain` has been called: ends also what would go on as long as its peers like, without loss. */
+  finish(): void;
   /** Ends every connection now. */
   destroyConnections(): void;
 }

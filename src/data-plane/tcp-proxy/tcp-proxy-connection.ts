@@ -38,6 +38,8 @@ const OPEN = 1;
 const FLUSHING = 2;
 const CLOSED = 3;
 const NEVER = Number.POSITIVE_INFINITY;
+/** When the process ends, a connection without bytes for this time has nothing more to say. */
+const QUIET_MS = 250;
 const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
 const LAST_ENTRY = 'TcpConnectionEnd';
 const MAX_DURATION_DETAILS = 'max_connection_duration_reached';
@@ -62,6 +64,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   #isReadStopped = false;
   #hasClientEnded = false;
   #hasUpstreamEnded = false;
+  /** The process ends: silence is the end. */
+  #isEnding = false;
   /** Of the connect timeout or the wait between attempts while CONNECTING, else of the idle timeout. */
   #deadlineMs = NEVER;
   /** When the connection is too old. */
@@ -101,6 +105,17 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     if (this.#state === CLOSED) return;
     this.#close();
     this.#socket.destroy();
+  }
+
+  /** Ends the connection as soon as nothing moves and nothing is on its way: the process ends. */
+  endWhenQuiet(): void {
+    if (this.#state === CONNECTING) {
+      this.destroy();
+      return;
+    }
+    this.#isEnding = true;
+    this.#touch();
+    this.#arm();
   }
 
   // ---- The client's socket ----
@@ -226,9 +241,17 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   // ---- Inside ----
 
   #onDeadline(): void {
-    if (this.#state !== CONNECTING) this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
+    if (this.#isEnding) this.#onQuiet();
+    else if (this.#state !== CONNECTING) this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
     else if (this.#upstream !== null) this.#upstream.timeOut();
     else this.#connect();
+  }
+
+  /** Bytes that a slow peer has not taken yet are waited for. */
+  #onQuiet(): void {
+    const unsentBytes = this.#socket.writableLength + (this.#upstream?.unsentBytes ?? 0);
+    if (unsentBytes > 0) this.#touch();
+    else this.destroy();
   }
 
   #endBecause(stat: number, details: string): void {
@@ -301,8 +324,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   }
 
   #touch(): void {
-    const { idleTimeoutMs } = this.#filter.settings;
-    this.#deadlineMs = idleTimeoutMs > 0 ? this.#context.clock.monotonicMs() + idleTimeoutMs : NEVER;
+    const timeoutMs = this.#isEnding ? QUIET_MS : this.#filter.settings.idleTimeoutMs;
+    this.#deadlineMs = timeoutMs > 0 ? this.#context.clock.monotonicMs() + timeoutMs : NEVER;
   }
 
   #arm(): void {

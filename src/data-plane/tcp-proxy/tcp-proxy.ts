@@ -60,6 +60,10 @@ export class TcpProxy implements NetworkFilter {
   /** Raw connections have no good moment to end: they run until one side closes, or until they are destroyed. */
   drain(): void {}
 
+  finish(): void {
+    for (const connection of [...this.#connections]) connection.endWhenQuiet();
+  }
+
   destroyConnections(): void {
     for (const connection of [...this.#connections]) connection.destroy();
   }
