@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const START_LIMIT_MS = 15_000;
+const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 5000;
 const POLL_MS = 20;
 const KIB = 1024;
