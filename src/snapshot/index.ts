@@ -57,6 +57,7 @@ export type {
   TcpLogEntries,
   TcpProxySettings,
   TrafficDirection,
+  UpgradeSettings,
 } from './listener.ts';
 export type {
   DynamicStatKey,
@@ -84,6 +85,7 @@ export type {
   RouteConditions,
   RouteSnapshot,
   RouteTableSnapshot,
+  RouteUpgrade,
   VirtualHostSnapshot,
   WeightedCluster,
   WeightedClusters,

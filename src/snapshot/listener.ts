@@ -19,6 +19,8 @@ export interface HttpConnectionManagerSettings {
   readonly accessLogs: readonly AccessLogSettings[];
   /** What a request meets before the router, in this order. */
   readonly httpFilters: readonly HttpFilterSettings[];
+  /** What clients may turn their connections into, one entry for each type. */
+  readonly upgrades: readonly UpgradeSettings[];
   readonly routeTable: RouteTableSnapshot;
   /** Value of the Server response header. */
   readonly serverName: string;
@@ -45,6 +47,16 @@ export interface HttpConnectionManagerSettings {
   readonly suppressProxyHeaders: boolean;
   /** Trailers pass: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
+}
+
+/** A protocol that an HTTP/1.1 connection may be upgraded to; CONNECT counts as one. */
+export interface UpgradeSettings {
+  /** Lower case. */
+  readonly type: string;
+  /** Routes may say otherwise. */
+  readonly isEnabled: boolean;
+  /** What such requests meet in place of the other filters; null for the same. */
+  readonly httpFilters: readonly HttpFilterSettings[] | null;
 }
 
 /** An HTTP filter as its extension has configured it. */

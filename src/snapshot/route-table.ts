@@ -4,9 +4,12 @@
 import type { FormatSegments } from './format.ts';
 import type { StringMatch } from './string-match.ts';
 
-/** How the path, without its query, is compared. `path-separated-prefix` matches whole segments only. */
+/**
+ * How the path, without its query, is compared. `path-separated-prefix` matches whole segments only; `connect` matches
+ * CONNECT requests, which have no path and match nothing else.
+ */
 export interface PathMatch {
-  readonly kind: 'prefix' | 'path' | 'path-separated-prefix' | 'regex';
+  readonly kind: 'prefix' | 'path' | 'path-separated-prefix' | 'regex' | 'connect';
   readonly value: string;
   /** Without meaning for a regular expression. */
   readonly caseSensitive: boolean;
@@ -101,6 +104,12 @@ export interface WeightedClusters {
   readonly totalWeight: number;
 }
 
+export interface RouteUpgrade {
+  /** Lower case. */
+  readonly type: string;
+  readonly isEnabled: boolean;
+}
+
 export interface ForwardAction {
   readonly kind: 'cluster';
   /** The one cluster; empty when one of the next two chooses. */
@@ -120,6 +129,10 @@ export interface ForwardAction {
   readonly hostRewrite: HostRewrite | null;
   /** Tell the upstream, in X-Forwarded-Host, which host a rewrite has replaced. */
   readonly appendForwardedHost: boolean;
+  /** By type in lower case: whether this route allows an upgrade, whatever the listener says. */
+  readonly upgrades: readonly RouteUpgrade[];
+  /** CONNECT ends here: what is in the tunnel goes to the upstream as it is. */
+  readonly terminatesConnect: boolean;
   /** Answer when the named cluster does not exist. */
   readonly clusterNotFoundStatus: 404 | 500 | 503;
 }

@@ -126,11 +126,11 @@ describe('a request that breaks HTTP', () => {
     assert.ok(proxy.httpStat('downstream_cx_protocol_error') >= (REFUSED.length - 1) * 2);
   });
 
-  test('CONNECT is not routed, and what follows it is not read', async () => {
+  test('CONNECT that nobody has enabled is refused, and what follows it is not read', async () => {
     const wire = new WireClient(port).write(`CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n${NEXT}`);
     const text = await wire.rest();
     wire.close();
-    assert.match(text, /^HTTP\/1\.1 404 /);
+    assert.match(text, /^HTTP\/1\.1 403 /);
     assert.equal(text.match(/HTTP\/1\.1/g)!.length, 1);
   });
 

@@ -313,6 +313,7 @@ export function httpManager(
     statPrefix: 'test',
     accessLogs: [],
     httpFilters: [],
+    upgrades: [],
     routeTable: routeTable(routes),
     serverName: 'weir',
     serverHeader: 'overwrite',

@@ -49,6 +49,8 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     pathRewrite: null,
     hostRewrite: null,
     appendForwardedHost: false,
+    upgrades: [],
+    terminatesConnect: false,
     clusterNotFoundStatus: 503,
     ...overrides,
   };

@@ -7,6 +7,7 @@ import type { FaultSink } from './fault-sink.ts';
 import type { RegexMatchAndSubstitute, RouteActionMessage } from './messages.ts';
 import { convertSubstitution } from './string-match.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
+import { convertRouteUpgrades } from './upgrades.ts';
 import { convertWeightedClusters } from './weighted-clusters.ts';
 
 const DEFAULT_ROUTE_TIMEOUT_MS = 15_000;
@@ -34,6 +35,7 @@ export function convertForward(
     pathRewrite: convertPathRewrite(message, at, faults),
     hostRewrite: convertHostRewrite(message, at, faults),
     appendForwardedHost: message.append_x_forwarded_host,
+    ...convertRouteUpgrades(message, at, faults),
     clusterNotFoundStatus: clusterNotFoundStatus(message.cluster_not_found_response_code),
   };
 }

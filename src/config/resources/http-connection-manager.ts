@@ -5,15 +5,17 @@ import type {
   HttpFilterSettings,
   RouteTableSnapshot,
   ServerHeaderTransformation,
+  UpgradeSettings,
 } from '../../snapshot/index.ts';
 import { HttpConnectionManager_ServerHeaderTransformation as ServerHeader } from '../proto/generated/enums.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
-import type { HttpConnectionManager, Router } from './messages.ts';
+import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
 import { convertRouteTable } from './route-table.ts';
 import { durationMsOr, valueOr } from './units.ts';
+import { UpgradeTypes } from './upgrades.ts';
 
 const ROUTER = 'proxy.extensions.filters.http.router.v3.Router';
 const SERVER_HEADER: Readonly<Record<number, ServerHeaderTransformation>> = {
@@ -39,7 +41,8 @@ export function convertHttpConnectionManager(
     kind: 'http-connection-manager',
     statPrefix: message.stat_prefix,
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
-    httpFilters: convertHttpFilters(message, `${at}.http_filters`, conversion),
+    httpFilters: convertHttpFilters(message.http_filters, `${at}.http_filters`, conversion),
+    upgrades: convertUpgrades(message, at, conversion),
     routeTable: convertRoutes(message, at, conversion),
     serverName: message.server_name || DEFAULT_SERVER_NAME,
     serverHeader: SERVER_HEADER[message.server_header_transformation] ?? 'overwrite',
@@ -56,7 +59,7 @@ export function convertHttpConnectionManager(
     maxRequestHeadersBytes: valueOr(message.max_request_headers_kb, DEFAULT_MAX_REQUEST_HEADERS_KB) * 1024,
     maxHeadersCount: valueOr(common?.max_headers_count, DEFAULT_MAX_HEADERS_COUNT),
     enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
-    suppressProxyHeaders: routerOf(message)?.suppress_envoy_headers ?? false,
+    suppressProxyHeaders: routerOf(message.http_filters)?.suppress_envoy_headers ?? false,
   };
 }
 
@@ -65,9 +68,29 @@ function convertRoutes(message: HttpConnectionManager, at: string, conversion: C
   return convertRouteTable(message.route_config, `${at}.route_config`, true, conversion);
 }
 
+function convertUpgrades(
+  message: HttpConnectionManager,
+  at: string,
+  conversion: Conversion,
+): readonly UpgradeSettings[] {
+  const isSuppressed = routerOf(message.http_filters)?.suppress_envoy_headers ?? false;
+  const types = new UpgradeTypes(conversion.faults);
+  return message.upgrade_configs.map(({ upgrade_type, enabled, filters }, index): UpgradeSettings => {
+    const here = `${at}.upgrade_configs[${index}]`;
+    const type = types.claim(upgrade_type, here);
+    if (filters.length === 0) return { type, isEnabled: valueOr(enabled, true), httpFilters: null };
+    // Requests and responses have one router, whatever filters stand before it.
+    if ((routerOf(filters)?.suppress_envoy_headers ?? isSuppressed) !== isSuppressed) {
+      conversion.faults.error(`${here}.filters`, 'suppress_envoy_headers must be as in http_filters');
+    }
+    const httpFilters = convertHttpFilters(filters, `${here}.filters`, conversion);
+    return { type, isEnabled: valueOr(enabled, true), httpFilters };
+  });
+}
+
 /** The settings of the router among the filters; undefined when there is none. */
-function routerOf(message: HttpConnectionManager): Router | undefined {
-  for (const filter of message.http_filters) {
+function routerOf(filters: readonly HttpFilter[]): Router | undefined {
+  for (const filter of filters) {
     const opened = openExtension(filter.typed_config);
     if (opened?.typeName === ROUTER) return opened.message as Router;
   }
@@ -76,7 +99,7 @@ function routerOf(message: HttpConnectionManager): Router | undefined {
 
 /** The filters before the router, in their order. */
 function convertHttpFilters(
-  { http_filters: filters }: HttpConnectionManager,
+  filters: readonly HttpFilter[],
   at: string,
   conversion: Conversion,
 ): readonly HttpFilterSettings[] {

@@ -48,6 +48,8 @@ export function convertPathMatch(match: RouteMatch, at: string, faults: FaultSin
       return { kind: 'path-separated-prefix', value: match.path_separated_prefix, caseSensitive };
     case 'regex':
       return pathRegex(regexMatch(match.regex, `${at}.regex`, faults));
+    case 'connect_matcher':
+      return { kind: 'connect', value: '', caseSensitive };
     case 'safe_regex':
       return pathRegex(convertRegexMatcher(match.safe_regex, `${at}.safe_regex`, faults));
     default:

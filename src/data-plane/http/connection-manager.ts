@@ -15,6 +15,7 @@ import { CodecRequestHead } from './codec-request-head.ts';
 import { FilterChain } from './filter-chain.ts';
 import { RequestLines } from './request-edits.ts';
 import { ResponseLines } from './response-edits.ts';
+import { Upgrades } from './upgrades.ts';
 
 const {
   downstream_cx_active,
@@ -41,6 +42,7 @@ export class ConnectionManager implements NetworkFilter {
   readonly headLimits: HeadLimits;
   /** Null when requests meet only the router. */
   readonly filters: FilterChain | null;
+  readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
   readonly responseLines: ResponseLines;
   /** First cell of HTTP_STATS in this worker's slab. */
@@ -74,6 +76,9 @@ export class ConnectionManager implements NetworkFilter {
     this.requestLines = new RequestLines(settings, context.proxyHeaders);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
     this.filters = FilterChain.compile(context, clusters, settings.httpFilters);
+    this.upgrades = new Upgrades(settings.upgrades, this.filters, (filters) =>
+      FilterChain.compile(context, clusters, filters),
+    );
     this.router = new Router(context, clusters, settings, this.statBase);
   }
 

@@ -44,6 +44,21 @@ export interface DownstreamCodec {
   /** The stream can take request bytes again. */
   resumeRequest(): void;
 
+  /** The request at hand asks for a tunnel: bytes behind it wait for the answer, and are never taken for a request. */
+  awaitTunnel(): void;
+
+  /** The response that was written opens the tunnel: what comes from now on is body without framing. */
+  openTunnel(): void;
+
+  /**
+   * There will be no tunnel.
+   * @returns false when bytes have come that must not be taken for a request: the response has to be the last one.
+   */
+  refuseTunnel(): boolean;
+
+  /** The request has arrived in full, as far as HTTP frames it. */
+  readonly isMessageDone: boolean;
+
   /** Lets a limit of the stream at hand pass at this time, unless another does before. */
   limitStream(limit: StreamLimit, atMs: number): void;
 

@@ -41,6 +41,8 @@ export abstract class FilterPass {
   #leavesChunked = false;
   /** More is held than should be; what comes has been asked to wait. */
   #isAboveLimit = false;
+  /** The body is what a tunnel carries, and leaves as it is. */
+  #isUnframed = false;
   #isOver = false;
 
   /**
@@ -69,8 +71,9 @@ export abstract class FilterPass {
    * The head lies in the codec. Bytes are given away, and with a message that ends here its trailers, if there are any.
    * @returns false when no more should come for now.
    */
-  begin(bytes: Buffer, isEnd: boolean, isChunked: boolean, trailers: Trailers | null): boolean {
+  begin(bytes: Buffer, isEnd: boolean, isChunked: boolean, trailers: Trailers | null, isTunnel: boolean): boolean {
     this.#hasBegun = true;
+    this.#isUnframed = isTunnel;
     if (this.#readsBody && isChunked) this.#dechunker = new Dechunker();
     const hasBody = bytes.length > 0;
     this.#queue.push(MessagePart.head(isEnd && !hasBody));
@@ -252,9 +255,10 @@ export abstract class FilterPass {
     if (withHead) this.#reviveHead();
     const { isEnd, trailers } = parts.at(-1)!;
     const kept = trailers === null || trailers.size === 0 ? null : trailers;
-    const bytes = this.#editsBody
-      ? this.#frame(withHead, parts, isEnd, kept)
-      : join(parts.map(({ raw }) => raw).filter(({ length }) => length > 0));
+    let bytes: Buffer;
+    if (this.#editsBody && !this.#isUnframed) bytes = this.#frame(withHead, parts, isEnd, kept);
+    else
+      bytes = join(parts.map((part) => (this.#isUnframed ? part.bytes : part.raw)).filter(({ length }) => length > 0));
     if (!withHead && !isEnd && bytes.length === 0) return true;
     return this.deliver(withHead, bytes, isEnd, kept);
   }

@@ -22,7 +22,7 @@ export interface LocalReply {
 }
 
 export const NO_ROUTE: LocalReply = { status: 404, body: '', flag: 'NR', details: 'route_not_found' };
-export const CONNECT_REFUSED: LocalReply = { status: 404, body: '', flag: 'NR', details: 'route_not_found' };
+export const UPGRADE_FAILED: LocalReply = { status: 403, body: '', flag: '-', details: 'upgrade_failed' };
 export const EXPECTATION_FAILED: LocalReply = {
   status: 417,
   body: '',

@@ -4,6 +4,7 @@
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
+import type { Endpoint } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
 import { NO_FLAGS } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
@@ -11,7 +12,6 @@ import type { EditableHead } from '../route/header-editor.ts';
 import type { Route } from '../route/route.ts';
 import type { Host } from '../upstream/host.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { Http1ClientConnection } from './codec/http1/client-connection.ts';
 import type { DownstreamCodec } from './downstream-codec.ts';
 import { HttpStreamFacts } from './http-stream-facts.ts';
 import type { RoutedStream } from './route-response-edits.ts';
@@ -109,7 +109,7 @@ export abstract class StreamRecord implements RoutedStream {
   }
 
   /** The request goes out, with this head. */
-  onUpstreamConnection(connection: Http1ClientConnection, head: string): void {
+  onUpstreamConnection(connection: { readonly localEndpoint: Endpoint }, head: string): void {
     this.wantedFacts?.noteConnection(connection.localEndpoint, head, this.isRequestComplete);
   }
 
@@ -133,8 +133,8 @@ export abstract class StreamRecord implements RoutedStream {
     this.context.stats.values[statBase + downstream_rq_active]! -= 1;
   }
 
-  protected count(stat: number): void {
-    this.context.stats.values[this.manager.statBase + stat]! += 1;
+  protected count(stat: number, change = 1): void {
+    this.context.stats.values[this.manager.statBase + stat]! += change;
   }
 
   #newFacts(): HttpStreamFacts {

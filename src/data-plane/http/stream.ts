@@ -3,19 +3,30 @@
 //
 //   request:   head ──► body … ──► complete          response:  nothing ──► started ──► complete
 //
+// What an upgrade or a CONNECT carries after the answer that opens its tunnel is body without framing, both ways; such a
+// request is complete when the client's side of the tunnel is. Until then the limits of the route do not run.
+//
 // A stream ends in one of three ways, each counted once: its response is complete (by class of status), the client
 // went away (rx_reset), or a response that had begun could not be finished (tx_reset).
 
 import { HTTP_STATS } from '../../stats/index.ts';
-import { codecError, Framing, HeadFlag, JOINED_LIMIT_BYTES, Method, type RequestHead } from '../../wasm/http1.ts';
+import {
+  codecError,
+  Framing,
+  HeadFlag,
+  JOINED_LIMIT_BYTES,
+  Method,
+  type RequestHead,
+  type ResponseHead,
+} from '../../wasm/http1.ts';
 import { flagBit, ResponseFlag } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
-import type { UpstreamRequest } from '../router/upstream-request.ts';
+import type { ForwardedRequest } from '../router/forwarded-request.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { BodyMode } from './codec/http1/response-writer.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { RequestLimits } from './control-headers.ts';
-import type { StreamFilters } from './filter-chain.ts';
+import type { FilterChain, StreamFilters } from './filter-chain.ts';
 import type { HttpStreamFacts } from './http-stream-facts.ts';
 import * as replies from './local-reply.ts';
 import { ReplyHead } from './reply-head.ts';
@@ -25,8 +36,11 @@ import { editResponse, hasResponseEdits } from './route-response-edits.ts';
 import { DURATION_LIMIT, PER_TRY_LIMIT, ROUTE_LIMIT, type StreamLimit } from './stream-limits.ts';
 import { StreamRecord, VIA_UPSTREAM } from './stream-record.ts';
 import { insertTrailers, type Trailers } from './trailers.ts';
+import { keepUpgradeFields, upgradeType } from './upgrades.ts';
 
 const {
+  downstream_cx_upgrades_active,
+  downstream_cx_upgrades_total,
   downstream_flow_control_paused_reading_total,
   downstream_flow_control_resumed_reading_total,
   downstream_rq_idle_timeout,
@@ -34,12 +48,17 @@ const {
   downstream_rq_rx_reset,
   downstream_rq_timeout,
   downstream_rq_tx_reset,
+  downstream_rq_ws_on_non_ws_route,
   rq_reset_after_downstream_response_started,
 } = HTTP_STATS.index;
 
 const NOTHING = 0;
 const STARTED = 1;
 const COMPLETE = 2;
+
+const NO_TUNNEL = 0;
+const TUNNEL_AWAITED = 1;
+const TUNNEL_OPEN = 2;
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -53,7 +72,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
   /** Of messages whose end has come, or comes with the next call; their bodies hold none. */
   requestTrailers: Trailers | null = null;
   responseTrailers: Trailers | null = null;
-  #upstream: UpstreamRequest | null = null;
+  #upstream: ForwardedRequest | null = null;
   #response: number = NOTHING;
   #hasEnded = false;
   #isRequestPaused = false;
@@ -63,6 +82,8 @@ export class HttpStream extends StreamRecord implements RequestLimits {
   #isContinueSent = false;
   /** The response is written in chunks that a client of this version understands. */
   #isResponseChunked = false;
+  #tunnel: number = NO_TUNNEL;
+  #isUpgradeCounted = false;
 
   get bufferLimitBytes(): number {
     return this.codec.bufferLimitBytes;
@@ -75,17 +96,32 @@ export class HttpStream extends StreamRecord implements RequestLimits {
    * @returns false when no more of the body should come before `resumeRequest`.
    */
   begin(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    if (isEnd) this.completeRequest(this.startedMs);
     if (this.wantedFacts !== null) this.wantedFacts.bytesReceived = end - start;
     const head = this.context.codec.request;
+    const upgrade = upgradeType(head);
+    if (upgrade === '') {
+      if (isEnd) this.completeRequest(this.startedMs);
+    } else {
+      this.#tunnel = TUNNEL_AWAITED;
+      this.codec.awaitTunnel();
+    }
     const refusal = this.#refusal(head);
     if (refusal !== null) {
       this.reply(refusal);
       return true;
     }
-    const { filters } = this.manager;
-    if (filters === null) return this.forward(bytes, start, end, isEnd);
-    return this.#beginFiltered(filters.open(this.context, this), bytes.subarray(start, end), isEnd);
+    if (upgrade === '') return this.#enter(this.manager.filters, bytes, start, end, isEnd);
+    const filters = this.manager.upgrades.admit(upgrade, head, this.manager.router.find(this, head));
+    if (filters === undefined) {
+      this.count(downstream_rq_ws_on_non_ws_route);
+      this.reply(replies.UPGRADE_FAILED);
+      return true;
+    }
+    this.#isUpgradeCounted = true;
+    this.count(downstream_cx_upgrades_total);
+    this.count(downstream_cx_upgrades_active);
+    keepUpgradeFields(head);
+    return this.#enter(filters, bytes, start, end, false);
   }
 
   /** More of the body; the same rules. */
@@ -93,7 +129,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     if (this.wantedFacts !== null) this.wantedFacts.bytesReceived += end - start;
     if (isEnd) {
       this.completeRequest(nowMs);
-      this.#armTimeouts(nowMs);
+      if (this.#tunnel === NO_TUNNEL) this.#armTimeouts(nowMs);
     }
     if (this.#filters === null || this.#filters.decoding.isTransparent) {
       return this.forwardBody(bytes, start, end, isEnd, nowMs);
@@ -150,10 +186,21 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     return this.#hasEnded;
   }
 
+  /** The request wants a tunnel, and has had no answer yet. */
+  get awaitsTunnel(): boolean {
+    return this.#tunnel === TUNNEL_AWAITED;
+  }
+
+  /** A 101 may be the answer. Before the whole request it is not. */
+  get awaitsUpgrade(): boolean {
+    return this.#tunnel === TUNNEL_AWAITED && this.methodId !== Method.CONNECT && this.codec.isMessageDone;
+  }
+
   /** The head lies in the codec; as for `begin`. */
   forward(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     const head = this.context.codec.request;
-    const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && !isEnd && end === start;
+    const hasBody = !isEnd && head.framing !== Framing.NONE;
+    const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && end === start;
     const upstream = this.manager.router.route(this, head);
     if (upstream === null) return true;
     this.#upstream = upstream;
@@ -163,7 +210,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     if (this.#hasEnded) return true;
     if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, this.startedMs + this.maxStreamDurationMs);
     if (isEnd) this.#armTimeouts(this.requestCompleteMs);
-    return isEnd || this.#noteSending(upstream.canSend);
+    return !hasBody || this.#noteSending(upstream.canSend);
   }
 
   forwardBody(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
@@ -229,6 +276,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     const { settings, responseLines } = this.manager;
     const head = this.context.codec.response;
     this.status = head.status;
+    if (this.#tunnel === TUNNEL_AWAITED) this.#settleTunnel(head);
     if (!settings.suppressProxyHeaders) {
       const serviceMs = this.isRequestComplete ? Math.trunc(nowMs - this.requestCompleteMs) : 0;
       applyServiceTime(head, responseLines.names, serviceMs);
@@ -240,7 +288,13 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     if (filters === null || !filters.encodes) return this.respond(bytes, start, end, isEnd, isEdited, framing, nowMs);
     // What waits must outlive the buffer that it came in.
     const body = Buffer.from(bytes.subarray(start, end));
-    return filters.encoding.begin(body, isEnd, framing === Framing.CHUNKED, this.#takeResponseTrailers());
+    return filters.encoding.begin(
+      body,
+      isEnd,
+      framing === Framing.CHUNKED,
+      this.#takeResponseTrailers(),
+      this.awaitsTunnel,
+    );
   }
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
@@ -266,6 +320,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     const head = codec.response;
     const mustClose = this.#mustClose(isEnd);
     responseLines.apply(head, date.text(nowMs), isEdited);
+    if (this.#tunnel === TUNNEL_AWAITED) return this.#openTunnel(head, bytes, start, end, nowMs);
     const mode = this.#chooseBodyMode(framing);
     const closes = mustClose || (this.isHttp10 && framing >= Framing.CHUNKED);
     if (closes) head.appendPrepared(responseLines.close);
@@ -303,6 +358,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
   /** Answers in place of an upstream. Only before a response has begun. */
   reply(reply: replies.LocalReply): void {
     this.#filters?.abandon();
+    if (this.#tunnel === TUNNEL_AWAITED) this.#refuseTunnel();
     const mustClose = this.#mustClose(true);
     const nowMs = this.context.clock.monotonicMs();
     this.status = reply.status;
@@ -324,12 +380,18 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     else if (this.#filters !== null) facts.requestHead = this.#filters.heldRequestHead;
   }
 
+  #enter(filters: FilterChain | null, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    if (filters === null) return this.forward(bytes, start, end, isEnd);
+    return this.#beginFiltered(filters.open(this.context, this), bytes.subarray(start, end), isEnd);
+  }
+
   #beginFiltered(filters: StreamFilters, bytes: Buffer, isEnd: boolean): boolean {
     const head = this.context.codec.request;
-    const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && !isEnd && bytes.length === 0;
+    const hasBody = !isEnd && head.framing !== Framing.NONE;
+    const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && bytes.length === 0;
     this.#filters = filters;
     const isChunked = head.framing === Framing.CHUNKED;
-    const goesOn = filters.decoding.begin(bytes, isEnd, isChunked, this.#takeRequestTrailers());
+    const goesOn = filters.decoding.begin(bytes, isEnd, isChunked, this.#takeRequestTrailers(), this.awaitsTunnel);
     // A filter may be waiting for the body, and the client for leave to send it.
     if (awaitsContinue && !this.#hasEnded) this.#sendContinue();
     return this.#noteSending(goesOn);
@@ -342,10 +404,36 @@ export class HttpStream extends StreamRecord implements RequestLimits {
   }
 
   #refusal(head: RequestHead): replies.LocalReply | null {
-    if (this.methodId === Method.CONNECT) return replies.CONNECT_REFUSED;
     if ((head.flags & HeadFlag.EXPECT_OTHER) !== 0) return replies.EXPECTATION_FAILED;
     if (this.isHttp10 && head.authority() === '') return replies.HOST_MISSING;
     return null;
+  }
+
+  /** The final head has come: is it the one that opens the tunnel? */
+  #settleTunnel(head: ResponseHead): void {
+    if (head.framing === Framing.TUNNEL) keepUpgradeFields(head);
+    else this.#refuseTunnel();
+  }
+
+  #refuseTunnel(): void {
+    this.#tunnel = NO_TUNNEL;
+    if (this.codec.refuseTunnel()) this.completeRequest(this.startedMs);
+  }
+
+  /** The head lacks nothing any more; what follows it, both ways, is not HTTP. */
+  #openTunnel(head: ResponseHead, bytes: Buffer, start: number, end: number, nowMs: number): boolean {
+    keepUpgradeFields(head);
+    const length = this.context.codec.writeResponse();
+    if (length < 0) {
+      this.refuseResponse(codecError(length).reason);
+      return true;
+    }
+    this.status = head.status;
+    this.#response = STARTED;
+    this.#tunnel = TUNNEL_OPEN;
+    const goesOn = this.#writeHead(length, 'raw', true, bytes, start, end, false, nowMs);
+    this.codec.openTunnel();
+    return goesOn;
   }
 
   #replyHead(reply: replies.LocalReply, mustClose: boolean, nowMs: number): string {
@@ -413,12 +501,15 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     this.#hasEnded = true;
     this.#filters?.destroy();
     this.closeRecord(nowMs);
+    if (this.#isUpgradeCounted) this.count(downstream_cx_upgrades_active, -1);
     this.codec.clearLimits();
   }
 
   /** A request that has not arrived in full leaves bytes that must not be taken for the next one. */
   #mustClose(isResponseEnd: boolean): boolean {
-    return !this.isPersistent || this.manager.isDraining || (isResponseEnd && !this.isRequestComplete);
+    if (!this.isPersistent || this.manager.isDraining) return true;
+    // Behind a refused upgrade such bytes may have come already.
+    return !this.isRequestComplete && (isResponseEnd || this.#isUpgradeCounted);
   }
 
   /** Hands on the head that the codec has written, `length` bytes of it, with the body bytes behind it. */

@@ -2,7 +2,7 @@
 // route that rewrites nothing has nulls here and costs nothing.
 
 import { weightedIndex } from '../../base/random.ts';
-import type { ForwardAction, HostRewrite, PathMatch, WeightedCluster } from '../../snapshot/index.ts';
+import type { ForwardAction, HostRewrite, PathMatch, RouteUpgrade, WeightedCluster } from '../../snapshot/index.ts';
 import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
@@ -43,6 +43,10 @@ export interface ForwardPlan {
   /** The host becomes the chosen upstream host's name. */
   readonly usesUpstreamHostname: boolean;
   readonly appendsForwardedHost: boolean;
+  /** By type in lower case: what the route says of an upgrade; null when it says nothing. */
+  readonly upgrades: ReadonlyMap<string, boolean> | null;
+  /** What is in a CONNECT's tunnel goes to the upstream as it is. */
+  readonly terminatesConnect: boolean;
   readonly clusterNotFoundStatus: number;
 }
 
@@ -65,8 +69,14 @@ export function compileForward(action: ForwardAction, match: PathMatch, names: P
     rewriteHost: hostRewrite === null ? null : compileHostRewrite(hostRewrite),
     usesUpstreamHostname: hostRewrite?.kind === 'auto',
     appendsForwardedHost: action.appendForwardedHost,
+    upgrades: action.upgrades.length === 0 ? null : upgradesOf(action.upgrades),
+    terminatesConnect: action.terminatesConnect,
     clusterNotFoundStatus: action.clusterNotFoundStatus,
   };
+}
+
+function upgradesOf(upgrades: readonly RouteUpgrade[]): ReadonlyMap<string, boolean> {
+  return new Map(upgrades.map(({ type, isEnabled }) => [type, isEnabled]));
 }
 
 function plainTarget(name: string): ClusterTarget {

@@ -6,12 +6,14 @@ import { type StringTest, wholeMatch } from './string-matcher.ts';
 
 export function compilePathMatch({ kind, value, caseSensitive }: PathMatch): StringTest {
   if (kind === 'regex') return wholeMatch(value);
+  // There is no path to look at.
+  if (kind === 'connect') return () => true;
   const wanted = caseSensitive ? value : value.toLowerCase();
   const test = plainTest(kind, wanted);
   return caseSensitive ? test : (path) => test(path.toLowerCase());
 }
 
-function plainTest(kind: Exclude<PathMatch['kind'], 'regex'>, value: string): StringTest {
+function plainTest(kind: Exclude<PathMatch['kind'], 'regex' | 'connect'>, value: string): StringTest {
   switch (kind) {
     case 'prefix':
       return (path) => path.startsWith(value);

@@ -1,7 +1,7 @@
 // What routes are chosen by. One object per router, filled anew for each request: nothing in it outlives the choice.
 
 import type { Random } from '../../base/random.ts';
-import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
+import { HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
 
 const FORWARDED_PROTO = HEADER_ID['x-forwarded-proto'];
 
@@ -13,6 +13,8 @@ export class RouteRequest {
   /** The target up to its query. */
   path = '';
   isInternal = false;
+  /** A CONNECT request, which has an authority and no path. */
+  isConnect = false;
   readonly #random: Random;
   readonly #trustsForwardedProto: boolean;
   #drawn = -1;
@@ -32,6 +34,7 @@ export class RouteRequest {
     this.target = target;
     this.path = query === -1 ? target : target.slice(0, query);
     this.isInternal = isInternal;
+    this.isConnect = head.methodId === Method.CONNECT;
     this.#drawn = -1;
   }
 

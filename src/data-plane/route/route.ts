@@ -30,6 +30,8 @@ export class Route {
   readonly attemptEdits: AttemptEdits | null;
   /** The path that alone decides for this route; undefined when a look-up cannot find it. */
   readonly exactPath: string | undefined;
+  /** Only CONNECT requests match, which match nothing else. */
+  readonly #isConnect: boolean;
   readonly #matchesPath: StringTest;
   readonly #conditions: readonly RequestTest[];
 
@@ -48,12 +50,13 @@ export class Route {
         ? new AttemptEdits(usesUpstreamHostname, this.countsAttemptsInRequest ? names.attemptCount : '')
         : null;
     this.exactPath = match.kind === 'path' && match.caseSensitive && conditions === null ? match.value : undefined;
+    this.#isConnect = match.kind === 'connect';
     this.#matchesPath = compilePathMatch(match);
     this.#conditions = conditions === null ? [] : compileConditions(conditions);
   }
 
   matches(request: RouteRequest): boolean {
-    if (!this.#matchesPath(request.path)) return false;
+    if (this.#isConnect !== request.isConnect || !this.#matchesPath(request.path)) return false;
     for (const holds of this.#conditions) if (!holds(request)) return false;
     return true;
   }

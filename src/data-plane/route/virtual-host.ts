@@ -30,7 +30,7 @@ export class VirtualHost {
   }
 
   find(request: RouteRequest): Route | undefined {
-    const exact = this.#exact.size === 0 ? undefined : this.#exact.get(request.path);
+    const exact = this.#exact.size === 0 || request.isConnect ? undefined : this.#exact.get(request.path);
     for (const { route, rank } of this.#scanned) {
       if (exact !== undefined && rank > exact.rank) break;
       if (route.matches(request)) return route;

@@ -26,7 +26,7 @@ export class ForwardEdits {
     target.requestEditor?.apply(request.head, stream);
     route.requestEditor?.apply(request.head, stream);
     this.#rewriteHost(request, plan, target);
-    this.#rewritePath(request, plan);
+    if (!request.isConnect) this.#rewritePath(request, plan);
   }
 
   /** Tells the upstream that the client wants trailers. Only where they can pass; any other coding ends here. */
@@ -52,7 +52,9 @@ export class ForwardEdits {
       // What an upstream is told of the old host must not depend on what the client has made up about it.
       if (plan.appendsForwardedHost && host !== authority) head.append('x-forwarded-host', authority);
       head.replaceHost(host);
-    } else if (plan.usesUpstreamHostname) {
+      if (request.isConnect) head.replaceTarget(host);
+    } else if (plan.usesUpstreamHostname || request.isConnect) {
+      // Of a CONNECT only the target counts; Host may have said anything (RFC 9112 section 3.2.3).
       // Puts Host where AttemptEdits will find it.
       head.replaceHost(authority);
     }

@@ -7,6 +7,7 @@ import { codecError, HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
 import { obeyControlHeaders } from '../http/control-headers.ts';
 import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/local-reply.ts';
 import type { HttpStream } from '../http/stream.ts';
+import { keepUpgradeFields } from '../http/upgrades.ts';
 import type { ForwardPlan } from '../route/forward-plan.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
@@ -14,6 +15,8 @@ import { RouteTable } from '../route/route-table.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
+import { TcpRequest } from './tcp-request.ts';
 import { UpstreamRequest } from './upstream-request.ts';
 
 const { no_cluster, no_route, rq_direct_response, rq_redirect, rq_total } = HTTP_STATS.index;
@@ -41,12 +44,21 @@ export class Router {
     this.#statBase = statBase;
   }
 
+  /** The route of a request whose filters depend on it. It stays the request's route. */
+  find(stream: HttpStream, head: RequestHead): Route | undefined {
+    stream.identify(head);
+    this.#request.read(head, stream.isInternal);
+    const route = this.#routes.find(this.#request);
+    stream.route = route ?? null;
+    return route;
+  }
+
   /** Answers the request (and returns null), or makes the request to the upstream, which the stream then starts. */
-  route(stream: HttpStream, head: RequestHead): UpstreamRequest | null {
+  route(stream: HttpStream, head: RequestHead): ForwardedRequest | null {
     const request = this.#request;
     stream.identify(head);
     request.read(head, stream.isInternal);
-    const route = this.#routes.find(request);
+    const route = stream.route ?? this.#routes.find(request);
     if (route === undefined) {
       this.#count(no_route);
       stream.reply(NO_ROUTE);
@@ -68,8 +80,9 @@ export class Router {
     }
   }
 
-  #forward(stream: HttpStream, head: RequestHead, route: Route, plan: ForwardPlan): UpstreamRequest | null {
-    const target = plan.target ?? plan.choose(this.#request);
+  #forward(stream: HttpStream, head: RequestHead, route: Route, plan: ForwardPlan): ForwardedRequest | null {
+    const request = this.#request;
+    const target = plan.target ?? plan.choose(request);
     const cluster = target === undefined ? undefined : this.#clusters.get(target.name);
     if (target === undefined || cluster === undefined) {
       this.#count(no_cluster);
@@ -83,7 +96,8 @@ export class Router {
     if (this.#passesTrailers && cluster.settings.enableTrailers && head.has(HEADER_ID.te)) {
       this.#edits.keepTrailersOption(head);
     }
-    this.#edits.apply(stream, this.#request, route, plan, target);
+    this.#edits.apply(stream, request, route, plan, target);
+    if (stream.awaitsTunnel) keepUpgradeFields(head);
     const { codec } = this.#context;
     const length = codec.writeRequest();
     if (length < 0) {
@@ -92,6 +106,9 @@ export class Router {
       return null;
     }
     const text = codec.requestText(length);
+    if (plan.terminatesConnect && request.isConnect) {
+      return new TcpRequest(this.#context, stream, cluster, plan.priority, text);
+    }
     return new UpstreamRequest(this.#context, stream, cluster, plan.priority, text, route.attemptEdits);
   }
 

@@ -8,7 +8,7 @@
 // once more, on another connection, if that can do no harm.
 
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
-import { HEADER_ID, Method } from '../../wasm/http1.ts';
+import { Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { Http1ClientConnection, ResponseReceiver } from '../http/codec/http1/client-connection.ts';
 import type { HttpStream } from '../http/stream.ts';
@@ -19,10 +19,11 @@ import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { PoolClient } from '../upstream/pool/http1-pool.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
+import { countResponse } from './response-count.ts';
 
 const {
   upstream_cx_none_healthy,
-  upstream_rq_completed,
   upstream_rq_retry,
   upstream_rq_retry_success,
   upstream_rq_rx_reset,
@@ -33,8 +34,7 @@ const {
   upstream_flow_control_paused_reading_total,
   upstream_flow_control_resumed_reading_total,
 } = CLUSTER_STATS.index;
-const { rq_error, rq_success, rq_timeout } = HOST_STATS.index;
-const UPSTREAM_CANARY = HEADER_ID['x-proxy-upstream-canary'];
+const { rq_error, rq_timeout } = HOST_STATS.index;
 
 const WAITING = 0;
 const SENDING = 1;
@@ -51,11 +51,11 @@ const IDEMPOTENT: ReadonlySet<number> = new Set([
   Method.DELETE,
 ]);
 
-export class UpstreamRequest implements PoolClient, ResponseReceiver {
+export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseReceiver {
   readonly cluster: Cluster;
   readonly #context: WorkerContext;
   readonly #stream: HttpStream;
-  /** The head as sent, latin1; kept to be able to send it again. */
+  /** Kept to be able to send it again. */
   readonly head: string;
   /** What depends on the attempt; null for most routes. */
   readonly #attemptEdits: AttemptEdits | null;
@@ -97,20 +97,18 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     return this.#hasRetried;
   }
 
-  /** Times that the request has been sent, or was about to be. */
+  get awaitsUpgrade(): boolean {
+    return this.#stream.awaitsUpgrade;
+  }
+
   get attempts(): number {
     return this.#hasRetried ? 2 : 1;
   }
 
-  /** The host that the last attempt went to. */
   get host(): Host | null {
     return this.#host;
   }
 
-  /**
-   * Chooses a host and sends the head with the first body bytes, now or when a connection is there.
-   * @param bytes owned: nobody else writes to bytes[start..end) any more.
-   */
   start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
     const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
     this.#early = whole ?? bytes;
@@ -120,28 +118,23 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     this.#attempt();
   }
 
-  /** True while the request is on its way to an upstream. */
   get isSending(): boolean {
     return this.#state === SENDING;
   }
 
-  /** True when more of the request's body may come. */
   get canSend(): boolean {
     return this.#state === SENDING && !this.#isBackedUp;
   }
 
-  /** Sends more of the body; the bytes are given away. @returns false when no more should come for now. */
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
     return whole === null ? this.#send(bytes, start, end, isEnd) : this.#send(whole, 0, whole.length, isEnd);
   }
 
-  /** The client is gone, or has been answered otherwise. */
   cancel(): void {
     this.#abort();
   }
 
-  /** One of the route's limits has passed. @param stat of CLUSTER_STATS, for the limit. */
   timeOut(stat: number): void {
     // The places of a host that has left belong to others by then.
     if (this.#state === DONE) return;
@@ -153,7 +146,6 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     this.#abort();
   }
 
-  /** The client has taken what was written: go on reading the response. */
   resumeResponse(): void {
     if (!this.#isReadingPaused) return;
     this.#isReadingPaused = false;
@@ -168,7 +160,9 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     this.#connection = connection;
     const { methodId } = this.#stream;
     this.#hasSentBody = this.#earlyEnd > this.#earlyStart;
-    const head = this.#attemptEdits?.apply(this.head, this.#host!.hostname, this.attempts) ?? this.head;
+    // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
+    const hostname = methodId === Method.CONNECT ? '' : this.#host!.hostname;
+    const head = this.#attemptEdits?.apply(this.head, hostname, this.attempts) ?? this.head;
     this.#stream.onUpstreamConnection(connection, head);
     const isSent = connection.start(
       this,
@@ -195,7 +189,8 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
 
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, _isSlab: boolean, nowMs: number): boolean {
     const { status } = this.#context.codec.response;
-    this.#countResponse(status);
+    if (this.#hasRetried) this.#count(upstream_rq_retry_success);
+    countResponse(this.#context, this.cluster, this.#host!, status, this.#stream.isInternal);
     if (isEnd) this.#complete(nowMs);
     return this.#noteReading(this.#stream.onResponseHead(bytes, start, end, isEnd, nowMs));
   }
@@ -272,7 +267,7 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
       !this.#hasRetried &&
       connection.isReused &&
       !connection.hasResponseBytes &&
-      this.#isRequestDone &&
+      (this.#isRequestDone || this.#stream.awaitsTunnel) &&
       !this.#hasSentBody &&
       IDEMPOTENT.has(this.#stream.methodId)
     );
@@ -316,18 +311,6 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     this.#isReadingPaused = true;
     this.#count(upstream_flow_control_paused_reading_total);
     return false;
-  }
-
-  #countResponse(status: number): void {
-    this.#count(upstream_rq_completed);
-    if (this.#hasRetried) this.#count(upstream_rq_retry_success);
-    this.#countHost(status >= 500 ? rq_error : rq_success);
-    const codes = this.cluster.responseCodes;
-    codes.all.count(status);
-    if (this.#stream.isInternal) codes.internal.count(status);
-    else codes.external.count(status);
-    if (this.#host!.canary || this.#context.codec.response.header(UPSTREAM_CANARY) === 'true')
-      codes.canary.count(status);
   }
 
   #count(stat: number): void {

@@ -303,7 +303,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
       this.#upstreamEnd = new UpstreamEnd(host, '');
       this.#facts.upstream = this.#upstreamEnd;
     }
-    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs);
+    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker);
   }
 
   /** The client has gone, but what it sent belongs to the upstream. */

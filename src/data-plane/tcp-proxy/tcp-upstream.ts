@@ -4,12 +4,14 @@
 import type { Socket } from 'node:net';
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import type { Endpoint } from '../format/facts.ts';
+import { BulkReads } from '../network/bulk-reads.ts';
 import { freeGiven } from '../network/given-memory.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../network/slab-pool.ts';
 import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
+import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Host } from '../upstream/host.ts';
-import { isBindFailure, transportDetail } from '../upstream/pool/failure.ts';
+import { connectFailure, isBindFailure, transportDetail, type UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 const {
@@ -32,18 +34,13 @@ const {
 } = CLUSTER_STATS.index;
 const { cx_active, cx_connect_fail, cx_total } = HOST_STATS.index;
 
-/** So many reads in a row must fill the shared buffer before a connection gets a slab of its own. */
-const FULL_READS_FOR_SLAB = 2;
-/** A read below this says that the bulk is over, and gives the slab back. */
-const BULK_READ_BYTES = 16 * 1024;
-
 /** The downstream half, as the upstream half sees it. */
 export interface TcpUpstreamOwner {
   /** How much may wait on its way to the client. */
   readonly bufferLimitBytes: number;
   onUpstreamConnected(): void;
-  /** The attempt has failed; another may be made. What the system said of it, or empty. */
-  onUpstreamConnectFailed(transportDetail: string): void;
+  /** The attempt has failed; another may be made. @param transportDetail what the system said of it, or empty. */
+  onUpstreamConnectFailed(transportDetail: string, failure: UpstreamFailure): void;
   /** @returns false when no more should come before `resume`; a slab stays untouched until then. */
   onUpstreamBytes(bytes: Buffer, length: number, isSlab: boolean): boolean;
   onUpstreamEnd(): void;
@@ -57,16 +54,18 @@ export class TcpUpstream implements UpstreamSocketOwner {
   readonly #owner: TcpUpstreamOwner;
   readonly #socket: Socket;
   readonly #startMs: number;
+  readonly #breaker: CircuitBreaker;
+  readonly #bulk = new BulkReads();
   #isConnected = false;
   #isClosed = false;
   #isPaused = false;
   #slab: Buffer | null = null;
   /** What the kernel has not taken in full. */
   #unsent: Buffer | null = null;
-  #fullReads = 0;
 
-  /** The caller has acquired a place under the cluster's circuit breaker; it is given back here. */
-  constructor(context: WorkerContext, host: Host, owner: TcpUpstreamOwner, nowMs: number) {
+  /** @param breaker under which the caller has acquired a place for the connection; it is given back here. */
+  constructor(context: WorkerContext, host: Host, owner: TcpUpstreamOwner, nowMs: number, breaker: CircuitBreaker) {
+    this.#breaker = breaker;
     this.#startMs = nowMs;
     this.#context = context;
     this.#host = host;
@@ -121,7 +120,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#count(upstream_cx_connect_timeout, 1);
     this.#countConnectFailure();
     this.destroy();
-    this.#owner.onUpstreamConnectFailed('');
+    this.#owner.onUpstreamConnectFailed('', 'connection timeout');
   }
 
   destroy(): void {
@@ -175,7 +174,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     }
     this.#countConnectFailure();
     if (isBindFailure(error)) this.#count(bind_errors, 1);
-    this.#owner.onUpstreamConnectFailed(transportDetail(error));
+    this.#owner.onUpstreamConnectFailed(transportDetail(error), connectFailure(error));
   }
 
   onFault(error: unknown): void {
@@ -184,19 +183,13 @@ export class TcpUpstream implements UpstreamSocketOwner {
   }
 
   #adaptBuffer(chunk: Buffer, length: number, isSlabFree: boolean): void {
-    if (length >= BULK_READ_BYTES && length >= Math.min(chunk.length, this.#context.codec.upstreamRead.length)) {
-      this.#fullReads++;
-      if (this.#slab === null && this.#fullReads >= FULL_READS_FOR_SLAB) {
-        const clusterLimitBytes = this.#host.cluster.settings.bufferLimitBytes;
-        const limitBytes = Math.min(clusterLimitBytes, this.#owner.bufferLimitBytes);
-        this.#slab = this.#context.slabs.take(UNKNOWN_LENGTH, limitBytes);
-      }
-    } else if (length < BULK_READ_BYTES) {
-      this.#fullReads = 0;
-      if (isSlabFree && this.#slab !== null) {
-        this.#context.slabs.give(this.#slab);
-        this.#slab = null;
-      }
+    this.#bulk.note(length, Math.min(chunk.length, this.#context.codec.upstreamRead.length));
+    if (this.#bulk.isBulk) {
+      const limitBytes = Math.min(this.#host.cluster.settings.bufferLimitBytes, this.#owner.bufferLimitBytes);
+      this.#slab ??= this.#context.slabs.take(UNKNOWN_LENGTH, limitBytes);
+    } else if (isSlabFree && this.#slab !== null) {
+      this.#context.slabs.give(this.#slab);
+      this.#slab = null;
     }
   }
 
@@ -204,7 +197,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#isClosed = true;
     if (this.#slab !== null) this.#context.slabs.forget(this.#slab);
     this.#slab = null;
-    this.#host.cluster.breaker.releaseConnection();
+    this.#breaker.releaseConnection();
     this.#context.records.addActiveConnections(this.#host.record, -1);
     this.#count(upstream_cx_active, -1);
     this.#count(upstream_cx_destroy, 1);

@@ -14,6 +14,7 @@ const NO_BYTES = Buffer.alloc(0);
 
 /** Takes a response, says whether its last bytes could be sent on, and notes where they lay. */
 class Receiver implements ResponseReceiver {
+  readonly awaitsUpgrade = false;
   readonly bufferLimitBytes = 1024 * 1024;
   readonly done = Promise.withResolvers<void>();
   bytes = 0;

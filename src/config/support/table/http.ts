@@ -58,10 +58,19 @@ export const HTTP_SUPPORT: SupportTable = {
       local_reply_config: warned(),
       proxy_status_config: warned(),
       tracing: warned(),
+      upgrade_configs: supported(),
       access_log: supported(),
       access_log_flush_interval: warned(),
       flush_access_log_on_new_request: warned(),
       access_log_options: warned(),
+    },
+  },
+  [`${HTTP_CONNECTION_MANAGER}.UpgradeConfig`]: {
+    otherwise: rejected(),
+    fields: {
+      upgrade_type: supported('`CONNECT` stands for the method'),
+      enabled: supported(),
+      filters: supported('the settings of their router must be those of `http_filters`'),
     },
   },
   'proxy.config.core.v3.HttpProtocolOptions (downstream)': {

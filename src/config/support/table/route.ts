@@ -75,6 +75,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       headers: supported(),
       query_parameters: supported(),
       grpc: supportedWhole(),
+      connect_matcher: supportedWhole(),
       runtime_fraction: supported(),
       runtime: supported('read as runtime_fraction out of 100'),
     },
@@ -210,7 +211,8 @@ export const ROUTE_SUPPORT: SupportTable = {
       retry_policy: warned('a failed request is not tried again'),
       retry_policy_typed_config: warned('a failed request is not tried again'),
       hedge_policy: warned(),
-      use_websocket: only([false]),
+      use_websocket: supported('as an upgrade of type websocket'),
+      upgrade_configs: supported(),
       priority: supported(),
       hash_policy: warned('takes effect only with hashing balancers'),
       include_vh_rate_limits: warned(),
@@ -222,6 +224,14 @@ export const ROUTE_SUPPORT: SupportTable = {
       response_headers_to_remove: supported('as on Route'),
       early_data_policy: warned(),
     },
+  },
+  'proxy.config.route.v3.RouteAction.UpgradeConfig': {
+    otherwise: rejected(),
+    fields: { upgrade_type: supported(), enabled: supported(), connect_config: supported() },
+  },
+  'proxy.config.route.v3.RouteAction.UpgradeConfig.ConnectConfig': {
+    otherwise: rejected(),
+    fields: { allow_post: only([false]) },
   },
   'proxy.config.route.v3.DirectResponseAction': {
     otherwise: warned(),

@@ -467,6 +467,7 @@ describe('an HTTP connection manager', () => {
       statPrefix: 'ingress',
       accessLogs: [],
       httpFilters: [],
+      upgrades: [],
       routeTable: { name: '', virtualHosts: [], ignoresPort: false, internalOnlyHeaders: [] },
       serverName: 'proxy',
       serverHeader: 'overwrite',
@@ -514,6 +515,7 @@ describe('an HTTP connection manager', () => {
     const { kind: _kind, statPrefix: _prefix, routeTable: _table, accessLogs: _logs, ...rest } = settings;
     assert.deepEqual(rest, {
       httpFilters: [],
+      upgrades: [],
       serverName: 'edge',
       serverHeader: 'append-if-absent',
       via: '1.1 edge',

@@ -1,18 +1,22 @@
 // One HTTP/1.1 connection to an upstream host: writes requests, frames responses. Step 5 of the request flow.
 //
 //   CONNECTING ──connected──► IDLE ◄──reusable── BUSY         response of a BUSY connection:
-//       │                      │ └────start──────►│             HEAD ──► BODY ──► done
+//       │                      │ └────start──────►│             HEAD ──► BODY, or TUNNEL ──► done
 //       └───────failed──────►  └──► CLOSED ◄──────┘
 //
 // A connection is reused only when both messages have ended, the response allowed it, and not one byte came behind
 // the response: a byte too many means that the two ends disagree on framing. Bytes on an idle connection, too.
+// A tunnel, which is opened by a 101 or by a 2xx to CONNECT, ends with the upstream's last byte. The client's last one
+// is passed on as the end of this side.
+//
 // Bytes of a response are borrowed by the receiver for the length of the call. Body bytes in a private slab may
 // stay with the kernel after it; then the receiver returns false, and the slab is not read into before `resume`.
 
 import type { Socket } from 'node:net';
 import { CLUSTER_STATS, HOST_STATS } from '../../../../stats/index.ts';
-import { codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
+import { codecError, Framing, HeadFlag, type HeadLimits } from '../../../../wasm/http1.ts';
 import type { Endpoint } from '../../../format/facts.ts';
+import { BulkReads } from '../../../network/bulk-reads.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
@@ -64,6 +68,8 @@ const SLAB_THRESHOLD = 64 * 1024;
 export interface ResponseReceiver {
   /** How much of the response may wait on its way to the client. */
   readonly bufferLimitBytes: number;
+  /** The request has asked for an upgrade, so that a 101 is a final head. */
+  readonly awaitsUpgrade: boolean;
   /**
    * The final response head lies in the codec, the first body bytes (framing of a chunked body included) in
    * bytes[start..end). Interim 1xx heads never come here.
@@ -111,6 +117,8 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   /** What the kernel has not taken in full. */
   #unsent: Buffer | null = null;
   #isPaused = false;
+  /** Of a tunnel; null otherwise. */
+  #bulk: BulkReads | null = null;
 
   constructor(context: WorkerContext, host: Host, pool: Http1Pool) {
     const { settings } = host.cluster;
@@ -176,9 +184,13 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   /** Sends more of the body; as in `start`. An empty range with `isEnd` only marks the end. */
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     this.#isRequestDone = isEnd;
-    if (start === end) return true;
-    this.#context.stats.values[this.#clusterStats + upstream_cx_tx_bytes_total]! += end - start;
-    return this.#write('', bytes, start, end);
+    let isTaken = true;
+    if (start < end) {
+      this.#context.stats.values[this.#clusterStats + upstream_cx_tx_bytes_total]! += end - start;
+      isTaken = this.#write('', bytes, start, end);
+    }
+    if (isEnd && this.#bulk !== null) this.#socket.end();
+    return isTaken;
   }
 
   /** Reads on after the receiver had returned false. */
@@ -208,6 +220,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
 
   readBuffer(): Buffer {
     if (!this.#isHeadDone || this.#state !== BUSY) return this.#context.codec.upstreamRead;
+    if (this.#bulk !== null && this.#slab === null && !this.#bulk.isBulk) return this.#context.codec.upstreamRead;
     const remaining = this.#framing === Framing.LENGTH ? this.#remaining : UNKNOWN_LENGTH;
     if (this.#framing === Framing.LENGTH && remaining < SLAB_THRESHOLD && this.#slab === null)
       return this.#context.codec.upstreamRead;
@@ -243,7 +256,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   }
 
   onEnd(): void {
-    if (this.#state === BUSY && this.#isHeadDone && this.#framing === Framing.UNTIL_CLOSE) {
+    if (this.#state === BUSY && this.#isHeadDone && this.#framing >= Framing.UNTIL_CLOSE) {
       this.#deliver(this.#context.codec.upstreamRead, 0, 0, true, this.#context.clock.monotonicMs());
       return;
     }
@@ -316,6 +329,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       if (status >= 200) break;
       // Interim heads answer nothing that was asked on behalf of the client: 100 was sent by this proxy already.
       if (status === 101) {
+        if (this.#receiver!.awaitsUpgrade && (codec.response.flags & HeadFlag.UPGRADE) !== 0) break;
         this.#protocolError('upgrade_not_requested');
         return false;
       }
@@ -324,10 +338,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#framing = response.framing;
     this.#remaining = response.contentLength;
     this.#isReusable = response.isPersistent;
-    if (this.#framing === Framing.TUNNEL) {
-      this.#protocolError('tunnel_not_requested');
-      return false;
-    }
+    if (this.#framing === Framing.TUNNEL) this.#bulk = new BulkReads();
     if (this.#framing === Framing.CHUNKED) {
       this.#chunked.begin(response, RESPONSE_LIMITS, this.host.cluster.settings.enableTrailers);
     }
@@ -383,9 +394,21 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     const goesOn = isFirst
       ? receiver.onResponseHead(bytes, start, end, isEnd, isSlab, nowMs)
       : receiver.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs);
-    if (!isEnd) return goesOn;
+    if (!isEnd) {
+      if (this.#bulk !== null) this.#adaptToTunnel(end - start, isSlab && goesOn);
+      return goesOn;
+    }
     this.#returnSlab(slab, goesOn);
     return true;
+  }
+
+  /** @param isSlabFree nobody reads any more what came in the slab. */
+  #adaptToTunnel(length: number, isSlabFree: boolean): void {
+    const bulk = this.#bulk!;
+    bulk.note(length, this.#context.codec.upstreamRead.length);
+    if (bulk.isBulk || !isSlabFree || this.#slab === null) return;
+    this.#returnSlab(this.#slab, true);
+    this.#slab = null;
   }
 
   #finish(nowMs: number): void {
@@ -397,6 +420,10 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       this.#state = IDLE;
       this.#armIdleTimeout(nowMs);
       this.#pool.onReusable(this);
+      return;
+    }
+    if (this.#bulk !== null) {
+      this.#close(false);
       return;
     }
     if (this.#requestsLeft <= 0) values[this.#clusterStats + upstream_cx_max_requests]! += 1;

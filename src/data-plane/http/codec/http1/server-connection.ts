@@ -4,6 +4,11 @@
 //   OPEN ──last response sent, or refused──► CLOSING ──peer's end, or time──► CLOSED
 //     └──────────── peer gone, reset, idle ───────────────────────────────────►┘
 //
+// A request for an upgrade, or CONNECT, may turn the connection into a tunnel:
+//
+//   NONE ──such a request──► AWAITED ──101, or 2xx to CONNECT──► OPEN: bytes pass unread until both sides have ended
+//                               └──any other final answer──► REFUSED: bytes that came too early end the connection
+//
 // One request at a time: bytes of the next one wait, and reading stops, until the response is done and has left.
 // CLOSING sends the end of the stream and throws away what still comes, so that the last response is not lost to
 // a reset; nothing in it is ever read as HTTP again.
@@ -42,9 +47,15 @@ const OPEN = 0;
 const CLOSING = 1;
 const CLOSED = 2;
 
+const TUNNEL_NONE = 0;
+const TUNNEL_AWAITED = 1;
+const TUNNEL_OPEN = 2;
+const TUNNEL_REFUSED = 3;
+
 /** How long a closed connection may take to be closed from the other side, too. */
 const DELAYED_CLOSE_MS = 1000;
 const LINE_FEED = 10;
+const NO_BYTES = Buffer.alloc(0);
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
 export class Http1ServerConnection implements SocketOwner, DeadlineOwner, DownstreamCodec {
@@ -68,6 +79,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   #isBodyWelcome = true;
   #framing: number = Framing.NONE;
   #remaining = 0;
+  #tunnel: number = TUNNEL_NONE;
+  /** Bytes lie behind the part of the request that the stream is looking at. */
+  #hasBytesBehind = false;
   #isReadStopped = false;
   #isProcessing = false;
   #mustClose = false;
@@ -136,6 +150,11 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   onEnd(): void {
     if (this.#state === CLOSED) return;
+    if (this.#state === OPEN && this.#stream !== null && this.#tunnel === TUNNEL_OPEN) {
+      this.#isRequestDone = true;
+      this.#stream.onRequestBody(NO_BYTES, 0, 0, true, this.#context.clock.monotonicMs());
+      return;
+    }
     // A client that has closed does not want an answer any more; one that is complete may still be on its way.
     if (this.#state === OPEN && this.#stream === null && this.#socket.writableLength > 0) {
       this.#closeGracefully(true);
@@ -223,7 +242,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     const isRequestDone = this.#stream?.isRequestComplete ?? true;
     this.#stream = null;
     this.#deadlines.endStream();
-    if (this.#mustClose || !isRequestDone || this.#manager.isDraining) {
+    const hasEarlyBytes = this.#tunnel === TUNNEL_REFUSED && this.#held.length > 0;
+    this.#tunnel = TUNNEL_NONE;
+    if (this.#mustClose || !isRequestDone || hasEarlyBytes || this.#manager.isDraining) {
       this.#closeGracefully(false);
       return;
     }
@@ -242,6 +263,28 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   resumeRequest(): void {
     this.#isBodyWelcome = true;
     this.#updateReading();
+  }
+
+  get isMessageDone(): boolean {
+    return this.#isRequestDone;
+  }
+
+  awaitTunnel(): void {
+    this.#tunnel = TUNNEL_AWAITED;
+  }
+
+  openTunnel(): void {
+    this.#tunnel = TUNNEL_OPEN;
+    this.#framing = Framing.TUNNEL;
+    this.#isRequestDone = false;
+    this.#isBodyWelcome = true;
+    this.#touch();
+    if (!this.#isProcessing) this.#continueWithHeld();
+  }
+
+  refuseTunnel(): boolean {
+    this.#tunnel = TUNNEL_REFUSED;
+    return this.#isRequestDone && !this.#hasBytesBehind && this.#held.length === 0;
   }
 
   limitStream(limit: StreamLimit, atMs: number): void {
@@ -302,6 +345,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     }
     this.#deadlines.startStream(nowMs, this.#isRequestDone);
     this.#isBodyWelcome = true;
+    this.#hasBytesBehind = bodyEnd < end;
     const trailing = this.#takeTrailing(stream, bytes, start);
     const goesOn =
       trailing === null
@@ -320,11 +364,13 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     }
     if (this.#isRequestDone) this.#deadlines.endRequest();
     this.#deadlines.touchStream(nowMs);
+    this.#hasBytesBehind = bodyEnd < end;
+    const isEnd = this.#isRequestDone && this.#tunnel === TUNNEL_NONE;
     const trailing = this.#takeTrailing(stream, bytes, start);
     if (trailing === null) {
-      this.#isBodyWelcome = stream.onRequestBody(bytes, start, bodyEnd, this.#isRequestDone, nowMs);
+      this.#isBodyWelcome = stream.onRequestBody(bytes, start, bodyEnd, isEnd, nowMs);
     } else if (trailing.length > 0) {
-      this.#isBodyWelcome = stream.onRequestBody(trailing, 0, trailing.length, this.#isRequestDone, nowMs);
+      this.#isBodyWelcome = stream.onRequestBody(trailing, 0, trailing.length, isEnd, nowMs);
     }
     return bodyEnd;
   }
@@ -350,6 +396,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
       this.#isRequestDone = bodyEnd >= 0 && this.#chunked!.isDone;
       return bodyEnd;
     }
+    if (this.#framing === Framing.TUNNEL) return end;
     this.#isRequestDone = true;
     return start;
   }

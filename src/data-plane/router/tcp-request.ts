@@ -1,0 +1,270 @@
+// A CONNECT that ends here: what its tunnel carries goes to an upstream as plain TCP. To the stream it looks like a
+// request that is answered with 200 once the connection is there. Step 4 of the request flow.
+//
+//   CONNECTING ──connected: 200──► OPEN ──upstream's last byte, reset, cancel──► DONE
+//       └──no host, no connection, overflow, cancel──────────────────────────────►┘
+
+import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
+import { Method } from '../../wasm/http1.ts';
+import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { Endpoint } from '../format/facts.ts';
+import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import { TcpUpstream, type TcpUpstreamOwner } from '../tcp-proxy/tcp-upstream.ts';
+import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { Host } from '../upstream/host.ts';
+import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
+import { countResponse } from './response-count.ts';
+
+const {
+  upstream_cx_none_healthy,
+  upstream_cx_overflow,
+  upstream_flow_control_backed_up_total,
+  upstream_flow_control_drained_total,
+  upstream_flow_control_paused_reading_total,
+  upstream_flow_control_resumed_reading_total,
+  upstream_rq_active,
+  upstream_rq_cancelled,
+  upstream_rq_pending_active,
+  upstream_rq_pending_failure_eject,
+  upstream_rq_pending_overflow,
+  upstream_rq_pending_total,
+  upstream_rq_rx_reset,
+  upstream_rq_total,
+  upstream_rq_tx_reset,
+} = CLUSTER_STATS.index;
+const { rq_active, rq_error, rq_timeout, rq_total } = HOST_STATS.index;
+
+const CONNECTING = 0;
+const OPEN = 1;
+const DONE = 2;
+
+const NO_BYTES = Buffer.alloc(0);
+/** What the upstream would have said if it spoke HTTP. */
+const ESTABLISHED = Buffer.from('HTTP/1.1 200 OK\r\n\r\n');
+const LIMITS = { maxHeadBytes: ESTABLISHED.length + 1, maxFields: 1 };
+
+/** The stream, as this request sees it. */
+export interface TunnelClient {
+  readonly bufferLimitBytes: number;
+  readonly isInternal: boolean;
+  onUpstreamHost(host: Host, attempts: number): void;
+  onUpstreamConnection(connection: { readonly localEndpoint: Endpoint }, head: string): void;
+  /** The response head lies in the codec. @returns false when no more should come before `resumeResponse`. */
+  onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean;
+  onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
+  onUpstreamWritable(): void;
+  onNoHealthyUpstream(): void;
+  onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void;
+}
+
+export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOwner {
+  readonly cluster: Cluster;
+  readonly head: string;
+  readonly attempts = 1;
+  readonly #context: WorkerContext;
+  readonly #client: TunnelClient;
+  readonly #breaker: CircuitBreaker;
+  readonly #timer: TimerEntry;
+  #state: number = CONNECTING;
+  #host: Host | null = null;
+  #upstream: TcpUpstream | null = null;
+  #isBackedUp = false;
+  #isReadingPaused = false;
+
+  /** @param head for logs; nobody receives it. */
+  constructor(context: WorkerContext, client: TunnelClient, cluster: Cluster, priority: ClusterPriority, head: string) {
+    this.#context = context;
+    this.#client = client;
+    this.cluster = cluster;
+    this.#breaker = priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
+    this.#timer = new TimerEntry(this);
+    this.head = head;
+  }
+
+  get host(): Host | null {
+    return this.#host;
+  }
+
+  get bufferLimitBytes(): number {
+    return this.#client.bufferLimitBytes;
+  }
+
+  get isSending(): boolean {
+    return this.#state === OPEN;
+  }
+
+  get canSend(): boolean {
+    return this.#state === OPEN && !this.#isBackedUp;
+  }
+
+  /** What the tunnel carries comes by `send`, after the answer. */
+  start(): void {
+    const host = this.cluster.chooseHost();
+    if (host === null) {
+      this.#state = DONE;
+      this.#count(upstream_cx_none_healthy);
+      this.#client.onNoHealthyUpstream();
+      return;
+    }
+    this.#host = host;
+    this.#client.onUpstreamHost(host, this.attempts);
+    const overflow = this.#acquire();
+    if (overflow !== null) {
+      this.#state = DONE;
+      this.#count(overflow);
+      this.#client.onUpstreamFailure('overflow', '', false);
+      return;
+    }
+    const nowMs = this.#context.clock.monotonicMs();
+    this.#context.wheel.arm(this.#timer, nowMs + this.cluster.settings.connectTimeoutMs);
+    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, this.#breaker);
+  }
+
+  send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    if (this.#state !== OPEN) return true;
+    const upstream = this.#upstream!;
+    const isTaken = start === end || upstream.write(start === 0 ? bytes : bytes.subarray(start), end - start);
+    if (isEnd) upstream.end();
+    if (isTaken || this.#isBackedUp) return isTaken;
+    this.#isBackedUp = true;
+    this.#count(upstream_flow_control_backed_up_total);
+    return false;
+  }
+
+  resumeResponse(): void {
+    if (!this.#isReadingPaused) return;
+    this.#isReadingPaused = false;
+    this.#count(upstream_flow_control_resumed_reading_total);
+    this.#upstream?.resume();
+  }
+
+  cancel(): void {
+    if (this.#state === DONE) return;
+    this.#count(this.#state === CONNECTING ? upstream_rq_cancelled : upstream_rq_tx_reset);
+    this.#end();
+  }
+
+  timeOut(stat: number): void {
+    if (this.#state === DONE) return;
+    this.#count(stat);
+    this.#countHost(rq_timeout, 1);
+    this.#countHost(rq_error, 1);
+    this.cancel();
+  }
+
+  // ---- From the upstream ----
+
+  /** Of the connection alone. */
+  onTimeout(): void {
+    this.#upstream?.timeOut();
+  }
+
+  onUpstreamConnected(): void {
+    this.#leaveQueue();
+    this.#state = OPEN;
+    this.#context.records.addActiveRequests(this.#host!.record, 1);
+    this.#count(upstream_rq_total);
+    this.#count(upstream_rq_active);
+    this.#countHost(rq_total, 1);
+    this.#countHost(rq_active, 1);
+    this.#client.onUpstreamConnection(this.#upstream!, this.head);
+    const { codec, clock } = this.#context;
+    codec.parseResponse(ESTABLISHED, 0, ESTABLISHED.length, LIMITS, Method.CONNECT);
+    countResponse(this.#context, this.cluster, this.#host!, codec.response.status, this.#client.isInternal);
+    this.#client.onResponseHead(NO_BYTES, 0, 0, false, clock.monotonicMs());
+  }
+
+  onUpstreamConnectFailed(transportDetail: string, failure: UpstreamFailure): void {
+    if (this.#state !== CONNECTING) return;
+    this.#leaveQueue();
+    this.#breaker.releaseRequest();
+    this.#state = DONE;
+    this.#upstream = null;
+    this.#count(upstream_rq_pending_failure_eject);
+    this.#countHost(rq_error, 1);
+    this.#client.onUpstreamFailure(failure, transportDetail, false);
+  }
+
+  onUpstreamBytes(bytes: Buffer, length: number, isSlab: boolean): boolean {
+    if (this.#state !== OPEN) return true;
+    const nowMs = this.#context.clock.monotonicMs();
+    const goesOn = this.#client.onResponseBody(bytes, 0, length, false, isSlab, nowMs);
+    if (goesOn || this.#state !== OPEN) return goesOn;
+    this.#isReadingPaused = true;
+    this.#count(upstream_flow_control_paused_reading_total);
+    return false;
+  }
+
+  onUpstreamEnd(): void {
+    if (this.#state !== OPEN) return;
+    this.#end();
+    this.#client.onResponseBody(NO_BYTES, 0, 0, true, false, this.#context.clock.monotonicMs());
+  }
+
+  onUpstreamDrain(): void {
+    if (!this.#isBackedUp || this.#state !== OPEN) return;
+    this.#isBackedUp = false;
+    this.#count(upstream_flow_control_drained_total);
+    this.#client.onUpstreamWritable();
+  }
+
+  onUpstreamClosed(): void {
+    if (this.#state !== OPEN) return;
+    this.#count(upstream_rq_rx_reset);
+    this.#countHost(rq_error, 1);
+    this.#end();
+    this.#client.onUpstreamFailure('connection termination', '', false);
+  }
+
+  // ---- Inside ----
+
+  /** Takes the request's places under the circuit breaker. @returns the stat of the limit that is met; null for none. */
+  #acquire(): number | null {
+    const breaker = this.#breaker;
+    if (!breaker.tryAcquirePending()) return upstream_rq_pending_overflow;
+    if (!breaker.tryAcquireRequest()) {
+      breaker.releasePending();
+      return upstream_rq_pending_overflow;
+    }
+    if (!breaker.tryAcquireConnection()) {
+      breaker.releasePending();
+      breaker.releaseRequest();
+      return upstream_cx_overflow;
+    }
+    this.#count(upstream_rq_pending_total);
+    this.#count(upstream_rq_pending_active);
+    return null;
+  }
+
+  #leaveQueue(): void {
+    this.#context.wheel.remove(this.#timer);
+    this.#breaker.releasePending();
+    this.#count(upstream_rq_pending_active, -1);
+  }
+
+  #end(): void {
+    if (this.#state === CONNECTING) this.#leaveQueue();
+    else this.#leaveActive();
+    this.#state = DONE;
+    this.#breaker.releaseRequest();
+    this.#upstream?.destroy();
+    this.#upstream = null;
+  }
+
+  #leaveActive(): void {
+    this.#context.records.addActiveRequests(this.#host!.record, -1);
+    this.#count(upstream_rq_active, -1);
+    this.#countHost(rq_active, -1);
+  }
+
+  #count(stat: number, change = 1): void {
+    this.#context.stats.values[this.cluster.statBase + stat]! += change;
+  }
+
+  #countHost(stat: number, change: number): void {
+    this.#context.stats.values[this.#host!.statBase + stat]! += change;
+  }
+}
