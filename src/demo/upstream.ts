@@ -1,6 +1,7 @@
 // One demo upstream: a real HTTP server on loopback whose answers tell who answered and how long it took.
 
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
+import { createServer } from '../base/node-http.ts';
 import { listenNear } from './port.ts';
 
 export type UpstreamName = 'fast' | 'slow' | 'flaky';

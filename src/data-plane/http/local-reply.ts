@@ -1,7 +1,7 @@
 // Answers that the proxy gives itself, as the reference words them. Every error of the HTTP path becomes a response
 // here and nowhere else. `flag` and `details` say in access logs why.
 
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from '../../base/node-http.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 
