@@ -56,7 +56,10 @@ async function nodeUpstream(
   t: TestContext,
   handler: (req: IncomingMessage, res: ServerResponse) => void,
 ): Promise<number> {
-  const server: Server = createServer(handler).listen(0, '127.0.0.1');
+  const server: Server = createServer(handler);
+  // By itself it closes connections that were idle for a while, which a POST may meet: a 503, and rightly so.
+  server.keepAliveTimeout = 0;
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
     server.closeAllConnections();

@@ -39,6 +39,7 @@ async function startServers(ips: readonly string[]): Promise<{ port: number; ser
   let port = 0;
   for (const ip of ips) {
     const server = createServer((_request, response) => response.end(ip));
+    server.keepAliveTimeout = 0;
     server.listen(port, ip);
     await once(server, 'listening');
     ({ port } = server.address() as AddressInfo);

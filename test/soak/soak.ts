@@ -160,6 +160,7 @@ function bootstrap(upstreams: Upstreams): JsonObject {
   const route = (name: string): JsonObject => ({ cluster: name, timeout: '0s' });
   const manager = httpFilter({
     stat_prefix: 'soak',
+    upgrade_configs: [{ upgrade_type: 'websocket' }],
     route_config: {
       virtual_hosts: [
         {

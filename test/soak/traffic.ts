@@ -277,6 +277,40 @@ const tunnel: Kind = async (ground) => {
   if (isWrong) ground.ledger.violation(`tcp: ${verdict}`);
 };
 
+/** An upgraded connection with a body there and back; one in four is left in the middle. */
+const upgraded: Kind = async (ground) => {
+  const wire = new HttpWire(ground.httpPort);
+  try {
+    const [id, seed, length, startMs] = [nextId(), anySeed(), anyLength(100, 3_000_000), performance.now()];
+    await wire.write(head('GET', '/upgrade', id, 'connection: upgrade\r\nupgrade: websocket\r\n'));
+    const response = await wire.response();
+    if (response?.status !== 101) {
+      judge(ground, 'upgrade', id, startMs, response, 'not upgraded');
+      return;
+    }
+    const check = new PayloadCheck(seed, length);
+    const isLeft = below(4) === 0;
+    const sent = writeBody(wire, seed, length, false).then(() => wire.socket.end());
+    for (let chunk = await wire.chunk(); chunk !== null; chunk = await wire.chunk()) {
+      check.accept(chunk);
+      if (isLeft && below(3) === 0) break;
+    }
+    if (isLeft) {
+      ground.ledger.count('upgrade', 'left');
+      // Its end in the middle of this is what it is for.
+      void sent.catch(() => {});
+      return;
+    }
+    await sent;
+    const verdict = response.head.includes(`\r\nx-soak-id: ${id}\r\n`) ? check.verdict() : 'wrong answer';
+    ground.ledger.count('upgrade', verdict === '' ? 'whole' : 'cut off');
+    const isWrong = verdict.startsWith('wrong') || (verdict !== '' && !ground.upstreams.wereDisturbedSince(startMs));
+    if (isWrong) ground.ledger.violation(`upgrade: ${verdict}`);
+  } finally {
+    wire.close();
+  }
+};
+
 /** Connects, asks once and stays, so that many connections are open at any time. */
 const lingering: Kind = async (ground) => {
   await onConnection(
@@ -326,6 +360,7 @@ const KINDS: readonly KindRow[] = [
   row('deserter', 4, 5, deserter),
   row('abandoned', 1, 20, abandoned),
   row('tunnel', 3, 5, tunnel),
+  row('upgraded', 2, 5, upgraded),
   row('lingering', 20, 50, lingering),
 ];
 

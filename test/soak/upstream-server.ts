@@ -4,6 +4,8 @@
 //   /get/<seed>/<length>      a body with content-length      /chunked/<seed>/<length>   the same in chunks
 //   /sink/<seed>/<length>     takes that body and says ok     /echo                      the body as it comes
 //   /reset/head, /reset/body  resets before or in the answer
+//
+// What asks for an upgrade gets it, and from then on every byte back.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
@@ -62,6 +64,16 @@ const server = createServer(async (request, response) => {
 });
 server.keepAliveTimeout = 300_000;
 server.requestTimeout = 0;
+
+server.on('upgrade', (request: IncomingMessage, socket: Socket, first: Buffer) => {
+  socket.on('error', () => socket.destroy());
+  const id = request.headers['x-soak-id'];
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\nx-soak-id: ${id}\r\n\r\n`,
+  );
+  socket.write(first);
+  socket.pipe(socket);
+});
 
 const echo = createTcpServer({ allowHalfOpen: true }, (socket: Socket) => {
   socket.on('error', () => socket.destroy());
