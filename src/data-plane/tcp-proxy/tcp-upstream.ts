@@ -1,8 +1,7 @@
-// The upstream half of a proxied TCP connection: one attempt to reach one host, then the bytes. Counts the
-// connection in the stats of its cluster and host.
+// The upstream half of a proxied TCP connection: one attempt to reach one host, then the bytes.
 
 import type { Socket } from 'node:net';
-import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
+import { CLUSTER_STATS } from '../../stats/index.ts';
 import type { Endpoint } from '../format/facts.ts';
 import { BulkReads } from '../network/bulk-reads.ts';
 import { freeGiven } from '../network/given-memory.ts';
@@ -10,29 +9,19 @@ import { plainAddress } from '../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../network/slab-pool.ts';
 import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
+import { UpstreamConnectionStats } from '../upstream/connection-stats.ts';
 import type { Host } from '../upstream/host.ts';
-import { connectFailure, isBindFailure, transportDetail, type UpstreamFailure } from '../upstream/pool/failure.ts';
+import { connectFailure, transportDetail, type UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 const {
-  bind_errors,
-  upstream_cx_active,
-  upstream_cx_connect_fail,
-  upstream_cx_connect_ms,
-  upstream_cx_connect_timeout,
-  upstream_cx_destroy,
-  upstream_cx_destroy_local,
-  upstream_cx_destroy_remote,
-  upstream_cx_length_ms,
   upstream_cx_rx_bytes_total,
-  upstream_cx_total,
   upstream_cx_tx_bytes_total,
   upstream_flow_control_backed_up_total,
   upstream_flow_control_drained_total,
   upstream_flow_control_paused_reading_total,
   upstream_flow_control_resumed_reading_total,
 } = CLUSTER_STATS.index;
-const { cx_active, cx_connect_fail, cx_total } = HOST_STATS.index;
 
 /** The downstream half, as the upstream half sees it. */
 export interface TcpUpstreamOwner {
@@ -53,8 +42,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
   readonly #host: Host;
   readonly #owner: TcpUpstreamOwner;
   readonly #socket: Socket;
-  readonly #startMs: number;
-  readonly #breaker: CircuitBreaker;
+  readonly #stats: UpstreamConnectionStats;
   readonly #bulk = new BulkReads();
   #isConnected = false;
   #isClosed = false;
@@ -65,16 +53,10 @@ export class TcpUpstream implements UpstreamSocketOwner {
 
   /** @param breaker under which the caller has acquired a place for the connection; it is given back here. */
   constructor(context: WorkerContext, host: Host, owner: TcpUpstreamOwner, nowMs: number, breaker: CircuitBreaker) {
-    this.#breaker = breaker;
-    this.#startMs = nowMs;
     this.#context = context;
     this.#host = host;
     this.#owner = owner;
-    context.records.addActiveConnections(host.record, 1);
-    this.#count(upstream_cx_total, 1);
-    this.#count(upstream_cx_active, 1);
-    this.#countHost(cx_total, 1);
-    this.#countHost(cx_active, 1);
+    this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
     host.addRawConnection();
     this.#socket = connectUpstream(host.address, this, context.readMode, host.cluster.settings);
   }
@@ -95,10 +77,10 @@ export class TcpUpstream implements UpstreamSocketOwner {
 
   /** @param bytes given away. @returns false when no more should come before `onUpstreamDrain`. */
   write(bytes: Buffer, length: number): boolean {
-    this.#count(upstream_cx_tx_bytes_total, length);
+    this.#stats.count(upstream_cx_tx_bytes_total, length);
     const isTaken = this.#context.writer.owned(this.#socket, '', bytes, 0, length);
     if (isTaken) return true;
-    this.#count(upstream_flow_control_backed_up_total, 1);
+    this.#stats.count(upstream_flow_control_backed_up_total);
     this.#unsent = bytes;
     return false;
   }
@@ -111,21 +93,20 @@ export class TcpUpstream implements UpstreamSocketOwner {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#count(upstream_flow_control_resumed_reading_total, 1);
+    this.#stats.count(upstream_flow_control_resumed_reading_total);
     resumeUpstream(this.#socket);
   }
 
   /** The connect timeout has passed. */
   timeOut(): void {
-    this.#count(upstream_cx_connect_timeout, 1);
-    this.#countConnectFailure();
+    this.#stats.connectTimedOut();
     this.destroy();
     this.#owner.onUpstreamConnectFailed('', 'connection timeout');
   }
 
   destroy(): void {
     if (this.#isClosed) return;
-    this.#leave(upstream_cx_destroy_local);
+    this.#leave(true);
     this.#socket.destroy();
   }
 
@@ -136,18 +117,18 @@ export class TcpUpstream implements UpstreamSocketOwner {
   onConnect(): void {
     if (this.#isClosed) return;
     this.#isConnected = true;
-    this.#record(upstream_cx_connect_ms);
+    this.#stats.connected(this.#context.clock.monotonicMs());
     this.#owner.onUpstreamConnected();
   }
 
   onBytes(chunk: Buffer, length: number): boolean {
     if (this.#isClosed) return false;
-    this.#count(upstream_cx_rx_bytes_total, length);
+    this.#stats.count(upstream_cx_rx_bytes_total, length);
     const isSlab = chunk === this.#slab;
     const goesOn = this.#owner.onUpstreamBytes(chunk, length, isSlab);
     if (this.#isClosed) return false;
     this.#isPaused = !goesOn;
-    if (!goesOn) this.#count(upstream_flow_control_paused_reading_total, 1);
+    if (!goesOn) this.#stats.count(upstream_flow_control_paused_reading_total);
     this.#adaptBuffer(chunk, length, isSlab && goesOn);
     return goesOn;
   }
@@ -158,7 +139,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
 
   onDrain(): void {
     if (this.#unsent !== null) {
-      this.#count(upstream_flow_control_drained_total, 1);
+      this.#stats.count(upstream_flow_control_drained_total);
       freeGiven(this.#unsent);
       this.#unsent = null;
     }
@@ -167,13 +148,12 @@ export class TcpUpstream implements UpstreamSocketOwner {
 
   onClose(error: NodeJS.ErrnoException | null): void {
     if (this.#isClosed) return;
-    this.#leave(upstream_cx_destroy_remote);
+    this.#leave(false);
     if (this.#isConnected) {
       this.#owner.onUpstreamClosed(error);
       return;
     }
-    this.#countConnectFailure();
-    if (isBindFailure(error)) this.#count(bind_errors, 1);
+    this.#stats.connectFailed(error);
     this.#owner.onUpstreamConnectFailed(transportDetail(error), connectFailure(error));
   }
 
@@ -193,36 +173,11 @@ export class TcpUpstream implements UpstreamSocketOwner {
     }
   }
 
-  #leave(bySide: number): void {
+  #leave(isLocal: boolean): void {
     this.#isClosed = true;
     if (this.#slab !== null) this.#context.slabs.forget(this.#slab);
     this.#slab = null;
-    this.#breaker.releaseConnection();
-    this.#context.records.addActiveConnections(this.#host.record, -1);
-    this.#count(upstream_cx_active, -1);
-    this.#count(upstream_cx_destroy, 1);
-    this.#record(upstream_cx_length_ms);
-    this.#count(bySide, 1);
-    this.#countHost(cx_active, -1);
+    this.#stats.closed(isLocal);
     this.#host.removeRawConnection();
-  }
-
-  #countConnectFailure(): void {
-    this.#count(upstream_cx_connect_fail, 1);
-    this.#countHost(cx_connect_fail, 1);
-  }
-
-  #count(stat: number, n: number): void {
-    this.#context.stats.values[this.#host.cluster.statBase + stat]! += n;
-  }
-
-  /** Records how old the connection is. */
-  #record(stat: number): void {
-    const { stats, clock } = this.#context;
-    stats.record(this.#host.cluster.statBase + stat, clock.monotonicMs() - this.#startMs);
-  }
-
-  #countHost(stat: number, n: number): void {
-    this.#context.stats.values[this.#host.statBase + stat]! += n;
   }
 }

@@ -10,25 +10,21 @@
 // Every queued request has a connection on its way, unless the circuit breaker forbids more. A failure to connect
 // fails all that wait. A draining pool closes what is idle, and each other connection after its request.
 
-import { CLUSTER_STATS, HOST_STATS } from '../../../stats/index.ts';
+import { CLUSTER_STATS } from '../../../stats/index.ts';
 import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
 import type { Host } from '../host.ts';
-import { connectFailure, isBindFailure, transportDetail, type UpstreamFailure } from './failure.ts';
+import { connectFailure, transportDetail, type UpstreamFailure } from './failure.ts';
 
 const {
-  bind_errors,
   upstream_cx_overflow,
   upstream_rq_pending_active,
   upstream_rq_pending_failure_eject,
   upstream_rq_pending_overflow,
   upstream_rq_pending_total,
   upstream_rq_cancelled,
-  upstream_cx_connect_fail,
-  upstream_cx_connect_timeout,
 } = CLUSTER_STATS.index;
-const { cx_connect_fail } = HOST_STATS.index;
 
 /** New connections that one request may start, when several wait. */
 const CONNECTS_PER_CALL = 3;
@@ -134,9 +130,6 @@ export class Http1Pool {
   onConnectFailed(connection: Http1ClientConnection, error: NodeJS.ErrnoException | null): void {
     this.#connecting--;
     this.#connections.delete(connection);
-    this.#count(upstream_cx_connect_fail);
-    if (isBindFailure(error)) this.#count(bind_errors);
-    this.#context.stats.values[this.#host.statBase + cx_connect_fail]! += 1;
     const log = this.#context.logs.pool;
     if (log.enabled('debug')) log.debug(`cannot connect to ${this.#host.label}: ${error?.message ?? 'closed'}`);
     this.#failPending(connectFailure(error), transportDetail(error));
@@ -146,9 +139,6 @@ export class Http1Pool {
   onConnectTimeout(connection: Http1ClientConnection): void {
     this.#connecting--;
     this.#connections.delete(connection);
-    this.#count(upstream_cx_connect_fail);
-    this.#count(upstream_cx_connect_timeout);
-    this.#context.stats.values[this.#host.statBase + cx_connect_fail]! += 1;
     this.#failPending('connection timeout', '');
     this.#host.onUserGone();
   }

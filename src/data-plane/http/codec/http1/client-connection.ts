@@ -13,7 +13,7 @@
 // stay with the kernel after it; then the receiver returns false, and the slab is not read into before `resume`.
 
 import type { Socket } from 'node:net';
-import { CLUSTER_STATS, HOST_STATS } from '../../../../stats/index.ts';
+import { CLUSTER_STATS } from '../../../../stats/index.ts';
 import { codecError, Framing, HeadFlag, type HeadLimits } from '../../../../wasm/http1.ts';
 import type { Endpoint } from '../../../format/facts.ts';
 import { BulkReads } from '../../../network/bulk-reads.ts';
@@ -22,6 +22,7 @@ import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
 import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
+import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import type { Host } from '../../../upstream/host.ts';
 import type { UpstreamFailure } from '../../../upstream/pool/failure.ts';
 import type { Http1Pool } from '../../../upstream/pool/http1-pool.ts';
@@ -30,29 +31,15 @@ import type { Trailers } from '../../trailers.ts';
 import { ChunkedBody } from './chunked-body.ts';
 
 const {
-  upstream_cx_active,
   upstream_cx_close_notify,
-  upstream_cx_connect_ms,
-  upstream_cx_destroy,
-  upstream_cx_destroy_local,
-  upstream_cx_destroy_local_with_active_rq,
-  upstream_cx_destroy_remote,
-  upstream_cx_destroy_remote_with_active_rq,
-  upstream_cx_destroy_with_active_rq,
   upstream_cx_http1_total,
   upstream_cx_idle_timeout,
-  upstream_cx_length_ms,
   upstream_cx_max_duration_reached,
   upstream_cx_max_requests,
   upstream_cx_protocol_error,
   upstream_cx_rx_bytes_total,
-  upstream_cx_total,
   upstream_cx_tx_bytes_total,
-  upstream_rq_active,
-  upstream_rq_per_cx,
-  upstream_rq_total,
 } = CLUSTER_STATS.index;
-const { cx_active, cx_total, rq_active, rq_total } = HOST_STATS.index;
 
 const CONNECTING = 0;
 const IDLE = 1;
@@ -92,16 +79,13 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   readonly #pool: Http1Pool;
   readonly #socket: Socket;
   readonly #timer: TimerEntry;
-  readonly #startMs: number;
+  readonly #stats: UpstreamConnectionStats;
   #ageLimit: TimerEntry | null = null;
-  readonly #clusterStats: number;
-  readonly #hostStats: number;
   readonly #chunked = new ChunkedBody();
   #state: number = CONNECTING;
   #receiver: ResponseReceiver | null = null;
   #requestMethod = 0;
   #requestsLeft: number;
-  #requestsStarted = 0;
   #isRequestDone = false;
   #isHeadDone = false;
   #isReusable = false;
@@ -125,20 +109,19 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#context = context;
     this.host = host;
     this.#pool = pool;
-    this.#clusterStats = host.cluster.statBase;
-    this.#hostStats = host.statBase;
     this.#requestsLeft =
       settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
     this.#timer = new TimerEntry(this);
-    this.#countOpened();
     this.#socket = connectUpstream(host.address, this, context.readMode, settings);
-    this.#startMs = context.clock.monotonicMs();
-    context.wheel.arm(this.#timer, this.#startMs + settings.connectTimeoutMs);
+    const startMs = context.clock.monotonicMs();
+    this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
+    this.#stats.count(upstream_cx_http1_total);
+    context.wheel.arm(this.#timer, startMs + settings.connectTimeoutMs);
   }
 
   /** True when the request at hand is not the first one of this connection. */
   get isReused(): boolean {
-    return this.#requestsStarted > 1;
+    return this.#stats.requests > 1;
   }
 
   /** This end of the connection, while it is open; for logs. */
@@ -170,14 +153,9 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#isRequestDone = isEnd;
     this.#isHeadDone = false;
     this.#hasResponseBytes = false;
-    this.#requestsStarted++;
     this.#requestsLeft--;
     this.#context.wheel.disarm(this.#timer);
-    this.#countRequest(1);
-    const { values } = this.#context.stats;
-    values[this.#clusterStats + upstream_rq_total]! += 1;
-    values[this.#hostStats + rq_total]! += 1;
-    values[this.#clusterStats + upstream_cx_tx_bytes_total]! += head.length + end - start;
+    this.#stats.beginRequest(head.length + end - start);
     return this.#write(head, bytes, start, end);
   }
 
@@ -186,7 +164,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#isRequestDone = isEnd;
     let isTaken = true;
     if (start < end) {
-      this.#context.stats.values[this.#clusterStats + upstream_cx_tx_bytes_total]! += end - start;
+      this.#stats.count(upstream_cx_tx_bytes_total, end - start);
       isTaken = this.#write('', bytes, start, end);
     }
     if (isEnd && this.#bulk !== null) this.#socket.end();
@@ -235,14 +213,14 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     if (this.#state !== CONNECTING) return;
     this.#state = IDLE;
     const nowMs = this.#context.clock.monotonicMs();
-    this.#context.stats.record(this.#clusterStats + upstream_cx_connect_ms, nowMs - this.#startMs);
+    this.#stats.connected(nowMs);
     this.#armIdleTimeout(nowMs);
     this.#armAgeLimit(nowMs);
     this.#pool.onConnected(this);
   }
 
   onBytes(chunk: Buffer, length: number): boolean {
-    this.#context.stats.values[this.#clusterStats + upstream_cx_rx_bytes_total]! += length;
+    this.#stats.count(upstream_cx_rx_bytes_total, length);
     if (this.#state !== BUSY) {
       if (this.#state === IDLE) this.#protocolError();
       return false;
@@ -273,6 +251,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     if (this.#state === CLOSED) return;
     if (this.#state === CONNECTING) {
       this.#leave(false);
+      this.#stats.connectFailed(error);
       this.#pool.onConnectFailed(this, error);
       return;
     }
@@ -288,10 +267,11 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   onTimeout(): void {
     if (this.#state === CONNECTING) {
       this.#leave(true);
+      this.#stats.connectTimedOut();
       this.#socket.destroy();
       this.#pool.onConnectTimeout(this);
     } else if (this.#state === IDLE) {
-      this.#context.stats.values[this.#clusterStats + upstream_cx_idle_timeout]! += 1;
+      this.#stats.count(upstream_cx_idle_timeout);
       this.#close(true);
     }
   }
@@ -366,7 +346,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     }
     if (isEnd && bodyEnd < end) {
       this.#isReusable = false;
-      this.#context.stats.values[this.#clusterStats + upstream_cx_protocol_error]! += 1;
+      this.#stats.count(upstream_cx_protocol_error);
     }
     if (this.#framing === Framing.CHUNKED && this.#chunked.hasTrailers) {
       return this.#deliverTrailing(this.#chunked.withoutTrailers(bytes, start), isEnd, nowMs);
@@ -414,8 +394,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   #finish(nowMs: number): void {
     this.#receiver = null;
     this.#slab = null;
-    this.#countRequest(-1);
-    const { values } = this.#context.stats;
+    this.#stats.endRequest();
     if (this.#mayCarryAnother()) {
       this.#state = IDLE;
       this.#armIdleTimeout(nowMs);
@@ -426,8 +405,8 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       this.#close(false);
       return;
     }
-    if (this.#requestsLeft <= 0) values[this.#clusterStats + upstream_cx_max_requests]! += 1;
-    else if (!this.#isReusable) values[this.#clusterStats + upstream_cx_close_notify]! += 1;
+    if (this.#requestsLeft <= 0) this.#stats.count(upstream_cx_max_requests);
+    else if (!this.#isReusable) this.#stats.count(upstream_cx_close_notify);
     this.#close(true);
   }
 
@@ -442,7 +421,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   }
 
   #protocolError(reason = 'unexpected_bytes'): void {
-    this.#context.stats.values[this.#clusterStats + upstream_cx_protocol_error]! += 1;
+    this.#stats.count(upstream_cx_protocol_error);
     const log = this.#context.logs.http;
     if (log.enabled('debug')) log.debug(`upstream ${this.host.label} broke the protocol: ${reason}`);
     const receiver = this.#receiver;
@@ -457,10 +436,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     if (this.#state === CLOSED) return;
     const receiver = this.#receiver;
     this.#receiver = null;
-    if (receiver !== null) {
-      this.#countRequest(-1);
-      this.#countCutRequest(isLocal);
-    }
+    if (receiver !== null) this.#stats.cutRequest(isLocal);
     // Whoever received from the slab may still be writing it.
     this.#returnSlab(this.#slab, false);
     this.#slab = null;
@@ -475,16 +451,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#state = CLOSED;
     this.#context.wheel.remove(this.#timer);
     if (this.#ageLimit !== null) this.#context.wheel.remove(this.#ageLimit);
-    this.#pool.breaker.releaseConnection();
-    this.#context.records.addActiveConnections(this.host.record, -1);
-    const { stats, clock } = this.#context;
-    stats.record(this.#clusterStats + upstream_cx_length_ms, clock.monotonicMs() - this.#startMs);
-    if (this.#requestsStarted > 0) stats.record(this.#clusterStats + upstream_rq_per_cx, this.#requestsStarted);
-    const { values } = stats;
-    values[this.#clusterStats + upstream_cx_active]! -= 1;
-    values[this.#hostStats + cx_active]! -= 1;
-    values[this.#clusterStats + upstream_cx_destroy]! += 1;
-    values[this.#clusterStats + (isLocal ? upstream_cx_destroy_local : upstream_cx_destroy_remote)]! += 1;
+    this.#stats.closed(isLocal);
   }
 
   #returnSlab(slab: Buffer | null, isFree: boolean): void {
@@ -507,32 +474,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   }
 
   #onAgeLimit(): void {
-    this.#context.stats.values[this.#clusterStats + upstream_cx_max_duration_reached]! += 1;
+    this.#stats.count(upstream_cx_max_duration_reached);
     this.closeAfterRequest();
-  }
-
-  #countOpened(): void {
-    this.#context.records.addActiveConnections(this.host.record, 1);
-    const { values } = this.#context.stats;
-    values[this.#clusterStats + upstream_cx_total]! += 1;
-    values[this.#clusterStats + upstream_cx_http1_total]! += 1;
-    values[this.#clusterStats + upstream_cx_active]! += 1;
-    values[this.#hostStats + cx_total]! += 1;
-    values[this.#hostStats + cx_active]! += 1;
-  }
-
-  #countRequest(change: 1 | -1): void {
-    const { stats, records } = this.#context;
-    stats.values[this.#clusterStats + upstream_rq_active]! += change;
-    stats.values[this.#hostStats + rq_active]! += change;
-    records.addActiveRequests(this.host.record, change);
-    if (change === -1) this.#pool.breaker.releaseRequest();
-  }
-
-  #countCutRequest(isLocal: boolean): void {
-    const { values } = this.#context.stats;
-    const bySide = isLocal ? upstream_cx_destroy_local_with_active_rq : upstream_cx_destroy_remote_with_active_rq;
-    values[this.#clusterStats + upstream_cx_destroy_with_active_rq]! += 1;
-    values[this.#clusterStats + bySide]! += 1;
   }
 }
