@@ -10,7 +10,8 @@
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
-import type { Http1ClientConnection, ResponseReceiver } from '../http/codec/http1/client-connection.ts';
+import type { Http1ClientConnection } from '../http/codec/http1/client-connection.ts';
+import type { ResponseReceiver } from '../http/codec/http1/response-receiver.ts';
 import type { HttpStream } from '../http/stream.ts';
 import { insertTrailers, type Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';

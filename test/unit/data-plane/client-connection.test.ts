@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { ResponseReceiver } from '../../../src/data-plane/http/codec/http1/client-connection.ts';
+import type { ResponseReceiver } from '../../../src/data-plane/http/codec/http1/response-receiver.ts';
 import { Cluster } from '../../../src/data-plane/upstream/cluster.ts';
 import { RetiredHosts } from '../../../src/data-plane/upstream/retired-hosts.ts';
 import { Method } from '../../../src/wasm/http1.ts';

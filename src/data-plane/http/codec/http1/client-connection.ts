@@ -24,11 +24,10 @@ import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../..
 import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
 import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import type { Host } from '../../../upstream/host.ts';
-import type { UpstreamFailure } from '../../../upstream/pool/failure.ts';
 import type { Http1Pool } from '../../../upstream/pool/http1-pool.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
-import type { Trailers } from '../../trailers.ts';
-import { ChunkedBody } from './chunked-body.ts';
+import { MessageBody } from './message-body.ts';
+import type { ResponseReceiver } from './response-receiver.ts';
 
 const {
   upstream_cx_close_notify,
@@ -51,28 +50,6 @@ const RESPONSE_LIMITS: HeadLimits = { maxHeadBytes: 60 * 1024, maxFields: 100 };
 /** Bodies with less than this to come are read through the shared buffer and copied. */
 const SLAB_THRESHOLD = 64 * 1024;
 
-/** The request that a connection carries. */
-export interface ResponseReceiver {
-  /** How much of the response may wait on its way to the client. */
-  readonly bufferLimitBytes: number;
-  /** The request has asked for an upgrade, so that a 101 is a final head. */
-  readonly awaitsUpgrade: boolean;
-  /**
-   * The final response head lies in the codec, the first body bytes (framing of a chunked body included) in
-   * bytes[start..end). Interim 1xx heads never come here.
-   * @param isSlab the bytes stay untouched until `resume` when false is returned; otherwise they do not.
-   * @returns false when the other side cannot take more for now; `resume` goes on.
-   */
-  onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
-  onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
-  /** Trailers of the response that ends with the next call. */
-  onResponseTrailers(trailers: Trailers): void;
-  /** The connection is lost; nothing else follows. */
-  onUpstreamReset(failure: UpstreamFailure, detail: string): void;
-  /** What was sent has left; more may be sent. */
-  onUpstreamDrain(): void;
-}
-
 export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner {
   readonly host: Host;
   readonly #context: WorkerContext;
@@ -81,7 +58,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   readonly #timer: TimerEntry;
   readonly #stats: UpstreamConnectionStats;
   #ageLimit: TimerEntry | null = null;
-  readonly #chunked = new ChunkedBody();
+  readonly #body = new MessageBody();
   #state: number = CONNECTING;
   #receiver: ResponseReceiver | null = null;
   #requestMethod = 0;
@@ -92,9 +69,6 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   /** The connection has come to an age, or its pool wants new ones. */
   #isLastRequest = false;
   #hasResponseBytes = false;
-  #framing: number = Framing.NONE;
-  /** Body bytes to come under Framing.LENGTH. */
-  #remaining = 0;
   /** The start of a head whose rest has not come yet. */
   #partialHead: Buffer | null = null;
   #slab: Buffer | null = null;
@@ -199,8 +173,8 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   readBuffer(): Buffer {
     if (!this.#isHeadDone || this.#state !== BUSY) return this.#context.codec.upstreamRead;
     if (this.#bulk !== null && this.#slab === null && !this.#bulk.isBulk) return this.#context.codec.upstreamRead;
-    const remaining = this.#framing === Framing.LENGTH ? this.#remaining : UNKNOWN_LENGTH;
-    if (this.#framing === Framing.LENGTH && remaining < SLAB_THRESHOLD && this.#slab === null)
+    const remaining = this.#body.framing === Framing.LENGTH ? this.#body.remaining : UNKNOWN_LENGTH;
+    if (this.#body.framing === Framing.LENGTH && remaining < SLAB_THRESHOLD && this.#slab === null)
       return this.#context.codec.upstreamRead;
     this.#slab ??= this.#context.slabs.take(
       remaining,
@@ -234,7 +208,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   }
 
   onEnd(): void {
-    if (this.#state === BUSY && this.#isHeadDone && this.#framing >= Framing.UNTIL_CLOSE) {
+    if (this.#state === BUSY && this.#isHeadDone && this.#body.framing >= Framing.UNTIL_CLOSE) {
       this.#deliver(this.#context.codec.upstreamRead, 0, 0, true, this.#context.clock.monotonicMs());
       return;
     }
@@ -315,41 +289,26 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       }
     }
     const { response } = codec;
-    this.#framing = response.framing;
-    this.#remaining = response.contentLength;
     this.#isReusable = response.isPersistent;
-    if (this.#framing === Framing.TUNNEL) this.#bulk = new BulkReads();
-    if (this.#framing === Framing.CHUNKED) {
-      this.#chunked.begin(response, RESPONSE_LIMITS, this.host.cluster.settings.enableTrailers);
-    }
+    this.#body.begin(response, RESPONSE_LIMITS, this.host.cluster.settings.enableTrailers);
+    if (this.#body.framing === Framing.TUNNEL) this.#bulk = new BulkReads();
     return this.#readBody(bytes, start, end, nowMs);
   }
 
-  /** Finds the end of the body within the bytes and hands on what belongs to it. */
+  /** Hands on what belongs to the body. */
   #readBody(bytes: Buffer, start: number, end: number, nowMs: number): boolean {
-    let bodyEnd = end;
-    let isEnd = false;
-    if (this.#framing === Framing.LENGTH) {
-      bodyEnd = Math.min(end, start + this.#remaining);
-      this.#remaining -= bodyEnd - start;
-      isEnd = this.#remaining === 0;
-    } else if (this.#framing === Framing.CHUNKED) {
-      bodyEnd = this.#chunked.read(bytes, start, end);
-      if (bodyEnd < 0) {
-        this.#protocolError(codecError(bodyEnd).reason);
-        return false;
-      }
-      isEnd = this.#chunked.isDone;
-    } else if (this.#framing === Framing.NONE) {
-      bodyEnd = start;
-      isEnd = true;
+    const bodyEnd = this.#body.read(bytes, start, end);
+    if (bodyEnd < 0) {
+      this.#protocolError(codecError(bodyEnd).reason);
+      return false;
     }
+    const { isDone: isEnd } = this.#body;
     if (isEnd && bodyEnd < end) {
       this.#isReusable = false;
       this.#stats.count(upstream_cx_protocol_error);
     }
-    if (this.#framing === Framing.CHUNKED && this.#chunked.hasTrailers) {
-      return this.#deliverTrailing(this.#chunked.withoutTrailers(bytes, start), isEnd, nowMs);
+    if (this.#body.hasTrailers) {
+      return this.#deliverTrailing(this.#body.withoutTrailers(bytes, start), isEnd, nowMs);
     }
     return this.#deliver(bytes, start, bodyEnd, isEnd, nowMs);
   }
@@ -357,7 +316,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   /** Hands on the last of a body that has trailers. */
   #deliverTrailing(bytes: Buffer, isEnd: boolean, nowMs: number): boolean {
     if (isEnd) {
-      const trailers = this.#chunked.takeTrailers();
+      const trailers = this.#body.takeTrailers();
       if (trailers !== null) this.#receiver!.onResponseTrailers(trailers);
     } else if (bytes.length === 0 && this.#isHeadDone) return true;
     return this.#deliver(bytes, 0, bytes.length, isEnd, nowMs);

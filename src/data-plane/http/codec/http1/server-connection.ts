@@ -15,7 +15,7 @@
 
 import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
-import { type CodecError, codecError, Framing, type HeadLimits } from '../../../../wasm/http1.ts';
+import { type CodecError, codecError, type HeadLimits } from '../../../../wasm/http1.ts';
 import type { DownstreamFacts } from '../../../format/facts.ts';
 import { connectionFacts } from '../../../network/connection-facts.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
@@ -29,7 +29,7 @@ import { HEADERS_TIMEOUT, type LocalReply, protocolViolation } from '../../local
 import { refuseRequest } from '../../refused-request.ts';
 import { HttpStream } from '../../stream.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
-import { ChunkedBody } from './chunked-body.ts';
+import { MessageBody } from './message-body.ts';
 import { type BodyMode, ResponseWriter } from './response-writer.ts';
 import { type DeadlineOwner, ServerDeadlines } from './server-deadlines.ts';
 
@@ -69,16 +69,13 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   readonly #mode: ReadMode;
   readonly #deadlines: ServerDeadlines;
   readonly #held = new HeldBytes();
+  readonly #body = new MessageBody();
   readonly #rawWriter: ResponseWriter;
   #writer: ResponseWriter;
-  #chunked: ChunkedBody | null = null;
   #state: number = OPEN;
   #stream: HttpStream | null = null;
-  #isRequestDone = true;
   /** The stream takes more of the request's body. */
   #isBodyWelcome = true;
-  #framing: number = Framing.NONE;
-  #remaining = 0;
   #tunnel: number = TUNNEL_NONE;
   /** Bytes lie behind the part of the request that the stream is looking at. */
   #hasBytesBehind = false;
@@ -151,7 +148,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   onEnd(): void {
     if (this.#state === CLOSED) return;
     if (this.#state === OPEN && this.#stream !== null && this.#tunnel === TUNNEL_OPEN) {
-      this.#isRequestDone = true;
+      this.#body.end();
       this.#stream.onRequestBody(NO_BYTES, 0, 0, true, this.#context.clock.monotonicMs());
       return;
     }
@@ -266,7 +263,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   }
 
   get isMessageDone(): boolean {
-    return this.#isRequestDone;
+    return this.#body.isDone;
   }
 
   awaitTunnel(): void {
@@ -275,8 +272,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   openTunnel(): void {
     this.#tunnel = TUNNEL_OPEN;
-    this.#framing = Framing.TUNNEL;
-    this.#isRequestDone = false;
+    this.#body.openTunnel();
     this.#isBodyWelcome = true;
     this.#touch();
     if (!this.#isProcessing) this.#continueWithHeld();
@@ -284,7 +280,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   refuseTunnel(): boolean {
     this.#tunnel = TUNNEL_REFUSED;
-    return this.#isRequestDone && !this.#hasBytesBehind && this.#held.length === 0;
+    return this.#body.isDone && !this.#hasBytesBehind && this.#held.length === 0;
   }
 
   limitStream(limit: StreamLimit, atMs: number): void {
@@ -316,7 +312,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
           break;
         }
         start = this.#beginRequest(bytes, start + length, end, nowMs);
-      } else if (!this.#isRequestDone) {
+      } else if (!this.#body.isDone) {
         start = this.#readBody(bytes, start, end, nowMs);
       } else {
         break;
@@ -328,44 +324,39 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   #beginRequest(bytes: Buffer, start: number, end: number, nowMs: number): number {
     const head = this.#context.codec.request;
-    this.#framing = head.framing;
-    this.#remaining = head.contentLength;
     this.#mustClose = false;
     this.#deadlines.endHead();
     const stream = new HttpStream(this.#context, this.#manager, this, nowMs);
     this.#stream = stream;
-    if (this.#framing === Framing.CHUNKED) {
-      this.#chunked ??= new ChunkedBody();
-      this.#chunked.begin(head, this.#limits, this.#manager.settings.enableTrailers);
-    }
-    const bodyEnd = this.#findBodyEnd(bytes, start, end);
+    this.#body.begin(head, this.#limits, this.#manager.settings.enableTrailers);
+    const bodyEnd = this.#body.read(bytes, start, end);
     if (bodyEnd < 0) {
       this.#onBodyViolation(stream, codecError(bodyEnd));
       return end;
     }
-    this.#deadlines.startStream(nowMs, this.#isRequestDone);
+    this.#deadlines.startStream(nowMs, this.#body.isDone);
     this.#isBodyWelcome = true;
     this.#hasBytesBehind = bodyEnd < end;
     const trailing = this.#takeTrailing(stream, bytes, start);
     const goesOn =
       trailing === null
-        ? stream.begin(bytes, start, bodyEnd, this.#isRequestDone)
-        : stream.begin(trailing, 0, trailing.length, this.#isRequestDone);
+        ? stream.begin(bytes, start, bodyEnd, this.#body.isDone)
+        : stream.begin(trailing, 0, trailing.length, this.#body.isDone);
     if (this.#stream === stream) this.#isBodyWelcome = goesOn;
     return bodyEnd;
   }
 
   #readBody(bytes: Buffer, start: number, end: number, nowMs: number): number {
     const stream = this.#stream!;
-    const bodyEnd = this.#findBodyEnd(bytes, start, end);
+    const bodyEnd = this.#body.read(bytes, start, end);
     if (bodyEnd < 0) {
       this.#onBodyViolation(stream, codecError(bodyEnd));
       return end;
     }
-    if (this.#isRequestDone) this.#deadlines.endRequest();
+    if (this.#body.isDone) this.#deadlines.endRequest();
     this.#deadlines.touchStream(nowMs);
     this.#hasBytesBehind = bodyEnd < end;
-    const isEnd = this.#isRequestDone && this.#tunnel === TUNNEL_NONE;
+    const isEnd = this.#body.isDone && this.#tunnel === TUNNEL_NONE;
     const trailing = this.#takeTrailing(stream, bytes, start);
     if (trailing === null) {
       this.#isBodyWelcome = stream.onRequestBody(bytes, start, bodyEnd, isEnd, nowMs);
@@ -377,28 +368,10 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   /** The bytes of a body whose trailers have begun, without those; null before. The stream gets what passes of them. */
   #takeTrailing(stream: HttpStream, bytes: Buffer, start: number): Buffer | null {
-    const chunked = this.#chunked;
-    if (this.#framing !== Framing.CHUNKED || chunked === null || !chunked.hasTrailers) return null;
-    if (this.#isRequestDone) stream.requestTrailers = chunked.takeTrailers();
-    return chunked.withoutTrailers(bytes, start);
-  }
-
-  /** Index behind the last byte of the body, or a negative error of its framing; sets `isRequestDone`. */
-  #findBodyEnd(bytes: Buffer, start: number, end: number): number {
-    if (this.#framing === Framing.LENGTH) {
-      const bodyEnd = Math.min(end, start + this.#remaining);
-      this.#remaining -= bodyEnd - start;
-      this.#isRequestDone = this.#remaining === 0;
-      return bodyEnd;
-    }
-    if (this.#framing === Framing.CHUNKED) {
-      const bodyEnd = this.#chunked!.read(bytes, start, end);
-      this.#isRequestDone = bodyEnd >= 0 && this.#chunked!.isDone;
-      return bodyEnd;
-    }
-    if (this.#framing === Framing.TUNNEL) return end;
-    this.#isRequestDone = true;
-    return start;
+    const body = this.#body;
+    if (!body.hasTrailers) return null;
+    if (body.isDone) stream.requestTrailers = body.takeTrailers();
+    return body.withoutTrailers(bytes, start);
   }
 
   // ---- Refusals ----
@@ -434,7 +407,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     if (this.#state !== OPEN) return true;
     if (this.#stream === null) return this.#held.length === 0 || this.#socket.writableLength === 0;
     // A client that waits for its response is still read: that is how its end is noticed.
-    return this.#isRequestDone ? this.#held.length === 0 : this.#isBodyWelcome;
+    return this.#body.isDone ? this.#held.length === 0 : this.#isBodyWelcome;
   }
 
   #updateReading(): void {
