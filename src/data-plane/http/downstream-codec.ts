@@ -5,6 +5,16 @@ import type { DownstreamFacts } from '../format/facts.ts';
 import type { BodyMode } from './codec/http1/response-writer.ts';
 import type { StreamLimit } from './stream-limits.ts';
 
+/** Of the stream at hand. */
+export interface StreamDeadlines {
+  /** Lets a limit pass at this time, unless another does before. */
+  limitStream(limit: StreamLimit, atMs: number): void;
+  /** There are no limits any more. */
+  clearLimits(): void;
+  /** Replaces the time after which the stream counts as idle; 0 for never. */
+  setStreamIdleTimeout(timeoutMs: number, nowMs: number): void;
+}
+
 export interface DownstreamCodec {
   /** Soft bound of what waits to be sent to the client; in steps of a read. */
   readonly bufferLimitBytes: number;
@@ -14,6 +24,7 @@ export interface DownstreamCodec {
   readonly isPeerInternal: boolean;
   /** The connection, for logs and header values; made at the first question. */
   readonly facts: DownstreamFacts;
+  readonly deadlines: StreamDeadlines;
 
   /** Sends an interim 100. */
   writeContinue(): void;
@@ -58,13 +69,4 @@ export interface DownstreamCodec {
 
   /** The request has arrived in full, as far as HTTP frames it. */
   readonly isMessageDone: boolean;
-
-  /** Lets a limit of the stream at hand pass at this time, unless another does before. */
-  limitStream(limit: StreamLimit, atMs: number): void;
-
-  /** The stream at hand has no limits any more. */
-  clearLimits(): void;
-
-  /** Replaces, for the stream at hand, the time after which it counts as idle; 0 for never. */
-  setStreamIdleTimeout(timeoutMs: number, nowMs: number): void;
 }

@@ -2,20 +2,37 @@
 // same.
 
 import { HTTP_STATS } from '../../stats/index.ts';
+import type { CodecError } from '../../wasm/http1.ts';
 import { StreamFacts } from '../format/stream-facts.ts';
 import { flagBit } from '../response-flags.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamCodec } from './downstream-codec.ts';
-import { type LocalReply, localReplyHead } from './local-reply.ts';
+import { type LocalReply, localReplyHead, protocolViolation } from './local-reply.ts';
 import type { ResponseLines } from './response-edits.ts';
 import type { RequestLedger } from './stream-record.ts';
 
-const { downstream_rq_http1_total, downstream_rq_total } = HTTP_STATS.index;
+const { downstream_cx_protocol_error, downstream_rq_http1_total, downstream_rq_too_large, downstream_rq_total } =
+  HTTP_STATS.index;
 
 /** The part of a connection manager that a refusal needs. */
 interface Refuser extends RequestLedger {
   readonly responseLines: ResponseLines;
   countResponse(status: number): void;
+}
+
+/** Refuses a head that broke HTTP; as refuseRequest. */
+export function refuseHead(
+  context: WorkerContext,
+  manager: Refuser,
+  codec: DownstreamCodec,
+  error: CodecError,
+): string {
+  const { values } = context.stats;
+  values[manager.statBase + downstream_cx_protocol_error]! += 1;
+  if (error.status === 431) values[manager.statBase + downstream_rq_too_large]! += 1;
+  const log = context.logs.http;
+  if (log.enabled('debug')) log.debug(`${codec.peerAddress} broke the protocol: ${error.reason}`);
+  return refuseRequest(context, manager, codec, protocolViolation(error.status, error.reason));
 }
 
 /** @returns the whole answer, which is the last one of its connection. */

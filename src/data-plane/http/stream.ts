@@ -241,7 +241,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
 
   /** Replaces the connection manager's time after which this stream counts as idle; 0 for never. */
   setIdleTimeout(timeoutMs: number): void {
-    this.codec.setStreamIdleTimeout(timeoutMs, this.startedMs);
+    this.codec.deadlines.setStreamIdleTimeout(timeoutMs, this.startedMs);
   }
 
   onUpstreamWritable(): void {
@@ -486,7 +486,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
   }
 
   #limit(limit: StreamLimit, atMs: number): void {
-    if (this.#response !== COMPLETE) this.codec.limitStream(limit, atMs);
+    if (this.#response !== COMPLETE) this.codec.deadlines.limitStream(limit, atMs);
   }
 
   #completeResponse(nowMs: number): void {
@@ -502,7 +502,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     this.#filters?.destroy();
     this.closeRecord(nowMs);
     if (this.#isUpgradeCounted) this.count(downstream_cx_upgrades_active, -1);
-    this.codec.clearLimits();
+    this.codec.deadlines.clearLimits();
   }
 
   /** A request that has not arrived in full leaves bytes that must not be taken for the next one. */

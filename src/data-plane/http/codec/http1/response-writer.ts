@@ -1,28 +1,45 @@
-// Writes one response to a downstream socket, with the body framing that this client understands:
+// Writes the responses of one connection to its client, each with the body framing that this client understands, and
+// counts what it is given of them:
 //
 //   raw        the upstream's own framing, handed on byte for byte
 //   chunk      a body that ends with its upstream connection, for a client whose connection stays
 //   dechunk    a chunked body for an HTTP/1.0 client; the end of the connection ends it
 
 import type { Socket } from 'node:net';
-import type { SocketWriter } from '../../../network/socket-writer.ts';
+import { HTTP_STATS } from '../../../../stats/index.ts';
+import type { WorkerContext } from '../../../worker-context.ts';
 import { Dechunker } from '../../chunk-framing.ts';
 
 export type BodyMode = 'raw' | 'chunk' | 'dechunk';
+
+const { downstream_cx_tx_bytes_total } = HTTP_STATS.index;
 
 const LAST_CHUNK = '0\r\n\r\n';
 
 export class ResponseWriter {
   readonly #socket: Socket;
-  readonly #writer: SocketWriter;
-  readonly #mode: BodyMode;
-  readonly #dechunker: Dechunker | null;
+  readonly #context: WorkerContext;
+  /** First cell of HTTP_STATS. */
+  readonly #statBase: number;
+  #mode: BodyMode = 'raw';
+  #dechunker: Dechunker | null = null;
 
-  constructor(socket: Socket, writer: SocketWriter, mode: BodyMode) {
+  constructor(socket: Socket, context: WorkerContext, statBase: number) {
     this.#socket = socket;
-    this.#writer = writer;
+    this.#context = context;
+    this.#statBase = statBase;
+  }
+
+  /** What is written next belongs to another response. */
+  begin(mode: BodyMode): void {
     this.#mode = mode;
     this.#dechunker = mode === 'dechunk' ? new Dechunker() : null;
+  }
+
+  /** Writes what has a framing of its own: an interim response, or one that is ready as it is. */
+  writeText(text: string): void {
+    this.#count(text.length);
+    this.#context.writer.text(this.#socket, text);
   }
 
   /**
@@ -31,23 +48,30 @@ export class ResponseWriter {
    * @returns false when a part waits for `drain`.
    */
   write(head: string, bytes: Buffer, start: number, end: number, isEnd: boolean, isPinnable: boolean): boolean {
+    this.#count(head.length + end - start);
     if (this.#mode === 'chunk') return this.#writeChunk(head, bytes, start, end, isEnd, isPinnable);
+    const { writer } = this.#context;
     if (this.#dechunker !== null) {
       const data = this.#dechunker.decode(bytes, start, end);
-      return head.length + data.length === 0 || this.#writer.copied(this.#socket, head, data, 0, data.length);
+      return head.length + data.length === 0 || writer.copied(this.#socket, head, data, 0, data.length);
     }
     if (head.length + end - start === 0) return true;
-    if (isPinnable) return this.#writer.pinned(this.#socket, head, bytes, start, end, '');
-    return this.#writer.copied(this.#socket, head, bytes, start, end);
+    if (isPinnable) return writer.pinned(this.#socket, head, bytes, start, end, '');
+    return writer.copied(this.#socket, head, bytes, start, end);
   }
 
   #writeChunk(head: string, bytes: Buffer, start: number, end: number, isEnd: boolean, isPinnable: boolean): boolean {
+    const { writer } = this.#context;
     const length = end - start;
     const after = (length > 0 ? '\r\n' : '') + (isEnd ? LAST_CHUNK : '');
     const before = length > 0 ? `${head}${length.toString(16)}\r\n` : head;
-    if (isPinnable) return this.#writer.pinned(this.#socket, before, bytes, start, end, after);
-    if (length === 0) return before.length + after.length === 0 || this.#writer.text(this.#socket, before + after);
-    const isSent = this.#writer.copied(this.#socket, before, bytes, start, end);
-    return this.#writer.text(this.#socket, after) && isSent;
+    if (isPinnable) return writer.pinned(this.#socket, before, bytes, start, end, after);
+    if (length === 0) return before.length + after.length === 0 || writer.text(this.#socket, before + after);
+    const isSent = writer.copied(this.#socket, before, bytes, start, end);
+    return writer.text(this.#socket, after) && isSent;
+  }
+
+  #count(bytes: number): void {
+    this.#context.stats.values[this.#statBase + downstream_cx_tx_bytes_total]! += bytes;
   }
 }

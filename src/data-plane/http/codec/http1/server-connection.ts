@@ -25,8 +25,8 @@ import { attachAccepted, type ReadMode, resumeAccepted, type SocketOwner } from 
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { ConnectionManager } from '../../connection-manager.ts';
 import type { DownstreamCodec } from '../../downstream-codec.ts';
-import { HEADERS_TIMEOUT, type LocalReply, protocolViolation } from '../../local-reply.ts';
-import { refuseRequest } from '../../refused-request.ts';
+import { HEADERS_TIMEOUT } from '../../local-reply.ts';
+import { refuseHead, refuseRequest } from '../../refused-request.ts';
 import { HttpStream } from '../../stream.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
 import { MessageBody } from './message-body.ts';
@@ -38,9 +38,7 @@ const {
   downstream_cx_idle_timeout,
   downstream_cx_protocol_error,
   downstream_cx_rx_bytes_total,
-  downstream_cx_tx_bytes_total,
   downstream_rq_header_timeout,
-  downstream_rq_too_large,
 } = HTTP_STATS.index;
 
 const OPEN = 0;
@@ -62,16 +60,15 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   readonly downstream: DownstreamConnection;
   readonly peerAddress: string;
   readonly isPeerInternal: boolean;
+  readonly deadlines: ServerDeadlines;
   readonly #context: WorkerContext;
   readonly #manager: ConnectionManager;
   readonly #limits: HeadLimits;
   readonly #socket: Socket;
   readonly #mode: ReadMode;
-  readonly #deadlines: ServerDeadlines;
   readonly #held = new HeldBytes();
   readonly #body = new MessageBody();
-  readonly #rawWriter: ResponseWriter;
-  #writer: ResponseWriter;
+  readonly #writer: ResponseWriter;
   #state: number = OPEN;
   #stream: HttpStream | null = null;
   /** The stream takes more of the request's body. */
@@ -94,10 +91,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     this.downstream = downstream;
     this.peerAddress = downstream.remoteAddress;
     this.isPeerInternal = this.peerAddress === '' || isInternalAddress(this.peerAddress);
-    this.#rawWriter = new ResponseWriter(socket, context.writer, 'raw');
-    this.#writer = this.#rawWriter;
-    this.#deadlines = new ServerDeadlines(this, manager.settings, context.wheel);
-    this.#deadlines.awaitRequest(context.clock.monotonicMs());
+    this.#writer = new ResponseWriter(socket, context, manager.statBase);
+    this.deadlines = new ServerDeadlines(this, manager.settings, context.wheel);
+    this.deadlines.awaitRequest(context.clock.monotonicMs());
     attachAccepted(socket, this, this.#mode);
   }
 
@@ -199,7 +195,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   onHeadersDeadline(): void {
     this.#count(downstream_rq_header_timeout, 1);
-    this.#refuseWith(HEADERS_TIMEOUT);
+    this.#answerAndClose(refuseRequest(this.#context, this.#manager, this, HEADERS_TIMEOUT));
   }
 
   onIdle(): void {
@@ -210,8 +206,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   // ---- What the stream asks for ----
 
   writeContinue(): void {
-    this.#count(downstream_cx_tx_bytes_total, CONTINUE.length);
-    this.#context.writer.text(this.#socket, CONTINUE);
+    this.#writer.writeText(CONTINUE);
   }
 
   writeHead(
@@ -224,13 +219,11 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     isEnd: boolean,
   ): boolean {
     this.#mustClose = mustClose;
-    this.#writer = mode === 'raw' ? this.#rawWriter : new ResponseWriter(this.#socket, this.#context.writer, mode);
-    this.#count(downstream_cx_tx_bytes_total, head.length + end - start);
+    this.#writer.begin(mode);
     return this.#writer.write(head, bytes, start, end, isEnd, false);
   }
 
   writeBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isPinnable: boolean): boolean {
-    this.#count(downstream_cx_tx_bytes_total, end - start);
     this.#touch();
     return this.#writer.write('', bytes, start, end, isEnd, isPinnable);
   }
@@ -238,14 +231,14 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   endStream(nowMs: number): void {
     const isRequestDone = this.#stream?.isRequestComplete ?? true;
     this.#stream = null;
-    this.#deadlines.endStream();
+    this.deadlines.endStream();
     const hasEarlyBytes = this.#tunnel === TUNNEL_REFUSED && this.#held.length > 0;
     this.#tunnel = TUNNEL_NONE;
     if (this.#mustClose || !isRequestDone || hasEarlyBytes || this.#manager.isDraining) {
       this.#closeGracefully(false);
       return;
     }
-    this.#deadlines.awaitRequest(nowMs);
+    this.deadlines.awaitRequest(nowMs);
     if (!this.#isProcessing) this.#continueWithHeld();
   }
 
@@ -283,18 +276,6 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     return this.#body.isDone && !this.#hasBytesBehind && this.#held.length === 0;
   }
 
-  limitStream(limit: StreamLimit, atMs: number): void {
-    this.#deadlines.limitStream(limit, atMs);
-  }
-
-  clearLimits(): void {
-    this.#deadlines.clearLimits();
-  }
-
-  setStreamIdleTimeout(timeoutMs: number, nowMs: number): void {
-    this.#deadlines.setStreamIdleTimeout(timeoutMs, nowMs);
-  }
-
   // ---- Requests ----
 
   #process(bytes: Buffer, from: number, end: number): void {
@@ -307,8 +288,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
         if (this.#socket.writableLength > 0) break;
         const length = this.#context.codec.parseRequest(bytes, start, end, this.#limits);
         if (length <= 0) {
-          if (length < 0) this.#refuse(codecError(length));
-          else this.#deadlines.awaitHead(nowMs);
+          if (length < 0) this.#answerAndClose(refuseHead(this.#context, this.#manager, this, codecError(length)));
+          else this.deadlines.awaitHead(nowMs);
           break;
         }
         start = this.#beginRequest(bytes, start + length, end, nowMs);
@@ -325,7 +306,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   #beginRequest(bytes: Buffer, start: number, end: number, nowMs: number): number {
     const head = this.#context.codec.request;
     this.#mustClose = false;
-    this.#deadlines.endHead();
+    this.deadlines.endHead();
     const stream = new HttpStream(this.#context, this.#manager, this, nowMs);
     this.#stream = stream;
     this.#body.begin(head, this.#limits, this.#manager.settings.enableTrailers);
@@ -334,7 +315,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
       this.#onBodyViolation(stream, codecError(bodyEnd));
       return end;
     }
-    this.#deadlines.startStream(nowMs, this.#body.isDone);
+    this.deadlines.startStream(nowMs, this.#body.isDone);
     this.#isBodyWelcome = true;
     this.#hasBytesBehind = bodyEnd < end;
     const trailing = this.#takeTrailing(stream, bytes, start);
@@ -353,8 +334,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
       this.#onBodyViolation(stream, codecError(bodyEnd));
       return end;
     }
-    if (this.#body.isDone) this.#deadlines.endRequest();
-    this.#deadlines.touchStream(nowMs);
+    if (this.#body.isDone) this.deadlines.endRequest();
+    this.deadlines.touchStream(nowMs);
     this.#hasBytesBehind = bodyEnd < end;
     const isEnd = this.#body.isDone && this.#tunnel === TUNNEL_NONE;
     const trailing = this.#takeTrailing(stream, bytes, start);
@@ -376,19 +357,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   // ---- Refusals ----
 
-  /** Answers a head that broke HTTP. The request is counted, although it never became a stream. */
-  #refuse(error: CodecError): void {
-    this.#count(downstream_cx_protocol_error, 1);
-    if (error.status === 431) this.#count(downstream_rq_too_large, 1);
-    const log = this.#context.logs.http;
-    if (log.enabled('debug')) log.debug(`${this.peerAddress} broke the protocol: ${error.reason}`);
-    this.#refuseWith(protocolViolation(error.status, error.reason));
-  }
-
-  #refuseWith(reply: LocalReply): void {
-    const text = refuseRequest(this.#context, this.#manager, this, reply);
-    this.#count(downstream_cx_tx_bytes_total, text.length);
-    this.#context.writer.text(this.#socket, text);
+  /** A request that never became a stream has its answer. */
+  #answerAndClose(text: string): void {
+    this.#writer.writeText(text);
     this.#closeGracefully(false);
   }
 
@@ -428,7 +399,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   /** Something moved: the stream is not idle. */
   #touch(): void {
-    if (this.#deadlines.hasStreamIdle) this.#deadlines.touchStream(this.#context.clock.monotonicMs());
+    if (this.deadlines.hasStreamIdle) this.deadlines.touchStream(this.#context.clock.monotonicMs());
   }
 
   // ---- End ----
@@ -437,7 +408,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     if (this.#state !== OPEN) return;
     this.#state = CLOSING;
     this.#closesByPeer = byPeer;
-    this.#deadlines.endRequests();
+    this.deadlines.endRequests();
     this.#held.take();
     if (this.#socket.writableLength === 0) {
       this.#socket.end();
@@ -452,7 +423,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   #armClose(timeoutMs: number): void {
     if (this.#state === CLOSED) return;
-    this.#deadlines.awaitClose(this.#context.clock.monotonicMs(), timeoutMs);
+    this.deadlines.awaitClose(this.#context.clock.monotonicMs(), timeoutMs);
   }
 
   #close(isLocal: boolean): void {
@@ -461,7 +432,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     const stream = this.#stream;
     this.#state = CLOSED;
     this.#stream = null;
-    this.#deadlines.remove();
+    this.deadlines.remove();
     this.#manager.onConnectionClosed(this, isLocal, hadStream);
     stream?.onDownstreamGone();
   }

@@ -3,6 +3,7 @@
 
 import type { HttpConnectionManagerSettings } from '../../../../snapshot/index.ts';
 import { type TimeoutOwner, TimerEntry, type TimerWheel } from '../../../network/timer-wheel.ts';
+import type { StreamDeadlines } from '../../downstream-codec.ts';
 import { ROUTE_LIMIT, type StreamLimit } from '../../stream-limits.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -21,7 +22,7 @@ export interface DeadlineOwner {
   onIdle(): void;
 }
 
-export class ServerDeadlines implements TimeoutOwner {
+export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   readonly #owner: DeadlineOwner;
   readonly #settings: HttpConnectionManagerSettings;
   readonly #wheel: TimerWheel;
