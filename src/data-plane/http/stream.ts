@@ -1,41 +1,22 @@
-// One request and its response on a downstream connection. Steps 3, 4 and 6 of the request flow; knows no protocol
-// version beyond what its codec tells it.
+// One request on a downstream connection, and with its response side, in stream-response.ts, the whole stream. Step 3
+// of the request flow; knows no protocol version beyond what its codec tells it.
 //
-//   request:   head ──► body … ──► complete          response:  nothing ──► started ──► complete
+//   request:   head ──► body … ──► complete
 //
-// What an upgrade or a CONNECT carries after the answer that opens its tunnel is body without framing, both ways; such a
-// request is complete when the client's side of the tunnel is. Until then the limits of the route do not run.
-//
-// A stream ends in one of three ways, each counted once: its response is complete (by class of status), the client
-// went away (rx_reset), or a response that had begun could not be finished (tx_reset).
+// What an upgrade or a CONNECT carries after the answer that opens its tunnel is body without framing, both ways; such
+// a request is complete when the client's side of the tunnel is. Until then the limits of the route do not run.
 
 import { HTTP_STATS } from '../../stats/index.ts';
-import {
-  codecError,
-  Framing,
-  HeadFlag,
-  JOINED_LIMIT_BYTES,
-  Method,
-  type RequestHead,
-  type ResponseHead,
-} from '../../wasm/http1.ts';
-import { flagBit, ResponseFlag } from '../response-flags.ts';
-import type { EditableHead } from '../route/header-editor.ts';
-import type { ForwardedRequest } from '../router/forwarded-request.ts';
-import type { UpstreamFailure } from '../upstream/pool/failure.ts';
-import type { BodyMode } from './codec/http1/response-writer.ts';
+import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { RequestLimits } from './control-headers.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
 import type { HttpStreamFacts } from './http-stream-facts.ts';
 import * as replies from './local-reply.ts';
-import { ReplyHead } from './reply-head.ts';
 import { applyConnectionManagerEdits, type RequestOrigin, requestOrigin, UNKNOWN_ORIGIN } from './request-edits.ts';
-import { applyServiceTime } from './response-edits.ts';
-import { editResponse, hasResponseEdits } from './route-response-edits.ts';
 import { DURATION_LIMIT, PER_TRY_LIMIT, ROUTE_LIMIT, type StreamLimit } from './stream-limits.ts';
-import { StreamRecord, VIA_UPSTREAM } from './stream-record.ts';
-import { insertTrailers, type Trailers } from './trailers.ts';
+import { StreamResponse } from './stream-response.ts';
+import type { Trailers } from './trailers.ts';
 import { keepUpgradeFields, upgradeType } from './upgrades.ts';
 
 const {
@@ -44,46 +25,22 @@ const {
   downstream_flow_control_paused_reading_total,
   downstream_flow_control_resumed_reading_total,
   downstream_rq_idle_timeout,
-  downstream_rq_response_before_rq_complete,
-  downstream_rq_rx_reset,
   downstream_rq_timeout,
-  downstream_rq_tx_reset,
   downstream_rq_ws_on_non_ws_route,
-  rq_reset_after_downstream_response_started,
 } = HTTP_STATS.index;
 
-const NOTHING = 0;
-const STARTED = 1;
-const COMPLETE = 2;
-
-const NO_TUNNEL = 0;
-const TUNNEL_AWAITED = 1;
-const TUNNEL_OPEN = 2;
-
-const NO_BYTES = Buffer.alloc(0);
-
-export class HttpStream extends StreamRecord implements RequestLimits {
+export class HttpStream extends StreamResponse implements RequestLimits {
   declare protected readonly manager: ConnectionManager;
   // Limits of this request, by the route and by its own headers; 0 for none.
   timeoutMs = 0;
   perTryTimeoutMs = 0;
   maxStreamDurationMs = 0;
   wantsAltResponse = false;
-  /** Of messages whose end has come, or comes with the next call; their bodies hold none. */
+  /** Of a message whose end has come, or comes with the next call; its body holds none. */
   requestTrailers: Trailers | null = null;
-  responseTrailers: Trailers | null = null;
-  #upstream: ForwardedRequest | null = null;
-  #response: number = NOTHING;
-  #hasEnded = false;
   #isRequestPaused = false;
-  #origin: RequestOrigin = UNKNOWN_ORIGIN;
-  /** Null when the request meets only the router. */
-  #filters: StreamFilters | null = null;
   #isContinueSent = false;
-  /** The response is written in chunks that a client of this version understands. */
-  #isResponseChunked = false;
-  #tunnel: number = NO_TUNNEL;
-  #isUpgradeCounted = false;
+  #origin: RequestOrigin = UNKNOWN_ORIGIN;
 
   get bufferLimitBytes(): number {
     return this.codec.bufferLimitBytes;
@@ -102,8 +59,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     if (upgrade === '') {
       if (isEnd) this.completeRequest(this.startedMs);
     } else {
-      this.#tunnel = TUNNEL_AWAITED;
-      this.codec.awaitTunnel();
+      this.awaitTunnel();
     }
     const refusal = this.#refusal(head);
     if (refusal !== null) {
@@ -117,7 +73,7 @@ export class HttpStream extends StreamRecord implements RequestLimits {
       this.reply(replies.UPGRADE_FAILED);
       return true;
     }
-    this.#isUpgradeCounted = true;
+    this.isUpgradeCounted = true;
     this.count(downstream_cx_upgrades_total);
     this.count(downstream_cx_upgrades_active);
     keepUpgradeFields(head);
@@ -129,72 +85,40 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     if (this.wantedFacts !== null) this.wantedFacts.bytesReceived += end - start;
     if (isEnd) {
       this.completeRequest(nowMs);
-      if (this.#tunnel === NO_TUNNEL) this.#armTimeouts(nowMs);
+      if (!this.hasTunnel) this.#armTimeouts(nowMs);
     }
-    if (this.#filters === null || this.#filters.decoding.isTransparent) {
+    if (this.filters === null || this.filters.decoding.isTransparent) {
       return this.forwardBody(bytes, start, end, isEnd, nowMs);
     }
-    const goesOn = this.#filters.decoding.push(bytes.subarray(start, end), isEnd, this.#takeRequestTrailers());
+    const goesOn = this.filters.decoding.push(bytes.subarray(start, end), isEnd, this.#takeRequestTrailers());
     return this.#noteSending(goesOn) || isEnd;
-  }
-
-  onDownstreamDrain(): void {
-    this.resumeResponse();
-  }
-
-  resumeResponse(): void {
-    this.#upstream?.resumeResponse();
-  }
-
-  /** The connection is lost. */
-  onDownstreamGone(): void {
-    if (this.#hasEnded) return;
-    this.flags |= ResponseFlag.DC;
-    this.details = 'downstream_remote_disconnect';
-    this.count(downstream_rq_rx_reset);
-    this.#end(this.context.clock.monotonicMs());
-    this.#upstream?.cancel();
   }
 
   /** The request's body broke HTTP; nothing after it can be read. */
   onProtocolViolation(status: number, reason: string): void {
-    this.#giveUp(replies.protocolViolation(status, reason));
+    this.giveUp(replies.protocolViolation(status, reason));
   }
 
   // ---- Deadlines that have passed ----
 
   onLimit(limit: StreamLimit): void {
     const reply = this.isRequestComplete ? limit.reply : limit.earlyReply;
-    this.#upstream?.timeOut(limit.stat);
-    this.#upstream = null;
-    this.#giveUp(this.wantsAltResponse ? replies.altResponse(reply) : reply);
+    this.upstream?.timeOut(limit.stat);
+    this.upstream = null;
+    this.giveUp(this.wantsAltResponse ? replies.altResponse(reply) : reply);
   }
 
   onIdleTimeout(): void {
     this.count(downstream_rq_idle_timeout);
-    this.#giveUp(this.isRequestComplete ? replies.STREAM_IDLE_RESPONSE : replies.STREAM_IDLE_REQUEST);
+    this.giveUp(this.isRequestComplete ? replies.STREAM_IDLE_RESPONSE : replies.STREAM_IDLE_REQUEST);
   }
 
   onRequestTimeout(): void {
     this.count(downstream_rq_timeout);
-    this.#giveUp(replies.REQUEST_TIMEOUT);
+    this.giveUp(replies.REQUEST_TIMEOUT);
   }
 
   // ---- From the filters, or straight from the codec where there are none ----
-
-  get hasEnded(): boolean {
-    return this.#hasEnded;
-  }
-
-  /** The request wants a tunnel, and has had no answer yet. */
-  get awaitsTunnel(): boolean {
-    return this.#tunnel === TUNNEL_AWAITED;
-  }
-
-  /** A 101 may be the answer. Before the whole request it is not. */
-  get awaitsUpgrade(): boolean {
-    return this.#tunnel === TUNNEL_AWAITED && this.methodId !== Method.CONNECT && this.codec.isMessageDone;
-  }
 
   /** The head lies in the codec; as for `begin`. */
   forward(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
@@ -203,27 +127,22 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && end === start;
     const upstream = this.manager.router.route(this, head);
     if (upstream === null) return true;
-    this.#upstream = upstream;
+    this.upstream = upstream;
     this.wantedFacts?.noteForwarding(upstream);
     if (awaitsContinue) this.#sendContinue();
     upstream.start(bytes, start, end, isEnd);
-    if (this.#hasEnded) return true;
+    if (this.hasEnded) return true;
     if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, this.startedMs + this.maxStreamDurationMs);
     if (isEnd) this.#armTimeouts(this.requestCompleteMs);
     return !hasBody || this.#noteSending(upstream.canSend);
   }
 
   forwardBody(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
-    const upstream = this.#upstream;
+    const upstream = this.upstream;
     if (upstream === null) return true;
     const goesOn = upstream.send(bytes, start, end, isEnd);
     if (isEnd && this.wantedFacts !== null && upstream.isSending) this.wantedFacts.requestSentMs = nowMs;
     return this.#noteSending(goesOn) || isEnd;
-  }
-
-  /** A filter, or what filters hold, has come to an end of its own; nothing if the stream is over already. */
-  giveUp(reply: replies.LocalReply): void {
-    this.#giveUp(reply);
   }
 
   // ---- From the router ----
@@ -255,129 +174,11 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     this.codec.resumeRequest();
   }
 
-  onNoHealthyUpstream(): void {
-    this.#upstream = null;
-    this.#giveUp(replies.NO_HEALTHY_UPSTREAM);
-  }
-
-  onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void {
-    this.#upstream = null;
-    this.flags |= flagBit(replies.failureFlag(failure));
-    if (this.wantedFacts !== null) this.wantedFacts.upstreamTransportFailure = transport;
-    if (this.#response === STARTED) {
-      this.details = `upstream_reset_after_response_started{${failure.replaceAll(' ', '_')}}`;
-      this.count(rq_reset_after_downstream_response_started);
-    }
-    this.#giveUp(replies.upstreamReset(failure, transport, wasRetried));
-  }
-
-  /** The response head lies in the codec. @returns false when no more should come before `resumeResponse`. */
-  onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
-    const { settings, responseLines } = this.manager;
-    const head = this.context.codec.response;
-    this.status = head.status;
-    if (this.#tunnel === TUNNEL_AWAITED) this.#settleTunnel(head);
-    if (!settings.suppressProxyHeaders) {
-      const serviceMs = this.isRequestComplete ? Math.trunc(nowMs - this.requestCompleteMs) : 0;
-      applyServiceTime(head, responseLines.names, serviceMs);
-    }
-    const isEdited = hasResponseEdits(this);
-    if (isEdited) this.#editResponse(head, head.status);
-    const filters = this.#filters;
-    const { framing } = head;
-    if (filters === null || !filters.encodes) return this.respond(bytes, start, end, isEnd, isEdited, framing, nowMs);
-    // What waits must outlive the buffer that it came in.
-    const body = Buffer.from(bytes.subarray(start, end));
-    return filters.encoding.begin(
-      body,
-      isEnd,
-      framing === Framing.CHUNKED,
-      this.#takeResponseTrailers(),
-      this.awaitsTunnel,
-    );
-  }
-
-  onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
-    const filters = this.#filters;
-    if (filters === null || !filters.encodes || filters.encoding.isTransparent) {
-      return this.respondBody(bytes, start, end, isEnd, isSlab, nowMs);
-    }
-    return filters.encoding.push(Buffer.from(bytes.subarray(start, end)), isEnd, this.#takeResponseTrailers());
-  }
-
-  /** The response's head lies in the codec and lacks only what the connection manager adds. */
-  respond(
-    bytes: Buffer,
-    start: number,
-    end: number,
-    isEnd: boolean,
-    isEdited: boolean,
-    framing: number,
-    nowMs: number,
-  ): boolean {
-    const { codec, date } = this.context;
-    const { responseLines } = this.manager;
-    const head = codec.response;
-    const mustClose = this.#mustClose(isEnd);
-    responseLines.apply(head, date.text(nowMs), isEdited);
-    if (this.#tunnel === TUNNEL_AWAITED) return this.#openTunnel(head, bytes, start, end, nowMs);
-    const mode = this.#chooseBodyMode(framing);
-    const closes = mustClose || (this.isHttp10 && framing >= Framing.CHUNKED);
-    if (closes) head.appendPrepared(responseLines.close);
-    else if (this.isHttp10) head.appendPrepared(responseLines.keepAlive);
-    const length = codec.writeResponse();
-    if (length < 0) {
-      this.refuseResponse(codecError(length).reason);
-      return true;
-    }
-    this.status = head.status;
-    this.#response = STARTED;
-    this.#isResponseChunked = mode === 'raw' && framing === Framing.CHUNKED;
-    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
-    const goesOn =
-      whole === null
-        ? this.#writeHead(length, mode, closes, bytes, start, end, isEnd, nowMs)
-        : this.#writeHead(length, mode, closes, whole, 0, whole.length, isEnd, nowMs);
-    if (isEnd) this.#completeResponse(nowMs);
-    return goesOn;
-  }
-
-  respondBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
-    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
-    return whole === null
-      ? this.#writeBody(bytes, start, end, isEnd, isSlab, nowMs)
-      : this.#writeBody(whole, 0, whole.length, isEnd, false, nowMs);
-  }
-
-  /** The response's head cannot be written as it has become. */
-  refuseResponse(reason: string): void {
-    this.context.logs.router.warning(`cannot rewrite a response: ${reason}`);
-    this.#giveUp(replies.REWRITE_FAILED);
-  }
-
-  /** Answers in place of an upstream. Only before a response has begun. */
-  reply(reply: replies.LocalReply): void {
-    this.#filters?.abandon();
-    if (this.#tunnel === TUNNEL_AWAITED) this.#refuseTunnel();
-    const mustClose = this.#mustClose(true);
-    const nowMs = this.context.clock.monotonicMs();
-    this.status = reply.status;
-    this.flags |= flagBit(reply.flag);
-    this.details = reply.details;
-    const head = this.#replyHead(reply, mustClose, nowMs);
-    const hasBody = reply.body !== '' && this.methodId !== Method.HEAD && replies.mayHaveBody(reply.status);
-    const body = hasBody ? (reply.bytes ?? Buffer.from(reply.body)) : NO_BYTES;
-    this.#response = STARTED;
-    this.wantedFacts?.noteReply(head, reply.body, body.length);
-    this.codec.writeHead(head, 'raw', mustClose, body, 0, body.length, true);
-    this.#completeResponse(nowMs);
-  }
-
   // ---- Inside ----
 
   protected override tellFacts(facts: HttpStreamFacts): void {
-    if (this.#upstream !== null) facts.noteForwarding(this.#upstream);
-    else if (this.#filters !== null) facts.requestHead = this.#filters.heldRequestHead;
+    if (this.upstream !== null) facts.noteForwarding(this.upstream);
+    else if (this.filters !== null) facts.requestHead = this.filters.heldRequestHead;
   }
 
   #enter(filters: FilterChain | null, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
@@ -389,11 +190,11 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     const head = this.context.codec.request;
     const hasBody = !isEnd && head.framing !== Framing.NONE;
     const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && bytes.length === 0;
-    this.#filters = filters;
+    this.filters = filters;
     const isChunked = head.framing === Framing.CHUNKED;
     const goesOn = filters.decoding.begin(bytes, isEnd, isChunked, this.#takeRequestTrailers(), this.awaitsTunnel);
     // A filter may be waiting for the body, and the client for leave to send it.
-    if (awaitsContinue && !this.#hasEnded) this.#sendContinue();
+    if (awaitsContinue && !this.hasEnded) this.#sendContinue();
     return this.#noteSending(goesOn);
   }
 
@@ -409,143 +210,13 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     return null;
   }
 
-  /** The final head has come: is it the one that opens the tunnel? */
-  #settleTunnel(head: ResponseHead): void {
-    if (head.framing === Framing.TUNNEL) keepUpgradeFields(head);
-    else this.#refuseTunnel();
-  }
-
-  #refuseTunnel(): void {
-    this.#tunnel = NO_TUNNEL;
-    if (this.codec.refuseTunnel()) this.completeRequest(this.startedMs);
-  }
-
-  /** The head lacks nothing any more; what follows it, both ways, is not HTTP. */
-  #openTunnel(head: ResponseHead, bytes: Buffer, start: number, end: number, nowMs: number): boolean {
-    keepUpgradeFields(head);
-    const length = this.context.codec.writeResponse();
-    if (length < 0) {
-      this.refuseResponse(codecError(length).reason);
-      return true;
-    }
-    this.status = head.status;
-    this.#response = STARTED;
-    this.#tunnel = TUNNEL_OPEN;
-    const goesOn = this.#writeHead(length, 'raw', true, bytes, start, end, false, nowMs);
-    this.codec.openTunnel();
-    return goesOn;
-  }
-
-  #replyHead(reply: replies.LocalReply, mustClose: boolean, nowMs: number): string {
-    const { settings, responseLines } = this.manager;
-    const date = this.context.date.text(nowMs);
-    let extra = '';
-    if (reply.isOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.overloaded}: true\r\n`;
-    if (mustClose) extra += 'connection: close\r\n';
-    else if (this.isHttp10) extra += 'connection: keep-alive\r\n';
-    const filters = this.#filters;
-    const isFiltered = filters?.encodes ?? false;
-    const isEdited = hasResponseEdits(this);
-    if (!isEdited && !isFiltered) return replies.localReplyHead(reply, responseLines.local, date, extra);
-    const head = new ReplyHead(reply);
-    if (isEdited) this.#editResponse(head, reply.status);
-    if (isFiltered) filters!.encodeLocalReply(head, reply);
-    head.setOwn(responseLines.local, date);
-    return head.text(extra);
-  }
-
-  /** Applies what the route asks for. @param status of the response at hand. */
-  #editResponse(head: EditableHead, status: number): void {
-    this.status = status;
-    this.editedHead = head;
-    editResponse(head, this, this.manager.responseLines.names, this.#upstream?.attempts ?? 0);
-    this.editedHead = null;
-  }
-
-  /** What has gone wrong becomes a reply while there is none, else the end of the connection. */
-  #giveUp(reply: replies.LocalReply): void {
-    if (this.#hasEnded) return;
-    const upstream = this.#upstream;
-    this.#upstream = null;
-    upstream?.cancel();
-    if (this.#response === NOTHING) {
-      this.reply(reply);
-      return;
-    }
-    this.flags |= flagBit(reply.flag);
-    // A failure of the upstream has said more of itself than a reply that cannot be sent.
-    if (this.details === VIA_UPSTREAM) this.details = reply.details;
-    this.count(downstream_rq_tx_reset);
-    this.#end(this.context.clock.monotonicMs());
-    this.codec.resetStream();
-  }
-
   #armTimeouts(nowMs: number): void {
     if (this.timeoutMs > 0) this.#limit(ROUTE_LIMIT, nowMs + this.timeoutMs);
     if (this.perTryTimeoutMs > 0) this.#limit(PER_TRY_LIMIT, nowMs + this.perTryTimeoutMs);
   }
 
   #limit(limit: StreamLimit, atMs: number): void {
-    if (this.#response !== COMPLETE) this.codec.deadlines.limitStream(limit, atMs);
-  }
-
-  #completeResponse(nowMs: number): void {
-    this.#response = COMPLETE;
-    if (!this.isRequestComplete) this.count(downstream_rq_response_before_rq_complete);
-    this.manager.countResponse(this.status);
-    this.#end(nowMs);
-    this.codec.endStream(nowMs);
-  }
-
-  #end(nowMs: number): void {
-    this.#hasEnded = true;
-    this.#filters?.destroy();
-    this.closeRecord(nowMs);
-    if (this.#isUpgradeCounted) this.count(downstream_cx_upgrades_active, -1);
-    this.codec.deadlines.clearLimits();
-  }
-
-  /** A request that has not arrived in full leaves bytes that must not be taken for the next one. */
-  #mustClose(isResponseEnd: boolean): boolean {
-    if (!this.isPersistent || this.manager.isDraining) return true;
-    // Behind a refused upgrade such bytes may have come already.
-    return !this.isRequestComplete && (isResponseEnd || this.#isUpgradeCounted);
-  }
-
-  /** Hands on the head that the codec has written, `length` bytes of it, with the body bytes behind it. */
-  #writeHead(
-    length: number,
-    mode: BodyMode,
-    closes: boolean,
-    bytes: Buffer,
-    start: number,
-    end: number,
-    isEnd: boolean,
-    nowMs: number,
-  ): boolean {
-    const { codec } = this.context;
-    // A short body is joined to its head where both lie as bytes, unless a log wants to read the head alone.
-    if (mode === 'raw' && this.wantedFacts === null && end > start && length + end - start <= JOINED_LIMIT_BYTES) {
-      const text = codec.responseTextWithBody(length, bytes, start, end);
-      return this.codec.writeHead(text, mode, closes, bytes, end, end, isEnd);
-    }
-    const text = codec.responseText(length);
-    this.wantedFacts?.noteResponse(text, end - start, nowMs);
-    return this.codec.writeHead(text, mode, closes, bytes, start, end, isEnd);
-  }
-
-  #writeBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
-    if (this.wantedFacts !== null) this.wantedFacts.bytesSent += end - start;
-    const goesOn = this.codec.writeBody(bytes, start, end, isEnd, isSlab);
-    if (isEnd) this.#completeResponse(nowMs);
-    return goesOn;
-  }
-
-  /** The last bytes of a response with the trailers that the client may have; null when there are none. */
-  #withTrailers(bytes: Buffer, start: number, end: number): Buffer | null {
-    const trailers = this.responseTrailers;
-    if (trailers === null || !this.#isResponseChunked || !this.manager.settings.enableTrailers) return null;
-    return insertTrailers(bytes, start, end, trailers);
+    if (!this.isResponseComplete) this.codec.deadlines.limitStream(limit, atMs);
   }
 
   /** Filters give back those that pass. */
@@ -553,27 +224,6 @@ export class HttpStream extends StreamRecord implements RequestLimits {
     const trailers = this.requestTrailers;
     this.requestTrailers = null;
     return trailers;
-  }
-
-  #takeResponseTrailers(): Trailers | null {
-    const trailers = this.responseTrailers;
-    this.responseTrailers = null;
-    return trailers;
-  }
-
-  #chooseBodyMode(framing: number): BodyMode {
-    const { response } = this.context.codec;
-    if (framing === Framing.UNTIL_CLOSE && !this.isHttp10) {
-      response.appendPrepared(this.manager.responseLines.chunked);
-      return 'chunk';
-    }
-    if (framing === Framing.CHUNKED && this.isHttp10) {
-      response.removeField('transfer-encoding');
-      // A body without chunks has no trailers to announce (RFC 9112 section 7.1.3).
-      response.removeField('trailer');
-      return 'dechunk';
-    }
-    return 'raw';
   }
 
   #noteSending(goesOn: boolean): boolean {

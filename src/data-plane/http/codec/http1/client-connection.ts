@@ -1,4 +1,4 @@
-// One HTTP/1.1 connection to an upstream host: writes requests, frames responses. Step 5 of the request flow.
+// One HTTP/1.1 connection to an upstream host: writes requests, frames responses. Step 4 of the request flow.
 //
 //   CONNECTING ──connected──► IDLE ◄──reusable── BUSY         response of a BUSY connection:
 //       │                      │ └────start──────►│             HEAD ──► BODY, or TUNNEL ──► done

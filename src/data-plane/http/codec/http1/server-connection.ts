@@ -1,4 +1,4 @@
-// One HTTP/1.1 connection from a client: frames requests, keeps their order, writes responses. Steps 2, 3 and 6 of
+// One HTTP/1.1 connection from a client: frames requests, keeps their order, writes responses. Steps 2 and 5 of
 // the request flow.
 //
 //   OPEN ──last response sent, or refused──► CLOSING ──peer's end, or time──► CLOSED
