@@ -1,5 +1,5 @@
 // HTTP/1.1 codec of one worker: parses a head in one WASM call, answers questions about it, writes the changed
-// head in one more. Steps 3 and 5 of the request flow; RFC 9112. Bodies never come in here (ChunkScanner reads
+// head in one more. Steps 2, 4 and 5 of the request flow; RFC 9112. Bodies never come in here (ChunkScanner reads
 // chunked framing where it lies).
 //
 // A request:   const n = codec.parseRequest(chunk, 0, chunk.length, limits);   // > 0, 0 or < 0

@@ -1,4 +1,4 @@
-// A route configuration, made ready for matching once per snapshot. Step 4 of the request flow.
+// A route configuration, made ready for matching once per snapshot. Step 3 of the request flow.
 
 import type { RouteTableSnapshot } from '../../snapshot/index.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';

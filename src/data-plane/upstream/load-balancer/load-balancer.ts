@@ -1,6 +1,6 @@
 // Chooses a host in two steps: the priority and health class by their shares of the traffic, then a host of that list
 // by the policy. Shares and lists are made when the members change; a request that has only one list to choose from,
-// which is the rule, pays for the second step alone. Step 5 of the request flow.
+// which is the rule, pays for the second step alone. Step 4 of the request flow.
 
 import type { Random } from '../../../base/random.ts';
 import { HealthMask } from '../../../wasm/shared-records.ts';
