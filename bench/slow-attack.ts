@@ -1,6 +1,7 @@
 // What slow clients do to the others: a thousand connections of slowhttptest that send their heads or their bodies, or
 // read their answers, byte by byte, and beside them requests at a fixed rate. Measured in turns with and without the
-// attack, on weir as it is shipped. `npm run bench -- slow-attack --rounds 3 --seconds 12 --rate 500`
+// attack, on weir as it is shipped, and on HAProxy for comparison where it is asked for and installed.
+// `npm run bench -- slow-attack --rounds 3 --seconds 12 --rate 500 --only 'slow bodies' --haproxy`
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,6 +11,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
 import { Arena } from './proxy/arena.ts';
+import type { Contender } from './proxy/contender.ts';
+import { haproxy } from './proxy/contenders/haproxy.ts';
 import { weir } from './proxy/contenders/weir.ts';
 import { programVersion } from './proxy/installed.ts';
 import { type LoadResult, runAtRate } from './proxy/load.ts';
@@ -38,6 +41,8 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '12' },
     rate: { type: 'string', default: '500' },
+    only: { type: 'string' },
+    haproxy: { type: 'boolean', default: false },
   },
 });
 const [rounds, seconds, rate] = [Number(values.rounds), Number(values.seconds), Number(values.rate)];
@@ -75,11 +80,11 @@ function median(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
 }
 
-async function contest(attack: (typeof ATTACKS)[number]): Promise<void> {
+async function contest(attack: (typeof ATTACKS)[number], contender: Contender): Promise<void> {
   await using arena = new Arena();
   const cores = `0-${os.availableParallelism() - 1}`;
   await arena.startUpstream(cores);
-  const entrant = await arena.enter(weir('weir', PACKAGE_ROOT), 'http', cores, 2);
+  const entrant = await arena.enter(contender, 'http', cores, 2);
   const url = `http://127.0.0.1:${entrant.port}/small`;
   const measure = (): Promise<LoadResult> =>
     runAtRate({ cores, folder: arena.folder, url, connections: LEGITIMATE_CONNECTIONS, seconds }, rate);
@@ -97,7 +102,7 @@ async function contest(attack: (typeof ATTACKS)[number]): Promise<void> {
   const figures = (results: readonly LoadResult[]): string =>
     results.map(({ p50Ms, p99Ms }) => `${p50Ms.toFixed(2)}/${p99Ms.toFixed(2)}`).join(', ');
   process.stdout.write(
-    `${attack.name}: p50/p99 ms without ${figures(without)}; with ${figures(beside)}; ` +
+    `${contender.name}, ${attack.name}: p50/p99 ms without ${figures(without)}; with ${figures(beside)}; ` +
       `median ratio of p99 ${ratio.toFixed(2)}, bar ${BAR}: ${ratio <= BAR ? 'reached' : 'MISSED'}\n`,
   );
 }
@@ -114,5 +119,9 @@ if (missing.length > 0) {
     `${rate} requests/s over ${LEGITIMATE_CONNECTIONS} connections beside ${CONNECTIONS} slow ones, ` +
       `${rounds} rounds of ${seconds} s, 2 workers, all on the same cores\n`,
   );
-  for (const attack of ATTACKS) await contest(attack);
+  const contenders = [weir('weir', PACKAGE_ROOT)];
+  if (values.haproxy && haproxy.version() !== undefined) contenders.push(haproxy);
+  for (const attack of ATTACKS.filter(({ name }) => (values.only ?? name) === name)) {
+    for (const contender of contenders) await contest(attack, contender);
+  }
 }
