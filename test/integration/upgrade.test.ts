@@ -379,6 +379,42 @@ describe('an upgrade', () => {
     assert.equal(proxy.clusterStat('web', 'upstream_rq_retry'), 1);
   });
 
+  test('when the process ends, goes on while bytes move, and ends when they do not', async (t) => {
+    const upstream = await scripted(t);
+    const clock = new ManualClock();
+    const settings = { streamIdleTimeoutMs: 0 };
+    const { proxy, client } = await tunnelBench(t, { upstreamPort: upstream.port, clock, settings });
+    const open = async () => {
+      const wire = client().write(UPGRADE);
+      const server = await upstream.next();
+      await server.until('\r\n\r\n');
+      server.socket.write(SWITCHING);
+      await wire.until('\r\n\r\n');
+      return { wire, server };
+    };
+    const [busy, silent] = [await open(), await open()];
+    const ended = proxy.dataPlane.shutdown(60_000);
+    await eventually(() => clock.timerCount > 0, 'the stop waits');
+    for (let i = 0; i < 5; i += 1) {
+      clock.turn(200);
+      if (i % 2 === 0) {
+        busy.wire.write(`client ${i}.`);
+        await busy.server.until(`client ${i}.`);
+      } else {
+        busy.server.socket.write('upstream');
+        await busy.wire.bytes(8);
+      }
+    }
+    assert.equal(await silent.wire.rest(), '');
+    assert.equal(proxy.dataPlane.connectionCount, 1);
+    clock.turn(300);
+    assert.equal(await busy.wire.rest(), '');
+    clock.turn(100);
+    await ended;
+    assert.equal(proxy.httpStat('downstream_rq_idle_timeout'), 0);
+    assert.equal(proxy.clusterStat('web', 'upstream_cx_active'), 0);
+  });
+
   test('ends with the data plane, within its time', async (t) => {
     const upstream = await scripted(t);
     const clock = new ManualClock();

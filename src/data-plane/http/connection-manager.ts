@@ -58,6 +58,7 @@ export class ConnectionManager implements NetworkFilter {
   readonly #context: WorkerContext;
   readonly #connections = new Set<Http1ServerConnection>();
   #isDraining = false;
+  #isFinishing = false;
 
   constructor(
     context: WorkerContext,
@@ -108,8 +109,16 @@ export class ConnectionManager implements NetworkFilter {
     }
   }
 
-  /** What a drain leaves open ends with its request. */
-  finish(): void {}
+  /** True when the process ends: tunnels end with their first silence. */
+  get isFinishing(): boolean {
+    return this.#isFinishing;
+  }
+
+  /** What a drain leaves open ends with its request, or, if it is a tunnel, when it falls silent. */
+  finish(): void {
+    this.#isFinishing = true;
+    for (const connection of this.#connections) connection.finish();
+  }
 
   destroyConnections(): void {
     for (const connection of [...this.#connections]) connection.destroy();

@@ -2,6 +2,9 @@
 
 import type { DownstreamConnection } from './downstream-connection.ts';
 
+/** When the process ends, a raw connection without bytes for this time has nothing more to say. */
+export const QUIET_MS = 250;
+
 export interface NetworkFilter {
   readonly connectionCount: number;
   /**

@@ -12,6 +12,7 @@ import { CLUSTER_STATS, TCP_PROXY_STATS } from '../../stats/index.ts';
 import { type AccessLogType, StreamFacts } from '../format/stream-facts.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import { QUIET_MS } from '../network/filter.ts';
 import { attachAccepted, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
@@ -38,8 +39,6 @@ const OPEN = 1;
 const FLUSHING = 2;
 const CLOSED = 3;
 const NEVER = Number.POSITIVE_INFINITY;
-/** When the process ends, a connection without bytes for this time has nothing more to say. */
-const QUIET_MS = 250;
 const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
 const LAST_ENTRY = 'TcpConnectionEnd';
 const MAX_DURATION_DETAILS = 'max_connection_duration_reached';

@@ -19,6 +19,7 @@ import { type CodecError, codecError, type HeadLimits } from '../../../../wasm/h
 import type { DownstreamFacts } from '../../../format/facts.ts';
 import { connectionFacts } from '../../../network/connection-facts.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
+import { QUIET_MS } from '../../../network/filter.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
 import { isInternalAddress } from '../../../network/peer-address.ts';
 import { attachAccepted, type ReadMode, resumeAccepted, type SocketOwner } from '../../../network/socket-events.ts';
@@ -115,6 +116,11 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     if (this.#state === OPEN && !this.isBusy) this.#closeGracefully(false);
   }
 
+  /** The process ends: so does a tunnel, as soon as nothing moves. A request ends with its response. */
+  finish(): void {
+    if (this.#tunnel === TUNNEL_OPEN) this.deadlines.setStreamIdleTimeout(QUIET_MS, this.#context.clock.monotonicMs());
+  }
+
   /** Ends the connection now. */
   destroy(): void {
     if (this.#state === CLOSED) return;
@@ -190,7 +196,11 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   }
 
   onStreamIdle(): void {
-    this.#stream?.onIdleTimeout();
+    const isQuietTunnel = this.#manager.isFinishing && this.#tunnel === TUNNEL_OPEN;
+    if (!isQuietTunnel) this.#stream?.onIdleTimeout();
+    // Bytes that a slow peer has not taken yet are waited for.
+    else if (this.#socket.writableLength > 0 || !this.#isBodyWelcome) this.finish();
+    else this.destroy();
   }
 
   onHeadersDeadline(): void {
@@ -268,6 +278,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     this.#body.openTunnel();
     this.#isBodyWelcome = true;
     this.#touch();
+    if (this.#manager.isFinishing) this.finish();
     if (!this.#isProcessing) this.#continueWithHeld();
   }
 
