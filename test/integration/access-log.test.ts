@@ -162,6 +162,23 @@ describe('an entry of a request', () => {
     assert.deepEqual(await entries(), ['2026-01-01T00:00:01.000Z 700 100 100 300 400']);
   });
 
+  test('knows the trailers that the client was sent', async (t) => {
+    const chunked =
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7f\r\nx-late: 1\r\n\r\n';
+    const upstream = await upstreamOf(t, WireUpstream.answering(chunked));
+    const format = '%TRAILER(X-SUM)% %TRAILER(x-none?X-Late)% %TRAILER(x-none)% %RESPONSE_TRAILERS_BYTES%\n';
+    const seen: string[] = [];
+    for (const enableTrailers of [true, false]) {
+      const options = { ports: [upstream], format, cluster: { enableTrailers: true }, settings: { enableTrailers } };
+      const { client, entries } = await bench(t, options);
+      await client()
+        .write(GET)
+        .until(/\r\n0\r\n(?:[^\r]+\r\n)*\r\n/);
+      seen.push(...(await entries()));
+    }
+    assert.deepEqual(seen, ['7f 1 - 22', '- - - 0']);
+  });
+
   test('keeps a client from making up entries', async (t) => {
     const upstream = await upstreamOf(t, WireUpstream.answering(OK));
     const { client, entries } = await bench(t, { ports: [upstream], format: '"%REQ(x-evil)%"\n' });

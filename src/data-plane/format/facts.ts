@@ -50,8 +50,11 @@ export interface FormatFacts {
   requestHeader(name: string): string | undefined;
   /** First value of a header by its lower-case name, or of `:status`. */
   responseHeader(name: string): string | undefined;
+  /** Value of a trailer that the client was sent, by its lower-case name. */
+  responseTrailer(name: string): string | undefined;
   readonly requestHeadersBytes: number;
   readonly responseHeadersBytes: number;
+  readonly responseTrailersBytes: number;
 }
 
 /** One end of a connection; port 0 for a pipe, whose path is the address. */

@@ -21,6 +21,13 @@ export interface LiveHead {
   requestHeader(name: string): string | undefined;
 }
 
+/** The fields behind a response's body, in latin1. */
+interface SentTrailers {
+  get(name: string): string | undefined;
+  /** Their lines. */
+  text(): string;
+}
+
 /** A response head while its fields can still change. Several fields of a name are joined. */
 export interface LiveResponse {
   headerByName(name: string): string | undefined;
@@ -56,6 +63,8 @@ export class StreamFacts implements FormatFacts {
   /** Heads as written, with their final empty line; empty for one that never was. */
   requestHead = '';
   responseHead = '';
+  /** Those that the client was sent. */
+  responseTrailers: SentTrailers | null = null;
   /** Where to look for request headers while there is no written head. */
   liveHead: LiveHead | null = null;
   /** Where to look for response headers while there is no written head. */
@@ -121,6 +130,10 @@ export class StreamFacts implements FormatFacts {
     return this.responseHead.length;
   }
 
+  get responseTrailersBytes(): number {
+    return this.responseTrailers?.text().length ?? 0;
+  }
+
   requestHeader(name: string): string | undefined {
     if (this.requestHead === '') return this.liveHead?.requestHeader(name);
     if (this.#request?.text !== this.requestHead) this.#request = new HeadText(this.requestHead);
@@ -145,6 +158,10 @@ export class StreamFacts implements FormatFacts {
     if (this.liveResponse !== null) return this.liveResponse.headerByName(name);
     if (this.#response?.text !== this.responseHead) this.#response = new HeadText(this.responseHead);
     return this.#response.header(name);
+  }
+
+  responseTrailer(name: string): string | undefined {
+    return this.responseTrailers?.get(name);
   }
 
   #since(momentMs: number): number {

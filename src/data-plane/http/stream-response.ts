@@ -374,6 +374,7 @@ export abstract class StreamResponse extends StreamRecord {
   #withTrailers(bytes: Buffer, start: number, end: number): Buffer | null {
     const trailers = this.responseTrailers;
     if (trailers === null || !this.#isResponseChunked || !this.manager.settings.enableTrailers) return null;
+    if (this.wantedFacts !== null) this.wantedFacts.responseTrailers = trailers;
     return insertTrailers(bytes, start, end, trailers);
   }
 

@@ -43,11 +43,13 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   RESPONSE_FLAGS: 'none',
   RESPONSE_FLAGS_LONG: 'none',
   RESPONSE_HEADERS_BYTES: 'none',
+  RESPONSE_TRAILERS_BYTES: 'none',
   RESPONSE_TX_DURATION: 'none',
   ROUTE_NAME: 'none',
   START_TIME: 'time',
   START_TIME_LOCAL: 'time',
   STREAM_ID: 'none',
+  TRAILER: 'header',
   UPSTREAM_CLUSTER: 'none',
   UPSTREAM_CLUSTER_RAW: 'none',
   UPSTREAM_HOST: 'none',
@@ -66,7 +68,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   VIRTUAL_HOST_NAME: 'none',
 };
 
-/** Operators of TLS, gRPC, metadata and tracing, of which this build has none, and of trailers: always missing. */
+/** Operators of TLS, gRPC, metadata and tracing, of which this build has none: always missing. */
 export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
   'CLUSTER_METADATA',
   'DOWNSTREAM_LOCAL_DNS_SAN',
@@ -92,10 +94,8 @@ export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
   'GRPC_STATUS_NUMBER',
   'METADATA',
   'PER_REQUEST_STATE',
-  'RESPONSE_TRAILERS_BYTES',
   'TLS_JA3_FINGERPRINT',
   'TRACE_ID',
-  'TRAILER',
   'UPSTREAM_FILTER_STATE',
   'UPSTREAM_METADATA',
   'UPSTREAM_PEER_CERT',

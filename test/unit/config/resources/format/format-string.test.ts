@@ -46,7 +46,7 @@ test('the host name and variables of the environment become text', () => {
 });
 
 test('operators of what this build lacks are accepted and never have a value', () => {
-  const { segments } = parseFormat('%DYNAMIC_METADATA(com.test:key):9%%UPSTREAM_METADATA(["a", "b"])%%TRAILER(x)%');
+  const { segments } = parseFormat('%DYNAMIC_METADATA(com.test:key):9%%UPSTREAM_METADATA(["a", "b"])%%TRACE_ID%');
   assert.deepEqual(
     segments?.map((segment) => typeof segment === 'object' && segment.operator),
     ['ABSENT', 'ABSENT', 'ABSENT'],
