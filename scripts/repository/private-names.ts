@@ -5,28 +5,25 @@ import path from 'node:path';
 import type { RepositoryFile } from './files.ts';
 
 /** Registries that everybody has are private too: a file that names one pins the reader to it. */
-const REGISTRY_HOSTS = ['registry.npmjs.org', 'registry.yarnpkg.com', 'npm.pkg.github.com'];
+const REGISTRY_HOST = /\b(?:registry\.[a-z]+\.(?:com|io|org)|npm\.pkg\.[a-z]+\.com)\b/;
 /** Folders that any machine may have and any file may speak of: a clone below one of them is no private matter. */
 const COMMON_FOLDERS = [
   ...['/app', '/build', '/code', '/dist', '/home', '/nonexistent', '/opt', '/project', '/repo', '/src', '/srv'],
   ...['/test', '/tmp', '/usr', '/usr/src', '/var', '/var/lib', '/var/tmp', '/workspace'],
 ];
-/** Says what is looked for, so it may hold it. */
-const EXEMPT = 'scripts/repository/private-names.ts';
 
 /**
  * @param root      folder of the repository
  * @param registry  address that npm is set to, or empty
  */
 export function privateNameBreaches(root: string, registry: string, files: readonly RepositoryFile[]): string[] {
-  const names = [...machineFolders(root), ...REGISTRY_HOSTS, ...hostOf(registry)];
-  return files
-    .filter((file) => file.path !== EXEMPT)
-    .flatMap((file) =>
-      names
-        .filter((name) => file.text.includes(name))
-        .map((name) => `${file.path}:${lineOf(file.text, name)}: holds ${name}, a name of one machine or registry`),
-    );
+  const names = [...machineFolders(root), ...hostOf(registry)];
+  return files.flatMap(({ path: file, text }) => {
+    const held = names.filter((name) => text.includes(name));
+    const host = REGISTRY_HOST.exec(text)?.[0];
+    if (host !== undefined && !held.includes(host)) held.push(host);
+    return held.map((name) => `${file}:${lineOf(text, name)}: holds ${name}, a name of one machine or registry`);
+  });
 }
 
 function machineFolders(root: string): string[] {

@@ -63,6 +63,17 @@ describe('private names', () => {
     assert.ok(found.some((line) => line.startsWith('a.md:2: holds npm.example.net')));
   });
 
+  it('are found: a registry that everybody has, whichever is in use', () => {
+    // In parts, since this file is looked at, too.
+    for (const host of [
+      ['registry', 'npmjs', 'org'],
+      ['npm', 'pkg', 'github', 'com'],
+    ].map((parts) => parts.join('.'))) {
+      const found = privateNameBreaches('/weir', '', [{ path: 'a.md', text: `see https://${host}/tool` }]);
+      assert.deepEqual(found, [`a.md:1: holds ${host}, a name of one machine or registry`]);
+    }
+  });
+
   it('are not the folders that every machine has, wherever the clone is', () => {
     const text = 'writes to /tmp/socket, reads /app/config.yaml, imports ../src/a.ts';
     for (const clone of ['/tmp/weir', '/app', '/src/weir', '/weir']) {

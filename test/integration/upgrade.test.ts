@@ -9,7 +9,7 @@ import { directRoute, forwardTo, routeFor, routeTo } from '../support/data-plane
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SWITCHING, tunnelBench, UPGRADE, upgrade } from '../support/tunnel-bench.ts';
-import { WireUpstream } from '../support/wire.ts';
+import { type WireClient, WireUpstream } from '../support/wire.ts';
 
 const GET = 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
@@ -35,8 +35,14 @@ class Received {
   }
 }
 
+interface Scripted {
+  readonly port: number;
+  /** The next connection. */
+  next(): Promise<Received>;
+}
+
 /** An upstream that a test drives, connection by connection. */
-async function scripted(t: TestContext): Promise<{ port: number; next(): Promise<Received> }> {
+async function scripted(t: TestContext): Promise<Scripted> {
   const waiting: Received[] = [];
   const askers: ((received: Received) => void)[] = [];
   const upstream = await WireUpstream.start((socket) => {
@@ -50,6 +56,16 @@ async function scripted(t: TestContext): Promise<{ port: number; next(): Promise
     port: upstream.port,
     next: async () => waiting.shift() ?? (await new Promise<Received>((resolve) => askers.push(resolve))),
   };
+}
+
+/** Both ends of a tunnel, with nothing sent through it yet. */
+async function openTunnel(wire: WireClient, upstream: Scripted): Promise<{ wire: WireClient; server: Received }> {
+  wire.write(UPGRADE);
+  const server = await upstream.next();
+  await server.until('\r\n\r\n');
+  server.socket.write(SWITCHING);
+  await wire.until('\r\n\r\n');
+  return { wire, server };
 }
 
 for (const readMode of ['lean', 'events'] as const) {
@@ -162,11 +178,7 @@ for (const readMode of ['lean', 'events'] as const) {
     test('passes on the end of the client, and goes on the other way', async (t) => {
       const upstream = await scripted(t);
       const { proxy, client, entries } = await tunnelBench(t, { upstreamPort: upstream.port, readMode });
-      const wire = client().write(UPGRADE);
-      const server = await upstream.next();
-      await server.until('\r\n\r\n');
-      server.socket.write(SWITCHING);
-      await wire.until('\r\n\r\n');
+      const { wire, server } = await openTunnel(client(), upstream);
       wire.socket.end('last');
       await server.until('last');
       await eventually(() => server.isEnded, 'the end of the client');
@@ -180,11 +192,7 @@ for (const readMode of ['lean', 'events'] as const) {
     test('tells the upstream of a client that has vanished', async (t) => {
       const upstream = await scripted(t);
       const { proxy, client, entries } = await tunnelBench(t, { upstreamPort: upstream.port, readMode });
-      const wire = client().write(UPGRADE);
-      const server = await upstream.next();
-      await server.until('\r\n\r\n');
-      server.socket.write(SWITCHING);
-      await wire.until('\r\n\r\n');
+      const { wire, server } = await openTunnel(client(), upstream);
       wire.socket.resetAndDestroy();
       await eventually(() => server.isEnded, 'the end of the upstream connection');
       await eventually(() => proxy.httpStat('downstream_rq_active') === 0, 'the end of the stream');
@@ -196,11 +204,7 @@ for (const readMode of ['lean', 'events'] as const) {
     test('is reset when the upstream has vanished', async (t) => {
       const upstream = await scripted(t);
       const { proxy, client, entries } = await tunnelBench(t, { upstreamPort: upstream.port, readMode });
-      const wire = client().write(UPGRADE);
-      const server = await upstream.next();
-      await server.until('\r\n\r\n');
-      server.socket.write(SWITCHING);
-      await wire.until('\r\n\r\n');
+      const { wire, server } = await openTunnel(client(), upstream);
       server.socket.resetAndDestroy();
       await wire.rest();
       assert.equal((wire.error as NodeJS.ErrnoException | null)?.code, 'ECONNRESET');
@@ -384,15 +388,8 @@ describe('an upgrade', () => {
     const clock = new ManualClock();
     const settings = { streamIdleTimeoutMs: 0 };
     const { proxy, client } = await tunnelBench(t, { upstreamPort: upstream.port, clock, settings });
-    const open = async () => {
-      const wire = client().write(UPGRADE);
-      const server = await upstream.next();
-      await server.until('\r\n\r\n');
-      server.socket.write(SWITCHING);
-      await wire.until('\r\n\r\n');
-      return { wire, server };
-    };
-    const [busy, silent] = [await open(), await open()];
+    const busy = await openTunnel(client(), upstream);
+    const silent = await openTunnel(client(), upstream);
     const ended = proxy.dataPlane.shutdown(60_000);
     await eventually(() => clock.timerCount > 0, 'the stop waits');
     for (let i = 0; i < 5; i += 1) {
@@ -419,11 +416,7 @@ describe('an upgrade', () => {
     const upstream = await scripted(t);
     const clock = new ManualClock();
     const { proxy, client } = await tunnelBench(t, { upstreamPort: upstream.port, clock });
-    const wire = client().write(UPGRADE);
-    const server = await upstream.next();
-    await server.until('\r\n\r\n');
-    server.socket.write(SWITCHING);
-    await wire.until('\r\n\r\n');
+    const { wire, server } = await openTunnel(client(), upstream);
     const ended = proxy.dataPlane.shutdown(1000);
     wire.write('still');
     await server.until('still');
