@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { formatFault } from '../../src/config/index.ts';
+import { asNobody } from '../support/as-nobody.ts';
 import { loadFile } from '../support/bootstrap.ts';
 import { runWeir } from '../support/weir-process.ts';
 
-const NOBODY = 65_534;
 const CLUSTER = `{ name: web, load_assignment: { cluster_name: web, endpoints: [] } }`;
 
 interface BadConfig {
@@ -165,12 +165,9 @@ describe('weir refuses with code 1 and a clear message', () => {
   it('a file without permission to read', () => {
     const file = path.join(folder, 'secret.yaml');
     writeFileSync(file, 'node: {}');
+    assert.notEqual(loadFile(file).bootstrap, undefined);
     chmodSync(file, 0);
-    // Root may read everything, so a test that runs as root becomes somebody else while it looks.
-    const isRoot = process.geteuid?.() === 0;
-    if (isRoot) process.seteuid?.(NOBODY);
-    const { bootstrap, faults } = loadFile(file);
-    if (isRoot) process.seteuid?.(0);
+    const { bootstrap, faults } = asNobody(() => loadFile(file));
     assert.equal(bootstrap, undefined);
     assert.match(faults.map(formatFault).join(), /secret\.yaml.*permission/);
   });
@@ -193,7 +190,7 @@ describe('weir refuses with code 1 and a clear message', () => {
   });
 
   it('a listener whose address is taken', async () => {
-    const blocker = createServer().listen(0, '127.0.0.1');
+    await using blocker = createServer().listen(0, '127.0.0.1');
     await once(blocker, 'listening');
     const { port } = blocker.address() as { port: number };
     const { code, stderr } = await runWeir([
@@ -202,7 +199,6 @@ describe('weir refuses with code 1 and a clear message', () => {
       '--config-yaml',
       routeTo('web').replace('port_value: 0 ', `port_value: ${port} `),
     ]);
-    blocker.close();
     assert.equal(code, 1);
     assert.match(stderr, new RegExp(`error adding listener '127.0.0.1:${port}' \\(main\\): .*in use`));
     assert.doesNotMatch(stderr, /\n\s+at /);

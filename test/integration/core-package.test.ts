@@ -2,7 +2,6 @@
 // name. The example is the one of docs/core.md.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   mkdirSync,
@@ -17,6 +16,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
+import { runProgram } from '../support/child-process.ts';
 
 const project = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-core-')));
 const installed = path.join(project, 'node_modules', 'weir-proxy');
@@ -24,32 +24,32 @@ const TSC = path.join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc');
 after(() => rmSync(project, { recursive: true }));
 
 function run(...args: string[]) {
-  return spawnSync(process.execPath, args, { cwd: project, encoding: 'utf8' });
+  return runProgram(process.execPath, args, { cwd: project });
 }
 
-before(() => {
+before(async () => {
   mkdirSync(path.join(installed, 'build'), { recursive: true });
   for (const part of ['package.json', 'bin', 'scripts/setup', 'build/wasm']) {
     cpSync(path.join(PACKAGE_ROOT, part), path.join(installed, part), { recursive: true });
   }
   symlinkSync(path.join(PACKAGE_ROOT, 'node_modules'), path.join(installed, 'node_modules'));
   const config = path.join(PACKAGE_ROOT, 'tsconfig.build.json');
-  run(TSC, '-p', config, '--outDir', path.join(installed, 'dist'), '--sourceMap', 'false');
+  await run(TSC, '-p', config, '--outDir', path.join(installed, 'dist'), '--sourceMap', 'false');
   writeFileSync(path.join(project, 'package.json'), '{ "type": "module" }');
 });
 
 describe('weir-proxy/core, installed', () => {
-  it('runs the example of its reference, which prints what the reference says', () => {
+  it('runs the example of its reference, which prints what the reference says', async () => {
     const reference = readFileSync(path.join(PACKAGE_ROOT, 'docs/core.md'), 'utf8');
     const example = /```js\n([\s\S]*?)```/.exec(reference)![1]!;
     const output = /```text\n([\s\S]*?)```/.exec(reference)![1]!;
     writeFileSync(path.join(project, 'example.js'), example);
-    const { stdout, stderr } = run('example.js');
+    const { stdout, stderr } = await run('example.js');
     assert.equal(stderr, '');
     assert.equal(stdout, output);
   });
 
-  it('loads nothing of the proxy and no native addon', () => {
+  it('loads nothing of the proxy and no native addon', async () => {
     writeFileSync(
       path.join(project, 'loaded.js'),
       `import { registerHooks } from 'node:module';
@@ -59,7 +59,7 @@ describe('weir-proxy/core, installed', () => {
        createCore();
        console.log(loaded.join('\\n'));`,
     );
-    const { stdout, stderr } = run('loaded.js');
+    const { stdout, stderr } = await run('loaded.js');
     assert.equal(stderr, '');
     const modules = stdout.trim().split('\n');
     assert.ok(modules.length > 20);
@@ -71,7 +71,7 @@ describe('weir-proxy/core, installed', () => {
     assert.ok(!stdout.includes('re2'), stdout);
   });
 
-  it('has types that a strict project compiles against without those of Node', () => {
+  it('has types that a strict project compiles against without those of Node', async () => {
     const consumer = [
       "import { createCore, WeirError, type Core, type Histogram, type Host } from 'weir-proxy/core';",
       'const core: Core = createCore({ maxMemoryMiB: 16 });',
@@ -94,14 +94,14 @@ describe('weir-proxy/core, installed', () => {
       types: [],
     };
     writeFileSync(path.join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
-    const { status, stdout } = run(TSC, '-p', 'tsconfig.json');
+    const { code, stdout } = await run(TSC, '-p', 'tsconfig.json');
     assert.equal(stdout, '');
-    assert.equal(status, 0);
+    assert.equal(code, 0);
   });
 
-  it('brings the command weir-bench', () => {
+  it('brings the command weir-bench', async () => {
     const command = path.join(installed, 'bin', 'weir-bench.mjs');
-    const { status, stdout, stderr } = run(
+    const { code, stdout, stderr } = await run(
       command,
       'distribution',
       '--hosts',
@@ -112,7 +112,7 @@ describe('weir-proxy/core, installed', () => {
       '31',
     );
     assert.equal(stderr, '');
-    assert.equal(status, 0);
+    assert.equal(code, 0);
     assert.match(stdout, /\n +3 {2}maglev 31 /);
   });
 });

@@ -1,28 +1,26 @@
 // `npm start` without arguments, as a newcomer meets it: the program prints three commands, and what they ask for works.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { json, text as textOf } from 'node:stream/consumers';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
+import { startProgram } from '../support/child-process.ts';
 
-const weir = spawn(process.execPath, [path.join(PACKAGE_ROOT, 'src/main.ts'), '--concurrency', '2'], {
-  stdio: ['ignore', 'pipe', 'pipe'],
-});
+const weir = startProgram(process.execPath, [path.join(PACKAGE_ROOT, 'src/main.ts'), '--concurrency', '2']);
 const exited = once(weir, 'exit');
 let log = '';
-weir.stderr.setEncoding('utf8').on('data', (text: string) => {
+weir.stderr.on('data', (text: string) => {
   log += text;
 });
 
 /** What the program printed up to its last command, or up to its end. */
 async function printed(): Promise<string> {
   let text = '';
-  for await (const chunk of weir.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+  for await (const chunk of weir.stdout.iterator({ destroyOnReturn: false })) {
     text += chunk;
     if (/curl .*\/stats\n/.test(text)) return text;
   }
@@ -42,8 +40,6 @@ describe('the demo of npm start', () => {
       string,
     ];
   });
-
-  after(() => weir.kill('SIGKILL'));
 
   it('sends each path to its upstream', async () => {
     for (const upstream of ['fast', 'slow', 'flaky']) {

@@ -2,13 +2,13 @@
 // package whose main program reports how it was started, and under a Node without execve as well, as old ones are.
 
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
+import { runProgram, startProgram } from '../support/child-process.ts';
 
 const REPORTING_MAIN = `
 const [command] = process.argv.slice(2);
@@ -42,8 +42,8 @@ for (const { name, flags } of WAYS) {
   const arguments_ = (...args: string[]): string[] => [...flags, command, ...args];
 
   describe(`the weir command, ${name}`, () => {
-    it('runs main under the pinned runtime with its flags and the arguments given', () => {
-      const result = spawnSync(process.execPath, arguments_('-c', 'a b.yaml'), { encoding: 'utf8' });
+    it('runs main under the pinned runtime with its flags and the arguments given', async () => {
+      const result = await runProgram(process.execPath, arguments_('-c', 'a b.yaml'));
       assert.equal(result.stderr, '');
       const report = JSON.parse(result.stdout);
       assert.deepEqual(report.args, ['-c', 'a b.yaml']);
@@ -52,15 +52,15 @@ for (const { name, flags } of WAYS) {
       assert.ok(report.major >= 26);
     });
 
-    it('ends with the exit code or the signal of the program', () => {
-      assert.equal(spawnSync(process.execPath, arguments_('exit')).status, 7);
-      assert.equal(spawnSync(process.execPath, arguments_('die')).signal, 'SIGKILL');
+    it('ends with the exit code or the signal of the program', async () => {
+      assert.equal((await runProgram(process.execPath, arguments_('exit'))).code, 7);
+      assert.equal((await runProgram(process.execPath, arguments_('die'))).signal, 'SIGKILL');
     });
 
     it('passes SIGUSR1 and SIGTERM on', async () => {
-      const child = spawn(process.execPath, arguments_('wait'), { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = startProgram(process.execPath, arguments_('wait'));
       const exited = once(child, 'exit');
-      const lines = child.stdout.setEncoding('utf8').iterator() as AsyncIterator<string>;
+      const lines = child.stdout.iterator() as AsyncIterator<string>;
       assert.equal((await lines.next()).value, 'waiting\n');
       child.kill('SIGUSR1');
       assert.equal((await lines.next()).value, 'reopened\n');
@@ -71,10 +71,10 @@ for (const { name, flags } of WAYS) {
 }
 
 describe('the weir command in a clone that was never built', () => {
-  it('says what to run', () => {
+  it('says what to run', async () => {
     rmSync(path.join(installed, 'dist'), { recursive: true });
-    const result = spawnSync(process.execPath, [command], { encoding: 'utf8' });
-    assert.equal(result.status, 1);
+    const result = await runProgram(process.execPath, [command]);
+    assert.equal(result.code, 1);
     assert.match(result.stderr, /^weir: .*main\.js is missing; in a clone, run "npm run build" once\n$/);
   });
 });

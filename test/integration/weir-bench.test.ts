@@ -3,7 +3,6 @@
 // compares is time of a clock that the operations themselves turn: a busy machine cannot change a verdict.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -14,6 +13,7 @@ import type { BenchCase, Body, Suites } from '../../src/bench-cli/case.ts';
 import type { Report } from '../../src/bench-cli/report.ts';
 import { runBench } from '../../src/bench-cli/run.ts';
 import { SUITES } from '../../src/bench-cli/suites.ts';
+import { runProgram } from '../support/child-process.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'weir-bench-test-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -23,7 +23,7 @@ const SHORT = ['--rounds', '3', '--round-ms', '2'];
 
 function weirBench(...args: string[]) {
   const main = path.join(PACKAGE_ROOT, 'src/bench-cli/main.ts');
-  return spawnSync(process.execPath, [main, ...args], { encoding: 'utf8' });
+  return runProgram(process.execPath, [main, ...args]);
 }
 
 /** In this process, with the suites given; what a terminal would see goes to `stderr`. */
@@ -55,9 +55,9 @@ function slowed(benchCase: BenchCase): BenchCase {
 }
 
 describe('weir-bench', () => {
-  it('prints a table on stdout and nothing else, and writes the report', () => {
+  it('prints a table on stdout and nothing else, and writes the report', async () => {
     const file = fileIn('report.json');
-    const { status, stdout, stderr } = weirBench(
+    const { code, stdout, stderr } = await weirBench(
       'maglev',
       '--hosts',
       '3,7',
@@ -68,7 +68,7 @@ describe('weir-bench', () => {
       ...SHORT,
     );
     assert.equal(stderr, '');
-    assert.equal(status, 0);
+    assert.equal(code, 0);
     assert.match(stdout, /^weir \S+, Node \S+, /);
     assert.match(stdout, /\nsuite +operation +weir +plain TypeScript +ratio +spread +cold\n/);
     const report = JSON.parse(readFileSync(file, 'utf8')) as Report;
@@ -106,15 +106,15 @@ describe('weir-bench', () => {
     assert.ok(stderr.endsWith('\r\x1b[K'));
   });
 
-  it('refuses bad options with a reason and code 2', () => {
-    const { status, stdout, stderr } = weirBench('maglev', '--table-sizes', '31');
-    assert.deepEqual([status, stdout], [2, '']);
+  it('refuses bad options with a reason and code 2', async () => {
+    const { code, stdout, stderr } = await weirBench('maglev', '--table-sizes', '31');
+    assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /^weir-bench: --table-sizes: no such option, did you mean table-size\?\n/);
   });
 
-  it('says which table size is not prime', () => {
-    const { status, stderr } = weirBench('maglev', '--table-size', '100', ...SHORT);
-    assert.equal(status, 2);
+  it('says which table size is not prime', async () => {
+    const { code, stderr } = await weirBench('maglev', '--table-size', '100', ...SHORT);
+    assert.equal(code, 2);
     assert.equal(stderr, 'weir-bench: tableSize: 100 is not a prime number\n');
   });
 });
@@ -170,14 +170,14 @@ describe('the gate of weir-bench', () => {
     assert.match(verdict, /\ncounters: add to 64 counters in turn /);
   });
 
-  it('ends the command with code 1 when the baseline was a hundred times faster', () => {
+  it('ends the command with code 1 when the baseline was a hundred times faster', async () => {
     const report = JSON.parse(readFileSync(baseline, 'utf8')) as Report;
     const rows = report.rows.map((row) => ({ ...row, ratio: row.ratio / 100 }));
     const faster = fileIn('faster.json');
     writeFileSync(faster, JSON.stringify({ ...report, rows }));
-    const { status, stdout, stderr } = weirBench('counters', ...SHORT, '--baseline', faster);
+    const { code, stdout, stderr } = await weirBench('counters', ...SHORT, '--baseline', faster);
     assert.equal(stderr, '');
-    assert.equal(status, 1);
+    assert.equal(code, 1);
     assert.match(stdout, /slower than allowed/);
   });
 

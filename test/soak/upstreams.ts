@@ -1,17 +1,17 @@
 // The upstreams of the soak: processes that are killed and started again while traffic runs, on ports that stay.
 
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Program, startProgram } from '../support/child-process.ts';
 
 const SERVER = path.join(import.meta.dirname, 'upstream-server.ts');
 
 interface Upstream {
   readonly httpPort: number;
   readonly tcpPort: number;
-  process: ChildProcess | null;
+  process: Program | null;
 }
 
 export class Upstreams {
@@ -80,7 +80,8 @@ export class Upstreams {
 
 async function start(member: Upstream): Promise<void> {
   const args = [SERVER, String(member.httpPort), String(member.tcpPort)];
-  const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = startProgram(process.execPath, [...process.execArgv, ...args]);
+  child.stderr.on('data', (text: string) => process.stderr.write(text));
   await Promise.race([
     once(child.stdout, 'data'),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`an upstream ended with ${code}`))),

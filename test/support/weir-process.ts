@@ -4,12 +4,11 @@
 //   await using weir = await startWeir({ configYaml });   // resolves once the server is live
 //   await fetch(`${weir.adminUrl}/stats`);                // stopped at the end of the scope
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { collectOutput, type ExitResult, type Program, runProgram, startProgram } from './child-process.ts';
 import { untilEqual } from './eventually.ts';
 
 const MAIN = path.join(import.meta.dirname, '../..', process.env.WEIR_TEST_MAIN ?? 'src/main.ts');
@@ -20,14 +19,6 @@ const START_LIMIT_MS = 90_000;
 const STOP_LIMIT_MS = 90_000;
 /** /ready is polled: a listener that comes up later has no event of its own outside the process. */
 const POLL_MS = 5;
-
-export interface ExitResult {
-  /** Exit code; null when a signal ended the process. */
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 export interface WeirOptions {
   /** Bootstrap text, written to a file of its own; it needs an `admin` block, best with port 0. */
@@ -67,44 +58,26 @@ export interface WeirProcess extends AsyncDisposable {
 }
 
 interface Child {
-  readonly process: ChildProcess;
+  readonly process: Program;
   readonly output: { stdout: string; stderr: string };
   readonly exited: Promise<ExitResult>;
 }
 
-function spawnWeir(args: readonly string[], env: Readonly<Record<string, string>>): Child {
-  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
-  });
-  const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output.stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output.stderr += text;
-  });
-  // 'close' comes after both streams have ended, so the output is whole.
-  const exited = once(child, 'close').then(
-    ([code, signal]): ExitResult => ({
-      code: code as number | null,
-      signal: signal as NodeJS.Signals | null,
-      ...output,
-    }),
-  );
-  return { process: child, output, exited };
-}
-
-/** Runs weir to its end: for --version, --mode validate and everything that should fail. */
+/**
+ * Runs weir to its end: for --version, --mode validate and everything that should fail.
+ * @throws Error when it has not ended after three minutes.
+ */
 export async function runWeir(args: readonly string[], options: Pick<WeirOptions, 'env'> = {}): Promise<ExitResult> {
-  return spawnWeir(args, options.env ?? {}).exited;
+  return runProgram(process.execPath, [...NODE_FLAGS, MAIN, ...args], options);
 }
 
 /** Starts weir and resolves once GET /ready answers LIVE; throws with the program's output when it ends before. */
 export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-test-'));
   const addressFile = path.join(folder, 'admin-address');
-  const child = spawnWeir(['--admin-address-path', addressFile, ...weirArguments(options, folder)], options.env ?? {});
+  const args = [...NODE_FLAGS, MAIN, '--admin-address-path', addressFile, ...weirArguments(options, folder)];
+  const program = startProgram(process.execPath, args, options);
+  const child: Child = { process: program, ...collectOutput(program) };
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<ExitResult> => {
     const result = await stopChild(child, signal);
     rmSync(folder, { recursive: true, force: true });

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { build } from 'esbuild';
 import { lineTable } from '../../../scripts/bundle/line-table.mjs';
@@ -19,6 +17,7 @@ import {
   openLogDestination,
 } from '../../../src/log/index.ts';
 import { type SourceLocation, SourceLocator } from '../../../src/log/source-location.ts';
+import { runProgram } from '../../support/child-process.ts';
 
 interface Written extends LogRecord {
   readonly threadId: number;
@@ -231,8 +230,7 @@ describe('the log file', () => {
       for (let i = 0; i < 2000; i++) loggers.get('main').critical('line ' + i);
       process.abort();
     `;
-    const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
-    const { stderr } = await run.catch((error: { stderr: string }) => error);
+    const { stderr } = await runProgram(process.execPath, ['--input-type=module', '-e', script]);
     assert.match(stderr, /\[critical\]\[main\] line 1999\n/);
   });
 });

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import type protobuf from 'protobufjs/light.js';
 import { PACKAGE_ROOT } from '../../../../src/base/package-root.ts';
@@ -8,6 +7,7 @@ import type { Cluster } from '../../../../src/config/proto/generated/messages.ts
 import { type Int64, int64ToBigInt, int64ToNumber } from '../../../../src/config/proto/int64.ts';
 import { envoySpelling } from '../../../../src/config/proto/message-names.ts';
 import { describeType, ProtoSchema, protoSchema, typeName } from '../../../../src/config/proto/root.ts';
+import { runProgram } from '../../../support/child-process.ts';
 
 const schema = protoSchema();
 const cluster = schema.messageType('proxy.config.cluster.v3.Cluster');
@@ -190,8 +190,8 @@ describe('64-bit integers', () => {
 });
 
 describe('generated files', () => {
-  it('are those of the sources', () => {
-    const check = spawnSync(process.execPath, ['scripts/build-proto.mjs', '--check'], { cwd: PACKAGE_ROOT });
-    assert.equal(check.status, 0, check.stderr.toString());
+  it('are those of the sources', async () => {
+    const check = await runProgram(process.execPath, ['scripts/build-proto.mjs', '--check'], { cwd: PACKAGE_ROOT });
+    assert.equal(check.code, 0, check.stderr);
   });
 });

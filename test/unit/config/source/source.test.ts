@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,6 +9,8 @@ import { ConfigDocument } from '../../../../src/config/source/config-document.ts
 import { entryPath, fieldPath, formatPath, itemPath, parsePath } from '../../../../src/config/source/field-path.ts';
 import { openConfigYaml, openFile, parseBytes } from '../../../../src/config/source/source.ts';
 import { SourceText } from '../../../../src/config/source/source-text.ts';
+import { asNobody } from '../../../support/as-nobody.ts';
+import { runProgram } from '../../../support/child-process.ts';
 import { cpuTimeMs } from '../../../support/cpu-time.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'weir-source-'));
@@ -21,17 +22,6 @@ function faultOf(name: string, content?: string | Uint8Array): string {
   if (content !== undefined) writeFileSync(file, content);
   const opened = openFile(file);
   return 'fault' in opened ? formatFault(opened.fault).replace(`${folder}/`, '') : 'no fault';
-}
-
-/** Runs as a user who may not read everything; root may read any file. */
-function asNobody<T>(run: () => T): T {
-  if (process.getuid?.() !== 0) return run();
-  process.seteuid?.(65534);
-  try {
-    return run();
-  } finally {
-    process.seteuid?.(0);
-  }
 }
 
 describe('opening a source', () => {
@@ -80,8 +70,8 @@ describe('opening a source', () => {
     );
   });
 
-  test('a pipe is refused instead of waited for', () => {
-    execFileSync('mkfifo', [path.join(folder, 'pipe.yaml')]);
+  test('a pipe is refused instead of waited for', async () => {
+    await runProgram('mkfifo', [path.join(folder, 'pipe.yaml')]);
     assert.equal(faultOf('pipe.yaml'), 'pipe.yaml: is not a regular file');
   });
 
