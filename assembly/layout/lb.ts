@@ -6,8 +6,10 @@
 //   ring          | header 64 | hashes, u64, ascending | buckets, u32 | host of each entry, 2 or 4  |
 //   least request | header 64 | state of each slab, 128 bytes | host record addresses, u32           |
 //   schedule      | header 64 | weights, f64 | host record addresses, u32 | queue of each slab        |
+//   host lists    | header 64 | sources: lists of hosts, and what chooses among them                  |
 //
-// A host is its index in the list that the table was built from. Offsets in headers are relative to the block.
+// A host is its index in the list that the table was built from; in the sources of host lists it is its index in the
+// cluster. Offsets in headers are relative to the block.
 
 /** Size of every header. */
 export const TABLE_BODY = 64;
@@ -105,3 +107,28 @@ export const QUEUE_DEADLINE = 0;
 export const QUEUE_ORDER = 8;
 export const QUEUE_HOST = 16;
 export const QUEUE_ENTRY_SIZE = 24;
+
+// ---- Host lists: which hosts of a cluster may be picked ----------------------------------------------
+/** u32, words behind the header. */
+export const LISTS_WORDS = 0;
+/** u32, word at which the source begins that requests are served from. */
+export const LISTS_ROOT = 4;
+
+// Behind the header stand sources, of u32 words, the first of which says the kind. A source names others by the
+// words at which they begin.
+//
+//   none    | kind |
+//   list    | kind | balancer | its address or 0 | slot | hosts | index of each host in the cluster |
+//   shares  | kind | shares | of each: percent up to which it reaches | source | flags |
+export const SOURCE_NONE = 0;
+export const SOURCE_LIST = 1;
+export const SOURCE_SHARES = 2;
+
+/** The kinds of balancer that a list names. */
+export const BALANCER_CYCLE = 0;
+export const BALANCER_RANDOM = 1;
+export const BALANCER_LEAST_REQUEST = 2;
+export const BALANCER_SCHEDULE = 3;
+
+/** Flag of a share: its priority is in panic. */
+export const SHARE_PANIC = 1;

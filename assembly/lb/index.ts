@@ -7,7 +7,7 @@ export { xxHash64, xxHash64Begin, xxHash64End, xxHash64Stripes } from './hash/xx
 export { layoutVersion } from './layout-version';
 export { drawPairs, leastRequestPick } from './least-request';
 export { buildMaglev, maglevLookupKey } from './maglev';
-export { randomIndex, seedRandom } from './random';
+export { seedRandom } from './random';
 export { buildRing } from './ring-build';
 export { ringLookup, ringLookupKey } from './ring-lookup';
 export { schedulePick, startQueue } from './schedule';

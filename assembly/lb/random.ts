@@ -10,11 +10,6 @@ export function seedRandom(state: usize, seedHi: u32, seedLo: u32): void {
   store<u64>(state, word(seedHi, seedLo));
 }
 
-/** Uniform in 0 to count - 1; advances the state. */
-export function randomIndex(state: usize, count: u32): u32 {
-  return scale((nextRandom(state) >> 32) as u32, count);
-}
-
 /** 64 random bits; advances the state. */
 // @ts-ignore: decorator
 @inline

@@ -138,18 +138,11 @@ export interface HostSnapshot extends HostSettings {
   readonly statBlock: number;
 }
 
-/** A balancer in shared memory over a whole list of hosts, in the list's order; each worker has a state of its own. */
-export interface PickPlan {
-  readonly kind: 'least-request' | 'schedule';
-  readonly hostCount: number;
-  readonly address: number;
-}
-
 export interface ClusterSnapshot {
-  /** Picks among `hosts` when all of them are eligible; undefined where a policy needs no shared memory. */
-  readonly pickPlan: PickPlan | undefined;
   readonly settings: Omit<ClusterSettings, 'hosts' | 'discovery'>;
   readonly hosts: readonly HostSnapshot[];
+  /** Byte address of what `hosts` are picked from (assembly/layout/lb.ts, LISTS_*); 0 when there are none. */
+  readonly hostLists: number;
   /** First cell of the cluster's counters and gauges (CLUSTER_STATS). */
   readonly statBlock: number;
   /** Byte address of the cluster's shared active counts (CLUSTER_*). */

@@ -21,7 +21,6 @@ export type {
   LeastRequestSettings,
   LoadBalancingPolicy,
   Locality,
-  PickPlan,
 } from './cluster.ts';
 export type {
   CidrRange,

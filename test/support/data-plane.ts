@@ -5,7 +5,7 @@ import type { Address } from '../../src/base/address.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
 import type { Random } from '../../src/base/random.ts';
-import { buildPickPlan } from '../../src/control-plane/cluster-manager/pick-plan.ts';
+import { HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import { DataPlane, type HttpFilterRegistry } from '../../src/data-plane/index.ts';
 import { WorkerContext } from '../../src/data-plane/worker-context.ts';
 import { HTTP_FILTERS } from '../../src/extensions/data-registry.ts';
@@ -112,7 +112,7 @@ export class DataPlaneFixture {
   cluster(name: string, addresses: readonly Address[], overrides: ClusterOverrides = {}): ClusterSnapshot {
     const { weights, hostname = '', ...settings } = overrides;
     const before = this.#clusters.get(name);
-    const members: Omit<ClusterSnapshot, 'pickPlan'> = {
+    const members: Omit<ClusterSnapshot, 'hostLists'> = {
       settings: {
         name,
         statName: name,
@@ -148,8 +148,7 @@ export class DataPlaneFixture {
       recordAddress: before?.recordAddress ?? this.#fixture.owner.recordAllocator.allocateCluster(),
       addedViaApi: false,
     };
-    const pickPlan = buildPickPlan(this.#tables, members.settings, members.hosts);
-    const snapshot: ClusterSnapshot = { ...members, pickPlan };
+    const snapshot: ClusterSnapshot = { ...members, hostLists: this.#listsOf(members) };
     this.#clusters.set(name, snapshot);
     this.dataPlane.updateClusters([snapshot], []);
     return snapshot;
@@ -158,7 +157,13 @@ export class DataPlaneFixture {
   /** The cluster with these of its members, as main would publish it: with a balancer of their own. */
   withMembers(cluster: ClusterSnapshot, ...members: readonly number[]): ClusterSnapshot {
     const hosts = members.map((index) => cluster.hosts[index]!);
-    return { ...cluster, hosts, pickPlan: buildPickPlan(this.#tables, cluster.settings, hosts) };
+    return { ...cluster, hosts, hostLists: this.#listsOf({ ...cluster, hosts }) };
+  }
+
+  #listsOf({ settings, hosts }: Pick<ClusterSnapshot, 'settings' | 'hosts'>): number {
+    const { records } = this.#fixture.owner.shared;
+    const listed = hosts.map((host) => ({ ...host, healthFlags: records.healthFlags(host.recordAddress) }));
+    return new HostLists(this.#tables, settings, listed).address;
   }
 
   /** Listens with one HTTP connection manager; returns the port. */

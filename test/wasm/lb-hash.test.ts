@@ -35,7 +35,6 @@ test('the lb module exports exactly what its facade declares, without 64-bit int
     ringLookup: '(i32, i32, i32, i32) -> i32',
     ringLookupKey: '(i32, i32, i32, i32) -> i32',
     seedRandom: '(i32, i32, i32) -> ',
-    randomIndex: '(i32, i32) -> i32',
     drawPairs: '(i32, i32) -> ',
     leastRequestPick: '(i32, i32) -> i32',
     startQueue: '(i32, i32, f64) -> ',

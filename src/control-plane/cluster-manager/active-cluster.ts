@@ -7,8 +7,8 @@ import type { LbTables } from '../../wasm/lb.ts';
 import { HealthMask } from '../../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import type { ActiveHost } from './active-host.ts';
+import { HostLists } from './host-lists/host-lists.ts';
 import { HostSet } from './host-set.ts';
-import { buildPickPlan } from './pick-plan.ts';
 
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
 
@@ -24,6 +24,7 @@ export class ActiveCluster {
   readonly stats;
   readonly #places: ClusterPlaces;
   readonly #hostSet: HostSet;
+  #lists: HostLists;
   #snapshot: ClusterSnapshot;
 
   /**
@@ -45,10 +46,11 @@ export class ActiveCluster {
       trackRemaining: false,
     });
     const { hosts: _members, discovery: _discovery, ...clusterSettings } = settings;
+    this.#lists = new HostLists(places.tables, settings, []);
     this.#snapshot = Object.freeze({
       settings: clusterSettings,
       hosts: [],
-      pickPlan: undefined,
+      hostLists: this.#lists.address,
       statBlock: this.stats.cell,
       recordAddress,
       addedViaApi,
@@ -70,18 +72,20 @@ export class ActiveCluster {
   setMembers(members: readonly HostSettings[]): (() => void) | undefined {
     const change = this.#hostSet.update(members);
     if (change === undefined) return undefined;
+    const formerLists = this.#lists;
+    try {
+      this.#lists = this.#buildLists();
+    } catch (error) {
+      this.#places.memory.reclaimer.collect(() => change.undo())();
+      throw error;
+    }
     const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
-    const { pickPlan: formerPlan } = this.#snapshot;
-    this.#snapshot = Object.freeze({
-      ...this.#snapshot,
-      hosts,
-      pickPlan: buildPickPlan(this.#places.tables, this.#snapshot.settings, hosts),
-    });
+    this.#snapshot = Object.freeze({ ...this.#snapshot, hosts, hostLists: this.#lists.address });
     if (change.added > 0 || change.removed.length > 0) this.stats.add('membership_change');
     this.#countMembers();
     return this.#places.memory.reclaimer.collect(() => {
       for (const host of change.removed) host.retire();
-      if (formerPlan) this.#places.tables.retire(formerPlan);
+      formerLists.retire();
     });
   }
 
@@ -112,6 +116,10 @@ export class ActiveCluster {
 
   hosts(): readonly ActiveHost[] {
     return this.#hostSet.hosts.toSorted((a, b) => a.priority - b.priority);
+  }
+
+  #buildLists(): HostLists {
+    return new HostLists(this.#places.tables, this.#snapshot.settings, this.#hostSet.hosts);
   }
 
   #countMembers(): void {

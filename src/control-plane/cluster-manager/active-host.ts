@@ -99,6 +99,10 @@ export class ActiveHost {
     return this.#places.memory.shared.records.healthFlags(this.#recordAddress);
   }
 
+  get recordAddress(): number {
+    return this.#recordAddress;
+  }
+
   get weight(): number {
     return this.#snapshot.weight;
   }

@@ -10,6 +10,8 @@ export interface HostSetChange {
   readonly added: number;
   /** Out of the set, and to be retired once the workers have been told. */
   readonly removed: readonly ActiveHost[];
+  /** Puts everything back, for a change that no worker has been told of; retires what was added. */
+  undo(): void;
 }
 
 export class HostSet {
@@ -33,16 +35,22 @@ export class HostSet {
   update(members: readonly HostSettings[]): HostSetChange | undefined {
     const hosts = new Map<string, ActiveHost>();
     const added = this.#makeNew(members, hosts);
-    let isChanged = added.size > 0;
+    const updated = new Map<ActiveHost, HostSettings>();
     for (const member of members) {
-      const key = formatAddress(member.address);
-      const host = hosts.get(key)!;
-      if (!added.has(host)) isChanged = host.update(member) || isChanged;
+      const host = hosts.get(formatAddress(member.address))!;
+      const { snapshot } = host;
+      if (!added.has(host) && host.update(member)) updated.set(host, snapshot);
     }
+    const former = this.#hosts;
     const removed = this.hosts.filter((host) => hosts.get(formatAddress(host.address)) !== host);
-    if (!isChanged && removed.length === 0) return undefined;
+    if (added.size === 0 && updated.size === 0 && removed.length === 0) return undefined;
     this.#hosts = hosts;
-    return { added: added.size, removed };
+    const undo = (): void => {
+      this.#hosts = former;
+      for (const [host, settings] of updated) host.update(settings);
+      for (const host of added) host.retire();
+    };
+    return { added: added.size, removed, undo };
   }
 
   /** Puts all members into `hosts`, making those that are new; all of them are made or none. */

@@ -5,13 +5,12 @@ import { formatAddress } from '../../base/address.ts';
 import { RandomSequence } from '../../base/random.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../snapshot/index.ts';
 import { CLUSTER_STATS } from '../../stats/index.ts';
-import { openPicker } from '../../wasm/lb.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Host } from './host.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
-import { createPicker } from './load-balancer/policies.ts';
+import { NO_HOST } from './load-balancer/source-picker.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
 
@@ -37,7 +36,9 @@ export class Cluster {
   readonly highBreaker: CircuitBreaker;
   readonly responseCodes: ClusterResponseCodes;
   readonly #context: WorkerContext;
-  readonly #balancer: LoadBalancer<Host>;
+  readonly #balancer: LoadBalancer;
+  /** In the order of the snapshot, which host lists refer to. */
+  #order: readonly Host[] = [];
   /** By address. */
   #hosts: ReadonlyMap<string, Host> = new Map();
 
@@ -61,11 +62,10 @@ export class Cluster {
       external: codes('external.'),
       canary: codes('canary.'),
     };
-    const random = new RandomSequence(context.random.u32());
-    this.#balancer = new LoadBalancer<Host>({
-      ...settings,
-      random,
-      createPicker: () => createPicker(settings, context.random.u32(), random),
+    this.#balancer = new LoadBalancer({
+      kernel: context.lbKernel,
+      seeds: context.random,
+      random: new RandomSequence(context.random.u32()),
       onPanic: () => {
         context.stats.values[this.statBase + lb_healthy_panic]! += 1;
       },
@@ -73,7 +73,7 @@ export class Cluster {
   }
 
   get hosts(): readonly Host[] {
-    return [...this.#hosts.values()];
+    return this.#order;
   }
 
   /** True when the snapshot differs from this cluster by its members only. */
@@ -85,6 +85,7 @@ export class Cluster {
   updateHosts(snapshot: ClusterSnapshot, retired: RetiredHosts): void {
     const leaving = new Map(this.#hosts);
     const hosts = new Map<string, Host>();
+    const order: Host[] = [];
     let isChanged = false;
     for (const member of snapshot.hosts) {
       const label = formatAddress(member.address);
@@ -92,18 +93,17 @@ export class Cluster {
       if (known?.isSame(member)) {
         known.update(member);
         leaving.delete(label);
-        hosts.set(label, known);
+        order.push(known);
       } else {
         isChanged = true;
-        hosts.set(label, new Host(this.#context, this, member));
+        order.push(new Host(this.#context, this, member));
       }
+      hosts.set(label, order.at(-1)!);
     }
     isChanged ||= leaving.size > 0;
     this.#hosts = hosts;
-    const { pickPlan } = snapshot;
-    const { lbKernel, random } = this.#context;
-    const openShared = pickPlan && (() => openPicker(lbKernel, pickPlan, random.u32()));
-    this.#balancer.setHosts([...hosts.values()], openShared);
+    this.#order = order;
+    this.#balancer.setLists(snapshot.hostLists);
     for (const host of leaving.values()) retired.add(host);
     if (isChanged && this.settings.closeConnectionsOnHostSetChange) {
       for (const host of hosts.values()) host.renewConnections();
@@ -112,7 +112,8 @@ export class Cluster {
 
   /** The host for the next request, or null when the cluster is empty. Hot. */
   chooseHost(): Host | null {
-    return this.#balancer.next();
+    const index = this.#balancer.pick();
+    return index === NO_HOST ? null : this.#order[index]!;
   }
 
   /** The cluster is gone or replaced: closes idle connections at once and the others after their request. */

@@ -26,8 +26,6 @@ export class Host {
   readonly statBase: number;
   /** The configured DNS name, or empty. */
   hostname: string;
-  weight: number;
-  priority: number;
   canary: boolean;
   readonly #context: WorkerContext;
   #highPool: Http1Pool | null = null;
@@ -43,20 +41,13 @@ export class Host {
     this.record = snapshot.recordAddress;
     this.statBase = context.stats.base(snapshot.statBlock);
     this.hostname = snapshot.hostname;
-    this.weight = snapshot.weight;
-    this.priority = snapshot.priority;
     this.canary = snapshot.canary;
     this.pool = new Http1Pool(context, this, cluster.breaker);
   }
 
-  /** HealthFlag bits. Main publishes the cluster anew when they change, so nobody has to look per request. */
+  /** HealthFlag bits. Main makes new host lists when they change, so nobody has to look per request. */
   get healthFlags(): number {
     return this.#context.records.healthFlags(this.record);
-  }
-
-  /** Requests in flight over all workers. */
-  get activeRequests(): number {
-    return this.#context.records.activeRequests(this.record);
   }
 
   /** The connections that requests of a routing priority use; each priority has its own limits. */
@@ -73,8 +64,6 @@ export class Host {
 
   update(snapshot: HostSnapshot): void {
     this.hostname = snapshot.hostname;
-    this.weight = snapshot.weight;
-    this.priority = snapshot.priority;
     this.canary = snapshot.canary;
   }
 

@@ -17,7 +17,6 @@ export interface LbExports extends WasmExports {
   ringLookup(table: number, hashHi: number, hashLo: number, attempt: number): number;
   ringLookupKey(table: number, key: number, length: number, attempt: number): number;
   seedRandom(state: number, seedHi: number, seedLo: number): void;
-  randomIndex(state: number, count: number): number;
   leastRequestPick(table: number, state: number): number;
   drawPairs(table: number, state: number): void;
   startQueue(table: number, queue: number, picksDone: number): void;

@@ -1,7 +1,7 @@
 // Balancers that follow no key: each thread opens a published plan with a seed of its own and picks. What a pick
 // changes (random sequence, queue of deadlines) lies in the plan's block, one stretch per slab, so that a balancer is
-// repeatable from its seed and module instances keep no state. A cursor over equal weights is a number here: a call
-// into WASM would cost more than the pick.
+// repeatable from its seed and module instances keep no state. A cursor over equal weights and a draw among all hosts are
+// numbers here: a call into WASM would cost more than the pick.
 
 import {
   LEAST_CHOICES,
@@ -15,6 +15,7 @@ import {
   TABLE_BODY,
 } from '../../../assembly/layout/lb.ts';
 import { HOST_ACTIVE_REQUESTS, HOST_RECORD_SIZE } from '../../../assembly/layout/shared-memory.ts';
+import { RandomSequence } from '../../base/random.ts';
 import type { SharedMemory } from '../shared-memory.ts';
 import type { LbExports } from './exports.ts';
 import type { LbKernel } from './kernel.ts';
@@ -23,8 +24,8 @@ import type { LbKernel } from './kernel.ts';
 export type PickPlan =
   /** The hosts in turn; no memory. */
   | { readonly kind: 'cycle'; readonly hostCount: number }
-  /** Any host; memory for the random sequences. */
-  | { readonly kind: 'random'; readonly hostCount: number; readonly address: number }
+  /** Any host; no memory. */
+  | { readonly kind: 'random'; readonly hostCount: number }
   /** The least busy of some drawn at random, or of all. */
   | { readonly kind: 'least-request'; readonly hostCount: number; readonly address: number }
   /** Earliest deadline first, by weights or by weights and active requests. */
@@ -48,7 +49,7 @@ export function openPicker(kernel: LbKernel, plan: PickPlan, seed: number): Host
     case 'cycle':
       return new CyclePicker(plan.hostCount, seed);
     case 'random':
-      return new RandomPicker(kernel, plan.address, plan.hostCount, seed);
+      return new RandomPicker(plan.hostCount, seed);
     case 'least-request':
       return openLeastRequest(kernel, plan.address, plan.hostCount, seed);
     case 'schedule':
@@ -86,18 +87,16 @@ export class CyclePicker implements HostPicker {
 }
 
 export class RandomPicker implements HostPicker {
-  readonly #exports: LbExports;
-  readonly #state: number;
   readonly #count: number;
+  readonly #random: RandomSequence;
 
-  constructor(kernel: LbKernel, address: number, hostCount: number, seed: number) {
-    this.#exports = kernel.exports;
+  constructor(hostCount: number, seed: number) {
     this.#count = hostCount;
-    this.#state = seedState(kernel, address, seed);
+    this.#random = new RandomSequence(seed);
   }
 
   pick(): number {
-    return this.#exports.randomIndex(this.#state, this.#count);
+    return this.#random.u32() % this.#count;
   }
 }
 

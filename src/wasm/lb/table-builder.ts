@@ -20,7 +20,9 @@ import type { SharedMemoryOwner } from '../shared-memory-owner.ts';
 import { allocateFor, argumentError, checkHosts, checkWhole, type WeightedHost, weightsOf } from './arguments.ts';
 import { HashRing, MaglevTable } from './hash-table.ts';
 import type { HashedHost } from './hashed-hosts.ts';
+import { writeHostLists } from './host-lists.ts';
 import type { PickPlan } from './host-picker.ts';
+import type { HostSource } from './host-source.ts';
 import type { LbKernel } from './kernel.ts';
 import { buildMaglev, type MaglevOptions } from './maglev-builder.ts';
 import { buildRing, type RingOptions } from './ring-builder.ts';
@@ -86,9 +88,12 @@ export class LbTables {
   /** Any host, whatever its weight. */
   buildRandom(hosts: readonly unknown[]): PickPlan {
     checkHosts(hosts);
-    const { shared, heap } = this.#owner;
-    const address = allocateFor(heap, TABLE_BODY + shared.slabCount * LEAST_STATE_SIZE, 'hosts');
-    return { kind: 'random', hostCount: hosts.length, address };
+    return { kind: 'random', hostCount: hosts.length };
+  }
+
+  /** A source of hosts as workers read it; the balancers that it names are freed by themselves. */
+  buildHostLists(source: HostSource): { readonly address: number } {
+    return { address: writeHostLists(this.#owner, source) };
   }
 
   /** Bytes of shared memory that a table or plan takes. */

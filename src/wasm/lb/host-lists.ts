@@ -1,0 +1,125 @@
+// Host lists: the source of a cluster's hosts as a block in shared memory. Main writes it whole; each worker reads it
+// before it first picks from it. A block never changes; who frees it makes sure that nobody reads it any more
+// (Reclaimer).
+
+import {
+  BALANCER_CYCLE,
+  BALANCER_LEAST_REQUEST,
+  BALANCER_RANDOM,
+  BALANCER_SCHEDULE,
+  LISTS_ROOT,
+  LISTS_WORDS,
+  SHARE_PANIC,
+  SOURCE_LIST,
+  SOURCE_NONE,
+  SOURCE_SHARES,
+  TABLE_BODY,
+} from '../../../assembly/layout/lb.ts';
+import type { SharedMemory } from '../shared-memory.ts';
+import type { SharedMemoryOwner } from '../shared-memory-owner.ts';
+import { allocateFor } from './arguments.ts';
+import type { PickPlan } from './host-picker.ts';
+import { type HostList, type HostShares, type HostSource, NO_HOSTS } from './host-source.ts';
+
+const BALANCER_CODES = {
+  cycle: BALANCER_CYCLE,
+  random: BALANCER_RANDOM,
+  'least-request': BALANCER_LEAST_REQUEST,
+  schedule: BALANCER_SCHEDULE,
+} as const satisfies Record<PickPlan['kind'], number>;
+
+/** Main: returns the address of the block. @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing is left behind then. */
+export function writeHostLists({ heap, shared }: SharedMemoryOwner, source: HostSource): number {
+  const writer = new SourceWriter();
+  const root = writer.write(source);
+  const { words } = writer;
+  const address = allocateFor(heap, TABLE_BODY + words.length * 4, 'host lists');
+  const { i32 } = shared;
+  i32[(address + LISTS_WORDS) >>> 2] = words.length;
+  i32[(address + LISTS_ROOT) >>> 2] = root;
+  i32.set(words, (address + TABLE_BODY) >>> 2);
+  return address;
+}
+
+/** Puts sources one behind the other, those that are named before those that name them. */
+class SourceWriter {
+  readonly words: number[] = [];
+
+  /** Returns the offset of the source in words. */
+  write(source: HostSource): number {
+    switch (source.kind) {
+      case 'none':
+        return this.#put([SOURCE_NONE]);
+      case 'list':
+        return this.#writeList(source);
+      case 'shares':
+        return this.#writeShares(source);
+    }
+  }
+
+  #writeList({ hosts, plan, slot }: HostList): number {
+    const address = 'address' in plan ? plan.address : 0;
+    const at = this.#put([SOURCE_LIST, BALANCER_CODES[plan.kind], address, slot, hosts.length]);
+    for (let index = 0; index < hosts.length; index += 1) this.words.push(hosts[index]!);
+    return at;
+  }
+
+  #writeShares({ shares }: HostShares): number {
+    const rows = shares.flatMap(({ upTo, source, isPanic }) => [upTo, this.write(source), isPanic ? SHARE_PANIC : 0]);
+    return this.#put([SOURCE_SHARES, shares.length, ...rows]);
+  }
+
+  #put(words: readonly number[]): number {
+    const at = this.words.length;
+    this.words.push(...words);
+    return at;
+  }
+}
+
+/** Reads the block at an address; lists of hosts are views of it. */
+export function readHostLists(shared: SharedMemory, address: number): HostSource {
+  shared.reach(address + TABLE_BODY);
+  const count = shared.i32[(address + LISTS_WORDS) >>> 2]! >>> 0;
+  const root = shared.i32[(address + LISTS_ROOT) >>> 2]! >>> 0;
+  shared.reach(address + TABLE_BODY + count * 4);
+  return readSource(new Uint32Array(shared.memory.buffer, address + TABLE_BODY, count), root);
+}
+
+function readSource(words: Uint32Array<ArrayBufferLike>, at: number): HostSource {
+  switch (words[at]) {
+    case SOURCE_LIST:
+      return readList(words, at);
+    case SOURCE_SHARES:
+      return readShares(words, at);
+    default:
+      return NO_HOSTS;
+  }
+}
+
+function readList(words: Uint32Array<ArrayBufferLike>, at: number): HostList {
+  const hostCount = words[at + 4]!;
+  const hosts = words.subarray(at + 5, at + 5 + hostCount);
+  return { kind: 'list', hosts, plan: readPlan(words[at + 1]!, hostCount, words[at + 2]!), slot: words[at + 3]! };
+}
+
+function readPlan(code: number, hostCount: number, address: number): PickPlan {
+  switch (code) {
+    case BALANCER_LEAST_REQUEST:
+      return { kind: 'least-request', hostCount, address };
+    case BALANCER_SCHEDULE:
+      return { kind: 'schedule', hostCount, address };
+    case BALANCER_RANDOM:
+      return { kind: 'random', hostCount };
+    default:
+      return { kind: 'cycle', hostCount };
+  }
+}
+
+function readShares(words: Uint32Array<ArrayBufferLike>, at: number): HostShares {
+  const shares = Array.from({ length: words[at + 1]! }, (_, index) => {
+    const row = at + 2 + 3 * index;
+    const isPanic = (words[row + 2]! & SHARE_PANIC) !== 0;
+    return { upTo: words[row]!, source: readSource(words, words[row + 1]!), isPanic };
+  });
+  return { kind: 'shares', shares };
+}

@@ -1,0 +1,36 @@
+// Where a request's host comes from, as plain data: lists of hosts with a balancer each, and what chooses among lists.
+// Main works a source out and writes it to shared memory; each worker reads it from there. Hosts are their indexes in
+// the cluster.
+
+import type { PickPlan } from './host-picker.ts';
+
+export type HostSource = NoHosts | HostList | HostShares;
+
+export interface NoHosts {
+  readonly kind: 'none';
+}
+
+export const NO_HOSTS: NoHosts = { kind: 'none' };
+
+/** Hosts of which a balancer picks one. */
+export interface HostList {
+  readonly kind: 'list';
+  readonly hosts: ArrayLike<number>;
+  readonly plan: PickPlan;
+  /** Names the list from one update to the next: who takes turns goes on where it stood. */
+  readonly slot: number;
+}
+
+/** Sources that each take a part of the requests. */
+export interface HostShares {
+  readonly kind: 'shares';
+  readonly shares: readonly HostShare[];
+}
+
+export interface HostShare {
+  /** A request that draws 1 to 100 goes to the first share that reaches so far; the last one reaches 100. */
+  readonly upTo: number;
+  readonly source: HostSource;
+  /** Too few hosts of its priority are available, so that any of them is picked. */
+  readonly isPanic: boolean;
+}

@@ -1,0 +1,81 @@
+// The hosts of one cluster and what picks among them, without a proxy around: main's host lists, one worker's balancer.
+
+import { RandomSequence } from '../../src/base/random.ts';
+import { type BalancingSettings, HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
+import type { ListedHost } from '../../src/control-plane/cluster-manager/host-lists/priority-members.ts';
+import { LoadBalancer } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
+import { NO_HOST } from '../../src/data-plane/upstream/load-balancer/source-picker.ts';
+import { openLb } from './lb.ts';
+
+export const lb = openLb();
+
+export const BALANCING: BalancingSettings = {
+  lbPolicy: 'ROUND_ROBIN',
+  leastRequest: { choiceCount: 2, activeRequestBias: undefined },
+  healthyPanicThreshold: 50,
+  overprovisioningFactor: 140,
+  weightedPriorityHealth: false,
+};
+
+export interface NamedHost extends ListedHost {
+  readonly name: string;
+}
+
+export function host(name: string, fields: Partial<ListedHost> = {}): NamedHost {
+  return { name, weight: 1, priority: 0, healthFlags: 0, recordAddress: 0, ...fields };
+}
+
+export class BalancedCluster {
+  panics = 0;
+  #hosts: readonly NamedHost[] = [];
+  #lists: HostLists | undefined;
+  readonly #settings: BalancingSettings;
+  readonly #balancer: LoadBalancer;
+
+  constructor(settings: Partial<BalancingSettings> = {}, seed = 2463534242) {
+    this.#settings = { ...BALANCING, ...settings };
+    this.#balancer = new LoadBalancer({
+      kernel: lb.kernel,
+      seeds: new RandomSequence(seed),
+      random: new RandomSequence(seed),
+      onPanic: () => {
+        this.panics += 1;
+      },
+    });
+  }
+
+  /** As main does it when members or health change. */
+  setHosts(...hosts: readonly NamedHost[]): this {
+    const former = this.#lists;
+    this.#hosts = hosts;
+    this.#lists = new HostLists(lb.tables, this.#settings, hosts);
+    this.#balancer.setLists(this.#lists.address);
+    lb.owner.reclaimer.collect(() => former?.retire())();
+    return this;
+  }
+
+  /** Gives all of it back. */
+  close(): void {
+    this.setHosts();
+  }
+
+  /** Name of the next host, or `none`. */
+  pick(): string {
+    const index = this.#balancer.pick();
+    return index === NO_HOST ? 'none' : this.#hosts[index]!.name;
+  }
+
+  picks(count: number): string {
+    return Array.from({ length: count }, () => this.pick()).join('');
+  }
+
+  /** How often each name comes in so many picks. */
+  shares(count: number): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (let pick = 0; pick < count; pick += 1) {
+      const name = this.pick();
+      counts[name] = (counts[name] ?? 0) + 1;
+    }
+    return counts;
+  }
+}

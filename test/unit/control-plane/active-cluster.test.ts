@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ActiveCluster } from '../../../src/control-plane/cluster-manager/active-cluster.ts';
+import type { HostSettings } from '../../../src/snapshot/index.ts';
+import { clusterNamed, mustLoad, withClusters } from '../../support/bootstrap.ts';
+import { lbTables } from '../../support/lb.ts';
+import { statsFixture } from '../../support/stats.ts';
+
+test('a cluster that finds no memory for its host lists stays as it was', () => {
+  const { owner, store } = statsFixture({ workerCount: 1, maxBytes: 2 * 1024 * 1024 });
+  const [settings] = mustLoad(withClusters(clusterNamed('web'))).clusters;
+  const cluster = new ActiveCluster(settings!, false, { stats: store, memory: owner, tables: lbTables(owner) });
+  const [member] = settings!.hosts;
+  const at = (port: number, weight: number): HostSettings => ({
+    ...member!,
+    address: { kind: 'ip', ip: '127.0.0.1', port },
+    weight,
+  });
+  cluster.setMembers([at(1, 1), at(2, 1)])?.();
+  const { snapshot } = cluster;
+  const hosts = cluster.hosts();
+  const filling: number[] = [];
+  assert.throws(() => {
+    for (;;) filling.push(owner.heap.allocate(128));
+  });
+
+  assert.throws(() => cluster.setMembers([at(1, 9), at(3, 1)]), { code: 'WEIR_SHARED_MEMORY_FULL' });
+  assert.equal(cluster.snapshot, snapshot);
+  assert.deepEqual(cluster.hosts(), hosts);
+  assert.equal(hosts[0]!.weight, 1);
+  assert.equal(owner.shared.records.weight(hosts[0]!.recordAddress), 1);
+  assert.equal(owner.reclaimer.waitingCount, 0);
+
+  for (const address of filling) owner.heap.free(address);
+  cluster.setMembers([at(1, 9), at(3, 1)])?.();
+  assert.deepEqual(
+    cluster.hosts().map(({ weight }) => weight),
+    [9, 1],
+  );
+  assert.equal(cluster.hosts()[0], hosts[0]);
+});
