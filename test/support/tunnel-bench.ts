@@ -1,4 +1,4 @@
-// A data plane in front of one upstream, for tests of upgrades and of CONNECT.
+// A data plane in front of one upstream, with an access log; made for tests of upgrades and of CONNECT.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -25,6 +25,8 @@ interface TunnelOptions extends FixtureOptions {
   readonly routes?: readonly RouteSnapshot[];
   readonly settings?: Partial<HttpConnectionManagerSettings>;
   readonly cluster?: ClusterOverrides;
+  /** Of the log. */
+  readonly format?: string;
 }
 
 const FLOOD_PIECE_BYTES = 256 * 1024;
@@ -34,16 +36,19 @@ export interface TunnelBench {
   readonly proxy: DataPlaneFixture;
   readonly port: number;
   client(): WireClient;
-  /** Ends the data plane, and reads what its log says: status, flags, details, bytes of the client, bytes to it. */
+  /**
+   * Ends the data plane, and reads what its log says: by default status, flags, details, bytes of the client, bytes
+   * to it.
+   */
   entries(): Promise<string[]>;
 }
 
 /** Everything goes to the cluster `web`, and WebSocket is enabled, unless said otherwise. */
 export async function tunnelBench(t: TestContext, options: TunnelOptions): Promise<TunnelBench> {
-  const { upstreamPort, routes = [routeTo('web')], settings, cluster, ...fixture } = options;
+  const { upstreamPort, routes = [routeTo('web')], settings, cluster, format = FORMAT, ...fixture } = options;
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-tunnel-'));
   const log = path.join(folder, 'access.log');
-  const content = { kind: 'text', segments: parseFormat(FORMAT).segments! } as const;
+  const content = { kind: 'text', segments: parseFormat(format).segments! } as const;
   const proxy = new DataPlaneFixture(fixture);
   proxy.cluster('web', [loopback(upstreamPort)], cluster);
   const port = await proxy.http(routes, {

@@ -38,7 +38,9 @@ export abstract class StreamRecord implements RoutedStream {
   readonly isHttp10: boolean;
   /** The client lets the connection go on after this exchange. */
   readonly isPersistent: boolean;
+  /** Monotonic times of the first byte of the request, and of the last one of its head. */
   readonly startedMs: number;
+  readonly headMs: number;
   isInternal = false;
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null = null;
@@ -60,7 +62,13 @@ export abstract class StreamRecord implements RoutedStream {
   protected editedHead: EditableHead | null = null;
   #isHealthCheck = false;
 
-  constructor(context: WorkerContext, manager: RequestLedger, codec: DownstreamCodec, nowMs: number) {
+  constructor(
+    context: WorkerContext,
+    manager: RequestLedger,
+    codec: DownstreamCodec,
+    startedMs: number,
+    headMs: number,
+  ) {
     const head = context.codec.request;
     this.context = context;
     this.manager = manager;
@@ -68,7 +76,8 @@ export abstract class StreamRecord implements RoutedStream {
     this.methodId = head.methodId;
     this.isHttp10 = head.minorVersion === 0;
     this.isPersistent = head.isPersistent && head.methodId !== Method.CONNECT;
-    this.startedMs = nowMs;
+    this.startedMs = startedMs;
+    this.headMs = headMs;
     const base = manager.statBase;
     const { values } = context.stats;
     values[base + downstream_rq_total]! += 1;

@@ -273,7 +273,7 @@ export abstract class StreamResponse extends StreamRecord {
 
   #refuseTunnel(): void {
     this.#tunnel = NO_TUNNEL;
-    if (this.codec.refuseTunnel()) this.completeRequest(this.startedMs);
+    if (this.codec.refuseTunnel()) this.completeRequest(this.headMs);
   }
 
   /** The head lacks nothing any more; what follows it, both ways, is not HTTP. */

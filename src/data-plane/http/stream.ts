@@ -57,7 +57,7 @@ export class HttpStream extends StreamResponse implements RequestLimits {
     const head = this.context.codec.request;
     const upgrade = upgradeType(head);
     if (upgrade === '') {
-      if (isEnd) this.completeRequest(this.startedMs);
+      if (isEnd) this.completeRequest(this.headMs);
     } else {
       this.awaitTunnel();
     }
@@ -160,7 +160,7 @@ export class HttpStream extends StreamResponse implements RequestLimits {
 
   /** Replaces the connection manager's time after which this stream counts as idle; 0 for never. */
   setIdleTimeout(timeoutMs: number): void {
-    this.codec.deadlines.setStreamIdleTimeout(timeoutMs, this.startedMs);
+    this.codec.deadlines.setStreamIdleTimeout(timeoutMs, this.headMs);
   }
 
   onUpstreamWritable(): void {

@@ -26,7 +26,7 @@ import { attachAccepted, type ReadMode, resumeAccepted, type SocketOwner } from 
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { ConnectionManager } from '../../connection-manager.ts';
 import type { DownstreamCodec } from '../../downstream-codec.ts';
-import { HEADERS_TIMEOUT } from '../../local-reply.ts';
+import { HEADERS_TIMEOUT, type LocalReply, REQUEST_TIMEOUT, STREAM_IDLE_REQUEST } from '../../local-reply.ts';
 import { refuseHead, refuseRequest } from '../../refused-request.ts';
 import { HttpStream } from '../../stream.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
@@ -40,6 +40,8 @@ const {
   downstream_cx_protocol_error,
   downstream_cx_rx_bytes_total,
   downstream_rq_header_timeout,
+  downstream_rq_idle_timeout,
+  downstream_rq_timeout,
 } = HTTP_STATS.index;
 
 const OPEN = 0;
@@ -53,6 +55,7 @@ const TUNNEL_REFUSED = 3;
 
 /** How long a closed connection may take to be closed from the other side, too. */
 const DELAYED_CLOSE_MS = 1000;
+const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
 const NO_BYTES = Buffer.alloc(0);
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
@@ -108,7 +111,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 
   /** True while a request or the start of one is at hand. */
   get isBusy(): boolean {
-    return this.#stream !== null || this.#held.length > 0;
+    return this.#stream !== null || (this.#held.length > 0 && !isEmptyLine(this.#held.peek(), 0, this.#held.length));
   }
 
   /** Ends the connection if nothing runs on it; otherwise its response will say that it is the last. */
@@ -192,20 +195,21 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   }
 
   onRequestDeadline(): void {
-    this.#stream?.onRequestTimeout();
+    if (this.#stream === null) this.#refuseHeadAfter(downstream_rq_timeout, REQUEST_TIMEOUT);
+    else this.#stream.onRequestTimeout();
   }
 
   onStreamIdle(): void {
     const isQuietTunnel = this.#manager.isFinishing && this.#tunnel === TUNNEL_OPEN;
-    if (!isQuietTunnel) this.#stream?.onIdleTimeout();
+    if (this.#stream === null) this.#refuseHeadAfter(downstream_rq_idle_timeout, STREAM_IDLE_REQUEST);
+    else if (!isQuietTunnel) this.#stream.onIdleTimeout();
     // Bytes that a slow peer has not taken yet are waited for.
     else if (this.#socket.writableLength > 0 || !this.#isBodyWelcome) this.finish();
     else this.destroy();
   }
 
   onHeadersDeadline(): void {
-    this.#count(downstream_rq_header_timeout, 1);
-    this.#answerAndClose(refuseRequest(this.#context, this.#manager, this, HEADERS_TIMEOUT));
+    this.#refuseHeadAfter(downstream_rq_header_timeout, HEADERS_TIMEOUT);
   }
 
   onIdle(): void {
@@ -299,8 +303,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
         if (this.#socket.writableLength > 0) break;
         const length = this.#context.codec.parseRequest(bytes, start, end, this.#limits);
         if (length <= 0) {
-          if (length < 0) this.#answerAndClose(refuseHead(this.#context, this.#manager, this, codecError(length)));
-          else this.deadlines.awaitHead(nowMs);
+          if (length < 0) this.#refuseBrokenHead(codecError(length), nowMs);
+          else if (!isEmptyLine(bytes, start, end)) this.deadlines.awaitHead(nowMs);
           break;
         }
         start = this.#beginRequest(bytes, start + length, end, nowMs);
@@ -317,8 +321,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   #beginRequest(bytes: Buffer, start: number, end: number, nowMs: number): number {
     const head = this.#context.codec.request;
     this.#mustClose = false;
-    this.deadlines.endHead();
-    const stream = new HttpStream(this.#context, this.#manager, this, nowMs);
+    const startedMs = this.deadlines.endHead(nowMs);
+    const stream = new HttpStream(this.#context, this.#manager, this, startedMs, nowMs);
     this.#stream = stream;
     this.#body.begin(head, this.#limits, this.#manager.settings.enableTrailers);
     const bodyEnd = this.#body.read(bytes, start, end);
@@ -367,6 +371,18 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   }
 
   // ---- Refusals ----
+
+  #refuseBrokenHead(error: CodecError, nowMs: number): void {
+    const startedMs = this.deadlines.endHead(nowMs);
+    this.#answerAndClose(refuseHead(this.#context, this.#manager, this, error, startedMs));
+  }
+
+  /** A head has begun, and not ended in its time. @param stat of the timeout. */
+  #refuseHeadAfter(stat: number, reply: LocalReply): void {
+    const startedMs = this.deadlines.endHead(this.#context.clock.monotonicMs());
+    this.#count(stat, 1);
+    this.#answerAndClose(refuseRequest(this.#context, this.#manager, this, reply, startedMs));
+  }
 
   /** A request that never became a stream has its answer. */
   #answerAndClose(text: string): void {
@@ -456,4 +472,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
 function hasLineFeed(chunk: Buffer, length: number): boolean {
   const index = chunk.indexOf(LINE_FEED);
   return index !== -1 && index < length;
+}
+
+/** Of bytes that are no whole head: nothing of one is there, but the line that may stand before it. */
+function isEmptyLine(bytes: Buffer, start: number, end: number): boolean {
+  return end - start <= 2 && bytes[start] === CARRIAGE_RETURN;
 }

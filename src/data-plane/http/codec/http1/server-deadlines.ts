@@ -1,5 +1,8 @@
 // The deadlines of one HTTP/1.1 connection from a client, and of the stream on it, over one entry of the worker's
 // wheel. Moving a deadline is a store or two; of those that have passed the first in the order below is told.
+//
+// A request begins with the first byte of its head: from there on the request timeout runs, and the stream idle timeout,
+// which only a complete head starts anew. A head that trickles in is no progress.
 
 import type { HttpConnectionManagerSettings } from '../../../../snapshot/index.ts';
 import { type TimeoutOwner, TimerEntry, type TimerWheel } from '../../../network/timer-wheel.ts';
@@ -13,8 +16,9 @@ export interface DeadlineOwner {
   /** The peer has not closed a connection that was closed from this side. */
   onCloseDeadline(): void;
   onStreamLimit(limit: StreamLimit): void;
-  /** The request has not arrived in full. */
+  /** The request has not arrived in full; perhaps not even its head. */
   onRequestDeadline(): void;
+  /** Of a stream, or of a head that has begun and not ended. */
   onStreamIdle(): void;
   /** A head has begun and not ended. */
   onHeadersDeadline(): void;
@@ -33,6 +37,8 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   #requestMs = NEVER;
   #streamIdleMs = NEVER;
   #streamIdleTimeoutMs = 0;
+  /** When the first byte came of a head that has not ended. */
+  #headStartMs = NEVER;
   #headersMs = NEVER;
   #idleMs = NEVER;
 
@@ -51,22 +57,38 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
 
   /** The start of a head is there; only the first call of a head counts. */
   awaitHead(nowMs: number): void {
-    if (this.#headersMs !== NEVER) return;
-    this.#headersMs = deadline(nowMs, this.#settings.requestHeadersTimeoutMs);
-    this.#schedule(this.#headersMs);
-  }
-
-  /** A head is complete. */
-  endHead(): void {
-    this.#headersMs = NEVER;
+    if (this.#headStartMs !== NEVER) return;
+    const { requestHeadersTimeoutMs, requestTimeoutMs, streamIdleTimeoutMs } = this.#settings;
+    this.#headStartMs = nowMs;
+    this.#headersMs = deadline(nowMs, requestHeadersTimeoutMs);
+    this.#requestMs = deadline(nowMs, requestTimeoutMs);
+    this.#streamIdleMs = deadline(nowMs, streamIdleTimeoutMs);
+    const firstMs = Math.min(this.#headersMs, this.#requestMs, this.#streamIdleMs);
+    // The connection is not idle any more; but where nothing else bounds the wait, its idle timeout goes on to.
+    if (firstMs === NEVER) return;
     this.#idleMs = NEVER;
+    this.#schedule(firstMs);
   }
 
+  /** A head is complete, or broken. @returns when its first byte came, which is now if it came in one piece. */
+  endHead(nowMs: number): number {
+    const startMs = this.#headStartMs;
+    this.#idleMs = NEVER;
+    if (startMs === NEVER) return nowMs;
+    this.#headStartMs = NEVER;
+    this.#headersMs = NEVER;
+    return startMs;
+  }
+
+  /** Behind `endHead`. */
   startStream(nowMs: number, isRequestDone: boolean): void {
     this.setStreamIdleTimeout(this.#settings.streamIdleTimeoutMs, nowMs);
-    if (isRequestDone) return;
-    this.#requestMs = deadline(nowMs, this.#settings.requestTimeoutMs);
-    this.#schedule(this.#requestMs);
+    if (isRequestDone) {
+      this.#requestMs = NEVER;
+    } else if (this.#requestMs === NEVER) {
+      this.#requestMs = deadline(nowMs, this.#settings.requestTimeoutMs);
+      this.#schedule(this.#requestMs);
+    }
   }
 
   /** Replaces, for the stream at hand, the time after which it counts as idle; 0 for never. */
@@ -108,9 +130,11 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
     this.#streamIdleMs = NEVER;
   }
 
-  /** The connection takes no further request. What runs on it is not concerned. */
+  /** The connection takes no further request, and none runs on it. */
   endRequests(): void {
+    this.endStream();
     this.#idleMs = NEVER;
+    this.#headStartMs = NEVER;
     this.#headersMs = NEVER;
   }
 
@@ -124,8 +148,7 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   remove(): void {
     this.#closeMs = NEVER;
     this.#limitMs = NEVER;
-    this.endStream();
-    this.endHead();
+    this.endRequests();
     this.#wheel.remove(this.#timer);
   }
 
