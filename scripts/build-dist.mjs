@@ -3,8 +3,8 @@
 //   the program   one bundle for each kind of thread, packages included: a start opens a few files, not hundreds
 //   the library   `weir-proxy/core` and the command `weir-bench`, file by file and with types, by tsc
 //
-// Beside each file of a bundle lie its source map, which Node reads when it prints a stack trace, and its line table,
-// which the log reads (scripts/bundle/line-table.mjs). Why: docs/decisions/0012-the-program-is-bundled.md.
+// Beside each file of a bundle lies its source map, which Node reads when it prints a stack trace; beside its first file
+// the line table of all, which the log reads (scripts/bundle/line-table.mjs). Why: docs/decisions/0012-the-program-is-bundled.md.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,6 +37,17 @@ const LOADED_AT_NEED = {
     }),
 };
 
+/** As an ES module, node:util has all its lazy parts loaded at once: 8 ms of each thread's start. */
+const UTIL_IN_PARTS = {
+  name: 'util in parts',
+  setup(plugin) {
+    plugin.onResolve({ filter: /^(node:)?util$/ }, () => ({ path: 'util', namespace: 'in-parts' }));
+    plugin.onLoad({ filter: /./, namespace: 'in-parts' }, () => ({
+      contents: "module.exports = process.getBuiltinModule('node:util');",
+    }));
+  },
+};
+
 async function bundle(entry) {
   const { dir, name } = path.parse(entry);
   const { outputFiles } = await build({
@@ -51,20 +62,20 @@ async function bundle(entry) {
     platform: 'node',
     target: 'esnext',
     external: EXTERNAL,
-    plugins: [LOADED_AT_NEED],
+    plugins: [LOADED_AT_NEED, UTIL_IN_PARTS],
     banner: { js: REQUIRE },
     sourcemap: 'linked',
     sourcesContent: false,
     write: false,
     logLevel: 'warning',
   });
+  const scripts = [];
   for (const { path: file, contents, text } of outputFiles) {
     mkdirSync(path.dirname(file), { recursive: true });
     writeFileSync(file, contents);
-    if (file.endsWith('.map')) {
-      writeFileSync(file.replace(/map$/, 'lines'), lineTable(JSON.parse(text), path.dirname(file), root));
-    }
+    if (file.endsWith('.map')) scripts.push({ file: file.slice(0, -'.map'.length), map: JSON.parse(text) });
   }
+  writeFileSync(path.join(root, 'dist', dir, `${name}.js.lines`), lineTable(scripts, root));
 }
 
 async function compileLibrary() {

@@ -3,6 +3,7 @@
 import { formatVersion, readVersion } from './base/version.ts';
 import { hasConfiguration, NO_CONFIG_MESSAGE, parseCommandLine } from './cli/index.ts';
 import { openLog } from './process/log.ts';
+import { print } from './process/print.ts';
 
 /** Without hot restart there is no version of its protocol to compare. */
 const HOT_RESTART_VERSION = 'disabled';
@@ -15,28 +16,26 @@ async function main(argv: readonly string[]): Promise<number> {
     hotRestartVersion: HOT_RESTART_VERSION,
   });
   if (outcome.kind === 'exit') {
-    process.stdout.write(outcome.stdout);
-    process.stderr.write(outcome.stderr);
+    print('stdout', outcome.stdout, 'ask');
+    print('stderr', outcome.stderr, 'ask');
     return outcome.code;
   }
   const { options, warnings } = outcome;
-  const log = openLog(options);
+  const log = openLog(options, import.meta.url);
   if (!log) return 1;
+  // Whatever ends the program, also an exception that nobody caught.
+  process.once('exit', () => log.destination.close());
   for (const warning of warnings) log.loggers.get('main').warning(warning);
-  try {
-    if (options.mode === 'serve') {
-      const { serve } = await import('./process/serve.ts');
-      return await serve({ options, version, log });
-    }
-    if (hasConfiguration(options)) {
-      const { validate } = await import('./process/validate.ts');
-      return validate(options, log.loggers);
-    }
-    process.stderr.write(`${NO_CONFIG_MESSAGE}\n`);
-    return 1;
-  } finally {
-    log.destination.close();
+  if (options.mode === 'serve') {
+    const { serve } = await import('./process/serve.ts');
+    return await serve({ options, version, log });
   }
+  if (hasConfiguration(options)) {
+    const { validate } = await import('./process/validate.ts');
+    return validate(options, log.loggers);
+  }
+  print('stderr', `${NO_CONFIG_MESSAGE}\n`, 'ask');
+  return 1;
 }
 
 process.exit(await main(process.argv.slice(2)));

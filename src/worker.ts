@@ -6,7 +6,7 @@ import { parentPort, threadId } from 'node:worker_threads';
 import { errorMessage } from './base/errors.ts';
 import { DataPlane } from './data-plane/index.ts';
 import { HTTP_FILTERS } from './extensions/data-registry.ts';
-import { Loggers } from './log/index.ts';
+import { LineTable, Loggers, RelaySink } from './log/index.ts';
 import type { ListenerSnapshot, MainToWorker, WorkerInit, WorkerToMain } from './snapshot/index.ts';
 import { WorkerStats } from './stats/index.ts';
 import { Http1Codec } from './wasm/http1.ts';
@@ -20,18 +20,19 @@ function tell(message: WorkerToMain): void {
   main.postMessage(message);
 }
 
+/** Read ahead of the first line, while there are descriptors. */
+const lines = LineTable.read(import.meta.url);
+
 interface Parts {
   readonly dataPlane: DataPlane;
   readonly stats: WorkerStats;
   readonly loggers: Loggers;
+  readonly logSink: RelaySink;
 }
 
 function build(init: WorkerInit): Parts {
-  const loggers = new Loggers({
-    levels: init.logLevels,
-    threadId,
-    sink: { write: (record) => tell({ type: 'log', record }) },
-  });
+  const logSink = new RelaySink(tell);
+  const loggers = new Loggers({ levels: init.logLevels, threadId, lines, sink: logSink });
   const memory = SharedMemory.attach(init.sharedMemory, init.workerIndex);
   const stats = new WorkerStats({
     memory,
@@ -52,10 +53,11 @@ function build(init: WorkerInit): Parts {
   dataPlane.failHealthChecks(init.isHealthCheckFailing);
   dataPlane.updateClusters(init.clusters, []);
   tell({ type: 'ready' });
-  return { dataPlane, stats, loggers };
+  return { dataPlane, stats, loggers, logSink };
 }
 
-function receive(message: Exclude<MainToWorker, { type: 'init' }>, { dataPlane, stats, loggers }: Parts): void {
+function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts): void {
+  const { dataPlane, stats, loggers, logSink } = parts;
   switch (message.type) {
     case 'clusters':
       dataPlane.updateClusters(message.updated, message.removed, () =>
@@ -76,6 +78,9 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, { dataPlane, 
       break;
     case 'fail-health-checks':
       dataPlane.failHealthChecks(message.isFailing);
+      break;
+    case 'log-taken':
+      logSink.confirm(message.cost);
       break;
     case 'log-levels':
       loggers.applyLevels(message.levels);

@@ -1,6 +1,8 @@
 /** See line-table.mjs. */
 export declare function lineTable(
-  map: { readonly sources: readonly string[]; readonly mappings: string },
-  folder: string,
+  bundle: readonly {
+    readonly file: string;
+    readonly map: { readonly sources: readonly string[]; readonly mappings: string };
+  }[],
   root: string,
 ): Buffer;

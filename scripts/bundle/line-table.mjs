@@ -1,10 +1,12 @@
 // The table that tells which line of our source a place in a bundle comes from. A source map tells it too, but must be
 // parsed and decoded as a whole, tens of milliseconds for a bundle; this is read as it is. Packages are left out.
 //
-//   JSON array of source files, relative to the package, and a line feed
-//   then little-endian i32 in fours, in order of the first two: line and column in the bundle, file, line in the source
+//   JSON { scripts, files }: the files of the bundle and the sources, relative to the package; spaces up to a multiple
+//   of four bytes, the last of which is a line feed
+//   then little-endian i32 in fives, in order of the first three: script, line and column in it, file, line in the source
 //
-// Lines and columns count from 1, as V8 reports them. The reader is src/log/line-table.ts.
+// Lines and columns count from 1, as V8 reports them. The reader is src/log/line-table.ts. There is one table for all
+// files of a bundle, because a thread reads it when it starts: later there may be no descriptor to read it with.
 
 import path from 'node:path';
 
@@ -44,23 +46,30 @@ function* mappings(text) {
 }
 
 /**
- * @param map     source map, parsed
- * @param folder  that its sources are relative to
+ * @param bundle  of one kind of thread: the path of each script and its source map, parsed
  * @param root    folder of the package
  */
-export function lineTable(map, folder, root) {
-  const files = map.sources.map((source) =>
-    path.relative(root, path.resolve(folder, source)).replaceAll(path.sep, '/'),
-  );
+export function lineTable(bundle, root) {
+  const relative = (file) => path.relative(root, file).replaceAll(path.sep, '/');
+  const files = [];
   const rows = [];
-  let [lastFile, lastLine] = [-1, -1];
-  for (const [line, column, source, sourceLine] of mappings(map.mappings)) {
-    // Inside of a package the last row of ours goes on, which does no harm: no package calls our log.
-    if (files[source].includes('node_modules/') || (source === lastFile && sourceLine === lastLine)) continue;
-    rows.push(line + 1, column + 1, source, sourceLine + 1);
-    [lastFile, lastLine] = [source, sourceLine];
+  for (const [script, { file: scriptFile, map }] of bundle.entries()) {
+    const folder = path.dirname(scriptFile);
+    const sources = map.sources.map((source) => relative(path.resolve(folder, source)));
+    const firstFile = files.length;
+    files.push(...sources);
+    let [lastSource, lastLine] = [-1, -1];
+    for (const [line, column, source, sourceLine] of mappings(map.mappings)) {
+      // Inside of a package the last row of ours goes on, which does no harm: no package calls our log.
+      const isOurs = !sources[source].includes('node_modules/');
+      if (!isOurs || (source === lastSource && sourceLine === lastLine)) continue;
+      rows.push(script, line + 1, column + 1, firstFile + source, sourceLine + 1);
+      [lastSource, lastLine] = [source, sourceLine];
+    }
   }
   const table = Buffer.alloc(rows.length * 4);
   for (const [index, value] of rows.entries()) table.writeInt32LE(value, index * 4);
-  return Buffer.concat([Buffer.from(`${JSON.stringify(files)}\n`), table]);
+  const names = Buffer.from(JSON.stringify({ scripts: bundle.map(({ file }) => relative(file)), files }));
+  const padding = ' '.repeat(3 - (names.length % 4));
+  return Buffer.concat([names, Buffer.from(`${padding}\n`), table]);
 }

@@ -19,3 +19,8 @@ export const SYSTEM_CLOCK: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Lets the whole thread stand still: only for one that has nothing else to do, such as the end of the process. */
+export function stopThread(forMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)), 0, 0, forMs);
+}

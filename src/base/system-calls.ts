@@ -10,16 +10,20 @@ export type PeerState = (typeof PeerState)[keyof typeof PeerState];
 
 /** Linux; elsewhere an end behind unread bytes cannot be seen. */
 const POLLRDHUP = 0x2000;
+const POLLOUT = 0x4;
 const POLLERR = 0x8;
 const POLLHUP = 0x10;
 const POLLFD_BYTES = 8;
 const EVENTS_AT = 4;
 const RETURNED_EVENTS_AT = 6;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
 const RLIMIT_NOFILE = 7;
 const RLIMIT_BYTES = 16;
 
 const SIGNATURES = {
   poll: { arguments: ['pointer', 'u64', 'i32'], return: 'i32' },
+  send: { arguments: ['i32', 'pointer', 'u64', 'i32'], return: 'i64' },
   dup: { arguments: ['i32'], return: 'i32' },
   getrlimit: { arguments: ['i32', 'pointer'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
@@ -74,6 +78,24 @@ export class SystemCalls {
     return true;
   }
 
+  /** Whether a write would be taken at least in part, or fail at once. Never waits. */
+  isWritable(descriptor: number): boolean {
+    const memory = Buffer.alloc(POLLFD_BYTES);
+    memory.writeInt32LE(descriptor, 0);
+    memory.writeUInt32LE(POLLOUT, EVENTS_AT);
+    return this.#functions.poll(getRawPointer(memory), 1n, 0) > 0;
+  }
+
+  /**
+   * Writes to a socket without waiting, also where its descriptor is one that waits.
+   * @param bytes borrowed until the return. @returns bytes taken, or minus the system's error number.
+   */
+  sendNow(descriptor: number, bytes: Uint8Array): number {
+    const size = BigInt(bytes.length);
+    const sent = this.#functions.send(descriptor, getRawPointer(bytes), size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent >= 0n ? Number(sent) : this.#lastError();
+  }
+
   /** Descriptors that this process may have open (soft limit); undefined when the system does not say. */
   descriptorLimit(): number | undefined {
     const memory = Buffer.alloc(RLIMIT_BYTES);
@@ -84,6 +106,10 @@ export class SystemCalls {
   /** A second descriptor of the same open file. @returns minus the system's error number when there is none. */
   duplicate(descriptor: number): number {
     const copy = this.#functions.dup(descriptor);
-    return copy >= 0 ? copy : -getInt32(this.#functions.__errno_location(), 0);
+    return copy >= 0 ? copy : this.#lastError();
+  }
+
+  #lastError(): number {
+    return -getInt32(this.#functions.__errno_location(), 0);
   }
 }

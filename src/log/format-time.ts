@@ -24,6 +24,11 @@ export class LogTime {
   /** Nanoseconds within the second, as far as the clock has them. */
   nanoseconds = 0;
 
+  constructor() {
+    // Has the rules of the time zone read: at the first line there may be no descriptor, and it would be UTC for ever.
+    this.#date.getTimezoneOffset();
+  }
+
   /** @param timeMs milliseconds since 1970, with a fraction. */
   set(timeMs: number): void {
     const second = Math.floor(timeMs / 1000);

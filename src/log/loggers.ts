@@ -1,10 +1,12 @@
 // All loggers of one thread. The main thread's registry formats and writes; a worker's registry posts its
 // records to the main thread, which hands them to `emit` of its own registry. Levels are decided on the main
-// thread: `onLevelsChanged` tells it to send `levels()` to the workers, which call `applyLevels`.
+// thread: `onLevelsChanged` tells it to send `levels()` to the workers, which call `applyLevels`. Logging never throws
+// into the caller, whatever fails: the line is lost, and counted.
 
 import { isLogComponent, LOG_COMPONENTS, type LogComponent } from '../base/log-components.ts';
 import { type LogLevel, levelNumber, type MessageLevel } from '../base/log-levels.ts';
 import { createWallClock } from '../base/wall-clock.ts';
+import type { LineTable } from './line-table.ts';
 import { Logger } from './logger.ts';
 import type { LogRecord, LogSink } from './record.ts';
 import { SourceLocator } from './source-location.ts';
@@ -17,6 +19,8 @@ export interface LoggersOptions {
   readonly sink: LogSink;
   /** Id of this thread as `%t` shows it: `threadId` of node:worker_threads. */
   readonly threadId: number;
+  /** Of the bundle that this thread runs; absent where the sources run as they are. */
+  readonly lines?: LineTable | undefined;
   /** Milliseconds since 1970; the system's clock when absent. */
   readonly now?: () => number;
 }
@@ -24,13 +28,15 @@ export interface LoggersOptions {
 export class Loggers {
   readonly #loggers = new Map<string, Logger>();
   readonly #listeners = new Set<() => void>();
-  readonly #locator = new SourceLocator();
+  readonly #locator: SourceLocator;
   readonly #sink: LogSink;
   readonly #threadId: number;
   readonly #now: () => number;
   #defaultLevel: LogLevel;
+  #dropped = 0;
 
   constructor(options: LoggersOptions) {
+    this.#locator = new SourceLocator({ lines: options.lines });
     this.#sink = options.sink;
     this.#threadId = options.threadId;
     this.#now = options.now ?? createWallClock();
@@ -92,9 +98,23 @@ export class Loggers {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Lines lost so far, of this thread and of those that pass theirs on to it. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Lines have been lost on their way. */
+  countDropped(lines: number): void {
+    this.#dropped += lines;
+  }
+
   /** Writes a record of another thread, which has already judged its level. */
   emit(record: LogRecord, threadId: number): void {
-    this.#sink.write(record, threadId);
+    try {
+      this.#sink.write(record, threadId);
+    } catch {
+      this.countDropped(1);
+    }
   }
 
   /**
@@ -104,12 +124,12 @@ export class Loggers {
   write(component: LogComponent, level: MessageLevel, message: string): void {
     if (levelNumber(this.get(component).level) > levelNumber(level)) return;
     const record = { logger: component, level, message, timeMs: this.#now(), file: '', line: 0, functionName: '' };
-    this.#sink.write(record, this.#threadId);
+    this.emit(record, this.#threadId);
   }
 
   #emitLocal(logger: string, level: MessageLevel, message: string): void {
     const { file, line, functionName } = this.#locator.callerOfLogger();
-    this.#sink.write({ logger, level, message, timeMs: this.#now(), file, line, functionName }, this.#threadId);
+    this.emit({ logger, level, message, timeMs: this.#now(), file, line, functionName }, this.#threadId);
   }
 
   #tellListeners(): void {

@@ -1,11 +1,11 @@
 // Where a log call stands in our source. Asked only for messages that are really written: one question costs
-// a few microseconds. Places in bundles (dist/) are traced back to src/ through their line tables, read once each.
+// a few microseconds. Places in a bundle (dist/) are traced back to src/ through its line table. Opens nothing.
 
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CallSiteObject, getCallSites } from 'node:util';
 import { PACKAGE_ROOT } from '../base/package-root.ts';
-import { LineTable } from './line-table.ts';
+import type { LineTable } from './line-table.ts';
 
 export interface SourceLocation {
   /** Relative to the package, with forward slashes; empty when unknown. */
@@ -21,41 +21,49 @@ const FRAMES_OF_LOGGER = 3;
 /** Node would decode whole source maps for the answer. */
 const AS_COMPILED = { sourceMap: false };
 
-interface Script {
-  readonly file: string;
-  readonly lines: LineTable | undefined;
+export interface SourceLocatorOptions {
+  /** Of this thread's bundle; absent where the sources run as they are. */
+  readonly lines?: LineTable | undefined;
+  /** Folder that file names are relative to. */
+  readonly root?: string;
 }
 
 export class SourceLocator {
   readonly #root: string;
-  readonly #scripts = new Map<string, Script>();
+  readonly #lines: LineTable | undefined;
+  /** By script name as V8 reports it: relative to the package. */
+  readonly #files = new Map<string, string>();
 
-  /** @param root folder that file names are relative to. */
-  constructor(root: string = PACKAGE_ROOT) {
+  constructor({ lines, root = PACKAGE_ROOT }: SourceLocatorOptions = {}) {
     this.#root = root;
+    this.#lines = lines;
   }
 
-  /** The code that called a method of `Logger`; only for the registry's own emit function. */
+  /** The code that called a method of `Logger`; only for the registry's own emit function. Never throws. */
   callerOfLogger(): SourceLocation {
-    const site = getCallSites(FRAMES_OF_LOGGER + 1, AS_COMPILED)[FRAMES_OF_LOGGER];
-    return site === undefined ? UNKNOWN : this.locate(site);
+    try {
+      const site = getCallSites(FRAMES_OF_LOGGER + 1, AS_COMPILED)[FRAMES_OF_LOGGER];
+      return site === undefined ? UNKNOWN : this.locate(site);
+    } catch {
+      // A message without its place is better than none.
+      return UNKNOWN;
+    }
   }
 
   locate(site: Pick<CallSiteObject, 'scriptName' | 'lineNumber' | 'columnNumber' | 'functionName'>): SourceLocation {
     const { functionName, lineNumber, columnNumber } = site;
-    const { file, lines } = this.#scriptOf(site.scriptName);
-    const { file: source, line } = lines?.find(lineNumber, columnNumber) ?? { file, line: lineNumber };
-    return { file: source, line, functionName };
+    const script = this.#fileOf(site.scriptName);
+    const { file, line } = this.#lines?.find(script, lineNumber, columnNumber) ?? { file: script, line: lineNumber };
+    return { file, line, functionName };
   }
 
-  #scriptOf(scriptName: string): Script {
-    let script = this.#scripts.get(scriptName);
-    if (script === undefined) {
+  #fileOf(scriptName: string): string {
+    let file = this.#files.get(scriptName);
+    if (file === undefined) {
       const name = scriptName.startsWith('file:') ? fileURLToPath(scriptName) : scriptName;
-      const file = path.relative(this.#root, name).replaceAll(path.sep, '/');
-      script = { file, lines: LineTable.of(name) };
-      this.#scripts.set(scriptName, script);
+      file = path.relative(this.#root, name).replaceAll(path.sep, '/');
+      this.#files.set(scriptName, file);
     }
-    return script;
+    return file;
   }
 }

@@ -1,8 +1,9 @@
-// The main thread's sink: formats each record and writes it as one line.
+// The main thread's sink: formats each record and writes it as one line. Lines that the destination drops are told of
+// in the log itself, in their place.
 
-import type { LogDestination } from './destination.ts';
 import { escapeLine } from './escape.ts';
-import { compileLogFormat } from './format.ts';
+import { compileLogFormat, type RenderRecord } from './format.ts';
+import type { LogDestination } from './log-destination.ts';
 import type { LogRecord, LogSink } from './record.ts';
 
 export interface TextSinkOptions {
@@ -10,15 +11,38 @@ export interface TextSinkOptions {
   readonly format: string;
   /** Writes line breaks and other control characters inside of a line as C escape sequences. */
   readonly escaped: boolean;
-  readonly destination: LogDestination;
+  readonly destination: Pick<LogDestination, 'write'>;
 }
 
-export function createTextSink({ format, escaped, destination }: TextSinkOptions): LogSink {
-  const render = compileLogFormat(format);
-  return {
-    write(record: LogRecord, threadId: number): void {
-      const line = render(record, threadId);
-      destination.write(`${escaped ? escapeLine(line) : line}\n`);
-    },
-  };
+const MAIN_THREAD_ID = 0;
+
+export class TextSink implements LogSink {
+  readonly #render: RenderRecord;
+  readonly #escaped: boolean;
+  readonly #destination: Pick<LogDestination, 'write'>;
+  #dropped = 0;
+  #lastDroppedMs = 0;
+
+  constructor({ format, escaped, destination }: TextSinkOptions) {
+    this.#render = compileLogFormat(format);
+    this.#escaped = escaped;
+    this.#destination = destination;
+  }
+
+  write(record: LogRecord, threadId: number): void {
+    const line = this.#render(record, threadId);
+    if (this.#destination.write(`${this.#escaped ? escapeLine(line) : line}\n`)) return;
+    this.#dropped += 1;
+    this.#lastDroppedMs = record.timeMs;
+  }
+
+  /** The destination takes lines again: says how many are missing here, with the time of the last of them. */
+  reportDropped(): void {
+    const dropped = this.#dropped;
+    if (dropped === 0) return;
+    this.#dropped = 0;
+    const message = `${dropped} lines are missing here: they could not be written in time`;
+    const place = { file: '', line: 0, functionName: '' };
+    this.write({ logger: 'main', level: 'warning', message, timeMs: this.#lastDroppedMs, ...place }, MAIN_THREAD_ID);
+  }
 }

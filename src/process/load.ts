@@ -4,12 +4,13 @@ import type { ServerOptions } from '../cli/index.ts';
 import { formatFault, type LoadBootstrapResult, loadBootstrap, prepareLoading } from '../config/index.ts';
 import { HTTP_FILTER_CONVERTERS } from '../extensions/control-registry.ts';
 import type { Loggers } from '../log/index.ts';
+import { print } from './print.ts';
 
 export { prepareLoading };
 
 export type LoadOptions = Pick<
   ServerOptions,
-  'configPath' | 'configYaml' | 'allowUnknownStaticFields' | 'serviceCluster' | 'serviceNode' | 'serviceZone'
+  'mode' | 'configPath' | 'configYaml' | 'allowUnknownStaticFields' | 'serviceCluster' | 'serviceNode' | 'serviceZone'
 >;
 
 /**
@@ -25,7 +26,8 @@ export function loadAndReport(options: LoadOptions, loggers: Loggers): LoadBoots
   if (errors.length > 0) {
     const count = errors.length === 1 ? '1 error' : `${errors.length} errors`;
     loggers.get('main').critical(`error initializing configuration '${options.configPath}': ${count}`);
-    process.stderr.write(errors.map((fault) => `${formatFault(fault)}\n`).join(''));
+    const text = errors.map((fault) => `${formatFault(fault)}\n`).join('');
+    print('stderr', text, options.mode === 'serve' ? 'serve' : 'ask');
   }
   return result;
 }

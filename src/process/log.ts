@@ -2,7 +2,16 @@
 
 import { errorMessage } from '../base/errors.ts';
 import type { ServerOptions } from '../cli/index.ts';
-import { createTextSink, type LogDestination, Loggers, type LogLevels, openLogDestination } from '../log/index.ts';
+import {
+  LineTable,
+  LogDestination,
+  Loggers,
+  type LogLevels,
+  logTarget,
+  STANDARD_ERROR,
+  TextSink,
+} from '../log/index.ts';
+import { print } from './print.ts';
 
 export interface ProcessLog {
   readonly loggers: Loggers;
@@ -11,17 +20,27 @@ export interface ProcessLog {
 
 const MAIN_THREAD_ID = 0;
 
-/** @returns undefined when the log file cannot be opened; that has been said on standard error. */
-export function openLog(options: ServerOptions): ProcessLog | undefined {
-  let destination: LogDestination;
+/**
+ * Opens what the log needs once and for all; later there may be no descriptor to open anything.
+ * @param entry `import.meta.url` of the program's first file.
+ * @returns undefined when the log file cannot be opened; that has been said on standard error.
+ */
+export function openLog(options: ServerOptions, entry: string): ProcessLog | undefined {
+  const { logPath, logFormat: format, logFormatEscaped: escaped } = options;
   try {
-    destination = openLogDestination(options.logPath);
+    const destination = LogDestination.open(logPath === '' ? STANDARD_ERROR : logTarget(logPath), {
+      makesFolders: true,
+      onDropped: (count) => loggers.countDropped(count),
+      onResumed: () => sink.reportDropped(),
+    });
+    const sink = new TextSink({ format, escaped, destination });
+    const lines = LineTable.read(entry);
+    const loggers = new Loggers({ levels: startLevels(options), sink, threadId: MAIN_THREAD_ID, lines });
+    return { loggers, destination };
   } catch (error) {
-    process.stderr.write(`${errorMessage(error)}\n`);
+    print('stderr', `${errorMessage(error)}\n`, 'serve');
     return undefined;
   }
-  const sink = createTextSink({ format: options.logFormat, escaped: options.logFormatEscaped, destination });
-  return { loggers: new Loggers({ levels: startLevels(options), sink, threadId: MAIN_THREAD_ID }), destination };
 }
 
 function startLevels(options: ServerOptions): LogLevels {

@@ -9,8 +9,9 @@ import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
 import { Server, WorkerPool } from '../control-plane/index.ts';
 import { type Demo, startDemo } from '../demo/index.ts';
-import { type LogDestination, type Loggers, openLogDestination } from '../log/index.ts';
+import { LogDestination, type Loggers, logTarget } from '../log/index.ts';
 import type { ProcessLog } from './log.ts';
+import { print } from './print.ts';
 import { handleSignals } from './signals.ts';
 
 export interface ServeParts {
@@ -52,7 +53,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     const effective = demo ? { ...options, configYaml: demo.configYaml } : options;
     const loaded = loadAndReport(effective, loggers);
     if (!loaded.bootstrap) return 1;
-    const announce = (): void => void (demo && process.stdout.write(demo.describe()));
+    const announce = (): void => void (demo && print('stdout', demo.describe(), 'serve'));
     await run({ ...parts, options: effective }, { loaded, workers, accessLogs, stopOrder, reopenLogs, announce });
     return 0;
   } catch (error) {
@@ -101,7 +102,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
       return undefined;
     }
     const { accessLogPath } = bootstrap.admin;
-    if (accessLogPath !== '') accessLogs.push(openLogDestination(accessLogPath));
+    if (accessLogPath !== '') accessLogs.push(openAccessLog(accessLogPath, loggers));
     const { startAdmin } = await import('./admin.ts');
     const quit = stopOrder.resolve;
     return startAdmin({ server, options, version, loggers, accessLog: accessLogs[0], quit, reopenLogs });
@@ -117,6 +118,11 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     // A failure to open it has been thrown above already.
     await admin.then((opened) => opened?.close()).catch(() => {});
   }
+}
+
+/** The admin interface's own; those of listeners are the workers'. */
+function openAccessLog(path: string, loggers: Loggers): LogDestination {
+  return LogDestination.open(logTarget(path), { onDropped: (count) => loggers.countDropped(count) });
 }
 
 function reopenDestinations(loggers: Loggers, destinations: readonly LogDestination[]): void {

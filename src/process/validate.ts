@@ -3,10 +3,11 @@
 import type { ServerOptions } from '../cli/index.ts';
 import type { Loggers } from '../log/index.ts';
 import { loadAndReport } from './load.ts';
+import { print } from './print.ts';
 
 /** @returns the exit code: 0 for a good configuration (spec 2.7). */
 export function validate(options: ServerOptions, loggers: Loggers): number {
   if (!loadAndReport(options, loggers).bootstrap) return 1;
-  process.stdout.write(`configuration '${options.configPath}' OK\n`);
+  print('stdout', `configuration '${options.configPath}' OK\n`, 'ask');
   return 0;
 }

@@ -65,6 +65,8 @@ export type MainToWorker =
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey; readonly cell: number }
   | { readonly type: 'reopen-access-logs' }
   | { readonly type: 'fail-health-checks'; readonly isFailing: boolean }
+  /** Log records of this cost have been dealt with; see log/relay.ts. */
+  | { readonly type: 'log-taken'; readonly cost: number }
   | { readonly type: 'log-levels'; readonly levels: WorkerInit['logLevels'] }
   /** Stop accepting, finish what runs, close what is left after `graceMs`, answer `stopped`. */
   | { readonly type: 'shutdown'; readonly graceMs: number };
@@ -76,5 +78,8 @@ export type WorkerToMain =
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey }
   /** An update of clusters is in force, and no connection or request uses what it has removed; in any order. */
   | { readonly type: 'applied'; readonly generation: number }
-  | { readonly type: 'log'; readonly record: WorkerLogRecord }
+  /** `dropped` records before this one are missing, because main did not take them in time. */
+  | { readonly type: 'log'; readonly record: WorkerLogRecord; readonly dropped: number }
+  /** As many more are missing behind the last one sent. */
+  | { readonly type: 'log-dropped'; readonly count: number }
   | { readonly type: 'stopped' };

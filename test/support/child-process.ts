@@ -16,11 +16,15 @@ const RUN_LIMIT_MS = 180_000;
 const GUARDIAN = 'read -r _; kill -s KILL -- "-$1"';
 
 export type Program = ChildProcessByStdio<null, Readable, Readable>;
+/** Without the streams that it has got as descriptors. */
+type Streams = Partial<Pick<Program, 'stdout' | 'stderr'>>;
 
 export interface ProgramOptions {
   readonly cwd?: string;
   /** Set beside those of this process. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Descriptors of this process that the program gets for its output; pipes that are read, where absent. */
+  readonly descriptors?: { readonly stdout?: number; readonly stderr?: number };
 }
 
 export interface ExitResult {
@@ -38,15 +42,16 @@ if (process.env.NODE_TEST_CONTEXT !== undefined) after(() => running.forEach(kil
 
 /** Starts a program without input whose output is read as text. */
 export function startProgram(command: string, args: readonly string[], options: ProgramOptions = {}): Program {
-  const { cwd, env } = options;
+  const { cwd, env, descriptors = {} } = options;
   const program = spawn(command, args, {
     ...(cwd === undefined ? {} : { cwd }),
     env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', descriptors.stdout ?? 'pipe', descriptors.stderr ?? 'pipe'],
     detached: true,
-  });
-  program.stdout.setEncoding('utf8');
-  program.stderr.setEncoding('utf8');
+  }) as Program;
+  const { stdout, stderr }: Streams = program;
+  stdout?.setEncoding('utf8');
+  stderr?.setEncoding('utf8');
   if (program.pid === undefined) return program;
   const guardian = guard(program.pid);
   running.add(program);
@@ -91,8 +96,9 @@ export function collectOutput(program: Program): {
   readonly exited: Promise<ExitResult>;
 } {
   const output = { stdout: '', stderr: '' };
+  const streams: Streams = program;
   for (const name of ['stdout', 'stderr'] as const) {
-    program[name].on('data', (text: string) => {
+    streams[name]?.on('data', (text: string) => {
       output[name] += text;
     });
   }

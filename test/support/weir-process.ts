@@ -8,7 +8,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { collectOutput, type ExitResult, type Program, runProgram, startProgram } from './child-process.ts';
+import {
+  collectOutput,
+  type ExitResult,
+  type Program,
+  type ProgramOptions,
+  runProgram,
+  startProgram,
+} from './child-process.ts';
 import { untilEqual } from './eventually.ts';
 
 const MAIN = path.join(import.meta.dirname, '../..', process.env.WEIR_TEST_MAIN ?? 'src/main.ts');
@@ -28,6 +35,8 @@ export interface WeirOptions {
   /** Further arguments. `--concurrency 1` is the default when they do not name another. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Descriptors of this process that weir gets for its output; `output` has nothing of these. */
+  readonly descriptors?: NonNullable<ProgramOptions['descriptors']>;
 }
 
 export interface ListenerAddress {
@@ -67,7 +76,10 @@ interface Child {
  * Runs weir to its end: for --version, --mode validate and everything that should fail.
  * @throws Error when it has not ended after three minutes.
  */
-export async function runWeir(args: readonly string[], options: Pick<WeirOptions, 'env'> = {}): Promise<ExitResult> {
+export async function runWeir(
+  args: readonly string[],
+  options: Pick<WeirOptions, 'env' | 'descriptors'> = {},
+): Promise<ExitResult> {
   return runProgram(process.execPath, [...NODE_FLAGS, MAIN, ...args], options);
 }
 

@@ -13,6 +13,8 @@ export interface ServerGaugesDependencies {
   readonly state: () => ServerState;
   /** Open downstream connections over all listeners. */
   readonly connections: () => number;
+  /** Log lines lost since the start of the process. */
+  readonly droppedLogLines: () => number;
 }
 
 /** What a gauge shows when no certificate is loaded: nothing expires. */
@@ -22,6 +24,7 @@ export class ServerGauges {
   readonly #deps: ServerGaugesDependencies;
   readonly #block;
   readonly #startedMs: number;
+  #droppedLogLines = 0;
 
   constructor(deps: ServerGaugesDependencies) {
     this.#deps = deps;
@@ -63,5 +66,8 @@ export class ServerGauges {
     this.#block.set('state', SERVER_STATES[state]);
     this.#block.set('live', state === 'LIVE' ? 1 : 0);
     this.#block.set('total_connections', this.#deps.connections());
+    const droppedLogLines = this.#deps.droppedLogLines();
+    this.#block.add('dropped_log_lines', droppedLogLines - this.#droppedLogLines);
+    this.#droppedLogLines = droppedLogLines;
   }
 }

@@ -92,6 +92,7 @@ export class Server {
       revisionNumber: deps.revisionNumber,
       state: () => this.state,
       connections: () => this.listenerManager.activeConnections(),
+      droppedLogLines: () => loggers.dropped,
     });
     this.#gauges.countStaticUnknownFields(deps.unknownFields);
     this.#flush = new StatsFlush({

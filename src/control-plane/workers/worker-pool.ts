@@ -207,12 +207,23 @@ export class WorkerPool {
         this.#confirmations.confirm(message.generation, worker.index);
         break;
       case 'log':
+        this.#logRecordsDropped(worker, message.dropped);
         this.#deps.loggers.emit(message.record, worker.threadId);
+        worker.logRelay.taken(message.record);
+        break;
+      case 'log-dropped':
+        this.#logRecordsDropped(worker, message.count);
         break;
       case 'stopped':
         void worker.terminate();
         break;
     }
+  }
+
+  #logRecordsDropped(worker: WorkerThread, count: number): void {
+    if (count === 0) return;
+    this.#deps.loggers.countDropped(count);
+    this.#log.warning(`${count} lines of worker ${worker.index} are missing here: the main thread was behind`);
   }
 
   #answerDynamicStat(worker: WorkerThread, key: DynamicStatKey): void {

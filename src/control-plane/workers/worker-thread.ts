@@ -6,6 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { errorMessage } from '../../base/errors.ts';
 import { threadEntry } from '../../base/package-root.ts';
+import { RelayReceiver } from '../../log/index.ts';
 import type { MainToWorker, WorkerToMain } from '../../snapshot/index.ts';
 
 type WorkerState = 'starting' | 'running' | 'stopping' | 'ended';
@@ -18,6 +19,8 @@ export interface WorkerEvents {
 
 export class WorkerThread {
   readonly index: number;
+  /** Bounds the log records that are on their way from this thread. */
+  readonly logRelay = new RelayReceiver((message) => this.send(message));
   readonly #thread: Worker;
   readonly #events: WorkerEvents;
   #state: WorkerState = 'starting';

@@ -28,4 +28,6 @@ export const SERVER_STATS = statTable({
   'compilation_settings.fips_mode': 'gauge',
   /** Our own: workers that crashed and were started again. */
   worker_restarts: 'counter',
+  /** Our own: lines of the log, and of the admin interface's access log, that could not be written in time. */
+  dropped_log_lines: 'counter',
 });

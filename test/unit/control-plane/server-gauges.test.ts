@@ -8,7 +8,7 @@ test('the time that the start took is recorded when the server is live', async (
   const { store } = statsFixture();
   const clock = new ManualClock();
   const deps = { stats: store, clock, concurrency: 1, revisionNumber: 0 };
-  const gauges = new ServerGauges({ ...deps, state: () => 'LIVE', connections: () => 0 });
+  const gauges = new ServerGauges({ ...deps, state: () => 'LIVE', connections: () => 0, droppedLogLines: () => 0 });
   clock.turn(340);
   gauges.recordInitialization();
   await store.mergeHistograms();
