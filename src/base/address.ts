@@ -26,6 +26,11 @@ export function formatAddress(address: Address): string {
   return address.ip.includes(':') ? `[${address.ip}]:${address.port}` : `${address.ip}:${address.port}`;
 }
 
+/** What names a member of a cluster: its address, unless that changes while the member stays. */
+export function memberKey(member: { readonly address: Address; readonly logicalName?: string }): string {
+  return member.logicalName ?? formatAddress(member.address);
+}
+
 export function sameAddress(a: Address, b: Address): boolean {
   return formatAddress(a) === formatAddress(b);
 }

@@ -10,12 +10,20 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** The system's timers end at once when asked for more, which is some 25 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export const SYSTEM_CLOCK: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   after(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs);
-    timer.unref();
+    let timer: NodeJS.Timeout;
+    const wait = (restMs: number): void => {
+      const isLast = restMs <= MAX_TIMER_MS;
+      timer = setTimeout(isLast ? callback : () => wait(restMs - MAX_TIMER_MS), isLast ? restMs : MAX_TIMER_MS);
+      timer.unref();
+    };
+    wait(delayMs);
     return () => clearTimeout(timer);
   },
 };

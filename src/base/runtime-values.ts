@@ -6,6 +6,9 @@ export const GLOBAL_CONNECTION_LIMIT = 'overload.global_downstream_max_connectio
 export const LISTENER_LIMITS = 'proxy.resource_limits.listener.';
 export const CONNECTION_LIMIT = '.connection_limit';
 
+/** Lookups by a service of another operating system, which takes neither servers nor a transport. */
+export const APPLE_DNS_LOOKUPS = 'proxy.restart_features.use_apple_api_for_dns_lookups';
+
 /** Key of the most connections of one listener. */
 export function listenerConnectionLimit(name: string): string {
   return `${LISTENER_LIMITS}${name}${CONNECTION_LIMIT}`;
@@ -19,4 +22,10 @@ export function runtimeKey(key: string): string {
 /** A value read as a whole number of 0 or more, fractions cut off; undefined when it is none. */
 export function runtimeInteger(value: string): number | undefined {
   return /^\d+(\.\d*)?(e\+?\d+)?$/i.test(value) ? Math.floor(Number(value)) : undefined;
+}
+
+/** A value read as a flag; undefined when it is none. */
+export function runtimeFlag(value: string): boolean | undefined {
+  const word = value.toLowerCase();
+  return word === 'true' || word === 'false' ? word === 'true' : undefined;
 }

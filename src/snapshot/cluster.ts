@@ -44,6 +44,8 @@ export interface EndpointSettings {
 /** A member of a cluster, before it has a place in shared memory. */
 export interface HostSettings extends EndpointSettings {
   readonly address: Address;
+  /** Name of a member whose address changes while it stays the same member; absent where the address names it. */
+  readonly logicalName?: string;
 }
 
 /** Which kinds of address a lookup asks for; AUTO and V4_PREFERRED ask for the second kind where the first is empty. */
@@ -51,13 +53,36 @@ export type DnsLookupFamily = 'AUTO' | 'V4_ONLY' | 'V6_ONLY' | 'V4_PREFERRED' | 
 
 /** An endpoint whose addresses a lookup finds. */
 export interface DnsTarget extends EndpointSettings {
-  /** A host name, or an IP literal that needs no lookup. */
+  /** A host name in ASCII, or an IP literal that needs no lookup. */
   readonly name: string;
   readonly port: number;
 }
 
+/** Whom lookups ask, and how. */
+export interface DnsResolverSettings {
+  /** Empty for those of the system. */
+  readonly servers: readonly { readonly ip: string; readonly port: number }[];
+  /** Ask `servers` only when the system names none. */
+  readonly serversAreFallback: boolean;
+  /** TCP alone; otherwise UDP, and TCP for what is too long for it. */
+  readonly useTcp: boolean;
+  /** Try the search domains of the system for names that are not absolute. */
+  readonly useSearchDomains: boolean;
+  /** Begin with another server each time. */
+  readonly rotate: boolean;
+  /** For one question to one server. */
+  readonly queryTimeoutMs: number;
+  /** Questions to a silent server before the lookup fails, 1 or more. */
+  readonly queryTries: number;
+}
+
 export interface DnsDiscoverySettings {
-  readonly kind: 'strict-dns';
+  /**
+   * `strict-dns`: every address that is found is a member. `logical-dns`: one member, whose address is the first that
+   * was found last.
+   */
+  readonly kind: 'strict-dns' | 'logical-dns';
+  /** Exactly one with `logical-dns`. */
   readonly targets: readonly DnsTarget[];
   readonly lookupFamily: DnsLookupFamily;
   readonly refreshRateMs: number;
@@ -67,10 +92,7 @@ export interface DnsDiscoverySettings {
   readonly jitterMs: number;
   /** Look up again when the shortest-lived record expires. */
   readonly respectTtl: boolean;
-  /** `1.2.3.4:53`, `[::1]:53`; empty for those of the system. */
-  readonly resolvers: readonly string[];
-  /** Try the search domains of the system for names that are not absolute. */
-  readonly useSearchDomains: boolean;
+  readonly resolver: DnsResolverSettings;
 }
 
 /** Where a cluster's members come from; a static cluster has them in its settings. */

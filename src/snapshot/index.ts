@@ -13,6 +13,7 @@ export type {
   DiscoverySettings,
   DnsDiscoverySettings,
   DnsLookupFamily,
+  DnsResolverSettings,
   DnsTarget,
   EndpointSettings,
   HostSettings,

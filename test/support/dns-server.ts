@@ -1,21 +1,27 @@
-// A DNS server on loopback whose answers a test sets: records with TTLs, names that do not exist, servers that fail
-// or stay silent. It knows as much of RFC 1035 as c-ares needs for A and AAAA lookups.
+// A DNS server on loopback whose answers a test sets: records with TTLs, aliases, names that do not exist, servers that
+// fail, stay silent, cut their answers off or tell lies. UDP and TCP on one port. It knows as much of RFC 1035 as A and
+// AAAA lookups need.
 //
 //   await using dns = await DnsServer.start();
 //   dns.set('web.test', ['127.0.0.2', '::1'], 30);
-//   resolver.setServers([dns.address]);
+//   resolver.servers = [{ ip: '127.0.0.1', port: dns.port }];
 
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { type AddressInfo, isIPv4 } from 'node:net';
+import { type AddressInfo, createServer, isIPv4, type Server, type Socket } from 'node:net';
 
 const HEADER_BYTES = 12;
 const TYPE_A = 1;
+const TYPE_CNAME = 5;
 const TYPE_AAAA = 28;
 const CLASS_IN = 1;
 /** A name that begins where the question's does. */
-const NAME_OF_QUESTION = 0xc00c;
+const NAME_OF_QUESTION = Buffer.from([0xc0, 0x0c]);
 const RESPONSE_FLAGS = 0x8180;
+const TRUNCATED = 0x0200;
+/** What fits into a UDP answer without extensions. */
+const MAX_UDP_BYTES = 512;
+const LENGTH_BYTES = 2;
 const RCODE = { NOERROR: 0, SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 
 interface Entry {
@@ -30,39 +36,57 @@ interface Question {
   readonly end: number;
 }
 
-export class DnsServer implements AsyncDisposable {
-  /** Names and types asked for, in order: `web.test A`. */
-  readonly queries: string[] = [];
-  readonly #socket: Socket;
-  readonly #entries = new Map<string, Entry>();
-  #failure: 'SERVFAIL' | 'REFUSED' | undefined;
+export type DnsTransport = 'udp' | 'tcp';
 
-  private constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.on('message', (query, { port, address }) => {
-      const answer = this.#answer(query);
-      socket.send(answer, port, address);
+/** What goes out instead of the true answer: several messages, or none. */
+export type Tamper = (answer: Buffer, query: Buffer, transport: DnsTransport) => readonly Buffer[];
+
+export class DnsServer implements AsyncDisposable {
+  /** Names and types asked for, in order: `web.test A`; those over TCP end with ` TCP`. */
+  readonly queries: string[] = [];
+  /** Awaited before an answer over UDP; told the port that asks. */
+  onUdpQuery: ((query: Buffer, port: number) => Promise<void>) | undefined;
+  readonly #udp: UdpSocket;
+  readonly #tcp: Server;
+  readonly #connections = new Set<Socket>();
+  readonly #entries = new Map<string, Entry>();
+  readonly #aliases = new Map<string, { readonly target: string; readonly ttlSeconds: number }>();
+  #failure: 'SERVFAIL' | 'REFUSED' | undefined;
+  #tamper: Tamper | undefined;
+  #onQuery: (() => void) | undefined;
+
+  private constructor(udp: UdpSocket, tcp: Server) {
+    this.#udp = udp;
+    this.#tcp = tcp;
+    udp.on('message', async (query, { port, address }) => {
+      await this.onUdpQuery?.(query, port);
+      for (const message of this.#answers(query, 'udp')) udp.send(message, port, address);
     });
+    tcp.on('connection', (socket) => this.#serve(socket));
   }
 
   static async start(): Promise<DnsServer> {
-    const socket = createSocket('udp4');
-    socket.bind(0, '127.0.0.1');
-    await once(socket, 'listening');
-    return new DnsServer(socket);
+    const tcp = createServer();
+    tcp.listen(0, '127.0.0.1');
+    await once(tcp, 'listening');
+    const udp = createSocket('udp4');
+    udp.bind((tcp.address() as AddressInfo).port, '127.0.0.1');
+    await once(udp, 'listening');
+    return new DnsServer(udp, tcp);
   }
 
   get port(): number {
-    return (this.#socket.address() as AddressInfo).port;
-  }
-
-  get address(): string {
-    return `127.0.0.1:${this.port}`;
+    return this.#udp.address().port;
   }
 
   /** From now on a name has these addresses; an empty list makes a name that exists without any. */
   set(name: string, ips: readonly string[], ttlSeconds = 0): void {
     this.#entries.set(name, { ips, ttlSeconds });
+  }
+
+  /** From now on a name is another one, whose addresses come with it. */
+  alias(name: string, target: string, ttlSeconds = 0): void {
+    this.#aliases.set(name, { target, ttlSeconds });
   }
 
   remove(name: string): void {
@@ -74,9 +98,25 @@ export class DnsServer implements AsyncDisposable {
     this.#failure = code;
   }
 
+  /** Replaces every answer, until told otherwise by undefined. */
+  tamper(tamper: Tamper | undefined): void {
+    this.#tamper = tamper;
+  }
+
+  /** The next question has come. */
+  nextQuery(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onQuery = resolve;
+    });
+  }
+
+  /** Idempotent. */
   async close(): Promise<void> {
-    const closed = once(this.#socket, 'close');
-    this.#socket.close();
+    if (!this.#tcp.listening) return;
+    const closed = Promise.all([once(this.#udp, 'close'), once(this.#tcp, 'close')]);
+    this.#udp.close();
+    this.#tcp.close();
+    for (const socket of this.#connections) socket.destroy();
     await closed;
   }
 
@@ -84,18 +124,84 @@ export class DnsServer implements AsyncDisposable {
     await this.close();
   }
 
-  #answer(query: Buffer): Buffer {
+  #serve(socket: Socket): void {
+    this.#connections.add(socket);
+    let received = Buffer.alloc(0);
+    socket.on('error', () => {});
+    socket.on('close', () => this.#connections.delete(socket));
+    socket.on('data', (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      if (received.length < LENGTH_BYTES || received.length < LENGTH_BYTES + received.readUInt16BE(0)) return;
+      for (const message of this.#answers(received.subarray(LENGTH_BYTES), 'tcp')) {
+        const length = Buffer.alloc(LENGTH_BYTES);
+        length.writeUInt16BE(message.length);
+        socket.write(Buffer.concat([length, message]));
+      }
+    });
+  }
+
+  #answers(query: Buffer, transport: DnsTransport): readonly Buffer[] {
+    const whole = this.#answer(query, transport);
+    const answer = transport === 'udp' && whole.length > MAX_UDP_BYTES ? cutOff(whole, query) : whole;
+    const answers = this.#tamper?.(answer, query, transport) ?? [answer];
+    const onQuery = this.#onQuery;
+    this.#onQuery = undefined;
+    onQuery?.();
+    return answers;
+  }
+
+  #answer(query: Buffer, transport: DnsTransport): Buffer {
     const question = readQuestion(query);
     const isV4 = question.type === TYPE_A;
-    this.queries.push(`${question.name} ${isV4 ? 'A' : question.type === TYPE_AAAA ? 'AAAA' : question.type}`);
+    const type = isV4 ? 'A' : question.type === TYPE_AAAA ? 'AAAA' : question.type;
+    this.queries.push(`${question.name} ${type}${transport === 'tcp' ? ' TCP' : ''}`);
     if (this.#failure !== undefined) return response(query, question, RCODE[this.#failure], []);
-    const entry = this.#entries.get(question.name);
-    if (entry === undefined) return response(query, question, RCODE.NXDOMAIN, []);
-    const records = entry.ips
-      .filter((ip) => isIPv4(ip) === isV4)
-      .map((ip) => record(question.type, entry.ttlSeconds, isV4 ? v4Bytes(ip) : v6Bytes(ip)));
+    const records: Buffer[] = [];
+    let { name } = question;
+    let owner: Buffer = NAME_OF_QUESTION;
+    for (let alias = this.#aliases.get(name); alias !== undefined; alias = this.#aliases.get(name)) {
+      const target = encodeName(alias.target);
+      records.push(record(owner, TYPE_CNAME, alias.ttlSeconds, target));
+      name = alias.target;
+      owner = target;
+      // A loop is told as far as it takes to be one.
+      if (records.length > 20) break;
+    }
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return response(query, question, records.length > 0 ? 0 : RCODE.NXDOMAIN, records);
+    for (const ip of entry.ips) {
+      if (isIPv4(ip) !== isV4) continue;
+      records.push(record(owner, question.type, entry.ttlSeconds, isV4 ? v4Bytes(ip) : v6Bytes(ip)));
+    }
     return response(query, question, RCODE.NOERROR, records);
   }
+}
+
+export function encodeName(name: string): Buffer {
+  const labels = name.split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
+  return Buffer.concat([...labels, Buffer.from([0])]);
+}
+
+/** @param owner encoded name, or a pointer to one. */
+export function record(owner: Buffer, type: number, ttlSeconds: number, data: Buffer): Buffer {
+  const head = Buffer.alloc(10);
+  head.writeUInt16BE(type, 0);
+  head.writeUInt16BE(CLASS_IN, 2);
+  head.writeUInt32BE(ttlSeconds, 4);
+  head.writeUInt16BE(data.length, 8);
+  return Buffer.concat([owner, head, data]);
+}
+
+/** An answer to the query with these records in place of the true ones. */
+export function answerWith(query: Buffer, records: readonly Buffer[]): Buffer {
+  return response(query, readQuestion(query), RCODE.NOERROR, records);
+}
+
+function cutOff(answer: Buffer, query: Buffer): Buffer {
+  const cut = Buffer.from(answer.subarray(0, readQuestion(query).end));
+  cut.writeUInt16BE(cut.readUInt16BE(2) | TRUNCATED, 2);
+  cut.writeUInt16BE(0, 6);
+  return cut;
 }
 
 function readQuestion(query: Buffer): Question {
@@ -117,17 +223,7 @@ function response(query: Buffer, question: Question, rcode: number, records: rea
   return Buffer.concat([header, query.subarray(HEADER_BYTES, question.end), ...records]);
 }
 
-function record(type: number, ttlSeconds: number, data: Buffer): Buffer {
-  const head = Buffer.alloc(HEADER_BYTES);
-  head.writeUInt16BE(NAME_OF_QUESTION, 0);
-  head.writeUInt16BE(type, 2);
-  head.writeUInt16BE(CLASS_IN, 4);
-  head.writeUInt32BE(ttlSeconds, 6);
-  head.writeUInt16BE(data.length, 10);
-  return Buffer.concat([head, data]);
-}
-
-function v4Bytes(ip: string): Buffer {
+export function v4Bytes(ip: string): Buffer {
   return Buffer.from(ip.split('.').map(Number));
 }
 

@@ -3,12 +3,14 @@
 // things that collide, and says where the earlier one is.
 
 import { formatAddress } from '../../base/address.ts';
+import { APPLE_DNS_LOOKUPS, runtimeFlag } from '../../base/runtime-values.ts';
 import type { ListenerSettings } from '../../snapshot/index.ts';
 import type { Bootstrap, Listener } from '../proto/generated/messages.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
 import type { NodeSettings } from './bootstrap-config.ts';
+import { type RuntimeLayerSettings, runtimeValue } from './runtime.ts';
 
 export const CLUSTERS_PATH = 'static_resources.clusters';
 export const LISTENERS_PATH = 'static_resources.listeners';
@@ -105,6 +107,30 @@ export function checkListenerAddresses(
           : itemPath(LISTENERS_PATH, earlier);
         faults.error(`${itemPath(LISTENERS_PATH, index)}.address`, `${text} is already the address of ${other}`);
       }
+    }
+  }
+}
+
+/** Fields that the lookup service chosen by APPLE_DNS_LOOKUPS cannot honour. */
+const RESOLVER_FIELDS = ['dns_resolvers', 'use_tcp_for_dns_lookups', 'dns_resolution_config'] as const;
+
+/** A cluster whose lookups have to go another way than the runtime says cannot be started. */
+export function checkAppleLookups(
+  bootstrap: Bootstrap,
+  layers: readonly RuntimeLayerSettings[],
+  faults: FaultSink,
+): void {
+  const value = runtimeValue(layers, APPLE_DNS_LOOKUPS);
+  if (value === undefined || runtimeFlag(value) !== true) return;
+  const fail = (at: string): void =>
+    faults.error(at, `cannot be set while the runtime value ${APPLE_DNS_LOOKUPS} is true`);
+  if (bootstrap.use_tcp_for_dns_lookups) fail('use_tcp_for_dns_lookups');
+  if (bootstrap.dns_resolution_config !== null) fail('dns_resolution_config');
+  for (const [index, cluster] of (bootstrap.static_resources?.clusters ?? []).entries()) {
+    for (const field of RESOLVER_FIELDS) {
+      const content = cluster[field];
+      const isSet = Array.isArray(content) ? content.length > 0 : content !== null && content !== false;
+      if (isSet) fail(fieldPath(itemPath(CLUSTERS_PATH, index), field));
     }
   }
 }

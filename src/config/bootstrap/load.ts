@@ -17,7 +17,7 @@ import type { FaultSink } from '../resources/fault-sink.ts';
 import { CONFIG_YAML_NAME } from '../source/source.ts';
 import { SUPPORT, SupportCheck } from '../support/index.ts';
 import { convertAdmin } from './admin.ts';
-import { checkBootstrap } from './bootstrap-checks.ts';
+import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
 import { convertNode } from './node.ts';
@@ -86,12 +86,14 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
   const node = convertNode(bootstrap.node, input);
   const admin = convertAdmin(bootstrap.admin, 'admin', faults);
   checkBootstrap(bootstrap, node, faults);
+  const runtimeLayers = convertRuntime(bootstrap, faults);
+  checkAppleLookups(bootstrap, runtimeLayers, faults);
   return {
     message: bootstrap,
     node,
     ...(admin === undefined ? {} : { admin }),
     ...convertStaticResources(bootstrap, input, node.cluster, faults),
-    runtimeLayers: convertRuntime(bootstrap, faults),
+    runtimeLayers,
     ...convertStats(bootstrap, faults),
     headerPrefix: bootstrap.header_prefix,
   };

@@ -2,9 +2,11 @@
 // sees them. Of the kinds of layers only the static ones are read; the support table warns of the others.
 
 import {
+  APPLE_DNS_LOOKUPS,
   CONNECTION_LIMIT,
   GLOBAL_CONNECTION_LIMIT,
   LISTENER_LIMITS,
+  runtimeFlag,
   runtimeInteger,
   runtimeKey,
 } from '../../base/runtime-values.ts';
@@ -75,6 +77,11 @@ function checkEntry(entry: string, value: string, at: string, bootstrap: Bootstr
     if (!listeners.some(({ name }) => name === listener)) {
       faults.warning(at, `${entry} has no effect: there is no listener ${quote(listener)}`);
     }
+  } else if (key === APPLE_DNS_LOOKUPS) {
+    if (runtimeFlag(value) === undefined) {
+      faults.warning(at, `${entry} has no effect: ${quote(value)} is neither true nor false`);
+    }
+    return;
   } else if (key !== GLOBAL_CONNECTION_LIMIT) {
     faults.warning(at, `${entry} is not read by this build; it has no effect`);
     return;
@@ -82,4 +89,13 @@ function checkEntry(entry: string, value: string, at: string, bootstrap: Bootstr
   if (runtimeInteger(value) === undefined) {
     faults.warning(at, `${entry} has no effect: ${quote(value)} is not a whole number`);
   }
+}
+
+/** What the last layer says that has the key, in either spelling; an empty text says nothing. */
+export function runtimeValue(layers: readonly RuntimeLayerSettings[], key: string): string | undefined {
+  let found: string | undefined;
+  for (const { values } of layers) {
+    for (const [entry, value] of values) if (value !== '' && runtimeKey(entry) === key) found = value;
+  }
+  return found;
 }

@@ -3,7 +3,8 @@
 import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import { convertCluster } from '../resources/cluster.ts';
-import { ClusterNames, type Conversion } from '../resources/conversion.ts';
+import { ClusterNames } from '../resources/conversion.ts';
+import { convertDefaultResolver } from '../resources/dns-discovery.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
 import { itemPath } from '../source/field-path.ts';
@@ -25,7 +26,8 @@ export function convertStaticResources(
   const clusters = bootstrap.static_resources?.clusters ?? [];
   const listeners = bootstrap.static_resources?.listeners ?? [];
   const names = new ClusterNames(clusters.map(({ name }) => name));
-  const conversion: Conversion = { faults, clusters: names, httpFilters, localCluster, environment };
+  const defaultResolver = convertDefaultResolver(bootstrap, faults);
+  const conversion = { faults, clusters: names, httpFilters, localCluster, environment, defaultResolver };
   const clusterSettings = clusters.map((cluster, index) =>
     convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
   );

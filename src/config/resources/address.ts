@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net';
 import type { Address, IpAddress } from '../../base/address.ts';
+import { asciiHostName } from '../../base/host-name.ts';
 import { canonicalIp } from '../../base/ip-number.ts';
 import { quote } from '../source/node.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -55,7 +56,7 @@ export function convertSocketAddress(
   return { kind: 'ip', ip, port: socket.port_value, ...(acceptsIpv4 ? { acceptsIpv4 } : {}) };
 }
 
-/** The address of an endpoint that DNS finds: a host name or an IP literal, with a port. */
+/** The address of an endpoint that DNS finds: a host name, in ASCII, or an IP literal, with a port. */
 export function convertNamedAddress(
   message: AddressMessage | null,
   at: string,
@@ -72,7 +73,11 @@ export function convertNamedAddress(
   const socket = message.socket_address;
   if (socket === null || socket.address === '') return undefined;
   if (socket.port_value === 0) warnOfPortZero(`${at}.socket_address`, faults);
-  return { name: isIP(socket.address) === 0 ? socket.address : canonicalIp(socket.address), port: socket.port_value };
+  if (isIP(socket.address) !== 0) return { name: canonicalIp(socket.address), port: socket.port_value };
+  const name = asciiHostName(socket.address);
+  if (name !== undefined) return { name, port: socket.port_value };
+  faults.error(`${at}.socket_address.address`, `${quote(socket.address)} is neither a host name nor an IP address`);
+  return undefined;
 }
 
 function warnOfPortZero(at: string, faults: FaultSink): void {

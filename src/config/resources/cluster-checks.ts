@@ -113,7 +113,9 @@ function checkMembers(cluster: Cluster, at: string, faults: FaultSink): void {
 function checkLogicalDns(cluster: Cluster, at: string, faults: FaultSink): void {
   if (cluster.type !== Cluster_DiscoveryType.LOGICAL_DNS) return;
   const localities = cluster.load_assignment?.endpoints ?? [];
-  const members = cluster.load_assignment === null ? cluster.hosts.length : (localities[0]?.lb_endpoints.length ?? 0);
+  const [locality] = localities;
+  const endpoints = locality?.load_balancer_endpoints?.lb_endpoints ?? locality?.lb_endpoints ?? [];
+  const members = cluster.load_assignment === null ? cluster.hosts.length : endpoints.length;
   if (members === 1 && localities.length <= 1) return;
   faults.error(at, 'a cluster of type LOGICAL_DNS needs exactly one member in one locality');
 }

@@ -3,7 +3,7 @@
 // caller throws the result away.
 // Source: spec 2.8 and 8.
 
-import type { ClusterSettings, LoadBalancingPolicy } from '../../snapshot/index.ts';
+import type { ClusterSettings, DnsDiscoverySettings, LoadBalancingPolicy } from '../../snapshot/index.ts';
 import { Cluster_DiscoveryType } from '../proto/generated/enums.ts';
 import { convertCircuitBreakers } from './circuit-breakers.ts';
 import { checkCluster, lbPolicyName } from './cluster-checks.ts';
@@ -36,7 +36,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     ...convertUpstreamOptions(message, at, conversion),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
     waitForWarmOnInit: valueOr(message.wait_for_warm_on_init, true),
-    ...convertMembers(message, at, conversion.faults),
+    ...convertMembers(message, at, conversion),
   };
 }
 
@@ -45,7 +45,13 @@ type Membership = Pick<ClusterSettings, 'hosts' | 'discovery'>;
 const STATIC = { kind: 'static' } as const;
 const NO_MEMBERS: Membership = { discovery: STATIC, hosts: [] };
 
-function convertMembers(message: Cluster, at: string, faults: FaultSink): Membership {
+const DNS_KINDS: ReadonlyMap<number, DnsDiscoverySettings['kind']> = new Map([
+  [Cluster_DiscoveryType.STRICT_DNS, 'strict-dns'],
+  [Cluster_DiscoveryType.LOGICAL_DNS, 'logical-dns'],
+]);
+
+function convertMembers(message: Cluster, at: string, conversion: Conversion): Membership {
+  const { faults } = conversion;
   // The support table refuses the other types.
   if (message.cluster_type !== null) return NO_MEMBERS;
   if (message.type === Cluster_DiscoveryType.STATIC) {
@@ -53,12 +59,11 @@ function convertMembers(message: Cluster, at: string, faults: FaultSink): Member
     collectMembers(message, at, members, faults);
     return { discovery: STATIC, hosts: members.hosts };
   }
-  if (message.type === Cluster_DiscoveryType.STRICT_DNS) {
-    const members = new DnsTargets();
-    collectMembers(message, at, members, faults);
-    return { discovery: convertDnsDiscovery(message, members.targets, at, faults), hosts: [] };
-  }
-  return NO_MEMBERS;
+  const kind = DNS_KINDS.get(message.type);
+  if (kind === undefined) return NO_MEMBERS;
+  const members = new DnsTargets();
+  collectMembers(message, at, members, faults);
+  return { discovery: convertDnsDiscovery(kind, message, members.targets, at, conversion), hosts: [] };
 }
 
 function collectMembers(message: Cluster, at: string, members: MemberCollector, faults: FaultSink): void {

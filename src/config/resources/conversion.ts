@@ -1,6 +1,7 @@
 // What a conversion needs besides its message: where to report, and which clusters exist.
 
 import { nearestName } from '../../base/nearest-name.ts';
+import type { DnsResolverSettings } from '../../snapshot/index.ts';
 import { quote } from '../source/node.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterConverters } from './http-filter.ts';
@@ -12,6 +13,8 @@ export interface Conversion {
   readonly httpFilters?: HttpFilterConverters | undefined;
   /** Name of the cluster that this proxy belongs to; empty when absent. */
   readonly localCluster?: string | undefined;
+  /** Resolver of clusters without one of their own; that of the system when absent. */
+  readonly defaultResolver?: DnsResolverSettings | undefined;
   /** Variables that format strings may ask for; none when absent. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }

@@ -1,35 +1,103 @@
-// The DNS fields of a Cluster message → DnsDiscoverySettings. The older fields (dns_resolvers on the cluster) are
-// superseded by dns_resolution_config, and a cluster's own resolvers by nothing of the bootstrap.
+// The DNS fields of a Cluster message → DnsDiscoverySettings. Who is asked: the cluster's own resolver in its newest
+// form (typed_dns_resolver_config, dns_resolution_config, dns_resolvers), else that of the bootstrap.
 
-import { formatAddress } from '../../base/address.ts';
-import type { DnsDiscoverySettings, DnsLookupFamily, DnsTarget } from '../../snapshot/index.ts';
+import type { DnsDiscoverySettings, DnsLookupFamily, DnsResolverSettings, DnsTarget } from '../../snapshot/index.ts';
 import { Cluster_DnsLookupFamily } from '../proto/generated/enums.ts';
+import { int64ToNumber } from '../proto/int64.ts';
 import { convertAddress } from './address.ts';
+import type { Conversion } from './conversion.ts';
 import { enumName } from './enum-name.ts';
+import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { Cluster } from './messages.ts';
-import { durationMs, durationMsOr } from './units.ts';
+import type { AddressMessage, Bootstrap, CaresDnsResolverConfig, Cluster } from './messages.ts';
+import { durationMs, durationMsOr, valueOr } from './units.ts';
 
 const DEFAULT_REFRESH_RATE_MS = 5000;
 const DEFAULT_MAX_INTERVAL_FACTOR = 10;
+const DEFAULT_QUERY_TIMEOUT_SECONDS = 5;
+const DEFAULT_QUERY_TRIES = 4;
 const DNS_PORT = 53;
+const CARES_RESOLVER = 'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
+
+const SYSTEM_RESOLVER: DnsResolverSettings = {
+  servers: [],
+  serversAreFallback: false,
+  useTcp: false,
+  useSearchDomains: true,
+  rotate: false,
+  queryTimeoutMs: DEFAULT_QUERY_TIMEOUT_SECONDS * 1000,
+  queryTries: DEFAULT_QUERY_TRIES,
+};
 
 export function convertDnsDiscovery(
+  kind: DnsDiscoverySettings['kind'],
   message: Cluster,
   targets: readonly DnsTarget[],
   at: string,
-  faults: FaultSink,
+  { defaultResolver = SYSTEM_RESOLVER, faults }: Conversion,
 ): DnsDiscoverySettings {
-  const options = message.dns_resolution_config?.dns_resolver_options;
   return {
-    kind: 'strict-dns',
+    kind,
     targets,
     lookupFamily: enumName(Cluster_DnsLookupFamily, message.dns_lookup_family) as DnsLookupFamily,
     refreshRateMs: durationMsOr(message.dns_refresh_rate, DEFAULT_REFRESH_RATE_MS),
     failureRefresh: convertFailureRefresh(message.dns_failure_refresh_rate),
     jitterMs: durationMsOr(message.dns_jitter, 0),
     respectTtl: message.respect_dns_ttl,
-    resolvers: convertResolvers(message, at, faults),
+    resolver: convertResolver(message, message.dns_resolvers, `${at}.`, defaultResolver, faults),
+  };
+}
+
+/** The resolver of clusters without one of their own. */
+export function convertDefaultResolver(message: Bootstrap, faults: FaultSink): DnsResolverSettings {
+  return convertResolver(message, [], '', SYSTEM_RESOLVER, faults);
+}
+
+/** The fields that clusters and the bootstrap have in common. */
+type ResolverFields = Pick<Cluster, 'typed_dns_resolver_config' | 'dns_resolution_config' | 'use_tcp_for_dns_lookups'>;
+
+/** @param at path of the message with its final dot, empty for the root. */
+function convertResolver(
+  message: ResolverFields,
+  oldServers: readonly AddressMessage[],
+  at: string,
+  otherwise: DnsResolverSettings,
+  faults: FaultSink,
+): DnsResolverSettings {
+  const typed = message.typed_dns_resolver_config;
+  const opened = openExtension(typed?.typed_config ?? null);
+  // The support table refuses other types.
+  if (opened?.typeName === CARES_RESOLVER) {
+    const typedAt = `${at}typed_dns_resolver_config.typed_config`;
+    return convertCares(opened.message as CaresDnsResolverConfig, typedAt, faults);
+  }
+  const newer = message.dns_resolution_config;
+  if (newer !== null) {
+    const servers = convertServers(newer.resolvers, `${at}dns_resolution_config.resolvers`, faults);
+    return { ...SYSTEM_RESOLVER, servers, ...convertOptions(newer.dns_resolver_options) };
+  }
+  const useTcp = message.use_tcp_for_dns_lookups;
+  if (oldServers.length === 0) return useTcp ? { ...otherwise, useTcp } : otherwise;
+  return { ...SYSTEM_RESOLVER, servers: convertServers(oldServers, `${at}dns_resolvers`, faults), useTcp };
+}
+
+function convertCares(message: CaresDnsResolverConfig, at: string, faults: FaultSink): DnsResolverSettings {
+  const timeoutSeconds = message.query_timeout_seconds?.value ?? DEFAULT_QUERY_TIMEOUT_SECONDS;
+  return {
+    servers: convertServers(message.resolvers, `${at}.resolvers`, faults),
+    serversAreFallback: message.use_resolvers_as_fallback,
+    ...convertOptions(message.dns_resolver_options),
+    rotate: message.rotate_nameservers,
+    queryTimeoutMs: int64ToNumber(timeoutSeconds) * 1000,
+    queryTries: valueOr(message.query_tries, DEFAULT_QUERY_TRIES),
+  };
+}
+
+function convertOptions(
+  options: CaresDnsResolverConfig['dns_resolver_options'],
+): Pick<DnsResolverSettings, 'useTcp' | 'useSearchDomains'> {
+  return {
+    useTcp: options?.use_tcp_for_dns_lookups ?? false,
     useSearchDomains: !(options?.no_default_search_domain ?? false),
   };
 }
@@ -40,18 +108,16 @@ function convertFailureRefresh(rate: Cluster['dns_failure_refresh_rate']): DnsDi
   return { baseMs, maxMs: durationMsOr(rate.max_interval, baseMs * DEFAULT_MAX_INTERVAL_FACTOR) };
 }
 
-function convertResolvers(message: Cluster, at: string, faults: FaultSink): readonly string[] {
-  const newer = message.dns_resolution_config;
-  const [addresses, listAt] =
-    newer === null
-      ? [message.dns_resolvers, `${at}.dns_resolvers`]
-      : [newer.resolvers, `${at}.dns_resolution_config.resolvers`];
+function convertServers(
+  addresses: readonly AddressMessage[],
+  at: string,
+  faults: FaultSink,
+): DnsResolverSettings['servers'] {
   return addresses.flatMap((entry, index) => {
-    const address = convertAddress(entry, `${listAt}[${index}]`, 'resolver', faults);
+    const address = convertAddress(entry, `${at}[${index}]`, 'resolver', faults);
     if (address === undefined) return [];
-    if (address.kind === 'ip')
-      return [formatAddress({ ...address, port: address.port === 0 ? DNS_PORT : address.port })];
-    faults.error(`${listAt}[${index}].pipe`, 'a DNS server is asked at an IP address');
+    if (address.kind === 'ip') return [{ ip: address.ip, port: address.port === 0 ? DNS_PORT : address.port }];
+    faults.error(`${at}[${index}].pipe`, 'a DNS server is asked at an IP address');
     return [];
   });
 }

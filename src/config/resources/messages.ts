@@ -11,6 +11,7 @@ export type {
   Any,
   BackoffStrategy,
   Bootstrap,
+  CaresDnsResolverConfig,
   CidrRange as CidrRangeMessage,
   CircuitBreakers,
   CircuitBreakers_Thresholds as Thresholds,

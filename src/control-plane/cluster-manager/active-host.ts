@@ -1,7 +1,7 @@
 // One member of a cluster in service: its places in shared memory, and the view of it that listings read. It lives as
-// long as its address stays in the cluster. Main thread.
+// long as its address, or the name of a LOGICAL_DNS member, stays in the cluster. Main thread.
 
-import { formatAddress } from '../../base/address.ts';
+import { memberKey } from '../../base/address.ts';
 import type { ConfiguredHealth, HostSettings, HostSnapshot } from '../../snapshot/index.ts';
 import { HOST_STATS, type StatBlock } from '../../stats/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
@@ -51,14 +51,14 @@ export class ActiveHost {
     const { region, zone, subZone } = settings.locality;
     const own = this.#snapshot.locality;
     return (
-      formatAddress(settings.address) === formatAddress(this.address) &&
+      memberKey(settings) === memberKey(this.#snapshot) &&
       region === own.region &&
       zone === own.zone &&
       subZone === own.subZone
     );
   }
 
-  /** Takes over weight, health, priority and the like. @returns whether anything has changed. */
+  /** Takes over weight, health, priority and the like, and a logical member's address. @returns whether anything has changed. */
   update(settings: HostSettings): boolean {
     const before = JSON.stringify(this.#snapshot);
     const snapshot = this.#freeze(settings);

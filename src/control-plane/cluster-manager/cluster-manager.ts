@@ -14,6 +14,7 @@ import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
 import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
 import type { Discovery, DiscoveryListener } from './discovery/discovery.ts';
+import { LogicalDnsDiscovery } from './discovery/logical-dns.ts';
 import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 
@@ -104,7 +105,9 @@ export class ClusterManager {
       onReady: () => this.#becameReady(cluster.name),
     };
     if (discovery.kind === 'static') return new StaticDiscovery(hosts, listener);
-    return new StrictDnsDiscovery(discovery, cluster.stats, { ...this.#deps, log: this.#log }, listener);
+    const tools = { ...this.#deps, log: this.#log };
+    const Discovery = discovery.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
+    return new Discovery(discovery, cluster.stats, tools, listener);
   }
 
   /** Members that no worker has seen yet. */
@@ -114,12 +117,14 @@ export class ClusterManager {
 
   #update(cluster: ActiveCluster, members: readonly HostSettings[]): void {
     const before = cluster.snapshot.hosts.length;
+    const startedMs = this.#deps.clock.monotonicMs();
     try {
       const free = cluster.setMembers(members);
       if (free === undefined) return;
       this.#log.debug(`cluster ${cluster.name} has ${members.length} hosts, before ${before}`);
       this.#stats.add('cluster_updated');
       this.#deps.workers.publishClusters([cluster.snapshot], [], free);
+      cluster.stats.record('update_duration', this.#deps.clock.monotonicMs() - startedMs);
     } catch (error) {
       // The shared memory is full. The members of before still serve.
       this.#log.error(`cluster ${cluster.name} keeps its ${before} hosts: ${errorMessage(error)}`);

@@ -1,7 +1,7 @@
-// The members of one cluster by address, kept over updates: who stays keeps its places in shared memory, and with them
+// The members of one cluster by address or name, kept over updates: who stays keeps its places in shared memory, and with them
 // its stats and, in the workers, its connections. Main thread.
 
-import { formatAddress } from '../../base/address.ts';
+import { memberKey } from '../../base/address.ts';
 import type { HostSettings } from '../../snapshot/index.ts';
 import type { ClusterPlaces } from './active-cluster.ts';
 import { ActiveHost } from './active-host.ts';
@@ -28,7 +28,7 @@ export class HostSet {
   }
 
   /**
-   * Takes over the members; each address comes once.
+   * Takes over the members; each comes once.
    * @returns undefined when nothing has changed.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; the set is as before then.
    */
@@ -37,12 +37,12 @@ export class HostSet {
     const added = this.#makeNew(members, hosts);
     const updated = new Map<ActiveHost, HostSettings>();
     for (const member of members) {
-      const host = hosts.get(formatAddress(member.address))!;
+      const host = hosts.get(memberKey(member))!;
       const { snapshot } = host;
       if (!added.has(host) && host.update(member)) updated.set(host, snapshot);
     }
     const former = this.#hosts;
-    const removed = this.hosts.filter((host) => hosts.get(formatAddress(host.address)) !== host);
+    const removed = this.hosts.filter((host) => hosts.get(memberKey(host.snapshot)) !== host);
     if (added.size === 0 && updated.size === 0 && removed.length === 0) return undefined;
     this.#hosts = hosts;
     const undo = (): void => {
@@ -58,7 +58,7 @@ export class HostSet {
     const added = new Set<ActiveHost>();
     try {
       for (const member of members) {
-        const key = formatAddress(member.address);
+        const key = memberKey(member);
         const known = this.#hosts.get(key);
         if (known?.isSame(member)) {
           hosts.set(key, known);

@@ -1,7 +1,7 @@
 // Addresses by name from /etc/hosts. Read again when the file has changed, as an operator expects of it.
 
-import { readFile, stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { WatchedText } from './watched-text.ts';
 
 const SYSTEM_HOSTS_FILE = '/etc/hosts';
 /** Always means this machine, whatever a server says (RFC 6761 section 6.3). */
@@ -9,36 +9,19 @@ const LOCALHOST = 'localhost';
 const LOOPBACK: readonly string[] = ['127.0.0.1', '::1'];
 
 export class HostsFile {
-  readonly #path: string;
-  #entries: ReadonlyMap<string, readonly string[]> = new Map();
-  /** Time and size of what was read last; empty before that. */
-  #version = '';
+  readonly #entries: WatchedText<ReadonlyMap<string, readonly string[]>>;
 
   constructor(path: string = SYSTEM_HOSTS_FILE) {
-    this.#path = path;
+    this.#entries = new WatchedText(path, parseHosts);
   }
 
   /** All addresses of a name, or undefined when it is not here and may be asked elsewhere. */
   async find(name: string): Promise<readonly string[] | undefined> {
-    await this.#refresh();
+    const entries = await this.#entries.read();
     const key = canonicalName(name);
-    const found = this.#entries.get(key);
+    const found = entries.get(key);
     if (found !== undefined) return found;
     return key === LOCALHOST || key.endsWith(`.${LOCALHOST}`) ? LOOPBACK : undefined;
-  }
-
-  async #refresh(): Promise<void> {
-    try {
-      const { mtimeMs, size } = await stat(this.#path);
-      const version = `${mtimeMs}/${size}`;
-      if (version === this.#version) return;
-      this.#entries = parseHosts(await readFile(this.#path, 'latin1'));
-      this.#version = version;
-    } catch {
-      // A machine without the file has no names in it; what was read before no longer holds.
-      this.#entries = new Map();
-      this.#version = '';
-    }
   }
 }
 

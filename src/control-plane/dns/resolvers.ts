@@ -1,29 +1,34 @@
-// The resolvers of the process: clusters with equal resolver settings share one, and with it its sockets.
+// The resolvers of the process: clusters with equal resolver settings share one, and with it its bound of questions
+// under way.
 
-import type { DnsDiscoverySettings } from '../../snapshot/index.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { DnsResolverSettings } from '../../snapshot/index.ts';
 import type { DnsResolver } from './dns-resolver.ts';
 import { HostsFile } from './hosts-file.ts';
-import { NO_SEARCH, readSearchList } from './search-list.ts';
+import { ResolverFile } from './resolver-file.ts';
 import { SystemResolver } from './system-resolver.ts';
 
-export type ResolverSettings = Pick<DnsDiscoverySettings, 'resolvers' | 'useSearchDomains'>;
-
 export class DnsResolvers {
+  readonly #clock: Clock;
   readonly #hostsFile: HostsFile;
+  readonly #resolverFile: ResolverFile;
   readonly #bySettings = new Map<string, DnsResolver>();
 
-  constructor(hostsFile: HostsFile = new HostsFile()) {
+  constructor(clock: Clock, hostsFile: HostsFile = new HostsFile(), resolverFile: ResolverFile = new ResolverFile()) {
+    this.#clock = clock;
     this.#hostsFile = hostsFile;
+    this.#resolverFile = resolverFile;
   }
 
-  get(settings: ResolverSettings): DnsResolver {
-    const key = JSON.stringify([settings.resolvers, settings.useSearchDomains]);
+  get(settings: DnsResolverSettings): DnsResolver {
+    const key = JSON.stringify(settings);
     const known = this.#bySettings.get(key);
     if (known !== undefined) return known;
     const resolver = new SystemResolver({
-      servers: settings.resolvers,
+      settings,
       hostsFile: this.#hostsFile,
-      searchList: settings.useSearchDomains ? readSearchList() : NO_SEARCH,
+      resolverFile: this.#resolverFile,
+      clock: this.#clock,
     });
     this.#bySettings.set(key, resolver);
     return resolver;

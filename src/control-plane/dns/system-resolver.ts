@@ -1,27 +1,24 @@
-// Lookups as the reference makes them with c-ares: /etc/hosts first, then the servers, over UDP and, for a truncated
-// answer, TCP. node:dns brings c-ares itself, but its calls with TTLs ask servers alone and take names as they are;
-// files and search domains are therefore handled here. Main thread; never uses the thread pool's getaddrinfo.
+// Lookups as the system makes them: /etc/hosts first, then DNS servers, for short names in the domains of the search
+// list. Main thread; never uses the thread pool's getaddrinfo, which knows no times to live.
 
-import { promises as dns } from 'node:dns';
 import { isIP } from 'node:net';
-import type { DnsLookupFamily } from '../../snapshot/index.ts';
+import type { Clock } from '../../base/clock.ts';
+import { isHostName } from '../../base/host-name.ts';
+import type { DnsLookupFamily, DnsResolverSettings } from '../../snapshot/index.ts';
+import { DnsClient, type DnsServerList } from './dns-client.ts';
 import type { DnsAddress, DnsAnswer, DnsResolver } from './dns-resolver.ts';
 import type { HostsFile } from './hosts-file.ts';
-import { type SearchList, searchCandidates } from './search-list.ts';
+import { NO_SEARCH, type ResolverFile, searchCandidates } from './resolver-file.ts';
 
 export interface SystemResolverOptions {
-  /** `1.2.3.4:53`; empty for the servers of the system. */
-  readonly servers: readonly string[];
+  readonly settings: DnsResolverSettings;
   readonly hostsFile: HostsFile;
-  readonly searchList: SearchList;
+  readonly resolverFile: ResolverFile;
+  readonly clock: Clock;
 }
 
 type IpVersion = 4 | 6;
 
-const QUERY_TIMEOUT_MS = 5000;
-const TRIES = 4;
-/** c-ares' codes for answers that say: there are no such addresses. */
-const NO_ADDRESSES: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND']);
 const NOTHING_FOUND: DnsAnswer = { kind: 'success', addresses: [] };
 
 /** Versions in the order of asking; the next one is asked when there is no address yet, or always with `all`. */
@@ -34,15 +31,22 @@ const VERSIONS: Readonly<Record<DnsLookupFamily, { readonly order: readonly IpVe
 };
 
 export class SystemResolver implements DnsResolver {
-  readonly #resolver = new dns.Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
+  readonly #settings: DnsResolverSettings;
   readonly #hostsFile: HostsFile;
-  readonly #searchList: SearchList;
+  readonly #resolverFile: ResolverFile;
+  readonly #client: DnsClient;
 
-  /** @throws when a server is not an address; the configuration has checked them. */
-  constructor(options: SystemResolverOptions) {
-    this.#hostsFile = options.hostsFile;
-    this.#searchList = options.searchList;
-    if (options.servers.length > 0) this.#resolver.setServers(options.servers);
+  constructor({ settings, hostsFile, resolverFile, clock }: SystemResolverOptions) {
+    this.#settings = settings;
+    this.#hostsFile = hostsFile;
+    this.#resolverFile = resolverFile;
+    const { queryTimeoutMs, queryTries } = settings;
+    this.#client = new DnsClient({
+      clock,
+      servers: () => this.#servers(),
+      timeoutMs: queryTimeoutMs,
+      tries: queryTries,
+    });
   }
 
   async lookup(name: string, family: DnsLookupFamily): Promise<DnsAnswer> {
@@ -61,7 +65,7 @@ export class SystemResolver implements DnsResolver {
   }
 
   cancel(): void {
-    this.#resolver.cancel();
+    this.#client.cancel();
   }
 
   async #lookupVersion(name: string, version: IpVersion): Promise<DnsAnswer> {
@@ -70,24 +74,30 @@ export class SystemResolver implements DnsResolver {
       const addresses = listed.filter((ip) => isIP(ip) === version).map((ip) => ({ ip, ttlSeconds: 0 }));
       return { kind: 'success', addresses };
     }
-    for (const candidate of searchCandidates(name, this.#searchList)) {
-      const answer = await this.#query(candidate, version);
-      if (answer.kind === 'failure' || answer.addresses.length > 0) return answer;
+    const searchList = this.#settings.useSearchDomains ? (await this.#resolverFile.read()).searchList : NO_SEARCH;
+    for (const candidate of searchCandidates(name, searchList)) {
+      // With a search domain a name can become too long for one.
+      if (!isHostName(candidate)) continue;
+      const answer = await this.#client.query(candidate, version === 4 ? 'A' : 'AAAA');
+      if (answer.kind === 'failure') return { ...answer, reason: `${answer.reason} for ${candidate}` };
+      if (answer.addresses.length > 0) return answer;
     }
     return NOTHING_FOUND;
   }
 
-  async #query(name: string, version: IpVersion): Promise<DnsAnswer> {
-    try {
-      const records =
-        version === 4
-          ? await this.#resolver.resolve4(name, { ttl: true })
-          : await this.#resolver.resolve6(name, { ttl: true });
-      const addresses = records.map(({ address, ttl }) => ({ ip: address, ttlSeconds: ttl }));
-      return { kind: 'success', addresses };
-    } catch (error) {
-      const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-      return NO_ADDRESSES.has(code) ? NOTHING_FOUND : { kind: 'failure', reason: `${code} for ${name}` };
-    }
+  async #servers(): Promise<DnsServerList> {
+    const { servers, serversAreFallback, useTcp, rotate } = this.#settings;
+    const own = { servers, useTcp, rotate };
+    if (servers.length > 0 && !serversAreFallback) return own;
+    const system = await this.#resolverFile.read();
+    if (system.servers.length === 0 && servers.length > 0) return own;
+    return {
+      servers: system.servers.length > 0 ? system.servers : LOCAL_SERVER,
+      useTcp: useTcp || system.useTcp,
+      rotate: rotate || system.rotate,
+    };
   }
 }
+
+/** Where the system asks when its file names no server. */
+const LOCAL_SERVER = [{ ip: '127.0.0.1', port: 53 }];

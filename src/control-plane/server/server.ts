@@ -75,7 +75,7 @@ export class Server {
       random: SYSTEM_RANDOM,
       loggers,
       workers,
-      resolvers: new DnsResolvers(),
+      resolvers: new DnsResolvers(clock),
     });
     this.listenerManager = new ListenerManager({
       stats: this.stats,

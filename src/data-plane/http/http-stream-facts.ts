@@ -1,10 +1,10 @@
 // The facts of one HTTP request, as its stream meets them. A stream has none while no log and no header value asks.
 
 import type { Clock } from '../../base/clock.ts';
-import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
+import type { DownstreamFacts } from '../format/facts.ts';
 import { type LiveHead, StreamFacts } from '../format/stream-facts.ts';
 import type { Host } from '../upstream/host.ts';
-import { UpstreamEnd } from '../upstream/upstream-facts.ts';
+import { type ConnectionEnds, UpstreamEnd } from '../upstream/upstream-facts.ts';
 
 /** What is known of the stream from its start. */
 export interface StreamStart {
@@ -58,9 +58,9 @@ export class HttpStreamFacts extends StreamFacts {
   }
 
   /** The request goes out from this end, with this head, and perhaps with all of its body. */
-  noteConnection(local: Endpoint, head: string, isRequestComplete: boolean): void {
+  noteConnection(connection: ConnectionEnds, head: string, isRequestComplete: boolean): void {
     this.requestHead = head;
-    this.#upstreamEnd?.noteLocal(local);
+    this.#upstreamEnd?.noteConnection(connection);
     if (isRequestComplete) this.requestSentMs = this.#clock.monotonicMs();
   }
 

@@ -4,13 +4,13 @@
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
-import type { Endpoint } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
 import { NO_FLAGS } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { Route } from '../route/route.ts';
 import type { Host } from '../upstream/host.ts';
+import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamCodec } from './downstream-codec.ts';
 import { HttpStreamFacts } from './http-stream-facts.ts';
@@ -118,8 +118,8 @@ export abstract class StreamRecord implements RoutedStream {
   }
 
   /** The request goes out, with this head. */
-  onUpstreamConnection(connection: { readonly localEndpoint: Endpoint }, head: string): void {
-    this.wantedFacts?.noteConnection(connection.localEndpoint, head, this.isRequestComplete);
+  onUpstreamConnection(connection: ConnectionEnds, head: string): void {
+    this.wantedFacts?.noteConnection(connection, head, this.isRequestComplete);
   }
 
   /** Adds what has become known before anybody asked for facts. */

@@ -7,13 +7,13 @@
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
-import type { Endpoint } from '../format/facts.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from '../tcp-proxy/tcp-upstream.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { countResponse } from './response-count.ts';
@@ -51,7 +51,7 @@ export interface TunnelClient {
   readonly bufferLimitBytes: number;
   readonly isInternal: boolean;
   onUpstreamHost(host: Host, attempts: number): void;
-  onUpstreamConnection(connection: { readonly localEndpoint: Endpoint }, head: string): void;
+  onUpstreamConnection(connection: ConnectionEnds, head: string): void;
   /** The response head lies in the codec. @returns false when no more should come before `resumeResponse`. */
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean;
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;

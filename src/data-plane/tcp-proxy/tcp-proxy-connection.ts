@@ -164,7 +164,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
 
   onUpstreamConnected(): void {
     this.#state = OPEN;
-    this.#upstreamEnd?.noteLocal(this.#upstream!.localEndpoint);
+    this.#upstreamEnd?.noteConnection(this.#upstream!);
     this.#touch();
     this.#arm();
     if (this.#filter.settings.furtherLogEntries.onConnected) {

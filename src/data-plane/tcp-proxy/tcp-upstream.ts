@@ -1,6 +1,7 @@
 // The upstream half of a proxied TCP connection: one attempt to reach one host, then the bytes.
 
 import type { Socket } from 'node:net';
+import type { Address } from '../../base/address.ts';
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import type { Endpoint } from '../format/facts.ts';
 import { BulkReads } from '../network/bulk-reads.ts';
@@ -38,6 +39,7 @@ export interface TcpUpstreamOwner {
 }
 
 export class TcpUpstream implements UpstreamSocketOwner {
+  readonly remoteAddress: Address;
   readonly #context: WorkerContext;
   readonly #host: Host;
   readonly #owner: TcpUpstreamOwner;
@@ -58,7 +60,8 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#owner = owner;
     this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
     host.addRawConnection();
-    this.#socket = connectUpstream(host.address, this, context.readMode, host.cluster.settings);
+    this.remoteAddress = host.address;
+    this.#socket = connectUpstream(this.remoteAddress, this, context.readMode, host.cluster.settings);
   }
 
   get isConnected(): boolean {

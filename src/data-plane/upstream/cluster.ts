@@ -1,7 +1,7 @@
 // One cluster in this worker: its settings, members, balancer, circuit breakers and stats. Step 5 of the request
 // flow. Replaced as a whole when its settings change; a change of members alone keeps the object and the pools.
 
-import { formatAddress } from '../../base/address.ts';
+import { memberKey } from '../../base/address.ts';
 import { RandomSequence } from '../../base/random.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../snapshot/index.ts';
 import { CLUSTER_STATS } from '../../stats/index.ts';
@@ -39,7 +39,7 @@ export class Cluster {
   readonly #balancer: LoadBalancer;
   /** In the order of the snapshot, which host lists refer to. */
   #order: readonly Host[] = [];
-  /** By address. */
+  /** By address, or by the name of a member whose address changes. */
   #hosts: ReadonlyMap<string, Host> = new Map();
 
   /** A cluster without members: `updateHosts` brings them. */
@@ -88,17 +88,17 @@ export class Cluster {
     const order: Host[] = [];
     let isChanged = false;
     for (const member of snapshot.hosts) {
-      const label = formatAddress(member.address);
-      const known = leaving.get(label);
+      const key = memberKey(member);
+      const known = leaving.get(key);
       if (known?.isSame(member)) {
         known.update(member);
-        leaving.delete(label);
+        leaving.delete(key);
         order.push(known);
       } else {
         isChanged = true;
         order.push(new Host(this.#context, this, member));
       }
-      hosts.set(label, order.at(-1)!);
+      hosts.set(key, order.at(-1)!);
     }
     isChanged ||= leaving.size > 0;
     this.#hosts = hosts;

@@ -1,12 +1,13 @@
 // One member of a cluster as this worker sees it: where it is, where it is counted, and its connection pools.
-// A host keeps its object over host-set updates for as long as its address stays in the cluster.
+// A host keeps its object over host-set updates for as long as its address, or the name of a member
+// whose address changes, stays in the cluster. Connections keep the address that they were made to.
 //
 //   ACTIVE ──left the cluster──► RETIRED ──last connection and waiting request gone──► UNUSED
 //
 // Main may give the places of a host in shared memory to another one once every worker is done with it, so a
 // retired host tells when that is.
 
-import { type Address, formatAddress } from '../../base/address.ts';
+import { type Address, formatAddress, memberKey } from '../../base/address.ts';
 import type { HostSnapshot } from '../../snapshot/index.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -15,9 +16,10 @@ import { Http1Pool } from './pool/http1-pool.ts';
 
 export class Host {
   readonly cluster: Cluster;
-  readonly address: Address;
-  /** The address as text: the host's identity within its cluster. */
-  readonly label: string;
+  /** Where new connections go. */
+  address: Address;
+  /** The address as text, for logs. */
+  label: string;
   /** Connections for requests of the default priority. */
   readonly pool: Http1Pool;
   /** Byte address of the record in shared memory. */
@@ -27,6 +29,8 @@ export class Host {
   /** The configured DNS name, or empty. */
   hostname: string;
   canary: boolean;
+  /** The host's identity within its cluster. */
+  readonly #key: string;
   readonly #context: WorkerContext;
   #highPool: Http1Pool | null = null;
   /** Proxied TCP connections, which belong to no pool. */
@@ -38,6 +42,7 @@ export class Host {
     this.cluster = cluster;
     this.address = snapshot.address;
     this.label = formatAddress(snapshot.address);
+    this.#key = memberKey(snapshot);
     this.record = snapshot.recordAddress;
     this.statBase = context.stats.base(snapshot.statBlock);
     this.hostname = snapshot.hostname;
@@ -59,10 +64,12 @@ export class Host {
 
   /** True when the snapshot is a newer state of this very host. */
   isSame(snapshot: HostSnapshot): boolean {
-    return snapshot.recordAddress === this.record && formatAddress(snapshot.address) === this.label;
+    return snapshot.recordAddress === this.record && memberKey(snapshot) === this.#key;
   }
 
   update(snapshot: HostSnapshot): void {
+    this.address = snapshot.address;
+    this.label = formatAddress(snapshot.address);
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
   }

@@ -1,24 +1,37 @@
 // The upstream end of a stream or connection as formats ask about it.
 
+import type { Address } from '../../base/address.ts';
 import type { Endpoint, UpstreamFacts } from '../format/facts.ts';
 import type { Host } from './host.ts';
+
+/** Both ends of a connection to an upstream. */
+export interface ConnectionEnds {
+  readonly localEndpoint: Endpoint;
+  /** The host's address when the connection was made. */
+  readonly remoteAddress: Address;
+}
 
 const UNKNOWN: Endpoint = { ip: '', port: 0 };
 
 export class UpstreamEnd implements UpstreamFacts {
-  readonly remote: Endpoint;
+  remote: Endpoint;
   readonly hostname: string;
   readonly protocol: string;
   local: Endpoint = UNKNOWN;
 
   constructor({ address, hostname }: Host, protocol: string) {
-    this.remote = address.kind === 'pipe' ? { ip: address.path, port: 0 } : address;
+    this.remote = endpointOf(address);
     this.hostname = hostname;
     this.protocol = protocol;
   }
 
-  /** Which end of ours the bytes go through, once there is a connection. */
-  noteLocal(endpoint: Endpoint): void {
-    this.local = endpoint;
+  /** Which ends the bytes go through, once there is a connection: an older one may lead to another address. */
+  noteConnection({ localEndpoint, remoteAddress }: ConnectionEnds): void {
+    this.local = localEndpoint;
+    this.remote = endpointOf(remoteAddress);
   }
+}
+
+function endpointOf(address: Address): Endpoint {
+  return address.kind === 'pipe' ? { ip: address.path, port: 0 } : address;
 }

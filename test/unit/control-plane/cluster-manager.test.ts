@@ -56,7 +56,7 @@ class Fixture {
           this.#onPublished?.();
         },
       },
-      resolvers: new DnsResolvers(),
+      resolvers: new DnsResolvers(this.clock),
     });
     for (const cluster of clusters) this.manager.addStatic(cluster);
   }

@@ -1,14 +1,17 @@
-// Lookups: the hosts file, search domains, and c-ares against a server of the test's own.
+// Lookups: the files of the system, families of addresses, and a server of the test's own.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { SYSTEM_CLOCK } from '../../../src/base/clock.ts';
 import type { DnsAnswer } from '../../../src/control-plane/dns/dns-resolver.ts';
 import { HostsFile, parseHosts } from '../../../src/control-plane/dns/hosts-file.ts';
-import { NO_SEARCH, parseResolvConf, searchCandidates } from '../../../src/control-plane/dns/search-list.ts';
+import { parseResolvConf, ResolverFile, searchCandidates } from '../../../src/control-plane/dns/resolver-file.ts';
 import { SystemResolver } from '../../../src/control-plane/dns/system-resolver.ts';
+import type { DnsResolverSettings } from '../../../src/snapshot/index.ts';
+import { RESOLVER } from '../../support/dns-discovery.ts';
 import { DnsServer } from '../../support/dns-server.ts';
 
 function ips(answer: DnsAnswer): string[] {
@@ -60,17 +63,55 @@ describe('search domains', () => {
     });
   }
 
-  it('come from the last search or domain line', () => {
+  it('come from the last search or domain line, or from the name of this machine', () => {
     const text = 'domain first.test\n; comment\nsearch a.test. b.test # c\noptions timeout:1 ndots:3\n';
-    assert.deepEqual(parseResolvConf(text), { domains: ['a.test', 'b.test'], ndots: 3 });
-    assert.deepEqual(parseResolvConf('nameserver 10.0.0.1\noptions ndots:99'), { domains: [], ndots: 15 });
+    assert.deepEqual(parseResolvConf(text).searchList, { domains: ['a.test', 'b.test'], ndots: 3 });
+    assert.deepEqual(parseResolvConf('options ndots:99', 'host.own.test').searchList, {
+      domains: ['own.test'],
+      ndots: 15,
+    });
+    assert.deepEqual(parseResolvConf('search .', 'host.own.test').searchList.domains, []);
+  });
+});
+
+describe('servers', () => {
+  it('come from the lines of the file that hold addresses, with its options', () => {
+    const text = 'nameserver 10.0.0.1\nnameserver dns.test\nnameserver fe80::1%lo\noptions rotate use-vc\n';
+    const { servers, useTcp, rotate } = parseResolvConf(text);
+    assert.deepEqual(servers, [
+      { ip: '10.0.0.1', port: 53 },
+      { ip: 'fe80::1%lo', port: 53 },
+    ]);
+    assert.deepEqual({ useTcp, rotate }, { useTcp: true, rotate: true });
+  });
+
+  it('are read again when the file has changed', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-resolv-'));
+    const file = path.join(folder, 'resolv.conf');
+    const resolverFile = new ResolverFile(file);
+    assert.deepEqual((await resolverFile.read()).servers, []);
+    writeFileSync(file, 'nameserver 10.0.0.1\n');
+    assert.deepEqual((await resolverFile.read()).servers, [{ ip: '10.0.0.1', port: 53 }]);
+    rmSync(folder, { recursive: true });
   });
 });
 
 describe('a lookup', () => {
   let server: DnsServer;
-  const resolver = (searchList = NO_SEARCH): SystemResolver =>
-    new SystemResolver({ servers: [server.address], hostsFile: new HostsFile('/nonexistent/hosts'), searchList });
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-resolv-'));
+  const resolverPath = path.join(folder, 'resolv.conf');
+  const resolver = (settings: Partial<DnsResolverSettings> = {}): SystemResolver =>
+    new SystemResolver({
+      settings: {
+        ...RESOLVER,
+        servers: [{ ip: '127.0.0.1', port: server.port }],
+        useSearchDomains: false,
+        ...settings,
+      },
+      hostsFile: new HostsFile('/nonexistent/hosts'),
+      resolverFile: new ResolverFile(resolverPath),
+      clock: SYSTEM_CLOCK,
+    });
 
   before(async () => {
     server = await DnsServer.start();
@@ -79,7 +120,10 @@ describe('a lookup', () => {
     server.set('none.test', []);
     server.set('short.a.test', ['10.0.0.5']);
   });
-  after(() => server.close());
+  after(async () => {
+    await server.close();
+    rmSync(folder, { recursive: true });
+  });
 
   const families = [
     { family: 'AUTO', both: ['fd00::1'], four: ['10.0.0.4'], queries: ['AAAA', 'A'] },
@@ -114,12 +158,23 @@ describe('a lookup', () => {
     server.fail('REFUSED');
     const answer = await resolver().lookup('four.test', 'V4_ONLY');
     server.fail(undefined);
-    assert.deepEqual(answer, { kind: 'failure', reason: 'EREFUSED for four.test' });
+    assert.deepEqual(answer, { kind: 'failure', reason: 'REFUSED for four.test' });
   });
 
-  it('tries search domains until one has the name', async () => {
-    const answer = await resolver({ domains: ['b.test', 'a.test'], ndots: 1 }).lookup('short', 'V4_ONLY');
+  it('tries search domains until one has the name, passing over those that make it too long', async () => {
+    writeFileSync(resolverPath, `search ${'x'.repeat(63)}.${'y'.repeat(190)}.test b.test a.test\n`);
+    const answer = await resolver({ useSearchDomains: true }).lookup('short', 'V4_ONLY');
     assert.deepEqual(ips(answer), ['10.0.0.5']);
+    assert.deepEqual(ips(await resolver().lookup('short', 'V4_ONLY')), []);
+  });
+
+  it('takes its own servers as a fallback only when the system names none', async () => {
+    const fallback = { serversAreFallback: true, queryTries: 1 };
+    writeFileSync(resolverPath, 'search b.test\n');
+    assert.deepEqual(ips(await resolver(fallback).lookup('four.test', 'V4_ONLY')), ['10.0.0.4']);
+    // Nobody answers at this port of the system's server.
+    writeFileSync(resolverPath, 'nameserver 127.0.0.77\n');
+    assert.equal((await resolver(fallback).lookup('four.test', 'V4_ONLY')).kind, 'failure');
   });
 
   it('never asks a server for localhost', async () => {

@@ -2,103 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StrictDnsDiscovery } from '../../../src/control-plane/cluster-manager/discovery/strict-dns.ts';
-import type { DnsAnswer, DnsResolver } from '../../../src/control-plane/dns/dns-resolver.ts';
-import { Loggers } from '../../../src/log/index.ts';
-import type { DnsDiscoverySettings, DnsTarget, HostSettings } from '../../../src/snapshot/index.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
-
-const REFRESH_MS = 5000;
-
-function target(name: string, fields: Partial<DnsTarget> = {}): DnsTarget {
-  const locality = { region: '', zone: '', subZone: '' };
-  const common = { hostname: '', weight: 1, locality, priority: 0, canary: false, health: 'healthy' } as const;
-  return { name, port: 80, ...common, ...fields };
-}
-
-function found(ips: readonly string[], ttlSeconds = 0): DnsAnswer {
-  return { kind: 'success', addresses: ips.map((ip) => ({ ip, ttlSeconds })) };
-}
-
-const FAILED: DnsAnswer = { kind: 'failure', reason: 'ESERVFAIL' };
-
-/** Answers in the order in which they were set, the last one again and again. */
-class ScriptedResolver implements DnsResolver {
-  readonly asked: string[] = [];
-  readonly #answers = new Map<string, DnsAnswer[]>();
-
-  script(name: string, ...answers: DnsAnswer[]): void {
-    this.#answers.set(name, answers);
-  }
-
-  async lookup(name: string): Promise<DnsAnswer> {
-    this.asked.push(name);
-    const answers = this.#answers.get(name)!;
-    return answers.length > 1 ? answers.shift()! : answers[0]!;
-  }
-
-  cancel(): void {}
-}
-
-class Fixture {
-  readonly clock = new ManualClock();
-  readonly resolver = new ScriptedResolver();
-  readonly updates: (readonly HostSettings[])[] = [];
-  readonly counts = new Map<string, number>();
-  readonly logged: string[] = [];
-  readyCount = 0;
-  random = 0;
-  readonly discovery: StrictDnsDiscovery;
-
-  constructor(targets: readonly DnsTarget[], settings: Partial<DnsDiscoverySettings> = {}) {
-    const loggers = new Loggers({
-      levels: { default: 'info' },
-      threadId: 0,
-      sink: { write: ({ message }) => this.logged.push(message) },
-    });
-    const defaults = { kind: 'strict-dns', lookupFamily: 'AUTO', refreshRateMs: REFRESH_MS, jitterMs: 0 } as const;
-    const more = { failureRefresh: undefined, respectTtl: false, resolvers: [], useSearchDomains: true };
-    this.discovery = new StrictDnsDiscovery(
-      { ...defaults, ...more, targets, ...settings },
-      { add: (name) => this.counts.set(name, this.count(name) + 1) },
-      {
-        clock: this.clock,
-        random: { u32: () => this.random },
-        resolvers: { get: () => this.resolver },
-        log: loggers.get('upstream'),
-      },
-      { onHosts: (hosts) => this.updates.push(hosts), onReady: () => this.readyCount++ },
-    );
-  }
-
-  count(name: string): number {
-    return this.counts.get(name) ?? 0;
-  }
-
-  async start(): Promise<void> {
-    this.discovery.start();
-    await settle();
-  }
-
-  async turn(byMs: number): Promise<void> {
-    this.clock.turn(byMs);
-    await settle();
-  }
-
-  /** Addresses of the last update. */
-  get ips(): string[] {
-    return (this.updates.at(-1) ?? []).map(({ address }) => (address.kind === 'ip' ? address.ip : address.path));
-  }
-}
-
-/** Lets answers arrive: they are promises that are fulfilled already. */
-async function settle(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
-}
+import { DiscoveryFixture, FAILED, found, REFRESH_MS, settle, target } from '../../support/dns-discovery.ts';
 
 describe('STRICT_DNS', () => {
   it('makes every address a member with the settings of its endpoint', async () => {
-    const fixture = new Fixture([target('web', { port: 81, weight: 3, priority: 1, canary: true })]);
+    const fixture = new DiscoveryFixture([target('web', { port: 81, weight: 3, priority: 1, canary: true })]);
     fixture.resolver.script('web', found(['10.0.0.1', '10.0.0.2']));
     await fixture.start();
     assert.deepEqual(fixture.ips, ['10.0.0.1', '10.0.0.2']);
@@ -109,7 +17,11 @@ describe('STRICT_DNS', () => {
   });
 
   it('gives an address that two names have to the first, and takes addresses as they are', async () => {
-    const fixture = new Fixture([target('a', { weight: 2 }), target('b', { hostname: 'named' }), target('10.0.0.9')]);
+    const fixture = new DiscoveryFixture([
+      target('a', { weight: 2 }),
+      target('b', { hostname: 'named' }),
+      target('10.0.0.9'),
+    ]);
     fixture.resolver.script('a', found(['10.0.0.1']));
     fixture.resolver.script('b', found(['10.0.0.1', '10.0.0.2']));
     await fixture.start();
@@ -127,7 +39,7 @@ describe('STRICT_DNS', () => {
   });
 
   it('keeps the order of members when a server rotates its answers, and rebuilds nothing', async () => {
-    const fixture = new Fixture([target('web')]);
+    const fixture = new DiscoveryFixture([target('web')]);
     fixture.resolver.script('web', found(['10.0.0.1', '10.0.0.2']), found(['10.0.0.2', '10.0.0.1']));
     await fixture.start();
     await fixture.turn(REFRESH_MS);
@@ -141,7 +53,7 @@ describe('STRICT_DNS', () => {
   });
 
   it('keeps what it knows when a lookup fails, and loses it to an empty answer', async () => {
-    const fixture = new Fixture([target('web')]);
+    const fixture = new DiscoveryFixture([target('web')]);
     fixture.resolver.script('web', found(['10.0.0.1']), FAILED, FAILED, found([]));
     await fixture.start();
     await fixture.turn(REFRESH_MS);
@@ -159,19 +71,19 @@ describe('STRICT_DNS', () => {
   });
 
   it('is ready with the first answer of any name, even a failure, and only once', async () => {
-    const fixture = new Fixture([target('a'), target('b')]);
+    const fixture = new DiscoveryFixture([target('a'), target('b')]);
     fixture.resolver.script('a', FAILED);
     fixture.resolver.script('b', found(['10.0.0.1']));
     assert.equal(fixture.readyCount, 0);
     await fixture.start();
     assert.equal(fixture.readyCount, 1);
-    const empty = new Fixture([]);
+    const empty = new DiscoveryFixture([]);
     await empty.start();
     assert.equal(empty.readyCount, 1);
   });
 
   it('waits for the refresh rate, or with respect_dns_ttl for the record that expires first', async () => {
-    const fixture = new Fixture([target('web')], { respectTtl: true });
+    const fixture = new DiscoveryFixture([target('web')], { respectTtl: true });
     const addresses = [
       { ip: '10.0.0.1', ttlSeconds: 60 },
       { ip: '10.0.0.2', ttlSeconds: 20 },
@@ -190,7 +102,7 @@ describe('STRICT_DNS', () => {
   });
 
   it('backs off after failures up to the maximum, and starts over after a success', async () => {
-    const fixture = new Fixture([target('web')], { failureRefresh: { baseMs: 100, maxMs: 300 } });
+    const fixture = new DiscoveryFixture([target('web')], { failureRefresh: { baseMs: 100, maxMs: 300 } });
     fixture.resolver.script('web', FAILED, FAILED, FAILED, FAILED, found(['10.0.0.1']), FAILED, FAILED);
     // One below each bound: the longest wait that randomness can make of it.
     const waits = [
@@ -216,7 +128,7 @@ describe('STRICT_DNS', () => {
   });
 
   it('adds jitter to every wait', async () => {
-    const fixture = new Fixture([target('web')], { jitterMs: 1000 });
+    const fixture = new DiscoveryFixture([target('web')], { jitterMs: 1000 });
     fixture.resolver.script('web', found(['10.0.0.1']));
     fixture.random = 1700;
     await fixture.start();
@@ -227,7 +139,7 @@ describe('STRICT_DNS', () => {
   });
 
   it('says nothing more once stopped', async () => {
-    const fixture = new Fixture([target('web')]);
+    const fixture = new DiscoveryFixture([target('web')]);
     fixture.resolver.script('web', found(['10.0.0.1']));
     fixture.discovery.start();
     fixture.discovery.stop();

@@ -4660,6 +4660,21 @@ export interface WrrLocality {
   endpoint_picking_policy: LoadBalancingPolicy | null;
 }
 
+/** proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig */
+export interface CaresDnsResolverConfig {
+  resolvers: Address[];
+  dns_resolver_options: DnsResolverOptions | null;
+  use_resolvers_as_fallback: boolean;
+  filter_unroutable_families: boolean;
+  udp_max_queries: UInt32Value | null;
+  query_timeout_seconds: UInt64Value | null;
+  query_tries: UInt32Value | null;
+  rotate_nameservers: boolean;
+  edns0_max_payload_size: UInt32Value | null;
+  max_udp_channel_duration: Duration | null;
+  reinit_channel_on_timeout: boolean;
+}
+
 /** proxy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig */
 export interface FixedHeapConfig {
   max_heap_size_bytes: Int64;
@@ -5697,6 +5712,7 @@ export interface MessageTypes {
   'proxy.extensions.load_balancing_policies.subset.v3.Subset': Subset;
   'proxy.extensions.load_balancing_policies.subset.v3.Subset.LbSubsetSelector': Subset_LbSubsetSelector;
   'proxy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality': WrrLocality;
+  'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': CaresDnsResolverConfig;
   'proxy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig': FixedHeapConfig;
   'proxy.extensions.retry.host.omit_canary_hosts.v3.OmitCanaryHostsPredicate': OmitCanaryHostsPredicate;
   'proxy.extensions.retry.host.omit_host_metadata.v3.OmitHostMetadataConfig': OmitHostMetadataConfig;

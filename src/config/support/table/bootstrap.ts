@@ -1,8 +1,8 @@
 // Support rows of the bootstrap itself: node, admin interface, statistics, process-wide settings.
 
-import { only, rejected, type SupportTable, supported, supportedWhole, warned } from '../verdict.ts';
+import { only, rejected, type SupportTable, supported, supportedAs, supportedWhole, warned } from '../verdict.ts';
 
-const STATIC_LAYER = 'the connection limits; keys that this build does not read are warned of';
+const STATIC_LAYER = 'the keys that this build reads; it warns of the others';
 
 export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.Bootstrap': {
@@ -30,9 +30,9 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       enable_dispatcher_stats: warned(),
       header_prefix: supported(),
       stats_server_version_override: warned(),
-      use_tcp_for_dns_lookups: warned(),
-      dns_resolution_config: warned(),
-      typed_dns_resolver_config: warned(),
+      use_tcp_for_dns_lookups: supported('of clusters without resolvers of their own'),
+      dns_resolution_config: supported('of clusters without resolvers of their own'),
+      typed_dns_resolver_config: supportedAs('DNS resolver', 'of clusters without resolvers of their own'),
       node_context_params: warned(),
       fatal_actions: warned(),
       inline_headers: supportedWhole('a hint for header lookups, which are equally fast without it'),

@@ -10,9 +10,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { RAW_BUFFER, READ_AS_TYPED } from './extensions.ts';
-
-const DNS_TRANSPORT = 'lookups use UDP, and TCP for what is too long for it';
+import { CARES_RESOLVER, RAW_BUFFER, READ_AS_TYPED } from './extensions.ts';
 
 const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
@@ -22,7 +20,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       alt_stat_name: supported(),
-      type: only(['STATIC', 'STRICT_DNS']),
+      type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']),
       connect_timeout: supported(),
       per_connection_buffer_limit_bytes: supported(),
       lb_policy: only(['ROUND_ROBIN', 'RANDOM', 'LEAST_REQUEST']),
@@ -47,10 +45,10 @@ export const CLUSTER_SUPPORT: SupportTable = {
       dns_jitter: supported(),
       respect_dns_ttl: supported(),
       dns_lookup_family: supported(),
-      dns_resolvers: supported('dns_resolution_config supersedes it'),
+      dns_resolvers: supported('dns_resolution_config supersedes it; without any, the resolver of the bootstrap'),
       dns_resolution_config: supported(),
-      typed_dns_resolver_config: rejected('dns_resolution_config names servers'),
-      use_tcp_for_dns_lookups: warned(DNS_TRANSPORT),
+      typed_dns_resolver_config: supportedAs('DNS resolver', 'supersedes the other forms'),
+      use_tcp_for_dns_lookups: supported('of dns_resolvers, or of the servers of the bootstrap'),
       cleanup_interval: warned('concerns ORIGINAL_DST clusters'),
       transport_socket: supportedAs('upstream'),
       metadata: supportedWhole('kept; nothing reads it'),
@@ -76,7 +74,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       zone_aware_lb_config: warned('takes effect only with a local cluster'),
       locality_weighted_lb_config: rejected(),
       override_host_status: rejected(),
-      update_merge_window: supported('changes of STATIC and STRICT_DNS members are none that merging concerns'),
+      update_merge_window: supported('changes of members are none that merging concerns'),
     },
   },
   'proxy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
@@ -97,7 +95,25 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.DnsResolverOptions': {
     otherwise: rejected(),
-    fields: { use_tcp_for_dns_lookups: warned(DNS_TRANSPORT), no_default_search_domain: supported() },
+    fields: { use_tcp_for_dns_lookups: supported(), no_default_search_domain: supported() },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (DNS resolver)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([CARES_RESOLVER]) },
+  },
+  [CARES_RESOLVER]: {
+    otherwise: warned(),
+    fields: {
+      resolvers: supported(),
+      dns_resolver_options: supported(),
+      use_resolvers_as_fallback: supported(),
+      udp_max_queries: supported('every question has a port of its own'),
+      query_timeout_seconds: supported(),
+      query_tries: supported(),
+      rotate_nameservers: supported(),
+      max_udp_channel_duration: supported('every question has a port of its own'),
+      reinit_channel_on_timeout: supported('every question has a port of its own'),
+    },
   },
   'proxy.config.core.v3.BindConfig': {
     otherwise: rejected(),

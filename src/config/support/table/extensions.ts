@@ -11,6 +11,7 @@ export const FILE_ACCESS_LOG = 'proxy.extensions.access_loggers.file.v3.FileAcce
 export const STDOUT_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog';
 export const STDERR_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StderrAccessLog';
 export const RAW_BUFFER = 'proxy.extensions.transport_sockets.raw_buffer.v3.RawBuffer';
+export const CARES_RESOLVER = 'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
 /** Note on the v2 field `config` beside `typed_config`. */
 export const READ_AS_TYPED = 'read as typed_config';

@@ -2,14 +2,14 @@
 //
 //   start ──► LOOKING UP ──answer──► WAITING ──refresh rate, TTL or back-off──► LOOKING UP …
 //                  └──────stop───────────┴──────► STOPPED
-//
-// Source: spec 2.8 (dns_refresh_rate, dns_failure_refresh_rate, respect_dns_ttl, dns_jitter).
 
 import { isIP } from 'node:net';
 import { JitteredBackoff } from '../../../base/backoff.ts';
 import type { DnsDiscoverySettings, DnsTarget } from '../../../snapshot/index.ts';
 import type { DnsAddress, DnsAnswer, DnsResolver } from '../../dns/dns-resolver.ts';
 import type { DiscoveryTools } from './discovery.ts';
+
+const NO_ADDRESS: DnsAnswer = { kind: 'failure', reason: 'the name has no address' };
 
 export interface ResolveTargetListener {
   onLookup(): void;
@@ -60,11 +60,17 @@ export class ResolveTarget {
       this.#listener.onAnswer(this, { kind: 'success', addresses: [{ ip: name, ttlSeconds: 0 }] });
       return;
     }
-    const answer = await this.#resolver.lookup(name, this.#settings.lookupFamily);
+    const answer = this.#judge(await this.#resolver.lookup(name, this.#settings.lookupFamily));
     if (this.#isStopped) return;
     this.#logChange(answer);
     this.#cancelTimer = this.#tools.clock.after(this.#waitMs(answer), () => void this.#lookUp());
     this.#listener.onAnswer(this, answer);
+  }
+
+  /** A member that is never without an address learns nothing from an answer without one. */
+  #judge(answer: DnsAnswer): DnsAnswer {
+    const isEmpty = answer.kind === 'success' && answer.addresses.length === 0;
+    return isEmpty && this.#settings.kind === 'logical-dns' ? NO_ADDRESS : answer;
   }
 
   #waitMs(answer: DnsAnswer): number {

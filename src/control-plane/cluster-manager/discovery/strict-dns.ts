@@ -1,6 +1,5 @@
 // STRICT_DNS: every address that a lookup finds is a member. Each name is looked up on its own timer; the members of
 // the cluster are those of all names. A failed lookup keeps what is known, an empty answer takes it away.
-// Source: spec 2.8 (type STRICT_DNS).
 
 import { formatAddress } from '../../../base/address.ts';
 import type { DnsDiscoverySettings, HostSettings } from '../../../snapshot/index.ts';
@@ -23,7 +22,7 @@ export class StrictDnsDiscovery implements Discovery, ResolveTargetListener {
   ) {
     this.#listener = listener;
     this.#stats = stats;
-    const resolver = tools.resolvers.get(settings);
+    const resolver = tools.resolvers.get(settings.resolver);
     this.#targets = new Map(
       settings.targets.map((target) => [new ResolveTarget(target, settings, tools, resolver, this), []]),
     );

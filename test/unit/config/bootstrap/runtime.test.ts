@@ -7,7 +7,9 @@ import {
   listenerWith,
   load,
   mustLoad,
+  socketAddress,
   tcpFilter,
+  withClusters,
   withListeners,
 } from '../../../support/bootstrap.ts';
 
@@ -26,6 +28,47 @@ function valuesOf(bootstrap: JsonObject): (readonly [string, Record<string, stri
 function warningsOf(bootstrap: JsonObject): string[] {
   return faultTexts(load(bootstrap), 'warning');
 }
+
+describe('the runtime value for lookups by the Apple API', () => {
+  const KEY = 'restart_features.use_apple_api_for_dns_lookups';
+  const WHY = `cannot be set while the runtime value proxy.${KEY} is true`;
+  const dnsCluster = {
+    name: 'web',
+    type: 'STRICT_DNS',
+    hosts: [socketAddress('web.test', 80)],
+    dns_resolvers: [socketAddress('10.0.0.1', 53)],
+    use_tcp_for_dns_lookups: true,
+  };
+  const errorsWith = (layers: readonly JsonObject[], fields: JsonObject = {}): string[] =>
+    faultTexts(
+      load({
+        ...withClusters(dnsCluster),
+        ...fields,
+        layered_runtime: { layers: layers.map((static_layer, index) => ({ name: `${index}`, static_layer })) },
+      }),
+    );
+
+  it('makes servers of their own and TCP an error that keeps the program from starting', () => {
+    const at = 'static_resources.clusters[0]';
+    assert.deepEqual(errorsWith([{ [`proxy.${KEY}`]: true }]), [
+      `${at}.dns_resolvers: ${WHY}`,
+      `${at}.use_tcp_for_dns_lookups: ${WHY}`,
+    ]);
+    const errors = errorsWith([{ [`envoy.${KEY}`]: 'True' }], { use_tcp_for_dns_lookups: true });
+    assert.ok(errors.includes(`use_tcp_for_dns_lookups: ${WHY}`));
+  });
+
+  it('is the value of the last layer that has it', () => {
+    assert.deepEqual(errorsWith([{ [`proxy.${KEY}`]: true }, { [`envoy.${KEY}`]: false }]), []);
+    assert.equal(errorsWith([{ [`proxy.${KEY}`]: false }, { [`proxy.${KEY}`]: true }]).length, 2);
+  });
+
+  it('is warned of when it is neither true nor false', () => {
+    assert.deepEqual(warningsOf(withLayer({ [`proxy.${KEY}`]: 'yes' })), [
+      `${AT}: proxy.${KEY} has no effect: "yes" is neither true nor false`,
+    ]);
+  });
+});
 
 describe('runtime layers', () => {
   it('hold values as text under dotted keys', () => {

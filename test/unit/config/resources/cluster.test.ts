@@ -277,10 +277,7 @@ const TYPE_ERRORS: readonly ErrorCase[] = [
       type: 'LOGICAL_DNS',
       hosts: [socketAddress('a.example', 80), socketAddress('b.example', 80)],
     },
-    errors: [
-      `${AT}: a cluster of type LOGICAL_DNS needs exactly one member in one locality`,
-      `${AT}.type: type LOGICAL_DNS ${UNSUPPORTED}`,
-    ],
+    errors: [`${AT}: a cluster of type LOGICAL_DNS needs exactly one member in one locality`],
   },
   {
     name: 'a failure refresh rate whose bounds are the wrong way round',
@@ -351,85 +348,6 @@ const MEMBER_ERRORS: readonly ErrorCase[] = [
     errors: [`${AT}.connect_timeout: 0s is not above 0s`],
   },
 ];
-
-describe('a STRICT_DNS cluster', () => {
-  const named = (fields: JsonObject): JsonObject => ({ name: 'web', type: 'STRICT_DNS', ...fields });
-  const COMMON = {
-    hostname: '',
-    weight: 1,
-    locality: { region: '', zone: '', subZone: '' },
-    priority: 0,
-    canary: false,
-    health: 'healthy',
-  } as const;
-
-  it('takes names and addresses, in the form of either generation', () => {
-    const v2 = settingsOf(named({ hosts: [socketAddress('web.test', 80), socketAddress('::0001', 81)] }));
-    const members = [
-      { endpoint: { address: socketAddress('web.test', 80) } },
-      { endpoint: { address: socketAddress('::1', 81) } },
-    ];
-    const v3 = settingsOf(named({ load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: members }] } }));
-    const targets = [
-      { name: 'web.test', port: 80, ...COMMON },
-      { name: '::1', port: 81, ...COMMON },
-    ];
-    for (const { discovery, hosts } of [v2, v3]) {
-      assert.deepEqual(hosts, []);
-      assert.deepEqual(discovery, {
-        kind: 'strict-dns',
-        targets,
-        lookupFamily: 'AUTO',
-        refreshRateMs: 5000,
-        failureRefresh: undefined,
-        jitterMs: 0,
-        respectTtl: false,
-        resolvers: [],
-        useSearchDomains: true,
-      });
-    }
-  });
-
-  it('reads how often and whom to ask', () => {
-    const { discovery } = settingsOf(
-      named({
-        hosts: [socketAddress('web.test', 80)],
-        dns_lookup_family: 'V4_PREFERRED',
-        dns_refresh_rate: '1s',
-        dns_failure_refresh_rate: { base_interval: '0.1s' },
-        dns_jitter: '0.5s',
-        respect_dns_ttl: true,
-        dns_resolvers: [socketAddress('10.0.0.9', 53)],
-        dns_resolution_config: {
-          resolvers: [socketAddress('10.0.0.1', 5353), socketAddress('::1', 0)],
-          dns_resolver_options: { no_default_search_domain: true },
-        },
-      }),
-    );
-    assert.equal(discovery.kind, 'strict-dns');
-    const { targets: _targets, ...read } = discovery.kind === 'strict-dns' ? discovery : { targets: [] };
-    assert.deepEqual(read, {
-      kind: 'strict-dns',
-      lookupFamily: 'V4_PREFERRED',
-      refreshRateMs: 1000,
-      failureRefresh: { baseMs: 100, maxMs: 1000 },
-      jitterMs: 500,
-      respectTtl: true,
-      resolvers: ['10.0.0.1:5353', '[::1]:53'],
-      useSearchDomains: false,
-    });
-  });
-
-  it('is refused with a unix socket, and with a resolver that is a name', () => {
-    assert.deepEqual(errorsOf(named({ hosts: [{ pipe: { path: '/tmp/x' } }] })), [
-      `${AT}.hosts[0].pipe: a unix socket has no name to look up; it needs a STATIC cluster`,
-    ]);
-    const fields = { hosts: [socketAddress('web.test', 80)], dns_resolvers: [socketAddress('dns.test', 53)] };
-    assert.deepEqual(errorsOf(named(fields)), [
-      `${AT}.dns_resolvers[0].socket_address.address: "dns.test" is not an IP address; a DNS server is asked at an IP address`,
-    ]);
-  });
-});
 
 describe('balancing and connections of a cluster', () => {
   it('read what is configured', () => {

@@ -13,6 +13,7 @@
 // stay with the kernel after it; then the receiver returns false, and the slab is not read into before `resume`.
 
 import type { Socket } from 'node:net';
+import type { Address } from '../../../../base/address.ts';
 import { CLUSTER_STATS } from '../../../../stats/index.ts';
 import { codecError, Framing, HeadFlag, type HeadLimits } from '../../../../wasm/http1.ts';
 import type { Endpoint } from '../../../format/facts.ts';
@@ -59,6 +60,8 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   readonly #stats: UpstreamConnectionStats;
   #ageLimit: TimerEntry | null = null;
   readonly #body = new MessageBody();
+  /** The host's may be another one by now. */
+  readonly remoteAddress: Address;
   #state: number = CONNECTING;
   #receiver: ResponseReceiver | null = null;
   #requestMethod = 0;
@@ -86,7 +89,8 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#requestsLeft =
       settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
     this.#timer = new TimerEntry(this);
-    this.#socket = connectUpstream(host.address, this, context.readMode, settings);
+    this.remoteAddress = host.address;
+    this.#socket = connectUpstream(this.remoteAddress, this, context.readMode, settings);
     const startMs = context.clock.monotonicMs();
     this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
     this.#stats.count(upstream_cx_http1_total);

@@ -1,0 +1,104 @@
+// Asks a list of servers for the addresses of names: in order, over UDP and, for an answer that was cut off, over TCP,
+// or over TCP alone. A server that is silent is asked again after the others, one that refused or answered nonsense is
+// not. Main thread. Owns the sockets of the questions under way.
+
+import { randomInt } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import type { DnsAnswer } from './dns-resolver.ts';
+import { type DnsServerAddress, type DnsTransport, type ExchangeOutcome, startExchange } from './exchange.ts';
+import type { DnsQuestion, RecordType } from './message.ts';
+
+export interface DnsServerList {
+  readonly servers: readonly DnsServerAddress[];
+  readonly useTcp: boolean;
+  /** Begin with another server each time. */
+  readonly rotate: boolean;
+}
+
+export interface DnsClientOptions {
+  readonly clock: Clock;
+  /** Asked for with each question: the system's list may change. */
+  readonly servers: () => Promise<DnsServerList>;
+  /** A server that has not answered by then is silent. */
+  readonly timeoutMs: number;
+  /** Questions to a silent server before its silence is a failure. */
+  readonly tries: number;
+}
+
+type Outcome = ExchangeOutcome | { readonly kind: 'silence' } | { readonly kind: 'cancelled' };
+
+/** Questions under way; each has a socket. */
+const MAX_RUNNING = 256;
+const ID_COUNT = 0x1_0000;
+const CANCELLED: DnsAnswer = { kind: 'failure', reason: 'cancelled' };
+
+export class DnsClient {
+  readonly #options: DnsClientOptions;
+  /** Ends a question under way. */
+  readonly #running = new Set<(outcome: Outcome) => void>();
+  /** Questions that wait for their turn. */
+  #waiting: { readonly begin: () => void; readonly cancel: () => void }[] = [];
+  #rotation = 0;
+  /** Counts cancellations: a lookup that began before the last one goes no further. */
+  #generation = 0;
+
+  constructor(options: DnsClientOptions) {
+    this.#options = options;
+  }
+
+  /** @param name a valid name in ASCII, without a final dot. */
+  async query(name: string, type: RecordType): Promise<DnsAnswer> {
+    const generation = this.#generation;
+    const { servers, useTcp, rotate } = await this.#options.servers();
+    const start = rotate ? this.#rotation++ % Math.max(1, servers.length) : 0;
+    let asked = [...servers.slice(start), ...servers.slice(0, start)];
+    let reason = 'there is no DNS server';
+    for (let round = 0; round < this.#options.tries && asked.length > 0; round++) {
+      const silent: DnsServerAddress[] = [];
+      for (const server of asked) {
+        if (generation !== this.#generation) return CANCELLED;
+        const outcome = await this.#ask(server, name, type, useTcp);
+        if (outcome.kind === 'addresses') return { kind: 'success', addresses: outcome.addresses };
+        if (outcome.kind === 'cancelled') return CANCELLED;
+        if (outcome.kind === 'silence') silent.push(server);
+        reason = outcome.kind === 'refusal' ? outcome.reason : 'no answer in time';
+      }
+      asked = silent;
+    }
+    return { kind: 'failure', reason };
+  }
+
+  /** Ends all questions; they fail. */
+  cancel(): void {
+    this.#generation++;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { cancel } of waiting) cancel();
+    for (const end of [...this.#running]) end({ kind: 'cancelled' });
+  }
+
+  async #ask(server: DnsServerAddress, name: string, type: RecordType, useTcp: boolean): Promise<Outcome> {
+    const question = { id: randomInt(ID_COUNT), name, type };
+    const outcome = await this.#exchange(useTcp ? 'tcp' : 'udp', server, question);
+    return outcome.kind === 'truncated' ? await this.#exchange('tcp', server, question) : outcome;
+  }
+
+  #exchange(transport: DnsTransport, server: DnsServerAddress, question: DnsQuestion): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const begin = (): void => {
+        const end = (outcome: Outcome): void => {
+          if (!this.#running.delete(end)) return;
+          cancelTimer();
+          exchange.close();
+          resolve(outcome);
+          if (outcome.kind !== 'cancelled') this.#waiting.shift()?.begin();
+        };
+        this.#running.add(end);
+        const exchange = startExchange(transport, server, question, end);
+        const cancelTimer = this.#options.clock.after(this.#options.timeoutMs, () => end({ kind: 'silence' }));
+      };
+      if (this.#running.size < MAX_RUNNING) begin();
+      else this.#waiting.push({ begin, cancel: () => resolve({ kind: 'cancelled' }) });
+    });
+  }
+}

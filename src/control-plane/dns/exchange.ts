@@ -1,0 +1,109 @@
+// One question to one server, over UDP from a port of its own or over TCP. Main thread.
+//
+//   OPEN ──answer, refusal, broken connection──► told once, CLOSED
+//        └──close──► CLOSED, nothing told
+//
+// An exchange does not watch the time; its owner does.
+
+import { createSocket } from 'node:dgram';
+import { connect, isIPv6 } from 'node:net';
+import { type DnsQuestion, type DnsReading, readAnswer, writeQuestion } from './message.ts';
+
+export interface DnsServerAddress {
+  readonly ip: string;
+  readonly port: number;
+}
+
+export type DnsTransport = 'udp' | 'tcp';
+
+export type ExchangeOutcome = Exclude<DnsReading, { readonly kind: 'foreign' }>;
+
+export interface Exchange {
+  /** Idempotent. */
+  close(): void;
+}
+
+const LENGTH_BYTES = 2;
+
+/** @param onOutcome called once at most, never before this has returned. */
+export function startExchange(
+  transport: DnsTransport,
+  server: DnsServerAddress,
+  question: DnsQuestion,
+  onOutcome: (outcome: ExchangeOutcome) => void,
+): Exchange {
+  return transport === 'udp' ? askOverUdp(server, question, onOutcome) : askOverTcp(server, question, onOutcome);
+}
+
+function askOverUdp(
+  { ip, port }: DnsServerAddress,
+  question: DnsQuestion,
+  onOutcome: (outcome: ExchangeOutcome) => void,
+): Exchange {
+  const socket = createSocket(isIPv6(ip) ? 'udp6' : 'udp4');
+  let isOpen = true;
+  const close = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    socket.close();
+  };
+  const finish = (outcome: ExchangeOutcome): void => {
+    if (!isOpen) return;
+    close();
+    onOutcome(outcome);
+  };
+  socket.on('error', (error) => finish(unreachable(error)));
+  socket.on('message', (message) => {
+    const reading = readAnswer(message, question);
+    // Somebody guesses: the true answer may still come.
+    if (reading.kind !== 'foreign') finish(reading);
+  });
+  // Once connected, the system drops what comes from elsewhere, and reports a port that nobody listens on.
+  socket.connect(port, ip, () => {
+    if (isOpen) socket.send(writeQuestion(question), (error) => error && finish(unreachable(error)));
+  });
+  return { close };
+}
+
+function askOverTcp(
+  { ip, port }: DnsServerAddress,
+  question: DnsQuestion,
+  onOutcome: (outcome: ExchangeOutcome) => void,
+): Exchange {
+  const socket = connect({ host: ip, port, noDelay: true });
+  let isOpen = true;
+  let received: Buffer = Buffer.alloc(0);
+  const close = (): void => {
+    isOpen = false;
+    socket.destroy();
+  };
+  const finish = (outcome: ExchangeOutcome): void => {
+    if (!isOpen) return;
+    close();
+    onOutcome(outcome);
+  };
+  socket.on('error', (error) => finish(unreachable(error)));
+  socket.on('close', () => finish({ kind: 'refusal', reason: 'a connection closed before the answer' }));
+  socket.on('connect', () => {
+    const message = writeQuestion(question);
+    const length = Buffer.alloc(LENGTH_BYTES);
+    length.writeUInt16BE(message.length);
+    socket.write(Buffer.concat([length, message]));
+  });
+  socket.on('data', (chunk: Buffer) => {
+    // At most 64 KiB and a chunk: what comes after the first message is never read.
+    received = Buffer.concat([received, chunk]);
+    if (received.length < LENGTH_BYTES) return;
+    const end = LENGTH_BYTES + received.readUInt16BE(0);
+    if (received.length < end) return;
+    const reading = readAnswer(received.subarray(LENGTH_BYTES, end), question);
+    if (reading.kind === 'foreign') finish({ kind: 'refusal', reason: 'an answer to another question' });
+    else if (reading.kind === 'truncated') finish({ kind: 'refusal', reason: 'an answer cut off even over TCP' });
+    else finish(reading);
+  });
+  return { close };
+}
+
+function unreachable(error: Error): ExchangeOutcome {
+  return { kind: 'refusal', reason: (error as NodeJS.ErrnoException).code ?? error.message };
+}
