@@ -129,6 +129,8 @@ export const BALANCER_CYCLE = 0;
 export const BALANCER_RANDOM = 1;
 export const BALANCER_LEAST_REQUEST = 2;
 export const BALANCER_SCHEDULE = 3;
+export const BALANCER_RING = 4;
+export const BALANCER_MAGLEV = 5;
 
 /** Flag of a share: its priority is in panic. */
 export const SHARE_PANIC = 1;

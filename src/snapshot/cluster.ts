@@ -39,6 +39,8 @@ export interface EndpointSettings {
   readonly priority: number;
   readonly canary: boolean;
   readonly health: ConfiguredHealth;
+  /** Places the host among those that hashes choose from; empty for its name or address. */
+  readonly hashKey: string;
 }
 
 /** A member of a cluster, before it has a place in shared memory. */
@@ -105,6 +107,21 @@ export interface LeastRequestSettings {
   readonly activeRequestBias: number | undefined;
 }
 
+/** How an entry of a ring is placed; requests are always hashed by XX_HASH. */
+export type HashFunction = 'XX_HASH' | 'MURMUR_HASH_2';
+
+/** Options of the balancers that send equal hashes to the same host. */
+export interface HashingSettings {
+  /** Entries, 1 to 8388608. */
+  readonly minimumRingSize: number;
+  readonly maximumRingSize: number;
+  readonly hashFunction: HashFunction;
+  /** A prime. */
+  readonly maglevTableSize: number;
+  /** Hosts are placed by their names instead of their addresses. */
+  readonly usesHostname: boolean;
+}
+
 /** Probes on idle connections. */
 export interface KeepaliveSettings {
   /** Unanswered probes before the connection is dead. */
@@ -126,6 +143,7 @@ export interface ClusterSettings {
   readonly bufferLimitBytes: number;
   readonly lbPolicy: LoadBalancingPolicy;
   readonly leastRequest: LeastRequestSettings;
+  readonly hashing: HashingSettings;
   /** Below this share of available hosts all are used, in whole percent; 0 never. */
   readonly healthyPanicThreshold: number;
   /** Percent by which the healthy hosts of a priority may be too few before the next priority helps out. */

@@ -79,6 +79,8 @@ export interface TcpProxySettings {
   readonly furtherLogEntries: TcpLogEntries;
   /** At least one; each attempt to connect draws one by weight. */
   readonly clusters: readonly TcpClusterShare[];
+  /** Balancers that send equal hashes to the same host hash the client's address. */
+  readonly hashesSourceIp: boolean;
   /** Close when no byte has passed either way for this time; 0 for never. */
   readonly idleTimeoutMs: number;
   readonly maxConnectAttempts: number;

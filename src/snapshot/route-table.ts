@@ -110,6 +110,30 @@ export interface RouteUpgrade {
   readonly isEnabled: boolean;
 }
 
+/** One part of what a request is hashed by, for balancers that send equal hashes to the same host. */
+export type HashPolicy = HashInput & {
+  /** Those behind it count only when there is no hash yet. */
+  readonly isTerminal: boolean;
+};
+
+export type HashInput =
+  /** All values of a request header, by its lower-case name. */
+  | { readonly kind: 'header'; readonly name: string; readonly rewrite: RegexSubstitution | null }
+  | ({ readonly kind: 'cookie' } & HashCookie)
+  /** The client's address without its port. */
+  | { readonly kind: 'source-ip' }
+  /** First value of a query parameter, as it stands in the target. */
+  | { readonly kind: 'query-parameter'; readonly name: string };
+
+export interface HashCookie {
+  readonly name: string;
+  /** Given to clients that bring none, for so long; 0 until they close; null: they get none. */
+  readonly ttlSeconds: number | null;
+  /** Empty for none. */
+  readonly path: string;
+  readonly attributes: readonly { readonly name: string; readonly value: string }[];
+}
+
 export interface ForwardAction {
   readonly kind: 'cluster';
   /** The one cluster; empty when one of the next two chooses. */
@@ -117,6 +141,8 @@ export interface ForwardAction {
   readonly weightedClusters: WeightedClusters | null;
   /** Lower-case name of the request header that names the cluster; empty when none does. */
   readonly clusterHeader: string;
+  /** In their order. */
+  readonly hashPolicies: readonly HashPolicy[];
   /** The request counts against the limits of the high priority, over connections of its own. */
   readonly isHighPriority: boolean;
   /** Whole response must arrive within this time once the request is complete; 0 for no limit. */

@@ -8,7 +8,15 @@
 
 export type { WeightedHost } from './lb/arguments.ts';
 export { HASH_FUNCTIONS, type HashFunction } from './lb/exports.ts';
-export { HashRing, type HashTable, MaglevTable, type RingEntry } from './lb/hash-table.ts';
+export {
+  type HashPlan,
+  HashRing,
+  type HashTable,
+  isHashPlan,
+  MaglevTable,
+  openHashTable,
+  type RingEntry,
+} from './lb/hash-table.ts';
 export type { HashedHost } from './lb/hashed-hosts.ts';
 export { readHostLists } from './lb/host-lists.ts';
 export { CyclePicker, type HostPicker, openPicker, type PickPlan } from './lb/host-picker.ts';

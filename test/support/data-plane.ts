@@ -37,7 +37,7 @@ import {
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { LbKernel } from '../../src/wasm/lb.ts';
-import { lbModule, lbTables } from './lb.ts';
+import { DEFAULT_HASHING, lbModule, lbTables } from './lb.ts';
 import { filterChain, listenerSettings } from './listeners.ts';
 import { routeTable } from './routes.ts';
 import { statsFixture } from './stats.ts';
@@ -121,6 +121,7 @@ export class DataPlaneFixture {
         bufferLimitBytes: 1024 * 1024,
         lbPolicy: 'ROUND_ROBIN',
         leastRequest: { choiceCount: 2, activeRequestBias: undefined },
+        hashing: DEFAULT_HASHING,
         healthyPanicThreshold: 50,
         overprovisioningFactor: 140,
         weightedPriorityHealth: false,
@@ -139,7 +140,16 @@ export class DataPlaneFixture {
         const known = before?.hosts.find((host) => JSON.stringify(host.address) === JSON.stringify(address));
         const weight = weights?.[index] ?? 1;
         const health = 'healthy' as const;
-        const fields = { address, hostname, weight, locality: NO_LOCALITY, priority: 0, canary: false, health };
+        const fields = {
+          address,
+          hostname,
+          weight,
+          locality: NO_LOCALITY,
+          priority: 0,
+          canary: false,
+          health,
+          hashKey: '',
+        };
         if (known !== undefined) return { ...known, ...fields };
         const statBlock = this.#allocate(`host.${name}.${index}`, HOST_STATS);
         return { ...fields, recordAddress: this.#fixture.owner.recordAllocator.allocateHost(weight), statBlock };
@@ -348,6 +358,7 @@ export function tcpProxy(cluster: string, overrides: Partial<TcpProxySettings> =
     accessLogs: [],
     furtherLogEntries: { onStart: false, onConnected: false, intervalMs: 0 },
     clusters: [{ cluster, weight: 1 }],
+    hashesSourceIp: false,
     idleTimeoutMs: 3_600_000,
     maxConnectAttempts: 1,
     connectBackoff: null,

@@ -23,7 +23,15 @@ export const REFRESH_MS = 5000;
 
 export function target(name: string, fields: Partial<DnsTarget> = {}): DnsTarget {
   const locality = { region: '', zone: '', subZone: '' };
-  const common = { hostname: '', weight: 1, locality, priority: 0, canary: false, health: 'healthy' } as const;
+  const common = {
+    hostname: '',
+    weight: 1,
+    locality,
+    priority: 0,
+    canary: false,
+    health: 'healthy',
+    hashKey: '',
+  } as const;
   return { name, port: 80, ...common, ...fields };
 }
 

@@ -1,17 +1,20 @@
 // The hosts of one cluster and what picks among them, without a proxy around: main's host lists, one worker's balancer.
 
 import { RandomSequence } from '../../src/base/random.ts';
+import { isHashed } from '../../src/control-plane/cluster-manager/host-lists/balancers.ts';
 import { type BalancingSettings, HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import type { ListedHost } from '../../src/control-plane/cluster-manager/host-lists/priority-members.ts';
 import { LoadBalancer } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
+import type { PickContext } from '../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { NO_HOST } from '../../src/data-plane/upstream/load-balancer/source-picker.ts';
-import { openLb } from './lb.ts';
+import { DEFAULT_HASHING, openLb } from './lb.ts';
 
 export const lb = openLb();
 
 export const BALANCING: BalancingSettings = {
   lbPolicy: 'ROUND_ROBIN',
   leastRequest: { choiceCount: 2, activeRequestBias: undefined },
+  hashing: DEFAULT_HASHING,
   healthyPanicThreshold: 50,
   overprovisioningFactor: 140,
   weightedPriorityHealth: false,
@@ -22,7 +25,17 @@ export interface NamedHost extends ListedHost {
 }
 
 export function host(name: string, fields: Partial<ListedHost> = {}): NamedHost {
-  return { name, weight: 1, priority: 0, healthFlags: 0, recordAddress: 0, ...fields };
+  return {
+    name,
+    address: { kind: 'pipe', path: name, mode: 0 },
+    hostname: '',
+    hashKey: '',
+    weight: 1,
+    priority: 0,
+    healthFlags: 0,
+    recordAddress: 0,
+    ...fields,
+  };
 }
 
 export class BalancedCluster {
@@ -38,6 +51,7 @@ export class BalancedCluster {
       kernel: lb.kernel,
       seeds: new RandomSequence(seed),
       random: new RandomSequence(seed),
+      isHashed: isHashed(this.#settings),
       onPanic: () => {
         this.panics += 1;
       },
@@ -60,8 +74,8 @@ export class BalancedCluster {
   }
 
   /** Name of the next host, or `none`. */
-  pick(): string {
-    const index = this.#balancer.pick();
+  pick(request: PickContext | null = null): string {
+    const index = this.#balancer.pick(request);
     return index === NO_HOST ? 'none' : this.#hosts[index]!.name;
   }
 

@@ -2,12 +2,22 @@
 
 import fc from 'fast-check';
 import { WeirError } from '../../src/base/errors.ts';
+import type { HashingSettings } from '../../src/snapshot/index.ts';
 import { compileModule } from '../../src/wasm/instantiate.ts';
 import { type HashedHost, LbKernel, LbTables } from '../../src/wasm/lb.ts';
 import type { SharedMemoryOptions } from '../../src/wasm/shared-memory.ts';
 import { SharedMemoryOwner } from '../../src/wasm/shared-memory-owner.ts';
 
 export const lbModule = compileModule('lb');
+
+/** What a cluster says of hashing that says nothing. */
+export const DEFAULT_HASHING: HashingSettings = {
+  minimumRingSize: 1024,
+  maximumRingSize: 8388608,
+  hashFunction: 'XX_HASH',
+  maglevTableSize: 65537,
+  usesHostname: false,
+};
 
 export interface LbBench {
   readonly owner: SharedMemoryOwner;

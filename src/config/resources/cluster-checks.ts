@@ -1,10 +1,12 @@
 // What must hold between the fields of one Cluster message (spec 2.8). Ranges and required fields are rules
 // of the schema and not repeated here. Each check reports at the field that an operator would change.
 
+import { isPrime } from '../../base/prime.ts';
 import { Cluster_DiscoveryType, Cluster_LbPolicy } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { DEFAULT_MAXIMUM_RING_SIZE, DEFAULT_MINIMUM_RING_SIZE } from './load-balancing.ts';
 import type { Cluster } from './messages.ts';
 import { checkSubsetSelectors } from './subset-checks.ts';
 import { durationMs } from './units.ts';
@@ -14,6 +16,7 @@ type ClusterCheck = (cluster: Cluster, at: string, faults: FaultSink) => void;
 const CHECKS: readonly ClusterCheck[] = [
   checkBalancerConfig,
   checkRingSizes,
+  checkMaglevSize,
   checkPolicyConfig,
   checkEdsConfig,
   checkOriginalDst,
@@ -54,8 +57,7 @@ function checkBalancerConfig(cluster: Cluster, at: string, faults: FaultSink): v
   }
 }
 
-const DEFAULT_MINIMUM_RING_SIZE = 1024;
-const DEFAULT_MAXIMUM_RING_SIZE = 8 * 1024 * 1024;
+const MAX_MAGLEV_SIZE = 5_000_011;
 
 function checkRingSizes(cluster: Cluster, at: string, faults: FaultSink): void {
   const ring = cluster.ring_hash_lb_config;
@@ -64,6 +66,15 @@ function checkRingSizes(cluster: Cluster, at: string, faults: FaultSink): void {
   const maximum = int64ToNumber(ring.maximum_ring_size?.value ?? DEFAULT_MAXIMUM_RING_SIZE);
   if (minimum <= maximum) return;
   faults.error(`${at}.ring_hash_lb_config`, `minimum_ring_size ${minimum} exceeds maximum_ring_size ${maximum}`);
+}
+
+function checkMaglevSize(cluster: Cluster, at: string, faults: FaultSink): void {
+  const size = cluster.maglev_lb_config?.table_size;
+  if (!size) return;
+  const slots = int64ToNumber(size.value);
+  // A size above the limit has broken a field rule already, and would take long to test.
+  if (slots > MAX_MAGLEV_SIZE || isPrime(slots)) return;
+  faults.error(`${at}.maglev_lb_config.table_size`, `${slots} is not a prime number`);
 }
 
 function checkPolicyConfig(cluster: Cluster, at: string, faults: FaultSink): void {

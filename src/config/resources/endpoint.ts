@@ -16,6 +16,7 @@ import type {
   LocalityLbEndpoints,
   LocalityMessage,
   Metadata,
+  Value,
 } from './messages.ts';
 import { valueOr } from './units.ts';
 
@@ -80,6 +81,7 @@ export function convertHosts(
     priority: 0,
     canary: false,
     health: 'healthy',
+    hashKey: '',
   };
   for (const [index, message] of hosts.entries()) members.add(message, `${at}[${index}]`, endpoint, faults);
 }
@@ -112,9 +114,11 @@ function convertLocality(
     const endpoint = resolveEndpoint(member, `${endpointsAt}[${index}]`, named, faults);
     if (endpoint === undefined) continue;
     const { hostname } = endpoint.message;
-    const canary = isCanary(member.metadata);
+    const lb = balancerMetadata(member.metadata);
+    const canary = lb?.canary?.boolValue ?? false;
+    const hashKey = lb?.hash_key?.stringValue ?? '';
     const health = HEALTH_BY_STATUS.get(member.health_status) ?? 'healthy';
-    const settings = { hostname, weight, locality, priority: message.priority, canary, health };
+    const settings = { hostname, weight, locality, priority: message.priority, canary, health, hashKey };
     members.add(endpoint.message.address, `${endpoint.at}.address`, settings, faults);
   }
   checkWeightSum(weightSum, endpointsAt, 'endpoint weights', faults);
@@ -148,13 +152,14 @@ export function convertLocalityName(message: LocalityMessage | null): Locality {
   return { region: message.region, zone: message.zone, subZone: message.sub_zone };
 }
 
-function isCanary(metadata: Metadata | null): boolean {
-  if (metadata === null) return false;
+/** What an endpoint's metadata tells balancers; entries of other kinds than they want say nothing. */
+function balancerMetadata(metadata: Metadata | null): { readonly [name: string]: Value | undefined } | undefined {
+  if (metadata === null) return undefined;
   const byNamespace = metadata.filter_metadata;
   const namespace = BALANCER_NAMESPACES.find((name) => Object.hasOwn(byNamespace, name));
-  if (namespace === undefined) return false;
-  const { fields } = byNamespace[namespace]!;
-  return Object.hasOwn(fields, 'canary') && fields.canary!.boolValue;
+  if (namespace === undefined) return undefined;
+  // Without a prototype: whatever the keys are, they are the endpoint's.
+  return Object.assign(Object.create(null), byNamespace[namespace]!.fields);
 }
 
 function checkPriorities(localities: readonly LocalityLbEndpoints[], at: string, faults: FaultSink): void {

@@ -4,6 +4,7 @@ import type { ForwardAction, HostRewrite, PathRewrite } from '../../snapshot/ind
 import { RouteAction_ClusterNotFoundResponseCode as NotFoundCode, RoutingPriority } from '../proto/generated/enums.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { convertHashPolicies } from './hash-policy.ts';
 import type { RegexMatchAndSubstitute, RouteActionMessage } from './messages.ts';
 import { convertSubstitution } from './string-match.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
@@ -28,6 +29,7 @@ export function convertForward(
   return {
     kind: 'cluster',
     ...choice,
+    hashPolicies: convertHashPolicies(message.hash_policy, `${at}.hash_policy`, faults),
     isHighPriority: message.priority === RoutingPriority.HIGH,
     timeoutMs: durationMsOr(message.timeout, DEFAULT_ROUTE_TIMEOUT_MS),
     idleTimeoutMs: message.idle_timeout === null ? null : durationMs(message.idle_timeout),

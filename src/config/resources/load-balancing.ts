@@ -1,16 +1,23 @@
 // What the balancers of a cluster read: options of the policies, panic threshold, overprovisioning.
 
-import type { ClusterSettings, LeastRequestSettings } from '../../snapshot/index.ts';
+import type { ClusterSettings, HashFunction, HashingSettings, LeastRequestSettings } from '../../snapshot/index.ts';
+import { Cluster_RingHashLbConfig_HashFunction as HashFunctions } from '../proto/generated/enums.ts';
+import { int64ToNumber } from '../proto/int64.ts';
+import { enumName } from './enum-name.ts';
 import type { Cluster } from './messages.ts';
 import { valueOr } from './units.ts';
 
 const DEFAULT_CHOICE_COUNT = 2;
+export const DEFAULT_MINIMUM_RING_SIZE = 1024;
+export const DEFAULT_MAXIMUM_RING_SIZE = 8 * 1024 * 1024;
+const DEFAULT_MAGLEV_SIZE = 65_537;
 const DEFAULT_PANIC_THRESHOLD = 50;
 const DEFAULT_OVERPROVISIONING_FACTOR = 140;
 
 export type LoadBalancingSettings = Pick<
   ClusterSettings,
   | 'leastRequest'
+  | 'hashing'
   | 'healthyPanicThreshold'
   | 'overprovisioningFactor'
   | 'weightedPriorityHealth'
@@ -22,10 +29,25 @@ export function convertLoadBalancing(message: Cluster): LoadBalancingSettings {
   const policy = message.load_assignment?.policy;
   return {
     leastRequest: convertLeastRequest(message.least_request_lb_config),
+    hashing: convertHashing(message),
     healthyPanicThreshold: Math.trunc(valueOr(common?.healthy_panic_threshold, DEFAULT_PANIC_THRESHOLD)),
     overprovisioningFactor: valueOr(policy?.overprovisioning_factor, DEFAULT_OVERPROVISIONING_FACTOR),
     weightedPriorityHealth: policy?.weighted_priority_health ?? false,
     closeConnectionsOnHostSetChange: common?.close_connections_on_host_set_change ?? false,
+  };
+}
+
+function convertHashing({
+  ring_hash_lb_config: ring,
+  maglev_lb_config: maglev,
+  common_lb_config,
+}: Cluster): HashingSettings {
+  return {
+    minimumRingSize: int64ToNumber(valueOr(ring?.minimum_ring_size, DEFAULT_MINIMUM_RING_SIZE)),
+    maximumRingSize: int64ToNumber(valueOr(ring?.maximum_ring_size, DEFAULT_MAXIMUM_RING_SIZE)),
+    hashFunction: enumName(HashFunctions, ring?.hash_function ?? HashFunctions.XX_HASH) as HashFunction,
+    maglevTableSize: int64ToNumber(valueOr(maglev?.table_size, DEFAULT_MAGLEV_SIZE)),
+    usesHostname: common_lb_config?.consistent_hashing_lb_config?.use_hostname_for_hashing ?? false,
   };
 }
 

@@ -48,6 +48,7 @@ export type {
   RegexMatchAndSubstitute,
   Route,
   RouteAction as RouteActionMessage,
+  RouteAction_HashPolicy as HashPolicyMessage,
   RouteConfiguration,
   RouteMatch,
   Router,

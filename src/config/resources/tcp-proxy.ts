@@ -20,6 +20,7 @@ export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conve
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
     furtherLogEntries: convertLogEntries(message, at, conversion.faults),
     clusters: convertClusters(message, at, conversion),
+    hashesSourceIp: message.hash_policy.some(({ source_ip }) => source_ip !== null),
     idleTimeoutMs: durationMsOr(message.idle_timeout, DEFAULT_IDLE_TIMEOUT_MS),
     maxConnectAttempts: valueOr(message.max_connect_attempts, 1),
     connectBackoff: backoff === null ? null : convertBackoff(backoff, `${at}.backoff_options`, conversion.faults),

@@ -7,6 +7,7 @@ import type { LbTables } from '../../wasm/lb.ts';
 import { HealthMask } from '../../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import type { ActiveHost } from './active-host.ts';
+import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
 import { HostLists } from './host-lists/host-lists.ts';
 import { HostSet } from './host-set.ts';
 
@@ -24,6 +25,7 @@ export class ActiveCluster {
   readonly stats;
   readonly #places: ClusterPlaces;
   readonly #hostSet: HostSet;
+  readonly #showHashTable: ShowHashTable | undefined;
   #lists: HostLists;
   #snapshot: ClusterSnapshot;
 
@@ -36,6 +38,7 @@ export class ActiveCluster {
     const scope = stats.scope(`cluster.${settings.statName}.`);
     this.#places = places;
     this.stats = scope.allocate(CLUSTER_STATS);
+    this.#showHashTable = hashTableGauges(stats, settings);
     this.#hostSet = new HostSet(places);
     const recordAddress = memory.recordAllocator.allocateCluster();
     addCircuitBreakerGauges({
@@ -81,6 +84,7 @@ export class ActiveCluster {
     }
     const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
     this.#snapshot = Object.freeze({ ...this.#snapshot, hosts, hostLists: this.#lists.address });
+    if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
     if (change.added > 0 || change.removed.length > 0) this.stats.add('membership_change');
     this.#countMembers();
     return this.#places.memory.reclaimer.collect(() => {

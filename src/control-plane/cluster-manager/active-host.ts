@@ -87,6 +87,10 @@ export class ActiveHost {
     return this.#snapshot.locality;
   }
 
+  get hashKey(): string {
+    return this.#snapshot.hashKey;
+  }
+
   get canary(): boolean {
     return this.#snapshot.canary;
   }

@@ -10,11 +10,14 @@ export interface RoutedStream extends FactsSource {
   /** Null before a route has been found. */
   readonly route: Route | null;
   readonly target: ClusterTarget | null;
+  /** For a client whose requests are to stay on one host; null for none. */
+  readonly setCookies: readonly string[] | null;
 }
 
-export function hasResponseEdits({ route, target }: RoutedStream): boolean {
+export function hasResponseEdits({ route, target, setCookies }: RoutedStream): boolean {
   if (route === null) return false;
   return (
+    setCookies !== null ||
     route.responseEditor !== null ||
     route.countsAttemptsInResponse ||
     (target !== null && target.responseEditor !== null)
@@ -23,7 +26,9 @@ export function hasResponseEdits({ route, target }: RoutedStream): boolean {
 
 /** @param attempts times that the request has been sent; 0 when it never was. */
 export function editResponse(head: EditableHead, stream: RoutedStream, names: ProxyHeaders, attempts: number): void {
-  const { route, target } = stream;
+  const { route, target, setCookies } = stream;
+  // A reply of the proxy's own does not bind a client to a host.
+  if (setCookies !== null && attempts > 0) for (const text of setCookies) head.append('set-cookie', text);
   target?.responseEditor?.apply(head, stream);
   route?.responseEditor?.apply(head, stream);
   if (route?.countsAttemptsInResponse && attempts > 0) {

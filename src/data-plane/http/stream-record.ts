@@ -45,6 +45,8 @@ export abstract class StreamRecord implements RoutedStream {
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null = null;
   target: ClusterTarget | null = null;
+  /** Cookies that the response gives the client; null for none. */
+  setCookies: string[] | null = null;
   /** Status sent or about to be; 0 before. */
   status = 0;
   /** Bits of ResponseFlag: why the response is what it is. */
@@ -106,6 +108,11 @@ export abstract class StreamRecord implements RoutedStream {
   /** The request's head has been taken out of the codec. */
   noteHeldHead(head: string): void {
     if (this.wantedFacts !== null) this.wantedFacts.requestHead = head;
+  }
+
+  setCookie(text: string): void {
+    this.setCookies ??= [];
+    this.setCookies.push(text);
   }
 
   markHealthCheck(): void {

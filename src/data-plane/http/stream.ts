@@ -6,8 +6,10 @@
 // What an upgrade or a CONNECT carries after the answer that opens its tunnel is body without framing, both ways; such
 // a request is complete when the client's side of the tunnel is. Until then the limits of the route do not run.
 
+import { isIP } from 'node:net';
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
+import type { DownstreamFacts } from '../format/facts.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { RequestLimits } from './control-headers.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
@@ -156,6 +158,16 @@ export class HttpStream extends StreamResponse implements RequestLimits {
   applyConnectionManagerEdits(head: RequestHead): void {
     const { settings, requestLines } = this.manager;
     applyConnectionManagerEdits(head, settings, requestLines, this.codec, this.#origin);
+  }
+
+  /** The client's address by the trusted hops, else that of the peer; empty for a pipe. */
+  get clientAddress(): string {
+    const { address } = this.#origin;
+    return isIP(address) === 0 ? this.codec.peerAddress : address;
+  }
+
+  get connectionEnds(): DownstreamFacts {
+    return this.codec.facts;
   }
 
   /** Replaces the connection manager's time after which this stream counts as idle; 0 for never. */

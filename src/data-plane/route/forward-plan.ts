@@ -6,6 +6,7 @@ import type { ForwardAction, HostRewrite, PathMatch, RouteUpgrade, WeightedClust
 import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { RequestHasher } from './hash-policy.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
 import { compilePathRewrite, type RewritePath, substituteOf } from './path-matcher.ts';
@@ -31,6 +32,8 @@ export interface ForwardPlan {
   /** The cluster of every request; null when `choose` has to be asked. */
   readonly target: ClusterTarget | null;
   readonly choose: ChooseCluster;
+  /** What requests are hashed by; null when that is nothing. */
+  readonly hasher: RequestHasher | null;
   /** Whose limits and connections the request uses. */
   readonly priority: ClusterPriority;
   readonly timeoutMs: number;
@@ -60,6 +63,7 @@ export function compileForward(action: ForwardAction, match: PathMatch, names: P
     kind: 'cluster',
     target,
     choose,
+    hasher: action.hashPolicies.length === 0 ? null : new RequestHasher(action.hashPolicies),
     priority: action.isHighPriority ? ClusterPriority.high : ClusterPriority.default,
     timeoutMs: action.timeoutMs,
     timeoutLine: action.timeoutMs > 0 ? new PreparedLines([`${names.expectedTimeoutMs}: ${action.timeoutMs}`]) : null,

@@ -62,6 +62,23 @@ export function headerReader(name: string): ReadHeader {
   };
 }
 
+/**
+ * @param name in lower case.
+ * @returns the value of the only field, or the values of several; undefined when there is none.
+ */
+export function headerValuesReader(name: string): (request: RouteRequest) => string | readonly string[] | undefined {
+  if (Object.hasOwn(SPECIAL, name)) return SPECIAL[name]!;
+  return ({ head }) => {
+    const first = head.findByName(name, 0);
+    if (first < 0) return undefined;
+    let next = head.findByName(name, first + 1);
+    if (next < 0) return head.valueAt(first);
+    const values = [head.valueAt(first)];
+    for (; next >= 0; next = head.findByName(name, next + 1)) values.push(head.valueAt(next));
+    return values;
+  };
+}
+
 function knownHeaderReader(id: number): ReadHeader {
   return ({ head }) => {
     let index = head.indexOf(id);

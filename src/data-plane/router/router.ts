@@ -92,6 +92,8 @@ export class Router {
     this.#count(rq_total);
     stream.target = target;
     this.#setLimits(stream, head, plan);
+    const hash =
+      cluster.isHashed && plan.hasher !== null ? plan.hasher.hash(this.#context.lbKernel, request, stream) : null;
     stream.applyConnectionManagerEdits(head);
     if (this.#passesTrailers && cluster.settings.enableTrailers && head.has(HEADER_ID.te)) {
       this.#edits.keepTrailersOption(head);
@@ -107,9 +109,9 @@ export class Router {
     }
     const text = codec.requestText(length);
     if (plan.terminatesConnect && request.isConnect) {
-      return new TcpRequest(this.#context, stream, cluster, plan.priority, text);
+      return new TcpRequest(this.#context, stream, cluster, plan.priority, text, hash);
     }
-    return new UpstreamRequest(this.#context, stream, cluster, plan.priority, text, route.attemptEdits);
+    return new UpstreamRequest(this.#context, stream, cluster, plan.priority, text, route.attemptEdits, hash);
   }
 
   #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan): void {

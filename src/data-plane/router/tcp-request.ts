@@ -12,6 +12,7 @@ import { TcpUpstream, type TcpUpstreamOwner } from '../tcp-proxy/tcp-upstream.ts
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
+import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -68,6 +69,8 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
   readonly #client: TunnelClient;
   readonly #breaker: CircuitBreaker;
   readonly #timer: TimerEntry;
+  /** What the choice of a host may go by. */
+  readonly #pickContext: PickContext | null;
   #state: number = CONNECTING;
   #host: Host | null = null;
   #upstream: TcpUpstream | null = null;
@@ -75,13 +78,21 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
   #isReadingPaused = false;
 
   /** @param head for logs; nobody receives it. */
-  constructor(context: WorkerContext, client: TunnelClient, cluster: Cluster, priority: ClusterPriority, head: string) {
+  constructor(
+    context: WorkerContext,
+    client: TunnelClient,
+    cluster: Cluster,
+    priority: ClusterPriority,
+    head: string,
+    pickContext: PickContext | null,
+  ) {
     this.#context = context;
     this.#client = client;
     this.cluster = cluster;
     this.#breaker = priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
     this.#timer = new TimerEntry(this);
     this.head = head;
+    this.#pickContext = pickContext;
   }
 
   get host(): Host | null {
@@ -102,7 +113,7 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
 
   /** What the tunnel carries comes by `send`, after the answer. */
   start(): void {
-    const host = this.cluster.chooseHost();
+    const host = this.cluster.chooseHost(this.#pickContext);
     if (host === null) {
       this.#state = DONE;
       this.#count(upstream_cx_none_healthy);

@@ -17,6 +17,7 @@ import { insertTrailers, type Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
+import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { PoolClient } from '../upstream/pool/http1-pool.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -60,6 +61,8 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
   readonly head: string;
   /** What depends on the attempt; null for most routes. */
   readonly #attemptEdits: AttemptEdits | null;
+  /** What the choice of a host may go by. */
+  readonly #pickContext: PickContext | null;
   readonly #priority: ClusterPriority;
   #state: number = WAITING;
   #host: Host | null = null;
@@ -81,6 +84,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     priority: ClusterPriority,
     head: string,
     attemptEdits: AttemptEdits | null,
+    pickContext: PickContext | null,
   ) {
     this.#context = context;
     this.#stream = stream;
@@ -88,6 +92,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     this.#priority = priority;
     this.head = head;
     this.#attemptEdits = attemptEdits;
+    this.#pickContext = pickContext;
   }
 
   get bufferLimitBytes(): number {
@@ -230,7 +235,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
   // ---- Inside ----
 
   #attempt(): void {
-    const host = this.cluster.chooseHost();
+    const host = this.cluster.chooseHost(this.#pickContext);
     this.#host = host;
     if (host === null) {
       this.#state = DONE;

@@ -17,6 +17,7 @@ import { attachAccepted, resumeAccepted, type SocketOwner } from '../network/soc
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import { RequestHash } from '../upstream/load-balancer/pick-context.ts';
 import { UpstreamEnd } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
@@ -282,7 +283,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     }
     this.#attempts++;
     if (this.#facts !== null) this.#facts.upstreamCluster = cluster.settings.name;
-    const host = cluster.chooseHost();
+    const host = cluster.chooseHost(cluster.isHashed ? this.#hash() : null);
     if (host === null) {
       this.#note(ResponseFlag.UH);
       this.#countCluster(cluster, upstream_cx_none_healthy);
@@ -303,6 +304,17 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
       this.#facts.upstream = this.#upstreamEnd;
     }
     this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker);
+  }
+
+  /** Equal for all connections of one client. */
+  #hash(): RequestHash | null {
+    const { remoteAddress } = this.downstream;
+    if (!this.#filter.settings.hashesSourceIp || remoteAddress === '') return null;
+    const { lbKernel } = this.#context;
+    const hash = new RequestHash();
+    lbKernel.hashLatin1(remoteAddress);
+    hash.add(lbKernel.hashHi | 0, lbKernel.hashLo | 0);
+    return hash;
   }
 
   /** The client has gone, but what it sent belongs to the upstream. */

@@ -10,6 +10,7 @@ import type { WorkerContext } from '../worker-context.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Host } from './host.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
+import type { PickContext } from './load-balancer/pick-context.ts';
 import { NO_HOST } from './load-balancer/source-picker.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
@@ -35,6 +36,8 @@ export class Cluster {
   readonly breaker: CircuitBreaker;
   readonly highBreaker: CircuitBreaker;
   readonly responseCodes: ClusterResponseCodes;
+  /** Requests of equal hashes go to the same host: theirs are wanted. */
+  readonly isHashed: boolean;
   readonly #context: WorkerContext;
   readonly #balancer: LoadBalancer;
   /** In the order of the snapshot, which host lists refer to. */
@@ -48,6 +51,7 @@ export class Cluster {
     this.#context = context;
     this.name = settings.name;
     this.settings = settings;
+    this.isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';
     this.statBase = context.stats.base(snapshot.statBlock);
     const { circuitBreakers } = settings;
     const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
@@ -66,6 +70,7 @@ export class Cluster {
       kernel: context.lbKernel,
       seeds: context.random,
       random: new RandomSequence(context.random.u32()),
+      isHashed: this.isHashed,
       onPanic: () => {
         context.stats.values[this.statBase + lb_healthy_panic]! += 1;
       },
@@ -110,9 +115,12 @@ export class Cluster {
     }
   }
 
-  /** The host for the next request, or null when the cluster is empty. Hot. */
-  chooseHost(): Host | null {
-    const index = this.#balancer.pick();
+  /**
+   * The host for a request, or null when there is none to use. Hot.
+   * @param request what the choice may go by; null when nothing is known.
+   */
+  chooseHost(request: PickContext | null): Host | null {
+    const index = this.#balancer.pick(request);
     return index === NO_HOST ? null : this.#order[index]!;
   }
 

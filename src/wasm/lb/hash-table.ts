@@ -18,6 +18,22 @@ import {
 import type { LbExports } from './exports.ts';
 import type { HashKey, LbKernel } from './kernel.ts';
 
+/** A table of hashes, ready to be published; plain data. */
+export interface HashPlan {
+  readonly kind: 'ring' | 'maglev';
+  readonly hostCount: number;
+  readonly address: number;
+}
+
+export function isHashPlan(plan: { readonly kind: string }): plan is HashPlan {
+  return plan.kind === 'ring' || plan.kind === 'maglev';
+}
+
+/** Makes this thread's reader of a table. */
+export function openHashTable(kernel: LbKernel, { kind, address }: HashPlan): HashTable {
+  return kind === 'ring' ? new HashRing(kernel, address) : new MaglevTable(kernel, address);
+}
+
 /** Offsets of the header's fields that both kinds have. */
 interface HeaderFields {
   readonly size: number;

@@ -5,7 +5,9 @@
 import {
   BALANCER_CYCLE,
   BALANCER_LEAST_REQUEST,
+  BALANCER_MAGLEV,
   BALANCER_RANDOM,
+  BALANCER_RING,
   BALANCER_SCHEDULE,
   LISTS_ROOT,
   LISTS_WORDS,
@@ -18,7 +20,6 @@ import {
 import type { SharedMemory } from '../shared-memory.ts';
 import type { SharedMemoryOwner } from '../shared-memory-owner.ts';
 import { allocateFor } from './arguments.ts';
-import type { PickPlan } from './host-picker.ts';
 import { type HostList, type HostShares, type HostSource, NO_HOSTS } from './host-source.ts';
 
 const BALANCER_CODES = {
@@ -26,7 +27,9 @@ const BALANCER_CODES = {
   random: BALANCER_RANDOM,
   'least-request': BALANCER_LEAST_REQUEST,
   schedule: BALANCER_SCHEDULE,
-} as const satisfies Record<PickPlan['kind'], number>;
+  ring: BALANCER_RING,
+  maglev: BALANCER_MAGLEV,
+} as const satisfies Record<HostList['plan']['kind'], number>;
 
 /** Main: returns the address of the block. @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing is left behind then. */
 export function writeHostLists({ heap, shared }: SharedMemoryOwner, source: HostSource): number {
@@ -102,12 +105,16 @@ function readList(words: Uint32Array<ArrayBufferLike>, at: number): HostList {
   return { kind: 'list', hosts, plan: readPlan(words[at + 1]!, hostCount, words[at + 2]!), slot: words[at + 3]! };
 }
 
-function readPlan(code: number, hostCount: number, address: number): PickPlan {
+function readPlan(code: number, hostCount: number, address: number): HostList['plan'] {
   switch (code) {
     case BALANCER_LEAST_REQUEST:
       return { kind: 'least-request', hostCount, address };
     case BALANCER_SCHEDULE:
       return { kind: 'schedule', hostCount, address };
+    case BALANCER_RING:
+      return { kind: 'ring', hostCount, address };
+    case BALANCER_MAGLEV:
+      return { kind: 'maglev', hostCount, address };
     case BALANCER_RANDOM:
       return { kind: 'random', hostCount };
     default:

@@ -2,6 +2,7 @@
 // Main works a source out and writes it to shared memory; each worker reads it from there. Hosts are their indexes in
 // the cluster.
 
+import type { HashPlan } from './hash-table.ts';
 import type { PickPlan } from './host-picker.ts';
 
 export type HostSource = NoHosts | HostList | HostShares;
@@ -16,7 +17,7 @@ export const NO_HOSTS: NoHosts = { kind: 'none' };
 export interface HostList {
   readonly kind: 'list';
   readonly hosts: ArrayLike<number>;
-  readonly plan: PickPlan;
+  readonly plan: PickPlan | HashPlan;
   /** Names the list from one update to the next: who takes turns goes on where it stood. */
   readonly slot: number;
 }

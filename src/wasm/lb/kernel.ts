@@ -83,9 +83,19 @@ export class LbKernel {
     this.#hash[0] = hash;
   }
 
-  /** XXH64 of a key into hashHi and hashLo. */
-  hash(key: HashKey): void {
-    this.#xxHash64(key, 0, 0);
+  /** XXH64 of a key into hashHi and hashLo; the seed is given by its halves. */
+  hash(key: HashKey, seedHi = 0, seedLo = 0): void {
+    this.#xxHash64(key, seedHi, seedLo);
+  }
+
+  /** The same of the bytes that a text of units up to 255 stands for. Hot for up to 960 of them: one call. */
+  hashLatin1(text: string, seedHi = 0, seedLo = 0): void {
+    if (text.length > SCRATCH_KEY_SIZE) {
+      this.#xxHash64(Buffer.from(text, 'latin1'), seedHi, seedLo);
+      return;
+    }
+    const length = this.#key.write(text, 'latin1');
+    this.exports.xxHash64(this.keyAddress, length, seedHi, seedLo, this.#scratch + SCRATCH_HASH);
   }
 
   get hashHi(): number {

@@ -14,6 +14,7 @@ import {
   TABLE_BODY,
   TABLE_HOSTS,
 } from '../../../assembly/layout/lb.ts';
+import { isPrime } from '../../base/prime.ts';
 import type { SharedMemoryOwner } from '../shared-memory-owner.ts';
 import { allocateFor, argumentError, checkWhole } from './arguments.ts';
 import { type HashedHost, KeyWriter, keyBytes, orderByKey, weightShares } from './hashed-hosts.ts';
@@ -22,6 +23,8 @@ import type { LbKernel } from './kernel.ts';
 export interface MaglevOptions {
   /** Slots: a prime of 2 to 5000011, default 65537. */
   readonly tableSize?: number;
+  /** What each host has of 1, in the order of the hosts; default by their weights. */
+  readonly shares?: Float64Array;
 }
 
 const DEFAULT_SIZE = 65537;
@@ -31,11 +34,10 @@ export function buildMaglev(
   owner: SharedMemoryOwner,
   kernel: LbKernel,
   hosts: readonly HashedHost[],
-  { tableSize = DEFAULT_SIZE }: MaglevOptions,
+  { tableSize = DEFAULT_SIZE, shares = weightShares(hosts) }: MaglevOptions,
 ): number {
   checkWhole('tableSize', tableSize, 2, MAGLEV_MAX_SIZE);
   if (!isPrime(tableSize)) throw argumentError('tableSize', `${tableSize} is not a prime number`);
-  const shares = weightShares(hosts);
   const { heap, shared } = owner;
   // One host needs no table: a single slot answers alike.
   const size = hosts.length === 1 ? 1 : tableSize;
@@ -79,10 +81,4 @@ function writeHosts(
     i32[(host + MAGLEV_HOST_INDEX) >>> 2] = index;
     host += MAGLEV_HOST_SIZE;
   }
-}
-
-function isPrime(value: number): boolean {
-  if (value % 2 === 0) return value === 2;
-  for (let divisor = 3; divisor * divisor <= value; divisor += 2) if (value % divisor === 0) return false;
-  return value > 1;
 }

@@ -34,6 +34,8 @@ export interface RingOptions {
   readonly maximumRingSize?: number;
   /** Places the hosts' entries; default XX_HASH. Requests are hashed by XX_HASH either way. */
   readonly hashFunction?: HashFunction;
+  /** What each host has of 1, in the order of the hosts; default by their weights. */
+  readonly shares?: Float64Array;
 }
 
 const DEFAULT_MINIMUM = 1024;
@@ -57,7 +59,7 @@ export function buildRing(
   checkLimits(minimumRingSize, maximumRingSize);
   const hash = HASH_FUNCTIONS[hashFunction];
   if (hash === undefined) throw argumentError('hashFunction', `${hashFunction} is none of XX_HASH, MURMUR_HASH_2`);
-  const shape = shapeOf(weightShares(hosts), minimumRingSize, maximumRingSize);
+  const shape = shapeOf(options.shares ?? weightShares(hosts), minimumRingSize, maximumRingSize);
   const { heap } = owner;
   const what = `minimumRingSize: ${minimumRingSize}`;
   const table = allocateTable(owner, shape, what);

@@ -4,7 +4,7 @@ import { ActiveCluster } from '../../../src/control-plane/cluster-manager/active
 import type { HostSettings } from '../../../src/snapshot/index.ts';
 import { clusterNamed, mustLoad, withClusters } from '../../support/bootstrap.ts';
 import { lbTables } from '../../support/lb.ts';
-import { statsFixture } from '../../support/stats.ts';
+import { listing, statsFixture } from '../../support/stats.ts';
 
 test('a cluster that finds no memory for its host lists stays as it was', () => {
   const { owner, store } = statsFixture({ workerCount: 1, maxBytes: 2 * 1024 * 1024 });
@@ -39,3 +39,32 @@ test('a cluster that finds no memory for its host lists stays as it was', () => 
   );
   assert.equal(cluster.hosts()[0], hosts[0]);
 });
+
+for (const { lbPolicy, expected } of [
+  {
+    lbPolicy: 'RING_HASH',
+    expected: [
+      'ring_hash_lb.max_hashes_per_host: 820',
+      'ring_hash_lb.min_hashes_per_host: 205',
+      'ring_hash_lb.size: 1025',
+    ],
+  },
+  { lbPolicy: 'MAGLEV', expected: ['maglev_lb.max_entries_per_host: 52429', 'maglev_lb.min_entries_per_host: 13108'] },
+]) {
+  test(`a cluster of ${lbPolicy} shows how its table is shared out, and what it was when there are no hosts`, async () => {
+    const { owner, store } = statsFixture({ workerCount: 1 });
+    const [settings] = mustLoad(withClusters(clusterNamed('web', { lb_policy: lbPolicy }))).clusters;
+    const cluster = new ActiveCluster(settings!, false, { stats: store, memory: owner, tables: lbTables(owner) });
+    const [member] = settings!.hosts;
+    const gauges = async (): Promise<string[]> =>
+      (await listing(store)).filter((line) => line.includes('_lb.')).map((line) => line.replace('cluster.web.', ''));
+    const ip = (port: number) => ({ kind: 'ip', ip: '127.0.0.1', port }) as const;
+    cluster.setMembers([
+      { ...member!, address: ip(1), weight: 1 },
+      { ...member!, address: ip(2), weight: 4 },
+    ])?.();
+    assert.deepEqual((await gauges()).toSorted(), expected);
+    cluster.setMembers([])?.();
+    assert.deepEqual((await gauges()).toSorted(), expected);
+  });
+}

@@ -4,15 +4,23 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { HostLists } from '../../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
+import { RequestHash } from '../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { readHostLists } from '../../../src/wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../../src/wasm/shared-memory.ts';
 import { BALANCING, BalancedCluster, host, lb, type NamedHost } from '../../support/host-lists.ts';
-import { openLb } from '../../support/lb.ts';
+import { DEFAULT_HASHING, hashOf, openLb } from '../../support/lb.ts';
 
 const UNHEALTHY = HealthFlag.failedActiveHealthCheck;
 const DEGRADED = HealthFlag.degradedEdsHealth;
 
 const ill = (name: string, fields = {}): NamedHost => host(name, { healthFlags: UNHEALTHY, ...fields });
+
+/** What is known of a request with this hash. */
+function requestHash(hash: bigint): RequestHash {
+  const result = new RequestHash();
+  result.add(Number(hash >> 32n) | 0, Number(hash & 0xffff_ffffn) | 0);
+  return result;
+}
 
 describe('host lists', () => {
   test('leave unhealthy hosts out as long as enough others are there', () => {
@@ -102,6 +110,98 @@ describe('host lists', () => {
         cluster.close();
       }),
     );
+  });
+
+  test('keep hashes on their hosts, and those of degraded or unhealthy hosts move alone', () => {
+    for (const lbPolicy of ['RING_HASH', 'MAGLEV'] as const) {
+      // As many entries for each host, however many hosts there are: one.
+      const cluster = new BalancedCluster({ lbPolicy, hashing: { ...DEFAULT_HASHING, minimumRingSize: 4 } });
+      const names = ['a', 'b', 'c', 'd', 'e'];
+      const chosen = (left: string, healthFlags: number): string[] => {
+        cluster.setHosts(...names.map((name) => host(name, name === left ? { healthFlags } : {})));
+        return Array.from({ length: 2000 }, (_, n) => cluster.pick(requestHash(hashOf(n))));
+      };
+      const whole = chosen('', 0);
+      assert.equal(new Set(whole).size, 5);
+      for (const flags of [UNHEALTHY, DEGRADED]) {
+        const without = chosen('c', flags);
+        assert.ok(!without.includes('c'));
+        const moved = whole.filter((name, n) => name !== 'c' && name !== without[n]).length;
+        // A ring moves none but those of the host that has left; Maglev a few others.
+        assert.ok(moved <= (lbPolicy === 'RING_HASH' ? 0 : 60), `${lbPolicy}: ${moved} moved`);
+      }
+      cluster.close();
+    }
+  });
+
+  test('find the host of a hash where another implementation finds it', () => {
+    const loopbackHosts = (first: number): NamedHost[] =>
+      [0, 1, 2, 3, 4, 5].map((n) => host(`${n}`, { address: { kind: 'ip', ip: '127.0.0.1', port: first + n } }));
+    const maglev = new BalancedCluster({ lbPolicy: 'MAGLEV', hashing: { ...DEFAULT_HASHING, maglevTableSize: 7 } });
+    maglev.setHosts(...loopbackHosts(90));
+    const chosen = Array.from({ length: 14 }, (_, hash) => maglev.pick(requestHash(BigInt(hash))));
+    assert.equal(chosen.join(''), '24015032401503');
+    const hashing = { ...DEFAULT_HASHING, minimumRingSize: 12, hashFunction: 'MURMUR_HASH_2' } as const;
+    const ring = new BalancedCluster({ lbPolicy: 'RING_HASH', hashing }).setHosts(...loopbackHosts(80));
+    const entries: readonly (readonly [hash: bigint, name: string])[] = [
+      [1358027074129602068n, '5'],
+      [4361834613929391114n, '3'],
+      [7224494972555149682n, '4'],
+      [10150910876324007731n, '2'],
+      [17613279263364193813n, '0'],
+    ];
+    for (const [hash, name] of entries) assert.equal(ring.pick(requestHash(hash)), name);
+    assert.equal(ring.pick(requestHash(1358027074129602069n)), '3');
+    assert.equal(ring.pick(requestHash(17613279263364193814n)), '5');
+  });
+
+  test('place hosts by the key of their metadata, by their names where asked to, else by their addresses', () => {
+    const ip = (last: number) => ({ kind: 'ip', ip: `10.0.0.${last}`, port: 80 }) as const;
+    const choices = (usesHostname: boolean, ...hosts: readonly NamedHost[]): string => {
+      const cluster = new BalancedCluster({ lbPolicy: 'MAGLEV', hashing: { ...DEFAULT_HASHING, usesHostname } });
+      cluster.setHosts(...hosts);
+      const names = Array.from({ length: 50 }, (_, n) => cluster.pick(requestHash(hashOf(n)))).join('');
+      cluster.close();
+      return names;
+    };
+    const keyed = (first: number): string =>
+      choices(
+        false,
+        host('a', { address: ip(first), hashKey: 'x' }),
+        host('b', { address: ip(first + 1), hashKey: 'y' }),
+      );
+    assert.equal(keyed(1), keyed(7));
+    const named = (isUsed: boolean, first: number): string =>
+      choices(
+        isUsed,
+        host('a', { address: ip(first), hostname: 'x' }),
+        host('b', { address: ip(first + 1), hostname: 'y' }),
+      );
+    assert.equal(named(true, 1), named(true, 7));
+    assert.equal(named(true, 1), keyed(1));
+    assert.notEqual(named(false, 1), named(false, 7));
+    assert.notEqual(named(false, 1), named(true, 1));
+  });
+
+  test('choose the priority of a hash by the hash itself', () => {
+    const cluster = new BalancedCluster({ lbPolicy: 'RING_HASH' });
+    cluster.setHosts(host('a'), ill('x'), host('next', { priority: 1 }));
+    // Of a hundred, 70 go to the first priority: those that leave 0 to 69.
+    for (const base of [0n, 100n, 18446744073709551600n]) {
+      for (let rest = 0n; rest < 16n; rest += 1n) {
+        const hash = base + rest;
+        assert.equal(cluster.pick(requestHash(hash)), hash % 100n < 70n ? 'a' : 'next', `${hash}`);
+      }
+    }
+    assert.equal(cluster.pick(requestHash(69n)), 'a');
+    assert.equal(cluster.pick(requestHash(70n)), 'next');
+  });
+
+  test('have all hosts on the table in panic, and count it', () => {
+    const cluster = new BalancedCluster({ lbPolicy: 'MAGLEV' }).setHosts(host('a'), ill('b'), ill('c'));
+    const names = new Set(Array.from({ length: 200 }, (_, n) => cluster.pick(requestHash(hashOf(n)))));
+    assert.equal(names.size, 3);
+    assert.equal(cluster.panics, 200);
   });
 
   test('name the balancer that serves the policy and the weights', () => {

@@ -23,9 +23,11 @@ export const CLUSTER_SUPPORT: SupportTable = {
       type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']),
       connect_timeout: supported(),
       per_connection_buffer_limit_bytes: supported(),
-      lb_policy: only(['ROUND_ROBIN', 'RANDOM', 'LEAST_REQUEST']),
+      lb_policy: only(['ROUND_ROBIN', 'RANDOM', 'LEAST_REQUEST', 'RING_HASH', 'MAGLEV']),
       round_robin_lb_config: warned(),
       least_request_lb_config: supported(),
+      ring_hash_lb_config: supported(),
+      maglev_lb_config: supported(),
       hosts: supported('the v2 form of load_assignment'),
       load_assignment: supported(),
       health_checks: warned('members have the health that the configuration gives them'),
@@ -74,12 +76,25 @@ export const CLUSTER_SUPPORT: SupportTable = {
       zone_aware_lb_config: warned('takes effect only with a local cluster'),
       locality_weighted_lb_config: rejected(),
       override_host_status: rejected(),
+      consistent_hashing_lb_config: supported(),
       update_merge_window: supported('changes of members are none that merging concerns'),
     },
   },
   'proxy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
     otherwise: warned(),
     fields: { choice_count: supported(), active_request_bias: supported() },
+  },
+  'proxy.config.cluster.v3.Cluster.RingHashLbConfig': {
+    otherwise: rejected(),
+    fields: { minimum_ring_size: supported(), maximum_ring_size: supported(), hash_function: supported() },
+  },
+  'proxy.config.cluster.v3.Cluster.MaglevLbConfig': {
+    otherwise: rejected(),
+    fields: { table_size: supported() },
+  },
+  'proxy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': {
+    otherwise: rejected(),
+    fields: { use_hostname_for_hashing: supported() },
   },
   'proxy.config.core.v3.RuntimeDouble': {
     otherwise: warned('the default value applies'),

@@ -146,7 +146,7 @@ export const LISTENER_SUPPORT: SupportTable = {
       upstream_idle_timeout: warned(),
       max_downstream_connection_duration: supported(),
       max_downstream_connection_duration_jitter_percentage: supported(),
-      hash_policy: warned('takes effect only with hashing balancers'),
+      hash_policy: supported('takes effect with RING_HASH and MAGLEV'),
       backoff_options: supported(),
       proxy_protocol_tlvs: warned('takes effect only with the PROXY protocol'),
       upstream_connect_mode: onlyElseWarned(['IMMEDIATE']),
@@ -161,6 +161,10 @@ export const LISTENER_SUPPORT: SupportTable = {
   [`${TCP_PROXY}.WeightedCluster.ClusterWeight`]: {
     otherwise: rejected(),
     fields: { name: supported(), weight: supported() },
+  },
+  'proxy.type.v3.HashPolicy': {
+    otherwise: rejected(),
+    fields: { source_ip: supportedWhole(), filter_state: warned('no filter sets state, so it adds nothing') },
   },
   'proxy.config.core.v3.BackoffStrategy': {
     otherwise: rejected(),

@@ -214,7 +214,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       use_websocket: supported('as an upgrade of type websocket'),
       upgrade_configs: supported(),
       priority: supported(),
-      hash_policy: warned('takes effect only with hashing balancers'),
+      hash_policy: supported('takes effect with RING_HASH and MAGLEV'),
       include_vh_rate_limits: warned(),
       internal_redirect_action: only(['PASS_THROUGH_INTERNAL_REDIRECT']),
       max_internal_redirects: warned(),
@@ -224,6 +224,37 @@ export const ROUTE_SUPPORT: SupportTable = {
       response_headers_to_remove: supported('as on Route'),
       early_data_policy: warned(),
     },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy': {
+    otherwise: rejected(),
+    fields: {
+      header: supported(),
+      cookie: supported(),
+      connection_properties: supported(),
+      query_parameter: supported(),
+      filter_state: warned('no filter sets state, so it adds nothing'),
+      terminal: supported(),
+    },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.Header': {
+    otherwise: rejected(),
+    fields: { header_name: supported('of the request as it came'), regex_rewrite: supported() },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.Cookie': {
+    otherwise: rejected(),
+    fields: { name: supported(), ttl: supported(), path: supported(), attributes: supported() },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.CookieAttribute': {
+    otherwise: rejected(),
+    fields: { name: supported(), value: supported() },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.ConnectionProperties': {
+    otherwise: rejected(),
+    fields: { source_ip: supported() },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.QueryParameter': {
+    otherwise: rejected(),
+    fields: { name: supported() },
   },
   'proxy.config.route.v3.RouteAction.UpgradeConfig': {
     otherwise: rejected(),

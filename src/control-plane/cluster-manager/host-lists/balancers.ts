@@ -1,19 +1,59 @@
 // The balancing policies by name: which balancer a list of hosts gets. Main thread.
 
+import { formatAddress } from '../../../base/address.ts';
 import { WeirError } from '../../../base/errors.ts';
 import type { ClusterSettings } from '../../../snapshot/index.ts';
-import type { LbTables, PickPlan } from '../../../wasm/lb.ts';
+import type { HashedHost, HashPlan, HashTable, LbTables, PickPlan } from '../../../wasm/lb.ts';
 import type { ListedHost } from './priority-members.ts';
 
 const DEFAULT_BIAS = 1;
 
+export type BalancerSettings = Pick<ClusterSettings, 'lbPolicy' | 'leastRequest' | 'hashing'>;
+
+/** Requests of equal hashes go to the same host. */
+export function isHashed({ lbPolicy }: Pick<ClusterSettings, 'lbPolicy'>): boolean {
+  return lbPolicy === 'RING_HASH' || lbPolicy === 'MAGLEV';
+}
+
 /**
+ * The table of a policy that goes by hashes.
+ * @param hosts one or more.
+ * @throws WeirError WEIR_SHARED_MEMORY_FULL.
+ */
+export function buildHashTable(
+  tables: LbTables,
+  { lbPolicy, hashing }: BalancerSettings,
+  hosts: readonly ListedHost[],
+): { readonly table: HashTable; readonly plan: HashPlan } {
+  const keyed = hosts.map((host): HashedHost => ({ key: hashKey(host, hashing.usesHostname) }));
+  const shares = weightShares(hosts);
+  const hostCount = hosts.length;
+  if (lbPolicy === 'RING_HASH') {
+    const table = tables.buildRing(keyed, { ...hashing, shares });
+    return { table, plan: { kind: 'ring', hostCount, address: table.address } };
+  }
+  const table = tables.buildMaglev(keyed, { tableSize: hashing.maglevTableSize, shares });
+  return { table, plan: { kind: 'maglev', hostCount, address: table.address } };
+}
+
+/** Parts of 1. */
+function weightShares(hosts: readonly ListedHost[]): Float64Array {
+  const sum = hosts.reduce((total, { weight }) => total + weight, 0);
+  return Float64Array.from(hosts, ({ weight }) => weight / sum);
+}
+
+function hashKey({ hashKey: key, hostname, address }: ListedHost, usesHostname: boolean): string {
+  return key || (usesHostname && hostname) || formatAddress(address);
+}
+
+/**
+ * The balancer of a policy that does not go by hashes.
  * @param hosts one or more.
  * @throws WeirError WEIR_SHARED_MEMORY_FULL, or WEIR_LB_POLICY for a policy that the configuration should have refused.
  */
 export function buildBalancer(
   tables: LbTables,
-  { lbPolicy, leastRequest }: Pick<ClusterSettings, 'lbPolicy' | 'leastRequest'>,
+  { lbPolicy, leastRequest }: BalancerSettings,
   hosts: readonly ListedHost[],
 ): PickPlan {
   // There is nothing to choose.

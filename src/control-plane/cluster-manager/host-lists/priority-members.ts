@@ -8,7 +8,8 @@ import type { PriorityMembers, PriorityState } from './priority-load.ts';
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
 
 /** A host as main sees it at the moment. */
-export interface ListedHost extends Pick<HostSnapshot, 'weight' | 'priority' | 'recordAddress'> {
+export interface ListedHost
+  extends Pick<HostSnapshot, 'address' | 'hostname' | 'hashKey' | 'weight' | 'priority' | 'recordAddress'> {
   /** HealthFlag bits. */
   readonly healthFlags: number;
 }

@@ -33,6 +33,7 @@ describe('a STRICT_DNS cluster', () => {
     priority: 0,
     canary: false,
     health: 'healthy',
+    hashKey: '',
   } as const;
 
   it('takes names and addresses, in the form of either generation', () => {

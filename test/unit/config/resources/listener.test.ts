@@ -67,6 +67,7 @@ describe('a listener', () => {
           accessLogs: [],
           furtherLogEntries: { onStart: false, onConnected: false, intervalMs: 0 },
           clusters: [{ cluster: 'web', weight: 1 }],
+          hashesSourceIp: false,
           idleTimeoutMs: 3_600_000,
           maxConnectAttempts: 1,
           connectBackoff: null,

@@ -30,6 +30,44 @@ function forwarding(fields: JsonObject): JsonObject {
 
 const RULE = { pattern: { google_re2: {}, regex: '^/(a+)/(b+)' }, substitution: '/\\2/\\1' };
 
+describe('what requests are hashed by', () => {
+  const hashing = (...hash_policy: JsonObject[]): JsonObject => forwarding({ hash_policy });
+
+  it('must be named, and be one thing', () => {
+    assert.deepEqual(faultsOf(hashing({ header: {} }, { query_parameter: {} }, { cookie: {} }, { terminal: true })), [
+      'route.hash_policy[0].header.header_name: must not be empty',
+      'route.hash_policy[1].query_parameter.name: must not be empty',
+      'route.hash_policy[2].cookie.name: must not be empty',
+      'route.hash_policy[3]: one of header, cookie, connection_properties, query_parameter, filter_state must be set',
+    ]);
+    assert.deepEqual(faultsOf(hashing({ header: { header_name: 'a' }, cookie: { name: 'b' } })).length, 1);
+  });
+
+  it('must not let a cookie say more than it is to say', () => {
+    const attributes = [{ name: 'a', value: 'b; Domain=x' }];
+    assert.deepEqual(
+      faultsOf(hashing({ cookie: { name: 'a', path: '/\r\nx: y' } }, { cookie: { name: 'a', attributes } })),
+      [
+        'route.hash_policy[0].cookie: "/\\r\\nx: y" holds characters that would end a part of the cookie',
+        'route.hash_policy[1].cookie: "b; Domain=x" holds characters that would end a part of the cookie',
+      ],
+    );
+  });
+
+  it('is nothing where it is state that no filter sets', () => {
+    assert.deepEqual(faultsOf(hashing({ filter_state: { key: 'k' } }), 'warning'), [
+      'route.hash_policy[0].filter_state: filter_state is not supported by this build; no filter sets state, so it adds nothing',
+    ]);
+  });
+
+  it('must have a pattern that can be replaced', () => {
+    const regex_rewrite = { pattern: { google_re2: {}, regex: '(' }, substitution: '' };
+    const [fault, ...others] = faultsOf(hashing({ header: { header_name: 'a', regex_rewrite } }));
+    assert.match(fault!, /^route\.hash_policy\[0\]\.header\.regex_rewrite\.pattern/);
+    assert.deepEqual(others, []);
+  });
+});
+
 describe('a forwarding route', () => {
   const cases = [
     {
@@ -64,6 +102,42 @@ describe('a forwarding route', () => {
       name: 'the host from the path',
       fields: { host_rewrite_path_regex: RULE },
       expected: { hostRewrite: { kind: 'path-regex', pattern: '^/(a+)/(b+)', substitution: '/\\2/\\1' } },
+    },
+    {
+      name: 'what requests are hashed by',
+      fields: {
+        hash_policy: [
+          { header: { header_name: 'X-User', regex_rewrite: RULE }, terminal: true },
+          { cookie: { name: 'a', ttl: '1.9s', path: '/x', attributes: [{ name: 'SameSite', value: 'Lax' }] } },
+          { cookie: { name: 'b' } },
+          { cookie: { name: 'c', ttl: '0s' } },
+          { connection_properties: { source_ip: true } },
+          { connection_properties: { source_ip: false } },
+          { query_parameter: { name: 'Q' } },
+        ],
+      },
+      expected: {
+        hashPolicies: [
+          {
+            kind: 'header',
+            name: 'x-user',
+            rewrite: { pattern: '^/(a+)/(b+)', substitution: '/\\2/\\1' },
+            isTerminal: true,
+          },
+          {
+            kind: 'cookie',
+            name: 'a',
+            ttlSeconds: 1,
+            path: '/x',
+            attributes: [{ name: 'SameSite', value: 'Lax' }],
+            isTerminal: false,
+          },
+          { kind: 'cookie', name: 'b', ttlSeconds: null, path: '', attributes: [], isTerminal: false },
+          { kind: 'cookie', name: 'c', ttlSeconds: 0, path: '', attributes: [], isTerminal: false },
+          { kind: 'source-ip', isTerminal: false },
+          { kind: 'query-parameter', name: 'Q', isTerminal: false },
+        ],
+      },
     },
     { name: 'the old host', fields: { append_x_forwarded_host: true }, expected: { appendForwardedHost: true } },
   ] as const;
