@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { untilEqual } from '../support/eventually.ts';
+import { getAll } from '../support/get-all.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 
 const LOGGERS = 'type.googleapis.com/envoy.extensions.access_loggers';
@@ -69,21 +69,8 @@ async function start(t: TestContext, ...args: string[]): Promise<Running> {
   const weir = await startWeir({ configYaml: configWith(file), args, env: { WEIR_TEST_POD: 'pod-7' } });
   t.after(() => weir.stop());
   const { port } = (await weir.listeners()).get('web')!;
-  const ask = async (paths: readonly string[], connections = 1): Promise<void> => {
-    const agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
-    await Promise.all(paths.map((target, index) => request(port, target, agents[index % connections]!)));
-    for (const agent of agents) agent.destroy();
-  };
+  const ask = (paths: readonly string[], connections = 1): Promise<void> => getAll(port, paths, connections);
   return { weir, file, ask };
-}
-
-function request(port: number, target: string, agent: Agent): Promise<void> {
-  return new Promise((resolve, reject) => {
-    get({ port, path: target, agent, host: '127.0.0.1' }, (response) => {
-      response.resume();
-      response.on('end', resolve);
-    }).on('error', reject);
-  });
 }
 
 /** Paths of all entries, each of which must be whole. */

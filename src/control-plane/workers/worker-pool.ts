@@ -52,6 +52,8 @@ interface PendingListen {
 const RESTART_DELAYS_MS = [0, 100, 1_000, 5_000];
 /** A worker that has run this long counts as healthy again. */
 const STABLE_AFTER_MS = 30_000;
+/** A worker keeps the bound of a stop itself, and writes its access logs behind that; beyond this it hangs. */
+const LATE_MS = 2_000;
 
 export class WorkerPool {
   readonly #deps: WorkerPoolDependencies;
@@ -160,8 +162,7 @@ export class WorkerPool {
     });
     if (this.#service) this.#broadcast({ type: 'shutdown', graceMs });
     else for (const worker of live) void worker.terminate();
-    // The workers keep the bound themselves; a worker that hangs is cut off a little later.
-    const cancelCut = this.#deps.clock.after(graceMs + 1_000, () => {
+    const cancelCut = this.#deps.clock.after(graceMs + LATE_MS, () => {
       for (const worker of live) void worker.terminate();
     });
     await allStopped;

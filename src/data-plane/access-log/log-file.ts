@@ -1,17 +1,30 @@
 // One access log file as one worker writes it. Entries gather in a buffer; a full buffer, or the flush interval,
 // sends it to the file, one write at a time. Nothing here ever stops a request: what cannot be written waits within a
-// bound and is then dropped, and both are counted.
+// bound and is then dropped, and both are counted. Nor does it stop other files: none waits for a reader, and a file is
+// written outside of this thread.
 //
-//   write ──► buffer ──full, time, close──► queue ──► fs.write (O_APPEND) ──► file
-//                                             └──► reopen: the entries before it went to the file opened before
+//   write ──► buffer ──full, time, close──► queue ──► LogOutput ──► file
+//                                             └──► reopen: the entries before it go to the file opened before, if it
+//                                                  takes them; if not, the reopening comes first, and they follow
+//
+//   idle ──work──► busy ──done──► idle        busy: a write or an opening is under way
+//                    └──refused──► waiting ──time, reopen, close──► idle
 //
 // Workers share a file without talking: each write is whole entries, and the kernel appends each at one go. A pipe
 // only promises that for small pieces, so there a buffer leaves in pieces that end with an entry.
 
-import { close, fstat, open, write } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
-import type { Logger } from '../../log/index.ts';
+import {
+  countLines,
+  isReaderBehind,
+  type Logger,
+  LogOutput,
+  type LogTarget,
+  lineStart,
+  RetryDelay,
+  type WriteError,
+} from '../../log/index.ts';
 import { FILESYSTEM_STATS, type WorkerStats } from '../../stats/index.ts';
 
 const { flushed_by_timer, reopen_failed, write_buffered, write_completed, write_failed, write_total_buffered } =
@@ -19,17 +32,12 @@ const { flushed_by_timer, reopen_failed, write_buffered, write_completed, write_
 
 /** Entries that together are longer are written in several goes. */
 export const BUFFER_BYTES = 64 * 1024;
-/** Entries that wait while the disk refuses them; beyond this new ones are dropped. */
+/** Entries that wait while the disk or the reader refuses them; beyond this new ones are dropped. */
 export const MAX_WAITING_BYTES = 1024 * 1024;
-/** PIPE_BUF on Linux: as much as a pipe takes without mixing it with what others write. */
-const ATOMIC_PIPE_BYTES = 4096;
-/** Before a write that failed is tried again. */
-const RETRY_MS = 1000;
-/** Before a pipe that was full is tried again. */
-const FULL_PIPE_RETRY_MS = 10;
-/** As often at the end; then nobody is reading. */
-const MAX_FINAL_RETRIES = 50;
-const APPEND = 'a';
+/** At the end: for all that waits, whatever the system does. */
+export const FINAL_FLUSH_MS = 1000;
+/** At the end: before a reader that is behind is tried again. */
+const FINAL_RETRY_MS = 10;
 const LINE_FEED = 10;
 
 export interface LogFileOptions {
@@ -46,48 +54,57 @@ interface Piece {
   readonly bytes: Buffer;
   start: number;
   readonly end: number;
+  /** Of which something is left to write. */
+  entries: number;
 }
 
 const REOPEN = 'reopen';
 
 export class LogFile {
   readonly #options: LogFileOptions;
-  /** A path, or a descriptor that is open already. */
-  readonly #target: string | number;
+  readonly #target: LogTarget;
   readonly #name: string;
-  #descriptor: number | null = null;
-  #isPipe = false;
+  /** Null while the target cannot be opened. */
+  #output: LogOutput | null = null;
   #buffer: Buffer | null = null;
   #length = 0;
+  #entries = 0;
   readonly #queue: (Piece | typeof REOPEN)[] = [];
   #waitingBytes = 0;
-  #isBusy = false;
-  #hasFailed = false;
+  #state: 'idle' | 'busy' | 'waiting' | 'closed' = 'idle';
+  readonly #retry = new RetryDelay();
+  #cancelRetry: (() => void) | null = null;
+  /** Of the last write or opening; null when it went well. */
+  #failure: WriteError | null = null;
+  /** Entries have been dropped since the queue was last empty. */
+  #isDropping = false;
   #cancelTimer: (() => void) | null = null;
   #onIdle: (() => void)[] = [];
   #isClosing = false;
-  #finalRetries = 0;
 
-  /** @param target a path, or the descriptor of standard output or standard error. */
-  constructor(target: string | number, options: LogFileOptions) {
+  /** Opens the target: what is wrong with it is told at once. */
+  constructor(target: LogTarget, options: LogFileOptions) {
     this.#options = options;
     this.#target = target;
     this.#name = typeof target === 'string' ? `'${target}'` : `descriptor ${target}`;
+    this.#open();
   }
 
   /** Adds one entry, byte text with its line end. Costs a copy of its bytes. */
   write(entry: string): void {
     const { length } = entry;
-    if (this.#length + this.#waitingBytes + length > MAX_WAITING_BYTES) {
-      this.#count(write_failed);
+    if (this.#state === 'closed' || this.#length + this.#waitingBytes + length > MAX_WAITING_BYTES) {
+      this.#dropNewest();
       return;
     }
     if (this.#length + length > BUFFER_BYTES) this.#flushBuffer();
-    if (length > BUFFER_BYTES) this.#enqueue({ bytes: Buffer.from(entry, 'latin1'), start: 0, end: length });
-    else {
+    if (length > BUFFER_BYTES) {
+      this.#enqueue({ bytes: Buffer.from(entry, 'latin1'), start: 0, end: length, entries: 1 });
+    } else {
       this.#buffer ??= Buffer.allocUnsafeSlow(BUFFER_BYTES);
       this.#buffer.write(entry, this.#length, 'latin1');
       this.#length += length;
+      this.#entries += 1;
     }
     this.#count(write_buffered);
     this.#gauge(length);
@@ -102,22 +119,30 @@ export class LogFile {
     this.#work();
   }
 
-  /** Opens the path anew behind what has been logged so far: a renamed file can then be taken away. */
+  /**
+   * Opens the path anew behind what has been logged so far: a renamed file can then be taken away. A file that refuses
+   * its entries is left at once, because it may be what fills the disk; they go to the new one.
+   */
   reopen(): void {
     if (typeof this.#target === 'number') return;
     this.#flushBuffer();
-    this.#queue.push(REOPEN);
+    if (!this.#queue.includes(REOPEN)) this.#queue.push(REOPEN);
+    if (this.#state === 'waiting') this.#reopenFirst();
     this.#work();
   }
 
-  /** Writes what is left, once, and closes the file. */
+  /** Writes what is left, for a second at most, and closes the file. */
   async close(): Promise<void> {
     this.#isClosing = true;
+    if (this.#state === 'waiting') this.#stopWaiting();
     this.flush();
-    if (this.#isBusy) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+    if (this.#state !== 'idle') await this.#untilIdle(FINAL_FLUSH_MS);
+    // What is still under way may need its descriptor.
+    if (this.#state !== 'busy') this.#output?.close();
+    this.#cancelRetry?.();
+    this.#state = 'closed';
     this.#dropWaiting();
-    if (this.#descriptor !== null && typeof this.#target === 'string') close(this.#descriptor, () => {});
-    this.#descriptor = null;
+    this.#output = null;
   }
 
   #onTimer(): void {
@@ -128,9 +153,10 @@ export class LogFile {
 
   #flushBuffer(): void {
     if (this.#buffer === null || this.#length === 0) return;
-    const piece = { bytes: this.#buffer, start: 0, end: this.#length };
+    const piece = { bytes: this.#buffer, start: 0, end: this.#length, entries: this.#entries };
     this.#buffer = null;
     this.#length = 0;
+    this.#entries = 0;
     this.#enqueue(piece);
   }
 
@@ -140,100 +166,166 @@ export class LogFile {
     this.#work();
   }
 
+  #dropNewest(): void {
+    this.#count(write_failed);
+    if (this.#isDropping) return;
+    this.#isDropping = true;
+    const reason = isReaderBehind(this.#failure) ? 'its reader is behind' : 'they cannot be written in time';
+    this.#options.log.error(`access log ${this.#name} loses entries: ${reason}`);
+  }
+
   // ---- One step at a time: open, write, reopen ----
 
   #work(): void {
-    if (this.#isBusy) return;
-    const next = this.#queue[0];
-    if (next === undefined) {
-      for (const resolve of this.#onIdle.splice(0)) resolve();
-      return;
+    while (this.#state === 'idle') {
+      const next = this.#queue[0];
+      if (next === undefined) {
+        this.#isDropping = false;
+        for (const resolve of this.#onIdle.splice(0)) resolve();
+        return;
+      }
+      if (next === REOPEN) this.#openAnew();
+      else if (this.#output === null) this.#open();
+      else this.#writePiece(this.#output, next);
     }
-    this.#isBusy = true;
-    if (this.#descriptor === null) this.#open();
-    else if (next === REOPEN) this.#openAnew(this.#descriptor);
-    else this.#writePiece(this.#descriptor, next);
   }
 
   #open(): void {
-    if (typeof this.#target === 'number') this.#inspect(this.#target);
-    else
-      open(this.#target, APPEND, (error, descriptor) => {
-        if (error === null) this.#inspect(descriptor);
-        else this.#fail(error);
-      });
-  }
-
-  #inspect(descriptor: number): void {
-    fstat(descriptor, (error, stats) => {
-      this.#isPipe = error !== null || stats.isFIFO() || stats.isSocket();
-      this.#descriptor = descriptor;
-      this.#done();
+    this.#openLater((error, output) => {
+      if (error === null) this.#replaceOutput(output!);
+      else this.#fail(error, 'open');
     });
   }
 
-  #openAnew(before: number): void {
-    open(this.#target as string, APPEND, (error, descriptor) => {
-      this.#queue.shift();
+  #openAnew(): void {
+    this.#queue.shift();
+    this.#openLater((error, output) => {
       if (error === null) {
-        close(before, () => {});
-        this.#inspect(descriptor);
+        this.#replaceOutput(output!);
         return;
       }
-      // Lines go on to the file that is open: better there than nowhere.
       this.#count(reopen_failed);
       this.#options.log.error(`cannot reopen access log ${this.#name}: ${errorMessage(error)}`);
-      this.#done();
+      // Entries go on to the file that is open, better there than nowhere; but not to one that takes none.
+      if (this.#failure !== null && !isReaderBehind(this.#failure)) this.#replaceOutput(null);
     });
   }
 
-  #writePiece(descriptor: number, piece: Piece): void {
-    const length = this.#isPipe ? pipeLength(piece) : piece.end - piece.start;
-    write(descriptor, piece.bytes, piece.start, length, null, (error, written) => {
-      if (error !== null) {
-        this.#fail(error);
+  #openLater(done: (error: WriteError | null, output?: LogOutput) => void): void {
+    this.#state = 'busy';
+    LogOutput.openLater(this.#target, (error, output) => {
+      if (this.#state === 'closed') {
+        output?.close();
         return;
       }
-      this.#count(write_completed);
-      piece.start += written;
-      this.#waitingBytes -= written;
-      this.#gauge(-written);
-      if (piece.start === piece.end) this.#queue.shift();
-      this.#hasFailed = false;
-      this.#done();
+      this.#state = 'idle';
+      done(error, output);
+      this.#work();
     });
   }
 
-  #done(): void {
-    this.#isBusy = false;
-    this.#work();
+  /** An entry of which the old output has a part begins anew in the next one. */
+  #replaceOutput(output: LogOutput | null): void {
+    this.#output?.close();
+    this.#output = output;
+    const first = this.#queue[0];
+    if (first === undefined || first === REOPEN) return;
+    const start = lineStart(first.bytes, first.start);
+    this.#changeWaiting(first.start - start);
+    first.start = start;
   }
 
-  /** What could not be written stays in the queue; it is tried again later. */
-  #fail(error: NodeJS.ErrnoException): void {
-    const isFullPipe = error.code === 'EAGAIN';
-    if (!isFullPipe) {
-      this.#count(write_failed);
-      if (!this.#hasFailed) this.#options.log.error(`cannot write access log ${this.#name}: ${errorMessage(error)}`);
-      this.#hasFailed = true;
-    }
-    if (this.#isClosing) this.#finalRetries += isFullPipe ? 1 : MAX_FINAL_RETRIES;
-    if (this.#finalRetries >= MAX_FINAL_RETRIES) {
-      this.#dropWaiting();
-      this.#done();
+  #writePiece(output: LogOutput, piece: Piece): void {
+    const { bytes, start } = piece;
+    const length = wholeEntries(piece, output.wholeBytes);
+    if (output.isFile) {
+      this.#state = 'busy';
+      output.writeLater(bytes, start, length, (error, taken) => {
+        if (this.#state === 'closed') return;
+        this.#state = 'idle';
+        if (error === null) this.#taken(piece, taken);
+        else this.#fail(error, 'write');
+        this.#work();
+      });
       return;
     }
-    this.#options.clock.after(isFullPipe ? FULL_PIPE_RETRY_MS : RETRY_MS, () => this.#done());
+    let taken: number;
+    try {
+      taken = output.write(bytes, start, length);
+    } catch (error) {
+      this.#fail(error as WriteError, 'write');
+      return;
+    }
+    this.#taken(piece, taken);
+  }
+
+  #taken(piece: Piece, bytes: number): void {
+    this.#count(write_completed);
+    const { start } = piece;
+    piece.start += bytes;
+    this.#changeWaiting(-bytes);
+    if (piece.start === piece.end) this.#queue.shift();
+    else piece.entries = Math.max(1, piece.entries - countLines(piece.bytes, start, piece.start));
+    this.#failure = null;
+    this.#retry.reset();
+  }
+
+  // ---- What is refused ----
+
+  /** What could not be written stays in the queue; it is tried again later. */
+  #fail(error: WriteError, step: 'open' | 'write'): void {
+    const isNews = this.#failure === null || isReaderBehind(this.#failure);
+    this.#failure = error;
+    if (!isReaderBehind(error)) {
+      if (this.#queue.length > 0) this.#count(write_failed);
+      if (isNews) this.#options.log.error(`cannot ${step} access log ${this.#name}: ${reasonOf(error)}`);
+    }
+    if (this.#queue.length === 0) return;
+    if (this.#queue.includes(REOPEN)) this.#reopenFirst();
+    else if (!this.#isClosing) this.#wait(this.#retry.next(error));
+    else if (isReaderBehind(error)) this.#wait(FINAL_RETRY_MS);
+    else this.#dropWaiting();
+  }
+
+  #wait(delayMs: number): void {
+    this.#state = 'waiting';
+    this.#cancelRetry = this.#options.clock.after(delayMs, () => {
+      this.#stopWaiting();
+      this.#work();
+    });
+  }
+
+  #stopWaiting(): void {
+    this.#cancelRetry?.();
+    this.#cancelRetry = null;
+    this.#state = 'idle';
+  }
+
+  #reopenFirst(): void {
+    this.#queue.splice(this.#queue.indexOf(REOPEN), 1);
+    this.#queue.unshift(REOPEN);
+    this.#stopWaiting();
+  }
+
+  async #untilIdle(limitMs: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const cancel = this.#options.clock.after(limitMs, resolve);
+      this.#onIdle.push(resolve, cancel);
+    });
   }
 
   #dropWaiting(): void {
-    this.#queue.length = 0;
-    this.#gauge(-this.#waitingBytes);
-    this.#waitingBytes = 0;
+    for (const waiting of this.#queue.splice(0)) if (waiting !== REOPEN) this.#count(write_failed, waiting.entries);
+    this.#changeWaiting(-this.#waitingBytes);
   }
 
-  #count(stat: number): void {
-    this.#options.stats.values[this.#options.statBase + stat]! += 1;
+  #changeWaiting(bytes: number): void {
+    this.#waitingBytes += bytes;
+    this.#gauge(bytes);
+  }
+
+  #count(stat: number, times = 1): void {
+    this.#options.stats.values[this.#options.statBase + stat]! += times;
   }
 
   #gauge(change: number): void {
@@ -241,11 +333,15 @@ export class LogFile {
   }
 }
 
-/** As many whole entries as a pipe takes at one go; an entry longer than that goes alone. */
-function pipeLength({ bytes, start, end }: Piece): number {
-  if (end - start <= ATOMIC_PIPE_BYTES) return end - start;
-  const lastEnd = bytes.lastIndexOf(LINE_FEED, start + ATOMIC_PIPE_BYTES - 1);
+/** As many whole entries as are taken at one go; an entry longer than that goes alone. */
+function wholeEntries({ bytes, start, end }: Piece, atOneGo: number): number {
+  if (end - start <= atOneGo) return end - start;
+  const lastEnd = bytes.lastIndexOf(LINE_FEED, start + atOneGo - 1);
   if (lastEnd >= start) return lastEnd + 1 - start;
   const firstEnd = bytes.indexOf(LINE_FEED, start);
   return (firstEnd === -1 || firstEnd >= end ? end : firstEnd + 1) - start;
+}
+
+function reasonOf(error: WriteError): string {
+  return error.code === 'ENXIO' ? 'nobody reads it' : errorMessage(error);
 }

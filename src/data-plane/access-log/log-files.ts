@@ -2,17 +2,14 @@
 // stays until the worker ends: logs of a drained listener and of its successor go on in the same one.
 
 import type { Clock } from '../../base/clock.ts';
-import type { Logger } from '../../log/index.ts';
+import { type Logger, type LogTarget, logTarget, STANDARD_ERROR, STANDARD_OUTPUT } from '../../log/index.ts';
 import type { AccessLogDestination, AccessLogFileSettings } from '../../snapshot/index.ts';
 import type { WorkerStats } from '../../stats/index.ts';
 import { LogFile, type LogFileOptions } from './log-file.ts';
 
-const STANDARD_OUTPUT = 1;
-const STANDARD_ERROR = 2;
-
 export class LogFiles {
   readonly #options: LogFileOptions;
-  readonly #files = new Map<string | number, LogFile>();
+  readonly #files = new Map<LogTarget, LogFile>();
 
   constructor(settings: AccessLogFileSettings, deps: { stats: WorkerStats; clock: Clock; log: Logger }) {
     this.#options = {
@@ -22,7 +19,7 @@ export class LogFiles {
     };
   }
 
-  /** The file of a destination; the same one for the same place. */
+  /** The file of a destination, opened at once; the same one for the same place. */
   file(destination: AccessLogDestination): LogFile {
     const target = targetOf(destination);
     const known = this.#files.get(target);
@@ -40,17 +37,17 @@ export class LogFiles {
     for (const file of this.#files.values()) file.flush();
   }
 
-  /** Resolves when everything is written, or has failed to be. */
+  /** Resolves when everything is written, or has failed to be for a second. */
   async close(): Promise<void> {
     await Promise.all([...this.#files.values()].map((file) => file.close()));
     this.#files.clear();
   }
 }
 
-function targetOf(destination: AccessLogDestination): string | number {
+function targetOf(destination: AccessLogDestination): LogTarget {
   switch (destination.kind) {
     case 'file':
-      return destination.path;
+      return logTarget(destination.path);
     case 'stdout':
       return STANDARD_OUTPUT;
     case 'stderr':
