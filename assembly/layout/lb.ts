@@ -120,9 +120,11 @@ export const LISTS_ROOT = 4;
 //   none    | kind |
 //   list    | kind | balancer | its address or 0 | slot | hosts | index of each host in the cluster |
 //   shares  | kind | shares | of each: percent up to which it reaches | source | flags |
+//   turns   | kind | address of a schedule | sources | of each: source |
 export const SOURCE_NONE = 0;
 export const SOURCE_LIST = 1;
 export const SOURCE_SHARES = 2;
+export const SOURCE_TURNS = 3;
 
 /** The kinds of balancer that a list names. */
 export const BALANCER_CYCLE = 0;

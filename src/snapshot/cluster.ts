@@ -35,6 +35,8 @@ export interface EndpointSettings {
   /** Load-balancing weight within its locality, 1 or more. */
   readonly weight: number;
   readonly locality: Locality;
+  /** Weight of the locality within its priority, where localities are weighed; 0 for no traffic. */
+  readonly localityWeight: number;
   /** 0 is the most preferred. */
   readonly priority: number;
   readonly canary: boolean;
@@ -150,6 +152,10 @@ export interface ClusterSettings {
   readonly overprovisioningFactor: number;
   /** Health of a priority by the weights of its hosts instead of their number. */
   readonly weightedPriorityHealth: boolean;
+  /** Requests of a priority in panic have no host, instead of any. */
+  readonly failsTrafficOnPanic: boolean;
+  /** Localities get requests by their weights and their health, and hosts then of their locality's. */
+  readonly weighsLocalities: boolean;
   /** Every change of members drains all connections of the cluster. */
   readonly closeConnectionsOnHostSetChange: boolean;
   /** Where upstream connections come from; undefined leaves it to the system. */

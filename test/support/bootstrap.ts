@@ -8,6 +8,7 @@ import {
   loadBootstrap,
 } from '../../src/config/index.ts';
 import { HTTP_FILTER_CONVERTERS } from '../../src/extensions/control-registry.ts';
+import type { ClusterSettings } from '../../src/snapshot/index.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
@@ -51,6 +52,26 @@ export function socketAddress(address: string, port: number): JsonObject {
 export function clusterNamed(name: string, fields: JsonObject = {}): JsonObject {
   const endpoint = { endpoint: { address: socketAddress('127.0.0.1', 8080) } };
   return { name, load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] }, ...fields };
+}
+
+/** Settings of the one cluster of a configuration without errors. */
+export function clusterSettings(cluster: JsonObject): ClusterSettings {
+  return mustLoad(withClusters(cluster)).clusters[0]!;
+}
+
+/** Errors of a configuration of one cluster. */
+export function clusterErrors(cluster: JsonObject): string[] {
+  return faultTexts(load(withClusters(cluster)));
+}
+
+/** A STATIC cluster with these localities; `fields` are those of the assignment. */
+export function assigned(endpoints: readonly Json[], fields: JsonObject = {}): JsonObject {
+  return { name: 'web', load_assignment: { cluster_name: 'web', endpoints, ...fields } };
+}
+
+/** An endpoint at 10.0.0.1. */
+export function member(port: number, fields: JsonObject = {}): JsonObject {
+  return { endpoint: { address: socketAddress('10.0.0.1', port) }, ...fields };
 }
 
 const TYPES = 'type.googleapis.com/envoy.extensions.filters';

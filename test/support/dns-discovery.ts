@@ -30,6 +30,7 @@ export function target(name: string, fields: Partial<DnsTarget> = {}): DnsTarget
     priority: 0,
     canary: false,
     health: 'healthy',
+    localityWeight: 0,
     hashKey: '',
   } as const;
   return { name, port: 80, ...common, ...fields };

@@ -5,7 +5,7 @@ import { isHashed } from '../../src/control-plane/cluster-manager/host-lists/bal
 import { type BalancingSettings, HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import type { ListedHost } from '../../src/control-plane/cluster-manager/host-lists/priority-members.ts';
 import { LoadBalancer } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
-import type { PickContext } from '../../src/data-plane/upstream/load-balancer/pick-context.ts';
+import { type PickContext, RequestHash } from '../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { NO_HOST } from '../../src/data-plane/upstream/load-balancer/source-picker.ts';
 import { DEFAULT_HASHING, openLb } from './lb.ts';
 
@@ -18,6 +18,8 @@ export const BALANCING: BalancingSettings = {
   healthyPanicThreshold: 50,
   overprovisioningFactor: 140,
   weightedPriorityHealth: false,
+  failsTrafficOnPanic: false,
+  weighsLocalities: false,
 };
 
 export interface NamedHost extends ListedHost {
@@ -31,11 +33,20 @@ export function host(name: string, fields: Partial<ListedHost> = {}): NamedHost 
     hostname: '',
     hashKey: '',
     weight: 1,
+    locality: { region: '', zone: '', subZone: '' },
+    localityWeight: 0,
     priority: 0,
     healthFlags: 0,
     recordAddress: 0,
     ...fields,
   };
+}
+
+/** What is known of a request with this hash. */
+export function requestHash(hash: bigint): RequestHash {
+  const result = new RequestHash();
+  result.add(Number(hash >> 32n) | 0, Number(hash & 0xffff_ffffn) | 0);
+  return result;
 }
 
 export class BalancedCluster {

@@ -78,6 +78,7 @@ export function convertHosts(
     hostname: '',
     weight: 1,
     locality: NO_LOCALITY,
+    localityWeight: 0,
     priority: 0,
     canary: false,
     health: 'healthy',
@@ -106,6 +107,8 @@ function convertLocality(
   faults: FaultSink,
 ): void {
   const locality = convertLocalityName(message.locality);
+  const localityWeight = valueOr(message.load_balancing_weight, 0);
+  const { priority } = message;
   const [endpoints, endpointsAt] = endpointsOf(message, at);
   let weightSum = 0;
   for (const [index, member] of endpoints.entries()) {
@@ -118,7 +121,7 @@ function convertLocality(
     const canary = lb?.canary?.boolValue ?? false;
     const hashKey = lb?.hash_key?.stringValue ?? '';
     const health = HEALTH_BY_STATUS.get(member.health_status) ?? 'healthy';
-    const settings = { hostname, weight, locality, priority: message.priority, canary, health, hashKey };
+    const settings = { hostname, weight, locality, localityWeight, priority, canary, health, hashKey };
     members.add(endpoint.message.address, `${endpoint.at}.address`, settings, faults);
   }
   checkWeightSum(weightSum, endpointsAt, 'endpoint weights', faults);

@@ -21,6 +21,8 @@ export type LoadBalancingSettings = Pick<
   | 'healthyPanicThreshold'
   | 'overprovisioningFactor'
   | 'weightedPriorityHealth'
+  | 'failsTrafficOnPanic'
+  | 'weighsLocalities'
   | 'closeConnectionsOnHostSetChange'
 >;
 
@@ -33,6 +35,8 @@ export function convertLoadBalancing(message: Cluster): LoadBalancingSettings {
     healthyPanicThreshold: Math.trunc(valueOr(common?.healthy_panic_threshold, DEFAULT_PANIC_THRESHOLD)),
     overprovisioningFactor: valueOr(policy?.overprovisioning_factor, DEFAULT_OVERPROVISIONING_FACTOR),
     weightedPriorityHealth: policy?.weighted_priority_health ?? false,
+    failsTrafficOnPanic: common?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
+    weighsLocalities: (common?.locality_weighted_lb_config ?? null) !== null,
     closeConnectionsOnHostSetChange: common?.close_connections_on_host_set_change ?? false,
   };
 }

@@ -91,6 +91,10 @@ export class ActiveHost {
     return this.#snapshot.hashKey;
   }
 
+  get localityWeight(): number {
+    return this.#snapshot.localityWeight;
+  }
+
   get canary(): boolean {
     return this.#snapshot.canary;
   }

@@ -15,12 +15,13 @@ import {
   SOURCE_LIST,
   SOURCE_NONE,
   SOURCE_SHARES,
+  SOURCE_TURNS,
   TABLE_BODY,
 } from '../../../assembly/layout/lb.ts';
 import type { SharedMemory } from '../shared-memory.ts';
 import type { SharedMemoryOwner } from '../shared-memory-owner.ts';
 import { allocateFor } from './arguments.ts';
-import { type HostList, type HostShares, type HostSource, NO_HOSTS } from './host-source.ts';
+import { type HostList, type HostShares, type HostSource, type HostTurns, NO_HOSTS } from './host-source.ts';
 
 const BALANCER_CODES = {
   cycle: BALANCER_CYCLE,
@@ -57,6 +58,8 @@ class SourceWriter {
         return this.#writeList(source);
       case 'shares':
         return this.#writeShares(source);
+      case 'turns':
+        return this.#writeTurns(source);
     }
   }
 
@@ -70,6 +73,11 @@ class SourceWriter {
   #writeShares({ shares }: HostShares): number {
     const rows = shares.flatMap(({ upTo, source, isPanic }) => [upTo, this.write(source), isPanic ? SHARE_PANIC : 0]);
     return this.#put([SOURCE_SHARES, shares.length, ...rows]);
+  }
+
+  #writeTurns({ schedule, sources }: HostTurns): number {
+    const rows = sources.map((source) => this.write(source));
+    return this.#put([SOURCE_TURNS, schedule.address, sources.length, ...rows]);
   }
 
   #put(words: readonly number[]): number {
@@ -94,6 +102,8 @@ function readSource(words: Uint32Array<ArrayBufferLike>, at: number): HostSource
       return readList(words, at);
     case SOURCE_SHARES:
       return readShares(words, at);
+    case SOURCE_TURNS:
+      return readTurns(words, at);
     default:
       return NO_HOSTS;
   }
@@ -129,4 +139,10 @@ function readShares(words: Uint32Array<ArrayBufferLike>, at: number): HostShares
     return { upTo: words[row]!, source: readSource(words, words[row + 1]!), isPanic };
   });
   return { kind: 'shares', shares };
+}
+
+function readTurns(words: Uint32Array<ArrayBufferLike>, at: number): HostTurns {
+  const hostCount = words[at + 2]!;
+  const sources = Array.from(words.subarray(at + 3, at + 3 + hostCount), (source) => readSource(words, source));
+  return { kind: 'turns', schedule: { kind: 'schedule', hostCount, address: words[at + 1]! }, sources };
 }

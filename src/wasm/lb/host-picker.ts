@@ -29,7 +29,13 @@ export type PickPlan =
   /** The least busy of some drawn at random, or of all. */
   | { readonly kind: 'least-request'; readonly hostCount: number; readonly address: number }
   /** Earliest deadline first, by weights or by weights and active requests. */
-  | { readonly kind: 'schedule'; readonly hostCount: number; readonly address: number };
+  | SchedulePlan;
+
+export interface SchedulePlan {
+  readonly kind: 'schedule';
+  readonly hostCount: number;
+  readonly address: number;
+}
 
 export interface HostPicker {
   /** Index of the next host in the plan's list. Hot: at most one call, no allocation. */

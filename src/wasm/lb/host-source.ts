@@ -3,9 +3,9 @@
 // the cluster.
 
 import type { HashPlan } from './hash-table.ts';
-import type { PickPlan } from './host-picker.ts';
+import type { PickPlan, SchedulePlan } from './host-picker.ts';
 
-export type HostSource = NoHosts | HostList | HostShares;
+export type HostSource = NoHosts | HostList | HostShares | HostTurns;
 
 export interface NoHosts {
   readonly kind: 'none';
@@ -20,6 +20,14 @@ export interface HostList {
   readonly plan: PickPlan | HashPlan;
   /** Names the list from one update to the next: who takes turns goes on where it stood. */
   readonly slot: number;
+}
+
+/** Sources that take turns by their weights, evenly interleaved. */
+export interface HostTurns {
+  readonly kind: 'turns';
+  /** Over the sources in their order. */
+  readonly schedule: SchedulePlan;
+  readonly sources: readonly HostSource[];
 }
 
 /** Sources that each take a part of the requests. */

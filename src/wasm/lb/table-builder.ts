@@ -21,7 +21,7 @@ import { allocateFor, argumentError, checkHosts, checkWhole, type WeightedHost, 
 import { HashRing, MaglevTable } from './hash-table.ts';
 import type { HashedHost } from './hashed-hosts.ts';
 import { writeHostLists } from './host-lists.ts';
-import type { PickPlan } from './host-picker.ts';
+import type { PickPlan, SchedulePlan } from './host-picker.ts';
 import type { HostSource } from './host-source.ts';
 import type { LbKernel } from './kernel.ts';
 import { buildMaglev, type MaglevOptions } from './maglev-builder.ts';
@@ -68,6 +68,11 @@ export class LbTables {
   buildRoundRobin(hosts: readonly WeightedHost[]): PickPlan {
     const weights = weightsOf(hosts);
     if (areEqual(weights)) return { kind: 'cycle', hostCount: hosts.length };
+    return this.#buildSchedule(weights, undefined, 0);
+  }
+
+  /** Earliest deadline over any finite weights above 0, whole or not, equal or not. */
+  buildTurns(weights: Float64Array): SchedulePlan {
     return this.#buildSchedule(weights, undefined, 0);
   }
 
@@ -124,7 +129,7 @@ export class LbTables {
     return { kind: 'least-request', hostCount, address };
   }
 
-  #buildSchedule(weights: Float64Array, records: readonly number[] | undefined, bias: number): PickPlan {
+  #buildSchedule(weights: Float64Array, records: readonly number[] | undefined, bias: number): SchedulePlan {
     const { shared, heap } = this.#owner;
     const hostCount = weights.length;
     const recordsAt = TABLE_BODY + hostCount * 8;

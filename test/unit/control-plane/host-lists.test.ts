@@ -4,23 +4,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { HostLists } from '../../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
-import { RequestHash } from '../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { readHostLists } from '../../../src/wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../../src/wasm/shared-memory.ts';
-import { BALANCING, BalancedCluster, host, lb, type NamedHost } from '../../support/host-lists.ts';
+import { BALANCING, BalancedCluster, host, lb, type NamedHost, requestHash } from '../../support/host-lists.ts';
 import { DEFAULT_HASHING, hashOf, openLb } from '../../support/lb.ts';
 
 const UNHEALTHY = HealthFlag.failedActiveHealthCheck;
 const DEGRADED = HealthFlag.degradedEdsHealth;
 
 const ill = (name: string, fields = {}): NamedHost => host(name, { healthFlags: UNHEALTHY, ...fields });
-
-/** What is known of a request with this hash. */
-function requestHash(hash: bigint): RequestHash {
-  const result = new RequestHash();
-  result.add(Number(hash >> 32n) | 0, Number(hash & 0xffff_ffffn) | 0);
-  return result;
-}
 
 describe('host lists', () => {
   test('leave unhealthy hosts out as long as enough others are there', () => {
@@ -33,6 +25,18 @@ describe('host lists', () => {
     const cluster = new BalancedCluster().setHosts(host('a'), ill('b'), ill('c'));
     assert.deepEqual(cluster.shares(30), { a: 10, b: 10, c: 10 });
     assert.equal(cluster.panics, 30);
+  });
+
+  test('hold nothing in panic where traffic is to fail then, and only there', () => {
+    const cluster = new BalancedCluster({ failsTrafficOnPanic: true }).setHosts(host('a'), ill('b'), ill('c'));
+    assert.deepEqual(cluster.shares(30), { none: 30 });
+    assert.equal(cluster.panics, 30);
+    cluster.setHosts(host('a'), ill('b'), ill('c'), host('next', { priority: 1 }), host('last', { priority: 1 }));
+    const { none = 0, a = 0 } = cluster.shares(1000);
+    assert.equal(none, 0);
+    assert.ok(a > 0);
+    const hashed = new BalancedCluster({ failsTrafficOnPanic: true, lbPolicy: 'RING_HASH' });
+    assert.equal(hashed.setHosts(host('a'), ill('a'), ill('a')).pick(requestHash(5n)), 'a');
   });
 
   test('hold nothing when all are unhealthy and panic is off', () => {

@@ -73,11 +73,19 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: {
       healthy_panic_threshold: supportedWhole(),
       close_connections_on_host_set_change: supported(),
-      zone_aware_lb_config: warned('takes effect only with a local cluster'),
-      locality_weighted_lb_config: rejected(),
+      zone_aware_lb_config: supported(),
+      locality_weighted_lb_config: supportedWhole(),
       override_host_status: rejected(),
       consistent_hashing_lb_config: supported(),
       update_merge_window: supported('changes of members are none that merging concerns'),
+    },
+  },
+  'proxy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig': {
+    otherwise: rejected(),
+    fields: {
+      fail_traffic_on_panic: supported('not with RING_HASH and MAGLEV, which ignore it'),
+      routing_enabled: warned('takes effect only with a local cluster'),
+      min_cluster_size: warned('takes effect only with a local cluster'),
     },
   },
   'proxy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
@@ -211,7 +219,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       locality: supportedWhole(),
       lb_endpoints: supported(),
       load_balancer_endpoints: supported(),
-      load_balancing_weight: supported('takes effect only with locality weighted balancing'),
+      load_balancing_weight: supported('takes effect with locality_weighted_lb_config'),
       priority: supported(),
       proximity: warned(),
       metadata: supportedWhole('kept; nothing reads it'),

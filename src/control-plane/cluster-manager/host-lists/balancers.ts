@@ -18,15 +18,16 @@ export function isHashed({ lbPolicy }: Pick<ClusterSettings, 'lbPolicy'>): boole
 /**
  * The table of a policy that goes by hashes.
  * @param hosts one or more.
+ * @param shares what each of them has of 1.
  * @throws WeirError WEIR_SHARED_MEMORY_FULL.
  */
 export function buildHashTable(
   tables: LbTables,
   { lbPolicy, hashing }: BalancerSettings,
   hosts: readonly ListedHost[],
+  shares: Float64Array,
 ): { readonly table: HashTable; readonly plan: HashPlan } {
   const keyed = hosts.map((host): HashedHost => ({ key: hashKey(host, hashing.usesHostname) }));
-  const shares = weightShares(hosts);
   const hostCount = hosts.length;
   if (lbPolicy === 'RING_HASH') {
     const table = tables.buildRing(keyed, { ...hashing, shares });
@@ -34,12 +35,6 @@ export function buildHashTable(
   }
   const table = tables.buildMaglev(keyed, { tableSize: hashing.maglevTableSize, shares });
   return { table, plan: { kind: 'maglev', hostCount, address: table.address } };
-}
-
-/** Parts of 1. */
-function weightShares(hosts: readonly ListedHost[]): Float64Array {
-  const sum = hosts.reduce((total, { weight }) => total + weight, 0);
-  return Float64Array.from(hosts, ({ weight }) => weight / sum);
 }
 
 function hashKey({ hashKey: key, hostname, address }: ListedHost, usesHostname: boolean): string {

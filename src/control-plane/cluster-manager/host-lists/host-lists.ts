@@ -2,16 +2,28 @@
 // requests, and a balancer for each. Made anew when members or their health change. Main thread.
 
 import type { ClusterSettings } from '../../../snapshot/index.ts';
-import { type HashTable, type HostList, type HostSource, type LbTables, NO_HOSTS } from '../../../wasm/lb.ts';
+import {
+  type HashTable,
+  type HostList,
+  type HostSource,
+  type HostTurns,
+  type LbTables,
+  NO_HOSTS,
+} from '../../../wasm/lb.ts';
 import { type BalancerSettings, buildBalancer, buildHashTable, isHashed } from './balancers.ts';
 import { type ListShare, type ShareLimits, shareOut } from './host-shares.ts';
+import { effectiveWeights, hostsByLocality, type LocalityMembers } from './localities.ts';
 import { type HostClasses, hostsByPriority, type ListedHost } from './priority-members.ts';
 
-export type BalancingSettings = BalancerSettings & ShareLimits & Pick<ClusterSettings, 'lbPolicy'>;
+export type BalancingSettings = BalancerSettings &
+  ShareLimits &
+  Pick<ClusterSettings, 'failsTrafficOnPanic' | 'weighsLocalities'>;
 
 /** Slots of one priority. */
 const LIST_SLOTS = { all: 0, healthy: 1, degraded: 2 } as const;
 const SLOTS_PER_PRIORITY = 3;
+/** More than the slots of all priorities: a locality's lists have slots of their own behind them. */
+const SLOTS_PER_LOCALITY = 1024;
 
 export class HostLists {
   /** Of the block; 0 when there is nothing to pick from. */
@@ -51,7 +63,7 @@ class SourceBuilder {
   readonly #hosts: readonly ListedHost[];
   readonly #priorities: readonly HostClasses[];
   /** By slot. */
-  readonly #lists = new Map<number, HostSource>();
+  readonly #sources = new Map<number, HostSource>();
 
   constructor(tables: LbTables, settings: BalancingSettings, hosts: readonly ListedHost[]) {
     this.#tables = tables;
@@ -64,41 +76,86 @@ class SourceBuilder {
     const shares = shareOut(this.#hosts, this.#priorities, this.#settings);
     const [first] = shares;
     // The rule: all requests go to one list, and nobody has to draw.
-    if (shares.length === 1 && first!.hosts !== 'all') return this.#listOf(first!);
+    if (shares.length === 1 && first!.hosts !== 'all') return this.#sourceOf(first!);
     let upTo = 0;
     return {
       kind: 'shares',
       shares: shares.map((share) => {
         upTo += share.load;
-        return { upTo, source: this.#listOf(share), isPanic: share.hosts === 'all' };
+        return { upTo, source: this.#sourceOf(share), isPanic: share.hosts === 'all' };
       }),
     };
   }
 
-  #listOf({ priority, hosts }: ListShare): HostSource {
+  #sourceOf({ priority, hosts }: ListShare): HostSource {
+    const isByHash = isHashed(this.#settings);
+    if (hosts === 'all' && this.#settings.failsTrafficOnPanic && !isByHash) return NO_HOSTS;
     // A hash must lead to the same host whatever share its request falls into, so degraded hosts are on no table.
-    const used = hosts === 'degraded' && isHashed(this.#settings) ? 'healthy' : hosts;
+    const used = hosts === 'degraded' && isByHash ? 'healthy' : hosts;
     const slot = priority * SLOTS_PER_PRIORITY + LIST_SLOTS[used];
-    let list = this.#lists.get(slot);
-    if (list === undefined) {
-      list = this.#buildList(this.#priorities[priority]![used], slot);
-      this.#lists.set(slot, list);
+    let source = this.#sources.get(slot);
+    if (source === undefined) {
+      source = this.#buildSource(this.#priorities[priority]!, used, slot);
+      this.#sources.set(slot, source);
     }
-    return list;
+    return source;
   }
 
-  #buildList(indexes: readonly number[], slot: number): HostSource {
+  #buildSource(classes: HostClasses, used: ListShare['hosts'], slot: number): HostSource {
+    if (!this.#settings.weighsLocalities) return this.#buildList(classes[used], slot);
+    const localities = hostsByLocality(this.#hosts, classes.all);
+    if (isHashed(this.#settings)) return this.#buildWeighedTable(localities, used, slot);
+    // In panic all hosts are alike, wherever they are.
+    if (used === 'all') return this.#buildList(classes.all, slot);
+    return this.#buildTurns(localities, used, slot) ?? this.#buildList(classes[used], slot);
+  }
+
+  /** @returns undefined when no locality has weight and usable hosts. */
+  #buildTurns(
+    localities: readonly LocalityMembers[],
+    used: 'healthy' | 'degraded',
+    slot: number,
+  ): HostTurns | undefined {
+    const weights = effectiveWeights(localities, used, this.#settings.overprovisioningFactor);
+    if (!weights.some((weight) => weight > 0)) return undefined;
+    const sources = localities.flatMap(({ hosts }, at) =>
+      weights[at]! > 0 ? [this.#buildList(hosts[used], (at + 1) * SLOTS_PER_LOCALITY + slot)] : [],
+    );
+    const schedule = this.#tables.buildTurns(weights.filter((weight) => weight > 0));
+    this.balancers.push(schedule);
+    return { kind: 'turns', schedule, sources };
+  }
+
+  /** A table goes by the weights of localities as they are configured, whatever their health. */
+  #buildWeighedTable(localities: readonly LocalityMembers[], used: ListShare['hosts'], slot: number): HostSource {
+    const sum = localities.reduce((total, { weight }) => total + weight, 0);
+    const weighed = localities.filter(({ weight }) => weight > 0);
+    const indexes = weighed.flatMap(({ hosts }) => hosts[used]);
+    const shares = weighed.flatMap(({ weight, hosts }) =>
+      [...this.#weightShares(hosts[used])].map((share) => (weight / sum) * share),
+    );
+    return this.#buildList(indexes, slot, Float64Array.from(shares));
+  }
+
+  #buildList(indexes: readonly number[], slot: number, shares?: Float64Array): HostSource {
     if (indexes.length === 0) return NO_HOSTS;
-    const members = indexes.map((index) => this.#hosts[index]!);
-    const plan = this.#buildPlan(members);
+    const plan = this.#buildPlan(indexes, shares);
     this.balancers.push(plan);
     return { kind: 'list', hosts: indexes, plan, slot };
   }
 
-  #buildPlan(members: readonly ListedHost[]): HostList['plan'] {
+  /** @param shares what each host has of 1, for policies that go by hashes; default by their weights. */
+  #buildPlan(indexes: readonly number[], shares = this.#weightShares(indexes)): HostList['plan'] {
+    const members = indexes.map((index) => this.#hosts[index]!);
     if (!isHashed(this.#settings)) return buildBalancer(this.#tables, this.#settings, members);
-    const { plan, table } = buildHashTable(this.#tables, this.#settings, members);
+    const { plan, table } = buildHashTable(this.#tables, this.#settings, members, shares);
     this.hashTable = table;
     return plan;
+  }
+
+  /** What each host has of 1. */
+  #weightShares(indexes: readonly number[]): Float64Array {
+    const sum = indexes.reduce((total, index) => total + this.#hosts[index]!.weight, 0);
+    return Float64Array.from(indexes, (index) => this.#hosts[index]!.weight / sum);
   }
 }

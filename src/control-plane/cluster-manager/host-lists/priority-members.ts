@@ -9,7 +9,10 @@ const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthM
 
 /** A host as main sees it at the moment. */
 export interface ListedHost
-  extends Pick<HostSnapshot, 'address' | 'hostname' | 'hashKey' | 'weight' | 'priority' | 'recordAddress'> {
+  extends Pick<
+    HostSnapshot,
+    'address' | 'hostname' | 'hashKey' | 'weight' | 'locality' | 'localityWeight' | 'priority' | 'recordAddress'
+  > {
   /** HealthFlag bits. */
   readonly healthFlags: number;
 }
@@ -32,7 +35,8 @@ export function hostsByPriority(hosts: readonly ListedHost[]): HostClasses[] {
   return members.map((all) => classify(hosts, all));
 }
 
-function classify(hosts: readonly ListedHost[], all: readonly number[]): HostClasses {
+/** Sorts some of the hosts by what they may be used for. */
+export function classify(hosts: readonly ListedHost[], all: readonly number[]): HostClasses {
   const having = (matches: (flags: number) => boolean): number[] =>
     all.filter((index) => matches(hosts[index]!.healthFlags));
   return {

@@ -22,6 +22,7 @@ import {
   randomPercent,
   SharesPicker,
   type SourcePicker,
+  TurnsPicker,
 } from './source-picker.ts';
 
 export interface LoadBalancerOptions {
@@ -83,6 +84,11 @@ export class LoadBalancer {
         return EMPTY_PICKER;
       case 'list':
         return this.#openList(source);
+      case 'turns': {
+        const { kernel, seeds } = this.#options;
+        const sources = source.sources.map((each) => this.#openSource(each));
+        return new TurnsPicker(openPicker(kernel, source.schedule, seeds.u32()), sources);
+      }
       case 'shares': {
         const { isHashed, random, onPanic } = this.#options;
         const shares = source.shares.map((share) => ({ ...share, picker: this.#openSource(share.source) }));

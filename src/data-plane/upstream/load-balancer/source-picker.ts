@@ -43,6 +43,21 @@ export class HashPicker implements SourcePicker {
   }
 }
 
+/** Sources in turn, by their weights. */
+export class TurnsPicker implements SourcePicker {
+  readonly #schedule: HostPicker;
+  readonly #sources: readonly SourcePicker[];
+
+  constructor(schedule: HostPicker, sources: readonly SourcePicker[]) {
+    this.#schedule = schedule;
+    this.#sources = sources;
+  }
+
+  pick(request: PickContext): number {
+    return this.#sources[this.#schedule.pick()]!.pick(request);
+  }
+}
+
 export interface PickedShare {
   /** A request that draws 1 to 100 goes to the first share that reaches so far. */
   readonly upTo: number;

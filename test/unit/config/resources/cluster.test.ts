@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
 import {
+  assigned,
+  clusterErrors,
   clusterNamed,
+  clusterSettings,
   faultTexts,
-  type Json,
   type JsonObject,
   load,
-  mustLoad,
+  member,
   socketAddress,
   withClusters,
 } from '../../../support/bootstrap.ts';
@@ -15,25 +16,9 @@ import { DEFAULT_HASHING } from '../../../support/lb.ts';
 
 const AT = 'static_resources.clusters[0]';
 
-function settingsOf(cluster: JsonObject): ClusterSettings {
-  return mustLoad(withClusters(cluster)).clusters[0]!;
-}
-
-function errorsOf(cluster: JsonObject): string[] {
-  return faultTexts(load(withClusters(cluster)));
-}
-
-function assigned(endpoints: readonly Json[], fields: JsonObject = {}): JsonObject {
-  return { name: 'web', load_assignment: { cluster_name: 'web', endpoints, ...fields } };
-}
-
-function member(port: number, fields: JsonObject = {}): JsonObject {
-  return { endpoint: { address: socketAddress('10.0.0.1', port) }, ...fields };
-}
-
 describe('a cluster', () => {
   it('fills in the documented defaults', () => {
-    assert.deepEqual(settingsOf(clusterNamed('web')), {
+    assert.deepEqual(clusterSettings(clusterNamed('web')), {
       name: 'web',
       statName: 'web',
       observabilityName: 'web',
@@ -45,6 +30,8 @@ describe('a cluster', () => {
       healthyPanicThreshold: 50,
       overprovisioningFactor: 140,
       weightedPriorityHealth: false,
+      failsTrafficOnPanic: false,
+      weighsLocalities: false,
       closeConnectionsOnHostSetChange: false,
       sourceAddress: undefined,
       tcpKeepalive: undefined,
@@ -64,6 +51,7 @@ describe('a cluster', () => {
           hostname: '',
           weight: 1,
           locality: { region: '', zone: '', subZone: '' },
+          localityWeight: 0,
           priority: 0,
           canary: false,
           health: 'healthy',
@@ -74,27 +62,29 @@ describe('a cluster', () => {
   });
 
   it('takes its stat name from alt_stat_name and turns colons into underscores', () => {
-    const settings = settingsOf(clusterNamed('web', { alt_stat_name: 'a:b:c' }));
+    const settings = clusterSettings(clusterNamed('web', { alt_stat_name: 'a:b:c' }));
     assert.equal(settings.observabilityName, 'a:b:c');
     assert.equal(settings.statName, 'a_b_c');
   });
 
   it('sets circuit breakers per priority and keeps defaults for what is missing', () => {
     const thresholds = [{ max_connections: 0 }, { priority: 'HIGH', max_retries: 9 }];
-    const { circuitBreakers } = settingsOf(clusterNamed('web', { circuit_breakers: { thresholds } }));
+    const { circuitBreakers } = clusterSettings(clusterNamed('web', { circuit_breakers: { thresholds } }));
     assert.equal(circuitBreakers.default.maxConnections, 0);
     assert.equal(circuitBreakers.default.maxRetries, 3);
     assert.equal(circuitBreakers.high.maxRetries, 9);
   });
 
   it('never rounds a positive timeout down to 0, which would mean none', () => {
-    const settings = settingsOf(clusterNamed('web', { common_http_protocol_options: { idle_timeout: '0.0002s' } }));
+    const settings = clusterSettings(
+      clusterNamed('web', { common_http_protocol_options: { idle_timeout: '0.0002s' } }),
+    );
     assert.equal(settings.idleTimeoutMs, 1);
-    assert.equal(settingsOf(clusterNamed('web', { connect_timeout: '1.2345s' })).connectTimeoutMs, 1234);
+    assert.equal(clusterSettings(clusterNamed('web', { connect_timeout: '1.2345s' })).connectTimeoutMs, 1234);
   });
 
   it('reads HTTP options from the extension message as from its own fields', () => {
-    const own = settingsOf(
+    const own = clusterSettings(
       clusterNamed('web', {
         common_http_protocol_options: { idle_timeout: '7s' },
         http_protocol_options: { enable_trailers: true },
@@ -108,14 +98,14 @@ describe('a cluster', () => {
     };
     const typed = { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options };
     assert.equal(own.enableTrailers, true);
-    assert.deepEqual(settingsOf(clusterNamed('web', { typed_extension_protocol_options: typed })), own);
+    assert.deepEqual(clusterSettings(clusterNamed('web', { typed_extension_protocol_options: typed })), own);
     const both = clusterNamed('web', {
       typed_extension_protocol_options: typed,
       max_requests_per_connection: 3,
       http_protocol_options: {},
     });
     assert.deepEqual(
-      errorsOf(both).map((text) => text.split(':')[0]),
+      clusterErrors(both).map((text) => text.split(':')[0]),
       [`${AT}.max_requests_per_connection`, `${AT}.http_protocol_options`],
     );
   });
@@ -123,7 +113,7 @@ describe('a cluster', () => {
   it('gives hosts and load_assignment equal members', () => {
     const hosts = [socketAddress('10.0.0.1', 80), { pipe: { path: '/run/app', mode: 0o600 } }];
     const endpoints = [{ lb_endpoints: hosts.map((address) => ({ endpoint: { address } })) }];
-    assert.deepEqual(settingsOf({ name: 'web', hosts }), settingsOf(assigned(endpoints)));
+    assert.deepEqual(clusterSettings({ name: 'web', hosts }), clusterSettings(assigned(endpoints)));
   });
 
   it('lets load_assignment supersede hosts, with a warning', () => {
@@ -139,7 +129,7 @@ describe('a cluster', () => {
       endpoint: { address: socketAddress(address, 80) },
       load_balancing_weight: weight,
     });
-    const { hosts } = settingsOf(assigned([{ lb_endpoints: [ipv6('::1', 2), ipv6('0:0:0:0:0:0:0:1', 3)] }]));
+    const { hosts } = clusterSettings(assigned([{ lb_endpoints: [ipv6('::1', 2), ipv6('0:0:0:0:0:0:0:1', 3)] }]));
     assert.deepEqual(
       hosts.map(({ address, weight }) => [address, weight]),
       [[{ kind: 'ip', ip: '::1', port: 80 }, 2]],
@@ -161,7 +151,7 @@ describe('a cluster', () => {
     const locality = { region: 'r', zone: 'z', sub_zone: 's' };
     const named = { named_endpoints: { b: { address: socketAddress('10.0.0.2', 80) } } };
     const low = { priority: 1, load_balancer_endpoints: { lb_endpoints: [member(81)] } };
-    const { hosts } = settingsOf(assigned([{ locality, lb_endpoints }, low], named));
+    const { hosts } = clusterSettings(assigned([{ locality, lb_endpoints }, low], named));
     assert.deepEqual(
       hosts.map(({ hostname, weight, priority, canary, locality: { zone } }) => [
         hostname,
@@ -350,7 +340,7 @@ const MEMBER_ERRORS: readonly ErrorCase[] = [
 
 describe('balancing and connections of a cluster', () => {
   it('read what is configured', () => {
-    const settings = settingsOf(
+    const settings = clusterSettings(
       clusterNamed('web', {
         lb_policy: 'LEAST_REQUEST',
         least_request_lb_config: { choice_count: 5, active_request_bias: { default_value: 0.5, runtime_key: 'x' } },
@@ -378,7 +368,7 @@ describe('balancing and connections of a cluster', () => {
     const statuses = ['UNKNOWN', 'HEALTHY', 'UNHEALTHY', 'TIMEOUT', 'DRAINING', 'DEGRADED'];
     const members = statuses.map((health_status, index) => member(index + 1, { health_status }));
     const policy = { overprovisioning_factor: 100, weighted_priority_health: true };
-    const settings = settingsOf(assigned([{ lb_endpoints: members }], { policy }));
+    const settings = clusterSettings(assigned([{ lb_endpoints: members }], { policy }));
     assert.equal(settings.overprovisioningFactor, 100);
     assert.equal(settings.weightedPriorityHealth, true);
     assert.deepEqual(
@@ -389,7 +379,7 @@ describe('balancing and connections of a cluster', () => {
 
   it('refuse a source address that is a name', () => {
     const upstream_bind_config = { source_address: socketAddress('here.test', 0).socket_address! };
-    assert.deepEqual(errorsOf(clusterNamed('web', { upstream_bind_config })), [
+    assert.deepEqual(clusterErrors(clusterNamed('web', { upstream_bind_config })), [
       `${AT}.upstream_bind_config.source_address.address: "here.test" is not an IP address; connections start from an IP address`,
     ]);
   });
@@ -397,6 +387,6 @@ describe('balancing and connections of a cluster', () => {
 
 describe('a cluster is refused for', () => {
   for (const { name, cluster, errors } of [...POLICY_ERRORS, ...TYPE_ERRORS, ...MEMBER_ERRORS]) {
-    it(name, () => assert.deepEqual(errorsOf(cluster).toSorted(), errors.toSorted()));
+    it(name, () => assert.deepEqual(clusterErrors(cluster).toSorted(), errors.toSorted()));
   }
 });

@@ -33,6 +33,7 @@ describe('a STRICT_DNS cluster', () => {
     priority: 0,
     canary: false,
     health: 'healthy',
+    localityWeight: 0,
     hashKey: '',
   } as const;
 

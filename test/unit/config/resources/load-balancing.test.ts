@@ -1,37 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
 import {
+  assigned,
+  clusterErrors,
   clusterNamed,
-  faultTexts,
+  clusterSettings,
   type JsonObject,
-  load,
-  mustLoad,
-  socketAddress,
-  withClusters,
+  member,
 } from '../../../support/bootstrap.ts';
 
 const AT = 'static_resources.clusters[0]';
 
-function settingsOf(cluster: JsonObject): ClusterSettings {
-  return mustLoad(withClusters(cluster)).clusters[0]!;
-}
-
-function errorsOf(cluster: JsonObject): string[] {
-  return faultTexts(load(withClusters(cluster)));
-}
-
-function member(port: number, fields: JsonObject = {}): JsonObject {
-  return { endpoint: { address: socketAddress('10.0.0.1', port) }, ...fields };
-}
-
-function assigned(endpoints: readonly JsonObject[], fields: JsonObject = {}): JsonObject {
-  return { name: 'web', load_assignment: { cluster_name: 'web', endpoints, ...fields } };
-}
-
 describe('a balancer that goes by hashes', () => {
   it('reads its sizes, its function and what places hosts', () => {
-    const ring = settingsOf({
+    const ring = clusterSettings({
       ...assigned([
         {
           lb_endpoints: [
@@ -56,7 +38,7 @@ describe('a balancer that goes by hashes', () => {
       ring.hosts.map(({ hashKey }) => hashKey),
       ['one', ''],
     );
-    const maglev = settingsOf(
+    const maglev = clusterSettings(
       clusterNamed('web', { lb_policy: 'MAGLEV', maglev_lb_config: { table_size: 5_000_011 } }),
     );
     assert.equal(maglev.hashing.maglevTableSize, 5_000_011);
@@ -67,21 +49,56 @@ describe('a balancer that goes by hashes', () => {
       clusterNamed('web', { lb_policy: 'RING_HASH', ring_hash_lb_config: fields });
     const maglev = (table_size: number): JsonObject =>
       clusterNamed('web', { lb_policy: 'MAGLEV', maglev_lb_config: { table_size } });
-    assert.deepEqual(errorsOf(ring({ minimum_ring_size: 20, maximum_ring_size: 10 })), [
+    assert.deepEqual(clusterErrors(ring({ minimum_ring_size: 20, maximum_ring_size: 10 })), [
       `${AT}.ring_hash_lb_config: minimum_ring_size 20 exceeds maximum_ring_size 10`,
     ]);
-    assert.deepEqual(errorsOf(ring({ minimum_ring_size: 8_388_609 })), [
+    assert.deepEqual(clusterErrors(ring({ minimum_ring_size: 8_388_609 })), [
       `${AT}.ring_hash_lb_config: minimum_ring_size 8388609 exceeds maximum_ring_size 8388608`,
       `${AT}.ring_hash_lb_config.minimum_ring_size: 8388609 exceeds the limit 8388608`,
     ]);
-    assert.deepEqual(errorsOf(ring({ maximum_ring_size: 8_388_609 })), [
+    assert.deepEqual(clusterErrors(ring({ maximum_ring_size: 8_388_609 })), [
       `${AT}.ring_hash_lb_config.maximum_ring_size: 8388609 exceeds the limit 8388608`,
     ]);
     for (const size of [0, 1, 4, 65536]) {
-      assert.deepEqual(errorsOf(maglev(size)), [`${AT}.maglev_lb_config.table_size: ${size} is not a prime number`]);
+      assert.deepEqual(clusterErrors(maglev(size)), [
+        `${AT}.maglev_lb_config.table_size: ${size} is not a prime number`,
+      ]);
     }
-    assert.deepEqual(errorsOf(maglev(5_000_012)), [
+    assert.deepEqual(clusterErrors(maglev(5_000_012)), [
       `${AT}.maglev_lb_config.table_size: 5000012 exceeds the limit 5000011`,
     ]);
+  });
+});
+
+describe('localities and panic', () => {
+  it('are read as they are configured', () => {
+    const localities = [
+      { locality: { zone: 'a' }, load_balancing_weight: 7, lb_endpoints: [member(1)] },
+      { locality: { zone: 'b' }, lb_endpoints: [member(2)] },
+    ];
+    const weighed = clusterSettings({ ...assigned(localities), common_lb_config: { locality_weighted_lb_config: {} } });
+    assert.deepEqual([weighed.weighsLocalities, weighed.failsTrafficOnPanic], [true, false]);
+    assert.deepEqual(
+      weighed.hosts.map(({ localityWeight }) => localityWeight),
+      [7, 0],
+    );
+    const zone_aware_lb_config = { fail_traffic_on_panic: true };
+    const failing = clusterSettings(clusterNamed('web', { common_lb_config: { zone_aware_lb_config } }));
+    assert.deepEqual([failing.weighsLocalities, failing.failsTrafficOnPanic], [false, true]);
+  });
+
+  it('go by zones or by weights, not by both, and percent are such', () => {
+    const both = { zone_aware_lb_config: {}, locality_weighted_lb_config: {} };
+    assert.equal(clusterErrors(clusterNamed('web', { common_lb_config: both })).length, 1);
+    for (const value of [-1, 100.5]) {
+      assert.deepEqual(
+        clusterErrors(clusterNamed('web', { common_lb_config: { healthy_panic_threshold: { value } } })),
+        [
+          value < 0
+            ? `${AT}.common_lb_config.healthy_panic_threshold.value: -1 is below the minimum 0`
+            : `${AT}.common_lb_config.healthy_panic_threshold.value: 100.5 exceeds the limit 100`,
+        ],
+      );
+    }
   });
 });
