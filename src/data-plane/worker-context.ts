@@ -14,7 +14,7 @@ import type { HttpFilterRegistry } from './http/filter.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
 import { SlabPool } from './network/slab-pool.ts';
-import type { ReadMode } from './network/socket-events.ts';
+import { connectUpstream, type ReadMode } from './network/socket-events.ts';
 import { SocketWriter } from './network/socket-writer.ts';
 import { TimerWheel } from './network/timer-wheel.ts';
 
@@ -48,6 +48,8 @@ export interface WorkerContextOptions {
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
   readonly accessLogFiles: AccessLogFileSettings;
+  /** Opens connections to upstreams; the system's sockets unless a test has its own. */
+  readonly connectUpstream?: typeof connectUpstream;
 }
 
 export class WorkerContext {
@@ -67,6 +69,7 @@ export class WorkerContext {
   readonly proxyHeaders: ProxyHeaders;
   readonly logFiles: LogFiles;
   readonly httpFilters: HttpFilterRegistry;
+  readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
   readonly serverHealth = { isFailing: false };
   /** Set once, before the first connection. */
@@ -92,6 +95,7 @@ export class WorkerContext {
     this.random = options.random;
     this.workerIndex = options.workerIndex;
     this.httpFilters = options.httpFilters;
+    this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(options.clock, (error) => this.logFault('a timeout', error));
     this.slabs = new SlabPool(SLAB_CAP_BYTES);
     this.writer = new SocketWriter();

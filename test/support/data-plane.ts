@@ -37,7 +37,8 @@ import {
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { LbKernel } from '../../src/wasm/lb.ts';
-import { DEFAULT_HASHING, lbModule, lbTables } from './lb.ts';
+import { clusterSettings, hostSettings } from './clusters.ts';
+import { lbModule, lbTables } from './lb.ts';
 import { filterChain, listenerSettings } from './listeners.ts';
 import { routeTable } from './routes.ts';
 import { statsFixture } from './stats.ts';
@@ -45,8 +46,6 @@ import { statsFixture } from './stats.ts';
 export { directRoute, forwardTo, routeFor, routeTable, routeTo } from './routes.ts';
 
 const http1 = compileHttp1();
-const NO_LIMITS = { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 };
-const NO_LOCALITY = { region: '', zone: '', subZone: '' };
 
 export interface FixtureOptions {
   readonly clock?: Clock;
@@ -113,46 +112,11 @@ export class DataPlaneFixture {
     const { weights, hostname = '', ...settings } = overrides;
     const before = this.#clusters.get(name);
     const members: Omit<ClusterSnapshot, 'hostLists'> = {
-      settings: {
-        name,
-        statName: name,
-        observabilityName: name,
-        connectTimeoutMs: 5000,
-        bufferLimitBytes: 1024 * 1024,
-        lbPolicy: 'ROUND_ROBIN',
-        leastRequest: { choiceCount: 2, activeRequestBias: undefined },
-        hashing: DEFAULT_HASHING,
-        healthyPanicThreshold: 50,
-        overprovisioningFactor: 140,
-        weightedPriorityHealth: false,
-        failsTrafficOnPanic: false,
-        weighsLocalities: false,
-        closeConnectionsOnHostSetChange: false,
-        sourceAddress: undefined,
-        tcpKeepalive: undefined,
-        maxConnectionDurationMs: 0,
-        waitForWarmOnInit: true,
-        maxRequestsPerConnection: 0,
-        enableTrailers: false,
-        idleTimeoutMs: 3_600_000,
-        circuitBreakers: { default: NO_LIMITS, high: NO_LIMITS },
-        ...settings,
-      },
+      settings: clusterSettings(name, settings),
       hosts: addresses.map((address, index) => {
         const known = before?.hosts.find((host) => JSON.stringify(host.address) === JSON.stringify(address));
         const weight = weights?.[index] ?? 1;
-        const health = 'healthy' as const;
-        const fields = {
-          address,
-          hostname,
-          weight,
-          locality: NO_LOCALITY,
-          localityWeight: 0,
-          priority: 0,
-          canary: false,
-          health,
-          hashKey: '',
-        };
+        const fields = hostSettings(address, { hostname, weight });
         if (known !== undefined) return { ...known, ...fields };
         const statBlock = this.#allocate(`host.${name}.${index}`, HOST_STATS);
         return { ...fields, recordAddress: this.#fixture.owner.recordAllocator.allocateHost(weight), statBlock };

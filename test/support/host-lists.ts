@@ -7,20 +7,10 @@ import type { ListedHost } from '../../src/control-plane/cluster-manager/host-li
 import { LoadBalancer } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
 import { type PickContext, RequestHash } from '../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { NO_HOST } from '../../src/data-plane/upstream/load-balancer/source-picker.ts';
-import { DEFAULT_HASHING, openLb } from './lb.ts';
+import { BALANCING } from './clusters.ts';
+import { openLb } from './lb.ts';
 
 export const lb = openLb();
-
-export const BALANCING: BalancingSettings = {
-  lbPolicy: 'ROUND_ROBIN',
-  leastRequest: { choiceCount: 2, activeRequestBias: undefined },
-  hashing: DEFAULT_HASHING,
-  healthyPanicThreshold: 50,
-  overprovisioningFactor: 140,
-  weightedPriorityHealth: false,
-  failsTrafficOnPanic: false,
-  weighsLocalities: false,
-};
 
 export interface NamedHost extends ListedHost {
   readonly name: string;

@@ -8,7 +8,7 @@ import { BulkReads } from '../network/bulk-reads.ts';
 import { freeGiven } from '../network/given-memory.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../network/slab-pool.ts';
-import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
+import { resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import { UpstreamConnectionStats } from '../upstream/connection-stats.ts';
 import type { Host } from '../upstream/host.ts';
@@ -61,7 +61,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
     host.addRawConnection();
     this.remoteAddress = host.address;
-    this.#socket = connectUpstream(this.remoteAddress, this, context.readMode, host.cluster.settings);
+    this.#socket = context.connectUpstream(this.remoteAddress, this, context.readMode, host.cluster.settings);
   }
 
   get isConnected(): boolean {

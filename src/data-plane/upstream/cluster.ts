@@ -55,7 +55,7 @@ export class Cluster {
     this.statBase = context.stats.base(snapshot.statBlock);
     const { circuitBreakers } = settings;
     const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
-      new CircuitBreaker(context.records, snapshot.recordAddress, priority, limits);
+      new CircuitBreaker(context, snapshot.recordAddress, priority, limits);
     this.breaker = breaker(ClusterPriority.default, circuitBreakers.default);
     this.highBreaker = breaker(ClusterPriority.high, circuitBreakers.high);
     const scope = `cluster.${settings.statName}.`;

@@ -106,10 +106,15 @@ export class Host {
   /** A connection or a waiting request has gone: of interest to a retired host alone. */
   onUserGone(): void {
     if (this.#onUnused === null || this.#isUsed()) return;
+    // The caller may have a last word to count, on the stack above, or a request to send once more.
+    queueMicrotask(() => this.#tellUnused());
+  }
+
+  #tellUnused(): void {
     const onUnused = this.#onUnused;
+    if (onUnused === null || this.#isUsed()) return;
     this.#onUnused = null;
-    // The caller may have a last word to count, on the stack above.
-    queueMicrotask(onUnused);
+    onUnused();
   }
 
   #isUsed(): boolean {

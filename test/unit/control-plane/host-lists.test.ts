@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import { HostLists } from '../../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import { readHostLists } from '../../../src/wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../../src/wasm/shared-memory.ts';
-import { BALANCING, BalancedCluster, host, lb, type NamedHost, requestHash } from '../../support/host-lists.ts';
+import { BALANCING } from '../../support/clusters.ts';
+import { BalancedCluster, host, lb, type NamedHost, requestHash } from '../../support/host-lists.ts';
 import { DEFAULT_HASHING, hashOf, openLb } from '../../support/lb.ts';
 
 const UNHEALTHY = HealthFlag.failedActiveHealthCheck;

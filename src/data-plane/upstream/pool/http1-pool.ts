@@ -7,8 +7,10 @@
 //       │  nothing idle: queue     ▼                      ▼                                  │
 //       └──────────► pending    closed  ◄──────────────  busy ───────────────────────────────┘
 //
-// Every queued request has a connection on its way, unless the circuit breaker forbids more. A failure to connect
-// fails all that wait. A draining pool closes what is idle, and each other connection after its request.
+// Nobody waits beside an idle connection: one that becomes ready serves the queue until it is taken, and who meets it
+// while the limit of requests is reached fails. Every queued request has a connection on its way, or its pool stands in
+// the line of those that lack one under the circuit breaker; a pool without any opens one beyond the limit. A failure to
+// connect fails all that wait. A draining pool closes what is idle, and each other connection after its request.
 
 import { CLUSTER_STATS } from '../../../stats/index.ts';
 import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
@@ -16,6 +18,7 @@ import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
 import type { Host } from '../host.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from './failure.ts';
+import { CONNECTS_PER_CALL, type WaitingPool } from './waiting-pools.ts';
 
 const {
   upstream_cx_overflow,
@@ -26,16 +29,13 @@ const {
   upstream_rq_cancelled,
 } = CLUSTER_STATS.index;
 
-/** New connections that one request may start, when several wait. */
-const CONNECTS_PER_CALL = 3;
-
 /** A request that wants a connection; it is told one of both, perhaps before `newStream` returns. */
 export interface PoolClient {
   onConnection(connection: Http1ClientConnection): void;
   onPoolFailure(failure: UpstreamFailure, transportDetail: string): void;
 }
 
-export class Http1Pool {
+export class Http1Pool implements WaitingPool {
   readonly #context: WorkerContext;
   readonly #host: Host;
   /** Limits of the routing priority that the pool serves. */
@@ -69,11 +69,18 @@ export class Http1Pool {
     return this.#connections.size > 0 || this.#pending.length > 0;
   }
 
+  get connectingCount(): number {
+    return this.#connecting;
+  }
+
+  get lacksConnection(): boolean {
+    return this.#pending.length > this.#connecting;
+  }
+
   /** Gives the client a connection now, later, or tells why not. */
   newStream(client: PoolClient): void {
-    const idle = this.#idle.pop();
-    if (idle !== undefined) {
-      this.#attach(client, idle);
+    if (this.#idle.length > 0) {
+      this.#attach(client);
       return;
     }
     if (!this.breaker.tryAcquirePending()) {
@@ -120,11 +127,17 @@ export class Http1Pool {
     this.#connecting = 0;
   }
 
+  openConnection(): void {
+    this.#connecting++;
+    this.#connections.add(new Http1ClientConnection(this.#context, this.#host, this));
+  }
+
   // ---- Called by connections ----
 
   onConnected(connection: Http1ClientConnection): void {
     this.#connecting--;
-    this.#release(connection);
+    this.#makeReady(connection);
+    this.#openForPending();
   }
 
   onConnectFailed(connection: Http1ClientConnection, error: NodeJS.ErrnoException | null): void {
@@ -145,7 +158,7 @@ export class Http1Pool {
 
   /** The connection's request is done and it may carry another. */
   onReusable(connection: Http1ClientConnection): void {
-    this.#release(connection);
+    this.#makeReady(connection);
   }
 
   /** An established connection has ended. */
@@ -153,46 +166,50 @@ export class Http1Pool {
     this.#connections.delete(connection);
     const index = this.#idle.lastIndexOf(connection);
     if (index !== -1) this.#idle.splice(index, 1);
-    // Its place under the circuit breaker is free: someone may have been waiting for it.
-    if (this.#pending.length > 0) this.#openForPending();
+    // Who waits may have no other connection to wait for.
+    this.#openForPending();
     this.#host.onUserGone();
   }
 
   // ---- Inside ----
 
-  #release(connection: Http1ClientConnection): void {
-    const next = this.#pending.shift();
-    if (next !== undefined) {
+  #makeReady(connection: Http1ClientConnection): void {
+    this.#idle.push(connection);
+    // A client that fails may come back with its next request meanwhile, and take the connection.
+    while (this.#pending.length > 0 && this.#idle.length > 0) {
+      const next = this.#pending.shift()!;
       this.#leaveQueue();
-      this.#attach(next, connection);
-    } else if (this.#isDraining) {
-      connection.close();
-    } else {
-      this.#idle.push(connection);
+      this.#attach(next);
     }
+    if (this.#isDraining) this.drain();
   }
 
-  #attach(client: PoolClient, connection: Http1ClientConnection): void {
+  /** To the connection that was used last. It stays idle when there is no place for the request. */
+  #attach(client: PoolClient): void {
     if (this.breaker.tryAcquireRequest()) {
-      client.onConnection(connection);
+      client.onConnection(this.#idle.pop()!);
       return;
     }
     this.#count(upstream_rq_pending_overflow);
-    if (this.#isDraining) connection.close();
-    else this.#idle.push(connection);
     client.onPoolFailure('overflow', '');
   }
 
   #openForPending(): void {
-    for (let opened = 0; opened < CONNECTS_PER_CALL && this.#pending.length > this.#connecting; opened++) {
-      if (!this.breaker.tryAcquireConnection()) {
-        this.#count(upstream_cx_overflow);
-        if (this.#connections.size > 0) return;
-        this.breaker.acquireConnection();
-      }
-      this.#connecting++;
-      this.#connections.add(new Http1ClientConnection(this.#context, this.#host, this));
+    if (!this.lacksConnection) return;
+    let most = CONNECTS_PER_CALL;
+    if (this.#connections.size === 0) {
+      this.#openFirst();
+      most--;
     }
+    if (this.lacksConnection && !this.breaker.openConnections(this, most)) this.#count(upstream_cx_overflow);
+  }
+
+  #openFirst(): void {
+    if (!this.breaker.tryAcquireConnection()) {
+      this.#count(upstream_cx_overflow);
+      this.breaker.acquireConnection();
+    }
+    this.openConnection();
   }
 
   #failPending(failure: UpstreamFailure, detail: string): void {

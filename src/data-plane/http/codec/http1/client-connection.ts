@@ -21,7 +21,7 @@ import { BulkReads } from '../../../network/bulk-reads.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
-import { connectUpstream, resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
+import { resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
 import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import type { Host } from '../../../upstream/host.ts';
@@ -90,7 +90,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
     this.#timer = new TimerEntry(this);
     this.remoteAddress = host.address;
-    this.#socket = connectUpstream(this.remoteAddress, this, context.readMode, settings);
+    this.#socket = context.connectUpstream(this.remoteAddress, this, context.readMode, settings);
     const startMs = context.clock.monotonicMs();
     this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
     this.#stats.count(upstream_cx_http1_total);

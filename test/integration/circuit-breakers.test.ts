@@ -1,0 +1,98 @@
+// Bursts against a cluster whose limits are far too small, through the real program: every request is answered at
+// once, with the upstream's response or with a refusal, and none is left behind.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { clusterNamed, httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { startWeir } from '../support/weir-process.ts';
+import { WireClient, WireUpstream } from '../support/wire.ts';
+
+const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok';
+const ROUNDS = 12;
+/** Of an upstream, so that requests meet: some are running while others come. */
+const LATENCY_MS = 3;
+
+interface Burst {
+  readonly workers: number;
+  readonly hosts: number;
+  readonly clients: number;
+  readonly limits: JsonObject;
+}
+
+function bootstrap(ports: readonly number[], limits: JsonObject): JsonObject {
+  const lbEndpoints = ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } }));
+  const route = { match: { prefix: '/' }, route: { cluster: 'web', timeout: '30s' } };
+  const routes = { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] };
+  return {
+    admin: { address: socketAddress('127.0.0.1', 0) },
+    static_resources: {
+      listeners: [listenerWith([httpFilter({ route_config: routes })], { address: socketAddress('127.0.0.1', 0) })],
+      clusters: [
+        clusterNamed('web', {
+          load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: lbEndpoints }] },
+          circuit_breakers: { thresholds: [limits] },
+        }),
+      ],
+    },
+  };
+}
+
+const BURSTS: Readonly<Record<string, Burst>> = {
+  'one worker, two hosts, one connection and one request': {
+    workers: 1,
+    hosts: 2,
+    clients: 8,
+    limits: { max_connections: 1, max_requests: 1, max_pending_requests: 100 },
+  },
+  'two workers, four hosts, eight connections and eight requests': {
+    workers: 2,
+    hosts: 4,
+    clients: 48,
+    limits: { max_connections: 8, max_requests: 8, max_pending_requests: 100 },
+  },
+};
+
+/** Ends each connection with its response, so that requests wait for connections in every round. */
+async function startUpstream(): Promise<WireUpstream> {
+  return await WireUpstream.start((socket) => {
+    socket.on('data', () => void delay(LATENCY_MS).then(() => socket.write(OK)));
+    socket.on('end', () => socket.end());
+  });
+}
+
+for (const [name, { workers, hosts, clients, limits }] of Object.entries(BURSTS)) {
+  test(`a burst is answered at once: ${name}`, async (t) => {
+    const upstreams = await Promise.all(Array.from({ length: hosts }, startUpstream));
+    t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
+    const ports = upstreams.map(({ port }) => port);
+    await using weir = await startWeir({
+      configYaml: JSON.stringify(bootstrap(ports, limits)),
+      args: ['--concurrency', String(workers)],
+    });
+    const { port } = (await weir.listeners()).get('main')!;
+    const wires = Array.from({ length: clients }, () => new WireClient(port));
+    t.after(() => {
+      for (const wire of wires) wire.close();
+    });
+
+    const answers = new Map<string, number>();
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const wire of wires) wire.write(GET);
+      for (const wire of wires) {
+        const { status, body } = await wire.response();
+        const answer = `${status} ${body.slice(body.lastIndexOf(' ') + 1)}`;
+        answers.set(answer, (answers.get(answer) ?? 0) + 1);
+      }
+    }
+
+    const { '200 ok': served = 0, '503 overflow': refused = 0, ...others } = Object.fromEntries(answers);
+    assert.deepEqual(others, {});
+    for (const gauge of ['upstream_rq_active', 'upstream_rq_pending_active']) {
+      await weir.untilStat(`cluster.web.${gauge}`, 0);
+    }
+    await weir.untilStat('cluster.web.upstream_rq_completed', served);
+    await weir.untilStat('cluster.web.upstream_rq_pending_overflow', refused);
+  });
+}

@@ -1,0 +1,176 @@
+// Several workers' contexts in the test's own thread, over one shared memory and one clock, with sockets to upstreams
+// that do what the test says. What stands on them, clusters and pools, is the real code.
+
+import type { Socket } from 'node:net';
+import type { Address } from '../../src/base/address.ts';
+import type { UpstreamSocketOwner } from '../../src/data-plane/network/socket-events.ts';
+import { Cluster } from '../../src/data-plane/upstream/cluster.ts';
+import { RetiredHosts } from '../../src/data-plane/upstream/retired-hosts.ts';
+import { WorkerContext } from '../../src/data-plane/worker-context.ts';
+import { Loggers } from '../../src/log/index.ts';
+import type { ClusterSnapshot } from '../../src/snapshot/index.ts';
+import { CLUSTER_STATS, FILESYSTEM_STATS, HOST_STATS } from '../../src/stats/index.ts';
+import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
+import { LbKernel } from '../../src/wasm/lb.ts';
+import type { SharedRecords } from '../../src/wasm/shared-memory.ts';
+import { clusterSettings, hostSettings } from './clusters.ts';
+import { lbModule } from './lb.ts';
+import { ManualClock } from './manual-clock.ts';
+import { statsFixture } from './stats.ts';
+
+/** The proxy's end of a connection to an upstream, as the codec and the writer use it. */
+export class FakeUpstreamSocket {
+  readonly address: Address;
+  readonly localAddress = '127.0.0.1';
+  readonly localPort = 1;
+  readonly writableLength = 0;
+  readonly owner: UpstreamSocketOwner;
+  #state: 'connecting' | 'open' | 'closed' = 'connecting';
+
+  constructor(address: Address, owner: UpstreamSocketOwner) {
+    this.address = address;
+    this.owner = owner;
+  }
+
+  get isConnecting(): boolean {
+    return this.#state === 'connecting';
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open';
+  }
+
+  /** Connecting or open. */
+  get isLive(): boolean {
+    return this.#state !== 'closed';
+  }
+
+  // ---- What the proxy does ----
+
+  write(): boolean {
+    return true;
+  }
+
+  end(): void {}
+
+  resume(): void {}
+
+  destroy(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    queueMicrotask(() => this.owner.onClose(null));
+  }
+
+  // ---- What the upstream does ----
+
+  accept(): void {
+    this.#state = 'open';
+    this.owner.onConnect();
+  }
+
+  refuse(): void {
+    this.#break('ECONNREFUSED');
+  }
+
+  send(text: string): void {
+    const buffer = this.owner.readBuffer();
+    this.owner.onBytes(buffer, buffer.write(text, 'latin1'));
+  }
+
+  close(): void {
+    this.owner.onEnd();
+  }
+
+  reset(): void {
+    this.#break('ECONNRESET');
+  }
+
+  #break(code: string): void {
+    this.#state = 'closed';
+    this.owner.onClose(Object.assign(new Error(code), { code }));
+  }
+}
+
+const http1 = compileHttp1();
+
+export class UpstreamWorkers {
+  readonly clock = new ManualClock();
+  readonly contexts: WorkerContext[];
+  readonly #fixture;
+  readonly #codec = new Http1Codec(http1);
+  readonly #logFilesBlock: number;
+  readonly #onSocket: (socket: FakeUpstreamSocket, worker: number) => void;
+
+  /** @param onSocket told of each connection that a worker opens, before anything happens on it. */
+  constructor(workerCount: number, onSocket: (socket: FakeUpstreamSocket, worker: number) => void) {
+    this.#onSocket = onSocket;
+    this.#fixture = statsFixture({ workerCount });
+    this.#logFilesBlock = this.#fixture.owner.cells.allocate(FILESYSTEM_STATS.size);
+    this.contexts = this.#fixture.workers.map((_, worker) => this.#createContext(worker));
+  }
+
+  /** The shared counts, as main sees them. */
+  get records(): SharedRecords {
+    return this.#fixture.owner.shared.records;
+  }
+
+  /** A new cluster with hosts at the ports 1 to `hostCount`. */
+  cluster(hostCount: number, overrides: Partial<ClusterSnapshot['settings']>): ClusterSnapshot {
+    const { cells, recordAllocator } = this.#fixture.owner;
+    return {
+      settings: clusterSettings('web', overrides),
+      hosts: Array.from({ length: hostCount }, (_, index) => ({
+        ...hostSettings({ kind: 'ip', ip: '127.0.0.1', port: index + 1 }),
+        recordAddress: recordAllocator.allocateHost(1),
+        statBlock: cells.allocate(HOST_STATS.size),
+      })),
+      statBlock: cells.allocate(CLUSTER_STATS.size),
+      recordAddress: recordAllocator.allocateCluster(),
+      addedViaApi: false,
+      hostLists: 0,
+    };
+  }
+
+  /** The cluster in one worker. */
+  open(worker: number, snapshot: ClusterSnapshot): Cluster {
+    const cluster = new Cluster(this.contexts[worker]!, snapshot);
+    cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
+    return cluster;
+  }
+
+  /** Sum over all workers of a stat of the cluster. */
+  clusterStat(snapshot: ClusterSnapshot, stat: keyof typeof CLUSTER_STATS.index): number {
+    return this.#fixture.workers.reduce(
+      (sum, { stats }) => sum + stats.values[stats.base(snapshot.statBlock) + CLUSTER_STATS.index[stat]]!,
+      0,
+    );
+  }
+
+  /** The worker has crashed: main takes back its counts, and another takes its place. */
+  crash(worker: number): void {
+    this.contexts[worker]!.wheel.close();
+    this.#fixture.owner.clearWorker(worker);
+    this.contexts[worker] = this.#createContext(worker);
+  }
+
+  #createContext(worker: number): WorkerContext {
+    const { stats, memory } = this.#fixture.workers[worker]!;
+    return new WorkerContext({
+      stats,
+      records: memory.records,
+      lbKernel: new LbKernel(memory, lbModule),
+      codec: this.#codec,
+      loggers: new Loggers({ levels: { default: 'off' }, threadId: worker, sink: { write() {} } }),
+      clock: this.clock,
+      random: { u32: () => 0 },
+      workerIndex: worker,
+      httpFilters: {},
+      accessLogFiles: { flushIntervalMs: 10_000, statBlock: this.#logFilesBlock },
+      connectUpstream: (address, owner) => {
+        const socket = new FakeUpstreamSocket(address, owner);
+        this.#onSocket(socket, worker);
+        return socket as unknown as Socket;
+      },
+    });
+  }
+}
