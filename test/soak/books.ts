@@ -14,7 +14,7 @@ export function parseStats(text: string): Stats {
 /** Gauges of what is open or under way, by the end of their names. */
 const OPEN = /(?:_active|_buffered|_open|_connections|_bytes_total_buffered)$/;
 /** Not open: what the configuration holds, and counters that are named alike. */
-const STANDING = /^(?:cluster_manager|listener_manager|runtime|server)\.|\.limited_connections$/;
+const STANDING = /^(?:cluster_manager|listener_manager|runtime|server)\.|\.limited_connections$|\.write_buffered$/;
 /** The admin interface is never at rest: it is what answers. */
 const ADMIN = /^(?:http|listener)\.admin\./;
 

@@ -1,16 +1,21 @@
 // `npm run soak -- --minutes 5 --workers 2`: runs the soak, prints what came of it, and ends with 1 when something that
-// must hold did not.
+// must hold did not. With `--faults` it is the fault run instead.
 
 import { parseArgs } from 'node:util';
+import { type FaultRunReport, runFaults } from './fault-run.ts';
 import { runSoak, type SoakReport } from './soak.ts';
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '5' }, workers: { type: 'string', default: '2' } },
+  options: {
+    minutes: { type: 'string', default: '5' },
+    workers: { type: 'string', default: '2' },
+    faults: { type: 'boolean', default: false },
+  },
 });
 const seconds = Math.round(Number(values.minutes) * 60);
 const workers = Number(values.workers);
 if (!(seconds > 0) || !Number.isInteger(workers) || workers < 1) {
-  process.stderr.write('usage: npm run soak -- [--minutes 5] [--workers 2]\n');
+  process.stderr.write('usage: npm run soak -- [--minutes 5] [--workers 2] [--faults]\n');
   process.exit(2);
 }
 
@@ -28,26 +33,55 @@ function render(report: SoakReport): string {
     `held at rest, warm: ${JSON.stringify(warm)}`,
     `held at rest, end:  ${JSON.stringify(end)}`,
     `resident MiB during the traffic: ${report.residentMiB.join(', ')}`,
-    '',
-    ...report.outcomes.map(([outcome, count]) => `${String(count).padStart(9)}  ${outcome}`),
-    '',
-    ...report.violations.map((violation) => `VIOLATION ${violation}`),
-    report.violations.length === 0 ? 'nothing was violated' : `${report.violations.length} violations`,
+    ...renderEnd(report),
   ];
   return `${lines.join('\n')}\n`;
 }
 
+function renderFaults(report: FaultRunReport): string {
+  const lines = [
+    `${report.seconds} s of faults, ${workers} workers`,
+    `held before: ${JSON.stringify(report.before)}`,
+    `held after:  ${JSON.stringify(report.after)}`,
+    ...renderEnd(report),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function renderEnd({ outcomes, violations }: Pick<SoakReport, 'outcomes' | 'violations'>): string[] {
+  return [
+    '',
+    ...outcomes.map(([outcome, count]) => `${String(count).padStart(9)}  ${outcome}`),
+    '',
+    ...violations.map((violation) => `VIOLATION ${violation}`),
+    violations.length === 0 ? 'nothing was violated' : `${violations.length} violations`,
+  ];
+}
+
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
-const report = await runSoak({
+const common = {
   seconds,
-  warmUpSeconds: Math.min(60, Math.max(5, seconds / 5)),
   workers,
-  churnMs: 3000,
-  excuseMs: 5000,
-  checksMemory: true,
   signal: stopping.signal,
-  onProgress: (text) => void process.stderr.write(`soak: ${text}\n`),
-});
-process.stdout.write(render(report));
-process.exit(report.violations.length === 0 ? 0 : 1);
+  onProgress: (text: string): void => void process.stderr.write(`soak: ${text}\n`),
+};
+
+async function run(): Promise<readonly string[]> {
+  if (values.faults) {
+    const report = await runFaults(common);
+    process.stdout.write(renderFaults(report));
+    return report.violations;
+  }
+  const report = await runSoak({
+    ...common,
+    warmUpSeconds: Math.min(60, Math.max(5, seconds / 5)),
+    churnMs: 3000,
+    excuseMs: 5000,
+    checksMemory: true,
+  });
+  process.stdout.write(render(report));
+  return report.violations;
+}
+
+process.exit((await run()).length === 0 ? 0 : 1);

@@ -25,13 +25,13 @@ const CONNECTION_REQUESTS = 50;
 const MAX_SEED = 2 ** 32;
 let lastId = 0;
 
-const nextId = (): string => `${process.pid}-${++lastId}`;
-const anySeed = (): number => Math.floor(Math.random() * MAX_SEED);
-const below = (limit: number): number => Math.floor(Math.random() * limit);
+export const nextId = (): string => `${process.pid}-${++lastId}`;
+export const anySeed = (): number => Math.floor(Math.random() * MAX_SEED);
+export const below = (limit: number): number => Math.floor(Math.random() * limit);
 /** Small ones as often as large ones. */
-const anyLength = (least: number, most: number): number => Math.round(least * (most / least) ** Math.random());
+export const anyLength = (least: number, most: number): number => Math.round(least * (most / least) ** Math.random());
 
-function head(method: string, target: string, id: string, more = ''): string {
+export function head(method: string, target: string, id: string, more = ''): string {
   return `${method} ${target} HTTP/1.1\r\nhost: soak\r\nx-soak-id: ${id}\r\n${more}\r\n`;
 }
 
@@ -93,7 +93,7 @@ function download(kind: string, route: string, most: number, rest: () => Promise
     });
 }
 
-async function writeBody(wire: HttpWire, seed: number, length: number, isChunked: boolean): Promise<void> {
+export async function writeBody(wire: HttpWire, seed: number, length: number, isChunked: boolean): Promise<void> {
   for (const piece of payload(seed, length)) {
     if (wire.isOver) return;
     if (!isChunked) await wire.write(piece);
@@ -106,7 +106,7 @@ async function writeBody(wire: HttpWire, seed: number, length: number, isChunked
   if (isChunked) await wire.write('0\r\n\r\n');
 }
 
-function framing(length: number, isChunked: boolean): string {
+export function framing(length: number, isChunked: boolean): string {
   return isChunked ? 'transfer-encoding: chunked\r\n' : `content-length: ${length}\r\n`;
 }
 
