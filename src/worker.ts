@@ -1,6 +1,6 @@
 // Entry point of a data-plane thread: builds the data plane over what the main thread shares with its first message
-// and turns all later ones into calls. It decides nothing. A failure outside a connection's own boundary ends the thread;
-// the main thread then starts another in its place.
+// and turns all later ones into calls. It decides nothing. A failure before it is ready ends the thread; later ones are
+// contained, and cost a connection or one message.
 
 import { parentPort, threadId } from 'node:worker_threads';
 import { errorMessage } from './base/errors.ts';
@@ -56,38 +56,30 @@ function build(init: WorkerInit): Parts {
   return { dataPlane, stats, loggers, logSink };
 }
 
-function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts): void {
+/** @returns perhaps a promise, whose failure is that of the message. */
+function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts): unknown {
   const { dataPlane, stats, loggers, logSink } = parts;
   switch (message.type) {
-    case 'clusters':
-      dataPlane.updateClusters(message.updated, message.removed, () =>
-        tell({ type: 'applied', generation: message.generation }),
-      );
-      break;
+    case 'clusters': {
+      const { generation, updated, removed } = message;
+      return dataPlane.updateClusters(updated, removed, () => tell({ type: 'applied', generation }));
+    }
     case 'listen':
-      void listen(dataPlane, message.listener, message.ports);
-      break;
+      return listen(dataPlane, message.listener, message.ports);
     case 'stop-listener':
-      void dataPlane.stopListener(message.listenerId);
-      break;
+      return dataPlane.stopListener(message.listenerId);
     case 'dynamic-stat':
-      stats.resolve(message.key, message.cell);
-      break;
+      return stats.resolve(message.key, message.cell);
     case 'reopen-access-logs':
-      dataPlane.reopenAccessLogs();
-      break;
+      return dataPlane.reopenAccessLogs();
     case 'fail-health-checks':
-      dataPlane.failHealthChecks(message.isFailing);
-      break;
+      return dataPlane.failHealthChecks(message.isFailing);
     case 'log-taken':
-      logSink.confirm(message.cost);
-      break;
+      return logSink.confirm(message.cost);
     case 'log-levels':
-      loggers.applyLevels(message.levels);
-      break;
+      return loggers.applyLevels(message.levels);
     case 'shutdown':
-      void dataPlane.shutdown(message.graceMs).then(() => tell({ type: 'stopped' }));
-      break;
+      return dataPlane.shutdown(message.graceMs).finally(() => tell({ type: 'stopped' }));
   }
 }
 
@@ -100,8 +92,15 @@ async function listen(dataPlane: DataPlane, listener: ListenerSnapshot, ports: r
 }
 
 let parts: Parts | undefined;
+
+function begin(init: WorkerInit): void {
+  parts = build(init);
+  parts.dataPlane.faults.containUncaught();
+}
+
 main.on('message', (message: MainToWorker) => {
-  if (message.type === 'init') parts = build(message.init);
-  else if (parts) receive(message, parts);
+  const worker = parts;
+  if (message.type === 'init') begin(message.init);
+  else if (worker) worker.dataPlane.faults.run(`message '${message.type}'`, () => receive(message, worker));
   else if (message.type === 'shutdown') tell({ type: 'stopped' });
 });

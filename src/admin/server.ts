@@ -8,6 +8,7 @@ import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Address, formatAddress } from '../base/address.ts';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
+import { descriptorOf } from '../base/descriptor-budget.ts';
 import { errorMessage, WeirError } from '../base/errors.ts';
 import { removeStaleSocket } from '../base/stale-socket.ts';
 import type { LogDestination, Logger } from '../log/index.ts';
@@ -35,6 +36,8 @@ export interface AdminServerOptions extends AdminContext {
   /** Where to listen; port 0 takes a free one. */
   readonly address: Address;
   readonly traffic?: AdminTraffic;
+  /** Clients from this descriptor on are refused, so that some are left for the rest of the process. */
+  readonly acceptBelow?: number;
   /** Where the access log goes; its owner reopens and closes it. None is written without. */
   readonly accessLog?: Pick<LogDestination, 'write'>;
 }
@@ -48,6 +51,7 @@ export class AdminServer {
   readonly #routes: ReadonlyMap<string, Endpoint>;
   readonly #app: FastifyInstance;
   readonly #connections = new Set<Socket>();
+  readonly #acceptBelow: number;
   /** As configured until it listens, then as bound. */
   #address: Address;
 
@@ -56,6 +60,7 @@ export class AdminServer {
     this.#traffic = options.traffic;
     this.#accessLog = options.accessLog && new AccessLog(options.accessLog, SYSTEM_CLOCK);
     this.#address = options.address;
+    this.#acceptBelow = options.acceptBelow ?? Number.POSITIVE_INFINITY;
     this.#log = options.loggers.get('admin');
     this.#routes = new Map(this.#endpoints.map((endpoint) => [endpoint.path, endpoint]));
     this.#app = this.#build();
@@ -74,6 +79,8 @@ export class AdminServer {
       const text = `cannot bind admin address '${formatAddress(this.#address)}': ${errorMessage(error)}`;
       throw new WeirError('WEIR_ADMIN_LISTEN', text, { cause: error });
     }
+    // Accepting may fail; without anybody who hears of it, that would end the process.
+    this.#app.server.on('error', (error) => this.#log.error(`admin accepting failed: ${error.message}`));
     this.#log.info(`admin address: ${formatAddress(this.#address)}`);
     return this.#address;
   }
@@ -122,6 +129,11 @@ export class AdminServer {
   }
 
   #track(socket: Socket): void {
+    if (descriptorOf(socket) >= this.#acceptBelow) {
+      this.#traffic?.connectionRefused();
+      socket.destroy();
+      return;
+    }
     this.#connections.add(socket);
     this.#traffic?.connectionOpened();
     socket.once('close', () => {

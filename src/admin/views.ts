@@ -170,6 +170,8 @@ export interface ServerCommands {
 export interface AdminTraffic {
   connectionOpened(): void;
   connectionClosed(): void;
+  /** Descriptors have run short. */
+  connectionRefused(): void;
   requestStarted(): void;
   /** @param status of the response, or 0 when the client left before it was complete. */
   requestEnded(status: number): void;

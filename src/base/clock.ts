@@ -7,7 +7,7 @@ export interface Clock {
   /** Milliseconds since the Unix epoch. */
   wallMs(): number;
   /** Calls once after `delayMs`; does not keep the process alive. Returns a function that calls it off. */
-  after(delayMs: number, callback: () => void): () => void;
+  after(delayMs: number, callback: () => unknown): () => void;
 }
 
 /** The system's timers end at once when asked for more, which is some 25 days. */

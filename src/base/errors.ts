@@ -28,6 +28,11 @@ export class WeirError extends Error {
   }
 }
 
+/** What helps to find a bug: the stack of an error, the message of anything else that can be thrown. */
+export function errorStack(error: unknown): string {
+  return (error instanceof Error ? error.stack : undefined) ?? errorMessage(error);
+}
+
 /** The message of anything that can be thrown. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -25,6 +25,7 @@ const SIGNATURES = {
   poll: { arguments: ['pointer', 'u64', 'i32'], return: 'i32' },
   send: { arguments: ['i32', 'pointer', 'u64', 'i32'], return: 'i64' },
   dup: { arguments: ['i32'], return: 'i32' },
+  close: { arguments: ['i32'], return: 'i32' },
   getrlimit: { arguments: ['i32', 'pointer'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -107,6 +108,11 @@ export class SystemCalls {
   duplicate(descriptor: number): number {
     const copy = this.#functions.dup(descriptor);
     return copy >= 0 ? copy : this.#lastError();
+  }
+
+  /** Closes what `duplicate` has opened; that of node:fs warns in a thread of descriptors that it does not know. */
+  close(descriptor: number): void {
+    this.#functions.close(descriptor);
   }
 
   #lastError(): number {

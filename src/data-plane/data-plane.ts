@@ -3,6 +3,7 @@
 // cells of stats that are met first at run time.
 
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { type Random, SYSTEM_RANDOM } from '../base/random.ts';
 import type { Loggers } from '../log/index.ts';
 import type { AccessLogFileSettings, ClusterSnapshot, ListenerSnapshot } from '../snapshot/index.ts';
@@ -99,6 +100,11 @@ export class DataPlane {
     const boundPorts = await active.listen(ports);
     this.#listeners.set(listener.id, active);
     return boundPorts;
+  }
+
+  /** The boundary of what runs outside of any connection: its faults are logged and counted as the server's. */
+  get faults(): FaultBoundary {
+    return this.#context.faults;
   }
 
   /** Has health checks fail, or succeed again, by order of the operator. */

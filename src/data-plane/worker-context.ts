@@ -2,7 +2,11 @@
 // owners and tools, no state of connections.
 
 import type { Clock } from '../base/clock.ts';
+import { descriptorBudget } from '../base/descriptor-budget.ts';
+import { errorStack } from '../base/errors.ts';
+import { FaultBoundary } from '../base/fault-boundary.ts';
 import type { Random } from '../base/random.ts';
+import { SystemCalls } from '../base/system-calls.ts';
 import type { Logger, Loggers } from '../log/index.ts';
 import type { AccessLogFileSettings } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
@@ -22,6 +26,9 @@ import { TimerWheel } from './network/timer-wheel.ts';
 const SLAB_CAP_BYTES = 64 * 1024 * 1024;
 /** More than there are workers. */
 const CONNECTION_ID_STEP = 1000;
+/** The counter of the main thread, which each worker adds to. */
+const SERVER_SCOPE = 'server.';
+const CONTAINED_FAULTS = 'contained_faults';
 
 /** The loggers that connections use, looked up once. */
 export interface DataPlaneLogs {
@@ -58,8 +65,11 @@ export class WorkerContext {
   readonly lbKernel: LbKernel;
   readonly codec: Http1Codec;
   readonly logs: DataPlaneLogs;
+  /** Its timers fail without harm. */
   readonly clock: Clock;
   readonly random: Random;
+  /** For what runs outside of any connection. */
+  readonly faults = new FaultBoundary((where, error) => this.#reportFault(where, error));
   /** Selects what is counted by worker. */
   readonly workerIndex: number;
   readonly wheel: TimerWheel;
@@ -72,6 +82,8 @@ export class WorkerContext {
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
   readonly serverHealth = { isFailing: false };
+  readonly systemCalls = SystemCalls.open();
+  readonly descriptorBudget = descriptorBudget(this.systemCalls?.descriptorLimit());
   /** Set once, before the first connection. */
   readMode: ReadMode = 'events';
   #connections = 0;
@@ -91,17 +103,17 @@ export class WorkerContext {
       router: loggers.get('router'),
       upstream: loggers.get('upstream'),
     };
-    this.clock = options.clock;
+    this.clock = this.faults.clock(options.clock);
     this.random = options.random;
     this.workerIndex = options.workerIndex;
     this.httpFilters = options.httpFilters;
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
-    this.wheel = new TimerWheel(options.clock, (error) => this.logFault('a timeout', error));
+    this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));
     this.slabs = new SlabPool(SLAB_CAP_BYTES);
     this.writer = new SocketWriter();
     this.date = new HttpDate(options.clock);
     this.proxyHeaders = new ProxyHeaders(options.headerPrefix);
-    const { stats, clock } = options;
+    const { stats, clock } = this;
     this.logFiles = new LogFiles(options.accessLogFiles, { stats, clock, log: this.logs.filter });
   }
 
@@ -111,9 +123,14 @@ export class WorkerContext {
     return this.#connections * CONNECTION_ID_STEP + this.workerIndex;
   }
 
-  /** Notes a bug that was contained: with its stack, since nobody else will see it. */
+  /** Notes a bug that was contained. */
   logFault(where: string, error: unknown): void {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.logs.connection.error(`fault in ${where}: ${text}`);
+    this.faults.report(where, error);
+  }
+
+  #reportFault(where: string, error: unknown): void {
+    this.stats.dynamicCounter(SERVER_SCOPE, CONTAINED_FAULTS).add();
+    // With its stack, since nobody else will see it.
+    this.logs.connection.error(`fault in ${where}: ${errorStack(error)}`);
   }
 }

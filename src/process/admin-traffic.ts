@@ -18,6 +18,9 @@ export function adminTraffic(stats: StatsStore): AdminTraffic {
       http.add('downstream_cx_http1_total');
       http.add('downstream_cx_http1_active');
     },
+    connectionRefused() {
+      listener.add('downstream_cx_overload_reject');
+    },
     connectionClosed() {
       for (const block of [listener, http]) {
         block.add('downstream_cx_destroy');

@@ -1,6 +1,8 @@
 // Joins the admin interface to the running server: what it may read, and what it may command.
 
 import { AdminServer, type AdminServerOptions } from '../admin/index.ts';
+import { descriptorBudget } from '../base/descriptor-budget.ts';
+import { SystemCalls } from '../base/system-calls.ts';
 import type { Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
 import type { Server } from '../control-plane/index.ts';
@@ -25,14 +27,16 @@ export interface AdminParts {
  * @throws WeirError WEIR_ADMIN_LISTEN when the address cannot be bound.
  */
 export async function startAdmin(parts: AdminParts): Promise<AdminServer> {
-  const admin = new AdminServer({ ...adminContext(parts), address: parts.server.bootstrap.admin!.address });
+  const { administerBelow: acceptBelow } = descriptorBudget(SystemCalls.open()?.descriptorLimit());
+  const { address } = parts.server.bootstrap.admin!;
+  const admin = new AdminServer({ ...adminContext(parts), address, acceptBelow });
   await admin.listen();
   const { adminAddressPath } = parts.options;
   if (adminAddressPath !== '') await admin.writeAddressFile(adminAddressPath);
   return admin;
 }
 
-function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address'> {
+function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | 'acceptBelow'> {
   const { server, options, version, loggers, accessLog, quit, reopenLogs } = parts;
   const { node } = server.bootstrap;
   return {

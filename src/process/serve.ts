@@ -2,8 +2,9 @@
 // What takes time at the start goes on side by side: the workers load their code while this thread loads the
 // configuration, and the admin interface is loaded while the workers open their listeners.
 
-import { SYSTEM_CLOCK } from '../base/clock.ts';
-import { errorMessage, WeirError } from '../base/errors.ts';
+import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
+import { errorMessage, errorStack, WeirError } from '../base/errors.ts';
+import { FaultBoundary } from '../base/fault-boundary.ts';
 import { revisionNumber, type Version } from '../base/version.ts';
 import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
@@ -29,6 +30,10 @@ export async function serve(parts: ServeParts): Promise<number> {
   const { loggers } = log;
   const stopOrder = Promise.withResolvers<void>();
   const accessLogs: LogDestination[] = [];
+  const faults = new FaultBoundary((where, error) => {
+    loggers.get('main').error(`fault in ${where}: ${errorStack(error)}`);
+  });
+  const clock = faults.clock(SYSTEM_CLOCK);
   const reopenLogs = (): void => {
     reopenDestinations(loggers, [log.destination, ...accessLogs]);
     workers.reopenAccessLogs();
@@ -36,6 +41,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   const releaseSignals = handleSignals(
     { stop: stopOrder.resolve, stopAtOnce: () => process.exit(1), reopenLogs },
     SYSTEM_CLOCK,
+    faults,
   );
   // Timers do not keep the process alive, and workers come and go; until the order to stop comes, this does.
   const keepAlive = new MessageChannel().port1;
@@ -44,7 +50,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   const starting = hasConfiguration(options) ? undefined : startDemo();
   // Awaited below; until then a failure of it is not one that nobody handles.
   starting?.catch(() => {});
-  const workers = new WorkerPool({ concurrency: options.concurrency, loggers, clock: SYSTEM_CLOCK });
+  const workers = new WorkerPool({ concurrency: options.concurrency, loggers, clock, faults });
   let demo: Demo | undefined;
   try {
     const { loadAndReport, prepareLoading } = await import('./load.ts');
@@ -54,11 +60,12 @@ export async function serve(parts: ServeParts): Promise<number> {
     const loaded = loadAndReport(effective, loggers);
     if (!loaded.bootstrap) return 1;
     const announce = (): void => void (demo && print('stdout', demo.describe(), 'serve'));
-    await run({ ...parts, options: effective }, { loaded, workers, accessLogs, stopOrder, reopenLogs, announce });
+    const serving = { loaded, workers, accessLogs, faults, clock, stopOrder, reopenLogs, announce };
+    await run({ ...parts, options: effective }, serving);
     return 0;
   } catch (error) {
     // Anything but a WeirError is a bug, and its stack is what helps to find it.
-    const text = error instanceof Error && !(error instanceof WeirError) ? error.stack : errorMessage(error);
+    const text = error instanceof WeirError ? error.message : errorStack(error);
     loggers.get('main').critical(`cannot serve: ${text}`);
     return 1;
   } finally {
@@ -76,6 +83,8 @@ interface RunParts {
   readonly workers: WorkerPool;
   /** Opened here, closed by the caller. */
   readonly accessLogs: LogDestination[];
+  readonly faults: FaultBoundary;
+  readonly clock: Clock;
   readonly stopOrder: PromiseWithResolvers<void>;
   readonly reopenLogs: () => void;
   /** Called once the server is live. */
@@ -83,7 +92,7 @@ interface RunParts {
 }
 
 async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
-  const { loaded, workers, accessLogs, stopOrder, reopenLogs, announce } = runParts;
+  const { loaded, workers, accessLogs, faults, clock, stopOrder, reopenLogs, announce } = runParts;
   const { options, version, log } = parts;
   const { loggers } = log;
   const bootstrap = loaded.bootstrap!;
@@ -91,7 +100,8 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     bootstrap,
     workers,
     loggers,
-    clock: SYSTEM_CLOCK,
+    clock,
+    faults,
     revisionNumber: revisionNumber(version),
     unknownFields: loaded.unknownFields,
     fileFlushIntervalMs: options.fileFlushIntervalMsec,
@@ -111,6 +121,8 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
   try {
     await Promise.race([Promise.all([server.start(), admin]), stopOrder.promise]);
     if (server.state === 'LIVE') announce();
+    // Until here a fault ends the process: it could wait for ever for something that has failed.
+    faults.containUncaught();
     await stopOrder.promise;
     loggers.get('main').info('shutting down: running requests may finish');
   } finally {

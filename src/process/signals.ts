@@ -2,6 +2,7 @@
 // the log files; SIGHUP belongs to a restart wrapper and is ignored.
 
 import type { Clock } from '../base/clock.ts';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 
 export interface SignalActions {
   readonly stop: () => void;
@@ -15,8 +16,11 @@ export interface SignalActions {
  */
 const ECHO_MS = 500;
 
-/** Takes over the signals until the returned function is called. */
-export function handleSignals(actions: SignalActions, clock: Clock): () => void {
+/**
+ * Takes over the signals until the returned function is called.
+ * @param faults  contains what an action throws.
+ */
+export function handleSignals(actions: SignalActions, clock: Clock, faults: FaultBoundary): () => void {
   let stoppingSinceMs: number | undefined;
   const stop = (): void => {
     const nowMs = clock.monotonicMs();
@@ -30,8 +34,9 @@ export function handleSignals(actions: SignalActions, clock: Clock): () => void 
     ['SIGUSR1', actions.reopenLogs],
     ['SIGHUP', () => {}],
   ];
-  for (const [signal, handler] of handlers) process.on(signal, handler);
+  const contained = handlers.map(([signal, handler]) => [signal, () => faults.run(signal, handler)] as const);
+  for (const [signal, handler] of contained) process.on(signal, handler);
   return () => {
-    for (const [signal, handler] of handlers) process.off(signal, handler);
+    for (const [signal, handler] of contained) process.off(signal, handler);
   };
 }

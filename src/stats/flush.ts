@@ -59,8 +59,8 @@ export class StatsFlush {
 
   #schedule(): void {
     this.#cancelTimer = this.#options.clock.after(this.#options.intervalMs, () => {
-      void this.flush();
       if (!this.#isStopped) this.#schedule();
+      return this.flush();
     });
   }
 

@@ -2,16 +2,22 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer as createNetServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
+import { errorMessage } from '../../src/base/errors.ts';
+import { FaultBoundary } from '../../src/base/fault-boundary.ts';
 import { Server, WorkerPool } from '../../src/control-plane/index.ts';
 import { Loggers, type LogRecord } from '../../src/log/index.ts';
 import { httpFilter, type JsonObject, listenerWith, mustLoad, socketAddress } from '../support/bootstrap.ts';
+import { limitDescriptors } from '../support/descriptor-limit.ts';
 import { type EchoUpstream, startEchoUpstream } from '../support/echo-upstream.ts';
-import { untilEqual } from '../support/eventually.ts';
+import { eventually, untilEqual } from '../support/eventually.ts';
 import { WireClient } from '../support/wire.ts';
 
 const WORKERS = 3;
@@ -19,13 +25,13 @@ const WORKERS = 3;
 const DRAIN_LIMIT_MS = 60_000;
 const REQUEST = 'GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n';
 
-function bootstrapFor(upstream: number): JsonObject {
+function bootstrapFor(upstream: number, address: JsonObject): JsonObject {
   const endpoint = { endpoint: { address: socketAddress('127.0.0.1', upstream) } };
   const routes = [{ match: { prefix: '/' }, route: { cluster: 'web' } }];
   const filter = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] } });
   return {
     static_resources: {
-      listeners: [listenerWith([filter], { address: socketAddress('127.0.0.1', 0) })],
+      listeners: [listenerWith([filter], { address })],
       clusters: [{ name: 'web', load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint] }] } }],
     },
   };
@@ -39,7 +45,11 @@ interface RunningServer extends AsyncDisposable {
   readonly log: readonly LogRecord[];
 }
 
-async function startServer(upstream: number, concurrency = WORKERS): Promise<RunningServer> {
+async function startServer(
+  upstream: number,
+  concurrency = WORKERS,
+  address = socketAddress('127.0.0.1', 0),
+): Promise<RunningServer> {
   const threads: Worker[] = [];
   const collect = (worker: Worker): void => void threads.push(worker);
   process.on('worker', collect);
@@ -49,24 +59,25 @@ async function startServer(upstream: number, concurrency = WORKERS): Promise<Run
     threadId: 0,
     sink: { write: (record) => void log.push(record) },
   });
-  const workers = new WorkerPool({ concurrency, loggers, clock: SYSTEM_CLOCK });
-  const bootstrap = mustLoad(bootstrapFor(upstream));
+  const faults = new FaultBoundary((where, error) => loggers.get('main').error(`${where}: ${errorMessage(error)}`));
+  const workers = new WorkerPool({ concurrency, loggers, clock: SYSTEM_CLOCK, faults });
+  const bootstrap = mustLoad(bootstrapFor(upstream, address));
   const server = new Server({
     bootstrap,
     workers,
     loggers,
     clock: SYSTEM_CLOCK,
+    faults,
     revisionNumber: 0,
     unknownFields: 0,
     fileFlushIntervalMs: 10_000,
   });
   await server.start();
   const [listener] = [...server.listenerManager.listeners()];
-  const address = listener!.addresses[0]!;
-  assert.equal(address.kind, 'ip');
+  const bound = listener!.addresses[0]!;
   return {
     server,
-    port: address.kind === 'ip' ? address.port : 0,
+    port: bound.kind === 'ip' ? bound.port : 0,
     threads,
     log,
     async [Symbol.asyncDispose]() {
@@ -163,12 +174,7 @@ describe('a server with several workers', () => {
       }
     });
     await untilStat(server, 'http.ingress.downstream_cx_active', clients.length);
-    // A message that breaks the worker's own invariants: thrown far from any connection, so nothing contains it.
-    const victim = threads[1]!;
-    // Not `once` of node:events: that rejects with the very error that this is about.
-    const ended = new Promise((resolve) => victim.once('exit', resolve));
-    victim.postMessage({ type: 'clusters', updated: null, removed: [] });
-    await ended;
+    await threads[1]!.terminate();
     await untilStat(server, 'server.worker_restarts', 1);
     // The new worker accepts on the same port again: with the accept queue of a dead one, some would be refused.
     for (let attempt = 0; attempt < 30; attempt += 1) {
@@ -184,13 +190,54 @@ describe('a server with several workers', () => {
     assert.ok(count('served') > 0, 'connections of the other workers go on');
     assert.ok(count('cut off') > 0, 'the crash was that of a worker with connections');
     assert.equal(threads.length, WORKERS + 1);
-    assert.match(log.find((record) => record.level === 'error')!.message, /worker 1 ended unexpectedly.*TypeError/s);
+    assert.match(log.find((record) => record.level === 'error')!.message, /worker 1 ended unexpectedly.*exit code 1/);
     // What the lost worker had open is open no more.
     for (const client of clients) client.socket.destroy();
     await untilStat(server, 'http.ingress.downstream_cx_active', 0);
     await untilStat(server, 'cluster.web.upstream_rq_active', 0);
     const [cluster] = server.clusterManager.clusters();
     assert.equal([...cluster!.hosts()][0]!.stats.rq_active, 0);
+  });
+
+  it('opens a pipe again whose path a crashed worker has left behind', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-server-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const pipe = path.join(folder, 'listener');
+    await using running = await startServer(upstream.port, 1, { pipe: { path: pipe } });
+    const { server, threads } = running;
+    const leftBehind = path.join(folder, 'left-behind');
+    await deadSocket(leftBehind);
+    threads[0]!.once('exit', () => renameSync(leftBehind, pipe));
+    await threads[0]!.terminate();
+    await untilStat(server, 'server.worker_restarts', 1);
+    await untilEqual(true, () => isAccepting(pipe), 'the new worker accepts');
+  });
+
+  it('starts a crashed worker again as soon as there are descriptors for it', async (t) => {
+    await using running = await startServer(upstream.port);
+    const { server, threads, log } = running;
+    const former = limitDescriptors(process.pid, 3);
+    t.after(() => limitDescriptors(process.pid, former));
+    await threads[1]!.terminate();
+    const failures = (): number => log.filter(({ message }) => message.includes('EMFILE')).length;
+    await eventually(() => failures() === 2, 'two attempts that fail');
+    limitDescriptors(process.pid, former);
+    await untilStat(server, 'server.worker_restarts', 1);
+  });
+
+  it('survives a message that a worker cannot work on', async () => {
+    await using running = await startServer(upstream.port);
+    const { server, port, threads, log } = running;
+    threads[1]!.postMessage({ type: 'clusters', updated: null, removed: [] });
+    await untilStat(server, 'server.contained_faults', 1);
+    const fault = (): LogRecord | undefined => log.find((record) => record.level === 'error');
+    await eventually(() => fault() !== undefined, 'a line of it');
+    assert.match(fault()!.message, /^fault in message 'clusters': TypeError/);
+    const client = new WireClient(port);
+    client.write(REQUEST);
+    assert.match(await client.until('"bodyBytes":0}'), /^HTTP\/1\.1 200 /);
+    client.socket.destroy();
+    assert.equal(threads.length, WORKERS);
   });
 
   it('lets running requests finish when it is stopped, and cuts idle connections', async () => {
@@ -211,6 +258,29 @@ describe('a server with several workers', () => {
     await stopped;
   });
 });
+
+/** Makes the file of a socket that nobody listens at. */
+async function deadSocket(path: string): Promise<void> {
+  const server = createNetServer().listen(`${path}.alive`);
+  await once(server, 'listening');
+  renameSync(`${path}.alive`, path);
+  server.close();
+  await once(server, 'close');
+}
+
+/** Whether a worker serves on the path, as it does not while nobody listens there. */
+async function isAccepting(path: string): Promise<boolean> {
+  const client = connect(path);
+  const outcome = new Promise<boolean>((resolve) => {
+    client.on('error', () => resolve(false));
+    client.once('data', () => resolve(true));
+    client.once('close', () => resolve(false));
+  });
+  client.write(REQUEST);
+  const isServed = await outcome;
+  client.destroy();
+  return isServed;
+}
 
 interface SlowUpstream extends AsyncDisposable {
   readonly port: number;

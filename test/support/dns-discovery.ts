@@ -42,19 +42,21 @@ export function found(ips: readonly string[], ttlSeconds = 0): DnsAnswer {
 
 export const FAILED: DnsAnswer = { kind: 'failure', reason: 'ESERVFAIL' };
 
-/** Answers in the order in which they were set, the last one again and again. */
+/** Answers in the order in which they were set, the last one again and again; an error is thrown. */
 class ScriptedResolver implements DnsResolver {
   readonly asked: string[] = [];
-  readonly #answers = new Map<string, DnsAnswer[]>();
+  readonly #answers = new Map<string, (DnsAnswer | Error)[]>();
 
-  script(name: string, ...answers: DnsAnswer[]): void {
+  script(name: string, ...answers: (DnsAnswer | Error)[]): void {
     this.#answers.set(name, answers);
   }
 
   async lookup(name: string): Promise<DnsAnswer> {
     this.asked.push(name);
     const answers = this.#answers.get(name)!;
-    return answers.length > 1 ? answers.shift()! : answers[0]!;
+    const answer = answers.length > 1 ? answers.shift()! : answers[0]!;
+    if (answer instanceof Error) throw answer;
+    return answer;
   }
 
   cancel(): void {}

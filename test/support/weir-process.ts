@@ -37,6 +37,8 @@ export interface WeirOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Descriptors of this process that weir gets for its output; `output` has nothing of these. */
   readonly descriptors?: NonNullable<ProgramOptions['descriptors']>;
+  /** Descriptors that it may have open; those of this process by default. */
+  readonly descriptorLimit?: number;
 }
 
 export interface ListenerAddress {
@@ -88,7 +90,9 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-test-'));
   const addressFile = path.join(folder, 'admin-address');
   const args = [...NODE_FLAGS, MAIN, '--admin-address-path', addressFile, ...weirArguments(options, folder)];
-  const program = startProgram(process.execPath, args, options);
+  const command = [process.execPath, ...args];
+  if (options.descriptorLimit !== undefined) command.unshift(...limitedTo(options.descriptorLimit));
+  const program = startProgram(command[0]!, command.slice(1), options);
   const child: Child = { process: program, ...collectOutput(program) };
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<ExitResult> => {
     const result = await stopChild(child, signal);
@@ -102,6 +106,11 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
     await stop('SIGKILL');
     throw error;
   }
+}
+
+/** A command that takes another as its arguments. Node raises the soft limit to the hard one, so both are set. */
+function limitedTo(descriptors: number): readonly string[] {
+  return ['sh', '-c', `ulimit -n ${descriptors} && exec "$@"`, 'sh'];
 }
 
 function weirArguments(options: WeirOptions, folder: string): string[] {

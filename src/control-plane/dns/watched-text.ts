@@ -24,8 +24,10 @@ export class WatchedText<Content> {
         this.#content = this.#parse(await readFile(this.#path, 'latin1'));
         this.#version = version;
       }
-    } catch {
-      // What was read before no longer holds.
+    } catch (error) {
+      // Out of descriptors or the like: what was read before still holds, and the file is looked at again next time.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return this.#content;
+      // Without the file it no longer does.
       this.#content = this.#parse('');
       this.#version = '';
     }

@@ -1,6 +1,8 @@
 // server.*: gauges of the process as a whole, brought up to date at each flush and before a listing.
 
 import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import { ProcessMemory } from '../../base/process-memory.ts';
 import { SERVER_STATS, type StatsStore } from '../../stats/index.ts';
 import { SERVER_STATES, type ServerState } from './server-state.ts';
 
@@ -8,6 +10,8 @@ export interface ServerGaugesDependencies {
   readonly stats: StatsStore;
   readonly clock: Clock;
   readonly concurrency: number;
+  /** Of the main thread; workers count theirs themselves. */
+  readonly faults: Pick<FaultBoundary, 'count'>;
   /** First digits of the source revision as a number; 0 when unknown. */
   readonly revisionNumber: number;
   readonly state: () => ServerState;
@@ -25,6 +29,8 @@ export class ServerGauges {
   readonly #block;
   readonly #startedMs: number;
   #droppedLogLines = 0;
+  readonly #memory = new ProcessMemory();
+  #countedFaults = 0;
 
   constructor(deps: ServerGaugesDependencies) {
     this.#deps = deps;
@@ -57,17 +63,20 @@ export class ServerGauges {
   }
 
   update(): void {
-    const memory = process.memoryUsage();
+    const memory = this.#memory.read();
+    const { count: faults } = this.#deps.faults;
     const state = this.#deps.state();
     this.#block.set('uptime', this.uptimeSeconds);
-    this.#block.set('memory_allocated', memory.heapUsed + memory.external);
-    this.#block.set('memory_heap_size', memory.heapTotal + memory.external);
-    this.#block.set('memory_physical_size', memory.rss);
+    this.#block.set('memory_allocated', memory.allocatedBytes);
+    this.#block.set('memory_heap_size', memory.heapBytes);
+    this.#block.set('memory_physical_size', memory.residentBytes);
     this.#block.set('state', SERVER_STATES[state]);
     this.#block.set('live', state === 'LIVE' ? 1 : 0);
     this.#block.set('total_connections', this.#deps.connections());
     const droppedLogLines = this.#deps.droppedLogLines();
     this.#block.add('dropped_log_lines', droppedLogLines - this.#droppedLogLines);
     this.#droppedLogLines = droppedLogLines;
+    this.#block.add('contained_faults', faults - this.#countedFaults);
+    this.#countedFaults = faults;
   }
 }

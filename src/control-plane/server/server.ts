@@ -2,7 +2,7 @@
 // listeners, in that order of making; stops them in the reverse order. Main thread.
 
 import type { Clock } from '../../base/clock.ts';
-import { errorMessage } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { SYSTEM_RANDOM } from '../../base/random.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
@@ -25,7 +25,9 @@ export interface ServerDependencies {
   /** Its threads have been started, and wait. */
   readonly workers: WorkerPool;
   readonly loggers: Loggers;
+  /** Its timers fail without harm. */
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   /** First digits of the source revision as a number, for the gauge server.version. */
   readonly revisionNumber: number;
   /** Unknown fields that the bootstrap was allowed to hold. */
@@ -52,7 +54,7 @@ export class Server {
 
   /** @throws WeirError when the shared memory cannot be had or holds too little for the bootstrap. */
   constructor(deps: ServerDependencies) {
-    const { bootstrap, workers, loggers, clock } = deps;
+    const { bootstrap, workers, loggers, clock, faults } = deps;
     const { concurrency } = workers;
     this.bootstrap = bootstrap;
     this.#log = loggers.get('main');
@@ -89,6 +91,7 @@ export class Server {
       stats: this.stats,
       clock,
       concurrency,
+      faults,
       revisionNumber: deps.revisionNumber,
       state: () => this.state,
       connections: () => this.listenerManager.activeConnections(),
@@ -99,7 +102,7 @@ export class Server {
       clock,
       intervalMs: bootstrap.statsFlushIntervalMs,
       onDropped: () => this.#gauges.countDroppedFlush(),
-      onError: (error) => loggers.get('stats').error(`stats flush failed: ${errorMessage(error)}`),
+      onError: (error) => faults.report('a stats flush', error),
     });
     this.#flush.add('gauges', () => this.#gauges.update());
     this.#flush.add('merge', () => this.stats.mergeHistograms());

@@ -2,7 +2,9 @@
 // been published (clusters, open listeners), so that a worker started after a crash catches up by itself.
 
 import type { Clock } from '../../base/clock.ts';
-import { WeirError } from '../../base/errors.ts';
+import { errorMessage, WeirError } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type {
   ClusterSnapshot,
@@ -19,6 +21,7 @@ export interface WorkerPoolDependencies {
   readonly concurrency: number;
   readonly loggers: Loggers;
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
 }
 
 /** What the workers work on, and whom the pool tells of their fate. */
@@ -170,9 +173,11 @@ export class WorkerPool {
   }
 
   #spawn(index: number): void {
+    const { faults } = this.#deps;
     const worker = new WorkerThread(index, {
-      onMessage: (sender, message) => this.#receive(sender, message),
-      onEnd: (sender, reason) => this.#workerEnded(sender, reason),
+      onMessage: (sender, message) =>
+        faults.run(`message '${message.type}' of worker ${index}`, () => this.#receive(sender, message)),
+      onEnd: (sender, reason) => faults.run(`the end of worker ${index}`, () => this.#workerEnded(sender, reason)),
     });
     this.#workers[index] = worker;
     if (this.#service) this.#initialize(worker, this.#service);
@@ -243,8 +248,17 @@ export class WorkerPool {
     this.#log.info(`worker ${worker.index} is running again`);
     for (const open of this.#listeners.values()) {
       if (worker.index !== 0 && !isShared(open.listener)) continue;
-      worker.send({ type: 'listen', listener: open.listener, ports: open.ports });
+      const { faults } = this.#deps;
+      faults.run(`opening listener ${open.listener.id} again`, () => this.#listenAgain(worker, open));
     }
+  }
+
+  async #listenAgain(worker: WorkerThread, { listener, ports }: OpenListener): Promise<void> {
+    // The lost worker may have left the path of a pipe behind.
+    for (const address of listener.settings.addresses) {
+      if (address.kind === 'pipe') await removeStaleSocket(address.path);
+    }
+    worker.send({ type: 'listen', listener, ports });
   }
 
   #listen(index: number, open: OpenListener): Promise<readonly number[]> {
@@ -302,9 +316,19 @@ export class WorkerPool {
     this.#lossTimesMs[index] = [...losses, nowMs];
     const cancel = this.#deps.clock.after(delayMs, () => {
       this.#cancelRestarts.delete(cancel);
-      this.#spawn(index);
+      this.#restart(index);
     });
     this.#cancelRestarts.add(cancel);
+  }
+
+  #restart(index: number): void {
+    try {
+      this.#spawn(index);
+    } catch (error) {
+      // The system has no thread or no descriptor to give, now.
+      this.#log.error(`worker ${index} cannot be started again: ${errorMessage(error)}`);
+      this.#restartLater(index);
+    }
   }
 }
 

@@ -4,7 +4,7 @@
 //       └────────────────────────┴───────(crash)────────────────────▶ ended
 
 import { Worker } from 'node:worker_threads';
-import { errorMessage } from '../../base/errors.ts';
+import { errorStack } from '../../base/errors.ts';
 import { threadEntry } from '../../base/package-root.ts';
 import { RelayReceiver } from '../../log/index.ts';
 import type { MainToWorker, WorkerToMain } from '../../snapshot/index.ts';
@@ -33,7 +33,7 @@ export class WorkerThread {
     this.#thread = new Worker(threadEntry('worker.ts'), { name: `worker_${index}` });
     this.#thread.on('message', (message: WorkerToMain) => this.#receive(message));
     this.#thread.on('error', (error: unknown) => {
-      this.#crashReason = error instanceof Error ? (error.stack ?? error.message) : errorMessage(error);
+      this.#crashReason = errorStack(error);
     });
     this.#thread.on('exit', (code: number) => this.#end(code));
   }

@@ -23,13 +23,16 @@ import {
   type PhaseEnd,
 } from './listener-filter/listener-filter-phase.ts';
 import { ProxyProtocolFilter } from './listener-filter/proxy-protocol.ts';
-import { ListeningSocket } from './listening-socket.ts';
+import { ListeningSocket, type ListeningSocketOwner } from './listening-socket.ts';
 
 const {
+  downstream_cx_accept_paused,
+  downstream_cx_accept_resumed,
   downstream_cx_active,
   downstream_cx_destroy,
   downstream_cx_length_ms,
   downstream_cx_overflow,
+  downstream_cx_overload_reject,
   downstream_cx_total,
   downstream_global_cx_overflow,
   downstream_listener_filter_error,
@@ -39,6 +42,8 @@ const {
   no_filter_chain_match,
 } = LISTENER_STATS.index;
 const WORKER = LISTENER_WORKER_STATS.index;
+/** Pauses of accepting that are this close are one in the log. */
+const PAUSE_LOG_INTERVAL_MS = 60_000;
 
 /** What an end of the listener filters counts as. */
 const PHASE_END_STATS: Partial<Record<PhaseEnd, number>> = {
@@ -47,7 +52,7 @@ const PHASE_END_STATS: Partial<Record<PhaseEnd, number>> = {
   timeout: downstream_pre_cx_timeout,
 };
 
-export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwner {
+export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwner, ListeningSocketOwner {
   readonly snapshot: ListenerSnapshot;
   readonly listenerFilters: readonly ListenerFilter[];
   readonly listenerFiltersTimeoutMs: number;
@@ -64,6 +69,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #setSocketOptions: ((socket: Socket) => void) | undefined;
   /** Connections whose filter chain is not chosen yet. */
   readonly #phases = new Set<ListenerFilterPhase>();
+  #pausedMs = Number.NEGATIVE_INFINITY;
 
   /** @param createFilter makes the terminal filter of a chain. */
   constructor(
@@ -158,7 +164,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       this.#accessLog?.onUnmatched(connection);
       connection.socket.destroy();
     } catch (error) {
-      this.#context.logFault(`accepting on ${formatAddress(this.snapshot.settings.addresses[0])}`, error);
+      this.onFault(error);
       connection.socket.destroy();
       connection.closed();
     }
@@ -185,16 +191,33 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   #listeningSocket(address: Address): ListeningSocket {
     const { backlog, reusePort } = this.snapshot.settings;
-    return new ListeningSocket({
-      address,
-      backlog,
-      reusePort,
-      onAccepted: (socket) => this.#accept(socket),
-      onError: (error) => this.#context.logs.connection.error(`accepting failed: ${errorMessage(error)}`),
-    });
+    const { clock, descriptorBudget, systemCalls } = this.#context;
+    const options = { address, backlog, reusePort, clock, descriptorBudget, systemCalls };
+    return new ListeningSocket(options, this);
   }
 
-  #accept(socket: Socket): void {
+  onAcceptError(error: Error): void {
+    this.#context.logs.connection.error(`accepting failed: ${errorMessage(error)}`);
+  }
+
+  onFault(error: unknown): void {
+    this.#context.logFault(`accepting on ${formatAddress(this.snapshot.settings.addresses[0])}`, error);
+  }
+
+  onRefused(): void {
+    this.#count(downstream_cx_overload_reject, 1);
+  }
+
+  onPaused(): void {
+    this.#count(downstream_cx_accept_paused, 1);
+    this.#logPause();
+  }
+
+  onResumed(): void {
+    this.#count(downstream_cx_accept_resumed, 1);
+  }
+
+  onAccepted(socket: Socket): void {
     const refusedBy = this.#limits.admit(socket);
     if (refusedBy !== null) {
       this.#count(refusedBy === 'global' ? downstream_global_cx_overflow : downstream_cx_overflow, 1);
@@ -220,6 +243,17 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       const { connection: log } = this.#context.logs;
       if (log.enabled('debug')) log.debug(`socket options cannot be set: ${errorMessage(error)}`);
     }
+  }
+
+  /** One line for a time of want, not one for each of its pauses. */
+  #logPause(): void {
+    const { clock, logs } = this.#context;
+    const nowMs = clock.monotonicMs();
+    const isKnown = nowMs - this.#pausedMs < PAUSE_LOG_INTERVAL_MS;
+    this.#pausedMs = nowMs;
+    if (isKnown) return;
+    const where = formatAddress(this.snapshot.settings.addresses[0]);
+    logs.connection.warning(`accepting on ${where} pauses: the descriptors of the process run short`);
   }
 
   #count(stat: number, n: number): void {

@@ -1,29 +1,68 @@
 // A socket that accepts on one address of a listener. Other workers listen on the same address and port; the kernel
 // spreads connections over them.
+//
+//   closed ──listen──▶ listening ──descriptors run short──▶ paused ──some are free again──▶ listening
+//      ◀────────────────────┴──────────────close───────────────┘
+//
+// Node cannot stop to accept without closing the socket, which would refuse those who wait. So a second descriptor of it
+// is kept: while the listener pauses, clients wait in the kernel's queue, and a copy of it then accepts them.
 
+import { renameSync, unlinkSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
-import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { createServer, type ListenOptions, type Server, Socket } from 'node:net';
 import { type Address, formatAddress } from '../../base/address.ts';
+import type { Clock } from '../../base/clock.ts';
+import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
 import { WeirError } from '../../base/errors.ts';
+import type { SystemCalls } from '../../base/system-calls.ts';
 import { ACCEPTED_SOCKET_OPTIONS, systemPath } from '../network/socket-events.ts';
 
 export interface ListeningSocketOptions {
   readonly address: Address;
   readonly backlog: number;
   readonly reusePort: boolean;
-  readonly onAccepted: (socket: Socket) => void;
-  /** Accepting has failed, for example for want of descriptors; it goes on. */
-  readonly onError: (error: Error) => void;
+  readonly clock: Clock;
+  readonly descriptorBudget: DescriptorBudget;
+  /** Without them accepting never pauses: clients beyond the limit are refused. */
+  readonly systemCalls: SystemCalls | undefined;
 }
+
+export interface ListeningSocketOwner {
+  onAccepted(socket: Socket): void;
+  /** A client has been refused for want of descriptors. */
+  onRefused(): void;
+  onPaused(): void;
+  onResumed(): void;
+  /** Accepting has failed; it goes on. */
+  onAcceptError(error: Error): void;
+  /** `onAccepted` has thrown. */
+  onFault(error: unknown): void;
+}
+
+type State = 'closed' | 'listening' | 'paused';
+
+/** How often a paused socket looks whether descriptors are free. */
+const RESUME_MS = 100;
+const NONE = -1;
 
 export class ListeningSocket {
   readonly #options: ListeningSocketOptions;
+  readonly #owner: ListeningSocketOwner;
   readonly #server: Server;
+  #state: State = 'closed';
+  /** Holds the second descriptor. A socket object and no bare number: it is closed when the thread ends, however. */
+  #kept: Socket | null = null;
+  /** Descriptors have run short before: each client is followed by a look whether there is one for the next. */
+  #isShort = false;
+  /** The path is no longer libuv's to remove. */
+  #removesPath = false;
+  #cancelResume: (() => void) | null = null;
 
-  constructor(options: ListeningSocketOptions) {
+  constructor(options: ListeningSocketOptions, owner: ListeningSocketOwner) {
     this.#options = options;
+    this.#owner = owner;
     this.#server = createServer(ACCEPTED_SOCKET_OPTIONS);
-    this.#server.on('connection', options.onAccepted);
+    this.#server.on('connection', (socket) => this.#onConnection(socket));
   }
 
   /** @returns the bound port, 0 for a pipe. @throws WeirError WEIR_LISTEN when the address cannot be had. */
@@ -40,21 +79,136 @@ export class ListeningSocket {
         resolve();
       });
     });
-    this.#server.on('error', this.#options.onError);
+    this.#state = 'listening';
+    this.#server.on('error', (error) => this.#onError(error));
+    this.#kept = this.#keep();
     if (address.kind === 'pipe' && address.mode !== 0 && !address.path.startsWith('@'))
       await chmod(address.path, address.mode);
     const bound = this.#server.address();
     return bound === null || typeof bound === 'string' ? 0 : bound.port;
   }
 
-  /** Accepted connections go on. Idempotent. */
+  /** Accepted connections go on, those that wait are reset. Idempotent. */
   close(): void {
+    this.#state = 'closed';
+    this.#cancelResume?.();
+    this.#cancelResume = null;
     this.#server.close();
+    this.#kept?.destroy();
+    this.#kept = null;
+    if (!this.#removesPath) return;
+    this.#removesPath = false;
+    ignoreFailure(() => unlinkSync(formatAddress(this.#options.address)));
+  }
+
+  #onConnection(socket: Socket): void {
+    const { acceptBelow, connectBelow } = this.#options.descriptorBudget;
+    const descriptor = descriptorOf(socket);
+    if (descriptor >= acceptBelow || (this.#isShort && !this.#hasFree())) this.#pause();
+    if (descriptor >= connectBelow) {
+      socket.destroy();
+      this.#owner.onRefused();
+      return;
+    }
+    try {
+      this.#owner.onAccepted(socket);
+    } catch (error) {
+      socket.destroy();
+      this.#owner.onFault(error);
+    }
+  }
+
+  #onError(error: Error): void {
+    this.#owner.onAcceptError(error);
+    // Taking the socket up again has failed: it is tried again.
+    if (!this.#server.listening) this.#pause();
+  }
+
+  // ---- Pausing ----
+
+  #keep(): Socket | null {
+    const copy = this.#options.systemCalls?.duplicate(descriptorOf(this.#server)) ?? NONE;
+    return copy < 0 ? null : new Socket({ fd: copy, readable: false, writable: false });
+  }
+
+  #pause(): void {
+    if (this.#state !== 'listening' || this.#kept === null || !this.#closeServer()) return;
+    this.#state = 'paused';
+    this.#isShort = true;
+    this.#owner.onPaused();
+    this.#resumeLater();
+  }
+
+  /** @returns false when the socket would be lost with it. */
+  #closeServer(): boolean {
+    const { address } = this.#options;
+    if (address.kind === 'ip' || address.path.startsWith('@') || this.#removesPath) {
+      this.#server.close();
+      return true;
+    }
+    // Closing removes the path of the socket, so it has another name meanwhile.
+    const aside = `${address.path}.paused`;
+    if (!ignoreFailure(() => renameSync(address.path, aside))) return false;
+    this.#server.close();
+    this.#removesPath = true;
+    ignoreFailure(() => renameSync(aside, address.path));
+    return true;
+  }
+
+  #resumeLater(): void {
+    this.#cancelResume = this.#options.clock.after(RESUME_MS, () => this.#resume());
+  }
+
+  #resume(): void {
+    const descriptor = this.#freeDescriptor();
+    if (descriptor === NONE) {
+      this.#resumeLater();
+      return;
+    }
+    this.#cancelResume = null;
+    this.#state = 'listening';
+    this.#server.listen({ fd: descriptor, backlog: this.#options.backlog });
+    this.#owner.onResumed();
+  }
+
+  /** A copy of the kept descriptor, if there is one within the budget and one more for a client; else none. */
+  #freeDescriptor(): number {
+    const copy = this.#duplicate();
+    if (copy === NONE || this.#hasFree()) return copy;
+    this.#options.systemCalls!.close(copy);
+    return NONE;
+  }
+
+  /** Whether a client that came now would be within the budget. */
+  #hasFree(): boolean {
+    const copy = this.#duplicate();
+    if (copy === NONE) return false;
+    this.#options.systemCalls!.close(copy);
+    return true;
+  }
+
+  /** A copy of the kept descriptor that is within the budget. */
+  #duplicate(): number {
+    const calls = this.#options.systemCalls!;
+    const copy = calls.duplicate(descriptorOf(this.#kept!));
+    if (copy < this.#options.descriptorBudget.acceptBelow) return Math.max(copy, NONE);
+    calls.close(copy);
+    return NONE;
   }
 
   #listenOptions(port: number): ListenOptions {
     const { address, backlog, reusePort } = this.#options;
     if (address.kind === 'pipe') return { path: systemPath(address.path), backlog };
     return { host: address.ip, port, backlog, reusePort, ipv6Only: address.acceptsIpv4 !== true };
+  }
+}
+
+/** @returns whether it has worked. */
+function ignoreFailure(call: () => void): boolean {
+  try {
+    call();
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -16,6 +16,7 @@
 
 import { connect, type NetConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Address, IpAddress } from '../../base/address.ts';
+import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
 import type { KeepaliveSettings } from '../../snapshot/index.ts';
 
 export type ReadMode = 'lean' | 'events';
@@ -180,11 +181,16 @@ export interface UpstreamSocketOptions {
 /** Node's option for streams holds for sockets, too; its types leave it out. */
 type ConnectOptions = NetConnectOpts & SocketConstructorOpts & { readonly highWaterMark: number };
 
+export interface UpstreamSocketContext {
+  readonly readMode: ReadMode;
+  readonly descriptorBudget: DescriptorBudget;
+}
+
 /** Opens a connection whose events go to `owner`; a failure to connect arrives as `onClose`. */
 export function connectUpstream(
   address: Address,
   owner: UpstreamSocketOwner,
-  mode: ReadMode,
+  { readMode: mode, descriptorBudget: { connectBelow } }: UpstreamSocketContext,
   socketOptions: UpstreamSocketOptions,
 ): Socket {
   const { sourceAddress, tcpKeepalive } = socketOptions;
@@ -211,7 +217,15 @@ export function connectUpstream(
   if (tcpKeepalive !== undefined && address.kind === 'ip') owned.once('connect', () => keepAlive(owned, tcpKeepalive));
   owned.on('connect', onConnect);
   if (mode === 'events') owned.on('data', onData);
+  // Node opens the descriptor in a tick of its own, which comes before this one.
+  process.nextTick(keepBudget, owned, connectBelow);
   return owned;
+}
+
+function keepBudget(socket: OwnedSocket, connectBelow: number): void {
+  if (descriptorOf(socket) < connectBelow) return;
+  const error = new Error('no descriptor is left for connections to upstreams');
+  socket.destroy(Object.assign(error, { code: 'EMFILE' }));
 }
 
 function keepAlive(socket: Socket, { probes, timeSeconds, intervalSeconds }: KeepaliveSettings): void {

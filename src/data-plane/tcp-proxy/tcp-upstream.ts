@@ -61,7 +61,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
     host.addRawConnection();
     this.remoteAddress = host.address;
-    this.#socket = context.connectUpstream(this.remoteAddress, this, context.readMode, host.cluster.settings);
+    this.#socket = context.connectUpstream(this.remoteAddress, this, context, host.cluster.settings);
   }
 
   get isConnected(): boolean {

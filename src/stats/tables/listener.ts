@@ -9,6 +9,9 @@ export const LISTENER_STATS = statTable({
   downstream_cx_length_ms: 'histogram:ms',
   downstream_cx_overflow: 'counter',
   downstream_cx_overload_reject: 'counter',
+  /** Our own: descriptors ran short, and clients had to wait in the kernel's queue; once per worker and socket. */
+  downstream_cx_accept_paused: 'counter',
+  downstream_cx_accept_resumed: 'counter',
   downstream_global_cx_overflow: 'counter',
   downstream_cx_transport_socket_connect_timeout: 'counter',
   downstream_pre_cx_timeout: 'counter',

@@ -30,4 +30,6 @@ export const SERVER_STATS = statTable({
   worker_restarts: 'counter',
   /** Our own: lines of the log, and of the admin interface's access log, that could not be written in time. */
   dropped_log_lines: 'counter',
+  /** Our own: failures that a boundary has caught and logged, so that they cost one connection or one callback. */
+  contained_faults: 'counter',
 });

@@ -117,6 +117,7 @@ function adminOptions(world: World): AdminServerOptions {
     },
     traffic: {
       connectionOpened: () => void world.traffic.push('open'),
+      connectionRefused: () => void world.traffic.push('refused'),
       connectionClosed: () => void world.traffic.push('close'),
       requestStarted: () => void world.traffic.push('start'),
       requestEnded: (status) => void world.traffic.push(`end ${status}`),

@@ -337,7 +337,13 @@ describe('closing the admin server', () => {
     const none = () => {};
     const server = await startAdmin({
       stats,
-      traffic: { connectionOpened: none, connectionClosed: none, requestStarted: none, requestEnded: ended.resolve },
+      traffic: {
+        connectionOpened: none,
+        connectionClosed: none,
+        connectionRefused: none,
+        requestStarted: none,
+        requestEnded: ended.resolve,
+      },
     });
     const { address } = server.admin;
     const client = connect(address.kind === 'ip' ? address.port : 0, '127.0.0.1');

@@ -1,7 +1,7 @@
 // Lookups: the files of the system, families of addresses, and a server of the test's own.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -40,6 +40,21 @@ describe('the hosts file', () => {
     assert.deepEqual(await hosts.find('web'), ['10.0.0.1', '10.0.0.22']);
     rmSync(folder, { recursive: true });
     assert.equal(await hosts.find('web'), undefined);
+  });
+
+  it('keeps what it has read while the file cannot be read', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-hosts-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'hosts');
+    writeFileSync(file, '10.0.0.1 web\n');
+    const hosts = new HostsFile(file);
+    assert.deepEqual(await hosts.find('web'), ['10.0.0.1']);
+    rmSync(file);
+    mkdirSync(file);
+    assert.deepEqual(await hosts.find('web'), ['10.0.0.1']);
+    rmSync(file, { recursive: true });
+    writeFileSync(file, '10.0.0.3 web\n');
+    assert.deepEqual(await hosts.find('web'), ['10.0.0.3']);
   });
 
   it('always knows localhost, by the file where it is listed', async () => {

@@ -7,7 +7,7 @@ import { statsFixture } from '../../support/stats.ts';
 test('the time that the start took is recorded when the server is live', async () => {
   const { store } = statsFixture();
   const clock = new ManualClock();
-  const deps = { stats: store, clock, concurrency: 1, revisionNumber: 0 };
+  const deps = { stats: store, clock, concurrency: 1, revisionNumber: 0, faults: { count: 0 } };
   const gauges = new ServerGauges({ ...deps, state: () => 'LIVE', connections: () => 0, droppedLogLines: () => 0 });
   clock.turn(340);
   gauges.recordInitialization();

@@ -54,7 +54,7 @@ describe('STRICT_DNS', () => {
 
   it('keeps what it knows when a lookup fails, and loses it to an empty answer', async () => {
     const fixture = new DiscoveryFixture([target('web')]);
-    fixture.resolver.script('web', found(['10.0.0.1']), FAILED, FAILED, found([]));
+    fixture.resolver.script('web', found(['10.0.0.1']), FAILED, new Error('a bug'), found([]));
     await fixture.start();
     await fixture.turn(REFRESH_MS);
     await fixture.turn(REFRESH_MS);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { errorMessage } from '../../../src/base/errors.ts';
+import { FaultBoundary } from '../../../src/base/fault-boundary.ts';
 import { handleSignals } from '../../../src/process/signals.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -14,6 +16,7 @@ function actionsAfter(signals: readonly (readonly [atMs: number, signal: NodeJS.
       reopenLogs: () => void actions.push('reopen logs'),
     },
     clock,
+    new FaultBoundary(() => {}),
   );
   let nowMs = 0;
   for (const [atMs, signal] of signals) {
@@ -27,6 +30,22 @@ function actionsAfter(signals: readonly (readonly [atMs: number, signal: NodeJS.
 }
 
 describe('signals', () => {
+  it('cost a report when what they order fails', () => {
+    const faults: string[] = [];
+    const fail = (): never => {
+      throw new Error('no descriptor');
+    };
+    const release = handleSignals(
+      { stop: fail, stopAtOnce: fail, reopenLogs: fail },
+      new ManualClock(),
+      new FaultBoundary((where, error) => void faults.push(`${where}: ${errorMessage(error)}`)),
+    );
+    process.emit('SIGUSR1', 'SIGUSR1');
+    process.emit('SIGTERM', 'SIGTERM');
+    release();
+    assert.deepEqual(faults, ['SIGUSR1: no descriptor', 'SIGTERM: no descriptor']);
+  });
+
   it('a first SIGTERM or SIGINT stops, a second one stops at once', () => {
     assert.deepEqual(
       actionsAfter([

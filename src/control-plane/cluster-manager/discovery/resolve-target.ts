@@ -5,6 +5,7 @@
 
 import { isIP } from 'node:net';
 import { JitteredBackoff } from '../../../base/backoff.ts';
+import { errorMessage } from '../../../base/errors.ts';
 import type { DnsDiscoverySettings, DnsTarget } from '../../../snapshot/index.ts';
 import type { DnsAddress, DnsAnswer, DnsResolver } from '../../dns/dns-resolver.ts';
 import type { DiscoveryTools } from './discovery.ts';
@@ -60,11 +61,20 @@ export class ResolveTarget {
       this.#listener.onAnswer(this, { kind: 'success', addresses: [{ ip: name, ttlSeconds: 0 }] });
       return;
     }
-    const answer = this.#judge(await this.#resolver.lookup(name, this.#settings.lookupFamily));
+    const answer = this.#judge(await this.#ask(name));
     if (this.#isStopped) return;
     this.#logChange(answer);
-    this.#cancelTimer = this.#tools.clock.after(this.#waitMs(answer), () => void this.#lookUp());
+    this.#cancelTimer = this.#tools.clock.after(this.#waitMs(answer), () => this.#lookUp());
     this.#listener.onAnswer(this, answer);
+  }
+
+  /** A lookup that throws is a failed one: the next must follow it. */
+  async #ask(name: string): Promise<DnsAnswer> {
+    try {
+      return await this.#resolver.lookup(name, this.#settings.lookupFamily);
+    } catch (error) {
+      return { kind: 'failure', reason: `${errorMessage(error)} for ${name}` };
+    }
   }
 
   /** A member that is never without an address learns nothing from an answer without one. */

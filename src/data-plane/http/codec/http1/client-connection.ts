@@ -90,7 +90,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
     this.#timer = new TimerEntry(this);
     this.remoteAddress = host.address;
-    this.#socket = context.connectUpstream(this.remoteAddress, this, context.readMode, settings);
+    this.#socket = context.connectUpstream(this.remoteAddress, this, context, settings);
     const startMs = context.clock.monotonicMs();
     this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
     this.#stats.count(upstream_cx_http1_total);

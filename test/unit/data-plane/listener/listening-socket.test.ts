@@ -1,0 +1,217 @@
+// A listening socket whose clients have to wait for descriptors. The budget is turned by hand: 0 makes every client
+// the last one for now.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import type { Address } from '../../../../src/base/address.ts';
+import { type DescriptorBudget, descriptorOf } from '../../../../src/base/descriptor-budget.ts';
+import { SystemCalls } from '../../../../src/base/system-calls.ts';
+import { ListeningSocket, type ListeningSocketOwner } from '../../../../src/data-plane/listener/listening-socket.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
+const ENOUGH = Number.POSITIVE_INFINITY;
+const RESUME_MS = 100;
+
+class Fixture implements ListeningSocketOwner {
+  readonly budget: { -readonly [Key in keyof DescriptorBudget]: number } = {
+    acceptBelow: ENOUGH,
+    connectBelow: ENOUGH,
+    administerBelow: ENOUGH,
+  };
+  readonly clock = new ManualClock();
+  readonly events: string[] = [];
+  readonly accepted: Socket[] = [];
+  readonly socket: ListeningSocket;
+  target: { port: number; host: string } | { path: string } = { path: '' };
+  onAccepted: (socket: Socket) => void = (socket) => void this.accepted.push(socket);
+
+  constructor(address: Address = ANY_PORT) {
+    const { budget: descriptorBudget, clock } = this;
+    const systemCalls = SystemCalls.open();
+    const options = { address, backlog: 64, reusePort: false, clock, descriptorBudget, systemCalls };
+    this.socket = new ListeningSocket(options, this);
+  }
+
+  onRefused(): void {
+    this.events.push('refused');
+  }
+
+  onPaused(): void {
+    this.events.push('paused');
+  }
+
+  onResumed(): void {
+    this.events.push('resumed');
+  }
+
+  onAcceptError(error: Error): void {
+    this.events.push(error.message);
+  }
+
+  onFault(error: unknown): void {
+    this.events.push(String(error));
+  }
+
+  /** A client, connected as far as the system is concerned. */
+  async client(t: TestContext): Promise<Socket> {
+    const client = connect(this.target);
+    client.on('error', () => {});
+    t.after(() => client.destroy());
+    await once(client, 'connect');
+    return client;
+  }
+
+  async untilAccepted(count: number): Promise<void> {
+    await eventually(() => this.accepted.length === count, `${count} clients accepted`);
+  }
+}
+
+async function listen(t: TestContext, address?: Address): Promise<Fixture> {
+  const fixture = new Fixture(address);
+  const port = await fixture.socket.listen(0);
+  fixture.target = address?.kind === 'pipe' ? { path: address.path } : { port, host: '127.0.0.1' };
+  t.after(() => {
+    fixture.socket.close();
+    for (const socket of fixture.accepted) socket.destroy();
+  });
+  return fixture;
+}
+
+/** The number of the descriptor that is opened next. */
+function nextDescriptor(): number {
+  const next = openSync('/dev/null', 'r');
+  closeSync(next);
+  return next;
+}
+
+function pipeIn(t: TestContext): { kind: 'pipe'; path: string; mode: number } {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-listening-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return { kind: 'pipe', path: path.join(folder, 'socket'), mode: 0 };
+}
+
+describe('a listening socket whose descriptors run short', () => {
+  for (const kind of ['port', 'pipe'] as const) {
+    it(`lets clients wait until some are free: ${kind}`, async (t) => {
+      const fixture = await listen(t, kind === 'pipe' ? pipeIn(t) : ANY_PORT);
+      for (const round of [1, 2, 3]) {
+        fixture.events.length = 0;
+        fixture.budget.acceptBelow = 0;
+        const last = await fixture.client(t);
+        await fixture.untilAccepted(4 * round - 3);
+        assert.deepEqual(fixture.events, ['paused']);
+        const waiting = [await fixture.client(t), await fixture.client(t), await fixture.client(t)];
+        fixture.clock.turn(RESUME_MS);
+        assert.deepEqual(fixture.events, ['paused']);
+        fixture.budget.acceptBelow = ENOUGH;
+        fixture.clock.turn(RESUME_MS);
+        assert.deepEqual(fixture.events, ['paused', 'resumed']);
+        await fixture.untilAccepted(4 * round);
+        for (const client of [last, ...waiting]) assert.equal(client.readyState, 'open');
+      }
+    });
+  }
+
+  it('refuses a client that would take the last descriptors', async (t) => {
+    const fixture = await listen(t);
+    fixture.budget.acceptBelow = 0;
+    fixture.budget.connectBelow = 0;
+    const client = await fixture.client(t);
+    client.resume();
+    await once(client, 'close');
+    assert.deepEqual(fixture.events, ['paused', 'refused']);
+    assert.equal(fixture.accepted.length, 0);
+  });
+
+  it('pauses in good time when descriptors have run short before', async (t) => {
+    const fixture = await listen(t);
+    fixture.budget.acceptBelow = 0;
+    await fixture.client(t);
+    await fixture.untilAccepted(1);
+    fixture.budget.acceptBelow = ENOUGH;
+    fixture.clock.turn(RESUME_MS);
+    fixture.events.length = 0;
+    // One for the client's own end, one for that of the listener; the next one is beyond the budget.
+    fixture.budget.acceptBelow = nextDescriptor() + 2;
+    await fixture.client(t);
+    await fixture.untilAccepted(2);
+    assert.ok(descriptorOf(fixture.accepted[1]!) < fixture.budget.acceptBelow);
+    assert.deepEqual(fixture.events, ['paused']);
+  });
+
+  it('can be closed while it pauses: those that wait are cut off, and the place is free', async (t) => {
+    const address = pipeIn(t);
+    const fixture = await listen(t, address);
+    fixture.budget.acceptBelow = 0;
+    await fixture.client(t);
+    await fixture.untilAccepted(1);
+    const waiting = await fixture.client(t);
+    const cutOff = new Promise((resolve) => waiting.resume().once('close', resolve));
+    fixture.socket.close();
+    await cutOff;
+    assert.equal(existsSync(address.path), false);
+    assert.equal(fixture.clock.timerCount, 0);
+  });
+
+  it('removes the path of a pipe at its end, after a pause as well', async (t) => {
+    const address = pipeIn(t);
+    const fixture = await listen(t, address);
+    fixture.budget.acceptBelow = 0;
+    await fixture.client(t);
+    await fixture.untilAccepted(1);
+    fixture.budget.acceptBelow = ENOUGH;
+    fixture.clock.turn(RESUME_MS);
+    await fixture.client(t);
+    await fixture.untilAccepted(2);
+    fixture.socket.close();
+    assert.equal(existsSync(address.path), false);
+  });
+
+  it('ends with its thread, pausing as well: nobody waits at it for ever', async (t) => {
+    const program = `
+      import { parentPort } from 'node:worker_threads';
+      import { ListeningSocket } from ${JSON.stringify(import.meta.resolve('../../../../src/data-plane/listener/listening-socket.ts'))};
+      import { SystemCalls } from ${JSON.stringify(import.meta.resolve('../../../../src/base/system-calls.ts'))};
+      import { SYSTEM_CLOCK } from ${JSON.stringify(import.meta.resolve('../../../../src/base/clock.ts'))};
+      const descriptorBudget = { acceptBelow: 0, connectBelow: Infinity };
+      const address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
+      const options = { address, backlog: 64, reusePort: false, clock: SYSTEM_CLOCK, descriptorBudget };
+      const owner = { onAccepted() {}, onPaused: () => parentPort.postMessage('paused') };
+      const socket = new ListeningSocket({ ...options, systemCalls: SystemCalls.open() }, owner);
+      parentPort.postMessage(await socket.listen(0));
+      parentPort.ref();
+      parentPort.on('message', () => {});
+    `;
+    const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`));
+    t.after(() => thread.terminate());
+    const [port] = (await once(thread, 'message')) as [number];
+    const paused = once(thread, 'message');
+    const client = connect(port, '127.0.0.1');
+    client.on('error', () => {});
+    t.after(() => client.destroy());
+    await paused;
+    await thread.terminate();
+    const late = connect(port, '127.0.0.1');
+    const [error] = (await once(late, 'error')) as [NodeJS.ErrnoException];
+    assert.equal(error.code, 'ECONNREFUSED');
+  });
+
+  it('costs a client its connection when the owner fails', async (t) => {
+    const fixture = await listen(t);
+    fixture.onAccepted = () => {
+      throw new Error('no memory');
+    };
+    const client = await fixture.client(t);
+    client.resume();
+    await once(client, 'close');
+    assert.deepEqual(fixture.events, ['Error: no memory']);
+  });
+});
