@@ -121,10 +121,14 @@ export const LISTS_ROOT = 4;
 //   list    | kind | balancer | its address or 0 | slot | hosts | index of each host in the cluster |
 //   shares  | kind | shares | of each: percent up to which it reaches | source | flags |
 //   turns   | kind | address of a schedule | sources | of each: source |
+//   subsets | kind | source of any host | of the default subset | bytes of names | sources | of each: source | names |
+//
+// The names of subsets are text in UTF-8, one to a line, without a last line end.
 export const SOURCE_NONE = 0;
 export const SOURCE_LIST = 1;
 export const SOURCE_SHARES = 2;
 export const SOURCE_TURNS = 3;
+export const SOURCE_SUBSETS = 4;
 
 /** The kinds of balancer that a list names. */
 export const BALANCER_CYCLE = 0;

@@ -2,6 +2,7 @@
 // are; the rest are places in shared memory that the main thread has allocated for the workers.
 
 import type { Address, IpAddress } from '../base/address.ts';
+import type { MetadataPair } from '../base/subset-key.ts';
 
 export type LoadBalancingPolicy =
   | 'ROUND_ROBIN'
@@ -43,6 +44,8 @@ export interface EndpointSettings {
   readonly health: ConfiguredHealth;
   /** Places the host among those that hashes choose from; empty for its name or address. */
   readonly hashKey: string;
+  /** Of the keys that the cluster's subsets go by. */
+  readonly subsetValues: readonly SubsetValue[];
 }
 
 /** A member of a cluster, before it has a place in shared memory. */
@@ -124,6 +127,49 @@ export interface HashingSettings {
   readonly usesHostname: boolean;
 }
 
+/** What a request asks of its host's metadata, ascending by key; one or more. */
+export type SubsetCriteria = readonly MetadataPair[];
+
+/** What a host's metadata says under a key that subsets go by. */
+export interface SubsetValue {
+  readonly key: string;
+  /** As in MetadataPair. */
+  readonly value: string;
+  /** Of a list: each of its values; null for anything else. */
+  readonly elements: readonly string[] | null;
+}
+
+/** Where requests go whose subset does not exist. */
+export type SubsetFallback = 'none' | 'any-host' | 'default-subset';
+
+/** Hosts that have all of the keys make a subset for each combination of their values. */
+export interface SubsetSelector {
+  /** Ascending, one or more. */
+  readonly keys: readonly string[];
+  /** `fewer-keys`: tries again with `fallbackKeys` alone; `cluster`: as the cluster has it. */
+  readonly fallback: SubsetFallback | 'fewer-keys' | 'cluster';
+  /** Ascending. */
+  readonly fallbackKeys: readonly string[];
+  /** Each subset has one host, the first. */
+  readonly isSingleHost: boolean;
+}
+
+export interface SubsetSettings {
+  /** One or more. */
+  readonly selectors: readonly SubsetSelector[];
+  readonly fallback: SubsetFallback;
+  /** Hosts of the default subset have all of this; those are all hosts when it is empty. */
+  readonly defaultSubset: readonly MetadataPair[];
+  /** Localities are weighed within subsets, too. */
+  readonly weighsLocalities: boolean;
+  /** The weight of a locality shrinks with the share of its hosts that is in the subset. */
+  readonly scalesLocalityWeights: boolean;
+  /** When the fallback has no host to give, any host is picked. */
+  readonly panicModeAny: boolean;
+  /** A host with a list is in the subsets of all its elements. */
+  readonly listAsAny: boolean;
+}
+
 /** Probes on idle connections. */
 export interface KeepaliveSettings {
   /** Unanswered probes before the connection is dead. */
@@ -146,6 +192,8 @@ export interface ClusterSettings {
   readonly lbPolicy: LoadBalancingPolicy;
   readonly leastRequest: LeastRequestSettings;
   readonly hashing: HashingSettings;
+  /** Null when requests choose among all hosts. */
+  readonly subsets: SubsetSettings | null;
   /** Below this share of available hosts all are used, in whole percent; 0 never. */
   readonly healthyPanicThreshold: number;
   /** Percent by which the healthy hosts of a priority may be too few before the next priority helps out. */
@@ -187,7 +235,7 @@ export interface HostSnapshot extends HostSettings {
 export interface ClusterSnapshot {
   readonly settings: Omit<ClusterSettings, 'hosts' | 'discovery'>;
   readonly hosts: readonly HostSnapshot[];
-  /** Byte address of what `hosts` are picked from (assembly/layout/lb.ts, LISTS_*); 0 when there are none. */
+  /** Byte address of what `hosts` are picked from (assembly/layout/lb.ts, LISTS_*). */
   readonly hostLists: number;
   /** First cell of the cluster's counters and gauges (CLUSTER_STATS). */
   readonly statBlock: number;

@@ -24,6 +24,11 @@ export type {
   LeastRequestSettings,
   LoadBalancingPolicy,
   Locality,
+  SubsetCriteria,
+  SubsetFallback,
+  SubsetSelector,
+  SubsetSettings,
+  SubsetValue,
 } from './cluster.ts';
 export type {
   CidrRange,

@@ -1,6 +1,7 @@
 // A route configuration as workers match it: virtual hosts by domain, then routes in order. What depends on the levels
 // of the configuration (table, virtual host, route) is settled here, so that a worker finds all of it at the route.
 
+import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments } from './format.ts';
 import type { StringMatch } from './string-match.ts';
 
@@ -96,6 +97,8 @@ export interface WeightedCluster {
   readonly responseEdits: HeaderEdits | null;
   /** Replaces the Host header, before the route's own rewrite, when not empty. */
   readonly hostRewrite: string;
+  /** Takes the place of the route's; those of the route are in it. */
+  readonly criteria: SubsetCriteria | null;
 }
 
 export interface WeightedClusters {
@@ -141,6 +144,8 @@ export interface ForwardAction {
   readonly weightedClusters: WeightedClusters | null;
   /** Lower-case name of the request header that names the cluster; empty when none does. */
   readonly clusterHeader: string;
+  /** What the host's metadata must say, in clusters with subsets; null for nothing. */
+  readonly criteria: SubsetCriteria | null;
   /** In their order. */
   readonly hashPolicies: readonly HashPolicy[];
   /** The request counts against the limits of the high priority, over connections of its own. */

@@ -20,7 +20,14 @@ export {
 export type { HashedHost } from './lb/hashed-hosts.ts';
 export { readHostLists } from './lb/host-lists.ts';
 export { CyclePicker, type HostPicker, openPicker, type PickPlan } from './lb/host-picker.ts';
-export { type HostList, type HostShares, type HostSource, type HostTurns, NO_HOSTS } from './lb/host-source.ts';
+export {
+  type HostList,
+  type HostShares,
+  type HostSource,
+  type HostSubsets,
+  type HostTurns,
+  NO_HOSTS,
+} from './lb/host-source.ts';
 export { type HashKey, LbKernel, STD_HASH_SEED } from './lb/kernel.ts';
 export type { MaglevOptions } from './lb/maglev-builder.ts';
 export type { RingOptions } from './lb/ring-builder.ts';

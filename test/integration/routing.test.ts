@@ -261,6 +261,7 @@ describe('the cluster of a request', () => {
       requestEdits: edits(value),
       responseEdits: edits(value),
       hostRewrite: '',
+      criteria: null,
     });
     const weightedClusters = { entries: [share('big', 3), share('small', 1)], totalWeight: 4 };
     const routes = [routeFor('/', forwardTo('', { weightedClusters }))];

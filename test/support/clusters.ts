@@ -15,6 +15,7 @@ export const BALANCING: BalancingSettings = {
   lbPolicy: 'ROUND_ROBIN',
   leastRequest: { choiceCount: 2, activeRequestBias: undefined },
   hashing: DEFAULT_HASHING,
+  subsets: null,
   healthyPanicThreshold: 50,
   overprovisioningFactor: 140,
   weightedPriorityHealth: false,
@@ -60,6 +61,7 @@ export function hostSettings(address: Address, overrides: Partial<HostSettings> 
     canary: false,
     health: 'healthy',
     hashKey: '',
+    subsetValues: [],
     ...overrides,
   };
 }

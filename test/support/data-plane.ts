@@ -15,6 +15,7 @@ import type {
   ClusterSnapshot,
   FilterChainSettings,
   FilterChainSnapshot,
+  HostSnapshot,
   HttpConnectionManagerSettings,
   ListenerSettings,
   ListenerSnapshot,
@@ -61,6 +62,7 @@ export interface FixtureOptions {
 
 export type ClusterOverrides = Partial<ClusterSnapshot['settings']> & {
   readonly weights?: readonly number[];
+  readonly subsetValues?: readonly HostSnapshot['subsetValues'][];
   /** Name of every host. */
   readonly hostname?: string;
 };
@@ -109,14 +111,14 @@ export class DataPlaneFixture {
 
   /** Publishes a cluster, or its new state; a host keeps its record and stats by its address. */
   cluster(name: string, addresses: readonly Address[], overrides: ClusterOverrides = {}): ClusterSnapshot {
-    const { weights, hostname = '', ...settings } = overrides;
+    const { weights, subsetValues, hostname = '', ...settings } = overrides;
     const before = this.#clusters.get(name);
     const members: Omit<ClusterSnapshot, 'hostLists'> = {
       settings: clusterSettings(name, settings),
       hosts: addresses.map((address, index) => {
         const known = before?.hosts.find((host) => JSON.stringify(host.address) === JSON.stringify(address));
         const weight = weights?.[index] ?? 1;
-        const fields = hostSettings(address, { hostname, weight });
+        const fields = hostSettings(address, { hostname, weight, subsetValues: subsetValues?.[index] ?? [] });
         if (known !== undefined) return { ...known, ...fields };
         const statBlock = this.#allocate(`host.${name}.${index}`, HOST_STATS);
         return { ...fields, recordAddress: this.#fixture.owner.recordAllocator.allocateHost(weight), statBlock };

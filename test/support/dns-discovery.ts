@@ -32,6 +32,7 @@ export function target(name: string, fields: Partial<DnsTarget> = {}): DnsTarget
     health: 'healthy',
     localityWeight: 0,
     hashKey: '',
+    subsetValues: [],
   } as const;
   return { name, port: 80, ...common, ...fields };
 }

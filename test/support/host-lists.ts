@@ -4,8 +4,12 @@ import { RandomSequence } from '../../src/base/random.ts';
 import { isHashed } from '../../src/control-plane/cluster-manager/host-lists/balancers.ts';
 import { type BalancingSettings, HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import type { ListedHost } from '../../src/control-plane/cluster-manager/host-lists/priority-members.ts';
-import { LoadBalancer } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
-import { type PickContext, RequestHash } from '../../src/data-plane/upstream/load-balancer/pick-context.ts';
+import { LoadBalancer, type PickEvent } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
+import {
+  type Criteria,
+  type PickContext,
+  RequestHash,
+} from '../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { NO_HOST } from '../../src/data-plane/upstream/load-balancer/source-picker.ts';
 import { BALANCING } from './clusters.ts';
 import { openLb } from './lb.ts';
@@ -22,6 +26,7 @@ export function host(name: string, fields: Partial<ListedHost> = {}): NamedHost 
     address: { kind: 'pipe', path: name, mode: 0 },
     hostname: '',
     hashKey: '',
+    subsetValues: [],
     weight: 1,
     locality: { region: '', zone: '', subZone: '' },
     localityWeight: 0,
@@ -33,14 +38,14 @@ export function host(name: string, fields: Partial<ListedHost> = {}): NamedHost 
 }
 
 /** What is known of a request with this hash. */
-export function requestHash(hash: bigint): RequestHash {
-  const result = new RequestHash();
+export function requestHash(hash: bigint, criteria: Criteria | null = null): RequestHash {
+  const result = new RequestHash(criteria);
   result.add(Number(hash >> 32n) | 0, Number(hash & 0xffff_ffffn) | 0);
   return result;
 }
 
 export class BalancedCluster {
-  panics = 0;
+  readonly counts: Partial<Record<PickEvent, number>> = {};
   #hosts: readonly NamedHost[] = [];
   #lists: HostLists | undefined;
   readonly #settings: BalancingSettings;
@@ -53,10 +58,16 @@ export class BalancedCluster {
       seeds: new RandomSequence(seed),
       random: new RandomSequence(seed),
       isHashed: isHashed(this.#settings),
-      onPanic: () => {
-        this.panics += 1;
+      subsets: this.#settings.subsets,
+      count: (event) => {
+        this.counts[event] = (this.counts[event] ?? 0) + 1;
       },
     });
+  }
+
+  /** Requests that went to any host of a priority. */
+  get panics(): number {
+    return this.counts.lb_healthy_panic ?? 0;
   }
 
   /** As main does it when members or health change. */
@@ -71,7 +82,9 @@ export class BalancedCluster {
 
   /** Gives all of it back. */
   close(): void {
-    this.setHosts();
+    const lists = this.#lists;
+    this.#lists = undefined;
+    lb.owner.reclaimer.collect(() => lists?.retire())();
   }
 
   /** Name of the next host, or `none`. */

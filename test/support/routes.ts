@@ -43,6 +43,7 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     weightedClusters: null,
     clusterHeader: '',
     timeoutMs: 15_000,
+    criteria: null,
     hashPolicies: [],
     isHighPriority: false,
     idleTimeoutMs: null,

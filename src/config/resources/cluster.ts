@@ -11,6 +11,7 @@ import type { Conversion } from './conversion.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
 import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { convertSubsets, subsetKeys } from './lb-subsets.ts';
 import { convertLoadBalancing } from './load-balancing.ts';
 import type { Cluster } from './messages.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -32,6 +33,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
     lbPolicy: lbPolicyName(message) as LoadBalancingPolicy,
     ...convertLoadBalancing(message),
+    subsets: convertSubsets(message),
     ...convertUpstreamSocket(message, at, conversion.faults),
     ...convertUpstreamOptions(message, at, conversion),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
@@ -68,5 +70,5 @@ function convertMembers(message: Cluster, at: string, conversion: Conversion): M
 
 function collectMembers(message: Cluster, at: string, members: MemberCollector, faults: FaultSink): void {
   if (message.load_assignment === null) convertHosts(message.hosts, `${at}.hosts`, members, faults);
-  else convertLoadAssignment(message.load_assignment, `${at}.load_assignment`, members, faults);
+  else convertLoadAssignment(message.load_assignment, `${at}.load_assignment`, subsetKeys(message), members, faults);
 }

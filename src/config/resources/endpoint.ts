@@ -7,6 +7,7 @@ import type { ConfiguredHealth, DnsTarget, EndpointSettings, HostSettings, Local
 import { HealthStatus } from '../proto/generated/enums.ts';
 import { quote } from '../source/node.ts';
 import { convertAddress, convertNamedAddress } from './address.ts';
+import { balancerMetadata, subsetValues } from './balancer-metadata.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type {
   AddressMessage,
@@ -15,17 +16,12 @@ import type {
   LbEndpoint,
   LocalityLbEndpoints,
   LocalityMessage,
-  Metadata,
-  Value,
 } from './messages.ts';
 import { valueOr } from './units.ts';
 
 const MAX_PRIORITY = 128;
 const MAX_WEIGHT_SUM = 0xffff_ffff;
 const NO_LOCALITY: Locality = { region: '', zone: '', subZone: '' };
-
-/** Metadata namespaces that the load balancer reads, the canonical one first. */
-const BALANCER_NAMESPACES = ['proxy.lb', 'envoy.lb'] as const;
 
 /** A status that is not here says healthy. */
 const HEALTH_BY_STATUS: ReadonlyMap<number, ConfiguredHealth> = new Map([
@@ -83,18 +79,27 @@ export function convertHosts(
     canary: false,
     health: 'healthy',
     hashKey: '',
+    subsetValues: [],
   };
   for (const [index, message] of hosts.entries()) members.add(message, `${at}[${index}]`, endpoint, faults);
 }
 
+/** @param usedKeys of the endpoints' metadata, by which the cluster makes subsets. */
 export function convertLoadAssignment(
   message: ClusterLoadAssignment,
   at: string,
+  usedKeys: ReadonlySet<string>,
   members: MemberCollector,
   faults: FaultSink,
 ): void {
   for (const [index, locality] of message.endpoints.entries()) {
-    convertLocality(locality, `${at}.endpoints[${index}]`, message.named_endpoints, members, faults);
+    convertLocality(
+      locality,
+      `${at}.endpoints[${index}]`,
+      { named: message.named_endpoints, usedKeys },
+      members,
+      faults,
+    );
   }
   checkPriorities(message.endpoints, `${at}.endpoints`, faults);
 }
@@ -102,7 +107,7 @@ export function convertLoadAssignment(
 function convertLocality(
   message: LocalityLbEndpoints,
   at: string,
-  named: NamedEndpoints,
+  { named, usedKeys }: { readonly named: NamedEndpoints; readonly usedKeys: ReadonlySet<string> },
   members: MemberCollector,
   faults: FaultSink,
 ): void {
@@ -118,10 +123,11 @@ function convertLocality(
     if (endpoint === undefined) continue;
     const { hostname } = endpoint.message;
     const lb = balancerMetadata(member.metadata);
-    const canary = lb?.canary?.boolValue ?? false;
-    const hashKey = lb?.hash_key?.stringValue ?? '';
+    const canary = lb.get('canary')?.boolValue ?? false;
+    const hashKey = lb.get('hash_key')?.stringValue ?? '';
     const health = HEALTH_BY_STATUS.get(member.health_status) ?? 'healthy';
-    const settings = { hostname, weight, locality, localityWeight, priority, canary, health, hashKey };
+    const common = { hostname, weight, locality, localityWeight, priority, canary, health, hashKey };
+    const settings = { ...common, subsetValues: subsetValues(lb, usedKeys) };
     members.add(endpoint.message.address, `${endpoint.at}.address`, settings, faults);
   }
   checkWeightSum(weightSum, endpointsAt, 'endpoint weights', faults);
@@ -153,16 +159,6 @@ function resolveEndpoint(
 export function convertLocalityName(message: LocalityMessage | null): Locality {
   if (message === null) return NO_LOCALITY;
   return { region: message.region, zone: message.zone, subZone: message.sub_zone };
-}
-
-/** What an endpoint's metadata tells balancers; entries of other kinds than they want say nothing. */
-function balancerMetadata(metadata: Metadata | null): { readonly [name: string]: Value | undefined } | undefined {
-  if (metadata === null) return undefined;
-  const byNamespace = metadata.filter_metadata;
-  const namespace = BALANCER_NAMESPACES.find((name) => Object.hasOwn(byNamespace, name));
-  if (namespace === undefined) return undefined;
-  // Without a prototype: whatever the keys are, they are the endpoint's.
-  return Object.assign(Object.create(null), byNamespace[namespace]!.fields);
 }
 
 function checkPriorities(localities: readonly LocalityLbEndpoints[], at: string, faults: FaultSink): void {

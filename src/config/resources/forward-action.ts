@@ -2,6 +2,7 @@
 
 import type { ForwardAction, HostRewrite, PathRewrite } from '../../snapshot/index.ts';
 import { RouteAction_ClusterNotFoundResponseCode as NotFoundCode, RoutingPriority } from '../proto/generated/enums.ts';
+import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHashPolicies } from './hash-policy.ts';
@@ -29,6 +30,7 @@ export function convertForward(
   return {
     kind: 'cluster',
     ...choice,
+    criteria: criteriaOf(message.metadata_match),
     hashPolicies: convertHashPolicies(message.hash_policy, `${at}.hash_policy`, faults),
     isHighPriority: message.priority === RoutingPriority.HIGH,
     timeoutMs: durationMsOr(message.timeout, DEFAULT_ROUTE_TIMEOUT_MS),
@@ -61,6 +63,7 @@ function chooseCluster(
         weighted,
         `${at}.weighted_clusters`,
         validateClusters,
+        message.metadata_match,
         conversion,
       );
       return { ...UNKNOWN_CLUSTER, weightedClusters };

@@ -10,7 +10,7 @@ export function structToJson(struct: Struct): JsonObject {
   return Object.fromEntries(Object.entries(struct.fields).map(([key, value]) => [key, valueToJson(value)]));
 }
 
-function valueToJson(value: Value): JsonValue {
+export function valueToJson(value: Value): JsonValue {
   switch (value.kind) {
     case 'boolValue':
       return value.boolValue;

@@ -1,22 +1,25 @@
 // WeightedCluster message → WeightedClusters: the shares of one route's clusters, and the headers each of them adds.
 
 import type { WeightedCluster, WeightedClusters } from '../../snapshot/index.ts';
+import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHeaderEdits } from './header-edits.ts';
-import type { ClusterWeight, WeightedClusterMessage } from './messages.ts';
+import type { ClusterWeight, Metadata, WeightedClusterMessage } from './messages.ts';
 import { valueOr } from './units.ts';
 
 const MAX_TOTAL_WEIGHT = 0xffff_ffff;
 
+/** @param routeMetadata what the route asks of hosts, to which a cluster may add. */
 export function convertWeightedClusters(
   message: WeightedClusterMessage,
   at: string,
   validateClusters: boolean,
+  routeMetadata: Metadata | null,
   conversion: Conversion,
 ): WeightedClusters {
   const entries = message.clusters.map((cluster, index) =>
-    convertEntry(cluster, `${at}.clusters[${index}]`, validateClusters, conversion),
+    convertEntry(cluster, `${at}.clusters[${index}]`, validateClusters, routeMetadata, conversion),
   );
   const totalWeight = entries.reduce((sum, { weight }) => sum + weight, 0);
   checkTotal(message, totalWeight, at, conversion);
@@ -27,6 +30,7 @@ function convertEntry(
   message: ClusterWeight,
   at: string,
   validateClusters: boolean,
+  routeMetadata: Metadata | null,
   conversion: Conversion,
 ): WeightedCluster {
   const { clusters, faults } = conversion;
@@ -39,6 +43,7 @@ function convertEntry(
     requestEdits: edits.request,
     responseEdits: edits.response,
     hostRewrite: message.host_rewrite_literal,
+    criteria: criteriaOf(routeMetadata, message.metadata_match),
   };
 }
 

@@ -9,6 +9,7 @@ import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import type { ActiveHost } from './active-host.ts';
 import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
 import { HostLists } from './host-lists/host-lists.ts';
+import type { Subsets } from './host-lists/subsets.ts';
 import { HostSet } from './host-set.ts';
 
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
@@ -84,6 +85,7 @@ export class ActiveCluster {
     }
     const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
     this.#snapshot = Object.freeze({ ...this.#snapshot, hosts, hostLists: this.#lists.address });
+    this.#countSubsets(formerLists.subsets, this.#lists.subsets);
     if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
     if (change.added > 0 || change.removed.length > 0) this.stats.add('membership_change');
     this.#countMembers();
@@ -124,6 +126,16 @@ export class ActiveCluster {
 
   #buildLists(): HostLists {
     return new HostLists(this.#places.tables, this.#snapshot.settings, this.#hostSet.hosts);
+  }
+
+  #countSubsets(former: Subsets, { members, duplicates }: Subsets): void {
+    if (this.#snapshot.settings.subsets === null) return;
+    const missingIn = (others: Subsets['members'], names: Iterable<string>): number =>
+      [...names].filter((name) => !others.has(name)).length;
+    this.stats.add('lb_subsets_created', missingIn(former.members, members.keys()));
+    this.stats.add('lb_subsets_removed', missingIn(members, former.members.keys()));
+    this.stats.set('lb_subsets_active', members.size);
+    this.stats.set('lb_subsets_single_host_per_subset_duplicate', duplicates);
   }
 
   #countMembers(): void {

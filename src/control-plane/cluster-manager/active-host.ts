@@ -95,6 +95,10 @@ export class ActiveHost {
     return this.#snapshot.localityWeight;
   }
 
+  get subsetValues(): HostSettings['subsetValues'] {
+    return this.#snapshot.subsetValues;
+  }
+
   get canary(): boolean {
     return this.#snapshot.canary;
   }

@@ -2,10 +2,18 @@
 // route that rewrites nothing has nulls here and costs nothing.
 
 import { weightedIndex } from '../../base/random.ts';
-import type { ForwardAction, HostRewrite, PathMatch, RouteUpgrade, WeightedCluster } from '../../snapshot/index.ts';
+import type {
+  ForwardAction,
+  HostRewrite,
+  PathMatch,
+  RouteUpgrade,
+  SubsetCriteria,
+  WeightedCluster,
+} from '../../snapshot/index.ts';
 import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { Criteria, contextOf, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import { RequestHasher } from './hash-policy.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
@@ -19,6 +27,8 @@ export interface ClusterTarget {
   readonly responseEditor: HeaderEditor | null;
   /** Host for this cluster, unless the route has one of its own; empty for none. */
   readonly hostRewrite: string;
+  /** What requests ask of their hosts, where that is all that is known of them; null for nothing. */
+  readonly pickContext: PickContext | null;
 }
 
 /** @returns undefined when the request names no cluster. */
@@ -55,10 +65,11 @@ export interface ForwardPlan {
 
 export function compileForward(action: ForwardAction, match: PathMatch, names: ProxyHeaders): ForwardPlan {
   const { hostRewrite, pathRewrite, weightedClusters } = action;
-  const target = action.cluster === '' ? null : plainTarget(action.cluster);
+  const pickContext = askingFor(action.criteria);
+  const target = action.cluster === '' ? null : plainTarget(action.cluster, pickContext);
   let choose: ChooseCluster = () => target ?? undefined;
   if (weightedClusters !== null) choose = weightedChoice(weightedClusters.entries, weightedClusters.totalWeight);
-  else if (action.clusterHeader !== '') choose = headerChoice(action.clusterHeader);
+  else if (action.clusterHeader !== '') choose = headerChoice(action.clusterHeader, pickContext);
   return {
     kind: 'cluster',
     target,
@@ -83,25 +94,30 @@ function upgradesOf(upgrades: readonly RouteUpgrade[]): ReadonlyMap<string, bool
   return new Map(upgrades.map(({ type, isEnabled }) => [type, isEnabled]));
 }
 
-function plainTarget(name: string): ClusterTarget {
-  return { name, requestEditor: null, responseEditor: null, hostRewrite: '' };
+function plainTarget(name: string, pickContext: PickContext | null): ClusterTarget {
+  return { name, requestEditor: null, responseEditor: null, hostRewrite: '', pickContext };
 }
 
-function headerChoice(header: string): ChooseCluster {
+function askingFor(criteria: SubsetCriteria | null): PickContext | null {
+  return criteria === null ? null : contextOf(new Criteria(criteria));
+}
+
+function headerChoice(header: string, pickContext: PickContext | null): ChooseCluster {
   const read = headerReader(header);
   return (request) => {
     const name = read(request);
-    return name === undefined || name === '' ? undefined : plainTarget(name);
+    return name === undefined || name === '' ? undefined : plainTarget(name, pickContext);
   };
 }
 
 function weightedChoice(entries: readonly WeightedCluster[], totalWeight: number): ChooseCluster {
   const targets = entries.map(
-    ({ cluster, requestEdits, responseEdits, hostRewrite }): ClusterTarget => ({
+    ({ cluster, requestEdits, responseEdits, hostRewrite, criteria }): ClusterTarget => ({
       name: cluster,
       requestEditor: requestEdits === null ? null : compileHeaderEdits([requestEdits]),
       responseEditor: responseEdits === null ? null : compileHeaderEdits([responseEdits]),
       hostRewrite,
+      pickContext: askingFor(criteria),
     }),
   );
   const weights = entries.map(({ weight }) => weight);

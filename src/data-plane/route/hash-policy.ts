@@ -5,7 +5,7 @@ import { formatAddress } from '../../base/address.ts';
 import type { HashCookie, HashInput, HashPolicy, RegexSubstitution } from '../../snapshot/index.ts';
 import type { LbKernel } from '../../wasm/lb.ts';
 import type { Endpoint } from '../format/facts.ts';
-import { RequestHash } from '../upstream/load-balancer/pick-context.ts';
+import { type Criteria, RequestHash } from '../upstream/load-balancer/pick-context.ts';
 import { headerValuesReader } from './header-matcher.ts';
 import { substituteOf } from './path-matcher.ts';
 import { firstValue } from './query-matcher.ts';
@@ -39,8 +39,8 @@ export class RequestHasher {
   }
 
   /** Hashes one request; may make a cookie for its client. Hot, where balancers go by hashes. */
-  hash(kernel: LbKernel, request: RouteRequest, client: HashedClient): RequestHash {
-    const result = new RequestHash();
+  hash(kernel: LbKernel, request: RouteRequest, client: HashedClient, criteria: Criteria | null): RequestHash {
+    const result = new RequestHash(criteria);
     for (const { hash, isTerminal } of this.#steps) {
       if (hash(kernel, request, client)) result.add(kernel.hashHi | 0, kernel.hashLo | 0);
       if (isTerminal && result.hasHash) break;

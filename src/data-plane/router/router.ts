@@ -8,11 +8,13 @@ import { obeyControlHeaders } from '../http/control-headers.ts';
 import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/local-reply.ts';
 import type { HttpStream } from '../http/stream.ts';
 import { keepUpgradeFields } from '../http/upgrades.ts';
-import type { ForwardPlan } from '../route/forward-plan.ts';
+import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import { RouteTable } from '../route/route-table.ts';
+import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
+import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
@@ -92,8 +94,7 @@ export class Router {
     this.#count(rq_total);
     stream.target = target;
     this.#setLimits(stream, head, plan);
-    const hash =
-      cluster.isHashed && plan.hasher !== null ? plan.hasher.hash(this.#context.lbKernel, request, stream) : null;
+    const pickContext = this.#pickContext(stream, plan, target, cluster);
     stream.applyConnectionManagerEdits(head);
     if (this.#passesTrailers && cluster.settings.enableTrailers && head.has(HEADER_ID.te)) {
       this.#edits.keepTrailersOption(head);
@@ -109,9 +110,16 @@ export class Router {
     }
     const text = codec.requestText(length);
     if (plan.terminatesConnect && request.isConnect) {
-      return new TcpRequest(this.#context, stream, cluster, plan.priority, text, hash);
+      return new TcpRequest(this.#context, stream, cluster, plan.priority, text, pickContext);
     }
-    return new UpstreamRequest(this.#context, stream, cluster, plan.priority, text, route.attemptEdits, hash);
+    return new UpstreamRequest(this.#context, stream, cluster, plan.priority, text, route.attemptEdits, pickContext);
+  }
+
+  /** What the choice of a host may go by. */
+  #pickContext(stream: HttpStream, plan: ForwardPlan, target: ClusterTarget, cluster: Cluster): PickContext | null {
+    if (!cluster.isHashed || plan.hasher === null) return target.pickContext;
+    const criteria = target.pickContext?.criteria ?? null;
+    return plan.hasher.hash(this.#context.lbKernel, this.#request, stream, criteria);
   }
 
   #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan): void {

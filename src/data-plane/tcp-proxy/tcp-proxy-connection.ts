@@ -311,7 +311,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     const { remoteAddress } = this.downstream;
     if (!this.#filter.settings.hashesSourceIp || remoteAddress === '') return null;
     const { lbKernel } = this.#context;
-    const hash = new RequestHash();
+    const hash = new RequestHash(null);
     lbKernel.hashLatin1(remoteAddress);
     hash.add(lbKernel.hashHi | 0, lbKernel.hashLo | 0);
     return hash;

@@ -15,8 +15,6 @@ import { NO_HOST } from './load-balancer/source-picker.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
 
-const { lb_healthy_panic } = CLUSTER_STATS.index;
-
 export type ClusterRuntimeSettings = ClusterSnapshot['settings'];
 
 /** Where responses of a cluster are counted, by the request's origin and the host's kind. */
@@ -71,8 +69,9 @@ export class Cluster {
       seeds: context.random,
       random: new RandomSequence(context.random.u32()),
       isHashed: this.isHashed,
-      onPanic: () => {
-        context.stats.values[this.statBase + lb_healthy_panic]! += 1;
+      subsets: settings.subsets,
+      count: (event) => {
+        context.stats.values[this.statBase + CLUSTER_STATS.index[event]]! += 1;
       },
     });
   }

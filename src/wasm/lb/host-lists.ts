@@ -15,13 +15,21 @@ import {
   SOURCE_LIST,
   SOURCE_NONE,
   SOURCE_SHARES,
+  SOURCE_SUBSETS,
   SOURCE_TURNS,
   TABLE_BODY,
 } from '../../../assembly/layout/lb.ts';
 import type { SharedMemory } from '../shared-memory.ts';
 import type { SharedMemoryOwner } from '../shared-memory-owner.ts';
 import { allocateFor } from './arguments.ts';
-import { type HostList, type HostShares, type HostSource, type HostTurns, NO_HOSTS } from './host-source.ts';
+import {
+  type HostList,
+  type HostShares,
+  type HostSource,
+  type HostSubsets,
+  type HostTurns,
+  NO_HOSTS,
+} from './host-source.ts';
 
 const BALANCER_CODES = {
   cycle: BALANCER_CYCLE,
@@ -60,6 +68,8 @@ class SourceWriter {
         return this.#writeShares(source);
       case 'turns':
         return this.#writeTurns(source);
+      case 'subsets':
+        return this.#writeSubsets(source);
     }
   }
 
@@ -78,6 +88,17 @@ class SourceWriter {
   #writeTurns({ schedule, sources }: HostTurns): number {
     const rows = sources.map((source) => this.write(source));
     return this.#put([SOURCE_TURNS, schedule.address, sources.length, ...rows]);
+  }
+
+  #writeSubsets({ any, defaultSubset, names, sourceOf }: HostSubsets): number {
+    const ends = [this.write(any), this.write(defaultSubset)];
+    const rows = names.map((_, index) => this.write(sourceOf(index)));
+    const text = Buffer.from(names.join('\n'));
+    const at = this.#put([SOURCE_SUBSETS, ...ends, text.length, names.length]);
+    for (const row of rows) this.words.push(row);
+    const padded = Buffer.concat([text, Buffer.alloc(3)]);
+    for (let from = 0; from < text.length; from += 4) this.words.push(padded.readUInt32LE(from));
+    return at;
   }
 
   #put(words: readonly number[]): number {
@@ -104,6 +125,8 @@ function readSource(words: Uint32Array<ArrayBufferLike>, at: number): HostSource
       return readShares(words, at);
     case SOURCE_TURNS:
       return readTurns(words, at);
+    case SOURCE_SUBSETS:
+      return readSubsets(words, at);
     default:
       return NO_HOSTS;
   }
@@ -145,4 +168,17 @@ function readTurns(words: Uint32Array<ArrayBufferLike>, at: number): HostTurns {
   const hostCount = words[at + 2]!;
   const sources = Array.from(words.subarray(at + 3, at + 3 + hostCount), (source) => readSource(words, source));
   return { kind: 'turns', schedule: { kind: 'schedule', hostCount, address: words[at + 1]! }, sources };
+}
+
+function readSubsets(words: Uint32Array<ArrayBufferLike>, at: number): HostSubsets {
+  const count = words[at + 4]!;
+  const rows = words.subarray(at + 5, at + 5 + count);
+  const text = Buffer.from(words.buffer, words.byteOffset + (at + 5 + count) * 4, words[at + 3]!).toString();
+  return {
+    kind: 'subsets',
+    any: readSource(words, words[at + 1]!),
+    defaultSubset: readSource(words, words[at + 2]!),
+    names: count === 0 ? [] : text.split('\n'),
+    sourceOf: (index) => readSource(words, rows[index]!),
+  };
 }

@@ -5,7 +5,7 @@
 import type { HashPlan } from './hash-table.ts';
 import type { PickPlan, SchedulePlan } from './host-picker.ts';
 
-export type HostSource = NoHosts | HostList | HostShares | HostTurns;
+export type HostSource = NoHosts | HostList | HostShares | HostTurns | HostSubsets;
 
 export interface NoHosts {
   readonly kind: 'none';
@@ -42,4 +42,16 @@ export interface HostShare {
   readonly source: HostSource;
   /** Too few hosts of its priority are available, so that any of them is picked. */
   readonly isPanic: boolean;
+}
+
+/** Sources by what their hosts' metadata says. */
+export interface HostSubsets {
+  readonly kind: 'subsets';
+  /** All hosts, and those of the default subset, where requests may need them. */
+  readonly any: HostSource;
+  readonly defaultSubset: HostSource;
+  /** Of subsets with hosts (base/subset-key.ts). */
+  readonly names: readonly string[];
+  /** By the index of its name. */
+  sourceOf(index: number): HostSource;
 }

@@ -68,3 +68,28 @@ for (const { lbPolicy, expected } of [
     assert.deepEqual((await gauges()).toSorted(), expected);
   });
 }
+
+test('a cluster counts its subsets as they come and go', () => {
+  const { owner, store } = statsFixture({ workerCount: 1 });
+  const lb_subset_config = { subset_selectors: [{ keys: ['v'], single_host_per_subset: true }] };
+  const [settings] = mustLoad(withClusters(clusterNamed('web', { lb_subset_config }))).clusters;
+  const cluster = new ActiveCluster(settings!, false, { stats: store, memory: owner, tables: lbTables(owner) });
+  const saying = (...values: readonly string[]): HostSettings[] =>
+    values.map((value, port) => ({
+      ...settings!.hosts[0]!,
+      address: { kind: 'ip', ip: '127.0.0.1', port },
+      subsetValues: [{ key: 'v', value, elements: null }],
+    }));
+  const counts = (): number[] => [
+    cluster.stats.value('lb_subsets_active'),
+    cluster.stats.value('lb_subsets_created'),
+    cluster.stats.value('lb_subsets_removed'),
+    cluster.stats.value('lb_subsets_single_host_per_subset_duplicate'),
+  ];
+  cluster.setMembers(saying('1', '2', '1'))?.();
+  assert.deepEqual(counts(), [2, 2, 0, 1]);
+  cluster.setMembers(saying('2', '3'))?.();
+  assert.deepEqual(counts(), [2, 3, 1, 0]);
+  cluster.setMembers([])?.();
+  assert.deepEqual(counts(), [0, 3, 3, 0]);
+});

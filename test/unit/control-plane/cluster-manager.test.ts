@@ -173,6 +173,7 @@ describe('the cluster manager', () => {
     server.set('web.test', ['10.0.0.1']);
     const fixture = new Fixture(dnsCluster(server));
     await fixture.manager.start();
+    fixture.published[0]!.applied();
     const gone = fixture.published[0]!.snapshot.hosts[0]!;
     server.set('web.test', ['10.0.0.2']);
     const slow = await fixture.nextUpdate();

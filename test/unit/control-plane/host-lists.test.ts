@@ -48,7 +48,9 @@ describe('host lists', () => {
     const cluster = new BalancedCluster();
     assert.equal(cluster.pick(), 'none');
     assert.equal(cluster.setHosts(host('a')).pick(), 'a');
+    assert.equal(cluster.panics, 0);
     assert.equal(cluster.setHosts().pick(), 'none');
+    assert.equal(cluster.panics, 1);
   });
 
   test('spill over to the next priority by shares', () => {

@@ -53,7 +53,7 @@ function hashed(policies: readonly (HashInput & Partial<HashPolicy>)[], asked: A
   const request = new RouteRequest({ u32: () => 0 }, true);
   request.read(codec.request, false);
   const hasher = new RequestHasher(policies.map((policy) => ({ isTerminal: false, ...policy })));
-  return hasher.hash(kernel, request, client);
+  return hasher.hash(kernel, request, client, null);
 }
 
 /** The hash as one number; undefined for none. */

@@ -416,6 +416,7 @@ describe('chance', () => {
       requestEdits: null,
       responseEdits: null,
       hostRewrite: '',
+      criteria: null,
     });
     const weightedClusters = { entries: [entry('a', 2), entry('none', 0), entry('b', 1)], totalWeight: 3 };
     const { plan } = new Route(routeFor('/', forwardTo('', { weightedClusters })), 'v', NAMES);

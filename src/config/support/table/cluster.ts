@@ -25,6 +25,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       per_connection_buffer_limit_bytes: supported(),
       lb_policy: only(['ROUND_ROBIN', 'RANDOM', 'LEAST_REQUEST', 'RING_HASH', 'MAGLEV']),
       round_robin_lb_config: warned(),
+      lb_subset_config: supported(),
       least_request_lb_config: supported(),
       ring_hash_lb_config: supported(),
       maglev_lb_config: supported(),
@@ -91,6 +92,28 @@ export const CLUSTER_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
     otherwise: warned(),
     fields: { choice_count: supported(), active_request_bias: supported() },
+  },
+  'proxy.config.cluster.v3.Cluster.LbSubsetConfig': {
+    otherwise: rejected(),
+    fields: {
+      fallback_policy: supported(),
+      default_subset: supportedWhole(),
+      subset_selectors: supported(),
+      locality_weight_aware: supported(),
+      scale_locality_weight: supported(),
+      panic_mode_any: supported(),
+      list_as_any: supported(),
+      metadata_fallback_policy: only(['METADATA_NO_FALLBACK']),
+    },
+  },
+  'proxy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': {
+    otherwise: rejected(),
+    fields: {
+      keys: supported(),
+      fallback_policy: supported(),
+      fallback_keys_subset: supported(),
+      single_host_per_subset: supported(),
+    },
   },
   'proxy.config.cluster.v3.Cluster.RingHashLbConfig': {
     otherwise: rejected(),
@@ -235,7 +258,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       endpoint: supported(),
       endpoint_name: supported(),
       health_status: supported(),
-      metadata: supportedWhole('the balancer namespace says which hosts are canaries'),
+      metadata: supportedWhole('the balancer namespace: canary, hash_key, and what subsets go by'),
       load_balancing_weight: supported(),
     },
   },

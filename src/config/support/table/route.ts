@@ -168,6 +168,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       response_headers_to_add: supported(),
       response_headers_to_remove: supported(),
       host_rewrite_literal: supported(),
+      metadata_match: supportedWhole('merged into that of the route'),
     },
   },
   'proxy.config.route.v3.RedirectAction': {
@@ -214,6 +215,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       use_websocket: supported('as an upgrade of type websocket'),
       upgrade_configs: supported(),
       priority: supported(),
+      metadata_match: supportedWhole('takes effect in clusters with subsets'),
       hash_policy: supported('takes effect with RING_HASH and MAGLEV'),
       include_vh_rate_limits: warned(),
       internal_redirect_action: only(['PASS_THROUGH_INTERNAL_REDIRECT']),

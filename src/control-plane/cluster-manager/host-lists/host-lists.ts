@@ -1,161 +1,76 @@
 // What the hosts of one cluster are picked from, in shared memory: the lists that are in use, their shares of the
 // requests, and a balancer for each. Made anew when members or their health change. Main thread.
 
-import type { ClusterSettings } from '../../../snapshot/index.ts';
-import {
-  type HashTable,
-  type HostList,
-  type HostSource,
-  type HostTurns,
-  type LbTables,
-  NO_HOSTS,
-} from '../../../wasm/lb.ts';
-import { type BalancerSettings, buildBalancer, buildHashTable, isHashed } from './balancers.ts';
-import { type ListShare, type ShareLimits, shareOut } from './host-shares.ts';
-import { effectiveWeights, hostsByLocality, type LocalityMembers } from './localities.ts';
-import { type HostClasses, hostsByPriority, type ListedHost } from './priority-members.ts';
+import type { ClusterSettings, SubsetSettings } from '../../../snapshot/index.ts';
+import { type HashTable, type HostSource, type LbTables, NO_HOSTS } from '../../../wasm/lb.ts';
+import { hostsByLocality, localityKey } from './localities.ts';
+import { hostsByPriority, type ListedHost } from './priority-members.ts';
+import { type Built, type ScaleLocality, SourceBuilder, type SourceSettings } from './source-builder.ts';
+import { hostsHaving, type Subsets, subsetsOf } from './subsets.ts';
 
-export type BalancingSettings = BalancerSettings &
-  ShareLimits &
-  Pick<ClusterSettings, 'failsTrafficOnPanic' | 'weighsLocalities'>;
+export type BalancingSettings = SourceSettings & Pick<ClusterSettings, 'subsets'>;
 
-/** Slots of one priority. */
-const LIST_SLOTS = { all: 0, healthy: 1, degraded: 2 } as const;
-const SLOTS_PER_PRIORITY = 3;
-/** More than the slots of all priorities: a locality's lists have slots of their own behind them. */
-const SLOTS_PER_LOCALITY = 1024;
+const NO_SUBSETS: Subsets = { members: new Map(), duplicates: 0 };
 
 export class HostLists {
-  /** Of the block; 0 when there is nothing to pick from. */
+  /** Of the block. */
   readonly address: number;
   /** Of policies that go by hashes: the table built last. */
   readonly hashTable: HashTable | undefined;
+  readonly subsets: Subsets;
   readonly #tables: LbTables;
-  /** The balancers that the block names, as far as they lie in shared memory. */
-  readonly #balancers: readonly HostList['plan'][];
+  readonly #balancers: Built['balancers'];
 
   /** @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing is left behind then. */
   constructor(tables: LbTables, settings: BalancingSettings, hosts: readonly ListedHost[]) {
+    const built: Built = { balancers: [], hashTable: undefined };
     this.#tables = tables;
-    const builder = new SourceBuilder(tables, settings, hosts);
+    this.#balancers = built.balancers;
+    this.subsets = settings.subsets === null ? NO_SUBSETS : subsetsOf(hosts, settings.subsets);
     try {
-      this.address = hosts.length === 0 ? 0 : tables.buildHostLists(builder.build()).address;
+      this.address = tables.buildHostLists(this.#build(settings, hosts, built)).address;
     } catch (error) {
-      for (const balancer of builder.balancers) tables.free(balancer);
+      for (const balancer of built.balancers) tables.free(balancer);
       throw error;
     }
-    this.#balancers = builder.balancers;
-    this.hashTable = builder.hashTable;
+    this.hashTable = built.hashTable;
   }
 
   /** Gives the block and the balancers back once no worker reads them any more. */
   retire(): void {
     for (const balancer of this.#balancers) this.#tables.retire(balancer);
-    if (this.address !== 0) this.#tables.retire(this);
+    this.#tables.retire(this);
+  }
+
+  #build(settings: BalancingSettings, hosts: readonly ListedHost[], built: Built): HostSource {
+    const { subsets } = settings;
+    if (subsets === null) return new SourceBuilder(this.#tables, settings, hosts, hosts.keys(), built).build();
+    const weighsLocalities = settings.weighsLocalities && subsets.weighsLocalities;
+    const scale = weighsLocalities && subsets.scalesLocalityWeights ? scaleBySize(hosts) : null;
+    const sourceOf = (indexes: Iterable<number>): HostSource =>
+      new SourceBuilder(this.#tables, { ...settings, weighsLocalities }, hosts, indexes, built, scale).build();
+    const sources = [...this.subsets.members.values()].map(sourceOf);
+    const inDefault = hostsHaving(hosts, subsets.defaultSubset, subsets.listAsAny);
+    const mayNeed = fallbacksOf(subsets);
+    return {
+      kind: 'subsets',
+      any: mayNeed.has('any-host') ? sourceOf(hosts.keys()) : NO_HOSTS,
+      defaultSubset: mayNeed.has('default-subset') ? sourceOf(inDefault) : NO_HOSTS,
+      names: [...this.subsets.members.keys()],
+      sourceOf: (index) => sources[index]!,
+    };
   }
 }
 
-class SourceBuilder {
-  readonly balancers: HostList['plan'][] = [];
-  hashTable: HashTable | undefined;
-  readonly #tables: LbTables;
-  readonly #settings: BalancingSettings;
-  readonly #hosts: readonly ListedHost[];
-  readonly #priorities: readonly HostClasses[];
-  /** By slot. */
-  readonly #sources = new Map<number, HostSource>();
+function fallbacksOf({ fallback, panicModeAny, selectors }: SubsetSettings): ReadonlySet<string> {
+  return new Set([fallback, panicModeAny ? 'any-host' : 'none', ...selectors.map((selector) => selector.fallback)]);
+}
 
-  constructor(tables: LbTables, settings: BalancingSettings, hosts: readonly ListedHost[]) {
-    this.#tables = tables;
-    this.#settings = settings;
-    this.#hosts = hosts;
-    this.#priorities = hostsByPriority(hosts);
-  }
-
-  build(): HostSource {
-    const shares = shareOut(this.#hosts, this.#priorities, this.#settings);
-    const [first] = shares;
-    // The rule: all requests go to one list, and nobody has to draw.
-    if (shares.length === 1 && first!.hosts !== 'all') return this.#sourceOf(first!);
-    let upTo = 0;
-    return {
-      kind: 'shares',
-      shares: shares.map((share) => {
-        upTo += share.load;
-        return { upTo, source: this.#sourceOf(share), isPanic: share.hosts === 'all' };
-      }),
-    };
-  }
-
-  #sourceOf({ priority, hosts }: ListShare): HostSource {
-    const isByHash = isHashed(this.#settings);
-    if (hosts === 'all' && this.#settings.failsTrafficOnPanic && !isByHash) return NO_HOSTS;
-    // A hash must lead to the same host whatever share its request falls into, so degraded hosts are on no table.
-    const used = hosts === 'degraded' && isByHash ? 'healthy' : hosts;
-    const slot = priority * SLOTS_PER_PRIORITY + LIST_SLOTS[used];
-    let source = this.#sources.get(slot);
-    if (source === undefined) {
-      source = this.#buildSource(this.#priorities[priority]!, used, slot);
-      this.#sources.set(slot, source);
-    }
-    return source;
-  }
-
-  #buildSource(classes: HostClasses, used: ListShare['hosts'], slot: number): HostSource {
-    if (!this.#settings.weighsLocalities) return this.#buildList(classes[used], slot);
-    const localities = hostsByLocality(this.#hosts, classes.all);
-    if (isHashed(this.#settings)) return this.#buildWeighedTable(localities, used, slot);
-    // In panic all hosts are alike, wherever they are.
-    if (used === 'all') return this.#buildList(classes.all, slot);
-    return this.#buildTurns(localities, used, slot) ?? this.#buildList(classes[used], slot);
-  }
-
-  /** @returns undefined when no locality has weight and usable hosts. */
-  #buildTurns(
-    localities: readonly LocalityMembers[],
-    used: 'healthy' | 'degraded',
-    slot: number,
-  ): HostTurns | undefined {
-    const weights = effectiveWeights(localities, used, this.#settings.overprovisioningFactor);
-    if (!weights.some((weight) => weight > 0)) return undefined;
-    const sources = localities.flatMap(({ hosts }, at) =>
-      weights[at]! > 0 ? [this.#buildList(hosts[used], (at + 1) * SLOTS_PER_LOCALITY + slot)] : [],
-    );
-    const schedule = this.#tables.buildTurns(weights.filter((weight) => weight > 0));
-    this.balancers.push(schedule);
-    return { kind: 'turns', schedule, sources };
-  }
-
-  /** A table goes by the weights of localities as they are configured, whatever their health. */
-  #buildWeighedTable(localities: readonly LocalityMembers[], used: ListShare['hosts'], slot: number): HostSource {
-    const sum = localities.reduce((total, { weight }) => total + weight, 0);
-    const weighed = localities.filter(({ weight }) => weight > 0);
-    const indexes = weighed.flatMap(({ hosts }) => hosts[used]);
-    const shares = weighed.flatMap(({ weight, hosts }) =>
-      [...this.#weightShares(hosts[used])].map((share) => (weight / sum) * share),
-    );
-    return this.#buildList(indexes, slot, Float64Array.from(shares));
-  }
-
-  #buildList(indexes: readonly number[], slot: number, shares?: Float64Array): HostSource {
-    if (indexes.length === 0) return NO_HOSTS;
-    const plan = this.#buildPlan(indexes, shares);
-    this.balancers.push(plan);
-    return { kind: 'list', hosts: indexes, plan, slot };
-  }
-
-  /** @param shares what each host has of 1, for policies that go by hashes; default by their weights. */
-  #buildPlan(indexes: readonly number[], shares = this.#weightShares(indexes)): HostList['plan'] {
-    const members = indexes.map((index) => this.#hosts[index]!);
-    if (!isHashed(this.#settings)) return buildBalancer(this.#tables, this.#settings, members);
-    const { plan, table } = buildHashTable(this.#tables, this.#settings, members, shares);
-    this.hashTable = table;
-    return plan;
-  }
-
-  /** What each host has of 1. */
-  #weightShares(indexes: readonly number[]): Float64Array {
-    const sum = indexes.reduce((total, index) => total + this.#hosts[index]!.weight, 0);
-    return Float64Array.from(indexes, (index) => this.#hosts[index]!.weight / sum);
-  }
+/** By the part of a locality's hosts that is among those at hand. */
+function scaleBySize(hosts: readonly ListedHost[]): ScaleLocality {
+  const sizes = hostsByPriority(hosts, hosts.keys()).map(
+    ({ all }) =>
+      new Map(hostsByLocality(hosts, all).map((each) => [localityKey(each.locality), each.hosts.all.length])),
+  );
+  return ({ locality, hosts: { all } }) => all.length / sizes[hosts[all[0]!]!.priority]!.get(localityKey(locality))!;
 }

@@ -28,7 +28,7 @@ export function hostsByLocality(hosts: readonly ListedHost[], indexes: readonly 
 }
 
 /** Sorts as the parts do one after the other: what separates them sorts before all that they may hold. */
-function localityKey({ region, zone, subZone }: Locality): string {
+export function localityKey({ region, zone, subZone }: Locality): string {
   return `${region}\0${zone}\0${subZone}`;
 }
 

@@ -11,7 +11,15 @@ const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthM
 export interface ListedHost
   extends Pick<
     HostSnapshot,
-    'address' | 'hostname' | 'hashKey' | 'weight' | 'locality' | 'localityWeight' | 'priority' | 'recordAddress'
+    | 'address'
+    | 'hostname'
+    | 'hashKey'
+    | 'subsetValues'
+    | 'weight'
+    | 'locality'
+    | 'localityWeight'
+    | 'priority'
+    | 'recordAddress'
   > {
   /** HealthFlag bits. */
   readonly healthFlags: number;
@@ -25,10 +33,14 @@ export interface HostClasses {
   readonly excluded: readonly number[];
 }
 
-/** By priority, up to the highest that is used; at least one. */
-export function hostsByPriority(hosts: readonly ListedHost[]): HostClasses[] {
+/**
+ * By priority, up to the highest that is used; at least one.
+ * @param indexes of the hosts that count.
+ */
+export function hostsByPriority(hosts: readonly ListedHost[], indexes: Iterable<number>): HostClasses[] {
   const members: number[][] = [[]];
-  for (const [index, { priority }] of hosts.entries()) {
+  for (const index of indexes) {
+    const { priority } = hosts[index]!;
     while (members.length <= priority) members.push([]);
     members[priority]!.push(index);
   }

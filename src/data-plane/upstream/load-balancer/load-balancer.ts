@@ -3,17 +3,19 @@
 // nothing. Step 4 of the request flow.
 
 import type { Random } from '../../../base/random.ts';
+import type { SubsetSettings } from '../../../snapshot/index.ts';
 import {
   CyclePicker,
   type HostList,
   type HostSource,
+  type HostSubsets,
   isHashPlan,
   type LbKernel,
   openHashTable,
   openPicker,
   readHostLists,
 } from '../../../wasm/lb.ts';
-import type { PickContext } from './pick-context.ts';
+import { type Criteria, contextOf, type PickContext } from './pick-context.ts';
 import {
   EMPTY_PICKER,
   HashPicker,
@@ -24,6 +26,7 @@ import {
   type SourcePicker,
   TurnsPicker,
 } from './source-picker.ts';
+import { SubsetsPicker } from './subsets-picker.ts';
 
 export interface LoadBalancerOptions {
   readonly kernel: LbKernel;
@@ -33,15 +36,33 @@ export interface LoadBalancerOptions {
   readonly random: Random;
   /** Requests of equal hashes go to the same host, as long as it is there. */
   readonly isHashed: boolean;
-  /** A request goes to any host of a priority because too few are available. */
-  readonly onPanic: () => void;
+  /** Null when requests choose among all hosts. */
+  readonly subsets: SubsetSettings | null;
+  readonly count: (event: PickEvent) => void;
 }
+
+/** What is counted of a pick; the names are those of stats. */
+export type PickEvent =
+  /** Any host of a priority, because too few are available. */
+  | 'lb_healthy_panic'
+  /** The subset that the request asks for; one instead that the cluster names; any host in its place. */
+  | 'lb_subsets_selected'
+  | 'lb_subsets_fallback'
+  | 'lb_subsets_fallback_panic';
+
+/** Balancers that take turns, by slot: they go on where they stood when the lists change. */
+type Cycles = Map<number, CyclePicker>;
+
+/** Beside the names of subsets, those of all hosts and of the default subset; a subset's name is never a bare word. */
+const ANY = 'any';
+const DEFAULT = 'default';
 
 export class LoadBalancer {
   readonly #options: LoadBalancerOptions;
   readonly #drawn: DrawnHash;
-  /** Those that take turns, by slot: they go on where they stood when the lists change. */
-  readonly #cycles = new Map<number, CyclePicker>();
+  /** By the name of the subset. */
+  readonly #cycles = new Map<string, Cycles>();
+  /** 0 until the first lists have come. */
   #address = 0;
   /** Null until the lists are read. */
   #picker: SourcePicker | null = null;
@@ -51,7 +72,7 @@ export class LoadBalancer {
     this.#drawn = new DrawnHash(options.random);
   }
 
-  /** @param address of the host lists that main has published; 0 when there are no hosts. */
+  /** @param address of the host lists that main has published. */
   setLists(address: number): void {
     const isInUse = this.#picker !== null;
     this.#address = address;
@@ -66,59 +87,94 @@ export class LoadBalancer {
    */
   pick(request: PickContext | null): number {
     const picker = this.#picker ?? this.#open();
-    if (request?.hasHash) return picker.pick(request);
-    if (this.#options.isHashed) this.#drawn.draw();
-    return picker.pick(this.#drawn);
+    if (!this.#options.isHashed) return picker.pick(request ?? NOTHING_KNOWN);
+    return picker.pick(request?.hasHash ? request : this.#drawn.draw(request?.criteria ?? null));
   }
 
   #open(): SourcePicker {
     const { kernel } = this.#options;
-    const picker = this.#address === 0 ? EMPTY_PICKER : this.#openSource(readHostLists(kernel.shared, this.#address));
+    const picker = this.#address === 0 ? EMPTY_PICKER : this.#openAs(ANY, readHostLists(kernel.shared, this.#address));
     this.#picker = picker;
     return picker;
   }
 
-  #openSource(source: HostSource): SourcePicker {
+  #openAs(subset: string, source: HostSource): SourcePicker {
+    let cycles = this.#cycles.get(subset);
+    if (cycles === undefined) {
+      cycles = new Map();
+      this.#cycles.set(subset, cycles);
+    }
+    return this.#openSource(source, cycles);
+  }
+
+  #openSource(source: HostSource, cycles: Cycles): SourcePicker {
     switch (source.kind) {
       case 'none':
         return EMPTY_PICKER;
       case 'list':
-        return this.#openList(source);
+        return this.#openList(source, cycles);
+      case 'subsets':
+        return this.#openSubsets(source);
       case 'turns': {
         const { kernel, seeds } = this.#options;
-        const sources = source.sources.map((each) => this.#openSource(each));
+        const sources = source.sources.map((each) => this.#openSource(each, cycles));
         return new TurnsPicker(openPicker(kernel, source.schedule, seeds.u32()), sources);
       }
       case 'shares': {
-        const { isHashed, random, onPanic } = this.#options;
-        const shares = source.shares.map((share) => ({ ...share, picker: this.#openSource(share.source) }));
-        return new SharesPicker(shares, isHashed ? hashPercent : randomPercent(random), onPanic);
+        const { isHashed, random, count } = this.#options;
+        const shares = source.shares.map((share) => ({ ...share, picker: this.#openSource(share.source, cycles) }));
+        return new SharesPicker(shares, isHashed ? hashPercent : randomPercent(random), () =>
+          count('lb_healthy_panic'),
+        );
       }
     }
   }
 
-  #openList({ hosts, plan, slot }: HostList): SourcePicker {
+  #openSubsets({ any, defaultSubset, names, sourceOf }: HostSubsets): SourcePicker {
+    const { subsets, count } = this.#options;
+    this.#forgetBut(names);
+    return new SubsetsPicker({
+      settings: subsets!,
+      any: this.#openAs(ANY, any),
+      defaultSubset: this.#openAs(DEFAULT, defaultSubset),
+      names,
+      open: (index) => this.#openAs(names[index]!, sourceOf(index)),
+      count,
+    });
+  }
+
+  #forgetBut(names: readonly string[]): void {
+    const kept = new Set([ANY, DEFAULT, ...names]);
+    for (const name of this.#cycles.keys()) if (!kept.has(name)) this.#cycles.delete(name);
+  }
+
+  #openList({ hosts, plan, slot }: HostList, cycles: Cycles): SourcePicker {
     const { kernel, seeds } = this.#options;
     if (isHashPlan(plan)) return new HashPicker(hosts, openHashTable(kernel, plan));
-    const picker = openPicker(kernel, plan, this.#cycles.get(slot)?.position ?? seeds.u32());
-    if (picker instanceof CyclePicker) this.#cycles.set(slot, picker);
+    const picker = openPicker(kernel, plan, cycles.get(slot)?.position ?? seeds.u32());
+    if (picker instanceof CyclePicker) cycles.set(slot, picker);
     return new ListPicker(hosts, picker);
   }
 }
+
+const NOTHING_KNOWN = contextOf(null);
 
 /** Takes the place of a hash where the request has none. */
 class DrawnHash implements PickContext {
   readonly hasHash = false;
   hashHi = 0;
   hashLo = 0;
+  criteria: Criteria | null = null;
   readonly #random: Random;
 
   constructor(random: Random) {
     this.#random = random;
   }
 
-  draw(): void {
+  draw(criteria: Criteria | null): PickContext {
     this.hashHi = this.#random.u32() | 0;
     this.hashLo = this.#random.u32() | 0;
+    this.criteria = criteria;
+    return this;
   }
 }

@@ -27,6 +27,7 @@ describe('a cluster', () => {
       lbPolicy: 'ROUND_ROBIN',
       leastRequest: { choiceCount: 2, activeRequestBias: undefined },
       hashing: DEFAULT_HASHING,
+      subsets: null,
       healthyPanicThreshold: 50,
       overprovisioningFactor: 140,
       weightedPriorityHealth: false,
@@ -56,6 +57,7 @@ describe('a cluster', () => {
           canary: false,
           health: 'healthy',
           hashKey: '',
+          subsetValues: [],
         },
       ],
     });
@@ -203,7 +205,6 @@ const POLICY_ERRORS: readonly ErrorCase[] = [
     cluster: clusterNamed('web', { lb_policy: 'CLUSTER_PROVIDED', lb_subset_config: {} }),
     errors: [
       `${AT}.lb_policy: lb_policy CLUSTER_PROVIDED ${UNSUPPORTED}`,
-      `${AT}.lb_subset_config: lb_subset_config ${UNSUPPORTED}`,
       `${AT}.lb_subset_config: cannot be combined with lb_policy CLUSTER_PROVIDED`,
     ],
   },
@@ -220,7 +221,6 @@ const POLICY_ERRORS: readonly ErrorCase[] = [
       },
     }),
     errors: [
-      `${AT}.lb_subset_config: lb_subset_config ${UNSUPPORTED}`,
       ...[
         [0, 'fallback_policy KEYS_SUBSET needs at least one key'],
         [1, 'needs fallback_policy KEYS_SUBSET'],

@@ -35,6 +35,7 @@ describe('a STRICT_DNS cluster', () => {
     health: 'healthy',
     localityWeight: 0,
     hashKey: '',
+    subsetValues: [],
   } as const;
 
   it('takes names and addresses, in the form of either generation', () => {

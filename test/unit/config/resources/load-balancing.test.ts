@@ -102,3 +102,73 @@ describe('localities and panic', () => {
     }
   });
 });
+
+describe('subsets', () => {
+  const withSubsets = (lb_subset_config: JsonObject, fields: JsonObject = {}): JsonObject =>
+    clusterNamed('web', { lb_subset_config, ...fields });
+
+  it('are none without selectors', () => {
+    assert.equal(clusterSettings(withSubsets({ fallback_policy: 'ANY_ENDPOINT' })).subsets, null);
+  });
+
+  it('are read with their selectors, their fallbacks and what hosts say', () => {
+    const lb = (fields: JsonObject): JsonObject => ({ metadata: { filter_metadata: { 'envoy.lb': fields } } });
+    const settings = clusterSettings({
+      ...assigned([{ lb_endpoints: [member(1, lb({ b: { y: 1, x: [true] }, a: ['u', 2], other: 1 })), member(2)] }]),
+      common_lb_config: { locality_weighted_lb_config: {} },
+      lb_subset_config: {
+        fallback_policy: 'DEFAULT_SUBSET',
+        default_subset: { b: null, a: 'x' },
+        subset_selectors: [
+          { keys: ['b', 'a', 'b'], fallback_policy: 'KEYS_SUBSET', fallback_keys_subset: ['b'] },
+          { keys: ['a'], fallback_policy: 'ANY_ENDPOINT', single_host_per_subset: true },
+        ],
+        locality_weight_aware: true,
+        scale_locality_weight: true,
+        panic_mode_any: true,
+        list_as_any: true,
+      },
+    });
+    assert.deepEqual(settings.subsets, {
+      selectors: [
+        { keys: ['a', 'b'], fallback: 'fewer-keys', fallbackKeys: ['b'], isSingleHost: false },
+        { keys: ['a'], fallback: 'any-host', fallbackKeys: [], isSingleHost: true },
+      ],
+      fallback: 'default-subset',
+      defaultSubset: [
+        ['a', '"x"'],
+        ['b', 'null'],
+      ],
+      weighsLocalities: true,
+      scalesLocalityWeights: true,
+      panicModeAny: true,
+      listAsAny: true,
+    });
+    assert.deepEqual(
+      settings.hosts.map(({ subsetValues }) => subsetValues),
+      [
+        [
+          { key: 'b', value: '{"x":[true],"y":1}', elements: null },
+          { key: 'a', value: '["u",2]', elements: ['"u"', '2'] },
+        ],
+        [],
+      ],
+    );
+  });
+
+  it('weigh localities only where the cluster does', () => {
+    const config = { subset_selectors: [{ keys: ['a'] }], locality_weight_aware: true };
+    assert.deepEqual(clusterErrors(withSubsets(config)), [
+      `${AT}.lb_subset_config.locality_weight_aware: needs common_lb_config.locality_weighted_lb_config`,
+    ]);
+    const common_lb_config = { locality_weighted_lb_config: {} };
+    assert.deepEqual(clusterErrors(withSubsets(config, { common_lb_config })), []);
+  });
+
+  it('are refused with what this build lacks', () => {
+    const config = { subset_selectors: [{ keys: ['a'] }], metadata_fallback_policy: 'FALLBACK_LIST' };
+    assert.deepEqual(clusterErrors(withSubsets(config)), [
+      `${AT}.lb_subset_config.metadata_fallback_policy: metadata_fallback_policy FALLBACK_LIST is not supported by this build`,
+    ]);
+  });
+});

@@ -30,6 +30,46 @@ function forwarding(fields: JsonObject): JsonObject {
 
 const RULE = { pattern: { google_re2: {}, regex: '^/(a+)/(b+)' }, substitution: '/\\2/\\1' };
 
+describe('what a route asks of hosts', () => {
+  const asking = (fields: JsonObject, name = 'envoy.lb'): JsonObject => ({
+    metadata_match: { filter_metadata: { [name]: fields, other: { x: 1 } } },
+  });
+
+  it('is read from the namespace of balancers, in ascending order', () => {
+    const { action } = routeOf(forwarding(asking({ b: 1.5, a: { y: [], x: null } })));
+    assert.equal(action.kind, 'cluster');
+    assert.deepEqual(action.criteria, [
+      ['a', '{"x":null,"y":[]}'],
+      ['b', '1.5'],
+    ]);
+    const { action: without } = routeOf(forwarding(asking({}, 'proxy.lb')));
+    assert.equal(without.kind === 'cluster' && without.criteria, null);
+  });
+
+  it('is added to by a weighted cluster, which comes first', () => {
+    const clusters = [
+      { name: 'web', weight: 1, ...asking({ b: 2, c: 3 }) },
+      { name: 'web', weight: 1 },
+    ];
+    const { action } = routeOf({ route: { weighted_clusters: { clusters }, ...asking({ a: 1, b: 1 }) } });
+    assert.equal(action.kind, 'cluster');
+    assert.deepEqual(
+      action.weightedClusters!.entries.map(({ criteria }) => criteria),
+      [
+        [
+          ['a', '1'],
+          ['b', '2'],
+          ['c', '3'],
+        ],
+        [
+          ['a', '1'],
+          ['b', '1'],
+        ],
+      ],
+    );
+  });
+});
+
 describe('what requests are hashed by', () => {
   const hashing = (...hash_policy: JsonObject[]): JsonObject => forwarding({ hash_policy });
 
@@ -189,8 +229,9 @@ describe('weighted clusters', () => {
               requestEdits: { remove: ['x-old'], add: [] },
               responseEdits: { remove: [], add },
               hostRewrite: '',
+              criteria: null,
             },
-            { cluster: 'web', weight: 0, requestEdits: null, responseEdits: null, hostRewrite: 'b' },
+            { cluster: 'web', weight: 0, requestEdits: null, responseEdits: null, hostRewrite: 'b', criteria: null },
           ],
           totalWeight: 3,
         },

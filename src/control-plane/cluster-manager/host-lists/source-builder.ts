@@ -1,0 +1,158 @@
+// From some hosts of a cluster to the source that requests for them are served from: shares by priority and health, turns
+// by locality, lists with their balancers. Main thread.
+
+import type { ClusterSettings } from '../../../snapshot/index.ts';
+import {
+  type HashTable,
+  type HostList,
+  type HostSource,
+  type HostTurns,
+  type LbTables,
+  NO_HOSTS,
+} from '../../../wasm/lb.ts';
+import { type BalancerSettings, buildBalancer, buildHashTable, isHashed } from './balancers.ts';
+import { type ListShare, type ShareLimits, shareOut } from './host-shares.ts';
+import { effectiveWeights, hostsByLocality, type LocalityMembers } from './localities.ts';
+import { type HostClasses, hostsByPriority, type ListedHost } from './priority-members.ts';
+
+export type SourceSettings = BalancerSettings &
+  ShareLimits &
+  Pick<ClusterSettings, 'failsTrafficOnPanic' | 'weighsLocalities'>;
+
+/** Slots of one priority. */
+const LIST_SLOTS = { all: 0, healthy: 1, degraded: 2 } as const;
+const SLOTS_PER_PRIORITY = 3;
+/** More than the slots of all priorities: a locality's lists have slots of their own behind them. */
+const SLOTS_PER_LOCALITY = 1024;
+
+/** What is built for a cluster, to be given back with it. */
+export interface Built {
+  /** That lie in shared memory, or need none. */
+  readonly balancers: HostList['plan'][];
+  /** The last one. */
+  hashTable: HashTable | undefined;
+}
+
+/** What a locality weighs beside its own weight, for some of the hosts. */
+export type ScaleLocality = (locality: LocalityMembers) => number;
+
+export class SourceBuilder {
+  readonly #built: Built;
+  readonly #tables: LbTables;
+  readonly #settings: SourceSettings;
+  readonly #hosts: readonly ListedHost[];
+  readonly #scaleLocality: ScaleLocality | null;
+  readonly #priorities: readonly HostClasses[];
+  /** By slot. */
+  readonly #sources = new Map<number, HostSource>();
+
+  constructor(
+    tables: LbTables,
+    settings: SourceSettings,
+    hosts: readonly ListedHost[],
+    indexes: Iterable<number>,
+    built: Built,
+    scaleLocality: ScaleLocality | null = null,
+  ) {
+    this.#tables = tables;
+    this.#settings = settings;
+    this.#hosts = hosts;
+    this.#built = built;
+    this.#scaleLocality = scaleLocality;
+    this.#priorities = hostsByPriority(hosts, indexes);
+  }
+
+  build(): HostSource {
+    const shares = shareOut(this.#hosts, this.#priorities, this.#settings);
+    const [first] = shares;
+    // The rule: all requests go to one list, and nobody has to draw.
+    if (shares.length === 1 && first!.hosts !== 'all') return this.#sourceOf(first!);
+    let upTo = 0;
+    return {
+      kind: 'shares',
+      shares: shares.map((share) => {
+        upTo += share.load;
+        return { upTo, source: this.#sourceOf(share), isPanic: share.hosts === 'all' };
+      }),
+    };
+  }
+
+  #sourceOf({ priority, hosts }: ListShare): HostSource {
+    const isByHash = isHashed(this.#settings);
+    if (hosts === 'all' && this.#settings.failsTrafficOnPanic && !isByHash) return NO_HOSTS;
+    // A hash must lead to the same host whatever share its request falls into, so degraded hosts are on no table.
+    const used = hosts === 'degraded' && isByHash ? 'healthy' : hosts;
+    const slot = priority * SLOTS_PER_PRIORITY + LIST_SLOTS[used];
+    let source = this.#sources.get(slot);
+    if (source === undefined) {
+      source = this.#buildSource(this.#priorities[priority]!, used, slot);
+      this.#sources.set(slot, source);
+    }
+    return source;
+  }
+
+  #buildSource(classes: HostClasses, used: ListShare['hosts'], slot: number): HostSource {
+    if (!this.#settings.weighsLocalities) return this.#buildList(classes[used], slot);
+    const localities = this.#localitiesOf(classes);
+    if (isHashed(this.#settings)) return this.#buildWeighedTable(localities, used, slot);
+    // In panic all hosts are alike, wherever they are.
+    if (used === 'all') return this.#buildList(classes.all, slot);
+    return this.#buildTurns(localities, used, slot) ?? this.#buildList(classes[used], slot);
+  }
+
+  #localitiesOf({ all }: HostClasses): readonly LocalityMembers[] {
+    const scale = this.#scaleLocality;
+    const localities = hostsByLocality(this.#hosts, all);
+    if (scale === null) return localities;
+    return localities.map((each) => ({ ...each, weight: Math.round(each.weight * scale(each)) }));
+  }
+
+  /** @returns undefined when no locality has weight and usable hosts. */
+  #buildTurns(
+    localities: readonly LocalityMembers[],
+    used: 'healthy' | 'degraded',
+    slot: number,
+  ): HostTurns | undefined {
+    const weights = effectiveWeights(localities, used, this.#settings.overprovisioningFactor);
+    if (!weights.some((weight) => weight > 0)) return undefined;
+    const sources = localities.flatMap(({ hosts }, at) =>
+      weights[at]! > 0 ? [this.#buildList(hosts[used], (at + 1) * SLOTS_PER_LOCALITY + slot)] : [],
+    );
+    const schedule = this.#tables.buildTurns(weights.filter((weight) => weight > 0));
+    this.#built.balancers.push(schedule);
+    return { kind: 'turns', schedule, sources };
+  }
+
+  /** A table goes by the weights of localities as they are configured, whatever their health. */
+  #buildWeighedTable(localities: readonly LocalityMembers[], used: ListShare['hosts'], slot: number): HostSource {
+    const sum = localities.reduce((total, { weight }) => total + weight, 0);
+    const weighed = localities.filter(({ weight }) => weight > 0);
+    const indexes = weighed.flatMap(({ hosts }) => hosts[used]);
+    const shares = weighed.flatMap(({ weight, hosts }) =>
+      [...this.#weightShares(hosts[used])].map((share) => (weight / sum) * share),
+    );
+    return this.#buildList(indexes, slot, Float64Array.from(shares));
+  }
+
+  #buildList(indexes: readonly number[], slot: number, shares?: Float64Array): HostSource {
+    if (indexes.length === 0) return NO_HOSTS;
+    const plan = this.#buildPlan(indexes, shares);
+    this.#built.balancers.push(plan);
+    return { kind: 'list', hosts: indexes, plan, slot };
+  }
+
+  /** @param shares what each host has of 1, for policies that go by hashes; default by their weights. */
+  #buildPlan(indexes: readonly number[], shares = this.#weightShares(indexes)): HostList['plan'] {
+    const members = indexes.map((index) => this.#hosts[index]!);
+    if (!isHashed(this.#settings)) return buildBalancer(this.#tables, this.#settings, members);
+    const { plan, table } = buildHashTable(this.#tables, this.#settings, members, shares);
+    this.#built.hashTable = table;
+    return plan;
+  }
+
+  /** What each host has of 1. */
+  #weightShares(indexes: readonly number[]): Float64Array {
+    const sum = indexes.reduce((total, index) => total + this.#hosts[index]!.weight, 0);
+    return Float64Array.from(indexes, (index) => this.#hosts[index]!.weight / sum);
+  }
+}

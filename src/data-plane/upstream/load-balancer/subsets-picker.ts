@@ -1,0 +1,83 @@
+// Picking from a subset of a cluster's hosts: the one whose metadata says what the request asks for, or what the
+// selectors and the cluster want instead when there is none.
+
+import { keySetName } from '../../../base/subset-key.ts';
+import type { SubsetFallback, SubsetSelector, SubsetSettings } from '../../../snapshot/index.ts';
+import type { Criteria, PickContext } from './pick-context.ts';
+import { NO_HOST, type SourcePicker } from './source-picker.ts';
+
+export interface SubsetsOptions {
+  readonly settings: SubsetSettings;
+  readonly any: SourcePicker;
+  readonly defaultSubset: SourcePicker;
+  readonly names: readonly string[];
+  /** Called once for each subset that is picked from. */
+  readonly open: (index: number) => SourcePicker;
+  readonly count: (event: 'lb_subsets_selected' | 'lb_subsets_fallback' | 'lb_subsets_fallback_panic') => void;
+}
+
+/** The selector of each set of keys; of several with the same keys, the first one. */
+export function selectorsByKeys(selectors: readonly SubsetSelector[]): ReadonlyMap<string, SubsetSelector> {
+  return new Map(selectors.toReversed().map((selector) => [keySetName(selector.keys), selector]));
+}
+
+export class SubsetsPicker implements SourcePicker {
+  readonly #options: SubsetsOptions;
+  /** Index of each subset by its name. */
+  readonly #indexes: ReadonlyMap<string, number>;
+  readonly #selectors: ReadonlyMap<string, SubsetSelector>;
+  /** Of the subsets that requests have asked for. */
+  readonly #pickers = new Map<number, SourcePicker>();
+
+  constructor(options: SubsetsOptions) {
+    this.#options = options;
+    this.#indexes = new Map(options.names.map((name, index) => [name, index]));
+    this.#selectors = selectorsByKeys(options.settings.selectors);
+  }
+
+  pick(request: PickContext): number {
+    return this.#pickFor(request, request.criteria);
+  }
+
+  #pickFor(request: PickContext, criteria: Criteria | null): number {
+    if (criteria === null) return this.#pickByCluster(request);
+    const index = this.#indexes.get(criteria.name);
+    if (index !== undefined) {
+      this.#options.count('lb_subsets_selected');
+      // Without an available host there is none: others are for requests whose subset does not exist.
+      return this.#pickerOf(index).pick(request);
+    }
+    const selector = this.#selectors.get(criteria.keySet);
+    if (selector === undefined || selector.fallback === 'cluster') return this.#pickByCluster(request);
+    if (selector.fallback === 'fewer-keys') return this.#pickFor(request, criteria.reduce(selector.fallbackKeys));
+    return this.#pickFallback(request, selector.fallback);
+  }
+
+  #pickByCluster(request: PickContext): number {
+    const { settings, any, count } = this.#options;
+    if (settings.fallback === 'none') return NO_HOST;
+    const host = this.#pickFallback(request, settings.fallback);
+    if (host !== NO_HOST) {
+      count('lb_subsets_fallback');
+      return host;
+    }
+    if (!settings.panicModeAny) return NO_HOST;
+    const other = any.pick(request);
+    if (other !== NO_HOST) count('lb_subsets_fallback_panic');
+    return other;
+  }
+
+  #pickFallback(request: PickContext, fallback: SubsetFallback): number {
+    if (fallback === 'none') return NO_HOST;
+    return fallback === 'any-host' ? this.#options.any.pick(request) : this.#options.defaultSubset.pick(request);
+  }
+
+  #pickerOf(index: number): SourcePicker {
+    let picker = this.#pickers.get(index);
+    if (picker === undefined) {
+      picker = this.#options.open(index);
+      this.#pickers.set(index, picker);
+    }
+    return picker;
+  }
+}

@@ -1,0 +1,80 @@
+// Routes that ask for hosts by their metadata, by bytes on the wire.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { SubsetSettings } from '../../src/snapshot/index.ts';
+import { DataPlaneFixture, forwardTo, loopback, routeFor } from '../support/data-plane.ts';
+import { WireClient, WireUpstream } from '../support/wire.ts';
+
+const SUBSETS: SubsetSettings = {
+  selectors: [{ keys: ['stage'], fallback: 'cluster', fallbackKeys: [], isSingleHost: false }],
+  fallback: 'none',
+  defaultSubset: [],
+  weighsLocalities: false,
+  scalesLocalityWeights: false,
+  panicModeAny: false,
+  listAsAny: false,
+};
+
+async function serve(t: TestContext, subsets: SubsetSettings) {
+  const stages = ['prod', 'dev', 'prod'];
+  const upstreams: WireUpstream[] = [];
+  for (const [index] of stages.entries()) {
+    upstreams.push(await WireUpstream.answering(`HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n${index}`));
+  }
+  const proxy = new DataPlaneFixture();
+  proxy.cluster(
+    'web',
+    upstreams.map(({ port }) => loopback(port)),
+    { subsets, subsetValues: stages.map((stage) => [{ key: 'stage', value: `"${stage}"`, elements: null }]) },
+  );
+  const asking = (stage: string) => forwardTo('web', { criteria: [['stage', `"${stage}"`]] });
+  const entry = { requestEdits: null, responseEdits: null, hostRewrite: '' };
+  const weightedClusters = {
+    entries: [{ cluster: 'web', weight: 1, criteria: [['stage', '"dev"']] as const, ...entry }],
+    totalWeight: 1,
+  };
+  const port = await proxy.http([
+    routeFor('/prod', asking('prod')),
+    routeFor('/dev', asking('dev')),
+    routeFor('/test', asking('test')),
+    routeFor('/weighted', forwardTo('', { weightedClusters })),
+    routeFor('/', forwardTo('web')),
+  ]);
+  const client = new WireClient(port);
+  t.after(async () => {
+    client.close();
+    await proxy.close();
+    for (const upstream of upstreams) await upstream.close();
+  });
+  /** Bodies of some answers in ascending order, or the status. */
+  const ask = async (path: string): Promise<string> => {
+    const answers = new Set<string>();
+    for (let request = 0; request < 6; request += 1) {
+      client.write(`GET ${path} HTTP/1.1\r\nhost: h.example\r\n\r\n`);
+      const { body, status } = await client.response();
+      answers.add(status === 200 ? body : String(status));
+    }
+    return [...answers].sort().join();
+  };
+  return { proxy, ask };
+}
+
+test('a route goes to the hosts that say what it asks, and to none where nobody does', async (t) => {
+  const { proxy, ask } = await serve(t, SUBSETS);
+  assert.equal(await ask('/prod'), '0,2');
+  assert.equal(await ask('/dev'), '1');
+  assert.equal(await ask('/weighted'), '1');
+  assert.equal(await ask('/test'), '503');
+  assert.equal(await ask('/'), '503');
+  assert.equal(proxy.clusterStat('web', 'lb_subsets_selected'), 18);
+  assert.equal(proxy.clusterStat('web', 'lb_subsets_fallback'), 0);
+});
+
+test('a route whose subset does not exist may have any host', async (t) => {
+  const { proxy, ask } = await serve(t, { ...SUBSETS, fallback: 'any-host' });
+  assert.equal(await ask('/test'), '0,1,2');
+  assert.equal(await ask('/'), '0,1,2');
+  assert.equal(proxy.clusterStat('web', 'lb_subsets_selected'), 0);
+  assert.equal(proxy.clusterStat('web', 'lb_subsets_fallback'), 12);
+});
