@@ -34,3 +34,8 @@ export function memberKey(member: { readonly address: Address; readonly logicalN
 export function sameAddress(a: Address, b: Address): boolean {
   return formatAddress(a) === formatAddress(b);
 }
+
+/** Node spells Linux' abstract namespace with a leading NUL, the configuration with `@`. */
+export function systemPath(path: string): string {
+  return path.startsWith('@') ? `\0${path.slice(1)}` : path;
+}

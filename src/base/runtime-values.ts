@@ -6,6 +6,11 @@ export const GLOBAL_CONNECTION_LIMIT = 'overload.global_downstream_max_connectio
 export const LISTENER_LIMITS = 'proxy.resource_limits.listener.';
 export const CONNECTION_LIMIT = '.connection_limit';
 
+/** Bounds of the waits between health checks, in milliseconds, and the percent of them that verify the service. */
+export const MIN_CHECK_INTERVAL = 'health_check.min_interval';
+export const MAX_CHECK_INTERVAL = 'health_check.max_interval';
+export const VERIFY_CLUSTER = 'health_check.verify_cluster';
+
 /** Lookups by a service of another operating system, which takes neither servers nor a transport. */
 export const APPLE_DNS_LOOKUPS = 'proxy.restart_features.use_apple_api_for_dns_lookups';
 

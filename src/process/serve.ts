@@ -34,9 +34,11 @@ export async function serve(parts: ServeParts): Promise<number> {
     loggers.get('main').error(`fault in ${where}: ${errorStack(error)}`);
   });
   const clock = faults.clock(SYSTEM_CLOCK);
+  let reopenEventLogs = (): void => {};
   const reopenLogs = (): void => {
     reopenDestinations(loggers, [log.destination, ...accessLogs]);
     workers.reopenAccessLogs();
+    reopenEventLogs();
   };
   const releaseSignals = handleSignals(
     { stop: stopOrder.resolve, stopAtOnce: () => process.exit(1), reopenLogs },
@@ -60,7 +62,10 @@ export async function serve(parts: ServeParts): Promise<number> {
     const loaded = loadAndReport(effective, loggers);
     if (!loaded.bootstrap) return 1;
     const announce = (): void => void (demo && print('stdout', demo.describe(), 'serve'));
-    const serving = { loaded, workers, accessLogs, faults, clock, stopOrder, reopenLogs, announce };
+    const onServer = ({ clusterManager }: Server): void => {
+      reopenEventLogs = () => clusterManager.reopenEventLogs();
+    };
+    const serving = { loaded, workers, accessLogs, faults, clock, stopOrder, reopenLogs, announce, onServer };
     await run({ ...parts, options: effective }, serving);
     return 0;
   } catch (error) {
@@ -87,12 +92,14 @@ interface RunParts {
   readonly clock: Clock;
   readonly stopOrder: PromiseWithResolvers<void>;
   readonly reopenLogs: () => void;
+  /** Called once the server has been made. */
+  readonly onServer: (server: Server) => void;
   /** Called once the server is live. */
   readonly announce: () => void;
 }
 
 async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
-  const { loaded, workers, accessLogs, faults, clock, stopOrder, reopenLogs, announce } = runParts;
+  const { loaded, workers, accessLogs, faults, clock, stopOrder, reopenLogs, announce, onServer } = runParts;
   const { options, version, log } = parts;
   const { loggers } = log;
   const bootstrap = loaded.bootstrap!;
@@ -106,6 +113,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     unknownFields: loaded.unknownFields,
     fileFlushIntervalMs: options.fileFlushIntervalMsec,
   });
+  onServer(server);
   const openAdmin = async (): Promise<{ close(): Promise<void> } | undefined> => {
     if (!bootstrap.admin) {
       loggers.get('main').warning('No admin address given, so no admin HTTP server started.');

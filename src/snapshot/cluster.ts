@@ -3,6 +3,7 @@
 
 import type { Address, IpAddress } from '../base/address.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
+import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
 
 export type LoadBalancingPolicy =
   | 'ROUND_ROBIN'
@@ -46,6 +47,8 @@ export interface EndpointSettings {
   readonly hashKey: string;
   /** Of the keys that the cluster's subsets go by. */
   readonly subsetValues: readonly SubsetValue[];
+  /** Absent when the endpoint wants nothing of its own. */
+  readonly check?: EndpointCheckSettings;
 }
 
 /** A member of a cluster, before it has a place in shared memory. */
@@ -206,6 +209,8 @@ export interface ClusterSettings {
   readonly weighsLocalities: boolean;
   /** Every change of members drains all connections of the cluster. */
   readonly closeConnectionsOnHostSetChange: boolean;
+  /** Proxied TCP connections to a host end when it turns unhealthy. */
+  readonly closeConnectionsOnHostHealthFailure: boolean;
   /** Where upstream connections come from; undefined leaves it to the system. */
   readonly sourceAddress: IpAddress | undefined;
   readonly tcpKeepalive: KeepaliveSettings | undefined;
@@ -219,6 +224,10 @@ export interface ClusterSettings {
   readonly idleTimeoutMs: number;
   readonly circuitBreakers: { readonly default: CircuitBreakerThresholds; readonly high: CircuitBreakerThresholds };
   readonly discovery: DiscoverySettings;
+  /** Undefined: nobody checks the members. */
+  readonly healthCheck: HealthCheckSettings | undefined;
+  /** Changes of health within this time of the last are taken together; 0 never. */
+  readonly updateMergeWindowMs: number;
   /** False: the server goes live before the first lookups have ended. */
   readonly waitForWarmOnInit: boolean;
   /** Members of a static cluster; those of others are found at run time. */
@@ -233,7 +242,7 @@ export interface HostSnapshot extends HostSettings {
 }
 
 export interface ClusterSnapshot {
-  readonly settings: Omit<ClusterSettings, 'hosts' | 'discovery'>;
+  readonly settings: Omit<ClusterSettings, 'hosts' | 'discovery' | 'healthCheck'>;
   readonly hosts: readonly HostSnapshot[];
   /** Byte address of what `hosts` are picked from (assembly/layout/lb.ts, LISTS_*). */
   readonly hostLists: number;

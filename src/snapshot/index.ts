@@ -1,3 +1,4 @@
+export type { StringMatch } from '../base/string-match.ts';
 export type {
   AccessLogDestination,
   AccessLogFileSettings,
@@ -51,6 +52,15 @@ export type {
   LineFormat,
 } from './format.ts';
 export type {
+  CheckIntervals,
+  EndpointCheckSettings,
+  HealthCheckSettings,
+  HttpProbeSettings,
+  ProbeSettings,
+  StatusRange,
+  TcpProbeSettings,
+} from './health-check.ts';
+export type {
   AcceptedSocketOptions,
   AcceptLimitSnapshot,
   BackoffSettings,
@@ -100,4 +110,3 @@ export type {
   WeightedCluster,
   WeightedClusters,
 } from './route-table.ts';
-export type { StringMatch } from './string-match.ts';

@@ -1,9 +1,9 @@
 // A route configuration as workers match it: virtual hosts by domain, then routes in order. What depends on the levels
 // of the configuration (table, virtual host, route) is settled here, so that a worker finds all of it at the route.
 
+import type { StringMatch } from '../base/string-match.ts';
 import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments } from './format.ts';
-import type { StringMatch } from './string-match.ts';
 
 /**
  * How the path, without its query, is compared. `path-separated-prefix` matches whole segments only; `connect` matches

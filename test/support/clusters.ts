@@ -40,6 +40,8 @@ export function clusterSettings(
     sourceAddress: undefined,
     tcpKeepalive: undefined,
     maxConnectionDurationMs: 0,
+    closeConnectionsOnHostHealthFailure: false,
+    updateMergeWindowMs: 1000,
     waitForWarmOnInit: true,
     maxRequestsPerConnection: 0,
     enableTrailers: false,

@@ -6,15 +6,25 @@ import {
   CONNECTION_LIMIT,
   GLOBAL_CONNECTION_LIMIT,
   LISTENER_LIMITS,
+  MAX_CHECK_INTERVAL,
+  MIN_CHECK_INTERVAL,
   runtimeFlag,
   runtimeInteger,
   runtimeKey,
+  VERIFY_CLUSTER,
 } from '../../base/runtime-values.ts';
 import type { Bootstrap, Struct } from '../proto/generated/messages.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { type JsonObject, type JsonValue, structToJson } from '../resources/struct.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
+
+const INTEGER_KEYS: ReadonlySet<string> = new Set([
+  GLOBAL_CONNECTION_LIMIT,
+  MIN_CHECK_INTERVAL,
+  MAX_CHECK_INTERVAL,
+  VERIFY_CLUSTER,
+]);
 
 /** One layer; those that come later in the list win. */
 export interface RuntimeLayerSettings {
@@ -82,7 +92,7 @@ function checkEntry(entry: string, value: string, at: string, bootstrap: Bootstr
       faults.warning(at, `${entry} has no effect: ${quote(value)} is neither true nor false`);
     }
     return;
-  } else if (key !== GLOBAL_CONNECTION_LIMIT) {
+  } else if (!INTEGER_KEYS.has(key)) {
     faults.warning(at, `${entry} is not read by this build; it has no effect`);
     return;
   }

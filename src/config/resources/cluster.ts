@@ -11,6 +11,7 @@ import type { Conversion } from './conversion.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
 import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { convertHealthCheck } from './health-check.ts';
 import { convertSubsets, subsetKeys } from './lb-subsets.ts';
 import { convertLoadBalancing } from './load-balancing.ts';
 import type { Cluster } from './messages.ts';
@@ -19,6 +20,7 @@ import { convertUpstreamOptions } from './upstream-options.ts';
 import { convertUpstreamSocket } from './upstream-socket.ts';
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
+const DEFAULT_MERGE_WINDOW_MS = 1000;
 const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
 
 /** @param at path of the message, `static_resources.clusters[3]`. */
@@ -37,7 +39,10 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     ...convertUpstreamSocket(message, at, conversion.faults),
     ...convertUpstreamOptions(message, at, conversion),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
+    closeConnectionsOnHostHealthFailure: message.close_connections_on_host_health_failure,
+    updateMergeWindowMs: durationMsOr(message.common_lb_config?.update_merge_window ?? null, DEFAULT_MERGE_WINDOW_MS),
     waitForWarmOnInit: valueOr(message.wait_for_warm_on_init, true),
+    healthCheck: convertHealthCheck(message, at, conversion),
     ...convertMembers(message, at, conversion),
   };
 }

@@ -9,6 +9,7 @@ import { quote } from '../source/node.ts';
 import { convertAddress, convertNamedAddress } from './address.ts';
 import { balancerMetadata, subsetValues } from './balancer-metadata.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { convertEndpointCheck } from './health-check.ts';
 import type {
   AddressMessage,
   ClusterLoadAssignment,
@@ -127,7 +128,8 @@ function convertLocality(
     const hashKey = lb.get('hash_key')?.stringValue ?? '';
     const health = HEALTH_BY_STATUS.get(member.health_status) ?? 'healthy';
     const common = { hostname, weight, locality, localityWeight, priority, canary, health, hashKey };
-    const settings = { ...common, subsetValues: subsetValues(lb, usedKeys) };
+    const check = convertEndpointCheck(endpoint.message, endpoint.at, faults);
+    const settings = { ...common, subsetValues: subsetValues(lb, usedKeys), ...(check && { check }) };
     members.add(endpoint.message.address, `${endpoint.at}.address`, settings, faults);
   }
   checkWeightSum(weightSum, endpointsAt, 'endpoint weights', faults);

@@ -1,10 +1,11 @@
 // One cluster in service: its settings, its places in shared memory, its members, and the view of it that listings
 // read. Main thread. Owns the stats and records of the cluster and its hosts.
 
-import type { ClusterSettings, ClusterSnapshot, HostSettings } from '../../snapshot/index.ts';
+import { memberKey } from '../../base/address.ts';
+import type { ClusterSettings, ClusterSnapshot, HealthCheckSettings, HostSettings } from '../../snapshot/index.ts';
 import { addCircuitBreakerGauges, CLUSTER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { LbTables } from '../../wasm/lb.ts';
-import { HealthMask } from '../../wasm/shared-memory.ts';
+import { HealthFlag, HealthMask } from '../../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import type { ActiveHost } from './active-host.ts';
 import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
@@ -13,6 +14,13 @@ import type { Subsets } from './host-lists/subsets.ts';
 import { HostSet } from './host-set.ts';
 
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
+
+/** What holds of a new host until its first check has ended. */
+function flagsBeforeChecks(check: HealthCheckSettings | undefined): number {
+  if (check === undefined) return 0;
+  const { failedActiveHealthCheck, pendingActiveHealthCheck } = HealthFlag;
+  return check.excludesNewHosts ? failedActiveHealthCheck | pendingActiveHealthCheck : failedActiveHealthCheck;
+}
 
 /** Where a cluster's stats and records are made. */
 export interface ClusterPlaces {
@@ -27,6 +35,10 @@ export class ActiveCluster {
   readonly #places: ClusterPlaces;
   readonly #hostSet: HostSet;
   readonly #showHashTable: ShowHashTable | undefined;
+  readonly #check: HealthCheckSettings | undefined;
+  /** What discovery has found last. */
+  #found: readonly HostSettings[] = [];
+  #hasHadTraffic = false;
   #lists: HostLists;
   #snapshot: ClusterSnapshot;
 
@@ -40,7 +52,8 @@ export class ActiveCluster {
     this.#places = places;
     this.stats = scope.allocate(CLUSTER_STATS);
     this.#showHashTable = hashTableGauges(stats, settings);
-    this.#hostSet = new HostSet(places);
+    this.#check = settings.healthCheck;
+    this.#hostSet = new HostSet(places, flagsBeforeChecks(settings.healthCheck));
     const recordAddress = memory.recordAllocator.allocateCluster();
     addCircuitBreakerGauges({
       scope,
@@ -49,7 +62,7 @@ export class ActiveCluster {
       limits: settings.circuitBreakers,
       trackRemaining: false,
     });
-    const { hosts: _members, discovery: _discovery, ...clusterSettings } = settings;
+    const { hosts: _members, discovery: _discovery, healthCheck: _check, ...clusterSettings } = settings;
     this.#lists = new HostLists(places.tables, settings, []);
     this.#snapshot = Object.freeze({
       settings: clusterSettings,
@@ -68,13 +81,19 @@ export class ActiveCluster {
   }
 
   /**
-   * Takes over the members.
+   * Takes over what discovery has found. A checked host that is not among it any more stays while it passes.
    * @returns what gives the places of removed hosts back, to be called when no worker uses them any more; undefined
    *   when nothing has changed.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; the members are as before then.
    */
-  setMembers(members: readonly HostSettings[]): (() => void) | undefined {
-    const change = this.#hostSet.update(members);
+  setMembers(found: readonly HostSettings[]): (() => void) | undefined {
+    this.#found = found;
+    return this.dropFailed();
+  }
+
+  /** The same without those that stayed because they passed, and do no longer. */
+  dropFailed(): (() => void) | undefined {
+    const change = this.#hostSet.update([...this.#found, ...this.#passingWithoutDiscovery()]);
     if (change === undefined) return undefined;
     const formerLists = this.#lists;
     try {
@@ -85,14 +104,36 @@ export class ActiveCluster {
     }
     const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
     this.#snapshot = Object.freeze({ ...this.#snapshot, hosts, hostLists: this.#lists.address });
-    this.#countSubsets(formerLists.subsets, this.#lists.subsets);
-    if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
     if (change.added > 0 || change.removed.length > 0) this.stats.add('membership_change');
-    this.#countMembers();
+    this.#showLists(formerLists);
     return this.#places.memory.reclaimer.collect(() => {
       for (const host of change.removed) host.retire();
       formerLists.retire();
     });
+  }
+
+  /**
+   * Works out anew which hosts are picked from, after flags of theirs have changed.
+   * @returns as setMembers.
+   * @throws as setMembers; the lists are as before then.
+   */
+  refreshHealth(): () => void {
+    const formerLists = this.#lists;
+    this.#lists = this.#buildLists();
+    this.#snapshot = Object.freeze({ ...this.#snapshot, hostLists: this.#lists.address });
+    this.#showLists(formerLists);
+    return this.#places.memory.reclaimer.collect(() => formerLists.retire());
+  }
+
+  /** A worker has opened a connection for traffic since the start. */
+  hasTraffic(): boolean {
+    this.#hasHadTraffic ||= this.stats.value('upstream_cx_total') > 0;
+    return this.#hasHadTraffic;
+  }
+
+  /** In the order of the snapshot. */
+  members(): readonly ActiveHost[] {
+    return this.#hostSet.hosts;
   }
 
   get name(): string {
@@ -122,6 +163,27 @@ export class ActiveCluster {
 
   hosts(): readonly ActiveHost[] {
     return this.#hostSet.hosts.toSorted((a, b) => a.priority - b.priority);
+  }
+
+  /** In the cluster's stats: members, subsets, tables. */
+  #showLists(former: HostLists): void {
+    this.#countSubsets(former.subsets, this.#lists.subsets);
+    if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
+    this.#countMembers();
+  }
+
+  /** Marks them, and takes the mark off those that have come back. */
+  #passingWithoutDiscovery(): readonly HostSettings[] {
+    if (this.#check === undefined || this.#check.removesPassingHosts) return [];
+    const found = new Set(this.#found.map(memberKey));
+    const passing: HostSettings[] = [];
+    for (const host of this.#hostSet.hosts) {
+      const isFound = found.has(memberKey(host.snapshot));
+      const stays = !isFound && !host.isCheckDisabled && !host.isRemovable;
+      host.setHealthFlags(HealthFlag.pendingDynamicRemoval, stays);
+      if (stays) passing.push(host.snapshot);
+    }
+    return passing;
   }
 
   #buildLists(): HostLists {

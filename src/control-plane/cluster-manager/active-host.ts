@@ -2,10 +2,12 @@
 // long as its address, or the name of a LOGICAL_DNS member, stays in the cluster. Main thread.
 
 import { memberKey } from '../../base/address.ts';
-import type { ConfiguredHealth, HostSettings, HostSnapshot } from '../../snapshot/index.ts';
+import type { ConfiguredHealth, HealthCheckSettings, HostSettings, HostSnapshot } from '../../snapshot/index.ts';
 import { HOST_STATS, type StatBlock } from '../../stats/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
 import type { ClusterPlaces } from './active-cluster.ts';
+import type { CheckRecord } from './health-check/host-check.ts';
+import type { ProbeTarget } from './health-check/probe.ts';
 
 /** A success rate that nothing has measured. */
 const NOT_MEASURED = -1;
@@ -26,9 +28,13 @@ export class ActiveHost {
   readonly #statBlock: StatBlock;
   readonly #recordAddress: number;
   #snapshot: HostSnapshot;
+  #lastCheck: CheckRecord | undefined;
 
-  /** @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then. */
-  constructor(settings: HostSettings, places: ClusterPlaces) {
+  /**
+   * @param unchecked flags of a host that will be checked, and has not been.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then.
+   */
+  constructor(settings: HostSettings, places: ClusterPlaces, unchecked = 0) {
     const { memory, stats } = places;
     this.#places = places;
     this.#recordAddress = memory.recordAllocator.allocateHost(settings.weight);
@@ -40,13 +46,14 @@ export class ActiveHost {
     }
     this.#snapshot = this.#freeze(settings);
     this.#applyHealth(settings.health);
+    if (!this.isCheckDisabled) this.setHealthFlags(unchecked, true);
   }
 
   get snapshot(): HostSnapshot {
     return this.#snapshot;
   }
 
-  /** Whether the settings can be taken over by this host; another locality makes it another host. */
+  /** Whether the settings can be taken over by this host; another locality or way to check makes it another host. */
   isSame(settings: HostSettings): boolean {
     const { region, zone, subZone } = settings.locality;
     const own = this.#snapshot.locality;
@@ -54,7 +61,8 @@ export class ActiveHost {
       memberKey(settings) === memberKey(this.#snapshot) &&
       region === own.region &&
       zone === own.zone &&
-      subZone === own.subZone
+      subZone === own.subZone &&
+      JSON.stringify(settings.check) === JSON.stringify(this.#snapshot.check)
     );
   }
 
@@ -73,6 +81,39 @@ export class ActiveHost {
   retire(): void {
     this.#places.memory.retireRecord(this.#recordAddress);
     this.#places.stats.retireUnnamed(this.#statBlock);
+  }
+
+  /** No active check is made, whatever the cluster says. */
+  get isCheckDisabled(): boolean {
+    return this.#snapshot.check?.isDisabled ?? false;
+  }
+
+  /** How the last active check ended; undefined before the first. */
+  get lastCheck(): CheckRecord | undefined {
+    return this.#lastCheck;
+  }
+
+  noteCheck(record: CheckRecord): void {
+    this.#lastCheck = record;
+  }
+
+  /** Where active checks go now. */
+  target({ port: clusterPort, probe }: HealthCheckSettings): ProbeTarget {
+    const { check, address } = this.#snapshot;
+    const base = check?.address ?? address;
+    const ownPort = check?.address?.kind === 'ip' ? check.address.port : 0;
+    const port = ownPort || check?.port || clusterPort;
+    const authority = check?.hostname || (probe.kind === 'http' ? probe.authority : '');
+    return { address: base.kind === 'pipe' || port === 0 ? base : { ...base, port }, authority };
+  }
+
+  /** It goes when discovery no longer finds it, even if its cluster keeps hosts that pass their checks. */
+  get isRemovable(): boolean {
+    return (this.healthFlags & (HealthFlag.failedActiveHealthCheck | HealthFlag.failedEdsHealth)) !== 0;
+  }
+
+  setHealthFlags(flags: number, isSet: boolean): void {
+    this.#places.memory.shared.records.setHealthFlag(this.#recordAddress, flags, isSet);
   }
 
   get address(): HostSettings['address'] {
@@ -138,9 +179,8 @@ export class ActiveHost {
   }
 
   #applyHealth(health: ConfiguredHealth): void {
-    const { records } = this.#places.memory.shared;
     const flags = FLAGS_OF_HEALTH[health];
-    records.setHealthFlag(this.#recordAddress, CONFIGURED_FLAGS & ~flags, false);
-    records.setHealthFlag(this.#recordAddress, flags, true);
+    this.setHealthFlags(CONFIGURED_FLAGS & ~flags, false);
+    this.setHealthFlags(flags, true);
   }
 }

@@ -1,22 +1,19 @@
-// The set of clusters: makes each one's stats and shared records, starts the search for its members, and publishes
-// what is found. Main thread.
-//
-//   a cluster:  WARMING ──first answer or failure──► ACTIVE ──members change──► ACTIVE, a new snapshot published
+// The set of clusters: makes them, starts them together, tells when they are warm, and publishes what they become. Main
+// thread.
 //
 // The places of hosts that left are freed when every worker has said that nothing of it uses them any more.
 
 import type { Clock } from '../../base/clock.ts';
-import { errorMessage } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { ClusterSettings, ClusterSnapshot, HostSettings } from '../../snapshot/index.ts';
+import type { ClusterSettings, ClusterSnapshot } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
+import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
-import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
-import type { Discovery, DiscoveryListener } from './discovery/discovery.ts';
-import { LogicalDnsDiscovery } from './discovery/logical-dns.ts';
-import { StaticDiscovery } from './discovery/static.ts';
-import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
+import { HealthEventLogs } from './health-check/event-log.ts';
+import { ManagedCluster, type ManagedClusterTools } from './managed-cluster.ts';
 
 /** Takes snapshots to the workers; WorkerPool does. */
 export interface ClusterPublisher {
@@ -31,18 +28,16 @@ export interface ClusterManagerDependencies extends ClusterPlaces {
   readonly loggers: Loggers;
   readonly workers: ClusterPublisher;
   readonly resolvers: DnsResolvers;
-}
-
-interface ManagedCluster {
-  readonly cluster: ActiveCluster;
-  readonly discovery: Discovery;
-  isWarming: boolean;
+  readonly runtime: Runtime;
+  /** First part of the names of the proxy's own headers, without its final '-'. */
+  readonly headerPrefix: string;
 }
 
 export class ClusterManager {
   readonly #deps: ClusterManagerDependencies;
   readonly #log: Logger;
   readonly #stats;
+  readonly #tools: ManagedClusterTools;
   readonly #clusters = new Map<string, ManagedCluster>();
   /** Clusters whose first answer the start of the server waits for. */
   readonly #awaited = new Set<string>();
@@ -53,6 +48,18 @@ export class ClusterManager {
     this.#deps = deps;
     this.#log = deps.loggers.get('upstream');
     this.#stats = deps.stats.scope('cluster_manager.').allocate(CLUSTER_MANAGER_STATS);
+    this.#tools = {
+      ...deps,
+      log: this.#log,
+      health: {
+        ...deps,
+        events: new HealthEventLogs(deps.clock, this.#log),
+        codec: onFirstUse(() => new Http1Codec(compileHttp1(), deps.headerPrefix)),
+      },
+      updates: this.#stats,
+      publish: (snapshot, free) => deps.workers.publishClusters([snapshot], [], free),
+      onReady: ({ cluster }) => this.#becameReady(cluster.name),
+    };
   }
 
   /**
@@ -61,28 +68,30 @@ export class ClusterManager {
    */
   addStatic(settings: ClusterSettings): void {
     const { name } = settings;
-    const cluster = new ActiveCluster(settings, false, this.#deps);
-    const discovery = this.#createDiscovery(settings, cluster);
-    this.#clusters.set(name, { cluster, discovery, isWarming: true });
     if (settings.waitForWarmOnInit) this.#awaited.add(name);
+    this.#clusters.set(name, new ManagedCluster(settings, false, this.#tools));
     this.#stats.add('cluster_added');
     this.#stats.set('active_clusters', this.#clusters.size);
-    // What needs no search is there from the start: the workers begin with it.
-    if (settings.discovery.kind === 'static') discovery.start();
   }
 
   /** Starts to look for members; resolves when nothing has to be waited for any more, or never after `stop`. */
   async start(): Promise<void> {
     this.#isStarted = true;
-    for (const { discovery, isWarming } of this.#clusters.values()) if (isWarming) discovery.start();
+    for (const cluster of this.#clusters.values()) cluster.start();
     this.#countWarming();
     await this.#warm.promise;
   }
 
   /** Looks for nothing any more. Idempotent. */
   stop(): void {
-    for (const { discovery } of this.#clusters.values()) discovery.stop();
+    for (const cluster of this.#clusters.values()) cluster.stop();
+    this.#tools.health.events.close();
     this.#deps.resolvers.cancel();
+  }
+
+  /** Goes on in new files of health check events, where the old ones were moved away. */
+  reopenEventLogs(): void {
+    this.#tools.health.events.reopen();
   }
 
   snapshots(): ClusterSnapshot[] {
@@ -98,42 +107,7 @@ export class ClusterManager {
     for (const { cluster } of this.#clusters.values()) yield cluster;
   }
 
-  #createDiscovery(settings: ClusterSettings, cluster: ActiveCluster): Discovery {
-    const { discovery, hosts } = settings;
-    const listener: DiscoveryListener = {
-      onHosts: (members) => (this.#isStarted ? this.#update(cluster, members) : this.#begin(cluster, members)),
-      onReady: () => this.#becameReady(cluster.name),
-    };
-    if (discovery.kind === 'static') return new StaticDiscovery(hosts, listener);
-    const tools = { ...this.#deps, log: this.#log };
-    const Discovery = discovery.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
-    return new Discovery(discovery, cluster.stats, tools, listener);
-  }
-
-  /** Members that no worker has seen yet. */
-  #begin(cluster: ActiveCluster, members: readonly HostSettings[]): void {
-    cluster.setMembers(members)?.();
-  }
-
-  #update(cluster: ActiveCluster, members: readonly HostSettings[]): void {
-    const before = cluster.snapshot.hosts.length;
-    const startedMs = this.#deps.clock.monotonicMs();
-    try {
-      const free = cluster.setMembers(members);
-      if (free === undefined) return;
-      this.#log.debug(`cluster ${cluster.name} has ${members.length} hosts, before ${before}`);
-      this.#stats.add('cluster_updated');
-      this.#deps.workers.publishClusters([cluster.snapshot], [], free);
-      cluster.stats.record('update_duration', this.#deps.clock.monotonicMs() - startedMs);
-    } catch (error) {
-      // The shared memory is full. The members of before still serve.
-      this.#log.error(`cluster ${cluster.name} keeps its ${before} hosts: ${errorMessage(error)}`);
-    }
-  }
-
   #becameReady(name: string): void {
-    const managed = this.#clusters.get(name);
-    if (managed !== undefined) managed.isWarming = false;
     this.#awaited.delete(name);
     if (this.#isStarted) this.#countWarming();
   }
@@ -143,4 +117,13 @@ export class ClusterManager {
     this.#stats.set('warming_clusters', warming);
     if (this.#awaited.size === 0) this.#warm.resolve();
   }
+}
+
+/** Makes a thing when it is asked for first. */
+function onFirstUse<Thing>(make: () => Thing): () => Thing {
+  let made: Thing | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }

@@ -16,10 +16,13 @@ export interface HostSetChange {
 
 export class HostSet {
   readonly #places: ClusterPlaces;
+  readonly #unchecked: number;
   #hosts: ReadonlyMap<string, ActiveHost> = new Map();
 
-  constructor(places: ClusterPlaces) {
+  /** @param unchecked flags of new hosts that will be checked. */
+  constructor(places: ClusterPlaces, unchecked: number) {
     this.#places = places;
+    this.#unchecked = unchecked;
   }
 
   /** In the order of the last update. */
@@ -64,7 +67,7 @@ export class HostSet {
           hosts.set(key, known);
           continue;
         }
-        const host = new ActiveHost(member, this.#places);
+        const host = new ActiveHost(member, this.#places, this.#unchecked);
         added.add(host);
         hosts.set(key, host);
       }

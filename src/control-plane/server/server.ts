@@ -69,6 +69,7 @@ export class Server {
     this.#lbModule = compileModule('lb');
     const { cell: statBlock } = this.stats.scope('filesystem.').allocate(FILESYSTEM_STATS);
     this.#accessLogFiles = { flushIntervalMs: deps.fileFlushIntervalMs, statBlock };
+    const runtime = new Runtime(bootstrap.runtimeLayers, this.stats);
     this.clusterManager = new ClusterManager({
       stats: this.stats,
       memory: this.#memory,
@@ -78,6 +79,8 @@ export class Server {
       loggers,
       workers,
       resolvers: new DnsResolvers(clock),
+      runtime,
+      headerPrefix: bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
     });
     this.listenerManager = new ListenerManager({
       stats: this.stats,
@@ -85,7 +88,7 @@ export class Server {
       workers,
       loggers,
       concurrency,
-      runtime: new Runtime(bootstrap.runtimeLayers, this.stats),
+      runtime,
     });
     this.#gauges = new ServerGauges({
       stats: this.stats,

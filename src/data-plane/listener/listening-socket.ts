@@ -10,12 +10,12 @@
 import { renameSync, unlinkSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { createServer, type ListenOptions, type Server, Socket } from 'node:net';
-import { type Address, formatAddress } from '../../base/address.ts';
+import { type Address, formatAddress, systemPath } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
 import { WeirError } from '../../base/errors.ts';
 import type { SystemCalls } from '../../base/system-calls.ts';
-import { ACCEPTED_SOCKET_OPTIONS, systemPath } from '../network/socket-events.ts';
+import { ACCEPTED_SOCKET_OPTIONS } from '../network/socket-events.ts';
 
 export interface ListeningSocketOptions {
   readonly address: Address;

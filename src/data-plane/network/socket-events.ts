@@ -15,7 +15,7 @@
 // everything, and false when the written memory must stay untouched until `drain`.
 
 import { connect, type NetConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
-import type { Address, IpAddress } from '../../base/address.ts';
+import { type Address, type IpAddress, systemPath } from '../../base/address.ts';
 import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
 import type { KeepaliveSettings } from '../../snapshot/index.ts';
 
@@ -235,9 +235,4 @@ function keepAlive(socket: Socket, { probes, timeSeconds, intervalSeconds }: Kee
 /** Reads on after `onBytes` of an upstream socket has returned false. */
 export function resumeUpstream(socket: Socket): void {
   socket.resume();
-}
-
-/** Node spells Linux' abstract namespace with a leading NUL, the configuration with `@`. */
-export function systemPath(path: string): string {
-  return path.startsWith('@') ? `\0${path.slice(1)}` : path;
 }

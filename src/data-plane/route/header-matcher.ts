@@ -1,9 +1,9 @@
 // Tests of request headers, ready to run: as conditions of routes. Made once per snapshot.
 
+import { compileStringMatch, type StringTest } from '../../base/string-match.ts';
 import type { HeaderMatch } from '../../snapshot/index.ts';
 import { HEADER_ID, type KnownHeader } from '../../wasm/http1.ts';
 import type { RouteRequest } from './route-request.ts';
-import { compileStringMatch, type StringTest } from './string-matcher.ts';
 
 export type RequestTest = (request: RouteRequest) => boolean;
 export type HeaderTest = (value: string | undefined) => boolean;

@@ -1,8 +1,8 @@
 // Tests of a path, and its rewrites, ready to run. Made once per snapshot. A path is the target up to its query.
 
 import { compileSubstitution, type Substitute } from '../../base/regex.ts';
+import { type StringTest, wholeMatch } from '../../base/string-match.ts';
 import type { PathMatch, PathRewrite, RegexSubstitution } from '../../snapshot/index.ts';
-import { type StringTest, wholeMatch } from './string-matcher.ts';
 
 export function compilePathMatch({ kind, value, caseSensitive }: PathMatch): StringTest {
   if (kind === 'regex') return wholeMatch(value);

@@ -1,9 +1,9 @@
 // Tests of query parameters, ready to run. Made once per snapshot. Names and values are compared as they stand in the
 // target, as in the reference: nothing is decoded.
 
+import { compileStringMatch } from '../../base/string-match.ts';
 import type { QueryParameterMatch } from '../../snapshot/index.ts';
 import type { RequestTest } from './header-matcher.ts';
-import { compileStringMatch } from './string-matcher.ts';
 
 export function compileQueryParameterMatch({ name, test }: QueryParameterMatch): RequestTest {
   if (test.kind === 'present') return ({ query }) => (firstValue(query, name) !== undefined) === test.isPresent;

@@ -1,5 +1,6 @@
 // One route, ready to match and to act. Made once per snapshot.
 
+import type { StringTest } from '../../base/string-match.ts';
 import type { PathMatch, RouteAction, RouteConditions, RouteSnapshot } from '../../snapshot/index.ts';
 import { directResponse, type LocalReply } from '../http/local-reply.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
@@ -11,7 +12,6 @@ import { compilePathMatch } from './path-matcher.ts';
 import { compileQueryParameterMatch } from './query-matcher.ts';
 import { compileRedirect, type RedirectLocation } from './redirect.ts';
 import type { RouteRequest } from './route-request.ts';
-import type { StringTest } from './string-matcher.ts';
 
 /** What the route does, with all that can be prepared. */
 export type RoutePlan =

@@ -59,7 +59,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#host = host;
     this.#owner = owner;
     this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
-    host.addRawConnection();
+    host.addRawConnection(this);
     this.remoteAddress = host.address;
     this.#socket = context.connectUpstream(this.remoteAddress, this, context, host.cluster.settings);
   }
@@ -111,6 +111,12 @@ export class TcpUpstream implements UpstreamSocketOwner {
     if (this.#isClosed) return;
     this.#leave(true);
     this.#socket.destroy();
+  }
+
+  onHostFailed(): void {
+    if (this.#isClosed || !this.#isConnected) return;
+    this.destroy();
+    this.#owner.onUpstreamClosed(null);
   }
 
   readBuffer(): Buffer {
@@ -181,6 +187,6 @@ export class TcpUpstream implements UpstreamSocketOwner {
     if (this.#slab !== null) this.#context.slabs.forget(this.#slab);
     this.#slab = null;
     this.#stats.closed(isLocal);
-    this.#host.removeRawConnection();
+    this.#host.removeRawConnection(this);
   }
 }

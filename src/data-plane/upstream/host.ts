@@ -9,10 +9,19 @@
 
 import { type Address, formatAddress, memberKey } from '../../base/address.ts';
 import type { HostSnapshot } from '../../snapshot/index.ts';
-import { ClusterPriority } from '../../wasm/shared-records.ts';
+import { ClusterPriority, HealthFlag } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { Cluster } from './cluster.ts';
 import { Http1Pool } from './pool/http1-pool.ts';
+
+/** Health that others have found wanting, not the configuration. */
+const FAILED = HealthFlag.failedActiveHealthCheck | HealthFlag.failedOutlierCheck;
+
+/** A connection that belongs to no pool. */
+export interface RawConnection {
+  /** Its host has turned unhealthy, and its cluster wants no connection to such hosts. */
+  onHostFailed(): void;
+}
 
 export class Host {
   readonly cluster: Cluster;
@@ -34,7 +43,9 @@ export class Host {
   readonly #context: WorkerContext;
   #highPool: Http1Pool | null = null;
   /** Proxied TCP connections, which belong to no pool. */
-  #rawConnections = 0;
+  readonly #rawConnections = new Set<RawConnection>();
+  /** By its health flags when they were looked at last. */
+  #isFailed: boolean;
   #onUnused: (() => void) | null = null;
 
   constructor(context: WorkerContext, cluster: Cluster, snapshot: HostSnapshot) {
@@ -48,6 +59,7 @@ export class Host {
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
     this.pool = new Http1Pool(context, this, cluster.breaker);
+    this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }
 
   /** HealthFlag bits. Main makes new host lists when they change, so nobody has to look per request. */
@@ -72,6 +84,9 @@ export class Host {
     this.label = formatAddress(snapshot.address);
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
+    const wasFailed = this.#isFailed;
+    this.#isFailed = (this.healthFlags & FAILED) !== 0;
+    if (this.#isFailed && !wasFailed) this.#onFailed();
   }
 
   /** Replaces all connections: idle ones close now, busy ones after their request. */
@@ -94,12 +109,12 @@ export class Host {
     this.#highPool?.close();
   }
 
-  addRawConnection(): void {
-    this.#rawConnections++;
+  addRawConnection(connection: RawConnection): void {
+    this.#rawConnections.add(connection);
   }
 
-  removeRawConnection(): void {
-    this.#rawConnections--;
+  removeRawConnection(connection: RawConnection): void {
+    this.#rawConnections.delete(connection);
     this.onUserGone();
   }
 
@@ -117,7 +132,14 @@ export class Host {
     onUnused();
   }
 
+  /** A check has failed, or the host was ejected: what uses it should go elsewhere. */
+  #onFailed(): void {
+    this.renewConnections();
+    if (!this.cluster.settings.closeConnectionsOnHostHealthFailure) return;
+    for (const connection of [...this.#rawConnections]) connection.onHostFailed();
+  }
+
   #isUsed(): boolean {
-    return this.#rawConnections > 0 || this.pool.isUsed || (this.#highPool?.isUsed ?? false);
+    return this.#rawConnections.size > 0 || this.pool.isUsed || (this.#highPool?.isUsed ?? false);
   }
 }

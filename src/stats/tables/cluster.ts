@@ -102,6 +102,18 @@ export const CLUSTER_STATS = statTable({
   lb_subsets_single_host_per_subset_duplicate: 'gauge',
 });
 
+/** cluster.<name>.health_check.*: of clusters whose members are checked. */
+export const HEALTH_CHECK_STATS = statTable({
+  attempt: 'counter',
+  success: 'counter',
+  failure: 'counter',
+  passive_failure: 'counter',
+  network_failure: 'counter',
+  verify_cluster: 'counter',
+  healthy: 'gauge',
+  degraded: 'gauge',
+});
+
 /** cluster.<name>.circuit_breakers.<default or high>.*: read from the cluster's record, so written nowhere. */
 export const CIRCUIT_BREAKER_GAUGES = [
   'cx_open',

@@ -1,4 +1,9 @@
-export { CIRCUIT_BREAKER_GAUGES, CIRCUIT_BREAKER_REMAINING_GAUGES, CLUSTER_STATS } from './cluster.ts';
+export {
+  CIRCUIT_BREAKER_GAUGES,
+  CIRCUIT_BREAKER_REMAINING_GAUGES,
+  CLUSTER_STATS,
+  HEALTH_CHECK_STATS,
+} from './cluster.ts';
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
 export { HOST_STATS } from './host.ts';
 export { HTTP_STATS } from './http.ts';

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ClusterManager } from '../../../src/control-plane/cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../../../src/control-plane/dns/resolvers.ts';
+import { Runtime } from '../../../src/control-plane/runtime/runtime.ts';
 import { UpdateConfirmations } from '../../../src/control-plane/workers/update-confirmations.ts';
 import { Loggers } from '../../../src/log/index.ts';
 import type { ClusterSettings, ClusterSnapshot } from '../../../src/snapshot/index.ts';
@@ -57,6 +58,8 @@ class Fixture {
         },
       },
       resolvers: new DnsResolvers(this.clock),
+      runtime: new Runtime([], this.stats.store),
+      headerPrefix: 'x-proxy',
     });
     for (const cluster of clusters) this.manager.addStatic(cluster);
   }

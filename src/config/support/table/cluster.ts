@@ -2,6 +2,7 @@
 
 import {
   extensions,
+  extensionsElseWarned,
   only,
   rejected,
   type SupportTable,
@@ -10,7 +11,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { CARES_RESOLVER, RAW_BUFFER, READ_AS_TYPED } from './extensions.ts';
+import { CARES_RESOLVER, HEALTH_EVENT_FILE, RAW_BUFFER, READ_AS_TYPED } from './extensions.ts';
 
 const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
@@ -31,7 +32,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       maglev_lb_config: supported(),
       hosts: supported('the v2 form of load_assignment'),
       load_assignment: supported(),
-      health_checks: warned('members have the health that the configuration gives them'),
+      health_checks: supported('one of them; without any, all members are healthy'),
       outlier_detection: warned('no member is ejected'),
       max_requests_per_connection: supported(),
       circuit_breakers: supported(),
@@ -58,8 +59,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
       common_lb_config: supported(),
       upstream_bind_config: supported(),
       upstream_connection_options: supported(),
-      close_connections_on_host_health_failure: warned('no member is checked, so none fails'),
-      ignore_health_on_host_removal: supported('no member is checked, so all of them go at once'),
+      close_connections_on_host_health_failure: supported('of proxied TCP connections'),
+      ignore_health_on_host_removal: supported('otherwise a checked member that passes stays'),
       lrs_server: warned(),
       lrs_report_endpoint_metrics: warned(),
       track_timeout_budgets: warned(),
@@ -78,7 +79,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
       locality_weighted_lb_config: supportedWhole(),
       override_host_status: rejected(),
       consistent_hashing_lb_config: supported(),
-      update_merge_window: supported('changes of members are none that merging concerns'),
+      update_merge_window: supported('of changes of health'),
+      ignore_new_hosts_until_first_hc: supported(),
     },
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig': {
@@ -264,6 +266,77 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.endpoint.v3.Endpoint': {
     otherwise: warned(),
-    fields: { address: supported(), hostname: supported() },
+    fields: { address: supported(), hostname: supported(), health_check_config: supported() },
+  },
+  'proxy.config.endpoint.v3.Endpoint.HealthCheckConfig': {
+    otherwise: rejected(),
+    fields: {
+      port_value: supported(),
+      hostname: supported(),
+      address: supported(),
+      disable_active_health_check: supported(),
+    },
+  },
+  'proxy.config.core.v3.HealthCheck': {
+    otherwise: rejected(),
+    fields: {
+      timeout: supported(),
+      interval: supported(),
+      interval_jitter: supported(),
+      interval_jitter_percent: supported(),
+      initial_jitter: supported(),
+      unhealthy_threshold: supported(),
+      healthy_threshold: supported(),
+      alt_port: supported('a port of the endpoint goes first'),
+      reuse_connection: supported(),
+      http_health_check: supported(),
+      tcp_health_check: supported(),
+      grpc_health_check: rejected('upstreams are spoken to in HTTP/1.1'),
+      custom_health_check: rejected(),
+      no_traffic_interval: supported(),
+      no_traffic_healthy_interval: supported(),
+      unhealthy_interval: supported(),
+      unhealthy_edge_interval: supported(),
+      healthy_edge_interval: supported(),
+      event_log_path: supported('the older form of event_logger'),
+      event_logger: supportedAs('health check event sink'),
+      always_log_health_check_failures: supported(),
+      always_log_health_check_success: supported(),
+      event_service: warned(),
+      tls_options: warned('checks use no TLS'),
+      transport_socket_match_criteria: warned('checks use no TLS'),
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (health check event sink)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensionsElseWarned([HEALTH_EVENT_FILE], 'it gets no events') },
+  },
+  [HEALTH_EVENT_FILE]: { otherwise: rejected(), fields: { event_log_path: supported() } },
+  'proxy.config.core.v3.HealthCheck.Payload': {
+    otherwise: rejected(),
+    fields: { text: supported('hexadecimal'), binary: supported() },
+  },
+  'proxy.config.core.v3.HealthCheck.TcpHealthCheck': {
+    otherwise: rejected(),
+    fields: { send: supported(), receive: supported() },
+  },
+  'proxy.config.core.v3.HealthCheck.HttpHealthCheck': {
+    otherwise: rejected(),
+    fields: {
+      host: supported(),
+      path: supported(),
+      send: supported('with methods that have a body'),
+      receive: supported(),
+      response_buffer_size: supported('1 MiB at most; 0 for that'),
+      service_name: supported('the older form of service_name_matcher'),
+      service_name_matcher: supported(),
+      request_headers_to_add: supportedWhole('without command operators'),
+      request_headers_to_remove: supported(),
+      use_http2: rejected('checks speak HTTP/1.1'),
+      codec_client_type: only(['HTTP1'], 'checks speak HTTP/1.1'),
+      expected_statuses: supported(),
+      retriable_statuses: supported(),
+      method: supported(),
+    },
   },
 };

@@ -210,10 +210,10 @@ static_resources:
   clusters:
   - name: web
     lbpolicy: MAGLEV
-    health_checks: [{ timeout: 1s, interval: 1s, tcp_health_check: {}, unhealthy_threshold: 2, healthy_threshold: 2 }]
+    lrs_report_endpoint_metrics: [a]
     hosts: [{ pipe: { path: /x } }]
   - name: web
-    health_checks: [{ timeout: 1s, interval: 1s, tcp_health_check: {}, unhealthy_threshold: 2, healthy_threshold: 2 }]
+    lrs_report_endpoint_metrics: [a]
     hosts: [{ pipe: { path: /x } }]
 `;
 
@@ -230,7 +230,7 @@ describe('the faults of a bootstrap', () => {
       ['error', 19, `${hcm}.route_config.virtual_hosts[0].routes[0].route.timeout`],
       ['error', 20, `${hcm}.http_filters[0].name`],
       ['error', 23, 'static_resources.clusters[0].lbpolicy'],
-      ['warning', 24, 'static_resources.clusters[0].health_checks'],
+      ['warning', 24, 'static_resources.clusters[0].lrs_report_endpoint_metrics'],
       ['error', 26, 'static_resources.clusters[1].name'],
     ];
     assert.deepEqual(

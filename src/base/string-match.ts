@@ -1,7 +1,16 @@
-// A test of a text, ready to run. Made once per snapshot.
+// A test of a text, as routes, filters, access logs and health checks share it, and the same ready to run. Compiled once
+// per configuration, not per text.
 
-import { compileRegex } from '../../base/regex.ts';
-import type { StringMatch } from '../../snapshot/index.ts';
+import { compileRegex } from './regex.ts';
+
+/** A regular expression must match the whole text and knows no `ignoresCase`: its flags are in the pattern. */
+export type StringMatch =
+  | {
+      readonly kind: 'exact' | 'prefix' | 'suffix' | 'contains';
+      readonly value: string;
+      readonly ignoresCase: boolean;
+    }
+  | { readonly kind: 'regex'; readonly pattern: string };
 
 export type StringTest = (text: string) => boolean;
 

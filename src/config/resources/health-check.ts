@@ -1,0 +1,238 @@
+// The health checks of a Cluster message → HealthCheckSettings, and those fields of endpoints that concern checks.
+
+import type {
+  CheckIntervals,
+  EndpointCheckSettings,
+  HealthCheckSettings,
+  HttpProbeSettings,
+  ProbeSettings,
+  StatusRange,
+} from '../../snapshot/index.ts';
+import { RequestMethod } from '../proto/generated/enums.ts';
+import { int64ToNumber } from '../proto/int64.ts';
+import { quote } from '../source/node.ts';
+import { convertAddress } from './address.ts';
+import type { Conversion } from './conversion.ts';
+import { enumName } from './enum-name.ts';
+import { openExtension } from './extension.ts';
+import type { FaultSink } from './fault-sink.ts';
+import { convertHeaderEdits } from './header-edits.ts';
+import type {
+  Cluster,
+  Endpoint,
+  HealthCheckEventFileSink,
+  HealthCheckMessage,
+  HttpHealthCheck,
+  Payload,
+  TcpHealthCheck,
+} from './messages.ts';
+import { convertStringMatcher } from './string-match.ts';
+import { durationMsOr, valueOr } from './units.ts';
+
+const DEFAULT_NO_TRAFFIC_MS = 60_000;
+const DEFAULT_RESPONSE_BUFFER_BYTES = 1024;
+/** Looked at even when the configuration sets no bound. */
+const MAX_RESPONSE_BUFFER_BYTES = 1024 * 1024;
+const OK_ONLY: readonly StatusRange[] = [{ start: 200, end: 201 }];
+const LOWEST_STATUS = 100;
+const STATUSES_END = 600;
+const FILE_SINK = 'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink';
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** @returns undefined for a cluster whose members are not checked, and for one whose checks are refused. */
+export function convertHealthCheck(
+  cluster: Cluster,
+  at: string,
+  conversion: Conversion,
+): HealthCheckSettings | undefined {
+  const { faults } = conversion;
+  const [message, second] = cluster.health_checks;
+  if (message === undefined) return undefined;
+  if (second !== undefined) faults.error(`${at}.health_checks[1]`, 'a cluster can have one health check only');
+  const checkAt = `${at}.health_checks[0]`;
+  const probe = convertProbe(message, cluster.name, checkAt, conversion);
+  checkThreshold(message.unhealthy_threshold, `${checkAt}.unhealthy_threshold`, faults);
+  checkThreshold(message.healthy_threshold, `${checkAt}.healthy_threshold`, faults);
+  // The support table refuses the other kinds of checks, the field rules a check of none.
+  if (probe === undefined) return undefined;
+  return {
+    probe,
+    timeoutMs: durationMsOr(message.timeout, 0),
+    intervals: convertIntervals(message),
+    unhealthyThreshold: Math.max(1, valueOr(message.unhealthy_threshold, 1)),
+    healthyThreshold: Math.max(1, valueOr(message.healthy_threshold, 1)),
+    reusesConnection: valueOr(message.reuse_connection, true),
+    port: convertPort(message, checkAt, faults),
+    eventLogPaths: convertEventLogs(message),
+    alwaysLogsFailures: message.always_log_health_check_failures,
+    alwaysLogsSuccess: message.always_log_health_check_success,
+    excludesNewHosts: cluster.common_lb_config?.ignore_new_hosts_until_first_hc ?? false,
+    removesPassingHosts: cluster.ignore_health_on_host_removal,
+  };
+}
+
+/** @returns undefined when the endpoint wants nothing of its own. */
+export function convertEndpointCheck(
+  { health_check_config: message }: Endpoint,
+  at: string,
+  faults: FaultSink,
+): EndpointCheckSettings | undefined {
+  if (message === null) return undefined;
+  const address =
+    message.address === null
+      ? undefined
+      : convertAddress(message.address, `${at}.health_check_config.address`, 'health-check', faults);
+  const { port_value: port, hostname, disable_active_health_check: isDisabled } = message;
+  return { address, port, hostname, isDisabled };
+}
+
+function convertIntervals(message: HealthCheckMessage): CheckIntervals {
+  const healthyMs = durationMsOr(message.interval, 0);
+  const unhealthyMs = durationMsOr(message.unhealthy_interval, healthyMs);
+  const noTrafficMs = durationMsOr(message.no_traffic_interval, DEFAULT_NO_TRAFFIC_MS);
+  return {
+    initialJitterMs: durationMsOr(message.initial_jitter, 0),
+    healthyMs,
+    healthyEdgeMs: durationMsOr(message.healthy_edge_interval, healthyMs),
+    unhealthyMs,
+    unhealthyEdgeMs: durationMsOr(message.unhealthy_edge_interval, unhealthyMs),
+    noTrafficMs,
+    noTrafficHealthyMs: durationMsOr(message.no_traffic_healthy_interval, noTrafficMs),
+    jitterMs: durationMsOr(message.interval_jitter, 0),
+    jitterPercent: message.interval_jitter_percent,
+  };
+}
+
+function convertEventLogs(message: HealthCheckMessage): readonly string[] {
+  const sinks = message.event_logger.flatMap(({ typed_config }) => {
+    const opened = openExtension(typed_config);
+    // The support table refuses other types.
+    return opened?.typeName === FILE_SINK ? [(opened.message as HealthCheckEventFileSink).event_log_path] : [];
+  });
+  return [...new Set([message.event_log_path, ...sinks])].filter((path) => path !== '');
+}
+
+const MAX_PORT = 65_535;
+
+function convertPort(message: HealthCheckMessage, at: string, faults: FaultSink): number {
+  const port = valueOr(message.alt_port, 0);
+  if (port > MAX_PORT) faults.error(`${at}.alt_port`, `${port} exceeds the limit ${MAX_PORT}`);
+  return port;
+}
+
+function checkThreshold(threshold: { readonly value: number } | null, at: string, faults: FaultSink): void {
+  if (threshold?.value === 0) faults.error(at, 'must be at least 1');
+}
+
+function convertProbe(
+  message: HealthCheckMessage,
+  clusterName: string,
+  at: string,
+  conversion: Conversion,
+): ProbeSettings | undefined {
+  const { http_health_check: http, tcp_health_check: tcp } = message;
+  if (tcp !== null) return convertTcp(tcp, `${at}.tcp_health_check`, conversion.faults);
+  return http === null ? undefined : convertHttp(http, clusterName, `${at}.http_health_check`, conversion);
+}
+
+function convertTcp(message: TcpHealthCheck, at: string, faults: FaultSink): ProbeSettings {
+  return {
+    kind: 'tcp',
+    send: message.send === null ? Buffer.alloc(0) : convertPayload(message.send, `${at}.send`, faults),
+    receive: convertPayloads(message.receive, `${at}.receive`, faults),
+  };
+}
+
+function convertHttp(
+  message: HttpHealthCheck,
+  clusterName: string,
+  at: string,
+  conversion: Conversion,
+): HttpProbeSettings {
+  const { faults } = conversion;
+  const named = RequestMethod.METHOD_UNSPECIFIED === message.method ? 'GET' : enumName(RequestMethod, message.method);
+  const method = named as HttpProbeSettings['method'];
+  if (!/^[!-~]+$/.test(message.path)) faults.error(`${at}.path`, `${quote(message.path)} cannot be a request target`);
+  if (message.send !== null && !METHODS_WITH_BODY.has(method)) {
+    faults.error(`${at}.send`, `a ${method} request has no body`);
+  }
+  const bufferBytes = int64ToNumber(message.response_buffer_size?.value ?? DEFAULT_RESPONSE_BUFFER_BYTES);
+  const expected = convertStatuses(message.expected_statuses, `${at}.expected_statuses`, faults);
+  return {
+    kind: 'http',
+    method,
+    path: message.path,
+    authority: message.host || clusterName,
+    body: message.send === null ? Buffer.alloc(0) : convertPayload(message.send, `${at}.send`, faults),
+    ...convertHeaders(message, at, conversion),
+    expectedStatuses: expected.length === 0 ? OK_ONLY : expected,
+    retriableStatuses: convertStatuses(message.retriable_statuses, `${at}.retriable_statuses`, faults),
+    receive: convertPayloads(message.receive, `${at}.receive`, faults),
+    responseBufferBytes:
+      bufferBytes === 0 ? MAX_RESPONSE_BUFFER_BYTES : Math.min(bufferBytes, MAX_RESPONSE_BUFFER_BYTES),
+    serviceName: convertServiceName(message, at, faults),
+  };
+}
+
+function convertServiceName(message: HttpHealthCheck, at: string, faults: FaultSink): HttpProbeSettings['serviceName'] {
+  if (message.service_name_matcher !== null) {
+    if (message.service_name !== '') faults.warning(`${at}.service_name`, 'ignored beside service_name_matcher');
+    return convertStringMatcher(message.service_name_matcher, `${at}.service_name_matcher`, faults);
+  }
+  if (message.service_name === '') return undefined;
+  return { kind: 'prefix', value: message.service_name, ignoresCase: false };
+}
+
+function convertHeaders(
+  message: HttpHealthCheck,
+  at: string,
+  conversion: Conversion,
+): Pick<HttpProbeSettings, 'headersToAdd' | 'headersToRemove'> {
+  const { request_headers_to_add, request_headers_to_remove } = message;
+  const none = { response_headers_to_add: [], response_headers_to_remove: [] };
+  const { request } = convertHeaderEdits(
+    { request_headers_to_add, request_headers_to_remove, ...none },
+    at,
+    conversion,
+  );
+  const headersToAdd = (request?.add ?? []).map(({ name, value, action }) => {
+    if (value.some((segment) => typeof segment !== 'string')) {
+      conversion.faults.error(
+        `${at}.request_headers_to_add`,
+        `${quote(name)} cannot hold commands: a check has no client`,
+      );
+    }
+    return { name, value: value.join(''), appends: action === 'append' };
+  });
+  return { headersToAdd, headersToRemove: request?.remove ?? [] };
+}
+
+function convertStatuses(
+  ranges: HttpHealthCheck['expected_statuses'],
+  at: string,
+  faults: FaultSink,
+): readonly StatusRange[] {
+  return ranges.map((range, index) => {
+    const [start, end] = [int64ToNumber(range.start), int64ToNumber(range.end)];
+    const text = `[${start}, ${end})`;
+    if (start >= end) faults.error(`${at}[${index}]`, `${text} is empty: the end does not belong to the range`);
+    else if (start < LOWEST_STATUS || end > STATUSES_END) {
+      faults.error(`${at}[${index}]`, `${text} leaves the range of statuses, [${LOWEST_STATUS}, ${STATUSES_END})`);
+    }
+    return { start, end };
+  });
+}
+
+function convertPayloads(payloads: readonly Payload[], at: string, faults: FaultSink): readonly Buffer[] {
+  return payloads.map((payload, index) => convertPayload(payload, `${at}[${index}]`, faults));
+}
+
+/** `text` is hexadecimal, `binary` the bytes themselves. */
+function convertPayload(payload: Payload, at: string, faults: FaultSink): Buffer {
+  if (payload.payload !== 'text') return Buffer.from(payload.binary);
+  const { text } = payload;
+  if (/^([0-9a-f]{2})+$/i.test(text)) return Buffer.from(text, 'hex');
+  // An empty text has broken a field rule.
+  if (text !== '') faults.error(`${at}.text`, `invalid hex string ${quote(text)}`);
+  return Buffer.alloc(0);
+}

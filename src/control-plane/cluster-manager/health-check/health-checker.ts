@@ -1,0 +1,198 @@
+// Active health checks of one cluster: a check for each of its hosts, their counts, and who is told when something has
+// changed. Main thread. Owns the probes, and with them their connections.
+//
+//   made ──start──► RUNNING, checks every host that setHosts names ──stop──► STOPPED
+
+import type { IpAddress } from '../../../base/address.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Random } from '../../../base/random.ts';
+import { MAX_CHECK_INTERVAL, MIN_CHECK_INTERVAL, VERIFY_CLUSTER } from '../../../base/runtime-values.ts';
+import type { HealthCheckSettings } from '../../../snapshot/index.ts';
+import { HEALTH_CHECK_STATS, type StatsStore } from '../../../stats/index.ts';
+import type { Http1Codec } from '../../../wasm/http1.ts';
+import { HealthFlag } from '../../../wasm/shared-memory.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { ActiveHost } from '../active-host.ts';
+import type { FailureType, Verdict } from './check-state.ts';
+import type { HealthEventLogs } from './event-log.ts';
+import { HostCheck, type HostCheckListener } from './host-check.ts';
+import { HttpProbe } from './http-probe.ts';
+import type { Probe } from './probe.ts';
+import { TcpProbe } from './tcp-probe.ts';
+
+const { failedActiveHealthCheck: FAILED, degradedActiveHealthCheck: DEGRADED } = HealthFlag;
+
+/** What checks work with; the same for all clusters. */
+export interface HealthCheckTools {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly runtime: Pick<Runtime, 'integer'>;
+  readonly stats: StatsStore;
+  readonly events: HealthEventLogs;
+  /** Made when the first check by HTTP needs it. */
+  readonly codec: () => Http1Codec;
+}
+
+/** The cluster whose hosts are checked. */
+export interface CheckedCluster {
+  readonly name: string;
+  readonly statName: string;
+  /** Where connections come from; undefined leaves it to the system. */
+  readonly sourceAddress: IpAddress | undefined;
+  /** It has had a connection that was no check. */
+  hasTraffic(): boolean;
+  /** Flags of the host have changed in a way that matters to balancing. */
+  onHealthChange(host: ActiveHost): void;
+}
+
+/** Percent of the checks that look at the name of the service; the runtime may say less. */
+const ALL_CHECKS = 100;
+
+export class HealthChecker implements HostCheckListener {
+  readonly #settings: HealthCheckSettings;
+  readonly #cluster: CheckedCluster;
+  readonly #tools: HealthCheckTools;
+  readonly #stats;
+  #checks = new Map<ActiveHost, HostCheck>();
+  /** Hosts of the first round that have not been checked yet. */
+  #unchecked = new Set<HostCheck>();
+  #onFirstRound: (() => void) | undefined;
+  #healthy = 0;
+  #degraded = 0;
+  #isRunning = false;
+
+  constructor(settings: HealthCheckSettings, cluster: CheckedCluster, tools: HealthCheckTools) {
+    this.#settings = settings;
+    this.#cluster = cluster;
+    this.#tools = tools;
+    this.#stats = tools.stats.scope(`cluster.${cluster.statName}.health_check.`).allocate(HEALTH_CHECK_STATS);
+  }
+
+  start(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    for (const check of [...this.#checks.values()]) check.start();
+  }
+
+  /** Idempotent. */
+  stop(): void {
+    this.#isRunning = false;
+    for (const check of this.#checks.values()) check.stop();
+    this.#checks = new Map();
+  }
+
+  /** From now on these hosts are checked; those that were before go on as they are. */
+  setHosts(hosts: readonly ActiveHost[]): void {
+    const former = this.#checks;
+    const checks = new Map<ActiveHost, HostCheck>();
+    const added: HostCheck[] = [];
+    for (const host of hosts) {
+      if (host.isCheckDisabled) continue;
+      const known = former.get(host);
+      const check = known ?? this.#createCheck(host);
+      if (known === undefined) added.push(check);
+      checks.set(host, check);
+    }
+    this.#checks = checks;
+    for (const [host, check] of former) {
+      if (checks.has(host)) continue;
+      check.stop();
+      this.#count(check, undefined);
+      this.#noteChecked(check);
+    }
+    for (const check of added) this.#count(check, check.host.healthFlags);
+    if (this.#isRunning) for (const check of added) check.start();
+  }
+
+  /** @param onDone told once, when each of the present hosts has been checked or has gone; at once without any. */
+  awaitFirstRound(onDone: () => void): void {
+    this.#onFirstRound = onDone;
+    this.#unchecked = new Set([...this.#checks.values()].filter((check) => check.isUnchecked));
+    this.#endRoundIfDone();
+  }
+
+  onAttempt(): void {
+    this.#stats.add('attempt');
+  }
+
+  onVerdict(check: HostCheck, { transition, events }: Verdict, failureType: FailureType | undefined): void {
+    const host = check.host as ActiveHost;
+    if (failureType === undefined) this.#stats.add('success');
+    else {
+      this.#stats.add('failure');
+      if (failureType !== 'active') this.#stats.add('network_failure');
+    }
+    const { eventLogPaths, probe } = this.#settings;
+    const { name: clusterName } = this.#cluster;
+    const { address, locality } = host;
+    for (const event of events) {
+      this.#tools.events.write(eventLogPaths, { clusterName, address, locality, checkerKind: probe.kind }, event);
+    }
+    if (transition === 'changed') {
+      this.#count(check, host.healthFlags);
+      this.#cluster.onHealthChange(host);
+    }
+    this.#noteChecked(check);
+  }
+
+  #noteChecked(check: HostCheck): void {
+    if (this.#unchecked.delete(check)) this.#endRoundIfDone();
+  }
+
+  #endRoundIfDone(): void {
+    if (this.#unchecked.size > 0) return;
+    const onDone = this.#onFirstRound;
+    this.#onFirstRound = undefined;
+    onDone?.();
+  }
+
+  #createCheck(host: ActiveHost): HostCheck {
+    const { clock, random, runtime } = this.#tools;
+    const tools = {
+      clock,
+      random,
+      bounds: () => ({
+        minMs: runtime.integer(MIN_CHECK_INTERVAL) ?? 0,
+        maxMs: runtime.integer(MAX_CHECK_INTERVAL) ?? Number.MAX_SAFE_INTEGER,
+      }),
+      hasTraffic: () => this.#cluster.hasTraffic(),
+    };
+    return new HostCheck(host, this.#settings, tools, this.#createProbe(), this);
+  }
+
+  #createProbe(): Probe {
+    const { probe, reusesConnection } = this.#settings;
+    const { sourceAddress } = this.#cluster;
+    if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, sourceAddress);
+    return new HttpProbe(probe, reusesConnection, sourceAddress, {
+      codec: this.#tools.codec(),
+      verifiesService: () => this.#verifiesService(),
+    });
+  }
+
+  #verifiesService(): boolean {
+    const { runtime, random } = this.#tools;
+    const percent = runtime.integer(VERIFY_CLUSTER) ?? ALL_CHECKS;
+    if (random.u32() % ALL_CHECKS >= percent) return false;
+    this.#stats.add('verify_cluster');
+    return true;
+  }
+
+  /** Corrects the gauges by what is different about one host. @param flags undefined for a host that has gone. */
+  #count(check: HostCheck, flags: number | undefined): void {
+    const { countedFlags: before } = check;
+    this.#healthy += Number(isHealthy(flags)) - Number(isHealthy(before));
+    this.#degraded += Number(isDegraded(flags)) - Number(isDegraded(before));
+    check.countedFlags = flags;
+    this.#stats.set('healthy', this.#healthy);
+    this.#stats.set('degraded', this.#degraded);
+  }
+}
+
+function isHealthy(flags: number | undefined): boolean {
+  return flags !== undefined && (flags & FAILED) === 0;
+}
+
+function isDegraded(flags: number | undefined): boolean {
+  return flags !== undefined && (flags & DEGRADED) !== 0;
+}

@@ -1,0 +1,117 @@
+// The checks of one host, one after the other. Main thread.
+//
+//   start ──initial jitter──► CHECKING ──result or timeout──► WAITING ──interval──► CHECKING …
+//                                 └────────────stop──────────────┴──────► STOPPED
+
+import type { Clock } from '../../../base/clock.ts';
+import type { Random } from '../../../base/random.ts';
+import type { HealthCheckSettings } from '../../../snapshot/index.ts';
+import { checkIntervalMs, type IntervalBounds } from './check-interval.ts';
+import { CheckState, type FailureType, type FlaggedHost, type Verdict } from './check-state.ts';
+import type { Probe, ProbeResult, ProbeTarget } from './probe.ts';
+
+/** How a check ended, for those who ask why a host is in the state that it is in. */
+export interface CheckRecord {
+  /** Milliseconds since the Unix epoch. */
+  readonly endedMs: number;
+  readonly hasPassed: boolean;
+  /** `HTTP 503`, `ECONNREFUSED`, `no answer within 1000 ms`. */
+  readonly detail: string;
+}
+
+/** A host as its checks see it. */
+export interface CheckableHost extends FlaggedHost {
+  /** Where to ask now. */
+  target(settings: HealthCheckSettings): ProbeTarget;
+  noteCheck(record: CheckRecord): void;
+}
+
+export interface HostCheckTools {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly bounds: () => IntervalBounds;
+  readonly hasTraffic: () => boolean;
+}
+
+export interface HostCheckListener {
+  onAttempt(): void;
+  onVerdict(check: HostCheck, verdict: Verdict, failureType: FailureType | undefined): void;
+}
+
+export class HostCheck {
+  readonly host: CheckableHost;
+  /** What the owner's counts know of the host; undefined before and after. */
+  countedFlags: number | undefined;
+  readonly #settings: HealthCheckSettings;
+  readonly #tools: HostCheckTools;
+  readonly #probe: Probe;
+  readonly #listener: HostCheckListener;
+  readonly #state: CheckState;
+  #cancelTimer: () => void = () => {};
+
+  constructor(
+    host: CheckableHost,
+    settings: HealthCheckSettings,
+    tools: HostCheckTools,
+    probe: Probe,
+    listener: HostCheckListener,
+  ) {
+    this.host = host;
+    this.#settings = settings;
+    this.#tools = tools;
+    this.#probe = probe;
+    this.#listener = listener;
+    this.#state = new CheckState(settings, host);
+  }
+
+  /** True until a check has ended. */
+  get isUnchecked(): boolean {
+    return this.#state.isFirstCheck;
+  }
+
+  start(): void {
+    const { initialJitterMs } = this.#settings.intervals;
+    const delayMs = initialJitterMs > 0 ? this.#tools.random.u32() % initialJitterMs : 0;
+    if (delayMs === 0) this.#check();
+    else this.#cancelTimer = this.#tools.clock.after(delayMs, () => this.#check());
+  }
+
+  stop(): void {
+    this.#cancelTimer();
+    this.#probe.abort();
+  }
+
+  #check(): void {
+    const { timeoutMs } = this.#settings;
+    this.#listener.onAttempt();
+    this.#cancelTimer = this.#tools.clock.after(timeoutMs, () => {
+      this.#probe.abort();
+      this.#fail('network-timeout', `no answer within ${timeoutMs} ms`);
+    });
+    this.#probe.check(this.host.target(this.#settings), (result) => {
+      this.#cancelTimer();
+      this.#conclude(result);
+    });
+  }
+
+  #conclude(result: ProbeResult): void {
+    if (result.kind === 'broken') this.#fail('network', result.detail);
+    else if (result.kind === 'wrong') this.#fail('active', result.detail, result.isRetriable, result.isImmediate);
+    else this.#end(this.#state.pass(result.isDegraded), undefined, result.detail);
+  }
+
+  #fail(failureType: FailureType, detail: string, isRetriable = false, isImmediate = false): void {
+    this.#end(this.#state.fail(failureType, isRetriable, isImmediate), failureType, detail);
+  }
+
+  #end(verdict: Verdict, failureType: FailureType | undefined, detail: string): void {
+    const { clock, random, bounds, hasTraffic } = this.#tools;
+    const hasPassed = failureType === undefined;
+    this.host.noteCheck({ endedMs: clock.wallMs(), hasPassed, detail });
+    const { intervals } = this.#settings;
+    const waitMs = checkIntervalMs(intervals, hasPassed, verdict.transition, hasTraffic(), bounds(), random);
+    this.#cancelTimer = clock.after(waitMs, () => this.#check());
+    // Last: who hears of it may stop the check.
+    this.#listener.onVerdict(this, verdict, failureType);
+  }
+}

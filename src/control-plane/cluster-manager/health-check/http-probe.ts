@@ -1,0 +1,133 @@
+// A check by HTTP/1: one request, and what its answer says. Main thread.
+
+import type { Socket } from 'node:net';
+import type { IpAddress } from '../../../base/address.ts';
+import { compileStringMatch, type StringTest } from '../../../base/string-match.ts';
+import type { HttpProbeSettings, StatusRange } from '../../../snapshot/index.ts';
+import { type Http1Codec, Method } from '../../../wasm/http1.ts';
+import { type AnswerFacts, type AnswerState, HttpAnswer } from './http-answer.ts';
+import { PayloadMatch } from './payload-match.ts';
+import { broken, type Probe, type ProbeResult, type ProbeTarget, passed } from './probe.ts';
+import { type ConnectionListener, ProbeConnection } from './probe-connection.ts';
+
+const USER_AGENT = 'weir/HC';
+
+export interface HttpProbeTools {
+  readonly codec: Http1Codec;
+  /** Asked before a check looks at the name of the service; counts that it does. */
+  readonly verifiesService: () => boolean;
+}
+
+export class HttpProbe implements Probe, ConnectionListener {
+  readonly #settings: HttpProbeSettings;
+  readonly #reusesConnection: boolean;
+  readonly #tools: HttpProbeTools;
+  readonly #connection: ProbeConnection;
+  readonly #isService: StringTest | undefined;
+  #request: Buffer = Buffer.alloc(0);
+  #authority = '';
+  #answer: HttpAnswer | undefined;
+  #match = new PayloadMatch([]);
+  #unmatchedBytes = 0;
+  #onResult: ((result: ProbeResult) => void) | undefined;
+
+  constructor(
+    settings: HttpProbeSettings,
+    reusesConnection: boolean,
+    source: IpAddress | undefined,
+    tools: HttpProbeTools,
+  ) {
+    this.#settings = settings;
+    this.#reusesConnection = reusesConnection;
+    this.#tools = tools;
+    this.#connection = new ProbeConnection(source, this);
+    this.#isService = settings.serviceName && compileStringMatch(settings.serviceName);
+  }
+
+  check(target: ProbeTarget, onResult: (result: ProbeResult) => void): void {
+    this.#onResult = onResult;
+    if (target.authority !== this.#authority) {
+      this.#authority = target.authority;
+      this.#request = writeCheck(this.#settings, target.authority, this.#reusesConnection);
+    }
+    this.#connection.open(target);
+  }
+
+  abort(): void {
+    this.#onResult = undefined;
+    this.#connection.close();
+  }
+
+  onOpen(socket: Socket): void {
+    const { method, receive, responseBufferBytes } = this.#settings;
+    this.#match = new PayloadMatch(receive);
+    this.#unmatchedBytes = responseBufferBytes;
+    this.#answer = new HttpAnswer(this.#tools.codec, Method[method], (bytes) => this.#onBody(bytes));
+    socket.write(this.#request);
+  }
+
+  onBytes(bytes: Buffer): void {
+    this.#proceed(this.#answer!.read(bytes));
+  }
+
+  onLost(reason: string | undefined): void {
+    if (reason !== undefined) this.#proceed({ kind: 'broken', reason });
+    else if (this.#answer !== undefined) this.#proceed(this.#answer.end());
+  }
+
+  /** Only the beginning of a body is looked at. */
+  #onBody(bytes: Buffer): void {
+    const looked = bytes.subarray(0, this.#unmatchedBytes);
+    this.#unmatchedBytes -= looked.length;
+    if (looked.length > 0) this.#match.read(looked);
+  }
+
+  #proceed(state: AnswerState): void {
+    if (state.kind === 'reading') return;
+    const result = state.kind === 'broken' ? broken(state.reason) : this.#judge(this.#answer!.facts!);
+    if (state.kind === 'complete' && state.isReusable && this.#reusesConnection) this.#connection.keep();
+    else this.#connection.close();
+    const onResult = this.#onResult;
+    this.#onResult = undefined;
+    this.#answer = undefined;
+    onResult?.(result);
+  }
+
+  #judge({ status, isDegraded, isImmediateFailure: isImmediate, cluster }: AnswerFacts): ProbeResult {
+    const wrong = (detail: string, isRetriable = false): ProbeResult => ({
+      kind: 'wrong',
+      isRetriable,
+      isImmediate,
+      detail,
+    });
+    const { expectedStatuses, retriableStatuses } = this.#settings;
+    if (!isWithin(expectedStatuses, status)) return wrong(`HTTP ${status}`, isWithin(retriableStatuses, status));
+    if (!this.#match.isMatched) return wrong(`HTTP ${status} without the expected body`);
+    if (this.#isService !== undefined && this.#tools.verifiesService() && !this.#isService(cluster ?? '')) {
+      return wrong(`HTTP ${status} of another service: ${JSON.stringify(cluster ?? '')}`);
+    }
+    return passed(`HTTP ${status}`, isDegraded);
+  }
+}
+
+function isWithin(ranges: readonly StatusRange[], status: number): boolean {
+  return ranges.some(({ start, end }) => status >= start && status < end);
+}
+
+function writeCheck(settings: HttpProbeSettings, authority: string, reusesConnection: boolean): Buffer {
+  const { method, path, body, headersToAdd, headersToRemove } = settings;
+  const headers: (readonly [name: string, value: string])[] = [
+    ['host', authority],
+    ['user-agent', USER_AGENT],
+  ];
+  if (body.length > 0) headers.push(['content-length', `${body.length}`]);
+  if (!reusesConnection) headers.push(['connection', 'close']);
+  const removed = new Set(headersToRemove);
+  const kept = headers.filter(([name]) => !removed.has(name));
+  for (const { name, value, appends } of headersToAdd) {
+    const others = appends ? kept : kept.filter(([other]) => other !== name);
+    kept.splice(0, kept.length, ...others, [name, value]);
+  }
+  const lines = kept.map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1'), body]);
+}

@@ -1,0 +1,100 @@
+// The connection of a probe: made when a check needs one, kept for the next if the probe allows, and replaced once when
+// a kept one turns out to have been closed meanwhile. Main thread.
+
+import type { Socket } from 'node:net';
+import { formatAddress, type IpAddress } from '../../../base/address.ts';
+import { connectTo, faultOf, type ProbeTarget } from './probe.ts';
+
+/** What a probe hears of its connection while a check runs. */
+export interface ConnectionListener {
+  /** Ready for the first bytes of a check. */
+  onOpen(socket: Socket): void;
+  onBytes(bytes: Buffer): void;
+  /** The connection is gone: the peer has ended the stream, or it has failed, and `reason` says how. */
+  onLost(reason: string | undefined): void;
+}
+
+export class ProbeConnection {
+  readonly #source: IpAddress | undefined;
+  readonly #listener: ConnectionListener;
+  #socket: Socket | undefined;
+  #target: ProbeTarget | undefined;
+  #label = '';
+  #isBusy = false;
+  /** An earlier check has used it, and nothing has come back in this one. */
+  #isUntried = false;
+
+  constructor(source: IpAddress | undefined, listener: ConnectionListener) {
+    this.#source = source;
+    this.#listener = listener;
+  }
+
+  /** Brings a connection to the target, which may be a kept one. */
+  open(target: ProbeTarget): void {
+    const label = formatAddress(target.address);
+    if (label !== this.#label) this.close();
+    this.#label = label;
+    this.#target = target;
+    this.#isBusy = true;
+    const kept = this.#socket;
+    this.#isUntried = kept !== undefined;
+    if (kept === undefined) this.#connect();
+    else {
+      kept.ref();
+      this.#listener.onOpen(kept);
+    }
+  }
+
+  /** The check is done; the connection waits for the next one. */
+  keep(): void {
+    this.#isBusy = false;
+    // What waits for nobody does not hold the process.
+    this.#socket?.unref();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#isBusy = false;
+    const socket = this.#socket;
+    this.#socket = undefined;
+    socket?.destroy();
+  }
+
+  #connect(): void {
+    const socket = connectTo(this.#target!.address, this.#source);
+    this.#socket = socket;
+    socket.on('connect', () => {
+      if (socket === this.#socket) this.#listener.onOpen(socket);
+    });
+    socket.on('data', (bytes: Buffer) => this.#onData(socket, bytes));
+    let reason: string | undefined;
+    socket.on('error', (error) => {
+      reason = faultOf(error);
+    });
+    // A peer that ends its side has nothing more to say.
+    socket.on('end', () => this.#onLost(socket, reason));
+    socket.on('close', () => this.#onLost(socket, reason));
+  }
+
+  #onData(socket: Socket, bytes: Buffer): void {
+    if (socket !== this.#socket) return;
+    this.#isUntried = false;
+    // Between checks nothing may come: whatever it is, it answers no question.
+    if (this.#isBusy) this.#listener.onBytes(bytes);
+    else this.close();
+  }
+
+  #onLost(socket: Socket, reason: string | undefined): void {
+    if (socket !== this.#socket) return;
+    this.#socket = undefined;
+    socket.destroy();
+    if (!this.#isBusy) return;
+    if (this.#isUntried) {
+      this.#isUntried = false;
+      this.#connect();
+      return;
+    }
+    this.#isBusy = false;
+    this.#listener.onLost(reason);
+  }
+}

@@ -1,0 +1,178 @@
+// One cluster and those who keep it up to date: the search for its members, their health checks, and the window in which
+// changes are taken together. Main thread.
+//
+//   WARMING ──members found, or a failure; first round of checks, if there are any──► ACTIVE
+//
+// While it warms, what checks find is only noted, and delivered at the end.
+
+import { formatAddress } from '../../base/address.ts';
+import type { Clock } from '../../base/clock.ts';
+import { errorMessage } from '../../base/errors.ts';
+import type { Logger } from '../../log/index.ts';
+import type { ClusterSettings, ClusterSnapshot, HostSettings } from '../../snapshot/index.ts';
+import { HealthFlag } from '../../wasm/shared-memory.ts';
+import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
+import type { ActiveHost } from './active-host.ts';
+import type { Discovery, DiscoveryListener, DiscoveryTools } from './discovery/discovery.ts';
+import { LogicalDnsDiscovery } from './discovery/logical-dns.ts';
+import { StaticDiscovery } from './discovery/static.ts';
+import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
+import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
+import { type MergeStats, MergeWindow } from './merge-window.ts';
+
+export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly health: HealthCheckTools;
+  readonly updates: MergeStats;
+  /** @param free to be called when no worker uses any more what the snapshot replaces. */
+  readonly publish: (snapshot: ClusterSnapshot, free: () => void) => void;
+  /** The cluster is warm. */
+  readonly onReady: (cluster: ManagedCluster) => void;
+}
+
+export class ManagedCluster {
+  readonly cluster: ActiveCluster;
+  readonly #tools: ManagedClusterTools;
+  readonly #discovery: Discovery;
+  readonly #checker: HealthChecker | undefined;
+  readonly #window: MergeWindow;
+  /** Workers have been told of the cluster, or will begin with the state of the moment. */
+  #isStarted = false;
+  /** Discovery has found members, or failed to. */
+  #isFound = false;
+  #isWarming = true;
+  /** Checks have found something that no worker has been told. */
+  #hasNews = false;
+
+  /** @throws WeirError WEIR_SHARED_MEMORY_FULL. */
+  constructor(settings: ClusterSettings, addedViaApi: boolean, tools: ManagedClusterTools) {
+    this.#tools = tools;
+    this.cluster = new ActiveCluster(settings, addedViaApi, tools);
+    this.#window = new MergeWindow(tools.clock, settings.updateMergeWindowMs, tools.updates, () => this.#refresh());
+    this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
+    this.#discovery = this.#createDiscovery(settings);
+    // What needs no search is there from the start: the workers begin with it.
+    if (settings.discovery.kind === 'static') this.#discovery.start();
+  }
+
+  get isWarming(): boolean {
+    return this.#isWarming;
+  }
+
+  /** Starts to look for members, and to check them. */
+  start(): void {
+    this.#isStarted = true;
+    if (!this.#isFound) this.#discovery.start();
+    this.#checker?.start();
+  }
+
+  /** Looks for nothing and checks nothing any more. Idempotent. */
+  stop(): void {
+    this.#discovery.stop();
+    this.#checker?.stop();
+    this.#window.cancel();
+  }
+
+  #createDiscovery(settings: ClusterSettings): Discovery {
+    const { discovery, hosts } = settings;
+    const listener: DiscoveryListener = {
+      onHosts: (found) => this.#takeOver(found),
+      onReady: () => this.#discovered(),
+    };
+    if (discovery.kind === 'static') return new StaticDiscovery(hosts, listener);
+    const Discovery = discovery.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
+    return new Discovery(discovery, this.cluster.stats, this.#tools, listener);
+  }
+
+  #createChecker(
+    { name, statName, sourceAddress }: ClusterSettings,
+    settings: NonNullable<ClusterSettings['healthCheck']>,
+  ): HealthChecker {
+    const { cluster } = this;
+    const checked = {
+      name,
+      statName,
+      sourceAddress,
+      hasTraffic: () => cluster.hasTraffic(),
+      onHealthChange: (host: ActiveHost) => this.#healthChanged(host),
+    };
+    return new HealthChecker(settings, checked, this.#tools.health);
+  }
+
+  #takeOver(found: readonly HostSettings[]): void {
+    // No worker has seen the former members.
+    if (!this.#isStarted) this.cluster.setMembers(found)?.();
+    else this.#updateMembers(() => this.cluster.setMembers(found));
+    this.#checker?.setHosts(this.cluster.members());
+  }
+
+  #discovered(): void {
+    this.#isFound = true;
+    if (this.#checker === undefined) this.#becomeReady();
+    else this.#checker.awaitFirstRound(() => this.#becomeReady());
+  }
+
+  #becomeReady(): void {
+    this.#isWarming = false;
+    if (this.#hasNews) {
+      this.#window.cancel();
+      this.#tools.updates.add('cluster_updated');
+      this.#refresh();
+    }
+    this.#tools.onReady(this);
+  }
+
+  #healthChanged(host: ActiveHost): void {
+    const { log } = this.#tools;
+    const { healthFlags } = host;
+    if (log.enabled('debug')) {
+      const why = host.lastCheck?.detail ?? '';
+      const flags = healthFlags.toString(16);
+      log.debug(
+        `cluster ${this.cluster.name}: host ${formatAddress(host.address)} has health flags 0x${flags}: ${why}`,
+      );
+    }
+    if (this.#isWarming) {
+      this.#hasNews = true;
+      return;
+    }
+    if ((healthFlags & HealthFlag.pendingDynamicRemoval) === 0 || !host.isRemovable) {
+      this.#window.change();
+      return;
+    }
+    this.#updateMembers(() => this.cluster.dropFailed());
+    this.#checker!.setHosts(this.cluster.members());
+  }
+
+  #updateMembers(update: () => (() => void) | undefined): void {
+    const { clock, log, publish, updates } = this.#tools;
+    const { cluster } = this;
+    const before = cluster.snapshot.hosts.length;
+    const startedMs = clock.monotonicMs();
+    try {
+      const free = update();
+      if (free === undefined) return;
+      log.debug(`cluster ${cluster.name} has ${cluster.snapshot.hosts.length} hosts, before ${before}`);
+      updates.add('cluster_updated');
+      this.#window.cancel();
+      this.#hasNews = false;
+      publish(cluster.snapshot, free);
+      cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
+    } catch (error) {
+      // The shared memory is full. The members of before still serve.
+      log.error(`cluster ${cluster.name} keeps its ${before} hosts: ${errorMessage(error)}`);
+    }
+  }
+
+  #refresh(): void {
+    const { cluster } = this;
+    try {
+      const free = cluster.refreshHealth();
+      this.#hasNews = false;
+      this.#tools.publish(cluster.snapshot, free);
+    } catch (error) {
+      this.#tools.log.error(`cluster ${cluster.name} is picked from as before: ${errorMessage(error)}`);
+    }
+  }
+}

@@ -1,0 +1,94 @@
+// How the members of a cluster are checked. Only the main thread reads it: workers see what came of it.
+
+import type { Address } from '../base/address.ts';
+import type { StringMatch } from '../base/string-match.ts';
+
+/** Waits of one host's checks, from the end of one to the start of the next. */
+export interface CheckIntervals {
+  /** The first check waits for a random time below this. */
+  readonly initialJitterMs: number;
+  /** After a passed check. */
+  readonly healthyMs: number;
+  /** After a passed check that was not enough to make the host healthy. */
+  readonly healthyEdgeMs: number;
+  /** After a failed check. */
+  readonly unhealthyMs: number;
+  /** After a failed check that was not enough to make the host unhealthy. */
+  readonly unhealthyEdgeMs: number;
+  /** Instead of the others while the cluster has had no traffic. */
+  readonly noTrafficMs: number;
+  /** The same after a passed check that changed nothing. */
+  readonly noTrafficHealthyMs: number;
+  /** A random time below this is added to every wait. */
+  readonly jitterMs: number;
+  /** A random part of the wait, below so many percent of it, is added as well. */
+  readonly jitterPercent: number;
+}
+
+export interface TcpProbeSettings {
+  readonly kind: 'tcp';
+  /** Sent with every check that expects something. */
+  readonly send: Buffer;
+  /** What has to come, in this order; without any, a connection is enough. */
+  readonly receive: readonly Buffer[];
+}
+
+/** From `start` to below `end`. */
+export interface StatusRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface HttpProbeSettings {
+  readonly kind: 'http';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS' | 'TRACE' | 'PATCH';
+  readonly path: string;
+  /** Of hosts that bring none of their own. */
+  readonly authority: string;
+  readonly body: Buffer;
+  /** Names in lower case; they replace what a check has by itself, and one another unless they append. */
+  readonly headersToAdd: readonly { readonly name: string; readonly value: string; readonly appends: boolean }[];
+  readonly headersToRemove: readonly string[];
+  readonly expectedStatuses: readonly StatusRange[];
+  /** Failures that count toward the threshold instead of at once. */
+  readonly retriableStatuses: readonly StatusRange[];
+  /** What has to come in the body, in this order, within its first `responseBufferBytes`. */
+  readonly receive: readonly Buffer[];
+  readonly responseBufferBytes: number;
+  /** Which service has to answer; undefined for any. */
+  readonly serviceName: StringMatch | undefined;
+}
+
+export type ProbeSettings = TcpProbeSettings | HttpProbeSettings;
+
+export interface HealthCheckSettings {
+  readonly probe: ProbeSettings;
+  readonly timeoutMs: number;
+  readonly intervals: CheckIntervals;
+  /** Failed checks in a row that make a host unhealthy. */
+  readonly unhealthyThreshold: number;
+  /** Passed checks in a row that make it healthy again; the first of all is enough by itself. */
+  readonly healthyThreshold: number;
+  readonly reusesConnection: boolean;
+  /** Port to check instead of a host's own, 0 for that; one of the endpoint's goes first. */
+  readonly port: number;
+  /** Files that get a line with each event. */
+  readonly eventLogPaths: readonly string[];
+  readonly alwaysLogsFailures: boolean;
+  readonly alwaysLogsSuccess: boolean;
+  /** New hosts count for nothing before their first check. */
+  readonly excludesNewHosts: boolean;
+  /** A host that discovery no longer finds goes at once, even while it passes its checks. */
+  readonly removesPassingHosts: boolean;
+}
+
+/** What one endpoint wants to be otherwise. */
+export interface EndpointCheckSettings {
+  /** Where to connect; undefined for the host's own address. */
+  readonly address: Address | undefined;
+  /** Port to check, 0 for no other. */
+  readonly port: number;
+  /** Host header, empty for that of the cluster. */
+  readonly hostname: string;
+  readonly isDisabled: boolean;
+}

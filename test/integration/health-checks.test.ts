@@ -1,0 +1,160 @@
+// Active health checks in the real program: who gets requests, what happens to connections, what an operator sees.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { describe, it } from 'node:test';
+import { httpFilter, type JsonObject, listenerWith, socketAddress, tcpFilter } from '../support/bootstrap.ts';
+import { untilEqual } from '../support/eventually.ts';
+import { HealthServer } from '../support/health-server.ts';
+import { startWeir, type WeirProcess } from '../support/weir-process.ts';
+
+const FAST: JsonObject = {
+  timeout: '10s',
+  interval: '0.02s',
+  no_traffic_interval: '0.02s',
+  unhealthy_threshold: 1,
+  healthy_threshold: 1,
+};
+
+function bootstrap(filter: JsonObject, ports: readonly number[], check: JsonObject, fields: JsonObject = {}): string {
+  const lb_endpoints = ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } }));
+  return JSON.stringify({
+    admin: { address: socketAddress('127.0.0.1', 0) },
+    static_resources: {
+      listeners: [listenerWith([filter], { address: socketAddress('127.0.0.1', 0) })],
+      clusters: [
+        {
+          name: 'web',
+          load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints }] },
+          health_checks: [{ ...FAST, ...check }],
+          ...fields,
+        },
+      ],
+    },
+  });
+}
+
+async function portOf(weir: WeirProcess): Promise<number> {
+  return (await weir.listeners()).get('main')!.port;
+}
+
+/** An upstream whose health and whose service can be broken one by one. */
+class Upstream implements AsyncDisposable {
+  isHealthy = true;
+  isBroken = false;
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on('request', (request, response) => {
+      const isCheck = request.url === '/up';
+      response.statusCode = (isCheck ? this.isHealthy : !this.isBroken) ? 200 : 500;
+      response.end(`${this.port}`);
+    });
+  }
+
+  static async start(): Promise<Upstream> {
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new Upstream(server);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+}
+
+describe('active health checks', () => {
+  it('hide a host that is bad from all clients, and bring it back when it is well', async () => {
+    await using first = await Upstream.start();
+    await using second = await Upstream.start();
+    await using third = await Upstream.start();
+    const upstreams = [first, second, third];
+    const routes = [{ match: { prefix: '/' }, route: { cluster: 'web' } }];
+    const filter = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] } });
+    const check = { http_health_check: { path: '/up' } };
+    const ports = upstreams.map(({ port }) => port);
+    await using weir = await startWeir({ configYaml: bootstrap(filter, ports, check), args: ['--concurrency', '2'] });
+    const url = `http://127.0.0.1:${await portOf(weir)}/`;
+    const ask = async (): Promise<number> => {
+      const response = await fetch(url);
+      assert.equal(response.status, 200);
+      return Number(await response.text());
+    };
+    const askedOf = async (count: number): Promise<Set<number>> =>
+      new Set(await Promise.all(Array.from({ length: count }, ask)));
+    assert.equal(await weir.stat('cluster.web.membership_healthy'), 3);
+    await untilEqual(3, async () => (await askedOf(12)).size, 'requests to all of them');
+
+    first.isHealthy = false;
+    await untilEqual(2, () => weir.stat('cluster.web.membership_healthy'), 'its failure');
+    const isLeftOut = async (): Promise<boolean> => !(await askedOf(24)).has(first.port);
+    await untilEqual(true, isLeftOut, 'requests to the others alone');
+    first.isBroken = true;
+    assert.ok(!(await askedOf(200)).has(first.port));
+    const line = (stat: string): RegExp => new RegExp(`^web::127\\.0\\.0\\.1:${first.port}::${stat}$`, 'm');
+    const listing = await weir.admin('/clusters');
+    assert.match(listing, line('health_flags::/failed_active_hc'));
+    // Its idle connections have been closed.
+    await untilEqual(true, async () => line('cx_active::0').test(await weir.admin('/clusters')), 'closed connections');
+
+    first.isBroken = false;
+    first.isHealthy = true;
+    await untilEqual(3, () => weir.stat('cluster.web.health_check.healthy'), 'its return');
+    await untilEqual(true, async () => (await askedOf(12)).has(first.port), 'requests to it');
+    assert.match(await weir.admin('/clusters'), line('health_flags::healthy'));
+    assert.ok((await weir.stat('cluster.web.health_check.success'))! > 3);
+    assert.ok((await weir.stat('cluster.web.health_check.failure'))! >= 1);
+    assert.equal((await weir.stop()).code, 0);
+  });
+
+  for (const closes of [true, false]) {
+    it(`${closes ? 'end' : 'leave alone'} TCP connections to a host that fails`, async () => {
+      let isHealthy = true;
+      await using service = await HealthServer.start((socket, received) => socket.write(received));
+      await using health = await HealthServer.start((socket) => (isHealthy ? socket.write('ok') : socket.destroy()));
+      const check = {
+        alt_port: health.port,
+        tcp_health_check: { send: { text: '3f' }, receive: [{ text: '6f6b' }] },
+      };
+      const fields = { close_connections_on_host_health_failure: closes };
+      const configYaml = bootstrap(tcpFilter({ cluster: 'web' }), [service.port], check, fields);
+      await using weir = await startWeir({ configYaml });
+      const client = connect(await portOf(weir), '127.0.0.1');
+      const echo = async (text: string): Promise<string> => {
+        client.write(text);
+        const [answer] = (await once(client, 'data')) as [Buffer];
+        return answer.toString();
+      };
+      assert.equal(await echo('before'), 'before');
+      const closed = once(client, 'close');
+      isHealthy = false;
+      await untilEqual(0, () => weir.stat('cluster.web.membership_healthy'), 'its failure');
+      if (closes) await closed;
+      else assert.equal(await echo('after'), 'after');
+      client.destroy();
+      await closed;
+    });
+  }
+
+  it('stop with the program while a server hangs', async () => {
+    await using silent = await HealthServer.start(() => {});
+    const check = { http_health_check: { path: '/' }, timeout: '3600s' };
+    const fields = { wait_for_warm_on_init: false };
+    await using weir = await startWeir({
+      configYaml: bootstrap(tcpFilter({ cluster: 'web' }), [silent.port], check, fields),
+    });
+    await untilEqual(1, () => weir.stat('cluster.web.health_check.attempt'), 'a check');
+    assert.equal((await weir.stop()).code, 0);
+  });
+});
