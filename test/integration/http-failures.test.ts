@@ -649,6 +649,7 @@ test('a bug in the handling of one connection costs that connection only', async
   healthy.write(GET);
   assert.equal((await healthy.response()).status, 200);
   assert.equal(proxy.httpStat('downstream_cx_active'), 1);
+  assert.equal(proxy.httpStat('downstream_rq_tx_reset'), 1);
   assertBalanced(proxy);
 });
 
@@ -687,6 +688,11 @@ describe('shutdown', () => {
     await proxy.dataPlane.shutdown(30);
     assert.equal(await wire.rest(), '');
     assert.equal(proxy.dataPlane.connectionCount, 0);
+    // It was not the client who went.
+    assert.equal(proxy.httpStat('downstream_rq_rx_reset'), 0);
+    assert.equal(proxy.httpStat('downstream_rq_tx_reset'), 1);
+    assert.equal(proxy.httpStat('downstream_cx_destroy_local_active_rq'), 1);
+    assert.equal(proxy.httpStat('downstream_cx_destroy_remote'), 0);
     assertBalanced(proxy);
   });
 });

@@ -9,7 +9,7 @@ import { directRoute, forwardTo, routeFor, routeTo } from '../support/data-plane
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SWITCHING, tunnelBench, UPGRADE, upgrade } from '../support/tunnel-bench.ts';
-import { type WireClient, WireUpstream } from '../support/wire.ts';
+import { peerEnd, type WireClient, WireUpstream } from '../support/wire.ts';
 
 const GET = 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
@@ -194,7 +194,7 @@ for (const readMode of ['lean', 'events'] as const) {
       const { proxy, client, entries } = await tunnelBench(t, { upstreamPort: upstream.port, readMode });
       const { wire, server } = await openTunnel(client(), upstream);
       wire.socket.resetAndDestroy();
-      await eventually(() => server.isEnded, 'the end of the upstream connection');
+      assert.equal(await peerEnd(server.socket), 'ECONNRESET');
       await eventually(() => proxy.httpStat('downstream_rq_active') === 0, 'the end of the stream');
       assert.equal(proxy.httpStat('downstream_rq_rx_reset'), 1);
       assert.equal(proxy.httpStat('downstream_cx_upgrades_active'), 0);

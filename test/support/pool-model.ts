@@ -107,7 +107,7 @@ class Request implements PoolClient, ResponseReceiver {
     const wasWaiting = this.state === 'waiting';
     this.state = 'over';
     if (wasWaiting) assert.ok(this.pool.cancel(this));
-    else this.connection!.abort();
+    else this.connection!.abort(true);
   }
 
   #end(): void {

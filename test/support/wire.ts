@@ -147,6 +147,15 @@ export class WireUpstream {
   }
 }
 
+/** Reads on, and waits for how the peer ends the connection: `end`, or the code of the error that it is for this side. */
+export async function peerEnd(socket: Socket): Promise<string> {
+  const ended = Promise.withResolvers<string>();
+  socket.once('end', () => ended.resolve('end'));
+  socket.once('error', ({ code }: NodeJS.ErrnoException) => ended.resolve(code ?? 'error'));
+  socket.resume();
+  return await ended.promise;
+}
+
 /** A port on which nobody listens. */
 export async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -5,7 +5,7 @@
 //   response:  nothing ──► started ──► complete          tunnel:  none ──► awaited ──► open, or none again
 //
 // A stream ends in one of three ways, each counted once: its response is complete (by class of status), the client
-// went away (rx_reset), or a response that had begun could not be finished (tx_reset).
+// went away (rx_reset), or this side broke it off: a response that had begun and could not be finished, a stop (tx_reset).
 
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
@@ -92,14 +92,19 @@ export abstract class StreamResponse extends StreamRecord {
     this.upstream?.resumeResponse();
   }
 
-  /** The connection is lost. */
-  onDownstreamGone(): void {
+  /**
+   * The connection is lost.
+   * @param isLocal this side has ended it.
+   * @param isReset it was broken off.
+   */
+  onDownstreamGone(isLocal: boolean, isReset: boolean): void {
     if (this.#hasEnded) return;
+    // The flag names no side, the details do.
     this.flags |= ResponseFlag.DC;
-    this.details = 'downstream_remote_disconnect';
-    this.count(downstream_rq_rx_reset);
+    this.details = isLocal ? 'downstream_local_disconnect' : 'downstream_remote_disconnect';
+    this.count(isLocal ? downstream_rq_tx_reset : downstream_rq_rx_reset);
     this.#end(this.context.clock.monotonicMs());
-    this.upstream?.cancel();
+    this.upstream?.cancel(isReset);
   }
 
   // ---- From the router ----
@@ -234,7 +239,7 @@ export abstract class StreamResponse extends StreamRecord {
     if (this.#hasEnded) return;
     const upstream = this.upstream;
     this.upstream = null;
-    upstream?.cancel();
+    upstream?.cancel(true);
     if (this.#response === NOTHING) {
       this.reply(reply);
       return;

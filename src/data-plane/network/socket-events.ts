@@ -38,7 +38,7 @@ export interface SocketOwner {
   onDrain(): void;
   /** The last event. `error` is what broke the connection, or null. */
   onClose(error: NodeJS.ErrnoException | null): void;
-  /** An invariant broke inside one of these methods: log it and let go of everything. The socket is destroyed then. */
+  /** An invariant broke inside one of these methods: log it and let go of everything. The socket is reset then. */
   onFault(error: unknown): void;
 }
 
@@ -67,7 +67,8 @@ function fault(socket: OwnedSocket, error: unknown): void {
   try {
     socket[OWNER].onFault(error);
   } finally {
-    socket.destroy();
+    // What it cuts must not look complete.
+    resetSocket(socket);
   }
 }
 
@@ -170,6 +171,21 @@ export function passOnLater(socket: Socket, bytes: Buffer, mode: ReadMode): void
 export function resumeAccepted(socket: Socket, mode: ReadMode): void {
   if (mode === 'lean') originalPush.call(socket, EMPTY);
   else socket.resume();
+}
+
+/**
+ * Breaks a connection off: the peer sees a reset, and what has not left yet is thrown away. Where there is no reset, that
+ * is on a pipe, and while the end of this side is just being sent, the connection is closed.
+ */
+export function resetSocket(socket: Socket): void {
+  // Node would neither reset nor close the latter.
+  const isSendingEnd = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
+  if (socket.connecting || isSendingEnd || isPipe(socket)) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
+function isPipe(socket: Socket): boolean {
+  return socket.remoteFamily === undefined;
 }
 
 /** How the sockets to a cluster's hosts differ from plain ones; undefined parts do not. */

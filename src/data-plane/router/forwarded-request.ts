@@ -28,8 +28,11 @@ export interface ForwardedRequest {
   /** The client has taken what was written: go on reading the response. */
   resumeResponse(): void;
 
-  /** The client is gone, or has been answered otherwise. */
-  cancel(): void;
+  /**
+   * The client is gone, or has been answered otherwise.
+   * @param isReset what a tunnel carries was broken off: its upstream sees a reset.
+   */
+  cancel(isReset: boolean): void;
 
   /** One of the route's limits has passed. @param stat of CLUSTER_STATS, for the limit. */
   timeOut(stat: number): void;

@@ -22,10 +22,6 @@ import { countResponse } from './response-count.ts';
 const {
   upstream_cx_none_healthy,
   upstream_cx_overflow,
-  upstream_flow_control_backed_up_total,
-  upstream_flow_control_drained_total,
-  upstream_flow_control_paused_reading_total,
-  upstream_flow_control_resumed_reading_total,
   upstream_rq_active,
   upstream_rq_cancelled,
   upstream_rq_pending_active,
@@ -74,8 +70,6 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
   #state: number = CONNECTING;
   #host: Host | null = null;
   #upstream: TcpUpstream | null = null;
-  #isBackedUp = false;
-  #isReadingPaused = false;
 
   /** @param head for logs; nobody receives it. */
   constructor(
@@ -108,7 +102,7 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
   }
 
   get canSend(): boolean {
-    return this.#state === OPEN && !this.#isBackedUp;
+    return this.#state === OPEN;
   }
 
   /** What the tunnel carries comes by `send`, after the answer. */
@@ -139,22 +133,17 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
     const upstream = this.#upstream!;
     const isTaken = start === end || upstream.write(start === 0 ? bytes : bytes.subarray(start), end - start);
     if (isEnd) upstream.end();
-    if (isTaken || this.#isBackedUp) return isTaken;
-    this.#isBackedUp = true;
-    this.#count(upstream_flow_control_backed_up_total);
-    return false;
+    return isTaken;
   }
 
   resumeResponse(): void {
-    if (!this.#isReadingPaused) return;
-    this.#isReadingPaused = false;
-    this.#count(upstream_flow_control_resumed_reading_total);
     this.#upstream?.resume();
   }
 
-  cancel(): void {
+  cancel(isReset: boolean): void {
     if (this.#state === DONE) return;
     this.#count(this.#state === CONNECTING ? upstream_rq_cancelled : upstream_rq_tx_reset);
+    if (isReset) this.#upstream?.reset();
     this.#end();
   }
 
@@ -163,7 +152,7 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
     this.#count(stat);
     this.#countHost(rq_timeout, 1);
     this.#countHost(rq_error, 1);
-    this.cancel();
+    this.cancel(true);
   }
 
   // ---- From the upstream ----
@@ -201,12 +190,7 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
 
   onUpstreamBytes(bytes: Buffer, length: number, isSlab: boolean): boolean {
     if (this.#state !== OPEN) return true;
-    const nowMs = this.#context.clock.monotonicMs();
-    const goesOn = this.#client.onResponseBody(bytes, 0, length, false, isSlab, nowMs);
-    if (goesOn || this.#state !== OPEN) return goesOn;
-    this.#isReadingPaused = true;
-    this.#count(upstream_flow_control_paused_reading_total);
-    return false;
+    return this.#client.onResponseBody(bytes, 0, length, false, isSlab, this.#context.clock.monotonicMs());
   }
 
   onUpstreamEnd(): void {
@@ -216,9 +200,6 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
   }
 
   onUpstreamDrain(): void {
-    if (!this.#isBackedUp || this.#state !== OPEN) return;
-    this.#isBackedUp = false;
-    this.#count(upstream_flow_control_drained_total);
     this.#client.onUpstreamWritable();
   }
 

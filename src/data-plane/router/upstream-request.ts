@@ -137,8 +137,8 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     return whole === null ? this.#send(bytes, start, end, isEnd) : this.#send(whole, 0, whole.length, isEnd);
   }
 
-  cancel(): void {
-    this.#abort();
+  cancel(isReset: boolean): void {
+    this.#abort(isReset);
   }
 
   timeOut(stat: number): void {
@@ -149,7 +149,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
       this.#countHost(rq_timeout);
       this.#countHost(rq_error);
     }
-    this.#abort();
+    this.#abort(true);
   }
 
   resumeResponse(): void {
@@ -279,7 +279,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     );
   }
 
-  #abort(): void {
+  #abort(isReset: boolean): void {
     if (this.#state === WAITING) {
       this.#state = DONE;
       this.#host?.poolFor(this.#priority).cancel(this);
@@ -287,7 +287,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
       const connection = this.#connection!;
       this.#detach();
       this.#count(upstream_rq_tx_reset);
-      connection.abort();
+      connection.abort(isReset);
     }
   }
 

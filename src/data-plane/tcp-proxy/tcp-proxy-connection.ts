@@ -1,10 +1,11 @@
 // One proxied TCP connection: the client's socket and an upstream that its bytes go to, both ways, unread.
 //
-//   CONNECTING ──upstream up──► OPEN ──client gone, bytes left──► FLUSHING ──sent──► CLOSED
-//     └──no upstream, client gone──►└──both ends said, reset, idle──────────────────►┘
+//   CONNECTING ──upstream up──► OPEN ──both ends said, bytes left──► FLUSHING ──sent──► CLOSED
+//     └──no upstream, client gone──►└──both ends said, reset, idle─────────────────────►┘
 //
-// An end of stream on one side is passed on behind the last byte, and the other direction goes on. Each direction
-// holds at most what one read has brought while the other side cannot take more.
+// An end of stream on one side is passed on behind the last byte, and the other direction goes on. A reset is passed on at
+// once: what waits is thrown away, and a stream that was cut never looks complete. Each direction holds at most what one
+// read has brought while the other side cannot take more.
 
 import type { Socket } from 'node:net';
 import { JitteredBackoff } from '../../base/backoff.ts';
@@ -13,7 +14,7 @@ import { type AccessLogType, StreamFacts } from '../format/stream-facts.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { QUIET_MS } from '../network/filter.ts';
-import { attachAccepted, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
+import { attachAccepted, resetSocket, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -63,7 +64,6 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   readonly #early: Buffer[] = [];
   #isReadStopped = false;
   #hasClientEnded = false;
-  #hasUpstreamEnded = false;
   /** The process ends: silence is the end. */
   #isEnding = false;
   /** Of the connect timeout or the wait between attempts while CONNECTING, else of the idle timeout. */
@@ -100,10 +100,14 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     this.#connect();
   }
 
-  /** Ends both sides now. */
+  /** Ends both sides now; they see a reset if bytes wait that neither will get. */
   destroy(): void {
     if (this.#state === CLOSED) return;
-    this.#close();
+    if (this.#unsentBytes > 0) {
+      this.#reset();
+      return;
+    }
+    this.#close(false);
     this.#socket.destroy();
   }
 
@@ -131,8 +135,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     }
     this.#touch();
     if (this.#upstream!.write(chunk, length)) return true;
-    this.#isReadStopped = true;
-    this.#count(downstream_flow_control_paused_reading_total, 1);
+    this.#pauseClient();
     return false;
   }
 
@@ -146,19 +149,16 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     this.#upstream?.resume();
   }
 
-  onClose(): void {
+  onClose(error: NodeJS.ErrnoException | null): void {
     if (this.#state >= FLUSHING) return;
     const upstream = this.#upstream;
-    if (this.#state === OPEN && upstream !== null && upstream.unsentBytes > 0 && !this.#hasUpstreamEnded) {
-      this.#flush(upstream);
-      return;
-    }
-    this.#close();
+    if (error === null && this.#state === OPEN && upstream!.unsentBytes > 0) this.#flush(upstream!);
+    else this.#close(error !== null);
   }
 
   onFault(error: unknown): void {
     this.#context.logFault('a proxied connection', error);
-    this.#close();
+    this.#close(true);
   }
 
   // ---- The upstream ----
@@ -174,7 +174,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     const bytes = Buffer.concat(this.#early.splice(0));
     const isSent = bytes.length === 0 || this.#upstream!.write(bytes, bytes.length);
     if (this.#hasClientEnded) this.#upstream!.end();
-    else if (isSent) this.#resumeClient();
+    else if (isSent) this.#readOn();
+    else this.#pauseClient();
   }
 
   onUpstreamConnectFailed(failure: string): void {
@@ -202,7 +203,6 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   }
 
   onUpstreamEnd(): void {
-    this.#hasUpstreamEnded = true;
     if (this.#state === OPEN) this.#socket.end();
   }
 
@@ -216,12 +216,10 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     if (wasFlushing || error === null) {
       // What was received before the end is still the client's.
       if (!wasFlushing) this.#socket.destroySoon();
-      this.#close();
+      this.#close(false);
       return;
     }
-    this.#close();
-    // A stream that was cut must not look complete.
-    this.#socket.resetAndDestroy();
+    this.#reset();
   }
 
   onTimeout(nowMs: number): void {
@@ -249,9 +247,13 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
 
   /** Bytes that a slow peer has not taken yet are waited for. */
   #onQuiet(): void {
-    const unsentBytes = this.#socket.writableLength + (this.#upstream?.unsentBytes ?? 0);
-    if (unsentBytes > 0) this.#touch();
+    if (this.#unsentBytes > 0) this.#touch();
     else this.destroy();
+  }
+
+  /** Bytes on their way to either side. */
+  get #unsentBytes(): number {
+    return this.#socket.writableLength + (this.#upstream?.unsentBytes ?? 0);
   }
 
   #endBecause(stat: number, details: string): void {
@@ -327,10 +329,21 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     upstream.resume();
   }
 
+  /** The upstream does not take more. A client that waits for its upstream to be there does not count as held back. */
+  #pauseClient(): void {
+    this.#isReadStopped = true;
+    this.#count(downstream_flow_control_paused_reading_total, 1);
+  }
+
   #resumeClient(): void {
     if (!this.#isReadStopped) return;
-    this.#isReadStopped = false;
     this.#count(downstream_flow_control_resumed_reading_total, 1);
+    this.#readOn();
+  }
+
+  #readOn(): void {
+    if (!this.#isReadStopped) return;
+    this.#isReadStopped = false;
     resumeAccepted(this.#socket, this.#context.readMode);
   }
 
@@ -344,12 +357,20 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     if (nextMs !== NEVER) this.#context.wheel.arm(this.#timer, nextMs);
   }
 
-  #close(): void {
+  /** Breaks both sides off. */
+  #reset(): void {
+    this.#close(true);
+    resetSocket(this.#socket);
+  }
+
+  /** @param isReset the client's side is broken off, and the upstream's is to be. */
+  #close(isReset: boolean): void {
     if (this.#state === CLOSED) return;
     if (this.#state === FLUSHING) this.#count(upstream_flush_active, -1);
     this.#state = CLOSED;
     this.#context.wheel.remove(this.#timer);
-    this.#upstream?.destroy();
+    if (isReset) this.#upstream?.reset();
+    else this.#upstream?.destroy();
     this.#upstream = null;
     this.#log(this.#context.clock.monotonicMs());
     this.#filter.onConnectionClosed(this);

@@ -8,7 +8,7 @@ import { BulkReads } from '../network/bulk-reads.ts';
 import { freeGiven } from '../network/given-memory.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../network/slab-pool.ts';
-import { resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
+import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import { UpstreamConnectionStats } from '../upstream/connection-stats.ts';
 import type { Host } from '../upstream/host.ts';
@@ -83,14 +83,16 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#stats.count(upstream_cx_tx_bytes_total, length);
     const isTaken = this.#context.writer.owned(this.#socket, '', bytes, 0, length);
     if (isTaken) return true;
-    this.#stats.count(upstream_flow_control_backed_up_total);
+    if (this.#unsent === null) this.#stats.count(upstream_flow_control_backed_up_total);
     this.#unsent = bytes;
     return false;
   }
 
   /** Sends the end of the stream behind what was written. */
   end(): void {
-    this.#socket.end();
+    if (this.#unsent === null) this.#socket.end();
+    // Behind an end no `drain` comes.
+    else this.#socket.end(() => this.#noteSent());
   }
 
   resume(): void {
@@ -117,6 +119,13 @@ export class TcpUpstream implements UpstreamSocketOwner {
     if (this.#isClosed || !this.#isConnected) return;
     this.destroy();
     this.#owner.onUpstreamClosed(null);
+  }
+
+  /** Ends the connection as one that was broken off, at once. */
+  reset(): void {
+    if (this.#isClosed) return;
+    this.#leave(true);
+    resetSocket(this.#socket);
   }
 
   readBuffer(): Buffer {
@@ -147,11 +156,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
   }
 
   onDrain(): void {
-    if (this.#unsent !== null) {
-      this.#stats.count(upstream_flow_control_drained_total);
-      freeGiven(this.#unsent);
-      this.#unsent = null;
-    }
+    this.#noteSent();
     if (!this.#isClosed) this.#owner.onUpstreamDrain();
   }
 
@@ -168,7 +173,15 @@ export class TcpUpstream implements UpstreamSocketOwner {
 
   onFault(error: unknown): void {
     this.#context.logFault(`the connection to ${this.#host.label}`, error);
-    this.onClose(null);
+    this.onClose(new Error('fault', { cause: error }));
+  }
+
+  /** The kernel has taken everything. */
+  #noteSent(): void {
+    if (this.#unsent === null) return;
+    this.#stats.count(upstream_flow_control_drained_total);
+    freeGiven(this.#unsent);
+    this.#unsent = null;
   }
 
   #adaptBuffer(chunk: Buffer, length: number, isSlabFree: boolean): void {

@@ -21,7 +21,7 @@ import { BulkReads } from '../../../network/bulk-reads.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
-import { resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
+import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
 import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import type { Host } from '../../../upstream/host.ts';
@@ -156,8 +156,12 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     resumeUpstream(this.#socket);
   }
 
-  /** Ends the request at hand without an answer; the receiver hears no more. Closes the connection. */
-  abort(): void {
+  /**
+   * Ends the request at hand without an answer; the receiver hears no more. Closes the connection.
+   * @param isReset a tunnel is broken off instead. A request that is cut is seen to be so by its framing.
+   */
+  abort(isReset: boolean): void {
+    if (isReset && this.#bulk !== null) resetSocket(this.#socket);
     this.#close(true);
   }
 

@@ -22,7 +22,13 @@ import type { DownstreamConnection } from '../../../network/downstream-connectio
 import { QUIET_MS } from '../../../network/filter.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
 import { isInternalAddress } from '../../../network/peer-address.ts';
-import { attachAccepted, type ReadMode, resumeAccepted, type SocketOwner } from '../../../network/socket-events.ts';
+import {
+  attachAccepted,
+  type ReadMode,
+  resetSocket,
+  resumeAccepted,
+  type SocketOwner,
+} from '../../../network/socket-events.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { ConnectionManager } from '../../connection-manager.ts';
 import type { DownstreamCodec } from '../../downstream-codec.ts';
@@ -124,11 +130,13 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     if (this.#tunnel === TUNNEL_OPEN) this.deadlines.setStreamIdleTimeout(QUIET_MS, this.#context.clock.monotonicMs());
   }
 
-  /** Ends the connection now. */
+  /** Ends the connection now; what runs on it is broken off, unless that is a tunnel in which nothing moves. */
   destroy(): void {
     if (this.#state === CLOSED) return;
-    this.#close(true);
-    this.#socket.destroy();
+    const isReset = this.#stream !== null && !this.#isQuietTunnel;
+    this.#close(true, isReset);
+    if (isReset) resetSocket(this.#socket);
+    else this.#socket.destroy();
   }
 
   // ---- Socket events ----
@@ -164,7 +172,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     }
     // What the socket still has to send goes out; it closes by itself after that.
     if (this.#state === CLOSING && this.#socket.writableLength > 0) return;
-    this.#close(this.#isClosedByUs);
+    this.#close(this.#isClosedByUs, false);
     this.#socket.destroy();
   }
 
@@ -174,13 +182,13 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     else this.#continueWithHeld();
   }
 
-  onClose(): void {
-    this.#close(this.#isClosedByUs);
+  onClose(error: NodeJS.ErrnoException | null): void {
+    this.#close(this.#isClosedByUs, error !== null);
   }
 
   onFault(error: unknown): void {
     this.#context.logFault(`the connection of ${this.peerAddress}`, error);
-    this.#close(true);
+    this.#close(true, true);
   }
 
   // ---- Deadlines that have passed ----
@@ -200,12 +208,12 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   }
 
   onStreamIdle(): void {
-    const isQuietTunnel = this.#manager.isFinishing && this.#tunnel === TUNNEL_OPEN;
+    const isAtStop = this.#manager.isFinishing && this.#tunnel === TUNNEL_OPEN;
     if (this.#stream === null) this.#refuseHeadAfter(downstream_rq_idle_timeout, STREAM_IDLE_REQUEST);
-    else if (!isQuietTunnel) this.#stream.onIdleTimeout();
+    else if (!isAtStop) this.#stream.onIdleTimeout();
     // Bytes that a slow peer has not taken yet are waited for.
-    else if (this.#socket.writableLength > 0 || !this.#isBodyWelcome) this.finish();
-    else this.destroy();
+    else if (this.#isQuietTunnel) this.destroy();
+    else this.finish();
   }
 
   onHeadersDeadline(): void {
@@ -259,9 +267,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   resetStream(): void {
     this.#stream = null;
     if (this.#state === CLOSED) return;
-    this.#close(true);
+    this.#close(true, true);
     // Not a plain end: to a client that reads until the end the response would look complete.
-    this.#socket.resetAndDestroy();
+    resetSocket(this.#socket);
   }
 
   resumeRequest(): void {
@@ -401,6 +409,11 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     return this.#state === CLOSING && !this.#closesByPeer;
   }
 
+  /** Nothing waits in the tunnel, on its way to either side. */
+  get #isQuietTunnel(): boolean {
+    return this.#tunnel === TUNNEL_OPEN && this.#socket.writableLength === 0 && this.#isBodyWelcome;
+  }
+
   #shouldRead(): boolean {
     if (this.#state !== OPEN) return true;
     if (this.#stream === null) return this.#held.length === 0 || this.#socket.writableLength === 0;
@@ -453,7 +466,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     this.deadlines.awaitClose(this.#context.clock.monotonicMs(), timeoutMs);
   }
 
-  #close(isLocal: boolean): void {
+  /** @param isLocal this side ends the connection. @param isReset it is broken off. */
+  #close(isLocal: boolean, isReset: boolean): void {
     if (this.#state === CLOSED) return;
     const hadStream = this.#stream !== null;
     const stream = this.#stream;
@@ -461,7 +475,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     this.#stream = null;
     this.deadlines.remove();
     this.#manager.onConnectionClosed(this, isLocal, hadStream);
-    stream?.onDownstreamGone();
+    stream?.onDownstreamGone(isLocal, isReset);
   }
 
   #count(stat: number, n: number): void {
