@@ -17,6 +17,7 @@ import { LogFiles } from './access-log/log-files.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
+import { PausedPeers } from './network/paused-peers.ts';
 import { SlabPool } from './network/slab-pool.ts';
 import { connectUpstream, type ReadMode } from './network/socket-events.ts';
 import { SocketWriter } from './network/socket-writer.ts';
@@ -73,6 +74,7 @@ export class WorkerContext {
   /** Selects what is counted by worker. */
   readonly workerIndex: number;
   readonly wheel: TimerWheel;
+  readonly pausedPeers: PausedPeers;
   readonly slabs: SlabPool;
   readonly writer: SocketWriter;
   readonly date: HttpDate;
@@ -109,6 +111,12 @@ export class WorkerContext {
     this.httpFilters = options.httpFilters;
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));
+    this.pausedPeers = new PausedPeers({
+      systemCalls: this.systemCalls,
+      wheel: this.wheel,
+      clock: options.clock,
+      onFault: (error) => this.logFault('the end of a client', error),
+    });
     this.slabs = new SlabPool(SLAB_CAP_BYTES);
     this.writer = new SocketWriter();
     this.date = new HttpDate(options.clock);

@@ -14,7 +14,11 @@ import { type AccessLogType, StreamFacts } from '../format/stream-facts.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { QUIET_MS } from '../network/filter.ts';
+
+import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
+
 import { attachAccepted, resetSocket, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
+
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -45,7 +49,7 @@ const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
 const LAST_ENTRY = 'TcpConnectionEnd';
 const MAX_DURATION_DETAILS = 'max_connection_duration_reached';
 
-export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, TimeoutOwner {
+export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, PausedPeerOwner, TimeoutOwner {
   readonly downstream: DownstreamConnection;
   readonly #context: WorkerContext;
   readonly #filter: TcpProxy;
@@ -63,6 +67,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   /** Bytes that came before the upstream was there. */
   readonly #early: Buffer[] = [];
   #isReadStopped = false;
+  /** Null before reading from the client stops for the first time. */
+  #pausedPeer: PausedPeer | null = null;
   #hasClientEnded = false;
   /** The process ends: silence is the end. */
   #isEnding = false;
@@ -130,7 +136,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     if (this.#state >= FLUSHING) return true;
     if (this.#state === CONNECTING) {
       this.#early.push(chunk.subarray(0, length));
-      this.#isReadStopped = true;
+      this.#stopReading();
       return false;
     }
     this.#touch();
@@ -159,6 +165,13 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   onFault(error: unknown): void {
     this.#context.logFault('a proxied connection', error);
     this.#close(true);
+  }
+
+  /** An end waits for its turn behind the bytes before it; a reset does not. */
+  onPausedPeerGone(isReset: boolean): void {
+    if (!isReset) return;
+    this.#close(true);
+    this.#socket.destroy();
   }
 
   // ---- The upstream ----
@@ -331,7 +344,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
 
   /** The upstream does not take more. A client that waits for its upstream to be there does not count as held back. */
   #pauseClient(): void {
-    this.#isReadStopped = true;
+    this.#stopReading();
     this.#count(downstream_flow_control_paused_reading_total, 1);
   }
 
@@ -344,7 +357,14 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
   #readOn(): void {
     if (!this.#isReadStopped) return;
     this.#isReadStopped = false;
+    this.#pausedPeer?.resume();
     resumeAccepted(this.#socket, this.#context.readMode);
+  }
+
+  #stopReading(): void {
+    this.#isReadStopped = true;
+    this.#pausedPeer ??= new PausedPeer(this, this.#socket);
+    this.#context.pausedPeers.pause(this.#pausedPeer);
   }
 
   #touch(): void {
@@ -368,6 +388,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Timeou
     if (this.#state === CLOSED) return;
     if (this.#state === FLUSHING) this.#count(upstream_flush_active, -1);
     this.#state = CLOSED;
+    this.#pausedPeer?.resume();
     this.#context.wheel.remove(this.#timer);
     if (isReset) this.#upstream?.reset();
     else this.#upstream?.destroy();

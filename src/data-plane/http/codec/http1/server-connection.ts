@@ -10,6 +10,8 @@
 //                               └──any other final answer──► REFUSED: bytes that came too early end the connection
 //
 // One request at a time: bytes of the next one wait, and reading stops, until the response is done and has left.
+// While reading is stopped the client's end is looked for all the same (paused-peers.ts): a client that has closed its side
+// has left, whatever it sent before, unless that is a tunnel's.
 // CLOSING sends the end of the stream and throws away what still comes, so that the last response is not lost to
 // a reset; nothing in it is ever read as HTTP again.
 
@@ -21,6 +23,7 @@ import { connectionFacts } from '../../../network/connection-facts.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
 import { QUIET_MS } from '../../../network/filter.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
+import { PausedPeer, type PausedPeerOwner } from '../../../network/paused-peers.ts';
 import { isInternalAddress } from '../../../network/peer-address.ts';
 import {
   attachAccepted,
@@ -66,7 +69,7 @@ const LINE_FEED = 10;
 const NO_BYTES = Buffer.alloc(0);
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-export class Http1ServerConnection implements SocketOwner, DeadlineOwner, DownstreamCodec {
+export class Http1ServerConnection implements SocketOwner, DeadlineOwner, PausedPeerOwner, DownstreamCodec {
   readonly downstream: DownstreamConnection;
   readonly peerAddress: string;
   readonly isPeerInternal: boolean;
@@ -87,6 +90,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   /** Bytes lie behind the part of the request that the stream is looking at. */
   #hasBytesBehind = false;
   #isReadStopped = false;
+  /** Null before reading stops for the first time. */
+  #pausedPeer: PausedPeer | null = null;
   #isProcessing = false;
   #mustClose = false;
   #closesByPeer = false;
@@ -155,6 +160,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     }
     const shouldRead = this.#shouldRead();
     this.#isReadStopped = !shouldRead;
+    if (!shouldRead) this.#watchPeer();
     return shouldRead;
   }
 
@@ -189,6 +195,14 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   onFault(error: unknown): void {
     this.#context.logFault(`the connection of ${this.peerAddress}`, error);
     this.#close(true, true);
+  }
+
+  /** A client that has ended waits for no answer, also where its end lies behind bytes that are not read. */
+  onPausedPeerGone(isReset: boolean): void {
+    if (isReset) {
+      this.#close(this.#isClosedByUs, true);
+      this.#socket.destroy();
+    } else if (this.#tunnel !== TUNNEL_OPEN) this.onEnd();
   }
 
   // ---- Deadlines that have passed ----
@@ -424,7 +438,13 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
   #updateReading(): void {
     if (!this.#isReadStopped || !this.#shouldRead()) return;
     this.#isReadStopped = false;
+    this.#pausedPeer?.resume();
     resumeAccepted(this.#socket, this.#mode);
+  }
+
+  #watchPeer(): void {
+    this.#pausedPeer ??= new PausedPeer(this, this.#socket);
+    this.#context.pausedPeers.pause(this.#pausedPeer);
   }
 
   #processHeld(): void {
@@ -473,6 +493,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Downst
     const stream = this.#stream;
     this.#state = CLOSED;
     this.#stream = null;
+    this.#pausedPeer?.resume();
     this.deadlines.remove();
     this.#manager.onConnectionClosed(this, isLocal, hadStream);
     stream?.onDownstreamGone(isLocal, isReset);
