@@ -3,7 +3,7 @@
 import type { ServerOptions } from '../cli/index.ts';
 import { formatFault, type LoadBootstrapResult, loadBootstrap, prepareLoading } from '../config/index.ts';
 import { HTTP_FILTER_CONVERTERS } from '../extensions/control-registry.ts';
-import type { Loggers } from '../log/index.ts';
+import { findLogPathFault, type Loggers } from '../log/index.ts';
 import { print } from './print.ts';
 
 export { prepareLoading };
@@ -18,7 +18,8 @@ export type LoadOptions = Pick<
  * log's level and destination.
  */
 export function loadAndReport(options: LoadOptions, loggers: Loggers): LoadBootstrapResult {
-  const result = loadBootstrap({ ...options, httpFilters: HTTP_FILTER_CONVERTERS, environment: process.env });
+  const world = { environment: process.env, findLogPathFault };
+  const result = loadBootstrap({ ...options, httpFilters: HTTP_FILTER_CONVERTERS, ...world });
   const errors = result.faults.filter((fault) => fault.severity === 'error');
   for (const fault of result.faults) {
     if (fault.severity === 'warning') loggers.get('config').warning(formatFault(fault));

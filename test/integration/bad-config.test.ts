@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -13,6 +13,7 @@ import { asNobody } from '../support/as-nobody.ts';
 import { loadFile } from '../support/bootstrap.ts';
 import { runWeir } from '../support/weir-process.ts';
 
+const FILE_LOG = 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog';
 const CLUSTER = `{ name: web, load_assignment: { cluster_name: web, endpoints: [] } }`;
 
 interface BadConfig {
@@ -170,6 +171,36 @@ describe('weir refuses with code 1 and a clear message', () => {
     const { bootstrap, faults } = asNobody(() => loadFile(file));
     assert.equal(bootstrap, undefined);
     assert.match(faults.map(formatFault).join(), /secret\.yaml.*permission/);
+  });
+
+  it('access logs that cannot be written, in both modes, and leaves no trace', async () => {
+    const logs = path.join(folder, 'logs');
+    mkdirSync(logs);
+    const file = path.join(folder, 'logs.yaml');
+    const accessLog = (name: string): string =>
+      `{ name: log, typed_config: { "@type": ${FILE_LOG}, path: ${path.join(logs, name)} } }`;
+    const config = routeTo('web').replace(
+      '    filter_chains:',
+      `    access_log:\n    - ${accessLog('good.log')}\n    - ${accessLog('missing/a.log')}\n    filter_chains:`,
+    );
+    const admin = `admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } }, access_log_path: ${logs} }`;
+    writeFileSync(file, config + admin);
+    const place = file.replaceAll('.', '\\.');
+    for (const mode of ['validate', 'serve']) {
+      const { code, stderr } = await runWeir(['--mode', mode, '-c', file]);
+      assert.equal(code, 1);
+      const log = 'static_resources\\.listeners\\[0\\]\\.access_log\\[1\\]\\.typed_config\\.path';
+      assert.match(
+        stderr,
+        new RegExp(`${place}:8:\\d+: ${log}: ".*/a\\.log" cannot be written: its folder does not exist\\n`),
+      );
+      assert.match(
+        stderr,
+        new RegExp(`${place}:\\d+:\\d+: admin\\.access_log_path: ".*" cannot be written: it is a folder\\n`),
+      );
+      assert.match(stderr, /error initializing configuration '.*': 2 errors\n/);
+      assert.deepEqual(readdirSync(logs), []);
+    }
   });
 
   it('every fault at once, in the order of their places', async () => {

@@ -5,6 +5,7 @@
 import type { Address } from '../../base/address.ts';
 import type { ClusterSettings, ListenerSettings, Locality } from '../../snapshot/index.ts';
 import type { ConfigFault } from '../fault.ts';
+import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
 
@@ -53,7 +54,7 @@ export interface BootstrapConfig {
   readonly useAllDefaultTags: boolean;
 }
 
-export interface LoadBootstrapInput {
+export interface LoadBootstrapInput extends LogPathLook {
   /** Empty when only `configYaml` is given. */
   readonly configPath: string;
   /** Text of --config-yaml, merged over the file; empty when not given. */

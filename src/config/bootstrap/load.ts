@@ -84,7 +84,7 @@ function checksFor(schema: ProtoSchema): SchemaChecks {
 
 function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, faults: FaultSink): BootstrapConfig {
   const node = convertNode(bootstrap.node, input);
-  const admin = convertAdmin(bootstrap.admin, 'admin', faults);
+  const admin = convertAdmin(bootstrap.admin, 'admin', input, faults);
   checkBootstrap(bootstrap, node, faults);
   const runtimeLayers = convertRuntime(bootstrap, faults);
   checkAppleLookups(bootstrap, runtimeLayers, faults);

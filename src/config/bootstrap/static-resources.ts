@@ -19,7 +19,7 @@ export interface StaticResources {
 /** Resources with faults are left out or incomplete; then there is at least one error among the faults. */
 export function convertStaticResources(
   bootstrap: Bootstrap,
-  { environment, httpFilters }: Pick<LoadBootstrapInput, 'environment' | 'httpFilters'>,
+  input: Pick<LoadBootstrapInput, 'environment' | 'httpFilters' | 'findLogPathFault'>,
   localCluster: string,
   faults: FaultSink,
 ): StaticResources {
@@ -27,7 +27,9 @@ export function convertStaticResources(
   const listeners = bootstrap.static_resources?.listeners ?? [];
   const names = new ClusterNames(clusters.map(({ name }) => name));
   const defaultResolver = convertDefaultResolver(bootstrap, faults);
-  const conversion = { faults, clusters: names, httpFilters, localCluster, environment, defaultResolver };
+  const { environment, httpFilters, findLogPathFault } = input;
+  const given = { environment, httpFilters, findLogPathFault };
+  const conversion = { faults, clusters: names, localCluster, defaultResolver, ...given };
   const clusterSettings = clusters.map((cluster, index) =>
     convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
   );

@@ -3,10 +3,11 @@
 import { nearestName } from '../../base/nearest-name.ts';
 import type { DnsResolverSettings } from '../../snapshot/index.ts';
 import { quote } from '../source/node.ts';
+import type { LogPathLook } from './access-log/log-path.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterConverters } from './http-filter.ts';
 
-export interface Conversion {
+export interface Conversion extends LogPathLook {
   readonly faults: FaultSink;
   readonly clusters: ClusterNames;
   /** The HTTP filters of this build beside the router; none when absent. */

@@ -11,6 +11,7 @@ import {
 } from '../format/line-format.ts';
 import type { AccessLog, FileAccessLog, StderrAccessLog, StdoutAccessLog } from '../messages.ts';
 import { convertAccessLogFilter } from './access-log-filter.ts';
+import { checkLogPath } from './log-path.ts';
 
 interface Logger {
   readonly destination: AccessLogDestination;
@@ -24,6 +25,7 @@ type ConvertLogger = (message: object, at: string, conversion: Conversion) => Lo
 const ACCESS_LOGGERS: Readonly<Record<string, ConvertLogger>> = {
   'proxy.extensions.access_loggers.file.v3.FileAccessLog': (message, at, conversion) => {
     const file = message as FileAccessLog;
+    checkLogPath(file.path, `${at}.path`, conversion, conversion.faults);
     return { destination: { kind: 'file', path: file.path }, format: fileFormat(file, at, conversion) };
   },
   'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog': (message, at, conversion) => ({

@@ -11,6 +11,7 @@ import {
   listenerWith,
   load,
   mustLoad,
+  socketAddress,
   tcpFilter,
   withListeners,
 } from '../../../support/bootstrap.ts';
@@ -52,6 +53,27 @@ describe('an access log', () => {
     assert.deepEqual(segments[1], { operator: 'START_TIME', args: [], maxLength: 0 });
     assert.equal(segments.at(-1), '"\n');
     assert.equal(segments.length, DEFAULT_FORMAT_LENGTH);
+  });
+
+  it('whose path cannot be written is a fault with its reason, of the admin interface as well', () => {
+    const asked: string[] = [];
+    const findLogPathFault = (path: string): string | undefined => {
+      asked.push(path);
+      return path.endsWith('good.log') ? undefined : 'it is a folder';
+    };
+    const good = listenerWith([httpFilter({ access_log: [fileLog({ path: '/good.log' })] })]);
+    const bad = listenerWith([httpFilter({})], { name: 'bad', access_log: [fileLog({ path: '/b' })] });
+    const admin = { access_log_path: '/a', address: socketAddress('127.0.0.1', 0) };
+    const result = load(
+      { admin, ...withListeners(good, { ...bad, address: socketAddress('127.0.0.1', 1) }) },
+      { findLogPathFault },
+    );
+    assert.deepEqual(faultTexts(result), [
+      'admin.access_log_path: "/a" cannot be written: it is a folder',
+      'static_resources.listeners[1].access_log[0].typed_config.path: "/b" cannot be written: it is a folder',
+    ]);
+    assert.deepEqual(asked, ['/a', '/good.log', '/b']);
+    assert.deepEqual(faultTexts(load({ admin, ...withListeners(good) })), [], 'nobody looks unless told how');
   });
 
   it('goes to standard output or standard error', () => {
