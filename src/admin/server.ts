@@ -9,7 +9,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { type Address, formatAddress } from '../base/address.ts';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { descriptorOf } from '../base/descriptor-budget.ts';
-import { errorMessage, WeirError } from '../base/errors.ts';
+import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { removeStaleSocket } from '../base/stale-socket.ts';
 import type { LogDestination, Logger } from '../log/index.ts';
 import { AccessLog } from './access-log.ts';
@@ -199,7 +199,7 @@ export class AdminServer {
     const stream = Readable.from(countedStream(reply, body));
     stream.once('error', (error) => {
       // Before the head is out the error handler answers, and logs.
-      if (reply.raw.headersSent) this.#log.error(`admin response failed: ${error.stack ?? error.message}`);
+      if (reply.raw.headersSent) this.#log.error(`admin response failed: ${String(error)}`, stackFrames(error));
     });
     return reply.send(stream);
   }
@@ -208,8 +208,7 @@ export class AdminServer {
   #sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
     if (status < 500) return this.#send(reply, textResponse(`${errorMessage(error)}\n`, status));
-    const detail = error instanceof Error ? (error.stack ?? error.message) : errorMessage(error);
-    this.#log.error(`admin path "${request.url}" failed: ${detail}`);
+    this.#log.error(`admin path "${request.url}" failed: ${String(error)}`, stackFrames(error));
     return this.#send(reply, textResponse('internal error\n', 500));
   }
 }

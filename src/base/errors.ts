@@ -28,9 +28,17 @@ export class WeirError extends Error {
   }
 }
 
-/** What helps to find a bug: the stack of an error, the message of anything else that can be thrown. */
-export function errorStack(error: unknown): string {
-  return (error instanceof Error ? error.stack : undefined) ?? errorMessage(error);
+const FRAME = '\n    at ';
+
+/**
+ * Where an error came from: the frames of its stack, one a line, without the message before them, which may hold
+ * anything. Empty when there are none.
+ */
+export function stackFrames(error: unknown): string {
+  if (!(error instanceof Error) || error.stack === undefined) return '';
+  const messageAt = error.stack.indexOf(error.message);
+  const framesAt = error.stack.indexOf(FRAME, messageAt === -1 ? 0 : messageAt + error.message.length);
+  return framesAt === -1 ? '' : error.stack.slice(framesAt + 1);
 }
 
 /** The message of anything that can be thrown. */

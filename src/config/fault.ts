@@ -2,6 +2,8 @@
 // and cross-field checks all speak in faults, so that an operator sees every one of them at once.
 // Main thread; plain data; sent over a thread boundary by the library front end.
 
+import { escapeControls } from '../base/control-characters.ts';
+
 export type FaultSeverity = 'error' | 'warning';
 
 export interface ConfigFault {
@@ -20,7 +22,8 @@ export interface ConfigFault {
 
 /**
  * The one-line form used in logs and on the terminal:
- * `envoy.yaml:12:7: static_resources.clusters[2].lb_policy: "RING" is not …`. Unknown parts are left out.
+ * `envoy.yaml:12:7: static_resources.clusters[2].lb_policy: "RING" is not …`. Unknown parts are left out; control
+ * characters, which keys and file names may hold, are escaped.
  */
 export function formatFault(fault: ConfigFault): string {
   let text = '';
@@ -31,7 +34,7 @@ export function formatFault(fault: ConfigFault): string {
     text += ': ';
   }
   if (fault.path !== '') text += `${fault.path}: `;
-  return text + fault.message;
+  return escapeControls(text + fault.message);
 }
 
 export function hasErrors(faults: readonly ConfigFault[]): boolean {

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../base/clock.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
-import { errorStack } from '../base/errors.ts';
+import { stackFrames } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
 import type { Random } from '../base/random.ts';
 import { SystemCalls } from '../base/system-calls.ts';
@@ -139,6 +139,6 @@ export class WorkerContext {
   #reportFault(where: string, error: unknown): void {
     this.stats.dynamicCounter(SERVER_SCOPE, CONTAINED_FAULTS).add();
     // With its stack, since nobody else will see it.
-    this.logs.connection.error(`fault in ${where}: ${errorStack(error)}`);
+    this.logs.connection.error(`fault in ${where}: ${String(error)}`, stackFrames(error));
   }
 }

@@ -5,8 +5,9 @@
 //
 // A flag that does not exist stays in the line as it was written.
 
+import { escapeControls } from '../base/control-characters.ts';
 import type { MessageLevel } from '../base/log-levels.ts';
-import { escapeJson, escapeNewlines } from './escape.ts';
+import { escapeJson, lineMessage, rawMessage } from './escape.ts';
 import { formatDateFlag, isDateFlag, LogTime } from './format-time.ts';
 import type { LogRecord } from './record.ts';
 
@@ -27,10 +28,11 @@ const SHORT_LEVELS: Readonly<Record<MessageLevel, string>> = {
 
 type Part = (record: LogRecord, time: LogTime, threadId: number) => string;
 
-const RECORD_FLAGS: Readonly<Record<string, Part>> = {
-  v: (record) => record.message,
-  _: (record) => escapeNewlines(record.message),
-  j: (record) => escapeJson(record.message),
+type Flags = Readonly<Record<string, Part>>;
+
+const RECORD_FLAGS: Flags = {
+  _: (record) => escapeControls(rawMessage(record)),
+  j: (record) => escapeJson(rawMessage(record)),
   n: (record) => record.logger,
   l: (record) => record.level,
   L: (record) => SHORT_LEVELS[record.level],
@@ -47,9 +49,12 @@ const RECORD_FLAGS: Readonly<Record<string, Part>> = {
   $: () => '',
 };
 
-/** @param pattern any text; there is no wrong one. */
-export function compileLogFormat(pattern: string): RenderRecord {
-  const parts = [...parsePattern(pattern)];
+/**
+ * @param pattern any text; there is no wrong one.
+ * @param message the text of the flag `%v`.
+ */
+export function compileLogFormat(pattern: string, message: (record: LogRecord) => string = lineMessage): RenderRecord {
+  const parts = [...parsePattern(pattern, { ...RECORD_FLAGS, v: message })];
   const time = new LogTime();
   return (record, threadId) => {
     time.set(record.timeMs);
@@ -61,12 +66,12 @@ export function compileLogFormat(pattern: string): RenderRecord {
 
 const FLAG = /%([-=]?)(\d*)(!?)([\s\S])/g;
 
-function* parsePattern(pattern: string): Generator<Part> {
+function* parsePattern(pattern: string, flags: Flags): Generator<Part> {
   let end = 0;
   for (const match of pattern.matchAll(FLAG)) {
     if (match.index > end) yield literal(pattern.slice(end, match.index));
     const [whole, align = '', width = '', cut = '', letter = ''] = match;
-    yield flagPart(whole, align, width, cut, letter);
+    yield flagPart(flags, { whole, align, width, cut, letter });
     end = match.index + whole.length;
   }
   if (end < pattern.length) yield literal(pattern.slice(end));
@@ -76,22 +81,30 @@ function literal(text: string): Part {
   return () => text;
 }
 
-function flagPart(whole: string, align: string, width: string, cut: string, letter: string): Part {
+interface FlagText {
+  readonly whole: string;
+  readonly align: string;
+  readonly width: string;
+  readonly cut: string;
+  readonly letter: string;
+}
+
+function flagPart(flags: Flags, { whole, align, width, cut, letter }: FlagText): Part {
   // `%!` is a flag of its own; the mark for cutting needs a width before it.
   if (cut !== '' && width === '') {
-    const functionName = RECORD_FLAGS['!']!;
+    const functionName = flags['!']!;
     return (record, time, threadId) => functionName(record, time, threadId) + letter;
   }
-  const part = findFlag(letter);
+  const part = findFlag(flags, letter);
   if (part === undefined) return literal(whole);
   if (width === '') return part;
   const columns = Math.min(Number(width), MAX_WIDTH);
   return (record, time, threadId) => pad(part(record, time, threadId), columns, align, cut !== '');
 }
 
-function findFlag(letter: string): Part | undefined {
+function findFlag(flags: Flags, letter: string): Part | undefined {
   if (isDateFlag(letter)) return (_record, time) => formatDateFlag(letter, time);
-  return Object.hasOwn(RECORD_FLAGS, letter) ? RECORD_FLAGS[letter] : undefined;
+  return Object.hasOwn(flags, letter) ? flags[letter] : undefined;
 }
 
 function pad(text: string, columns: number, align: string, cut: boolean): string {

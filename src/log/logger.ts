@@ -4,7 +4,7 @@
 import { LOG_LEVELS, type LogLevel, levelNumber, type MessageLevel } from '../base/log-levels.ts';
 
 /** Receives what passed the level; called directly by the level's method, so that the caller is two frames up. */
-export type EmitRecord = (logger: string, level: MessageLevel, message: string) => void;
+export type EmitRecord = (logger: string, level: MessageLevel, message: string, stack: string) => void;
 
 export class Logger {
   readonly name: string;
@@ -32,26 +32,28 @@ export class Logger {
   }
 
   trace(message: string): void {
-    if (this.#threshold <= 0) this.#emit(this.name, 'trace', message);
+    if (this.#threshold <= 0) this.#emit(this.name, 'trace', message, '');
   }
 
   debug(message: string): void {
-    if (this.#threshold <= 1) this.#emit(this.name, 'debug', message);
+    if (this.#threshold <= 1) this.#emit(this.name, 'debug', message, '');
   }
 
   info(message: string): void {
-    if (this.#threshold <= 2) this.#emit(this.name, 'info', message);
+    if (this.#threshold <= 2) this.#emit(this.name, 'info', message, '');
   }
 
   warning(message: string): void {
-    if (this.#threshold <= 3) this.#emit(this.name, 'warning', message);
+    if (this.#threshold <= 3) this.#emit(this.name, 'warning', message, '');
   }
 
-  error(message: string): void {
-    if (this.#threshold <= 4) this.#emit(this.name, 'error', message);
+  /** @param stack frames of an error, by stackFrames: the only lines of a record beside its first. */
+  error(message: string, stack = ''): void {
+    if (this.#threshold <= 4) this.#emit(this.name, 'error', message, stack);
   }
 
-  critical(message: string): void {
-    if (this.#threshold <= 5) this.#emit(this.name, 'critical', message);
+  /** @param stack as for `error`. */
+  critical(message: string, stack = ''): void {
+    if (this.#threshold <= 5) this.#emit(this.name, 'critical', message, stack);
   }
 }

@@ -123,13 +123,13 @@ export class Loggers {
    */
   write(component: LogComponent, level: MessageLevel, message: string): void {
     if (levelNumber(this.get(component).level) > levelNumber(level)) return;
-    const record = { logger: component, level, message, timeMs: this.#now(), file: '', line: 0, functionName: '' };
-    this.emit(record, this.#threadId);
+    const place = { file: '', line: 0, functionName: '' };
+    this.emit({ logger: component, level, message, stack: '', timeMs: this.#now(), ...place }, this.#threadId);
   }
 
-  #emitLocal(logger: string, level: MessageLevel, message: string): void {
+  #emitLocal(logger: string, level: MessageLevel, message: string, stack: string): void {
     const { file, line, functionName } = this.#locator.callerOfLogger();
-    this.emit({ logger, level, message, timeMs: this.#now(), file, line, functionName }, this.#threadId);
+    this.emit({ logger, level, message, stack, timeMs: this.#now(), file, line, functionName }, this.#threadId);
   }
 
   #tellListeners(): void {

@@ -5,7 +5,10 @@ import type { MessageLevel } from '../base/log-levels.ts';
 export interface LogRecord {
   readonly logger: string;
   readonly level: MessageLevel;
+  /** May hold text from outside: a sink has to keep it on one line. */
   readonly message: string;
+  /** Frames of an error of our own, as stackFrames of base/errors.ts gives them; empty without. */
+  readonly stack: string;
   /** Milliseconds since 1970 with a fraction: microseconds are kept, nanoseconds only nearly. */
   readonly timeMs: number;
   /** Source file of the log call relative to the package, `src/…`; empty when unknown. */

@@ -16,7 +16,7 @@ const CONFIRMED_COST = MAX_COST_UNDER_WAY / 16;
 const COST_OF_RECORD = 256;
 
 function costOf(record: WorkerLogRecord): number {
-  return COST_OF_RECORD + record.message.length;
+  return COST_OF_RECORD + record.message.length + record.stack.length;
 }
 
 /** A worker's sink. Never throws. */

@@ -1,7 +1,7 @@
 // The main thread's sink: formats each record and writes it as one line. Lines that the destination drops are told of
 // in the log itself, in their place.
 
-import { escapeLine } from './escape.ts';
+import { escapeLine, lineMessage, rawMessage } from './escape.ts';
 import { compileLogFormat, type RenderRecord } from './format.ts';
 import type { LogDestination } from './log-destination.ts';
 import type { LogRecord, LogSink } from './record.ts';
@@ -24,7 +24,7 @@ export class TextSink implements LogSink {
   #lastDroppedMs = 0;
 
   constructor({ format, escaped, destination }: TextSinkOptions) {
-    this.#render = compileLogFormat(format);
+    this.#render = compileLogFormat(format, escaped ? rawMessage : lineMessage);
     this.#escaped = escaped;
     this.#destination = destination;
   }
@@ -42,7 +42,7 @@ export class TextSink implements LogSink {
     if (dropped === 0) return;
     this.#dropped = 0;
     const message = `${dropped} lines are missing here: they could not be written in time`;
-    const place = { file: '', line: 0, functionName: '' };
+    const place = { stack: '', file: '', line: 0, functionName: '' };
     this.write({ logger: 'main', level: 'warning', message, timeMs: this.#lastDroppedMs, ...place }, MAIN_THREAD_ID);
   }
 }

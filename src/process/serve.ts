@@ -3,7 +3,7 @@
 // configuration, and the admin interface is loaded while the workers open their listeners.
 
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
-import { errorMessage, errorStack, WeirError } from '../base/errors.ts';
+import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
 import { revisionNumber, type Version } from '../base/version.ts';
 import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
@@ -31,7 +31,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   const stopOrder = Promise.withResolvers<void>();
   const accessLogs: LogDestination[] = [];
   const faults = new FaultBoundary((where, error) => {
-    loggers.get('main').error(`fault in ${where}: ${errorStack(error)}`);
+    loggers.get('main').error(`fault in ${where}: ${String(error)}`, stackFrames(error));
   });
   const clock = faults.clock(SYSTEM_CLOCK);
   let reopenEventLogs = (): void => {};
@@ -70,8 +70,9 @@ export async function serve(parts: ServeParts): Promise<number> {
     return 0;
   } catch (error) {
     // Anything but a WeirError is a bug, and its stack is what helps to find it.
-    const text = error instanceof WeirError ? error.message : errorStack(error);
-    loggers.get('main').critical(`cannot serve: ${text}`);
+    const isExpected = error instanceof WeirError;
+    const text = isExpected ? error.message : String(error);
+    loggers.get('main').critical(`cannot serve: ${text}`, isExpected ? '' : stackFrames(error));
     return 1;
   } finally {
     await workers.stop(SHUTDOWN_GRACE_MS);

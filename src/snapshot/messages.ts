@@ -34,6 +34,8 @@ export interface WorkerLogRecord {
   readonly logger: string;
   readonly level: Exclude<LogLevelName, 'off'>;
   readonly message: string;
+  /** Frames of an error, one a line; empty without. */
+  readonly stack: string;
   /** Milliseconds since the Unix epoch, with fractions. */
   readonly timeMs: number;
   /** Source file relative to the package, line and function of the log call; empty or 0 when unknown. */

@@ -203,6 +203,20 @@ describe('weir refuses with code 1 and a clear message', () => {
     }
   });
 
+  it('a key that would make lines of its own, on one line', async () => {
+    const file = path.join(folder, 'keys.yaml');
+    writeFileSync(file, '"wrong\\r\\n[forged] line\\u001b[2J\\u0085\\u2028": 1\n');
+    const strict = await runWeir(['--mode', 'validate', '-c', file]);
+    const lenient = await runWeir(['--mode', 'validate', '-c', file, '--allow-unknown-static-fields']);
+    assert.deepEqual([strict.code, lenient.code], [1, 0]);
+    for (const { stderr } of [strict, lenient]) {
+      assert.match(stderr, /keys\.yaml:1:1: .*wrong\\r\\n\[forged\] line\\x1B\[2J\\x85\\u2028/);
+      for (const line of stderr.trimEnd().split('\n')) assert.match(line, /^(\[20\d\d-|\/.*keys\.yaml:1:1: )/);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+      assert.doesNotMatch(stderr, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028]/);
+    }
+  });
+
   it('every fault at once, in the order of their places', async () => {
     const file = path.join(folder, 'many.yaml');
     writeFileSync(

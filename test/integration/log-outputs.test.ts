@@ -96,7 +96,7 @@ describe('the log of a running weir', () => {
     const file = path.join(folder, 'closed.yaml');
     writeFileSync(file, CONFIG);
     const address = path.join(folder, 'closed-address');
-    const stop = `until [ -s ${address} ]; do sleep 0.05; done; kill $!; wait $!`;
+    const stop = `until [ -s ${address} ] || ! kill -0 $!; do sleep 0.05; done; kill $!; wait $!`;
     const { code, stdout } = await sh(
       `"$0" "$@" --concurrency 1 -c ${file} --admin-address-path ${address} 2>&- & ${stop}; echo "code $?"`,
     );

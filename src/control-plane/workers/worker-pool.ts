@@ -177,7 +177,8 @@ export class WorkerPool {
     const worker = new WorkerThread(index, {
       onMessage: (sender, message) =>
         faults.run(`message '${message.type}' of worker ${index}`, () => this.#receive(sender, message)),
-      onEnd: (sender, reason) => faults.run(`the end of worker ${index}`, () => this.#workerEnded(sender, reason)),
+      onEnd: (sender, reason, stack) =>
+        faults.run(`the end of worker ${index}`, () => this.#workerEnded(sender, reason, stack)),
     });
     this.#workers[index] = worker;
     if (this.#service) this.#initialize(worker, this.#service);
@@ -287,7 +288,7 @@ export class WorkerPool {
     else this.#log.error(`worker ${worker.index} cannot open listener ${listenerId} again: ${reason}`);
   }
 
-  #workerEnded(worker: WorkerThread, reason: string): void {
+  #workerEnded(worker: WorkerThread, reason: string, stack: string): void {
     this.#workers[worker.index] = undefined;
     this.#service?.onWorkerLost(worker.index);
     this.#confirmations.drop(worker.index);
@@ -300,12 +301,13 @@ export class WorkerPool {
       return;
     }
     if (this.#startup || !this.#service) {
+      if (stack !== '') this.#log.error(`worker ${worker.index} ended before it was ready: ${reason}`, stack);
       this.#earlyFailure = new WeirError('WEIR_WORKER_START', `worker ${worker.index} could not start: ${reason}`);
       this.#startup?.reject(this.#earlyFailure);
       this.#startup = undefined;
       return;
     }
-    this.#log.error(`worker ${worker.index} ended unexpectedly, its connections are lost: ${reason}`);
+    this.#log.error(`worker ${worker.index} ended unexpectedly, its connections are lost: ${reason}`, stack);
     this.#restartLater(worker.index);
   }
 

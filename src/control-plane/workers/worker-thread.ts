@@ -4,7 +4,7 @@
 //       └────────────────────────┴───────(crash)────────────────────▶ ended
 
 import { Worker } from 'node:worker_threads';
-import { errorStack } from '../../base/errors.ts';
+import { stackFrames } from '../../base/errors.ts';
 import { threadEntry } from '../../base/package-root.ts';
 import { RelayReceiver } from '../../log/index.ts';
 import type { MainToWorker, WorkerToMain } from '../../snapshot/index.ts';
@@ -13,8 +13,8 @@ type WorkerState = 'starting' | 'running' | 'stopping' | 'ended';
 
 export interface WorkerEvents {
   readonly onMessage: (worker: WorkerThread, message: WorkerToMain) => void;
-  /** The thread is gone; `reason` is empty when it was told to stop. */
-  readonly onEnd: (worker: WorkerThread, reason: string) => void;
+  /** The thread is gone; `reason` is empty when it was told to stop, `stack` but for an exception. */
+  readonly onEnd: (worker: WorkerThread, reason: string, stack: string) => void;
 }
 
 export class WorkerThread {
@@ -25,6 +25,7 @@ export class WorkerThread {
   readonly #events: WorkerEvents;
   #state: WorkerState = 'starting';
   #crashReason = '';
+  #crashStack = '';
 
   /** Starts the thread, which loads its code and then waits for `init`. */
   constructor(index: number, events: WorkerEvents) {
@@ -33,7 +34,8 @@ export class WorkerThread {
     this.#thread = new Worker(threadEntry('worker.ts'), { name: `worker_${index}` });
     this.#thread.on('message', (message: WorkerToMain) => this.#receive(message));
     this.#thread.on('error', (error: unknown) => {
-      this.#crashReason = errorStack(error);
+      this.#crashReason = String(error);
+      this.#crashStack = stackFrames(error);
     });
     this.#thread.on('exit', (code: number) => this.#end(code));
   }
@@ -65,6 +67,6 @@ export class WorkerThread {
   #end(code: number): void {
     const wasStopping = this.#state === 'stopping';
     this.#state = 'ended';
-    this.#events.onEnd(this, wasStopping ? '' : this.#crashReason || `exit code ${code}`);
+    this.#events.onEnd(this, wasStopping ? '' : this.#crashReason || `exit code ${code}`, this.#crashStack);
   }
 }

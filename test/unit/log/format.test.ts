@@ -14,6 +14,7 @@ function record(changes: Partial<LogRecord> = {}): LogRecord {
     logger: 'upstream',
     level: 'warning',
     message: 'said "hi"\nand left',
+    stack: '',
     timeMs: NOON + 7.125,
     file: 'src/data-plane/upstream/pool.ts',
     line: 42,
@@ -34,8 +35,12 @@ function offsetOf(timeMs: number): string {
 
 describe('the log format', () => {
   const flags: [flag: string, text: string, changes?: Partial<LogRecord>][] = [
-    ['%v', 'said "hi"\nand left'],
+    ['%v', 'said "hi"\\nand left'],
     ['%_', 'said "hi"\\nand left'],
+    ['%v', 'a\\r\\x1B[31mb', { message: 'a\r\u001b[31mb' }],
+    ['%v', 'bug\n    at here\n    at there', { message: 'bug', stack: '    at here\n    at there' }],
+    ['%_', 'bug\\n    at here', { message: 'bug', stack: '    at here' }],
+    ['%j', 'bug\\n    at here', { message: 'bug', stack: '    at here' }],
     ['%j', 'said \\"hi\\"\\nand left'],
     ['%t', '3'],
     ['%P', String(process.pid)],
@@ -92,7 +97,7 @@ describe('the log format', () => {
     ['cutting works with an alignment', '%-4!l|', 'warn|'],
     ['a width is at most 64', '%100l', `${' '.repeat(57)}warning`],
     ['a text of just the width stays', '%7!l', 'warning'],
-    ['the function flag may stand before other text', '%!(%v', 'connect(said "hi"\nand left'],
+    ['the function flag may stand before other text', '%!(%v', 'connect(said "hi"\\nand left'],
     ['a flag that does not exist stays as written', '%q %-5q', '%q %-5q'],
     ['a lone percent sign at the end stays', '100%', '100%'],
     ['escaped percent signs do not start flags', '%%v', '%v'],

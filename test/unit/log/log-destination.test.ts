@@ -35,7 +35,16 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const folder = mkdtempSync(path.join(tmpdir(), 'weir-log-'));
 after(() => rmSync(folder, { recursive: true }));
 
-const RECORD: LogRecord = { logger: 'io', level: 'info', message: '', timeMs: 0, file: '', line: 0, functionName: '' };
+const RECORD: LogRecord = {
+  logger: 'io',
+  level: 'info',
+  message: '',
+  stack: '',
+  timeMs: 0,
+  file: '',
+  line: 0,
+  functionName: '',
+};
 
 async function makeFifo(t: TestContext, name: string): Promise<Fifo> {
   const fifo = await Fifo.make(path.join(folder, name));

@@ -62,6 +62,7 @@ describe('loggers', () => {
       logger: 'pool',
       level: 'info',
       message: 'here',
+      stack: '',
       timeMs: 1234.5,
       file: 'test/unit/log/loggers.test.ts',
       functionName: 'namedCaller',
@@ -140,7 +141,7 @@ describe('loggers', () => {
     const loggers = new Loggers({ levels: { default: 'info' }, sink, threadId: 0 });
     loggers.get('main').error('one');
     loggers.write('main', 'error', 'two');
-    const record = { logger: 'main', level: 'error', message: 'three', timeMs: 0 } as const;
+    const record = { logger: 'main', level: 'error', message: 'three', stack: '', timeMs: 0 } as const;
     loggers.emit({ ...record, file: '', line: 0, functionName: '' }, 1);
     assert.equal(loggers.dropped, 3);
   });

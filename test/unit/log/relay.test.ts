@@ -5,7 +5,7 @@ import { MAX_COST_UNDER_WAY, RelayReceiver, RelaySink } from '../../../src/log/r
 import type { MainToWorker, WorkerToMain } from '../../../src/snapshot/index.ts';
 
 function record(message: string): LogRecord {
-  return { logger: 'http', level: 'debug', message, timeMs: 0, file: '', line: 0, functionName: '' };
+  return { logger: 'http', level: 'debug', message, stack: '', timeMs: 0, file: '', line: 0, functionName: '' };
 }
 
 /** A worker's half and main's, with a port between them that carries what a test lets through. */
