@@ -2,8 +2,9 @@
 // of the schema and not repeated here. Each check reports at the field that an operator would change.
 
 import { isPrime } from '../../base/prime.ts';
-import { Cluster_DiscoveryType, Cluster_LbPolicy } from '../proto/generated/enums.ts';
+import { Cluster_LbPolicy } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
+import { discoveryTypeOf, dnsSettingsOf } from './discovery-type.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { DEFAULT_MAXIMUM_RING_SIZE, DEFAULT_MINIMUM_RING_SIZE } from './load-balancing.ts';
@@ -35,10 +36,6 @@ export function checkCluster(cluster: Cluster, at: string, faults: FaultSink): v
 export function lbPolicyName(cluster: Cluster): string {
   if (cluster.lb_policy === Cluster_LbPolicy.ORIGINAL_DST_LB) return 'CLUSTER_PROVIDED';
   return enumName(Cluster_LbPolicy, cluster.lb_policy);
-}
-
-function typeName(cluster: Cluster): string {
-  return enumName(Cluster_DiscoveryType, cluster.type);
 }
 
 /** Balancer options and the one policy that reads them. */
@@ -88,14 +85,15 @@ function checkPolicyConfig(cluster: Cluster, at: string, faults: FaultSink): voi
 }
 
 function checkEdsConfig(cluster: Cluster, at: string, faults: FaultSink): void {
-  const isEds = cluster.type === Cluster_DiscoveryType.EDS;
+  const type = discoveryTypeOf(cluster);
+  const isEds = type === 'EDS';
   const hasConfig = cluster.eds_cluster_config !== null;
   if (isEds && !hasConfig) faults.error(`${at}.type`, 'EDS needs eds_cluster_config');
-  if (hasConfig && !isEds) faults.error(`${at}.eds_cluster_config`, `needs type EDS, not ${typeName(cluster)}`);
+  if (hasConfig && !isEds) faults.error(`${at}.eds_cluster_config`, `needs type EDS, not ${type ?? 'another'}`);
 }
 
 function checkOriginalDst(cluster: Cluster, at: string, faults: FaultSink): void {
-  if (cluster.type !== Cluster_DiscoveryType.ORIGINAL_DST) return;
+  if (discoveryTypeOf(cluster) !== 'ORIGINAL_DST') return;
   const policy = lbPolicyName(cluster);
   if (policy !== 'CLUSTER_PROVIDED') {
     faults.error(`${at}.lb_policy`, `type ORIGINAL_DST needs CLUSTER_PROVIDED, not ${policy}`);
@@ -105,16 +103,13 @@ function checkOriginalDst(cluster: Cluster, at: string, faults: FaultSink): void
   }
 }
 
-const TYPES_WITH_MEMBERS: ReadonlySet<number> = new Set([
-  Cluster_DiscoveryType.STATIC,
-  Cluster_DiscoveryType.STRICT_DNS,
-  Cluster_DiscoveryType.LOGICAL_DNS,
-]);
+const TYPES_WITH_MEMBERS: ReadonlySet<string> = new Set(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']);
 
 function checkMembers(cluster: Cluster, at: string, faults: FaultSink): void {
-  if (cluster.cluster_type !== null || !TYPES_WITH_MEMBERS.has(cluster.type)) return;
+  const type = discoveryTypeOf(cluster);
+  if (type === undefined || !TYPES_WITH_MEMBERS.has(type)) return;
   if (cluster.load_assignment === null && cluster.hosts.length === 0) {
-    faults.error(at, `a cluster of type ${typeName(cluster)} needs load_assignment`);
+    faults.error(at, `a cluster of type ${type} needs load_assignment`);
   }
   if (cluster.load_assignment !== null && cluster.hosts.length > 0) {
     faults.warning(`${at}.hosts`, 'ignored, because load_assignment supersedes it');
@@ -122,7 +117,7 @@ function checkMembers(cluster: Cluster, at: string, faults: FaultSink): void {
 }
 
 function checkLogicalDns(cluster: Cluster, at: string, faults: FaultSink): void {
-  if (cluster.type !== Cluster_DiscoveryType.LOGICAL_DNS) return;
+  if (discoveryTypeOf(cluster) !== 'LOGICAL_DNS') return;
   const localities = cluster.load_assignment?.endpoints ?? [];
   const [locality] = localities;
   const endpoints = locality?.load_balancer_endpoints?.lb_endpoints ?? locality?.lb_endpoints ?? [];
@@ -132,10 +127,12 @@ function checkLogicalDns(cluster: Cluster, at: string, faults: FaultSink): void 
 }
 
 function checkRefreshRate(cluster: Cluster, at: string, faults: FaultSink): void {
-  const rate = cluster.dns_failure_refresh_rate;
+  const newer = dnsSettingsOf(cluster);
+  const rate = (newer ?? cluster).dns_failure_refresh_rate;
+  const rateAt = `${at}.${newer ? 'cluster_type.typed_config.' : ''}dns_failure_refresh_rate`;
   if (rate === null || rate.base_interval === null || rate.max_interval === null) return;
   if (durationMs(rate.max_interval) >= durationMs(rate.base_interval)) return;
-  faults.error(`${at}.dns_failure_refresh_rate.max_interval`, 'must not be less than base_interval');
+  faults.error(`${rateAt}.max_interval`, 'must not be less than base_interval');
 }
 
 function checkHttpVersion(cluster: Cluster, at: string, faults: FaultSink): void {

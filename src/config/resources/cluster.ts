@@ -4,10 +4,10 @@
 // Source: spec 2.8 and 8.
 
 import type { ClusterSettings, DnsDiscoverySettings, LoadBalancingPolicy } from '../../snapshot/index.ts';
-import { Cluster_DiscoveryType } from '../proto/generated/enums.ts';
 import { convertCircuitBreakers } from './circuit-breakers.ts';
 import { checkCluster, lbPolicyName } from './cluster-checks.ts';
 import type { Conversion } from './conversion.ts';
+import { discoveryTypeOf } from './discovery-type.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
 import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -52,21 +52,21 @@ type Membership = Pick<ClusterSettings, 'hosts' | 'discovery'>;
 const STATIC = { kind: 'static' } as const;
 const NO_MEMBERS: Membership = { discovery: STATIC, hosts: [] };
 
-const DNS_KINDS: ReadonlyMap<number, DnsDiscoverySettings['kind']> = new Map([
-  [Cluster_DiscoveryType.STRICT_DNS, 'strict-dns'],
-  [Cluster_DiscoveryType.LOGICAL_DNS, 'logical-dns'],
+const DNS_KINDS: ReadonlyMap<string, DnsDiscoverySettings['kind']> = new Map([
+  ['STRICT_DNS', 'strict-dns'],
+  ['LOGICAL_DNS', 'logical-dns'],
 ]);
 
 function convertMembers(message: Cluster, at: string, conversion: Conversion): Membership {
   const { faults } = conversion;
-  // The support table refuses the other types.
-  if (message.cluster_type !== null) return NO_MEMBERS;
-  if (message.type === Cluster_DiscoveryType.STATIC) {
+  const type = discoveryTypeOf(message);
+  if (type === 'STATIC') {
     const members = new StaticMembers();
     collectMembers(message, at, members, faults);
     return { discovery: STATIC, hosts: members.hosts };
   }
-  const kind = DNS_KINDS.get(message.type);
+  const kind = type === undefined ? undefined : DNS_KINDS.get(type);
+  // The support table refuses the other types.
   if (kind === undefined) return NO_MEMBERS;
   const members = new DnsTargets();
   collectMembers(message, at, members, faults);

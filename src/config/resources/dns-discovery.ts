@@ -2,14 +2,15 @@
 // form (typed_dns_resolver_config, dns_resolution_config, dns_resolvers), else that of the bootstrap.
 
 import type { DnsDiscoverySettings, DnsLookupFamily, DnsResolverSettings, DnsTarget } from '../../snapshot/index.ts';
-import { Cluster_DnsLookupFamily } from '../proto/generated/enums.ts';
+import { Cluster_DnsLookupFamily, DnsLookupFamily as NewerLookupFamily } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import { convertAddress } from './address.ts';
 import type { Conversion } from './conversion.ts';
+import { dnsSettingsOf } from './discovery-type.ts';
 import { enumName } from './enum-name.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { AddressMessage, Bootstrap, CaresDnsResolverConfig, Cluster } from './messages.ts';
+import type { AddressMessage, Bootstrap, CaresDnsResolverConfig, Cluster, DnsCluster } from './messages.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
 
 const DEFAULT_REFRESH_RATE_MS = 5000;
@@ -36,16 +37,29 @@ export function convertDnsDiscovery(
   at: string,
   { defaultResolver = SYSTEM_RESOLVER, faults }: Conversion,
 ): DnsDiscoverySettings {
+  const newer = dnsSettingsOf(message);
+  const { dns_refresh_rate, dns_failure_refresh_rate, dns_jitter, respect_dns_ttl } = newer ?? message;
   return {
     kind,
     targets,
-    lookupFamily: enumName(Cluster_DnsLookupFamily, message.dns_lookup_family) as DnsLookupFamily,
-    refreshRateMs: durationMsOr(message.dns_refresh_rate, DEFAULT_REFRESH_RATE_MS),
-    failureRefresh: convertFailureRefresh(message.dns_failure_refresh_rate),
-    jitterMs: durationMsOr(message.dns_jitter, 0),
-    respectTtl: message.respect_dns_ttl,
-    resolver: convertResolver(message, message.dns_resolvers, `${at}.`, defaultResolver, faults),
+    lookupFamily: newer === undefined ? lookupFamilyOf(message) : newerLookupFamilyOf(newer),
+    refreshRateMs: durationMsOr(dns_refresh_rate, DEFAULT_REFRESH_RATE_MS),
+    failureRefresh: convertFailureRefresh(dns_failure_refresh_rate),
+    jitterMs: durationMsOr(dns_jitter, 0),
+    respectTtl: respect_dns_ttl,
+    resolver:
+      newer === undefined
+        ? convertResolver(message, message.dns_resolvers, `${at}.`, defaultResolver, faults)
+        : (convertTypedResolver(newer, `${at}.cluster_type.typed_config.`, faults) ?? defaultResolver),
   };
+}
+
+function lookupFamilyOf(message: Cluster): DnsLookupFamily {
+  return enumName(Cluster_DnsLookupFamily, message.dns_lookup_family) as DnsLookupFamily;
+}
+
+function newerLookupFamilyOf({ dns_lookup_family: family }: DnsCluster): DnsLookupFamily {
+  return family === NewerLookupFamily.UNSPECIFIED ? 'AUTO' : (enumName(NewerLookupFamily, family) as DnsLookupFamily);
 }
 
 /** The resolver of clusters without one of their own. */
@@ -64,13 +78,8 @@ function convertResolver(
   otherwise: DnsResolverSettings,
   faults: FaultSink,
 ): DnsResolverSettings {
-  const typed = message.typed_dns_resolver_config;
-  const opened = openExtension(typed?.typed_config ?? null);
-  // The support table refuses other types.
-  if (opened?.typeName === CARES_RESOLVER) {
-    const typedAt = `${at}typed_dns_resolver_config.typed_config`;
-    return convertCares(opened.message as CaresDnsResolverConfig, typedAt, faults);
-  }
+  const typed = convertTypedResolver(message, at, faults);
+  if (typed !== undefined) return typed;
   const newer = message.dns_resolution_config;
   if (newer !== null) {
     const servers = convertServers(newer.resolvers, `${at}dns_resolution_config.resolvers`, faults);
@@ -79,6 +88,17 @@ function convertResolver(
   const useTcp = message.use_tcp_for_dns_lookups;
   if (oldServers.length === 0) return useTcp ? { ...otherwise, useTcp } : otherwise;
   return { ...SYSTEM_RESOLVER, servers: convertServers(oldServers, `${at}dns_resolvers`, faults), useTcp };
+}
+
+function convertTypedResolver(
+  { typed_dns_resolver_config: typed }: Pick<Cluster, 'typed_dns_resolver_config'>,
+  at: string,
+  faults: FaultSink,
+): DnsResolverSettings | undefined {
+  const opened = openExtension(typed?.typed_config ?? null);
+  // The support table refuses other types.
+  if (opened?.typeName !== CARES_RESOLVER) return undefined;
+  return convertCares(opened.message as CaresDnsResolverConfig, `${at}typed_dns_resolver_config.typed_config`, faults);
 }
 
 function convertCares(message: CaresDnsResolverConfig, at: string, faults: FaultSink): DnsResolverSettings {

@@ -24,6 +24,7 @@ export type {
   CoreHttpProtocolOptions as HttpProtocolOptions,
   DataSource,
   DirectResponseAction as DirectResponseMessage,
+  DnsCluster,
   Duration,
   Endpoint,
   FileAccessLog,

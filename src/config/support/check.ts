@@ -89,7 +89,7 @@ export class SupportCheck {
   }
 
   /** Extensions by name in a map, or the one extension of a message that names it. */
-  #extensionProbe(field: Field, { types, severity, note }: ExtensionVerdict): Probe {
+  #extensionProbe(field: Field, { types, names, severity, note }: ExtensionVerdict): Probe {
     if (field.map) {
       return eachValue<Any>(field, (any, at, report) => {
         if (!this.#enterExtension(types, any, at, report)) report.add(severity, at, lacking(any.type_url));
@@ -99,6 +99,7 @@ export class SupportCheck {
       const any = holder[field.name] as Any | null;
       const anyAt = fieldPath(at, field.name);
       if (this.#enterExtension(types, any, anyAt, report)) return;
+      if (any === null && names.includes(String(holder.name).replace(/^(envoy|proxy)\./, ''))) return;
       // Without settings there is only the name, which belongs to the message around.
       const place = any === null ? at : anyAt;
       const text = lacking((holder.name as string) || (any?.type_url ?? ''));

@@ -30,6 +30,8 @@ export interface ExtensionVerdict {
   readonly severity: FaultSeverity;
   /** Full names of message types. */
   readonly types: readonly string[];
+  /** Extensions that take no settings, by their names behind `proxy.` or `envoy.`. */
+  readonly names: readonly string[];
   readonly note: string;
 }
 
@@ -73,13 +75,13 @@ export function rejected(note = ''): UnsupportedVerdict {
 }
 
 /** For Any fields: the extensions that this build has. */
-export function extensions(types: readonly string[], note = ''): ExtensionVerdict {
-  return { kind: 'extension', severity: 'error', types, note };
+export function extensions(types: readonly string[], names: readonly string[] = []): ExtensionVerdict {
+  return { kind: 'extension', severity: 'error', types, names, note: '' };
 }
 
 /** Extensions beyond `types` are warned of and left out; `note` says what that means. */
 export function extensionsElseWarned(types: readonly string[], note: string): ExtensionVerdict {
-  return { kind: 'extension', severity: 'warning', types, note };
+  return { kind: 'extension', severity: 'warning', types, names: [], note };
 }
 
 /** Values beyond `accepts` are refused. */

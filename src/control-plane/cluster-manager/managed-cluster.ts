@@ -50,6 +50,7 @@ export class ManagedCluster {
     this.#tools = tools;
     this.cluster = new ActiveCluster(settings, addedViaApi, tools);
     this.#window = new MergeWindow(tools.clock, settings.updateMergeWindowMs, tools.updates, () => this.#refresh());
+    this.cluster.stats.set('warming_state', 1);
     this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
     this.#discovery = this.#createDiscovery(settings);
     // What needs no search is there from the start: the workers begin with it.
@@ -115,6 +116,7 @@ export class ManagedCluster {
 
   #becomeReady(): void {
     this.#isWarming = false;
+    this.cluster.stats.set('warming_state', 0);
     if (this.#hasNews) {
       this.#window.cancel();
       this.#tools.updates.add('cluster_updated');

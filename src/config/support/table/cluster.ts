@@ -11,7 +11,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { CARES_RESOLVER, HEALTH_EVENT_FILE, RAW_BUFFER, READ_AS_TYPED } from './extensions.ts';
+import { CARES_RESOLVER, DNS_CLUSTER, HEALTH_EVENT_FILE, RAW_BUFFER, READ_AS_TYPED } from './extensions.ts';
 
 const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
@@ -22,6 +22,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       name: supported(),
       alt_stat_name: supported(),
       type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']),
+      cluster_type: supported('the types by their names, or settings for DNS'),
       connect_timeout: supported(),
       per_connection_buffer_limit_bytes: supported(),
       lb_policy: only(['ROUND_ROBIN', 'RANDOM', 'LEAST_REQUEST', 'RING_HASH', 'MAGLEV']),
@@ -132,6 +133,29 @@ export const CLUSTER_SUPPORT: SupportTable = {
   'proxy.config.core.v3.RuntimeDouble': {
     otherwise: warned('the default value applies'),
     fields: { default_value: supported() },
+  },
+  'proxy.config.cluster.v3.Cluster.CustomClusterType': {
+    otherwise: rejected(),
+    fields: {
+      name: supported(),
+      typed_config: extensions([DNS_CLUSTER], ['cluster.static', 'cluster.strict_dns', 'cluster.logical_dns']),
+    },
+  },
+  [DNS_CLUSTER]: {
+    otherwise: rejected(),
+    fields: {
+      dns_refresh_rate: supported(),
+      dns_failure_refresh_rate: supported(),
+      respect_dns_ttl: supported(),
+      dns_jitter: supported(),
+      typed_dns_resolver_config: supportedAs('DNS resolver', 'otherwise the resolver of the bootstrap'),
+      dns_lookup_family: supported(),
+      all_addresses_in_single_endpoint: supported('makes it a LOGICAL_DNS cluster'),
+    },
+  },
+  'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate': {
+    otherwise: rejected(),
+    fields: { base_interval: supported(), max_interval: supported() },
   },
   'proxy.config.cluster.v3.Cluster.RefreshRate': {
     otherwise: rejected(),

@@ -197,3 +197,84 @@ describe('names of hosts', () => {
     });
   }
 });
+
+describe('a cluster type by its own name', () => {
+  const ASSIGNED = {
+    load_assignment: {
+      cluster_name: 'web',
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress('10.0.0.1', 80) } }] }],
+    },
+  };
+  const typed = (cluster_type: JsonObject): JsonObject => ({ name: 'web', cluster_type, ...ASSIGNED });
+  const dnsCluster = (fields: JsonObject): JsonObject =>
+    typed({
+      name: 'envoy.cluster.dns',
+      typed_config: { '@type': 'type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster', ...fields },
+    });
+
+  for (const [name, kind] of [
+    ['envoy.cluster.static', 'static'],
+    ['proxy.cluster.strict_dns', 'strict-dns'],
+    ['envoy.cluster.logical_dns', 'logical-dns'],
+  ] as const) {
+    it(`${name} is as the type`, () => {
+      const { discovery, hosts } = settingsOf(typed({ name }));
+      assert.equal(discovery.kind, kind);
+      assert.equal(hosts.length, kind === 'static' ? 1 : 0);
+    });
+  }
+
+  it('with settings for DNS brings all that the cluster has no say in', () => {
+    const typed_dns_resolver_config = {
+      name: 'cares',
+      typed_config: {
+        '@type': 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig',
+        resolvers: [socketAddress('10.0.0.5', 53)],
+      },
+    };
+    const { discovery } = settingsOf(
+      dnsCluster({
+        dns_refresh_rate: '2s',
+        dns_failure_refresh_rate: { base_interval: '1s', max_interval: '3s' },
+        respect_dns_ttl: true,
+        dns_jitter: '0.5s',
+        dns_lookup_family: 'V4_PREFERRED',
+        typed_dns_resolver_config,
+        all_addresses_in_single_endpoint: true,
+      }),
+    );
+    assert.ok(discovery.kind !== 'static');
+    const { targets, ...rest } = discovery;
+    assert.equal(targets.length, 1);
+    assert.deepEqual(rest, {
+      kind: 'logical-dns',
+      lookupFamily: 'V4_PREFERRED',
+      refreshRateMs: 2000,
+      failureRefresh: { baseMs: 1000, maxMs: 3000 },
+      jitterMs: 500,
+      respectTtl: true,
+      resolver: { ...RESOLVER, servers: [{ ip: '10.0.0.5', port: 53 }] },
+    });
+  });
+
+  it('with settings for DNS has the defaults of the other form', () => {
+    const { discovery } = settingsOf(dnsCluster({}));
+    const older = settingsOf({ name: 'web', type: 'STRICT_DNS', ...ASSIGNED }).discovery;
+    assert.deepEqual(discovery, older);
+    const bootstrap = { ...withClusters(dnsCluster({})), use_tcp_for_dns_lookups: true };
+    const [cluster] = mustLoad(bootstrap).clusters;
+    assert.equal(cluster!.discovery.kind === 'strict-dns' && cluster!.discovery.resolver.useTcp, true);
+  });
+
+  it('is held to the rules of its type, and refused by name when there is none', () => {
+    const wrongWay = dnsCluster({ dns_failure_refresh_rate: { base_interval: '2s', max_interval: '1s' } });
+    assert.deepEqual(errorsOf(wrongWay), [
+      `${AT}.cluster_type.typed_config.dns_failure_refresh_rate.max_interval: must not be less than base_interval`,
+    ]);
+    assert.deepEqual(errorsOf({ name: 'web', cluster_type: { name: 'envoy.cluster.strict_dns' } }), [
+      `${AT}: a cluster of type STRICT_DNS needs load_assignment`,
+    ]);
+    const [error] = errorsOf({ name: 'web', cluster_type: { name: 'envoy.cluster.eds' } }).slice(-1);
+    assert.match(error!, /cluster_type: "envoy\.cluster\.eds" is not supported by this build/);
+  });
+});

@@ -130,12 +130,14 @@ describe('a cluster with health checks', () => {
     });
     await fixture.ended(1);
     assert.equal(isWarm, false);
+    assert.equal(fixture.stat('warming_state'), 1);
     assert.equal(fixture.stats.store.value('cluster_manager.warming_clusters'), 1);
     assert.equal(fixture.published.length, 0);
     await eventually(() => bad.received.length === 1, 'the other check');
     fixture.clock.turn(TIMEOUT_MS);
     await started;
     assert.deepEqual(fixture.flags, [0, FAILED | TIMED_OUT]);
+    assert.equal(fixture.stat('warming_state'), 0);
     assert.equal(fixture.published.length, 1);
     const [snapshot] = fixture.manager.snapshots();
     assert.equal(fixture.published.at(-1)?.hostLists, snapshot!.hostLists);

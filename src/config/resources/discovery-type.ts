@@ -1,0 +1,34 @@
+// How a cluster finds its members: by its `type`, or by the name or the settings of its `cluster_type`, of which there
+// is one for each type.
+
+import { Cluster_DiscoveryType } from '../proto/generated/enums.ts';
+import { enumName } from './enum-name.ts';
+import { openExtension } from './extension.ts';
+import type { Cluster, DnsCluster } from './messages.ts';
+
+const DNS_CLUSTER = 'proxy.extensions.clusters.dns.v3.DnsCluster';
+
+/** Cluster types without settings, by their names behind `proxy.` or `envoy.`. */
+const TYPES_BY_NAME: Readonly<Record<string, string>> = {
+  'cluster.static': 'STATIC',
+  'cluster.strict_dns': 'STRICT_DNS',
+  'cluster.logical_dns': 'LOGICAL_DNS',
+  'cluster.eds': 'EDS',
+  'cluster.original_dst': 'ORIGINAL_DST',
+};
+
+/** @returns the name of a DiscoveryType; undefined for a cluster type that is none of them. */
+export function discoveryTypeOf(cluster: Cluster): string | undefined {
+  const custom = cluster.cluster_type;
+  if (custom === null) return enumName(Cluster_DiscoveryType, cluster.type);
+  const dns = dnsSettingsOf(cluster);
+  if (dns !== undefined) return dns.all_addresses_in_single_endpoint ? 'LOGICAL_DNS' : 'STRICT_DNS';
+  const name = custom.name.replace(/^(envoy|proxy)\./, '');
+  return Object.hasOwn(TYPES_BY_NAME, name) ? TYPES_BY_NAME[name] : undefined;
+}
+
+/** The settings of the newer cluster type for DNS, which take the place of the cluster's own. */
+export function dnsSettingsOf(cluster: Cluster): DnsCluster | undefined {
+  const opened = openExtension(cluster.cluster_type?.typed_config ?? null);
+  return opened?.typeName === DNS_CLUSTER ? (opened.message as DnsCluster) : undefined;
+}
