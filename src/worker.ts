@@ -47,6 +47,7 @@ function build(init: WorkerInit): Parts {
     headerPrefix: init.headerPrefix,
     loggers,
     workerIndex: init.workerIndex,
+    reportHostFailure: (cluster, recordAddress) => tell({ type: 'host-failed', cluster, recordAddress }),
     accessLogFiles: init.accessLogFiles,
     httpFilters: HTTP_FILTERS,
   });

@@ -29,6 +29,8 @@ export interface DataPlaneDependencies {
   readonly loggers: Loggers;
   readonly workerIndex: number;
   readonly accessLogFiles: AccessLogFileSettings;
+  /** Tells main of a checked host that asks to be left out; nobody is told without. */
+  readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
   /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */

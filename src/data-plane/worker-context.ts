@@ -56,6 +56,8 @@ export interface WorkerContextOptions {
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
   readonly accessLogFiles: AccessLogFileSettings;
+  /** Tells main of a checked host that asks to be left out; nobody is told without. */
+  readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
   /** Opens connections to upstreams; the system's sockets unless a test has its own. */
   readonly connectUpstream?: typeof connectUpstream;
 }
@@ -80,6 +82,7 @@ export class WorkerContext {
   readonly date: HttpDate;
   readonly proxyHeaders: ProxyHeaders;
   readonly logFiles: LogFiles;
+  readonly reportHostFailure: (cluster: string, recordAddress: number) => void;
   readonly httpFilters: HttpFilterRegistry;
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
@@ -123,6 +126,7 @@ export class WorkerContext {
     this.proxyHeaders = new ProxyHeaders(options.headerPrefix);
     const { stats, clock } = this;
     this.logFiles = new LogFiles(options.accessLogFiles, { stats, clock, log: this.logs.filter });
+    this.reportHostFailure = options.reportHostFailure ?? (() => {});
   }
 
   /** Identifies a connection in logs among those of all workers; the last digits are the worker's index. */

@@ -251,4 +251,6 @@ export interface ClusterSnapshot {
   /** Byte address of the cluster's shared active counts (CLUSTER_*). */
   readonly recordAddress: number;
   readonly addedViaApi: boolean;
+  /** Its hosts are checked, and may ask in their answers to be left out. */
+  readonly isHealthChecked: boolean;
 }

@@ -78,6 +78,8 @@ export type WorkerToMain =
   | { readonly type: 'listening'; readonly listenerId: number; readonly ports: readonly number[] }
   | { readonly type: 'listen-failed'; readonly listenerId: number; readonly reason: string }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey }
+  /** A checked host has asked, in an answer to a request, to be left out. */
+  | { readonly type: 'host-failed'; readonly cluster: string; readonly recordAddress: number }
   /** An update of clusters is in force, and no connection or request uses what it has removed; in any order. */
   | { readonly type: 'applied'; readonly generation: number }
   /** `dropped` records before this one are missing, because main did not take them in time. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { httpFilter, type JsonObject, listenerWith, socketAddress, tcpFilter } from '../support/bootstrap.ts';
 import { untilEqual } from '../support/eventually.ts';
@@ -116,6 +116,29 @@ describe('active health checks', () => {
     assert.ok((await weir.stat('cluster.web.health_check.success'))! > 3);
     assert.ok((await weir.stat('cluster.web.health_check.failure'))! >= 1);
     assert.equal((await weir.stop()).code, 0);
+  });
+
+  it('leave a host out that asks for it in an answer to a client', async () => {
+    const answerAll = (socket: Socket, received: string): void => {
+      const asks = received.startsWith('GET /last ') ? 'x-envoy-immediate-health-check-fail: 1\r\n' : '';
+      socket.write(`HTTP/1.1 200 OK\r\n${asks}content-length: 0\r\n\r\n`);
+    };
+    await using first = await HealthServer.start(answerAll);
+    await using second = await HealthServer.start(answerAll);
+    const routes = [{ match: { prefix: '/' }, route: { cluster: 'web' } }];
+    const filter = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] } });
+    // It does not come back while the test runs.
+    const check = { http_health_check: { path: '/up' }, healthy_threshold: 1_000_000 };
+    const ports = [first.port, second.port];
+    await using weir = await startWeir({ configYaml: bootstrap(filter, ports, check) });
+    const url = `http://127.0.0.1:${await portOf(weir)}`;
+    assert.equal((await fetch(`${url}/last`)).status, 200);
+    await untilEqual(1, () => weir.stat('cluster.web.membership_healthy'), 'its leave');
+    assert.equal(await weir.stat('cluster.web.health_check.passive_failure'), 1);
+    assert.equal(await weir.stat('cluster.web.membership_excluded'), 1);
+    const flags = /health_flags::\/failed_active_hc\/excluded_via_immediate_hc_fail$/m;
+    assert.match(await weir.admin('/clusters'), flags);
+    assert.equal((await fetch(`${url}/`)).status, 200);
   });
 
   for (const closes of [true, false]) {

@@ -126,6 +126,7 @@ export class DataPlaneFixture {
       statBlock: before?.statBlock ?? this.#allocate(`cluster.${name}`, CLUSTER_STATS),
       recordAddress: before?.recordAddress ?? this.#fixture.owner.recordAllocator.allocateCluster(),
       addedViaApi: false,
+      isHealthChecked: false,
     };
     const snapshot: ClusterSnapshot = { ...members, hostLists: this.#listsOf(members) };
     this.#clusters.set(name, snapshot);

@@ -127,6 +127,7 @@ export class UpstreamWorkers {
       statBlock: cells.allocate(CLUSTER_STATS.size),
       recordAddress: recordAllocator.allocateCluster(),
       addedViaApi: false,
+      isHealthChecked: false,
       hostLists: 0,
     };
   }

@@ -71,6 +71,7 @@ export class ActiveCluster {
       statBlock: this.stats.cell,
       recordAddress,
       addedViaApi,
+      isHealthChecked: settings.healthCheck !== undefined,
     });
     this.#countMembers();
   }

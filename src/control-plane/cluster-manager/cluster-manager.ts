@@ -94,6 +94,11 @@ export class ClusterManager {
     this.#tools.health.events.reopen();
   }
 
+  /** A host has asked a worker to be left out; both may have gone by now. */
+  hostFailed(clusterName: string, recordAddress: number): void {
+    this.#clusters.get(clusterName)?.hostFailed(recordAddress);
+  }
+
   snapshots(): ClusterSnapshot[] {
     return [...this.#clusters.values()].map(({ cluster }) => cluster.snapshot);
   }

@@ -75,6 +75,11 @@ export class ManagedCluster {
     this.#window.cancel();
   }
 
+  /** A host has asked a worker to be left out. @param recordAddress of the host, which may have gone by now. */
+  hostFailed(recordAddress: number): void {
+    this.#checker?.failPassively(recordAddress);
+  }
+
   #createDiscovery(settings: ClusterSettings): Discovery {
     const { discovery, hosts } = settings;
     const listener: DiscoveryListener = {

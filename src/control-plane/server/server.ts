@@ -140,6 +140,7 @@ export class Server {
       },
       clusters: this.clusterManager.snapshots(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
+      onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
       onWorkerLost: (index) => this.stats.clearWorker(index),
       onWorkerRestarted: () => this.#gauges.countWorkerRestart(),
     });

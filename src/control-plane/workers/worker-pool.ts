@@ -34,6 +34,8 @@ export interface WorkerService {
   readonly clusters: readonly ClusterSnapshot[];
   /** The cell of a stat that a worker has met first at run time. */
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
+  /** A checked host has asked to be left out. */
+  readonly onHostFailed: (cluster: string, recordAddress: number) => void;
   /** A worker is gone for good: take back what it had added to gauges and shared counts. */
   readonly onWorkerLost: (workerIndex: number) => void;
   /** A worker has been started in the place of a lost one. */
@@ -209,6 +211,9 @@ export class WorkerPool {
         break;
       case 'dynamic-stat':
         this.#answerDynamicStat(worker, message.key);
+        break;
+      case 'host-failed':
+        this.#service?.onHostFailed(message.cluster, message.recordAddress);
         break;
       case 'applied':
         this.#confirmations.confirm(message.generation, worker.index);

@@ -8,7 +8,7 @@
 // once more, on another connection, if that can do no harm.
 
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
-import { Method } from '../../wasm/http1.ts';
+import { HEADER_ID, Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { Http1ClientConnection } from '../http/codec/http1/client-connection.ts';
 import type { ResponseReceiver } from '../http/codec/http1/response-receiver.ts';
@@ -43,6 +43,7 @@ const SENDING = 1;
 const DONE = 2;
 
 const NO_BYTES = Buffer.alloc(0);
+const IMMEDIATE_FAIL = HEADER_ID['x-proxy-immediate-health-check-fail'];
 /** Doing these twice is doing them once (RFC 9110 section 9.2.2). */
 const IDEMPOTENT: ReadonlySet<number> = new Set([
   Method.GET,
@@ -194,7 +195,9 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
   // ---- From the connection ----
 
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, _isSlab: boolean, nowMs: number): boolean {
-    const { status } = this.#context.codec.response;
+    const { response } = this.#context.codec;
+    const { status } = response;
+    if (this.cluster.isHealthChecked && response.has(IMMEDIATE_FAIL)) this.#host!.reportFailure();
     if (this.#hasRetried) this.#count(upstream_rq_retry_success);
     countResponse(this.#context, this.cluster, this.#host!, status, this.#stream.isInternal);
     if (isEnd) this.#complete(nowMs);

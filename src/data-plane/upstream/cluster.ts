@@ -36,6 +36,7 @@ export class Cluster {
   readonly responseCodes: ClusterResponseCodes;
   /** Requests of equal hashes go to the same host: theirs are wanted. */
   readonly isHashed: boolean;
+  readonly isHealthChecked: boolean;
   readonly #context: WorkerContext;
   readonly #balancer: LoadBalancer;
   /** In the order of the snapshot, which host lists refer to. */
@@ -49,6 +50,7 @@ export class Cluster {
     this.#context = context;
     this.name = settings.name;
     this.settings = settings;
+    this.isHealthChecked = snapshot.isHealthChecked;
     this.isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';
     this.statBase = context.stats.base(snapshot.statBlock);
     const { circuitBreakers } = settings;

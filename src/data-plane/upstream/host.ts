@@ -46,6 +46,8 @@ export class Host {
   readonly #rawConnections = new Set<RawConnection>();
   /** By its health flags when they were looked at last. */
   #isFailed: boolean;
+  /** Main has been told that the host wants to be left out. */
+  #isReported = false;
   #onUnused: (() => void) | null = null;
 
   constructor(context: WorkerContext, cluster: Cluster, snapshot: HostSnapshot) {
@@ -84,9 +86,17 @@ export class Host {
     this.label = formatAddress(snapshot.address);
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
+    this.#isReported = false;
     const wasFailed = this.#isFailed;
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
     if (this.#isFailed && !wasFailed) this.#onFailed();
+  }
+
+  /** An answer of the host asks to leave it out. Main is told once, until it publishes what became of that. */
+  reportFailure(): void {
+    if (this.#isReported || (this.healthFlags & HealthFlag.excludedViaImmediateHealthCheckFail) !== 0) return;
+    this.#isReported = true;
+    this.#context.reportHostFailure(this.cluster.name, this.record);
   }
 
   /** Replaces all connections: idle ones close now, busy ones after their request. */

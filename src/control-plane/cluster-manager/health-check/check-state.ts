@@ -13,8 +13,11 @@ const {
   activeHealthCheckTimeout: TIMED_OUT,
 } = HealthFlag;
 
-/** `active`: an answer that is wrong. The network failures say nothing about the service itself. */
-export type FailureType = 'active' | 'network' | 'network-timeout';
+/**
+ * `active`: an answer to a check that is wrong. `passive`: an answer to a request of a client that asks to be left out.
+ * The network failures say nothing about the service itself.
+ */
+export type FailureType = 'active' | 'passive' | 'network' | 'network-timeout';
 
 /** `pending`: on its way to a change, the threshold has not been reached. */
 export type Transition = 'unchanged' | 'pending' | 'changed';
@@ -97,7 +100,8 @@ export class CheckState {
     this.#passes = 0;
     if (!this.#has(FAILED)) {
       transition = 'pending';
-      const isFinal = failureType === 'active' && !isRetriable;
+      const isNetwork = failureType === 'network' || failureType === 'network-timeout';
+      const isFinal = !isNetwork && !isRetriable;
       if (isFinal || ++this.#failures >= this.#settings.unhealthyThreshold) {
         this.#failures = 0;
         this.#host.setHealthFlags(FAILED, true);

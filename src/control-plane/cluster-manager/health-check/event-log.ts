@@ -19,6 +19,7 @@ export interface EventSubject {
 const CHECKER_TYPES: Readonly<Record<ProbeSettings['kind'], string>> = { http: 'HTTP', tcp: 'TCP' };
 const FAILURE_TYPES: Readonly<Record<FailureType, string>> = {
   active: 'ACTIVE',
+  passive: 'PASSIVE',
   network: 'NETWORK',
   'network-timeout': 'NETWORK_TIMEOUT',
 };

@@ -111,6 +111,13 @@ export class HealthChecker implements HostCheckListener {
     this.#endRoundIfDone();
   }
 
+  /** A host has asked in an answer to a client to be left out. @param recordAddress of the host. */
+  failPassively(recordAddress: number): void {
+    for (const [host, check] of this.#checks) {
+      if (host.snapshot.recordAddress === recordAddress) check.failPassively();
+    }
+  }
+
   onAttempt(): void {
     this.#stats.add('attempt');
   }
@@ -120,7 +127,8 @@ export class HealthChecker implements HostCheckListener {
     if (failureType === undefined) this.#stats.add('success');
     else {
       this.#stats.add('failure');
-      if (failureType !== 'active') this.#stats.add('network_failure');
+      if (failureType === 'passive') this.#stats.add('passive_failure');
+      else if (failureType !== 'active') this.#stats.add('network_failure');
     }
     const { eventLogPaths, probe } = this.#settings;
     const { name: clusterName } = this.#cluster;

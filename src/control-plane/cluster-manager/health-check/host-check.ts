@@ -81,6 +81,13 @@ export class HostCheck {
     this.#probe.abort();
   }
 
+  /** The host has asked in an answer to a client to be left out. The next check comes when it would have come anyway. */
+  failPassively(): void {
+    const verdict = this.#state.fail('passive', false, true);
+    this.host.noteCheck({ endedMs: this.#tools.clock.wallMs(), hasPassed: false, detail: 'asked to be left out' });
+    this.#listener.onVerdict(this, verdict, 'passive');
+  }
+
   #check(): void {
     const { timeoutMs } = this.#settings;
     this.#listener.onAttempt();

@@ -104,6 +104,16 @@ describe('the state of a checked host', () => {
     assert.equal(host.healthFlags, FAILED);
   });
 
+  it('turns unhealthy at once when it asks a client to be left out', () => {
+    const { host, state } = checked(FAILED);
+    state.pass(false);
+    assert.deepEqual(state.fail('passive', false, true), {
+      transition: 'changed',
+      events: [{ kind: 'eject-unhealthy', failureType: 'passive' }],
+    });
+    assert.equal(host.healthFlags, FAILED | IMMEDIATE);
+  });
+
   it('remembers that the last failure was a timeout, while the host is unhealthy', () => {
     const { host, state } = checked(FAILED);
     state.fail('network-timeout');
