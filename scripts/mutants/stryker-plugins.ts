@@ -1,0 +1,121 @@
+// What StrykerJS is given of ours. The test runner runs node:test files, which are programs of their own and may start
+// threads and further programs; the ignorer leaves out mutants that only reword a message.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { StrykerOptions } from '@stryker-mutator/api/core';
+import { commonTokens, declareClassPlugin, declareValuePlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin';
+import {
+  type DryRunResult,
+  DryRunStatus,
+  type MutantRunOptions,
+  type MutantRunResult,
+  MutantRunStatus,
+  type TestResult,
+  type TestRunner,
+  type TestRunnerCapabilities,
+  TestStatus,
+} from '@stryker-mutator/api/test-runner';
+import type { babel } from '@stryker-mutator/core';
+import { runTestProcess, type TestProcessResult } from './test-process.ts';
+
+/** How a run is set up; travels to the test runner in the options of StrykerJS. */
+export interface RunSettings {
+  /** Test files to ask, the nearest first, relative to the root. */
+  readonly testFiles: readonly string[];
+}
+
+export const SETTINGS_KEY = 'weirMutants';
+
+/** Without a mutant, a test file may take this long. */
+const FIRST_RUN_LIMIT_MS = 300_000;
+/** With a mutant, so many times as long as without, and this much more: the machine may have become busy. */
+const SLOWDOWN_FACTOR = 4;
+const SLOWDOWN_MS = 10_000;
+/** How long each test file takes without a mutant, in ms; at the root of the instrumented tree. */
+const TIMES_FILE = 'test-times.json';
+
+class NodeTestRunner implements TestRunner {
+  static readonly inject = tokens(commonTokens.options);
+  readonly #settings: RunSettings;
+  #times: Readonly<Record<string, number>> | undefined;
+
+  constructor(options: StrykerOptions) {
+    this.#settings = options[SETTINGS_KEY] as RunSettings;
+  }
+
+  capabilities(): TestRunnerCapabilities {
+    return { reloadEnvironment: true };
+  }
+
+  async dryRun(): Promise<DryRunResult> {
+    const tests: TestResult[] = [];
+    const perTest: Record<string, Record<string, number>> = {};
+    const times: Record<string, number> = {};
+    for (const testFile of this.#settings.testFiles) {
+      const result = await this.#runUnchanged(testFile);
+      const facts = { id: testFile, name: testFile, fileName: path.resolve(testFile), timeSpentMs: result.ms };
+      if (result.outcome === 'passed') {
+        tests.push({ ...facts, status: TestStatus.Success });
+        perTest[testFile] = Object.fromEntries(result.reached.map((mutantId) => [mutantId, 1]));
+        times[testFile] = result.ms;
+      } else {
+        const failureMessage = result.outcome === 'failed' ? `${result.failure}\n${result.output}` : 'did not end';
+        tests.push({ ...facts, status: TestStatus.Failed, failureMessage });
+      }
+    }
+    writeFileSync(TIMES_FILE, JSON.stringify(times));
+    return { status: DryRunStatus.Complete, tests, mutantCoverage: { static: {}, perTest } };
+  }
+
+  async mutantRun({ activeMutant, testFilter }: MutantRunOptions): Promise<MutantRunResult> {
+    const reaching = new Set(testFilter);
+    this.#times ??= JSON.parse(readFileSync(TIMES_FILE, 'utf8')) as Record<string, number>;
+    let nrOfTests = 0;
+    for (const testFile of this.#settings.testFiles.filter((file) => reaching.has(file))) {
+      nrOfTests += 1;
+      const limitMs = SLOWDOWN_FACTOR * this.#times[testFile]! + SLOWDOWN_MS;
+      const result = await runTestProcess({ root: process.cwd(), testFile, mutantId: activeMutant.id, limitMs });
+      if (result.outcome === 'timed-out') return { status: MutantRunStatus.Timeout, reason: testFile };
+      if (result.outcome === 'failed') {
+        return { status: MutantRunStatus.Killed, killedBy: [testFile], failureMessage: result.failure, nrOfTests };
+      }
+    }
+    return { status: MutantRunStatus.Survived, nrOfTests };
+  }
+
+  /** Twice where it fails: on a busy machine one run says little. */
+  async #runUnchanged(testFile: string): Promise<TestProcessResult> {
+    const options = { root: process.cwd(), testFile, limitMs: FIRST_RUN_LIMIT_MS };
+    const first = await runTestProcess(options);
+    return first.outcome === 'passed' ? first : await runTestProcess(options);
+  }
+}
+
+const LOG_METHODS: readonly string[] = ['trace', 'debug', 'info', 'warning', 'error', 'critical'];
+/** These take a code first, which is not a matter of wording. */
+const CODED_ERRORS: readonly string[] = ['WeirError'];
+
+/** Says why a piece of code is not worth a mutant; undefined where it is. */
+function reasonToIgnore({ node, parent }: babel.NodePath): string | undefined {
+  if (node.type !== 'StringLiteral' && node.type !== 'TemplateLiteral') return undefined;
+  if (parent?.type === 'NewExpression' && parent.callee.type === 'Identifier') {
+    const { name } = parent.callee;
+    const isCode = CODED_ERRORS.includes(name) && parent.arguments[0] === node;
+    return name.endsWith('Error') && !isCode ? 'wording of an error' : undefined;
+  }
+  if (parent?.type !== 'CallExpression' || parent.callee.type !== 'MemberExpression') return undefined;
+  const { property } = parent.callee;
+  return property.type === 'Identifier' && LOG_METHODS.includes(property.name) ? 'wording of a log line' : undefined;
+}
+
+export const TEST_RUNNER = 'node-test-processes';
+export const MESSAGES = 'messages';
+
+export const strykerPlugins = [
+  declareClassPlugin(PluginKind.TestRunner, TEST_RUNNER, NodeTestRunner),
+  declareValuePlugin(PluginKind.Ignore, MESSAGES, { shouldIgnore: (place) => reasonToIgnore(place as babel.NodePath) }),
+];
+
+/** Makes the settings an option that StrykerJS knows. */
+export const strykerValidationSchema = { properties: { [SETTINGS_KEY]: { type: 'object' } } };
