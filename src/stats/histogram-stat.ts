@@ -22,7 +22,6 @@ export const PERCENT_SCALE = 1_000_000;
 export type HistogramSpanName = keyof typeof HistogramSpan;
 
 export interface HistogramReader extends NamedStat {
-  readonly kind: 'histogram';
   readonly unit: HistogramUnit;
   /** A merge has seen a sample. */
   readonly isUsed: boolean;
@@ -38,7 +37,6 @@ export interface HistogramReader extends NamedStat {
 }
 
 export class HistogramStat extends Named implements HistogramReader {
-  readonly kind = 'histogram';
   readonly unit: HistogramUnit;
   readonly cell: number;
 
@@ -62,20 +60,18 @@ export class HistogramStat extends Named implements HistogramReader {
 
   quantiles(span: HistogramSpanName, qs: readonly number[]): Float64Array {
     const values = this.source.histograms.quantiles(this.cell, HistogramSpan[span], qs);
-    return this.#scale === 1 ? values : values.map((value) => value / this.#scale);
+    return values.map((value) => value / this.#scale);
   }
 
   buckets(span: HistogramSpanName, bounds: readonly number[]): Float64Array {
-    const scaled = this.#scale === 1 ? bounds : bounds.map((bound) => bound * this.#scale);
+    const scaled = bounds.map((bound) => bound * this.#scale);
     return this.source.histograms.cumulativeBuckets(this.cell, HistogramSpan[span], scaled);
   }
 
   bins(span: HistogramSpanName): readonly HistogramBin[] {
     const bins = this.source.histograms.bins(this.cell, HistogramSpan[span]);
     const scale = this.#scale;
-    return scale === 1
-      ? bins
-      : bins.map((bin) => ({ left: bin.left / scale, width: bin.width / scale, count: bin.count }));
+    return bins.map((bin) => ({ left: bin.left / scale, width: bin.width / scale, count: bin.count }));
   }
 
   get #scale(): number {

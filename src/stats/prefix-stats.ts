@@ -52,9 +52,7 @@ export class PrefixStats {
     this.#blocks.set(table, cell);
     const isLive = (): boolean => this.#life.isLive;
     this.#host.announceNumeric(additions(isLive, () => this.#tableStats(table, cell)));
-    if (table.histogramsAt < table.size) {
-      this.#host.announceHistograms(additions(isLive, () => this.#tableHistograms(table, cell)));
-    }
+    this.#host.announceHistograms(additions(isLive, () => this.#tableHistograms(table, cell)));
     return cell;
   }
 
@@ -105,7 +103,7 @@ export class PrefixStats {
   eachStretch(kind: SingleKind, visit: (cell: number, count: number) => void): void {
     for (const [table, cell] of this.#blocks) {
       const [from, to] = kind === 'counter' ? [0, table.gaugesAt] : [table.gaugesAt, table.histogramsAt];
-      if (to > from) visit(cell + from, to - from);
+      visit(cell + from, to - from);
     }
     for (const cell of this.#singles[kind].values()) visit(cell, 1);
   }
@@ -146,10 +144,7 @@ export class PrefixStats {
   #tableHistograms(table: StatTable, cell: number): HistogramStat[] {
     return table.rows
       .slice(table.histogramsAt)
-      .map(
-        (row) =>
-          new HistogramStat(this.prefix + row.name, row.unit ?? 'count', cell + row.index, this.#host, this.#life),
-      );
+      .map((row) => new HistogramStat(this.prefix + row.name, row.unit!, cell + row.index, this.#host, this.#life));
   }
 }
 
