@@ -96,7 +96,7 @@ async function run(source: string, nearest: readonly string[]): Promise<readonly
     force: args.force,
     tempDirName: 'build/mutants/tree',
     ignorePatterns: ['/bench', '/biome.json', '/build/compile-cache', '/build/mutants', '/dist', '/docs'],
-    reporters: [],
+    reporters: process.stdout.isTTY ? ['progress'] : [],
     logLevel: 'error' as LogLevel,
     // Node runs the instrumented sources as they are; no compiler sees them.
     disableTypeChecks: false,
