@@ -1,23 +1,20 @@
 // What must hold between the fields of one Cluster message (spec 2.8). Ranges and required fields are rules
 // of the schema and not repeated here. Each check reports at the field that an operator would change.
 
-import { isPrime } from '../../base/prime.ts';
 import { Cluster_LbPolicy } from '../proto/generated/enums.ts';
-import { int64ToNumber } from '../proto/int64.ts';
 import { discoveryTypeOf, dnsSettingsOf } from './discovery-type.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
-import { DEFAULT_MAXIMUM_RING_SIZE, DEFAULT_MINIMUM_RING_SIZE } from './load-balancing.ts';
+import { checkMaglevSize, checkRingSizes } from './hash-table-checks.ts';
 import type { Cluster } from './messages.ts';
-import { checkSubsetSelectors } from './subset-checks.ts';
+import { checkSubsetConfig } from './subset-checks.ts';
 import { durationMs } from './units.ts';
 
 type ClusterCheck = (cluster: Cluster, at: string, faults: FaultSink) => void;
 
 const CHECKS: readonly ClusterCheck[] = [
   checkBalancerConfig,
-  checkRingSizes,
-  checkMaglevSize,
+  checkTables,
   checkPolicyConfig,
   checkEdsConfig,
   checkOriginalDst,
@@ -25,7 +22,7 @@ const CHECKS: readonly ClusterCheck[] = [
   checkLogicalDns,
   checkRefreshRate,
   checkHttpVersion,
-  checkSubsetSelectors,
+  checkSubsets,
 ];
 
 export function checkCluster(cluster: Cluster, at: string, faults: FaultSink): void {
@@ -54,24 +51,14 @@ function checkBalancerConfig(cluster: Cluster, at: string, faults: FaultSink): v
   }
 }
 
-const MAX_MAGLEV_SIZE = 5_000_011;
-
-function checkRingSizes(cluster: Cluster, at: string, faults: FaultSink): void {
-  const ring = cluster.ring_hash_lb_config;
-  if (ring === null) return;
-  const minimum = int64ToNumber(ring.minimum_ring_size?.value ?? DEFAULT_MINIMUM_RING_SIZE);
-  const maximum = int64ToNumber(ring.maximum_ring_size?.value ?? DEFAULT_MAXIMUM_RING_SIZE);
-  if (minimum <= maximum) return;
-  faults.error(`${at}.ring_hash_lb_config`, `minimum_ring_size ${minimum} exceeds maximum_ring_size ${maximum}`);
+function checkTables({ ring_hash_lb_config, maglev_lb_config }: Cluster, at: string, faults: FaultSink): void {
+  checkRingSizes(ring_hash_lb_config, `${at}.ring_hash_lb_config`, faults);
+  checkMaglevSize(maglev_lb_config, `${at}.maglev_lb_config`, faults);
 }
 
-function checkMaglevSize(cluster: Cluster, at: string, faults: FaultSink): void {
-  const size = cluster.maglev_lb_config?.table_size;
-  if (!size) return;
-  const slots = int64ToNumber(size.value);
-  // A size above the limit has broken a field rule already, and would take long to test.
-  if (slots > MAX_MAGLEV_SIZE || isPrime(slots)) return;
-  faults.error(`${at}.maglev_lb_config.table_size`, `${slots} is not a prime number`);
+function checkSubsets({ lb_subset_config, common_lb_config }: Cluster, at: string, faults: FaultSink): void {
+  const weighsLocalities = (common_lb_config?.locality_weighted_lb_config ?? null) !== null;
+  checkSubsetConfig(lb_subset_config, weighsLocalities, `${at}.lb_subset_config`, faults);
 }
 
 function checkPolicyConfig(cluster: Cluster, at: string, faults: FaultSink): void {

@@ -4,6 +4,7 @@
 // Source: spec 2.8 and 8.
 
 import type { ClusterSettings, DnsDiscoverySettings, LoadBalancingPolicy } from '../../snapshot/index.ts';
+import { withBalancingPolicy } from './balancing-policy.ts';
 import { convertCircuitBreakers } from './circuit-breakers.ts';
 import { checkCluster, lbPolicyName } from './cluster-checks.ts';
 import type { Conversion } from './conversion.ts';
@@ -26,6 +27,7 @@ const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
 /** @param at path of the message, `static_resources.clusters[3]`. */
 export function convertCluster(message: Cluster, at: string, conversion: Conversion): ClusterSettings {
   checkCluster(message, at, conversion.faults);
+  const balanced = withBalancingPolicy(message, at, conversion.faults);
   const observabilityName = message.alt_stat_name || message.name;
   return {
     name: message.name,
@@ -33,9 +35,9 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     observabilityName,
     connectTimeoutMs: durationMsOr(message.connect_timeout, DEFAULT_CONNECT_TIMEOUT_MS),
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
-    lbPolicy: lbPolicyName(message) as LoadBalancingPolicy,
-    ...convertLoadBalancing(message),
-    subsets: convertSubsets(message),
+    lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,
+    ...convertLoadBalancing(balanced),
+    subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion.faults),
     ...convertUpstreamOptions(message, at, conversion),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
@@ -43,7 +45,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     updateMergeWindowMs: durationMsOr(message.common_lb_config?.update_merge_window ?? null, DEFAULT_MERGE_WINDOW_MS),
     waitForWarmOnInit: valueOr(message.wait_for_warm_on_init, true),
     healthCheck: convertHealthCheck(message, at, conversion),
-    ...convertMembers(message, at, conversion),
+    ...convertMembers(balanced, at, conversion),
   };
 }
 

@@ -16,6 +16,7 @@ export type {
   CircuitBreakers,
   CircuitBreakers_Thresholds as Thresholds,
   Cluster,
+  Cluster_LbSubsetConfig as LbSubsetConfig,
   Cluster_LbSubsetConfig_LbSubsetSelector as LbSubsetSelector,
   ClusterLoadAssignment,
   ComparisonFilter,
@@ -76,6 +77,14 @@ export type {
 } from '../proto/generated/messages.ts';
 
 /** A network filter of a listener. */
+export type RingHashMessage = MessageTypes['proxy.extensions.load_balancing_policies.ring_hash.v3.RingHash'];
+export type MaglevMessage = MessageTypes['proxy.extensions.load_balancing_policies.maglev.v3.Maglev'];
 export type NetworkFilter = MessageTypes['proxy.config.listener.v3.Filter'];
 /** HTTP options towards an upstream, from typed_extension_protocol_options. */
 export type UpstreamHttpOptions = MessageTypes['proxy.extensions.upstreams.http.v3.HttpProtocolOptions'];
+
+/** A message of the load-balancing policies, such as `maglev.v3.Maglev`. */
+export type MessageOf<Name extends string> =
+  `proxy.extensions.load_balancing_policies.${Name}` extends infer Full extends keyof MessageTypes
+    ? MessageTypes[Full]
+    : never;

@@ -3,13 +3,23 @@
 import { Cluster_LbSubsetConfig_LbSubsetSelector_LbSubsetSelectorFallbackPolicy as FallbackPolicy } from '../proto/generated/enums.ts';
 import { quote } from '../source/node.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { Cluster, LbSubsetSelector } from './messages.ts';
+import type { LbSubsetConfig, LbSubsetSelector } from './messages.ts';
 
-export function checkSubsetSelectors(cluster: Cluster, at: string, faults: FaultSink): void {
-  checkLocalityWeights(cluster, `${at}.lb_subset_config`, faults);
-  const selectors = cluster.lb_subset_config?.subset_selectors ?? [];
-  for (const [index, selector] of selectors.entries()) {
-    checkFallbackKeys(selector, `${at}.lb_subset_config.subset_selectors[${index}].fallback_keys_subset`, faults);
+/** @param weighsLocalities whether the cluster does. */
+export function checkSubsetConfig(
+  config: LbSubsetConfig | null,
+  weighsLocalities: boolean,
+  at: string,
+  faults: FaultSink,
+): void {
+  if (config === null) return;
+  const { locality_weight_aware: isAware, scale_locality_weight: scales } = config;
+  if (isAware && !weighsLocalities) {
+    faults.error(`${at}.locality_weight_aware`, 'needs common_lb_config.locality_weighted_lb_config');
+  }
+  if (scales && !isAware) faults.warning(`${at}.scale_locality_weight`, 'ignored without locality_weight_aware');
+  for (const [index, selector] of config.subset_selectors.entries()) {
+    checkFallbackKeys(selector, `${at}.subset_selectors[${index}].fallback_keys_subset`, faults);
   }
 }
 
@@ -24,13 +34,4 @@ function checkFallbackKeys(selector: LbSubsetSelector, at: string, faults: Fault
   if (takesKeys && new Set(fallback).size >= new Set(keys).size && fallback.length > 0) {
     faults.error(at, 'must hold fewer keys than keys');
   }
-}
-
-function checkLocalityWeights({ lb_subset_config, common_lb_config }: Cluster, at: string, faults: FaultSink): void {
-  if (lb_subset_config === null) return;
-  const { locality_weight_aware: isAware, scale_locality_weight: scales } = lb_subset_config;
-  if (isAware && !common_lb_config?.locality_weighted_lb_config) {
-    faults.error(`${at}.locality_weight_aware`, 'needs common_lb_config.locality_weighted_lb_config');
-  }
-  if (scales && !isAware) faults.warning(`${at}.scale_locality_weight`, 'ignored without locality_weight_aware');
 }

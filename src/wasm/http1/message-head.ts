@@ -26,6 +26,11 @@ export function idSet(ids: readonly number[]): IdSet {
   return { low, high };
 }
 
+const UPPER_A = 0x41;
+const UPPER_Z = 0x5a;
+/** What a small letter has beside a capital one. */
+const LOWER = 0x20;
+
 /**
  * Valid from a successful parse until the next parse of the same direction, whatever connection that one is
  * for: take out what must live longer before returning to the event loop.
@@ -128,11 +133,20 @@ export abstract class MessageHead {
   findByName(name: string, from: number): number {
     const count = this.fieldCount;
     for (let index = from; index < count; index += 1) {
-      if (this.field(index, layout.FIELD_NAME_LENGTH) === name.length && this.nameAt(index).toLowerCase() === name) {
-        return index;
-      }
+      if (this.field(index, layout.FIELD_NAME_LENGTH) === name.length && this.#isNamed(index, name)) return index;
     }
     return -1;
+  }
+
+  /** Byte by byte, since a text of the name would cost more. The lengths are equal. */
+  #isNamed(index: number, name: string): boolean {
+    const { bytes } = this.memory;
+    const start = this.word(layout.RECORD_BASE) + this.field(index, layout.FIELD_NAME_OFFSET);
+    for (let at = 0; at < name.length; at += 1) {
+      const byte = bytes[start + at]!;
+      if ((byte >= UPPER_A && byte <= UPPER_Z ? byte | LOWER : byte) !== name.charCodeAt(at)) return false;
+    }
+    return true;
   }
 
   /** Known id of a field, 0 for any other name. */

@@ -2,6 +2,7 @@
 
 import type { SupportTable } from '../verdict.ts';
 import { ACCESS_LOG_SUPPORT } from './access-log.ts';
+import { BALANCING_POLICY_SUPPORT } from './balancing-policy.ts';
 import { BOOTSTRAP_SUPPORT } from './bootstrap.ts';
 import { CLUSTER_SUPPORT } from './cluster.ts';
 import { HTTP_SUPPORT } from './http.ts';
@@ -14,5 +15,6 @@ export const SUPPORT: SupportTable = {
   ...HTTP_SUPPORT,
   ...ROUTE_SUPPORT,
   ...CLUSTER_SUPPORT,
+  ...BALANCING_POLICY_SUPPORT,
   ...ACCESS_LOG_SUPPORT,
 };

@@ -198,10 +198,7 @@ const POLICY_ERRORS: readonly ErrorCase[] = [
   {
     name: 'LOAD_BALANCING_POLICY_CONFIG without load_balancing_policy',
     cluster: clusterNamed('web', { lb_policy: 'LOAD_BALANCING_POLICY_CONFIG' }),
-    errors: [
-      `${AT}.lb_policy: lb_policy LOAD_BALANCING_POLICY_CONFIG ${UNSUPPORTED}`,
-      `${AT}.lb_policy: LOAD_BALANCING_POLICY_CONFIG needs load_balancing_policy`,
-    ],
+    errors: [`${AT}.lb_policy: LOAD_BALANCING_POLICY_CONFIG needs load_balancing_policy`],
   },
   {
     name: 'subsets where the cluster brings its own balancer',

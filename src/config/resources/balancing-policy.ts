@@ -1,0 +1,162 @@
+// LoadBalancingPolicy message → the fields of Cluster that say the same. What reads a cluster's balancing knows only those.
+
+import { Cluster_LbPolicy, RingHash_HashFunction } from '../proto/generated/enums.ts';
+import { openExtension } from './extension.ts';
+import type { FaultSink } from './fault-sink.ts';
+import { checkMaglevSize, checkRingSizes } from './hash-table-checks.ts';
+import type { Cluster, MessageOf } from './messages.ts';
+import { checkSubsetConfig } from './subset-checks.ts';
+
+const PREFIX = 'proxy.extensions.load_balancing_policies.';
+
+/** The fields that a policy stands for. */
+type Balancing = Pick<
+  Cluster,
+  | 'lb_policy'
+  | 'least_request_lb_config'
+  | 'ring_hash_lb_config'
+  | 'maglev_lb_config'
+  | 'lb_subset_config'
+  | 'common_lb_config'
+>;
+
+type Common = NonNullable<Cluster['common_lb_config']>;
+type Policies = NonNullable<Cluster['load_balancing_policy']>;
+
+const NO_COMMON: Common = {
+  healthy_panic_threshold: null,
+  zone_aware_lb_config: null,
+  locality_weighted_lb_config: null,
+  update_merge_window: null,
+  ignore_new_hosts_until_first_hc: false,
+  close_connections_on_host_set_change: false,
+  consistent_hashing_lb_config: null,
+  override_host_status: null,
+};
+
+/** @returns the cluster itself when it has no such policy. */
+export function withBalancingPolicy(cluster: Cluster, at: string, faults: FaultSink): Cluster {
+  if (cluster.load_balancing_policy === null) return cluster;
+  const common = { ...NO_COMMON, ...cluster.common_lb_config };
+  const balancing: Balancing = {
+    lb_policy: Cluster_LbPolicy.ROUND_ROBIN,
+    least_request_lb_config: null,
+    ring_hash_lb_config: null,
+    maglev_lb_config: null,
+    lb_subset_config: null,
+    common_lb_config: {
+      ...common,
+      zone_aware_lb_config: null,
+      locality_weighted_lb_config: null,
+      consistent_hashing_lb_config: null,
+    },
+  };
+  return withFields(
+    cluster,
+    applyFirst(cluster.load_balancing_policy, balancing, `${at}.load_balancing_policy`, faults),
+  );
+}
+
+/** Fields that a message does not set are its prototype's, so that a copy would lose them. */
+function withFields<Message extends object, Fields extends object>(message: Message, fields: Fields): Message & Fields {
+  return Object.assign(Object.create(message), fields);
+}
+
+/** The first policy that this build has counts alone. */
+function applyFirst({ policies }: Policies, balancing: Balancing, at: string, faults: FaultSink): Balancing {
+  for (const [index, policy] of policies.entries()) {
+    const opened = openExtension(policy.typed_extension_config?.typed_config ?? null);
+    const apply = opened === undefined ? undefined : POLICIES.get(opened.typeName);
+    if (apply === undefined) continue;
+    return apply(opened!.message, balancing, `${at}.policies[${index}].typed_extension_config.typed_config`, faults);
+  }
+  faults.error(at, 'names no policy that this build has');
+  return balancing;
+}
+
+type Apply = (message: object, balancing: Balancing, at: string, faults: FaultSink) => Balancing;
+
+type LocalityConfig = MessageOf<'common.v3.LocalityLbConfig'>;
+type HashingConfig = MessageOf<'common.v3.ConsistentHashingLbConfig'>;
+
+function policy<Name extends Parameters<typeof typeNameOf>[0]>(
+  name: Name,
+  apply: (message: MessageOf<Name>, balancing: Balancing, at: string, faults: FaultSink) => Balancing,
+): readonly [string, Apply] {
+  return [typeNameOf(name), apply as Apply];
+}
+
+function typeNameOf(name: `${string}.v3.${string}`): string {
+  return PREFIX + name;
+}
+
+const POLICIES: ReadonlyMap<string, Apply> = new Map<string, Apply>([
+  policy('round_robin.v3.RoundRobin', ({ locality_lb_config }, balancing) => byLocality(balancing, locality_lb_config)),
+  policy('random.v3.Random', ({ locality_lb_config }, balancing) =>
+    byLocality({ ...balancing, lb_policy: Cluster_LbPolicy.RANDOM }, locality_lb_config),
+  ),
+  policy('least_request.v3.LeastRequest', (message, balancing) =>
+    byLocality(
+      { ...balancing, lb_policy: Cluster_LbPolicy.LEAST_REQUEST, least_request_lb_config: message },
+      message.locality_lb_config,
+    ),
+  ),
+  policy('ring_hash.v3.RingHash', (message, balancing, at, faults) => {
+    checkRingSizes(message, at, faults);
+    const isMurmur = message.hash_function === RingHash_HashFunction.MURMUR_HASH_2;
+    const ring = withFields(message, { hash_function: isMurmur ? 1 : 0, deprecated_v1: null });
+    const hashing = message.consistent_hashing_lb_config;
+    const usesHostname = message.use_hostname_for_hashing || (hashing?.use_hostname_for_hashing ?? false);
+    return byHash(
+      { ...balancing, lb_policy: Cluster_LbPolicy.RING_HASH, ring_hash_lb_config: ring },
+      message,
+      usesHostname,
+    );
+  }),
+  policy('maglev.v3.Maglev', (message, balancing, at, faults) => {
+    checkMaglevSize(message, at, faults);
+    const usesHostname = message.consistent_hashing_lb_config?.use_hostname_for_hashing ?? false;
+    return byHash(
+      { ...balancing, lb_policy: Cluster_LbPolicy.MAGLEV, maglev_lb_config: message },
+      message,
+      usesHostname,
+    );
+  }),
+  policy('wrr_locality.v3.WrrLocality', ({ endpoint_picking_policy: child }, balancing, at, faults) => {
+    const applied = applyChild(child, balancing, `${at}.endpoint_picking_policy`, faults);
+    return withCommon(applied, { locality_weighted_lb_config: {} });
+  }),
+  policy('subset.v3.Subset', (message, balancing, at, faults) => {
+    const applied = applyChild(message.subset_lb_policy, balancing, `${at}.subset_lb_policy`, faults);
+    const weighsLocalities = applied.common_lb_config?.locality_weighted_lb_config !== null;
+    checkSubsetConfig(message, weighsLocalities, at, faults);
+    return { ...applied, lb_subset_config: message };
+  }),
+]);
+
+function applyChild(child: Policies | null, balancing: Balancing, at: string, faults: FaultSink): Balancing {
+  // Without it a field rule has been broken already.
+  return child === null ? balancing : applyFirst(child, balancing, at, faults);
+}
+
+function withCommon(balancing: Balancing, fields: Partial<Common>): Balancing {
+  return { ...balancing, common_lb_config: { ...NO_COMMON, ...balancing.common_lb_config, ...fields } };
+}
+
+function byLocality(balancing: Balancing, config: LocalityConfig | null): Balancing {
+  if (config === null) return balancing;
+  const { zone_aware_lb_config, locality_weighted_lb_config } = config;
+  return withCommon(balancing, { zone_aware_lb_config, locality_weighted_lb_config });
+}
+
+function byHash(
+  balancing: Balancing,
+  { locality_weighted_lb_config }: Pick<LocalityConfig, 'locality_weighted_lb_config'>,
+  usesHostname: boolean,
+): Balancing {
+  const consistent_hashing_lb_config: Omit<HashingConfig, 'hash_policy'> = {
+    use_hostname_for_hashing: usesHostname,
+    hash_balance_factor: null,
+  };
+  return withCommon(balancing, { locality_weighted_lb_config, consistent_hashing_lb_config });
+}

@@ -1,0 +1,115 @@
+// Support rows of the newer load-balancing policies, which say what fields of Cluster say, too.
+
+import {
+  extensionsElseWarned,
+  only,
+  rejected,
+  type SupportTable,
+  supported,
+  supportedAs,
+  supportedWhole,
+  warned,
+} from '../verdict.ts';
+
+const PREFIX = 'proxy.extensions.load_balancing_policies';
+const POLICIES = [
+  `${PREFIX}.round_robin.v3.RoundRobin`,
+  `${PREFIX}.least_request.v3.LeastRequest`,
+  `${PREFIX}.random.v3.Random`,
+  `${PREFIX}.ring_hash.v3.RingHash`,
+  `${PREFIX}.maglev.v3.Maglev`,
+  `${PREFIX}.wrr_locality.v3.WrrLocality`,
+  `${PREFIX}.subset.v3.Subset`,
+];
+const NO_SLOW_START = 'new hosts get their whole share at once';
+
+export const BALANCING_POLICY_SUPPORT: SupportTable = {
+  'proxy.config.cluster.v3.LoadBalancingPolicy': {
+    otherwise: rejected(),
+    fields: { policies: supported('the first that this build has') },
+  },
+  'proxy.config.cluster.v3.LoadBalancingPolicy.Policy': {
+    otherwise: rejected(),
+    fields: { typed_extension_config: supportedAs('balancer') },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (balancer)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensionsElseWarned(POLICIES, 'the next policy counts') },
+  },
+  [`${PREFIX}.round_robin.v3.RoundRobin`]: {
+    otherwise: rejected(),
+    fields: { locality_lb_config: supported(), slow_start_config: warned(NO_SLOW_START) },
+  },
+  [`${PREFIX}.least_request.v3.LeastRequest`]: {
+    otherwise: rejected(),
+    fields: {
+      choice_count: supported(),
+      active_request_bias: supported(),
+      locality_lb_config: supported(),
+      slow_start_config: warned(NO_SLOW_START),
+      selection_method: only(['N_CHOICES']),
+    },
+  },
+  [`${PREFIX}.random.v3.Random`]: { otherwise: rejected(), fields: { locality_lb_config: supported() } },
+  [`${PREFIX}.ring_hash.v3.RingHash`]: {
+    otherwise: rejected(),
+    fields: {
+      hash_function: supported(),
+      minimum_ring_size: supported(),
+      maximum_ring_size: supported(),
+      use_hostname_for_hashing: supported(),
+      consistent_hashing_lb_config: supported(),
+      locality_weighted_lb_config: supportedWhole(),
+    },
+  },
+  [`${PREFIX}.maglev.v3.Maglev`]: {
+    otherwise: rejected(),
+    fields: {
+      table_size: supported(),
+      consistent_hashing_lb_config: supported(),
+      locality_weighted_lb_config: supportedWhole(),
+    },
+  },
+  [`${PREFIX}.wrr_locality.v3.WrrLocality`]: {
+    otherwise: rejected(),
+    fields: { endpoint_picking_policy: supported() },
+  },
+  [`${PREFIX}.subset.v3.Subset`]: {
+    otherwise: rejected(),
+    fields: {
+      fallback_policy: supported(),
+      default_subset: supportedWhole(),
+      subset_selectors: supported(),
+      locality_weight_aware: supported(),
+      scale_locality_weight: supported(),
+      panic_mode_any: supported(),
+      list_as_any: supported(),
+      subset_lb_policy: supported(),
+    },
+  },
+  [`${PREFIX}.subset.v3.Subset.LbSubsetSelector`]: {
+    otherwise: rejected(),
+    fields: {
+      keys: supported(),
+      fallback_policy: supported(),
+      fallback_keys_subset: supported(),
+      single_host_per_subset: supported(),
+    },
+  },
+  [`${PREFIX}.common.v3.LocalityLbConfig`]: {
+    otherwise: rejected(),
+    fields: { zone_aware_lb_config: supported(), locality_weighted_lb_config: supportedWhole() },
+  },
+  [`${PREFIX}.common.v3.LocalityLbConfig.ZoneAwareLbConfig`]: {
+    otherwise: rejected(),
+    fields: {
+      fail_traffic_on_panic: supported('not with RING_HASH and MAGLEV, which ignore it'),
+      routing_enabled: warned('takes effect only with a local cluster'),
+      min_cluster_size: warned('takes effect only with a local cluster'),
+    },
+  },
+  [`${PREFIX}.common.v3.ConsistentHashingLbConfig`]: {
+    otherwise: rejected(),
+    fields: { use_hostname_for_hashing: supported() },
+  },
+};

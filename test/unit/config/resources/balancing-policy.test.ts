@@ -1,0 +1,154 @@
+// The newer load-balancing policies say what fields of the cluster say, too.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
+import {
+  assigned,
+  clusterErrors,
+  clusterNamed,
+  clusterSettings,
+  faultTexts,
+  type JsonObject,
+  load,
+  withClusters,
+} from '../../../support/bootstrap.ts';
+
+const AT = 'static_resources.clusters[0].load_balancing_policy';
+
+function extension(type: string, fields: JsonObject = {}, spelling = 'envoy'): JsonObject {
+  const name = `${spelling}.extensions.load_balancing_policies.${type}`;
+  return {
+    typed_extension_config: {
+      name: `${spelling}.load_balancing_policies.${type.split('.')[0]!}`,
+      typed_config: { '@type': `type.googleapis.com/${name}`, ...fields },
+    },
+  };
+}
+
+function policies(...list: JsonObject[]): JsonObject {
+  return { policies: list };
+}
+
+function balanced(...list: JsonObject[]): JsonObject {
+  return { lb_policy: 'LOAD_BALANCING_POLICY_CONFIG', load_balancing_policy: policies(...list) };
+}
+
+/** Both forms give the same settings. */
+function assertSame(newer: JsonObject, older: JsonObject): ClusterSettings {
+  const settings = clusterSettings(clusterNamed('web', newer));
+  assert.deepEqual(settings, clusterSettings(clusterNamed('web', older)));
+  return settings;
+}
+
+describe('a load-balancing policy', () => {
+  it('of round robin, random or least request takes the place of the fields of the cluster', () => {
+    const weighed = { locality_lb_config: { locality_weighted_lb_config: {} } };
+    const failing = { locality_lb_config: { zone_aware_lb_config: { fail_traffic_on_panic: true } } };
+    assertSame(balanced(extension('round_robin.v3.RoundRobin')), {});
+    assertSame(balanced(extension('round_robin.v3.RoundRobin', weighed, 'proxy')), {
+      common_lb_config: { locality_weighted_lb_config: {} },
+    });
+    assertSame(balanced(extension('random.v3.Random', failing)), {
+      lb_policy: 'RANDOM',
+      common_lb_config: { zone_aware_lb_config: { fail_traffic_on_panic: true } },
+    });
+    const options = { choice_count: 4, active_request_bias: { default_value: 2, runtime_key: 'x' } };
+    assertSame(balanced(extension('least_request.v3.LeastRequest', { ...options, ...weighed })), {
+      lb_policy: 'LEAST_REQUEST',
+      least_request_lb_config: options,
+      common_lb_config: { locality_weighted_lb_config: {} },
+    });
+  });
+
+  it('of a hash table does, too', () => {
+    const sizes = { minimum_ring_size: 10, maximum_ring_size: 20 };
+    const hashing = { consistent_hashing_lb_config: { use_hostname_for_hashing: true } };
+    const weighed = { locality_weighted_lb_config: {} };
+    const older = { ...sizes, hash_function: 'MURMUR_HASH_2' };
+    assertSame(balanced(extension('ring_hash.v3.RingHash', { ...older, ...hashing, ...weighed })), {
+      lb_policy: 'RING_HASH',
+      ring_hash_lb_config: older,
+      common_lb_config: { ...hashing, ...weighed },
+    });
+    for (const hash_function of ['DEFAULT_HASH', 'XX_HASH']) {
+      assertSame(balanced(extension('ring_hash.v3.RingHash', { hash_function, use_hostname_for_hashing: true })), {
+        lb_policy: 'RING_HASH',
+        common_lb_config: hashing,
+      });
+    }
+    assertSame(balanced(extension('maglev.v3.Maglev', { table_size: 31, ...hashing })), {
+      lb_policy: 'MAGLEV',
+      maglev_lb_config: { table_size: 31 },
+      common_lb_config: hashing,
+    });
+  });
+
+  it('within subsets or weighed localities keeps what it says itself', () => {
+    const config = {
+      fallback_policy: 'ANY_ENDPOINT',
+      subset_selectors: [{ keys: ['a'], fallback_policy: 'NO_FALLBACK' }],
+      locality_weight_aware: true,
+    };
+    const maglev = extension('maglev.v3.Maglev', { table_size: 31 });
+    const endpoint_picking_policy = policies(maglev);
+    const wrr = extension('wrr_locality.v3.WrrLocality', { endpoint_picking_policy });
+    assertSame(balanced(extension('subset.v3.Subset', { ...config, subset_lb_policy: policies(wrr) })), {
+      lb_policy: 'MAGLEV',
+      maglev_lb_config: { table_size: 31 },
+      lb_subset_config: config,
+      common_lb_config: { locality_weighted_lb_config: {} },
+    });
+  });
+
+  it('leaves the rest of the cluster as it is, and wins over what it replaces', () => {
+    const common_lb_config = { healthy_panic_threshold: { value: 7 }, locality_weighted_lb_config: {} };
+    const newer = { ...balanced(extension('random.v3.Random')), lb_policy: 'ROUND_ROBIN', common_lb_config };
+    assertSame(newer, { lb_policy: 'RANDOM', common_lb_config: { healthy_panic_threshold: { value: 7 } } });
+  });
+
+  it('tells subsets what hosts say', () => {
+    const subset_lb_policy = policies(extension('random.v3.Random'));
+    const subset = extension('subset.v3.Subset', { subset_selectors: [{ keys: ['a'] }], subset_lb_policy });
+    const address = { socket_address: { address: '10.0.0.1', port_value: 1 } };
+    const metadata = { filter_metadata: { 'envoy.lb': { a: 1 } } };
+    const members = assigned([{ lb_endpoints: [{ endpoint: { address }, metadata }] }]);
+    assert.deepEqual(clusterSettings({ ...members, ...balanced(subset) }).hosts[0]!.subsetValues, [
+      { key: 'a', value: '1', elements: null },
+    ]);
+  });
+
+  it('is the first of those that this build has', () => {
+    const cluster = clusterNamed('web', balanced(extension('pick_first.v3.PickFirst'), extension('random.v3.Random')));
+    assert.equal(clusterSettings(cluster).lbPolicy, 'RANDOM');
+    assert.deepEqual(faultTexts(load(withClusters(cluster)), 'warning').length, 1);
+    assert.deepEqual(clusterErrors(clusterNamed('web', balanced(extension('pick_first.v3.PickFirst')))), [
+      `${AT}: names no policy that this build has`,
+    ]);
+  });
+
+  it('is refused with what no table or subset can have, at its own place', () => {
+    const errorsOf = (...list: JsonObject[]): string[] =>
+      clusterErrors(clusterNamed('web', balanced(...list)))
+        .map((text) => text.replace(`${AT}.policies[0].`, ''))
+        .toSorted();
+    const config = 'typed_extension_config.typed_config';
+    assert.deepEqual(errorsOf(extension('ring_hash.v3.RingHash', { minimum_ring_size: 9, maximum_ring_size: 8 })), [
+      `${config}: minimum_ring_size 9 exceeds maximum_ring_size 8`,
+    ]);
+    assert.deepEqual(errorsOf(extension('maglev.v3.Maglev', { table_size: 10 })), [
+      `${config}.table_size: 10 is not a prime number`,
+    ]);
+    const subset_lb_policy = policies(extension('random.v3.Random'));
+    const subset_selectors = [{ keys: ['a'], fallback_policy: 'KEYS_SUBSET', fallback_keys_subset: ['b'] }];
+    assert.deepEqual(
+      errorsOf(extension('subset.v3.Subset', { subset_selectors, locality_weight_aware: true, subset_lb_policy })),
+      [
+        `${config}.locality_weight_aware: needs common_lb_config.locality_weighted_lb_config`,
+        `${config}.subset_selectors[0].fallback_keys_subset: "b" is not one of keys`,
+        `${config}.subset_selectors[0].fallback_keys_subset: must hold fewer keys than keys`,
+      ],
+    );
+    assert.equal(errorsOf(extension('least_request.v3.LeastRequest', { selection_method: 'FULL_SCAN' })).length, 1);
+  });
+});
