@@ -1,5 +1,5 @@
 // From `weir` to LIVE with the demo's bootstrap, the process's own start included: compiled files, two workers, and
-// the flags and the code cache that `npm start` and bin/weir.mjs use (filled by the first round, which does not count).
+// the code cache, which the first round fills that does not count.
 // In turn with it, Node itself starts with nothing to do: how long that takes tells how fast the machine is just now.
 // Bar: 500 ms.
 
@@ -9,16 +9,12 @@ import path from 'node:path';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
 
 const ROUNDS = 9;
-const MAIN = path.join(PACKAGE_ROOT, 'dist/src/main.js');
-const FLAGS = ['--disable-warning=ExperimentalWarning', '--enable-source-maps'];
+const WEIR = path.join(PACKAGE_ROOT, 'bin/weir');
 
 /** Milliseconds until the demo has printed what it prints once the server is live. */
 async function startMs(): Promise<number> {
   const start = performance.now();
-  const weir = spawn(process.execPath, [...FLAGS, MAIN, '--concurrency', '2', '-l', 'error'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_COMPILE_CACHE: path.join(PACKAGE_ROOT, 'build/compile-cache') },
-  });
+  const weir = spawn(WEIR, ['--concurrency', '2', '-l', 'error'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(weir, 'exit');
   const said = await Promise.race([once(weir.stdout, 'data'), ended.then(() => undefined)]);
   if (!said) throw new Error('weir ended before it was live');

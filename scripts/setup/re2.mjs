@@ -72,15 +72,9 @@ function whyNot(built) {
   return `${built.stdout}${built.stderr}`.slice(-4000);
 }
 
-/** A file beside the addon that says which runtime has loaded it: asking the runtime itself takes longer. */
+/** A file beside the addon that says which runtime has loaded it; launch.sh looks for it. */
 function stampFile(re2) {
   return path.join(re2, 'build', 'Release', `.loads-in-${runtimeVersion()}`);
-}
-
-/** True when the addon is known to load in the runtime. */
-export function isRe2Provided() {
-  const re2 = packageFolder('re2');
-  return re2 !== undefined && fs.existsSync(stampFile(re2));
 }
 
 /**

@@ -18,6 +18,9 @@ const EVENTS_AT = 4;
 const RETURNED_EVENTS_AT = 6;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
+const SIG_UNBLOCK = 1;
+/** As many as any C library has for a set of signals. */
+const SIGNAL_SET_BYTES = 128;
 const RLIMIT_NOFILE = 7;
 const RLIMIT_BYTES = 16;
 
@@ -26,6 +29,7 @@ const SIGNATURES = {
   send: { arguments: ['i32', 'pointer', 'u64', 'i32'], return: 'i64' },
   dup: { arguments: ['i32'], return: 'i32' },
   close: { arguments: ['i32'], return: 'i32' },
+  pthread_sigmask: { arguments: ['i32', 'pointer', 'pointer'], return: 'i32' },
   getrlimit: { arguments: ['i32', 'pointer'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -95,6 +99,13 @@ export class SystemCalls {
     const size = BigInt(bytes.length);
     const sent = this.#functions.send(descriptor, getRawPointer(bytes), size, MSG_DONTWAIT | MSG_NOSIGNAL);
     return sent >= 0n ? Number(sent) : this.#lastError();
+  }
+
+  /** Lets a signal in that this thread blocks; one that has come meanwhile is delivered at once. */
+  unblockSignal(signal: number): void {
+    const set = Buffer.alloc(SIGNAL_SET_BYTES);
+    set[(signal - 1) >> 3] = 1 << ((signal - 1) & 7);
+    this.#functions.pthread_sigmask(SIG_UNBLOCK, getRawPointer(set), 0n);
   }
 
   /** Descriptors that this process may have open (soft limit); undefined when the system does not say. */

@@ -2,7 +2,7 @@
 
 import { AdminServer, type AdminServerOptions } from '../admin/index.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
-import { SystemCalls } from '../base/system-calls.ts';
+import type { SystemCalls } from '../base/system-calls.ts';
 import type { Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
 import type { Server } from '../control-plane/index.ts';
@@ -16,6 +16,7 @@ export interface AdminParts {
   readonly loggers: Loggers;
   /** The file of admin.access_log_path, where one is configured. */
   readonly accessLog: LogDestination | undefined;
+  readonly systemCalls: SystemCalls | undefined;
   /** Begins the clean shutdown. */
   readonly quit: () => void;
   /** What SIGUSR1 does. */
@@ -27,7 +28,7 @@ export interface AdminParts {
  * @throws WeirError WEIR_ADMIN_LISTEN when the address cannot be bound.
  */
 export async function startAdmin(parts: AdminParts): Promise<AdminServer> {
-  const { administerBelow: acceptBelow } = descriptorBudget(SystemCalls.open()?.descriptorLimit());
+  const { administerBelow: acceptBelow } = descriptorBudget(parts.systemCalls?.descriptorLimit());
   const { address } = parts.server.bootstrap.admin!;
   const admin = new AdminServer({ ...adminContext(parts), address, acceptBelow });
   await admin.listen();

@@ -5,6 +5,7 @@
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
+import { SystemCalls } from '../base/system-calls.ts';
 import { revisionNumber, type Version } from '../base/version.ts';
 import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
@@ -13,7 +14,7 @@ import { type Demo, startDemo } from '../demo/index.ts';
 import { LogDestination, type Loggers, logTarget } from '../log/index.ts';
 import type { ProcessLog } from './log.ts';
 import { print } from './print.ts';
-import { handleSignals } from './signals.ts';
+import { handleSignals, letReopeningIn } from './signals.ts';
 
 export interface ServeParts {
   readonly options: ServerOptions;
@@ -115,7 +116,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     fileFlushIntervalMs: options.fileFlushIntervalMsec,
   });
   onServer(server);
-  const openAdmin = async (): Promise<{ close(): Promise<void> } | undefined> => {
+  const openAdmin = async (systemCalls: SystemCalls | undefined): Promise<{ close(): Promise<void> } | undefined> => {
     if (!bootstrap.admin) {
       loggers.get('main').warning('No admin address given, so no admin HTTP server started.');
       return undefined;
@@ -124,11 +125,16 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     if (accessLogPath !== '') accessLogs.push(openAccessLog(accessLogPath, loggers));
     const { startAdmin } = await import('./admin.ts');
     const quit = stopOrder.resolve;
-    return startAdmin({ server, options, version, loggers, accessLog: accessLogs[0], quit, reopenLogs });
+    const accessLog = accessLogs[0];
+    return startAdmin({ server, options, version, loggers, accessLog, systemCalls, quit, reopenLogs });
   };
-  const admin = openAdmin();
+  const started = server.start();
+  // The workers are at work now.
+  const systemCalls = SystemCalls.open();
+  letReopeningIn(systemCalls);
+  const admin = openAdmin(systemCalls);
   try {
-    await Promise.race([Promise.all([server.start(), admin]), stopOrder.promise]);
+    await Promise.race([Promise.all([started, admin]), stopOrder.promise]);
     if (server.state === 'LIVE') announce();
     // Until here a fault ends the process: it could wait for ever for something that has failed.
     faults.containUncaught();

@@ -19,7 +19,7 @@ import {
 import { untilEqual } from './eventually.ts';
 
 const MAIN = path.join(import.meta.dirname, '../..', process.env.WEIR_TEST_MAIN ?? 'src/main.ts');
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--enable-source-maps'];
+const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 /** Far beyond any real start: a test that waits this long has failed. */
 const START_LIMIT_MS = 90_000;
 /** After this the process is killed, so that no test leaves one behind. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { type Contender, type ProxyTask, SAME_WORK } from '../contender.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--enable-source-maps'];
+const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters';
 
 /** @param checkout folder of the weir to run; its dist/ must be built. */

@@ -1,0 +1,77 @@
+# Finds the runtime and starts a compiled program of weir under it; bin/weir reads this with $root set to the folder of the
+# package. POSIX shell. Packages are found as Node finds them: in the package's own node_modules or in one above it.
+# Beside scripts/setup/runtime.mjs, which does the same for what runs under any Node.
+
+RUNTIME_MAJOR=26
+
+fail() {
+  printf '%s: %s\n' "${0##*/}" "$1" >&2
+  exit 1
+}
+
+# Sets $found to the folder of an installed package.
+find_package() {
+  above=$root
+  while :; do
+    found=$above/node_modules/$1
+    [ -f "$found/package.json" ] && return 0
+    [ -n "$above" ] || return 1
+    above=${above%/*}
+  done
+}
+
+# Sets $runtime, the Node that runs weir: the pinned one, else the one on PATH if it is new enough.
+find_runtime() {
+  system=$(uname -sm)
+  case $system in
+    'Linux x86_64') platform=linux-x64 ;;
+    'Linux aarch64') platform=linux-arm64 ;;
+    'Darwin arm64') platform=darwin-arm64 ;;
+    'Darwin x86_64') platform=darwin-x64 ;;
+    *) platform=$system ;;
+  esac
+  for name in "node-$platform" "node-bin-$platform"; do
+    find_package "$name" || continue
+    runtime=$found/bin/node
+    runtime_facts=$found/package.json
+    [ -x "$runtime" ] && return 0
+  done
+  runtime=$(command -v node) && version=$("$runtime" --version) || version=v0
+  major=${version#v}
+  [ "${major%%.*}" -ge "$RUNTIME_MAJOR" ] ||
+    fail "no Node $RUNTIME_MAJOR is published for $platform; install Node $RUNTIME_MAJOR or newer and run this again"
+  runtime_facts=
+}
+
+# After `npm install` of the package, re2 was built for the Node that ran npm, or not at all. A file beside the addon says
+# which runtime has loaded it; looking is much quicker than asking the runtime.
+provide_re2() {
+  if find_package re2; then
+    for stamp in "$found"/build/Release/.loads-in-*; do
+      loader=${stamp##*.loads-in-}
+      if [ -z "$runtime_facts" ]; then [ "v$loader" = "$version" ] && return 0
+      else grep -qF "\"version\": \"$loader\"" "$runtime_facts" && return 0
+      fi
+    done
+  fi
+  "$runtime" "$root/scripts/setup/provide-re2.mjs" "${0##*/}"
+}
+
+# launch <program below dist/> <arguments>
+launch() {
+  program=$root/dist/$1
+  shift
+  [ -f "$program" ] || fail "$program is missing; in a clone, run \"npm run build\" once"
+  # Stack traces name the sources; the maps are read when the first one is printed.
+  set -- --disable-warning=ExperimentalWarning --enable-source-maps "$program" "$@"
+  # Blocks the signal for good, and main unblocks it; it cannot do that elsewhere.
+  case $platform in linux-*) set -- --disable-sigusr1 "$@" ;; esac
+  # Compiled code kept from the last start saves a third of this one; where it cannot be kept, all is compiled anew.
+  if [ -w "$root/build" ]; then
+    : "${NODE_COMPILE_CACHE=$root/build/compile-cache}"
+    export NODE_COMPILE_CACHE
+  fi
+  exec "$runtime" "$@"
+}
+
+find_runtime
