@@ -6,27 +6,40 @@ export interface Clock {
   monotonicMs(): number;
   /** Milliseconds since the Unix epoch. */
   wallMs(): number;
-  /** Calls once after `delayMs`; does not keep the process alive. Returns a function that calls it off. */
+  /**
+   * Calls once after `delayMs`, of any length: at once for 0 and less, never for Infinity. Does not keep the process
+   * alive. @returns what calls it off. @throws RangeError for NaN, which would be a wait that nobody has meant.
+   */
   after(delayMs: number, callback: () => unknown): () => void;
 }
 
-/** The system's timers end at once when asked for more, which is some 25 days. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+/** 24.8 days: Node makes 1 ms of anything longer. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export const SYSTEM_CLOCK: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   after(delayMs, callback) {
-    let timer: NodeJS.Timeout;
-    const wait = (restMs: number): void => {
-      const isLast = restMs <= MAX_TIMER_MS;
-      timer = setTimeout(isLast ? callback : () => wait(restMs - MAX_TIMER_MS), isLast ? restMs : MAX_TIMER_MS);
-      timer.unref();
-    };
-    wait(delayMs);
+    if (Number.isNaN(delayMs)) throw new RangeError('a wait of NaN milliseconds');
+    if (delayMs > MAX_TIMEOUT_MS) return afterStages(delayMs, callback);
+    const timer = setTimeout(callback, delayMs);
+    timer.unref();
     return () => clearTimeout(timer);
   },
 };
+
+/** By the clock and not by the number of stages, so that their small delays do not add up. */
+function afterStages(delayMs: number, callback: () => unknown): () => void {
+  const dueMs = performance.now() + delayMs;
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    const restMs = dueMs - performance.now();
+    timer = restMs > MAX_TIMEOUT_MS ? setTimeout(wait, MAX_TIMEOUT_MS) : setTimeout(callback, restMs);
+    timer.unref();
+  };
+  if (delayMs !== Number.POSITIVE_INFINITY) wait();
+  return () => clearTimeout(timer);
+}
 
 /** Lets the whole thread stand still: only for one that has nothing else to do, such as the end of the process. */
 export function stopThread(forMs: number): void {

@@ -68,6 +68,39 @@ describe('STRICT_DNS', () => {
     assert.equal(await weir.stat('cluster.web.membership_total'), 1);
   });
 
+  it('asks once for what is good for longer than a timer of the system can wait', async () => {
+    await using dns = await DnsServer.start();
+    const monthSeconds = 30 * 24 * 60 * 60;
+    dns.set('month.test', ['127.0.0.2'], monthSeconds);
+    dns.set('rate.test', ['127.0.0.2']);
+    dns.set('often.test', ['127.0.0.2']);
+    // Above 2^31 - 1 it means nothing (RFC 2181 section 8), and the rate counts.
+    dns.set('nonsense.test', ['127.0.0.2'], 2 ** 32 - 1);
+    const resolvers = { dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', dns.port)] } };
+    const named = (name: string, rate: string, respectTtl: boolean): JsonObject => ({
+      ...{
+        name,
+        type: 'STRICT_DNS',
+        dns_lookup_family: 'V4_ONLY',
+        dns_refresh_rate: rate,
+        respect_dns_ttl: respectTtl,
+      },
+      ...{ ...resolvers, load_assignment: assignment(`${name}.test`, 80) },
+    });
+    const clusters = [
+      named('month', '0.02s', true),
+      named('rate', `${monthSeconds}s`, false),
+      named('nonsense', `${monthSeconds}s`, true),
+      named('often', '0.02s', false),
+    ];
+    const admin = { address: socketAddress('127.0.0.1', 0) };
+    const configYaml = JSON.stringify({ admin, static_resources: { clusters } });
+    await using weir = await startWeir({ configYaml });
+    const attempts = (name: string): Promise<number | undefined> => weir.stat(`cluster.${name}.update_attempt`);
+    await untilEqual(true, async () => (await attempts('often'))! > 5, 'six lookups of another name');
+    for (const name of ['month', 'rate', 'nonsense']) assert.equal(await attempts(name), 1, name);
+  });
+
   it('follows a name with two workers, fails no request, and keeps what it knows while the server fails', async () => {
     await using dns = await DnsServer.start();
     const { port, servers } = await startServers(['127.0.0.2', '127.0.0.3', '127.0.0.4']);

@@ -101,6 +101,19 @@ describe('STRICT_DNS', () => {
     assert.equal(fixture.resolver.asked.length, 3);
   });
 
+  it('waits for a time to live of any length', async () => {
+    const fixture = new DiscoveryFixture([target('web')], { respectTtl: true });
+    const daySeconds = 24 * 60 * 60;
+    fixture.resolver.script('web', found(['10.0.0.1'], 30 * daySeconds), found(['10.0.0.1'], 2 ** 31 - 1));
+    await fixture.start();
+    await fixture.turn(30 * daySeconds * 1000 - 1);
+    assert.equal(fixture.resolver.asked.length, 1);
+    await fixture.turn(1);
+    assert.equal(fixture.resolver.asked.length, 2);
+    await fixture.turn(365 * daySeconds * 1000);
+    assert.equal(fixture.resolver.asked.length, 2);
+  });
+
   it('backs off after failures up to the maximum, and starts over after a success', async () => {
     const fixture = new DiscoveryFixture([target('web')], { failureRefresh: { baseMs: 100, maxMs: 300 } });
     fixture.resolver.script('web', FAILED, FAILED, FAILED, FAILED, found(['10.0.0.1']), FAILED, FAILED);

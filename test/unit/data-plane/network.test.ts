@@ -128,6 +128,21 @@ describe('the timer wheel', () => {
     assert.equal(probe.fired.length, 1);
   });
 
+  test('waits for a deadline of any distance, by short steps of the clock', () => {
+    const { clock, wheel } = wheelWithClock();
+    const month = new Probe();
+    const longest = new Probe();
+    const monthMs = 30 * 24 * 60 * 60 * 1000;
+    wheel.arm(month.entry, clock.monotonicMs() + monthMs);
+    wheel.arm(longest.entry, clock.monotonicMs() + 315_576_000_000_000);
+    // Not turned step by step: between two looks of the wheel a thread may stand still as long as it likes.
+    clock.turn(60_000);
+    wheel.advance(clock.monotonicMs() + monthMs - 60_000 - TICK_MS);
+    assert.deepEqual([month.fired.length, longest.fired.length], [0, 0]);
+    wheel.advance(clock.monotonicMs() + monthMs);
+    assert.deepEqual([month.fired.length, longest.fired.length], [1, 0]);
+  });
+
   test('any mix of deadlines and steps fires each entry exactly once and in time', () => {
     fc.assert(
       fc.property(

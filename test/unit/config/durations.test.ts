@@ -1,0 +1,239 @@
+// Every duration that a bootstrap can hold and that this build implements, set to a month and to the longest there is. It is
+// refused by name, or becomes a setting of just that length; that waits of any length are kept is shown for the clock
+// (test/unit/base/clock.test.ts) and for the timer wheel (test/unit/data-plane/network.test.ts), which all waits go through.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { BootstrapConfig } from '../../../src/config/index.ts';
+import { protoSchema } from '../../../src/config/proto/root.ts';
+import { coverageFrom, SUPPORT } from '../../../src/config/support/index.ts';
+import type { ForwardAction, HttpConnectionManagerSettings, TcpProxySettings } from '../../../src/snapshot/index.ts';
+import {
+  clusterNamed,
+  faultTexts,
+  httpFilter,
+  type Json,
+  type JsonObject,
+  listenerWith,
+  load,
+  ROUTER,
+  tcpFilter,
+  withClusters,
+  withListeners,
+  withRoutes,
+} from '../../support/bootstrap.ts';
+
+const LENGTHS = [
+  { text: '2592000s', ms: 30 * 24 * 60 * 60 * 1000 },
+  { text: '315576000000s', ms: 315_576_000_000 * 1000 },
+];
+
+interface DurationRow {
+  /** A bootstrap in which the field has this value. */
+  readonly bootstrap: (value: string) => JsonObject;
+  /** What has become of it; null where nothing is ever waited for. */
+  readonly settingMs: ((bootstrap: BootstrapConfig) => unknown) | null;
+}
+
+const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
+const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
+const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+const CARES = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
+
+const firstCluster = ({ clusters }: BootstrapConfig) => clusters[0]!;
+const firstFilter = ({ listeners }: BootstrapConfig) => listeners[0]!.filterChains[0]!.filter;
+const manager = (bootstrap: BootstrapConfig) => firstFilter(bootstrap) as HttpConnectionManagerSettings;
+const tcpProxy = (bootstrap: BootstrapConfig) => firstFilter(bootstrap) as TcpProxySettings;
+const forwarding = (bootstrap: BootstrapConfig) => {
+  return manager(bootstrap).routeTable.virtualHosts[0]!.routes[0]!.action as ForwardAction;
+};
+const discovery = (bootstrap: BootstrapConfig) => {
+  const settings = firstCluster(bootstrap).discovery;
+  return settings as Exclude<typeof settings, { readonly kind: 'static' }>;
+};
+
+function cluster(fields: JsonObject): JsonObject {
+  return withClusters(clusterNamed('web', fields));
+}
+
+function dnsCluster(fields: JsonObject): JsonObject {
+  return cluster({ type: 'STRICT_DNS', ...fields });
+}
+
+function httpManager(fields: JsonObject): JsonObject {
+  return withListeners(listenerWith([httpFilter(fields)]));
+}
+
+function tcp(fields: JsonObject): JsonObject {
+  return withListeners(listenerWith([tcpFilter(fields)]));
+}
+
+function route(fields: JsonObject): JsonObject {
+  const routes = [{ match: { prefix: '/' }, route: { cluster: 'web', ...fields } }];
+  return withRoutes({ virtual_hosts: [{ name: 'all', domains: ['*'], routes }] });
+}
+
+function upstreamHttp(fields: JsonObject): JsonObject {
+  const options = { '@type': `type.googleapis.com/${HTTP_OPTIONS}`, common_http_protocol_options: fields };
+  const explicit = { explicit_http_config: { http_protocol_options: {} } };
+  return cluster({ typed_extension_protocol_options: { [HTTP_OPTIONS]: { ...options, ...explicit } } });
+}
+
+/** By message and field, as the support table names them. */
+const ROWS: Readonly<Record<string, DurationRow>> = {
+  'proxy.config.bootstrap.v3.Bootstrap.stats_flush_interval': {
+    bootstrap: (value) => ({ ...withClusters(), stats_flush_interval: value }),
+    settingMs: (bootstrap) => bootstrap.statsFlushIntervalMs,
+  },
+  'proxy.config.cluster.v3.Cluster.CommonLbConfig.update_merge_window': {
+    bootstrap: (value) => cluster({ common_lb_config: { update_merge_window: value } }),
+    settingMs: null,
+  },
+  'proxy.config.cluster.v3.Cluster.RefreshRate.base_interval': {
+    bootstrap: (value) => dnsCluster({ dns_failure_refresh_rate: { base_interval: value } }),
+    settingMs: (bootstrap) => discovery(bootstrap).failureRefresh?.baseMs,
+  },
+  'proxy.config.cluster.v3.Cluster.RefreshRate.max_interval': {
+    bootstrap: (value) => dnsCluster({ dns_failure_refresh_rate: { base_interval: '1s', max_interval: value } }),
+    settingMs: (bootstrap) => discovery(bootstrap).failureRefresh?.maxMs,
+  },
+  'proxy.config.cluster.v3.Cluster.connect_timeout': {
+    bootstrap: (value) => cluster({ connect_timeout: value }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).connectTimeoutMs,
+  },
+  'proxy.config.cluster.v3.Cluster.dns_jitter': {
+    bootstrap: (value) => dnsCluster({ dns_jitter: value }),
+    settingMs: (bootstrap) => discovery(bootstrap).jitterMs,
+  },
+  'proxy.config.cluster.v3.Cluster.dns_refresh_rate': {
+    bootstrap: (value) => dnsCluster({ dns_refresh_rate: value }),
+    settingMs: (bootstrap) => discovery(bootstrap).refreshRateMs,
+  },
+  'proxy.config.core.v3.BackoffStrategy.base_interval': {
+    bootstrap: (value) => tcp({ backoff_options: { base_interval: value } }),
+    settingMs: (bootstrap) => tcpProxy(bootstrap).connectBackoff?.baseMs,
+  },
+  'proxy.config.core.v3.BackoffStrategy.max_interval': {
+    bootstrap: (value) => tcp({ backoff_options: { base_interval: '1s', max_interval: value } }),
+    settingMs: (bootstrap) => tcpProxy(bootstrap).connectBackoff?.maxMs,
+  },
+  'proxy.config.core.v3.HttpProtocolOptions (downstream).idle_timeout': {
+    bootstrap: (value) => httpManager({ common_http_protocol_options: { idle_timeout: value } }),
+    settingMs: (bootstrap) => manager(bootstrap).idleTimeoutMs,
+  },
+  'proxy.config.core.v3.HttpProtocolOptions (upstream).idle_timeout': {
+    bootstrap: (value) => upstreamHttp({ idle_timeout: value }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).idleTimeoutMs,
+  },
+  'proxy.config.core.v3.HttpProtocolOptions (upstream).max_connection_duration': {
+    bootstrap: (value) => upstreamHttp({ max_connection_duration: value }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).maxConnectionDurationMs,
+  },
+  'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy.endpoint_stale_after': {
+    bootstrap: (value) =>
+      cluster({ load_assignment: { cluster_name: 'web', endpoints: [], policy: { endpoint_stale_after: value } } }),
+    settingMs: null,
+  },
+  'proxy.config.listener.v3.Listener.listener_filters_timeout': {
+    bootstrap: (value) => withListeners(listenerWith([httpFilter({})], { listener_filters_timeout: value })),
+    settingMs: ({ listeners }) => listeners[0]!.listenerFiltersTimeoutMs,
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.Cookie.ttl': {
+    bootstrap: (value) => route({ hash_policy: [{ cookie: { name: 'c', ttl: value } }] }),
+    // What the client does with it is the client's affair.
+    settingMs: null,
+  },
+  'proxy.config.route.v3.RouteAction.MaxStreamDuration.max_stream_duration': {
+    bootstrap: (value) => route({ max_stream_duration: { max_stream_duration: value } }),
+    settingMs: (bootstrap) => forwarding(bootstrap).maxStreamDurationMs,
+  },
+  'proxy.config.route.v3.RouteAction.idle_timeout': {
+    bootstrap: (value) => route({ idle_timeout: value }),
+    settingMs: (bootstrap) => forwarding(bootstrap).idleTimeoutMs,
+  },
+  'proxy.config.route.v3.RouteAction.timeout': {
+    bootstrap: (value) => route({ timeout: value }),
+    settingMs: (bootstrap) => forwarding(bootstrap).timeoutMs,
+  },
+  'proxy.extensions.filters.http.health_check.v3.HealthCheck.cache_time': {
+    bootstrap: (value) => {
+      const fields = { pass_through_mode: true, cache_time: value };
+      const filter = { name: 'health', typed_config: { '@type': HEALTH_CHECK, ...fields } };
+      return httpManager({ http_filters: [filter, ROUTER] });
+    },
+    settingMs: (bootstrap) => (manager(bootstrap).httpFilters[0]!.settings as { cacheTimeMs: number }).cacheTimeMs,
+  },
+  'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit.delay': {
+    bootstrap: (value) => {
+      const fields = { stat_prefix: 'limit', max_connections: 1, delay: value };
+      const limit: Json = { name: 'limit', typed_config: { '@type': CONNECTION_LIMIT, ...fields } };
+      return withListeners(listenerWith([limit, httpFilter({})]));
+    },
+    settingMs: ({ listeners }) => listeners[0]!.filterChains[0]!.connectionLimits[0]!.delayMs,
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.idle_timeout': {
+    bootstrap: (value) => httpManager({ idle_timeout: value }),
+    settingMs: (bootstrap) => manager(bootstrap).idleTimeoutMs,
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_headers_timeout': {
+    bootstrap: (value) => httpManager({ request_headers_timeout: value }),
+    settingMs: (bootstrap) => manager(bootstrap).requestHeadersTimeoutMs,
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_timeout': {
+    bootstrap: (value) => httpManager({ request_timeout: value }),
+    settingMs: (bootstrap) => manager(bootstrap).requestTimeoutMs,
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.stream_idle_timeout': {
+    bootstrap: (value) => httpManager({ stream_idle_timeout: value }),
+    settingMs: (bootstrap) => manager(bootstrap).streamIdleTimeoutMs,
+  },
+  'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.access_log_flush_interval': {
+    bootstrap: (value) => tcp({ access_log_flush_interval: value }),
+    settingMs: (bootstrap) => tcpProxy(bootstrap).furtherLogEntries.intervalMs,
+  },
+  'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.idle_timeout': {
+    bootstrap: (value) => tcp({ idle_timeout: value }),
+    settingMs: (bootstrap) => tcpProxy(bootstrap).idleTimeoutMs,
+  },
+  'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_downstream_connection_duration': {
+    bootstrap: (value) => tcp({ max_downstream_connection_duration: value }),
+    settingMs: (bootstrap) => tcpProxy(bootstrap).maxConnectionDurationMs,
+  },
+  'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig.max_udp_channel_duration': {
+    bootstrap: (value) =>
+      dnsCluster({
+        typed_dns_resolver_config: { name: 'cares', typed_config: { '@type': CARES, max_udp_channel_duration: value } },
+      }),
+    settingMs: null,
+  },
+};
+
+/** Names of the fields that hold a duration and have an effect, wherever a bootstrap can hold them. */
+function supportedDurations(): string[] {
+  const schema = protoSchema();
+  const bootstrap = schema.messageType('proxy.config.bootstrap.v3.Bootstrap');
+  return coverageFrom(bootstrap, SUPPORT, (name) => schema.messageType(name)).flatMap(({ key, fields }) =>
+    fields
+      .filter(({ field, verdict }) => {
+        return field.resolvedType?.fullName === '.google.protobuf.Duration' && verdict.kind !== 'unsupported';
+      })
+      .map(({ field }) => `${key}.${field.name}`),
+  );
+}
+
+describe('a duration of any length', () => {
+  it('has a row for every field that holds one', () => {
+    assert.deepEqual(Object.keys(ROWS).sort(), supportedDurations().sort());
+  });
+
+  for (const [name, { bootstrap, settingMs }] of Object.entries(ROWS)) {
+    it(`is kept, or refused by its name: ${name}`, () => {
+      for (const { text, ms } of LENGTHS) {
+        const result = load(bootstrap(text));
+        const errors = faultTexts(result);
+        for (const error of errors) assert.ok(error.includes(name.slice(name.lastIndexOf('.') + 1)), error);
+        if (errors.length === 0 && settingMs !== null) assert.equal(settingMs(result.bootstrap!), ms);
+      }
+    });
+  }
+});
