@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import type { ForwardAction, RouteSnapshot } from '../../src/snapshot/index.ts';
-import { directRoute, forwardTo, routeFor } from '../support/data-plane.ts';
+import { directRoute } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { connectRoute } from '../support/routes.ts';
 import { digest, flood, tunnelBench, upgrade } from '../support/tunnel-bench.ts';
 import { unusedPort, WireUpstream } from '../support/wire.ts';
 
@@ -15,10 +15,6 @@ const CONNECT = 'CONNECT target.test:443 HTTP/1.1\r\nhost: made.up\r\nx-client: 
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n';
 const SETTINGS = { upgrades: [upgrade('connect')] };
-
-function connectRoute(overrides: Partial<ForwardAction> = {}): RouteSnapshot {
-  return routeFor('', forwardTo('web', overrides), { match: { kind: 'connect', value: '', caseSensitive: true } });
-}
 
 const TERMINATED = { routes: [connectRoute({ terminatesConnect: true })], settings: SETTINGS };
 const FORWARDED = { routes: [connectRoute()], settings: SETTINGS };

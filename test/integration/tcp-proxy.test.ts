@@ -10,6 +10,7 @@ import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import type { Random } from '../../src/base/random.ts';
 import type { TcpProxySettings } from '../../src/snapshot/index.ts';
+import { HealthFlag } from '../../src/wasm/shared-memory.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback, tcpProxy } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -397,6 +398,46 @@ describe('the TCP proxy', () => {
     assert.equal(await wire.rest(), '');
     clock.turn(100);
     await done;
+  });
+
+  describe('when its host has failed, what a slow client has not taken yet', () => {
+    const IDLE_TIMEOUT_MS = 10_000;
+
+    /** Floods a client that does not read, and then has the health check of the host fail. */
+    async function failedHost(t: TestContext) {
+      const clock = new ManualClock();
+      const upstream = await WireUpstream.start((socket) => socket.write(Buffer.alloc(20_000_000, 'x')));
+      const cluster = { closeConnectionsOnHostHealthFailure: true };
+      const options = { clock, cluster, settings: { idleTimeoutMs: IDLE_TIMEOUT_MS } };
+      const { proxy, port } = await proxyTo(t, upstream, options);
+      const wire = new WireClient(port);
+      wire.socket.pause();
+      const stat = (name: Parameters<typeof proxy.clusterStat>[1]): number => proxy.clusterStat('raw', name);
+      await eventually(() => stat('upstream_flow_control_paused_reading_total') > 0, 'the client does not take more');
+      const snapshot = proxy.cluster('raw', [loopback(upstream.port)], cluster);
+      proxy.context.records.setHealthFlag(snapshot.hosts[0]!.recordAddress, HealthFlag.failedActiveHealthCheck, true);
+      proxy.cluster('raw', [loopback(upstream.port)], cluster);
+      assert.equal(stat('upstream_cx_active'), 0);
+      return { proxy, clock, wire, received: stat('upstream_cx_rx_bytes_total') };
+    }
+
+    test('still arrives', async (t) => {
+      const { proxy, wire, received } = await failedHost(t);
+      assert.equal(proxy.dataPlane.connectionCount, 1);
+      wire.socket.resume();
+      assert.equal((await wire.rest()).length, received);
+      assert.equal(wire.error, null);
+      await eventually(() => proxy.dataPlane.connectionCount === 0, 'the connection is closed');
+      assertBalanced(proxy);
+    });
+
+    test('is given up after the idle timeout', async (t) => {
+      const { proxy, clock } = await failedHost(t);
+      clock.turn(IDLE_TIMEOUT_MS + 100);
+      await eventually(() => proxy.dataPlane.connectionCount === 0, 'the connection is closed');
+      assert.equal(proxy.tcpStat('idle_timeout'), 1);
+      assertBalanced(proxy);
+    });
   });
 
   test('listens on and connects to unix sockets', async (t) => {

@@ -72,6 +72,11 @@ export function routeTo(
   return routeFor(prefix, action);
 }
 
+/** Routes every CONNECT to the cluster `web`. */
+export function connectRoute(overrides: Partial<ForwardAction> = {}): RouteSnapshot {
+  return routeFor('', forwardTo('web', overrides), { match: { kind: 'connect', value: '', caseSensitive: true } });
+}
+
 export function directRoute(prefix: string, status: number, body: string): RouteSnapshot {
   return routeFor(prefix, { kind: 'direct-response', status, body: Buffer.from(body) });
 }

@@ -85,10 +85,19 @@ export class FakeUpstreamSocket {
     this.#break('ECONNRESET');
   }
 
+  /** Takes nothing any more. */
+  failSending(): void {
+    this.owner.onSendFailed(systemError('ECONNRESET'));
+  }
+
   #break(code: string): void {
     this.#state = 'closed';
-    this.owner.onClose(Object.assign(new Error(code), { code }));
+    this.owner.onClose(systemError(code));
   }
+}
+
+function systemError(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(code), { code });
 }
 
 const http1 = compileHttp1();

@@ -13,11 +13,15 @@
 //
 // Every socket is made with a high-water mark of 1: then `write` returns true exactly when the kernel has taken
 // everything, and false when the written memory must stay untouched until `drain`.
+//
+// Upstream sockets are read to their end also when nothing can be sent any more (upstream-socket.ts). Accepted ones are
+// not: a client that takes no answer has given up its request, and the reset of a proxied one is passed on.
 
-import { connect, type NetConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
+import { type NetConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import { type Address, type IpAddress, systemPath } from '../../base/address.ts';
 import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
 import type { KeepaliveSettings } from '../../snapshot/index.ts';
+import { UpstreamSocket } from './upstream-socket.ts';
 
 export type ReadMode = 'lean' | 'events';
 
@@ -46,6 +50,11 @@ export interface UpstreamSocketOwner extends SocketOwner {
   onConnect(): void;
   /** The buffer that the next read may fill; asked before the first read and after each `onBytes`. */
   readBuffer(): Buffer;
+  /**
+   * Nothing can be sent any more; what is written is dropped. What the upstream has sent before is still to be read:
+   * the owner bounds how long that may take (LastBytes). Perhaps called within a write.
+   */
+  onSendFailed(error: NodeJS.ErrnoException): void;
 }
 
 const OWNER = Symbol('owner');
@@ -55,6 +64,8 @@ interface OwnedSocket extends Socket {
   [OWNER]: SocketOwner;
   [LAST_ERROR]: NodeJS.ErrnoException | null;
 }
+
+type OwnedUpstream = UpstreamSocket & OwnedSocket;
 
 const EMPTY = Buffer.alloc(0);
 const originalPush = Socket.prototype.push;
@@ -125,11 +136,33 @@ function onConnect(this: OwnedSocket): void {
   }
 }
 
-function own(socket: Socket, owner: SocketOwner): OwnedSocket {
-  const owned = socket as OwnedSocket;
+/** What was received ends. If sending has failed before, that was all of the connection. */
+function onUpstreamEnd(this: OwnedUpstream): void {
+  const { sendError } = this;
+  if (this.isEndUntrue) {
+    this.destroy(sendError!);
+    return;
+  }
+  onEnd.call(this);
+  if (sendError !== null) this.destroy();
+}
+
+function onSendFailed(socket: OwnedUpstream, error: NodeJS.ErrnoException): void {
+  if (socket.readableEnded) {
+    socket.destroy();
+    return;
+  }
+  try {
+    (socket[OWNER] as UpstreamSocketOwner).onSendFailed(error);
+  } catch (bug) {
+    fault(socket, bug);
+  }
+}
+
+function own<S extends Socket>(socket: S, owner: SocketOwner): S & OwnedSocket {
+  const owned = socket as S & OwnedSocket;
   owned[OWNER] = owner;
   owned[LAST_ERROR] = null;
-  owned.on('end', onEnd);
   owned.on('drain', onDrain);
   owned.on('error', onError);
   owned.on('close', onClose);
@@ -146,6 +179,7 @@ export function attachAccepted(socket: Socket, owner: SocketOwner, mode: ReadMod
     return;
   }
   const owned = own(socket, owner);
+  owned.on('end', onEnd);
   if (mode === 'lean') owned.push = leanPush;
   else owned.on('data', onData);
 }
@@ -227,8 +261,9 @@ export function connectUpstream(
       callback: (length, buffer) => deliver(owned, buffer as Buffer, length),
     };
   }
-  const socket = connect(options);
-  const owned: OwnedSocket = own(socket, owner);
+  const owned: OwnedUpstream = own(new UpstreamSocket(options, (error) => onSendFailed(owned, error)), owner);
+  owned.on('end', onUpstreamEnd);
+  owned.connect(options);
   // Before the owner's listener, which may write at once.
   if (tcpKeepalive !== undefined && address.kind === 'ip') owned.once('connect', () => keepAlive(owned, tcpKeepalive));
   owned.on('connect', onConnect);

@@ -1,7 +1,8 @@
 // One proxied TCP connection: the client's socket and an upstream that its bytes go to, both ways, unread.
 //
-//   CONNECTING ──upstream up──► OPEN ──both ends said, bytes left──► FLUSHING ──sent──► CLOSED
-//     └──no upstream, client gone──►└──both ends said, reset, idle─────────────────────►┘
+//   CONNECTING ──upstream up──► OPEN ──client gone, bytes left──► FLUSHING ──sent──► CLOSED
+//     │                          │ └────upstream closed──► ENDING ──client has all─────►│
+//     └──no upstream, client gone┴──both ends said, reset, idle────────────────────────►┘
 //
 // An end of stream on one side is passed on behind the last byte, and the other direction goes on. A reset is passed on at
 // once: what waits is thrown away, and a stream that was cut never looks complete. Each direction holds at most what one
@@ -43,7 +44,8 @@ const {
 const CONNECTING = 0;
 const OPEN = 1;
 const FLUSHING = 2;
-const CLOSED = 3;
+const ENDING = 3;
+const CLOSED = 4;
 const NEVER = Number.POSITIVE_INFINITY;
 const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
 const LAST_ENTRY = 'TcpConnectionEnd';
@@ -156,7 +158,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   }
 
   onClose(error: NodeJS.ErrnoException | null): void {
-    if (this.#state >= FLUSHING) return;
+    if (this.#state === FLUSHING) return;
     const upstream = this.#upstream;
     if (error === null && this.#state === OPEN && upstream!.unsentBytes > 0) this.#flush(upstream!);
     else this.#close(error !== null);
@@ -226,13 +228,12 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   onUpstreamClosed(error: NodeJS.ErrnoException | null): void {
     const wasFlushing = this.#state === FLUSHING;
     this.#upstream = null;
-    if (wasFlushing || error === null) {
-      // What was received before the end is still the client's.
-      if (!wasFlushing) this.#socket.destroySoon();
-      this.#close(false);
-      return;
-    }
-    this.#reset();
+    if (error === null && !wasFlushing) {
+      // What was received before the end is still the client's, for as long as it may take.
+      this.#state = ENDING;
+      this.#socket.destroySoon();
+    } else if (wasFlushing) this.#close(false);
+    else this.#reset();
   }
 
   onTimeout(nowMs: number): void {

@@ -6,6 +6,7 @@ import { CLUSTER_STATS } from '../../stats/index.ts';
 import type { Endpoint } from '../format/facts.ts';
 import { BulkReads } from '../network/bulk-reads.ts';
 import { freeGiven } from '../network/given-memory.ts';
+import { LastBytes } from '../network/last-bytes.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../network/slab-pool.ts';
 import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
@@ -49,6 +50,8 @@ export class TcpUpstream implements UpstreamSocketOwner {
   #isConnected = false;
   #isClosed = false;
   #isPaused = false;
+  /** Null as long as the upstream takes bytes. */
+  #lastBytes: LastBytes | null = null;
   #slab: Buffer | null = null;
   /** What the kernel has not taken in full. */
   #unsent: Buffer | null = null;
@@ -99,6 +102,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#stats.count(upstream_flow_control_resumed_reading_total);
+    this.#lastBytes?.wait(false);
     resumeUpstream(this.#socket);
   }
 
@@ -147,6 +151,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     if (this.#isClosed) return false;
     this.#isPaused = !goesOn;
     if (!goesOn) this.#stats.count(upstream_flow_control_paused_reading_total);
+    this.#lastBytes?.wait(this.#isPaused);
     this.#adaptBuffer(chunk, length, isSlab && goesOn);
     return goesOn;
   }
@@ -158,6 +163,15 @@ export class TcpUpstream implements UpstreamSocketOwner {
   onDrain(): void {
     this.#noteSent();
     if (!this.#isClosed) this.#owner.onUpstreamDrain();
+  }
+
+  onSendFailed(error: NodeJS.ErrnoException): void {
+    if (this.#isClosed) return;
+    this.#lastBytes = new LastBytes(this.#context, () => {
+      this.onClose(error);
+      this.#socket.destroy();
+    });
+    this.#lastBytes.wait(this.#isPaused);
   }
 
   onClose(error: NodeJS.ErrnoException | null): void {
@@ -197,6 +211,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
 
   #leave(isLocal: boolean): void {
     this.#isClosed = true;
+    this.#lastBytes?.remove();
     if (this.#slab !== null) this.#context.slabs.forget(this.#slab);
     this.#slab = null;
     this.#stats.closed(isLocal);

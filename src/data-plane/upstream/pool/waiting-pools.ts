@@ -45,7 +45,7 @@ export class WaitingPools implements TimeoutOwner {
   onPlaceFreed(): void {
     if (this.#isWoken || this.#line.size === 0) return;
     this.#isWoken = true;
-    queueMicrotask(() => this.#wake());
+    queueMicrotask(() => this.#context.faults.run('opening connections', () => this.#wake()));
   }
 
   /** Time to look again. */
@@ -55,11 +55,7 @@ export class WaitingPools implements TimeoutOwner {
 
   #wake(): void {
     this.#isWoken = false;
-    try {
-      this.#serve(CONNECTS_PER_CALL);
-    } catch (error) {
-      this.#context.logFault('opening connections', error);
-    }
+    this.#serve(CONNECTS_PER_CALL);
   }
 
   /** @param most of each pool. @returns false when the limit is met. */

@@ -6,6 +6,7 @@
 //
 // A connection is reused only when both messages have ended, the response allowed it, and not one byte came behind
 // the response: a byte too many means that the two ends disagree on framing. Bytes on an idle connection, too.
+// An upstream that takes no more bytes may have answered before: a response goes on while its bytes come.
 // A tunnel, which is opened by a 101 or by a 2xx to CONNECT, ends with the upstream's last byte. The client's last one
 // is passed on as the end of this side.
 //
@@ -19,6 +20,7 @@ import { codecError, Framing, HeadFlag, type HeadLimits } from '../../../../wasm
 import type { Endpoint } from '../../../format/facts.ts';
 import { BulkReads } from '../../../network/bulk-reads.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
+import { LastBytes } from '../../../network/last-bytes.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
 import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
@@ -78,6 +80,8 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   /** What the kernel has not taken in full. */
   #unsent: Buffer | null = null;
   #isPaused = false;
+  /** Null as long as the upstream takes bytes. */
+  #lastBytes: LastBytes | null = null;
   /** Of a tunnel; null otherwise. */
   #bulk: BulkReads | null = null;
 
@@ -153,6 +157,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
+    this.#lastBytes?.wait(false);
     resumeUpstream(this.#socket);
   }
 
@@ -212,6 +217,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     const goesOn = this.#isHeadDone ? this.#readBody(chunk, 0, length, nowMs) : this.#readHead(chunk, length, nowMs);
     // The connection may already carry the next request, or be closed: both say what reading should do.
     this.#isPaused = !goesOn && this.#state === BUSY;
+    if (this.#lastBytes !== null && this.#state === BUSY) this.#lastBytes.wait(this.#isPaused);
     return !this.#isPaused;
   }
 
@@ -227,6 +233,12 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     if (this.#unsent !== null) freeGiven(this.#unsent);
     this.#unsent = null;
     this.#receiver?.onUpstreamDrain();
+  }
+
+  onSendFailed(): void {
+    if (this.#state !== BUSY) return;
+    this.#lastBytes = new LastBytes(this.#context, () => this.#close(false));
+    this.#lastBytes.wait(this.#isPaused);
   }
 
   onClose(error: NodeJS.ErrnoException | null): void {
@@ -383,6 +395,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       !this.#isLastRequest &&
       this.#requestsLeft > 0 &&
       this.#isRequestDone &&
+      this.#lastBytes === null &&
       this.#socket.writableLength === 0
     );
   }
@@ -418,6 +431,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     this.#state = CLOSED;
     this.#context.wheel.remove(this.#timer);
     if (this.#ageLimit !== null) this.#context.wheel.remove(this.#ageLimit);
+    this.#lastBytes?.remove();
     this.#stats.closed(isLocal);
   }
 
