@@ -22,7 +22,14 @@ export type CheckedOptions =
 
 type Check = (options: UncheckedOptions) => string | undefined;
 
-const CHECKS: readonly Check[] = [checkChoices, checkRestart, checkSocketMode, checkStatsTags, checkRefused];
+const CHECKS: readonly Check[] = [
+  checkChoices,
+  checkLimits,
+  checkRestart,
+  checkSocketMode,
+  checkStatsTags,
+  checkRefused,
+];
 
 /** @param given names of the options on the command line. */
 export function checkOptions(options: UncheckedOptions, given: ReadonlySet<string>): CheckedOptions {
@@ -50,6 +57,15 @@ function checkChoices(options: UncheckedOptions): string | undefined {
     if (row.kind !== 'choice') continue;
     const value = String(optionValue(options, row));
     if (!(row.choices as readonly string[]).includes(value)) return `${row.complaint} '${value}'`;
+  }
+  return undefined;
+}
+
+function checkLimits(options: UncheckedOptions): string | undefined {
+  for (const row of OPTIONS as readonly OptionRow[]) {
+    if (row.kind !== 'count' || row.max === undefined) continue;
+    const value = Number(optionValue(options, row));
+    if (value > row.max) return `error: --${row.name} ${value} exceeds the limit ${row.max}`;
   }
   return undefined;
 }

@@ -12,8 +12,12 @@ export function versionText({ program, version }: { readonly program: string; re
 }
 
 export function helpText(program: string, rows: readonly OptionRow[]): string {
-  const where = rows.map((row) => `${wrap(longId(row), 3, 3)}\n${wrap(row.help, 5, 5)}\n\n`).join('');
+  const where = rows.map((row) => `${wrap(longId(row), 3, 3)}\n${wrap(description(row), 5, 5)}\n\n`).join('');
   return `\nUSAGE: \n\n${shortUsage(program, rows)}\n\n\nWhere: \n\n${where}\n${wrap(program, 3, 3)}\n\n`;
+}
+
+function description(row: OptionRow): string {
+  return row.kind === 'count' && row.max !== undefined ? `${row.help} At most ${row.max}.` : row.help;
 }
 
 export function parseErrorText(program: string, rows: readonly OptionRow[], problem: OptionProblem): string {

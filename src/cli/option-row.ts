@@ -45,6 +45,8 @@ interface ChoiceRow extends RowBase {
 interface CountRow extends RowBase {
   readonly kind: 'count';
   readonly default: number;
+  /** Higher numbers are refused; --help says so. */
+  readonly max?: number;
 }
 
 /** Text that may be given several times. */

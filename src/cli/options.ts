@@ -4,6 +4,7 @@
 
 import { availableParallelism } from 'node:os';
 import { LOG_LEVELS } from '../base/log-levels.ts';
+import { MAX_WORKERS } from '../base/worker-limit.ts';
 import type { OptionRow, OptionValues } from './option-row.ts';
 
 export const OPTIONS = [
@@ -80,7 +81,8 @@ export const OPTIONS = [
   {
     name: 'concurrency',
     kind: 'count',
-    default: availableParallelism(),
+    default: Math.min(availableParallelism(), MAX_WORKERS),
+    max: MAX_WORKERS,
     help: 'Number of worker threads; 0 still runs one. Default: the processors that this process may use.',
     support: 'full',
     infoOrder: 2,

@@ -11,6 +11,7 @@ import {
   SLAB_SIZE,
 } from '../../assembly/layout/shared-memory.ts';
 import { WeirError } from '../../src/base/errors.ts';
+import { MAX_WORKERS } from '../../src/base/worker-limit.ts';
 import { ClusterCount, ClusterPriority, HealthFlag, SharedMemory } from '../../src/wasm/shared-memory.ts';
 import { SharedMemoryOwner } from '../../src/wasm/shared-memory-owner.ts';
 import { CommandedWorker } from '../support/shared-memory-worker.ts';
@@ -32,6 +33,12 @@ function startThread(owner: SharedMemoryOwner, workerIndex: number): CommandedWo
   threads.push(thread);
   return thread;
 }
+
+test('has room for as many workers as the command line allows', () => {
+  const owner = new SharedMemoryOwner({ workerCount: MAX_WORKERS });
+  assert.equal(SharedMemory.attach(owner.memory, MAX_WORKERS - 1).slab, MAX_WORKERS);
+  assert.throws(() => new SharedMemoryOwner({ workerCount: MAX_WORKERS + 1 }));
+});
 
 test('a worker refuses memory of another layout, memory that is none of ours, and an index without a slab', () => {
   const owner = new SharedMemoryOwner({ workerCount: 2 });

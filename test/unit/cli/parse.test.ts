@@ -58,6 +58,8 @@ describe('the command line', () => {
     [['--admin-address-path', '/tmp/admin'], 'adminAddressPath', '/tmp/admin'],
     [['--local-address-ip-version', 'v4'], 'localAddressIpVersion', 'v4'],
     [['--concurrency', '4'], 'concurrency', 4],
+    [['--concurrency', '511'], 'concurrency', 511],
+    [['--file-flush-interval-msec', '4294967295'], 'fileFlushIntervalMsec', 4_294_967_295],
     [['--concurrency', '0'], 'concurrency', 1],
     [['--concurrency=007'], 'concurrency', 7],
     [['-l', 'trace'], 'logLevel', 'trace'],
@@ -122,6 +124,8 @@ describe('the command line', () => {
     [['--stats-tag', 'a:1', '--stats-tag', 'a:2'], "error: stats-tag 'a' is given twice"],
     [['--compat', 'nginx'], "error: unknown compat 'nginx'"],
     [['--restart-epoch', '1'], 'error: --restart-epoch is not supported by this build'],
+    [['--concurrency', '512'], 'error: --concurrency 512 exceeds the limit 511'],
+    [['--concurrency', '4294967295'], 'error: --concurrency 4294967295 exceeds the limit 511'],
   ];
   for (const [argv, stderr] of complaints) {
     it(`refuses ${JSON.stringify(argv)}`, () => {
@@ -183,6 +187,7 @@ describe('the command line', () => {
     for (const row of ROWS) {
       assert.ok(words.includes(`--${row.name}`), row.name);
       assert.ok(words.includes(row.help.replace(/\s+/g, ' ')), row.help);
+      if (row.kind === 'count' && row.max !== undefined) assert.ok(words.includes(`${row.help} At most ${row.max}.`));
     }
     for (const line of stdout.split('\n')) assert.ok(line.length <= 75, line);
   });
