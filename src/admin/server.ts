@@ -15,6 +15,7 @@ import type { LogDestination, Logger } from '../log/index.ts';
 import { AccessLog } from './access-log.ts';
 import { crossSiteRefusal } from './cross-site.ts';
 import { type AdminContext, type AdminResponse, type Endpoint, textResponse } from './endpoint.ts';
+import { malformedRequestAnswer } from './malformed-request.ts';
 import { AdminQuery } from './query.ts';
 import { adminEndpoints, unknownPath } from './routes.ts';
 import type { AdminTraffic } from './views.ts';
@@ -51,6 +52,8 @@ export class AdminServer {
   readonly #routes: ReadonlyMap<string, Endpoint>;
   readonly #app: FastifyInstance;
   readonly #connections = new Set<Socket>();
+  /** Connections that a malformed request has come over. */
+  readonly #refused = new WeakSet<Socket>();
   readonly #acceptBelow: number;
   /** As configured until it listens, then as bound. */
   #address: Address;
@@ -111,8 +114,11 @@ export class AdminServer {
       requestTimeout: REQUEST_TIMEOUT_MS,
       exposeHeadRoutes: false,
       schemaController: { compilersFactory: NO_SCHEMAS },
+      // Judged with the other malformed requests below.
+      http: { requireHostHeader: false },
     });
     app.server.on('connection', (socket: Socket) => this.#track(socket));
+    app.addHook('onRequest', (request, reply, done) => this.#admit(request, reply, done));
     // Any body is taken, whatever its content type says; only forms are read.
     app.removeAllContentTypeParsers();
     app.addHook('onRequest', async ({ raw: { headers } }) => {
@@ -155,12 +161,30 @@ export class AdminServer {
     if (!isAbstract && address.mode !== 0) await chmod(address.path, address.mode);
   }
 
-  async #dispatch(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  /** Runs while the head is parsed, so before that of a request behind it. */
+  #admit(request: FastifyRequest, reply: FastifyReply, goOn: () => void): void {
+    const { socket } = request.raw;
+    // The answer to the malformed one closes the connection; what has come behind it is never looked at.
+    if (this.#refused.has(socket)) return;
+    this.#watch(request, reply);
+    const refusal = malformedRequestAnswer(request.raw);
+    if (refusal === undefined) {
+      goOn();
+      return;
+    }
+    this.#refused.add(socket);
+    this.#send(reply, refusal);
+  }
+
+  #watch(request: FastifyRequest, reply: FastifyReply): void {
     this.#accessLog?.watch(request, reply);
     this.#traffic?.requestStarted();
     reply.raw.once('close', () => {
       this.#traffic?.requestEnded(reply.raw.writableFinished ? reply.raw.statusCode : 0);
     });
+  }
+
+  async #dispatch(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     return this.#send(reply, await this.#answer(request));
   }
 
