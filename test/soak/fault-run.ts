@@ -17,13 +17,13 @@ import {
   socketAddress,
   tcpFilter,
 } from '../support/bootstrap.ts';
+import { Fifo } from '../support/fifo.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { bookFaults, parseStats, type Stats } from './books.ts';
 import { askInPeace, type FaultGround, runFaultTraffic } from './fault-traffic.ts';
 import { Ledger } from './ledger.ts';
 import { type Resources, resourcesOf } from './resources.ts';
 import { SmallDisk } from './small-disk.ts';
-import { StalledPipe } from './stalled-pipe.ts';
 import { StallingUpstream } from './stalling-upstream.ts';
 import { Upstreams } from './upstreams.ts';
 
@@ -60,20 +60,22 @@ const NONE = /^$/;
 export async function runFaults(options: FaultRunOptions): Promise<FaultRunReport> {
   const ledger = new Ledger();
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-faults-'));
-  const disk = new SmallDisk(path.join(folder, 'disk'));
-  const pipes = [
-    new StalledPipe(path.join(folder, 'tcp.log')),
-    new StalledPipe(path.join(folder, 'weir.log')),
-  ] as const;
+  const disk = await SmallDisk.make(path.join(folder, 'disk'));
+  const [tcpLog, ownLog] = [
+    await Fifo.make(path.join(folder, 'tcp.log')),
+    await Fifo.make(path.join(folder, 'weir.log')),
+  ];
+  const pipes = [tcpLog, ownLog];
+  for (const pipe of pipes) pipe.openReader();
   const upstreams = await Upstreams.start(1, 0);
   const staller = await StallingUpstream.start();
   const say = options.onProgress ?? ((): void => {});
   let relief: Relief | undefined;
   try {
-    const bootstrap = faultBootstrap(upstreams, staller, disk.file('http.log'), pipes[0].path);
+    const bootstrap = faultBootstrap(upstreams, staller, disk.file('http.log'), tcpLog.path);
     await using weir = await startWeir({
       configYaml: JSON.stringify(bootstrap),
-      args: ['--concurrency', String(options.workers), '-l', 'debug', '--log-path', pipes[1].path],
+      args: ['--concurrency', String(options.workers), '-l', 'debug', '--log-path', ownLog.path],
       descriptorLimit: DESCRIPTOR_LIMIT,
     });
     const ports = await weir.listeners();
@@ -111,7 +113,7 @@ export async function runFaults(options: FaultRunOptions): Promise<FaultRunRepor
     await upstreams.stopAll();
     await staller.stop();
     for (const pipe of pipes) pipe.close();
-    disk.unmount();
+    await disk.unmount();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -121,11 +123,11 @@ class Relief {
   readonly #relieve: () => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(pid: number, disk: SmallDisk, pipes: readonly StalledPipe[]) {
+  constructor(pid: number, disk: SmallDisk, pipes: readonly Fifo[]) {
     this.#relieve = () => {
       disk.free();
       process.kill(pid, 'SIGUSR1');
-      for (const pipe of pipes) pipe.drain();
+      for (const pipe of pipes) pipe.read();
     };
   }
 

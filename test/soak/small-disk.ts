@@ -1,9 +1,9 @@
 // A disk that is soon full. A file system of its own where this process may mount one; otherwise the device that is
 // always full, which no rotation frees.
 
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { runProgram } from '../support/child-process.ts';
 
 const SIZE = '64k';
 const ALWAYS_FULL = '/dev/full';
@@ -12,10 +12,15 @@ export class SmallDisk {
   readonly #folder: string;
   readonly isMounted: boolean;
 
-  constructor(folder: string) {
+  private constructor(folder: string, isMounted: boolean) {
     this.#folder = folder;
+    this.isMounted = isMounted;
+  }
+
+  static async make(folder: string): Promise<SmallDisk> {
     mkdirSync(folder);
-    this.isMounted = attempt('mount', ['-t', 'tmpfs', '-o', `size=${SIZE}`, 'weir-test', folder]);
+    const { code } = await runProgram('mount', ['-t', 'tmpfs', '-o', `size=${SIZE}`, 'weir-test', folder]);
+    return new SmallDisk(folder, code === 0);
   }
 
   /** A file on it. */
@@ -29,16 +34,7 @@ export class SmallDisk {
     for (const name of readdirSync(this.#folder)) rmSync(path.join(this.#folder, name));
   }
 
-  unmount(): void {
-    if (this.isMounted) attempt('umount', ['-l', this.#folder]);
-  }
-}
-
-function attempt(command: string, args: readonly string[]): boolean {
-  try {
-    execFileSync(command, args, { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
+  async unmount(): Promise<void> {
+    if (this.isMounted) await runProgram('umount', ['-l', this.#folder]);
   }
 }

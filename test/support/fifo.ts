@@ -1,7 +1,7 @@
 // A FIFO in the file system, as a stalled reader of a log: what is written stays in it until the test reads.
 
 import assert from 'node:assert/strict';
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { runProgram } from './child-process.ts';
 
 const READ_BYTES = 1024 * 1024;
@@ -52,6 +52,18 @@ export class Fifo {
       assert.equal((error as NodeJS.ErrnoException).code, 'EAGAIN');
     }
     return this.#buffer.toString('utf8', 0, length);
+  }
+
+  /** Leaves no room for a byte. */
+  fill(): void {
+    const writer = openSync(this.path, constants.O_WRONLY | constants.O_NONBLOCK);
+    try {
+      for (const bytes of [this.#buffer, this.#buffer.subarray(0, 1)]) while (writeSync(writer, bytes) > 0);
+    } catch (error) {
+      assert.equal((error as NodeJS.ErrnoException).code, 'EAGAIN');
+    } finally {
+      closeSync(writer);
+    }
   }
 
   close(): void {

@@ -7,7 +7,12 @@ import { describe, it } from 'node:test';
 import type { BootstrapConfig } from '../../../src/config/index.ts';
 import { protoSchema } from '../../../src/config/proto/root.ts';
 import { coverageFrom, SUPPORT } from '../../../src/config/support/index.ts';
-import type { ForwardAction, HttpConnectionManagerSettings, TcpProxySettings } from '../../../src/snapshot/index.ts';
+import type {
+  CheckIntervals,
+  ForwardAction,
+  HttpConnectionManagerSettings,
+  TcpProxySettings,
+} from '../../../src/snapshot/index.ts';
 import {
   clusterNamed,
   faultTexts,
@@ -38,6 +43,7 @@ interface DurationRow {
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+const DNS_CLUSTER = 'type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster';
 const CARES = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
 const firstCluster = ({ clusters }: BootstrapConfig) => clusters[0]!;
@@ -58,6 +64,23 @@ function cluster(fields: JsonObject): JsonObject {
 
 function dnsCluster(fields: JsonObject): JsonObject {
   return cluster({ type: 'STRICT_DNS', ...fields });
+}
+
+function typedDnsCluster(fields: JsonObject): JsonObject {
+  return cluster({ cluster_type: { name: 'dns', typed_config: { '@type': DNS_CLUSTER, ...fields } } });
+}
+
+function checked(fields: JsonObject): JsonObject {
+  const required = { timeout: '1s', interval: '1s', unhealthy_threshold: 2, healthy_threshold: 2 };
+  return cluster({ health_checks: [{ ...required, tcp_health_check: {}, ...fields }] });
+}
+
+/** A wait between the checks of a host. */
+function checkInterval(field: string, setting: keyof CheckIntervals): DurationRow {
+  return {
+    bootstrap: (value) => checked({ [field]: value }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).healthCheck!.intervals[setting],
+  };
 }
 
 function httpManager(fields: JsonObject): JsonObject {
@@ -87,7 +110,7 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.update_merge_window': {
     bootstrap: (value) => cluster({ common_lb_config: { update_merge_window: value } }),
-    settingMs: null,
+    settingMs: (bootstrap) => firstCluster(bootstrap).updateMergeWindowMs,
   },
   'proxy.config.cluster.v3.Cluster.RefreshRate.base_interval': {
     bootstrap: (value) => dnsCluster({ dns_failure_refresh_rate: { base_interval: value } }),
@@ -117,6 +140,24 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => tcp({ backoff_options: { base_interval: '1s', max_interval: value } }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).connectBackoff?.maxMs,
   },
+  'proxy.config.core.v3.HealthCheck.healthy_edge_interval': checkInterval('healthy_edge_interval', 'healthyEdgeMs'),
+  'proxy.config.core.v3.HealthCheck.initial_jitter': checkInterval('initial_jitter', 'initialJitterMs'),
+  'proxy.config.core.v3.HealthCheck.interval': checkInterval('interval', 'healthyMs'),
+  'proxy.config.core.v3.HealthCheck.interval_jitter': checkInterval('interval_jitter', 'jitterMs'),
+  'proxy.config.core.v3.HealthCheck.no_traffic_healthy_interval': checkInterval(
+    'no_traffic_healthy_interval',
+    'noTrafficHealthyMs',
+  ),
+  'proxy.config.core.v3.HealthCheck.no_traffic_interval': checkInterval('no_traffic_interval', 'noTrafficMs'),
+  'proxy.config.core.v3.HealthCheck.timeout': {
+    bootstrap: (value) => checked({ timeout: value }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).healthCheck!.timeoutMs,
+  },
+  'proxy.config.core.v3.HealthCheck.unhealthy_edge_interval': checkInterval(
+    'unhealthy_edge_interval',
+    'unhealthyEdgeMs',
+  ),
+  'proxy.config.core.v3.HealthCheck.unhealthy_interval': checkInterval('unhealthy_interval', 'unhealthyMs'),
   'proxy.config.core.v3.HttpProtocolOptions (downstream).idle_timeout': {
     bootstrap: (value) => httpManager({ common_http_protocol_options: { idle_timeout: value } }),
     settingMs: (bootstrap) => manager(bootstrap).idleTimeoutMs,
@@ -154,6 +195,22 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.config.route.v3.RouteAction.timeout': {
     bootstrap: (value) => route({ timeout: value }),
     settingMs: (bootstrap) => forwarding(bootstrap).timeoutMs,
+  },
+  'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate.base_interval': {
+    bootstrap: (value) => typedDnsCluster({ dns_failure_refresh_rate: { base_interval: value } }),
+    settingMs: (bootstrap) => discovery(bootstrap).failureRefresh?.baseMs,
+  },
+  'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate.max_interval': {
+    bootstrap: (value) => typedDnsCluster({ dns_failure_refresh_rate: { base_interval: '1s', max_interval: value } }),
+    settingMs: (bootstrap) => discovery(bootstrap).failureRefresh?.maxMs,
+  },
+  'proxy.extensions.clusters.dns.v3.DnsCluster.dns_jitter': {
+    bootstrap: (value) => typedDnsCluster({ dns_jitter: value }),
+    settingMs: (bootstrap) => discovery(bootstrap).jitterMs,
+  },
+  'proxy.extensions.clusters.dns.v3.DnsCluster.dns_refresh_rate': {
+    bootstrap: (value) => typedDnsCluster({ dns_refresh_rate: value }),
+    settingMs: (bootstrap) => discovery(bootstrap).refreshRateMs,
   },
   'proxy.extensions.filters.http.health_check.v3.HealthCheck.cache_time': {
     bootstrap: (value) => {

@@ -97,7 +97,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     open: ({ cluster, socket }, taker) => {
       cluster.hosts[0]!.pool.newStream(taker);
       socket().accept();
-      return { resume: () => taker.connection!.resume(), end: () => taker.connection!.abort() };
+      return { resume: () => taker.connection!.resume(), end: () => taker.connection!.abort(false) };
     },
     first: ANSWER,
     seen: 'head 0',
