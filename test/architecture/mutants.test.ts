@@ -314,6 +314,11 @@ describe('mutants of texts', () => {
     assert.ok(isLeftOut(thrown('WeirError', { type: 'StringLiteral' }, text)));
   });
 
+  it('are left out where they put a text into an empty list', () => {
+    assert.ok(isLeftOut({ type: 'VariableDeclarator' }, { type: 'ArrayExpression', elements: [] }));
+    assert.equal(isLeftOut({ type: 'VariableDeclarator' }, { type: 'ArrayExpression', elements: [text] }), false);
+  });
+
   it('count where they are a code, a name or a value', () => {
     assert.equal(isLeftOut(thrown('WeirError', text)), false);
     assert.equal(isLeftOut(thrown('Map', text)), false);

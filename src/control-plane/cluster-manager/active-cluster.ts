@@ -73,7 +73,6 @@ export class ActiveCluster {
       addedViaApi,
       isHealthChecked: settings.healthCheck !== undefined,
     });
-    this.#countMembers();
   }
 
   /** The cluster as workers should see it now; a new object after each change. */
