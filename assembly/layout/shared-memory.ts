@@ -13,7 +13,7 @@
 //               |                                                                    |
 //               |  cell chunk   | slab 0 (main) | slab 1 (worker 0) | slab 2 | ...    |
 //               |               | 4096 f64      | 4096 f64          | 4096 f64        |
-//               |  record span  | host or cluster records, each on cache lines of its own |
+//               |  record span  | host, cluster or count records, on cache lines of their own |
 //               |  bin blocks   | histogram bins, by decade                          |
 //               |  table        | ring, Maglev table, picker state                   |
 //               +--------------------------------------------------------------------+  grows in steps
@@ -128,6 +128,17 @@ export const CLUSTER_COUNTS = 5;
 /** Cell id of the line's ledger. It shares the line with the counts because who reads it writes them next. */
 export const CLUSTER_LEDGER = 32;
 export const CLUSTER_RECORD_SIZE = 128;
+
+// ---- Count record: one count of its own ---------------------------------------------------------------
+//
+//   0       4                 64
+//   | count | ledger | unused |
+/** i32, atomic, over all workers. */
+export const COUNT_VALUE = 0;
+/** Cell id of the ledger, of one cell. */
+export const COUNT_LEDGER = 4;
+/** One cache line: workers that write another count are not in the way. */
+export const COUNT_RECORD_SIZE = 64;
 
 // ---- Histograms --------------------------------------------------------------------------------------
 // Log-linear bins of two significant decimal digits, by decade, each decade on a page of its own that

@@ -59,7 +59,7 @@ export interface ConnectionLimitSnapshot {
   readonly settings: ConnectionLimitSettings;
   /** First cell of CONNECTION_LIMIT_STATS. */
   readonly statBlock: number;
-  /** A shared record whose count of connections is the one that is limited. */
+  /** The count record of the connections that are limited. */
   readonly recordAddress: number;
 }
 

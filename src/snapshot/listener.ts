@@ -161,7 +161,7 @@ export interface ListenerSettings {
 /** A bound on accepted connections over all workers; what comes beyond it is closed at once. */
 export interface AcceptLimitSnapshot {
   readonly maxConnections: number;
-  /** A shared record whose count of connections is the one that is limited. */
+  /** The count record of the connections that are limited. */
   readonly recordAddress: number;
 }
 

@@ -1,4 +1,4 @@
-// Main's allocator of host and cluster records. Records are carved from spans of the heap, so that ten
+// Main's allocator of host, cluster and count records. Records are carved from spans of the heap, so that ten
 // thousand hosts are a few dozen blocks there; each has a ledger of cells (see shared-records.ts).
 
 import {
@@ -8,6 +8,9 @@ import {
   CLUSTER_HIGH_PRIORITY,
   CLUSTER_LEDGER,
   CLUSTER_RECORD_SIZE,
+  COUNT_LEDGER,
+  COUNT_RECORD_SIZE,
+  COUNT_VALUE,
   HOST_COUNTS,
   HOST_COUNTS_AT,
   HOST_LEDGER,
@@ -20,22 +23,17 @@ import type { SharedMemory } from './shared-memory.ts';
 
 const RECORDS_PER_SPAN = 64;
 
-/** One line of counts with its ledger: what has to be set right when a worker is lost. */
+/** Counts with their ledger: what has to be set right when a worker is lost. Offsets within the record. */
 interface CountLine {
   readonly countsAt: number;
   readonly counts: number;
-  readonly ledger: number;
-}
-
-interface RecordInUse {
-  readonly lines: readonly CountLine[];
-  readonly kind: RecordKind;
+  /** Where the id of the ledger stands. */
+  readonly ledgerAt: number;
 }
 
 interface RecordKind {
   readonly size: number;
-  /** Where each line's counts and the id of its ledger stand in the record. */
-  readonly lines: readonly { readonly countsAt: number; readonly ledgerAt: number; readonly counts: number }[];
+  readonly lines: readonly CountLine[];
   readonly unused: number[];
 }
 
@@ -43,7 +41,7 @@ export class RecordAllocator {
   readonly #memory: SharedMemory;
   readonly #heap: SharedHeap;
   readonly #cells: CellAllocator;
-  readonly #inUse = new Map<number, RecordInUse>();
+  readonly #inUse = new Map<number, RecordKind>();
   readonly #hosts: RecordKind = {
     size: HOST_RECORD_SIZE,
     lines: [{ countsAt: HOST_COUNTS_AT, ledgerAt: HOST_LEDGER, counts: HOST_COUNTS }],
@@ -56,6 +54,11 @@ export class RecordAllocator {
       ledgerAt: line + CLUSTER_LEDGER,
       counts: CLUSTER_COUNTS,
     })),
+    unused: [],
+  };
+  readonly #counts: RecordKind = {
+    size: COUNT_RECORD_SIZE,
+    lines: [{ countsAt: COUNT_VALUE, ledgerAt: COUNT_LEDGER, counts: 1 }],
     unused: [],
   };
 
@@ -77,28 +80,42 @@ export class RecordAllocator {
     return this.#allocate(this.#clusters);
   }
 
-  /** Gives a host's or cluster's record back. No thread may use it any more: see Reclaimer. */
+  /** A count of its own, at 0; what a limit over all workers needs. */
+  allocateCount(): number {
+    return this.#allocate(this.#counts);
+  }
+
+  /** Gives a record back. No thread may use it any more. */
   free(address: number): void {
-    const record = this.#inUse.get(address);
-    if (!record) return;
+    const kind = this.#inUse.get(address);
+    if (!kind) return;
     this.#inUse.delete(address);
-    for (const line of record.lines) this.#cells.free(line.ledger, line.counts);
-    record.kind.unused.push(address);
+    for (const line of kind.lines) this.#cells.free(this.#ledger(address, line), line.counts);
+    kind.unused.push(address);
+  }
+
+  /** Records in use, of all kinds. */
+  get usedRecords(): number {
+    return this.#inUse.size;
   }
 
   /** Takes what a lost worker had added out of all totals. The worker must have ended. */
   clearSlab(slab: number): void {
-    for (const { lines } of this.#inUse.values()) {
-      for (const line of lines) this.#settle(line, slab);
+    for (const [address, { lines }] of this.#inUse) {
+      for (const line of lines) this.#settle(address, line, slab);
     }
   }
 
-  #settle(line: CountLine, slab: number): void {
+  #ledger(address: number, { ledgerAt }: CountLine): number {
+    return this.#memory.i32[(address + ledgerAt) >>> 2]!;
+  }
+
+  #settle(address: number, line: CountLine, slab: number): void {
     const { f64, i32 } = this.#memory;
+    const ledger = this.#ledger(address, line) + slab * CELLS_PER_SLAB;
     for (let index = 0; index < line.counts; index++) {
-      const cell = line.ledger + slab * CELLS_PER_SLAB + index;
-      Atomics.sub(i32, (line.countsAt >>> 2) + index, f64[cell]!);
-      f64[cell] = 0;
+      Atomics.sub(i32, ((address + line.countsAt) >>> 2) + index, f64[ledger + index]!);
+      f64[ledger + index] = 0;
     }
   }
 
@@ -106,11 +123,10 @@ export class RecordAllocator {
     const ledgers = this.#allocateLedgers(kind);
     const address = kind.unused.pop() ?? this.#carve(kind, ledgers);
     this.#memory.i32.fill(0, address >>> 2, (address + kind.size) >>> 2);
-    const lines = kind.lines.map((line, at) => {
-      this.#memory.i32[(address + line.ledgerAt) >>> 2] = ledgers[at]!;
-      return { countsAt: address + line.countsAt, counts: line.counts, ledger: ledgers[at]! };
-    });
-    this.#inUse.set(address, { kind, lines });
+    for (const [at, { ledgerAt }] of kind.lines.entries()) {
+      this.#memory.i32[(address + ledgerAt) >>> 2] = ledgers[at]!;
+    }
+    this.#inUse.set(address, kind);
     return address;
   }
 

@@ -1,4 +1,4 @@
-// Host and cluster records in shared memory: the state that changes per request or per health check and
+// Host, cluster and count records in shared memory: the state that changes per request or per health check and
 // that several workers write. Any thread; each worker has an accessor for its own slab.
 //
 // Every count is written twice: atomically in the record, where the total over all workers stands, and
@@ -16,6 +16,8 @@ import {
   CLUSTER_PENDING_REQUESTS,
   CLUSTER_REQUESTS,
   CLUSTER_RETRIES,
+  COUNT_LEDGER,
+  COUNT_VALUE,
   HOST_ACTIVE_CONNECTIONS,
   HOST_ACTIVE_REQUESTS,
   HOST_COUNTS_AT,
@@ -148,24 +150,43 @@ export class SharedRecords {
    */
   tryAcquire(cluster: number, priority: ClusterPriority, count: ClusterCount, limit: number): boolean {
     const line = cluster + priority;
-    const at = this.#index(line + count);
-    const i32 = this.#memory.i32;
-    let seen = Atomics.load(i32, at);
-    while (seen < limit) {
-      const before = Atomics.compareExchange(i32, at, seen, seen + 1);
-      if (before === seen) {
-        this.#writeLedger(line + CLUSTER_LEDGER, count / 4, 1);
-        return true;
-      }
-      seen = before;
-    }
-    return false;
+    return this.#tryAdd(line + count, line + CLUSTER_LEDGER, count / 4, limit);
+  }
+
+  /** What a count record says, over all workers. */
+  count(record: number): number {
+    return this.#load(record + COUNT_VALUE);
+  }
+
+  /** Adds to a count record without asking a limit; returns the new total over all workers. */
+  addCount(record: number, n: number): number {
+    return this.#add(record + COUNT_VALUE, record + COUNT_LEDGER, 0, n);
+  }
+
+  /** tryAcquire for a count record. Give it back with addCount(…, -1). */
+  tryAcquireCount(record: number, limit: number): boolean {
+    return this.#tryAdd(record + COUNT_VALUE, record + COUNT_LEDGER, 0, limit);
   }
 
   #add(countAddress: number, ledgerAddress: number, ledgerIndex: number, n: number): number {
     const at = this.#index(countAddress);
     this.#writeLedger(ledgerAddress, ledgerIndex, n);
     return Atomics.add(this.#memory.i32, at, n) + n;
+  }
+
+  #tryAdd(countAddress: number, ledgerAddress: number, ledgerIndex: number, limit: number): boolean {
+    const at = this.#index(countAddress);
+    const i32 = this.#memory.i32;
+    let seen = Atomics.load(i32, at);
+    while (seen < limit) {
+      const before = Atomics.compareExchange(i32, at, seen, seen + 1);
+      if (before === seen) {
+        this.#writeLedger(ledgerAddress, ledgerIndex, 1);
+        return true;
+      }
+      seen = before;
+    }
+    return false;
   }
 
   #writeLedger(ledgerAddress: number, ledgerIndex: number, n: number): void {

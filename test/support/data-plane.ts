@@ -168,7 +168,7 @@ export class DataPlaneFixture {
 
   /** A limit with a count of its own. */
   acceptLimit(maxConnections: number): AcceptLimitSnapshot {
-    return { maxConnections, recordAddress: this.#fixture.owner.recordAllocator.allocateCluster() };
+    return { maxConnections, recordAddress: this.#fixture.owner.recordAllocator.allocateCount() };
   }
 
   /** Listens with any settings; returns the ports by address. */
@@ -207,7 +207,7 @@ export class DataPlaneFixture {
       connectionLimits: settings.connectionLimits.map((limit) => ({
         settings: limit,
         statBlock: this.#allocate('connection-limit', CONNECTION_LIMIT_STATS),
-        recordAddress: this.#fixture.owner.recordAllocator.allocateCluster(),
+        recordAddress: this.#fixture.owner.recordAllocator.allocateCount(),
       })),
     };
   }

@@ -17,6 +17,8 @@ export type WorkerCommand =
     }
   /** Takes requests below a limit until there are none; answers how many it got. */
   | { readonly do: 'acquire'; readonly cluster: number; readonly limit: number; readonly attempts: number }
+  /** The same on a count record. */
+  | { readonly do: 'acquire-count'; readonly record: number; readonly limit: number; readonly attempts: number }
   | { readonly do: 'crash' };
 
 interface StartData {
@@ -67,6 +69,8 @@ function obey(command: WorkerCommand, shared: SharedMemory, stats: WorkerStats):
       return hammer(shared, command);
     case 'acquire':
       return acquire(shared, command);
+    case 'acquire-count':
+      return acquireCount(shared, command);
     case 'crash':
       process.exit(7);
   }
@@ -101,6 +105,15 @@ function acquire({ records }: SharedMemory, { cluster, limit, attempts }: Worker
   for (let attempt = 0; attempt < attempts; attempt++) {
     if (records.tryAcquire(cluster, ClusterPriority.default, ClusterCount.requests, limit)) got += 1;
   }
+  return got;
+}
+
+function acquireCount(
+  { records }: SharedMemory,
+  { record, limit, attempts }: WorkerCommand & { do: 'acquire-count' },
+): number {
+  let got = 0;
+  for (let attempt = 0; attempt < attempts; attempt++) if (records.tryAcquireCount(record, limit)) got += 1;
   return got;
 }
 

@@ -264,6 +264,13 @@ test('two threads that hammer the same cells and records lose no count', async (
   const got = await runAll({ do: 'acquire', cluster: limited, limit: 30_001, attempts: 40_000 });
   assert.equal(got[0]! + got[1]!, 30_001, 'a limit holds exactly over all threads');
   assert.equal(records.clusterCount(limited, DEFAULT, ClusterCount.requests), 30_001);
+
+  const [count, other] = [owner.recordAllocator.allocateCount(), owner.recordAllocator.allocateCount()];
+  const taken = await runAll({ do: 'acquire-count', record: count, limit: 30_001, attempts: 40_000 });
+  assert.equal(taken[0]! + taken[1]!, 30_001, 'and so does that of a count of its own');
+  assert.equal(records.count(count), 30_001);
+  assert.equal(records.addCount(count, -1), 30_000);
+  assert.equal(records.count(other), 0);
 });
 
 test('what a crashed worker held leaves the totals, what others hold stays', async () => {
@@ -274,6 +281,9 @@ test('what a crashed worker held leaves the totals, what others hold stays', asy
   const [crashing, staying] = [startThread(owner, 0), startThread(owner, 1)];
   await crashing.run({ do: 'hammer-records', host, cluster, rounds: 10, keep: 5 });
   await staying.run({ do: 'hammer-records', host, cluster, rounds: 10, keep: 2 });
+  const count = owner.recordAllocator.allocateCount();
+  await crashing.run({ do: 'acquire-count', record: count, limit: 9, attempts: 4 });
+  await staying.run({ do: 'acquire-count', record: count, limit: 9, attempts: 3 });
   await assert.rejects(crashing.run({ do: 'crash' }), /ended with 7/);
   assert.equal(records.activeRequests(host), 7);
 
@@ -283,6 +293,7 @@ test('what a crashed worker held leaves the totals, what others hold stays', asy
   assert.equal(records.activeConnections(host), 2);
   assert.equal(records.clusterCount(cluster, DEFAULT, ClusterCount.requests), 2);
   assert.equal(records.clusterCount(cluster, HIGH, ClusterCount.pendingRequests), 2);
+  assert.equal(records.count(count), 3);
   const restarted = startThread(owner, 0);
   await restarted.run({ do: 'hammer-records', host, cluster, rounds: 10, keep: 1 });
   assert.equal(records.activeRequests(host), 3);

@@ -33,7 +33,7 @@ export class ListenerManager {
 
   constructor(deps: ListenerManagerDependencies) {
     const hasGlobalLimit = deps.runtime.integer(GLOBAL_CONNECTION_LIMIT) !== undefined;
-    this.#deps = { ...deps, globalRecord: hasGlobalLimit ? deps.memory.recordAllocator.allocateCluster() : null };
+    this.#deps = { ...deps, globalRecord: hasGlobalLimit ? deps.memory.recordAllocator.allocateCount() : null };
     this.#log = deps.loggers.get('config');
     this.#stats = deps.stats.scope('listener_manager.').allocate(LISTENER_MANAGER_STATS);
   }

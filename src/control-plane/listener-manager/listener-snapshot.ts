@@ -34,7 +34,7 @@ export interface ListenerSnapshotDependencies {
   readonly concurrency: number;
   /** Says how many connections there may be. */
   readonly runtime: Pick<Runtime, 'integer'>;
-  /** Shared record of the connections of all listeners; null when there is no limit to them. */
+  /** Count record of the connections of all listeners; null when there is no limit to them. */
   readonly globalRecord: number | null;
 }
 
@@ -84,7 +84,7 @@ function listenerLimit(
   if (maxConnections === undefined) return null;
   return {
     maxConnections: Math.min(maxConnections, UNLIMITED),
-    recordAddress: memory.recordAllocator.allocateCluster(),
+    recordAddress: memory.recordAllocator.allocateCount(),
   };
 }
 
@@ -115,7 +115,7 @@ function makeConnectionLimit(
   return {
     settings,
     statBlock: stats.scope(`connection_limit.${settings.statPrefix}.`).allocate(CONNECTION_LIMIT_STATS).cell,
-    recordAddress: memory.recordAllocator.allocateCluster(),
+    recordAddress: memory.recordAllocator.allocateCount(),
   };
 }
 

@@ -3,7 +3,7 @@
 
 import type { Socket } from 'node:net';
 import type { AcceptLimitSnapshot, ListenerSnapshot } from '../../snapshot/index.ts';
-import { ClusterCount, ClusterPriority, type SharedRecords } from '../../wasm/shared-records.ts';
+import type { SharedRecords } from '../../wasm/shared-records.ts';
 
 export class AcceptLimits {
   readonly #global: AcceptLimit | null;
@@ -43,11 +43,10 @@ class AcceptLimit {
   }
 
   tryAcquire(): boolean {
-    const { connections } = ClusterCount;
-    return this.#records.tryAcquire(this.#record, ClusterPriority.default, connections, this.#maxConnections);
+    return this.#records.tryAcquireCount(this.#record, this.#maxConnections);
   }
 
   release(): void {
-    this.#records.addClusterCount(this.#record, ClusterPriority.default, ClusterCount.connections, -1);
+    this.#records.addCount(this.#record, -1);
   }
 }

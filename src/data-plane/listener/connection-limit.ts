@@ -4,7 +4,6 @@
 import type { Socket } from 'node:net';
 import type { ConnectionLimitSnapshot } from '../../snapshot/index.ts';
 import { CONNECTION_LIMIT_STATS } from '../../stats/index.ts';
-import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { attachAccepted, type SocketOwner } from '../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
@@ -30,7 +29,7 @@ export class ConnectionLimit {
   /** @returns false, and counts that, when there is no room; otherwise `release` gives the place back. */
   tryAcquire(): boolean {
     const { records, stats } = this.#context;
-    if (records.tryAcquire(this.#record, ClusterPriority.default, ClusterCount.connections, this.#maxConnections)) {
+    if (records.tryAcquireCount(this.#record, this.#maxConnections)) {
       stats.values[this.#statBase + active_connections]! += 1;
       return true;
     }
@@ -40,7 +39,7 @@ export class ConnectionLimit {
 
   release(): void {
     const { records, stats } = this.#context;
-    records.addClusterCount(this.#record, ClusterPriority.default, ClusterCount.connections, -1);
+    records.addCount(this.#record, -1);
     stats.values[this.#statBase + active_connections]! -= 1;
   }
 }
