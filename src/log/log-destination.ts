@@ -29,7 +29,7 @@ export interface LogDestinationOptions {
 /** Lines that wait; beyond that they are dropped. */
 export const MAX_WAITING_BYTES = 1024 * 1024;
 /** How often, and after which time, the end looks whether the reader goes on. */
-const FINAL_TRIES = 100;
+const FINAL_TRIES = { none: 0, second: 100, endless: Number.POSITIVE_INFINITY } as const;
 const FINAL_TRY_MS = 10;
 
 interface Piece {
@@ -109,12 +109,12 @@ export class LogDestination {
 
   /**
    * Writes what waits, and closes a file. Idempotent.
-   * @param waits for a reader without limit instead of a second at most, for output that a person has asked for.
+   * @param patience with a reader that is behind: none, a second, or without end for output that a person has asked for.
    */
-  close(waits = false): void {
+  close(patience: 'none' | 'second' | 'endless' = 'second'): void {
     if (this.#isClosed) return;
     this.#flush();
-    for (let tries = 0; isReaderBehind(this.#failure) && (waits || tries < FINAL_TRIES); tries++) {
+    for (let tries = 0; isReaderBehind(this.#failure) && tries < FINAL_TRIES[patience]; tries++) {
       stopThread(FINAL_TRY_MS);
       this.#flush();
     }

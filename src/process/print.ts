@@ -13,5 +13,5 @@ export function print(stream: keyof typeof DESCRIPTORS, text: string, mode: 'ask
   if (text === '') return;
   const destination = LogDestination.open(DESCRIPTORS[stream]);
   destination.write(text);
-  destination.close(mode === 'ask');
+  destination.close(mode === 'ask' ? 'endless' : 'second');
 }

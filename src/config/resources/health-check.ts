@@ -11,6 +11,7 @@ import type {
 import { RequestMethod } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import { quote } from '../source/node.ts';
+import { checkLogPath } from './access-log/log-path.ts';
 import { convertAddress } from './address.ts';
 import type { Conversion } from './conversion.ts';
 import { enumName } from './enum-name.ts';
@@ -63,7 +64,7 @@ export function convertHealthCheck(
     healthyThreshold: Math.max(1, valueOr(message.healthy_threshold, 1)),
     reusesConnection: valueOr(message.reuse_connection, true),
     port: convertPort(message, checkAt, faults),
-    eventLogPaths: convertEventLogs(message),
+    eventLogPaths: convertEventLogs(message, checkAt, conversion),
     alwaysLogsFailures: message.always_log_health_check_failures,
     alwaysLogsSuccess: message.always_log_health_check_success,
     excludesNewHosts: cluster.common_lb_config?.ignore_new_hosts_until_first_hc ?? false,
@@ -103,13 +104,21 @@ function convertIntervals(message: HealthCheckMessage): CheckIntervals {
   };
 }
 
-function convertEventLogs(message: HealthCheckMessage): readonly string[] {
-  const sinks = message.event_logger.flatMap(({ typed_config }) => {
+function convertEventLogs(message: HealthCheckMessage, at: string, conversion: Conversion): readonly string[] {
+  const paths = new Set<string>();
+  const add = (path: string, pathAt: string): void => {
+    checkLogPath(path, pathAt, conversion, conversion.faults);
+    if (path !== '') paths.add(path);
+  };
+  add(message.event_log_path, `${at}.event_log_path`);
+  for (const [index, { typed_config }] of message.event_logger.entries()) {
     const opened = openExtension(typed_config);
     // The support table refuses other types.
-    return opened?.typeName === FILE_SINK ? [(opened.message as HealthCheckEventFileSink).event_log_path] : [];
-  });
-  return [...new Set([message.event_log_path, ...sinks])].filter((path) => path !== '');
+    if (opened?.typeName !== FILE_SINK) continue;
+    const { event_log_path } = opened.message as HealthCheckEventFileSink;
+    add(event_log_path, `${at}.event_logger[${index}].typed_config.event_log_path`);
+  }
+  return [...paths];
 }
 
 const MAX_PORT = 65_535;

@@ -53,7 +53,7 @@ export class ClusterManager {
       log: this.#log,
       health: {
         ...deps,
-        events: new HealthEventLogs(deps.clock, this.#log),
+        events: new HealthEventLogs(deps.clock, deps.loggers),
         codec: onFirstUse(() => new Http1Codec(compileHttp1(), deps.headerPrefix)),
       },
       updates: this.#stats,

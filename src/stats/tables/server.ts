@@ -28,7 +28,7 @@ export const SERVER_STATS = statTable({
   'compilation_settings.fips_mode': 'gauge',
   /** Our own: workers that crashed and were started again. */
   worker_restarts: 'counter',
-  /** Our own: lines of the log, and of the admin interface's access log, that could not be written in time. */
+  /** Our own: lines of the log, of the admin interface's access log and of health check events that were not written. */
   dropped_log_lines: 'counter',
   /** Our own: failures that a boundary has caught and logged, so that they cost one connection or one callback. */
   contained_faults: 'counter',

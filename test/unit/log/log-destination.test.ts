@@ -276,7 +276,7 @@ describe('the log on standard error', () => {
     const { stderr } = await runScript(`
       const destination = LogDestination.open(2);
       for (let i = 0; i < 5000; i++) destination.write('x'.repeat(99) + '\\n');
-      destination.close(true);
+      destination.close('endless');
     `);
     assert.equal(stderr.length, 500_000);
   });

@@ -1,10 +1,9 @@
 // What becomes of hosts, as lines of JSON in files. Main thread. Owns the files.
 
-import { createWriteStream, type WriteStream } from 'node:fs';
 import type { Address } from '../../../base/address.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { errorMessage } from '../../../base/errors.ts';
-import type { Logger } from '../../../log/index.ts';
+import { LogDestination, type Loggers, logTarget } from '../../../log/index.ts';
 import type { Locality, ProbeSettings } from '../../../snapshot/index.ts';
 import type { CheckEvent, FailureType } from './check-state.ts';
 
@@ -23,17 +22,15 @@ const FAILURE_TYPES: Readonly<Record<FailureType, string>> = {
   network: 'NETWORK',
   'network-timeout': 'NETWORK_TIMEOUT',
 };
-/** Lines that a file has not taken yet; more are left out. */
-const MAX_WAITING_BYTES = 1024 * 1024;
 
 export class HealthEventLogs {
   readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #files = new Map<string, WriteStream>();
+  readonly #loggers: Loggers;
+  readonly #files = new Map<string, LogDestination>();
 
-  constructor(clock: Clock, log: Logger) {
+  constructor(clock: Clock, loggers: Loggers) {
     this.#clock = clock;
-    this.#log = log;
+    this.#loggers = loggers;
   }
 
   write(paths: readonly string[], subject: EventSubject, event: CheckEvent): void {
@@ -41,32 +38,42 @@ export class HealthEventLogs {
     const line = `${JSON.stringify(renderEvent(subject, event, this.#clock.wallMs()))}\n`;
     for (const path of paths) {
       const file = this.#file(path);
-      if (file.writableLength < MAX_WAITING_BYTES) file.write(line);
+      // What an open file cannot take it counts itself.
+      if (file === undefined) this.#loggers.countDropped(1);
+      else file.write(line);
     }
   }
 
   /** Goes on in new files, where the old ones were moved away. */
   reopen(): void {
-    this.close();
+    for (const [path, file] of this.#files) this.#trying(path, () => file.reopen());
   }
 
-  /** Idempotent; what was written before still gets into the files. */
+  /** Idempotent; what a file takes at once still gets into it. */
   close(): void {
-    for (const file of this.#files.values()) file.end();
+    for (const file of this.#files.values()) file.close('none');
     this.#files.clear();
   }
 
-  #file(path: string): WriteStream {
-    const known = this.#files.get(path);
-    if (known !== undefined) return known;
-    const file = createWriteStream(path, { flags: 'a' });
-    file.on('error', (error) => {
-      this.#log.error(`cannot write health check events to ${path}: ${errorMessage(error)}`);
-      // The next event tries again.
-      if (this.#files.get(path) === file) this.#files.delete(path);
+  /** Undefined when it cannot be opened; the next event tries again. */
+  #file(path: string): LogDestination | undefined {
+    if (!this.#files.has(path)) this.#trying(path, () => this.#files.set(path, this.#open(path)));
+    return this.#files.get(path);
+  }
+
+  #open(path: string): LogDestination {
+    return LogDestination.open(logTarget(path), {
+      clock: this.#clock,
+      onDropped: (count) => this.#loggers.countDropped(count),
     });
-    this.#files.set(path, file);
-    return file;
+  }
+
+  #trying(path: string, open: () => void): void {
+    try {
+      open();
+    } catch (error) {
+      this.#loggers.get('upstream').error(`cannot write health check events to ${path}: ${errorMessage(error)}`);
+    }
   }
 }
 

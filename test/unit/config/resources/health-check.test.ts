@@ -103,14 +103,25 @@ describe('the health checks of a cluster', () => {
     assert.deepEqual([unhealthyEdgeMs, healthyEdgeMs, noTrafficHealthyMs], [1000, 2000, 3000]);
   });
 
+  const sink = {
+    name: 'sink',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink',
+      event_log_path: '/b',
+    },
+  };
+
+  it('have the paths of their event logs looked at', () => {
+    const findLogPathFault = (path: string): string => `it is ${path}`;
+    const check = { ...REQUIRED, ...TCP, event_log_path: '/a', event_logger: [sink] };
+    const result = load(withClusters(clusterNamed('web', { health_checks: [check] })), { findLogPathFault });
+    assert.deepEqual(faultTexts(result), [
+      `${CHECK_AT}.event_log_path: "/a" cannot be written: it is /a`,
+      `${CHECK_AT}.event_logger[0].typed_config.event_log_path: "/b" cannot be written: it is /b`,
+    ]);
+  });
+
   it('take the rest', () => {
-    const sink = {
-      name: 'sink',
-      typed_config: {
-        '@type': 'type.googleapis.com/envoy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink',
-        event_log_path: '/b',
-      },
-    };
     const settings = checkOf(
       {
         ...TCP,
