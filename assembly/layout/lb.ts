@@ -119,7 +119,7 @@ export const LISTS_ROOT = 4;
 //
 //   none    | kind |
 //   list    | kind | balancer | its address or 0 | slot | hosts | index of each host in the cluster |
-//   shares  | kind | shares | of each: percent up to which it reaches | source | flags |
+//   shares  | kind | shares | of each: percent up to which it reaches | source | flags | priority | availability |
 //   turns   | kind | address of a schedule | sources | of each: source |
 //   subsets | kind | source of any host | of the default subset | bytes of names | sources | of each: source | names |
 //

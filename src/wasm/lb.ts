@@ -22,6 +22,7 @@ export { readHostLists } from './lb/host-lists.ts';
 export { CyclePicker, type HostPicker, openPicker, type PickPlan } from './lb/host-picker.ts';
 export {
   type HostList,
+  type HostShare,
   type HostShares,
   type HostSource,
   type HostSubsets,

@@ -7,6 +7,7 @@ import type { ListedHost } from '../../src/control-plane/cluster-manager/host-li
 import { LoadBalancer, type PickEvent } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
 import {
   type Criteria,
+  type DrawContext,
   type PickContext,
   RequestHash,
 } from '../../src/data-plane/upstream/load-balancer/pick-context.ts';
@@ -88,8 +89,8 @@ export class BalancedCluster {
   }
 
   /** Name of the next host, or `none`. */
-  pick(request: PickContext | null = null): string {
-    const index = this.#balancer.pick(request);
+  pick(request: PickContext | null = null, draws: DrawContext | null = null): string {
+    const index = this.#balancer.pick(request, draws);
     return index === NO_HOST ? 'none' : this.#hosts[index]!.name;
   }
 

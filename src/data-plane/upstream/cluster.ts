@@ -9,6 +9,7 @@ import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Host } from './host.ts';
+import type { HostSelection } from './host-selection.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
 import type { PickContext } from './load-balancer/pick-context.ts';
 import { NO_HOST } from './load-balancer/source-picker.ts';
@@ -119,10 +120,21 @@ export class Cluster {
   /**
    * The host for a request, or null when there is none to use. Hot.
    * @param request what the choice may go by; null when nothing is known.
+   * @param selection what else it asks; null for nothing.
    */
-  chooseHost(request: PickContext | null): Host | null {
+  chooseHost(request: PickContext | null, selection: HostSelection | null = null): Host | null {
+    if (selection !== null) return this.#select(request, selection);
     const index = this.#balancer.pick(request);
     return index === NO_HOST ? null : this.#order[index]!;
+  }
+
+  #select(request: PickContext | null, selection: HostSelection): Host | null {
+    for (selection.draw = 0; ; selection.draw += 1) {
+      const index = this.#balancer.pick(request, selection);
+      if (index === NO_HOST) return null;
+      const host = this.#order[index]!;
+      if (selection.draw + 1 >= selection.maxDraws || selection.accepts(host)) return host;
+    }
   }
 
   /** The cluster is gone or replaced: closes idle connections at once and the others after their request. */

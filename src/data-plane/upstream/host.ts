@@ -38,6 +38,8 @@ export class Host {
   /** The configured DNS name, or empty. */
   hostname: string;
   canary: boolean;
+  /** 0 is the most preferred. */
+  priority: number;
   /** The host's identity within its cluster. */
   readonly #key: string;
   readonly #context: WorkerContext;
@@ -60,6 +62,7 @@ export class Host {
     this.statBase = context.stats.base(snapshot.statBlock);
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
+    this.priority = snapshot.priority;
     this.pool = new Http1Pool(context, this, cluster.breaker);
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }
@@ -86,6 +89,7 @@ export class Host {
     this.label = formatAddress(snapshot.address);
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
+    this.priority = snapshot.priority;
     this.#isReported = false;
     const wasFailed = this.#isFailed;
     this.#isFailed = (this.healthFlags & FAILED) !== 0;

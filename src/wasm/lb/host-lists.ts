@@ -40,6 +40,8 @@ const BALANCER_CODES = {
   maglev: BALANCER_MAGLEV,
 } as const satisfies Record<HostList['plan']['kind'], number>;
 
+const SHARE_WORDS = 5;
+
 /** Main: returns the address of the block. @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing is left behind then. */
 export function writeHostLists({ heap, shared }: SharedMemoryOwner, source: HostSource): number {
   const writer = new SourceWriter();
@@ -81,7 +83,13 @@ class SourceWriter {
   }
 
   #writeShares({ shares }: HostShares): number {
-    const rows = shares.flatMap(({ upTo, source, isPanic }) => [upTo, this.write(source), isPanic ? SHARE_PANIC : 0]);
+    const rows = shares.flatMap(({ upTo, source, isPanic, priority, availability }) => [
+      upTo,
+      this.write(source),
+      isPanic ? SHARE_PANIC : 0,
+      priority,
+      availability,
+    ]);
     return this.#put([SOURCE_SHARES, shares.length, ...rows]);
   }
 
@@ -157,9 +165,14 @@ function readPlan(code: number, hostCount: number, address: number): HostList['p
 
 function readShares(words: Uint32Array<ArrayBufferLike>, at: number): HostShares {
   const shares = Array.from({ length: words[at + 1]! }, (_, index) => {
-    const row = at + 2 + 3 * index;
-    const isPanic = (words[row + 2]! & SHARE_PANIC) !== 0;
-    return { upTo: words[row]!, source: readSource(words, words[row + 1]!), isPanic };
+    const row = at + 2 + SHARE_WORDS * index;
+    return {
+      upTo: words[row]!,
+      source: readSource(words, words[row + 1]!),
+      isPanic: (words[row + 2]! & SHARE_PANIC) !== 0,
+      priority: words[row + 3]!,
+      availability: words[row + 4]!,
+    };
   });
   return { kind: 'shares', shares };
 }

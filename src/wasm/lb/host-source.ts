@@ -37,11 +37,17 @@ export interface HostShares {
 }
 
 export interface HostShare {
-  /** A request that draws 1 to 100 goes to the first share that reaches so far; the last one reaches 100. */
+  /**
+   * A request that draws 1 to 100 goes to the first share that reaches so far; the last one reaches 100. One that
+   * reaches no further than the share before it serves requests that may not use others.
+   */
   readonly upTo: number;
   readonly source: HostSource;
   /** Too few hosts of its priority are available, so that any of them is picked. */
   readonly isPanic: boolean;
+  readonly priority: number;
+  /** Percent of all requests that these hosts could take. */
+  readonly availability: number;
 }
 
 /** Sources by what their hosts' metadata says. */

@@ -28,6 +28,8 @@ export interface PriorityLoads {
   readonly healthy: readonly number[];
   readonly degraded: readonly number[];
   readonly isPanic: readonly boolean[];
+  /** Percent of all requests that its hosts could take. */
+  readonly availability: { readonly healthy: readonly number[]; readonly degraded: readonly number[] };
 }
 
 const ALL = 100;
@@ -43,7 +45,7 @@ export function priorityLoads(priorities: readonly PriorityState[], limits: Prio
   if (isPanic.every(Boolean)) loads.healthy = sharesBySize(priorities);
   else if (available === 0) loads.healthy[0] = ALL;
   else spread(healthy, degraded, available, loads);
-  return { ...loads, isPanic };
+  return { ...loads, isPanic, availability: { healthy, degraded } };
 }
 
 function availability(capacity: PriorityMembers, usable: number, factor: number): number {

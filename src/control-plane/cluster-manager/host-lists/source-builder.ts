@@ -72,7 +72,8 @@ export class SourceBuilder {
       kind: 'shares',
       shares: shares.map((share) => {
         upTo += share.load;
-        return { upTo, source: this.#sourceOf(share), isPanic: share.hosts === 'all' };
+        const { priority, availability, hosts } = share;
+        return { upTo, source: this.#sourceOf(share), isPanic: hosts === 'all', priority, availability };
       }),
     };
   }

@@ -15,17 +15,9 @@ import {
   openPicker,
   readHostLists,
 } from '../../../wasm/lb.ts';
-import { type Criteria, contextOf, type PickContext } from './pick-context.ts';
-import {
-  EMPTY_PICKER,
-  HashPicker,
-  hashPercent,
-  ListPicker,
-  randomPercent,
-  SharesPicker,
-  type SourcePicker,
-  TurnsPicker,
-} from './source-picker.ts';
+import { type Criteria, contextOf, type DrawContext, type PickContext } from './pick-context.ts';
+import { hashPercent, randomPercent, SharesPicker } from './shares-picker.ts';
+import { EMPTY_PICKER, HashPicker, ListPicker, type SourcePicker, TurnsPicker } from './source-picker.ts';
 import { SubsetsPicker } from './subsets-picker.ts';
 
 export interface LoadBalancerOptions {
@@ -84,11 +76,12 @@ export class LoadBalancer {
   /**
    * Index of the host for a request in the cluster's order, or NO_HOST. Hot: no allocation, one call at most.
    * @param request null when nothing is known of it.
+   * @param draws null when it is picked for once.
    */
-  pick(request: PickContext | null): number {
+  pick(request: PickContext | null, draws: DrawContext | null = null): number {
     const picker = this.#picker ?? this.#open();
-    if (!this.#options.isHashed) return picker.pick(request ?? NOTHING_KNOWN);
-    return picker.pick(request?.hasHash ? request : this.#drawn.draw(request?.criteria ?? null));
+    if (!this.#options.isHashed) return picker.pick(request ?? NOTHING_KNOWN, draws);
+    return picker.pick(request?.hasHash ? request : this.#drawn.draw(request?.criteria ?? null), draws);
   }
 
   #open(): SourcePicker {

@@ -41,6 +41,14 @@ export interface PickContext {
   readonly criteria: Criteria | null;
 }
 
+/** Of a request that may be picked for several times: what went before. */
+export interface DrawContext {
+  /** Hosts that were drawn for the attempt under way, and not taken. */
+  readonly draw: number;
+  /** Get nothing as long as there are others. Emptied when there are none. */
+  readonly spentPriorities: Set<number>;
+}
+
 /** A request of which nothing else is known. */
 export function contextOf(criteria: Criteria | null): PickContext {
   return { hasHash: false, hashHi: 0, hashLo: 0, criteria };

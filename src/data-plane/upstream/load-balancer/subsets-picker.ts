@@ -3,7 +3,7 @@
 
 import { keySetName } from '../../../base/subset-key.ts';
 import type { SubsetFallback, SubsetSelector, SubsetSettings } from '../../../snapshot/index.ts';
-import type { Criteria, PickContext } from './pick-context.ts';
+import type { Criteria, DrawContext, PickContext } from './pick-context.ts';
 import { NO_HOST, type SourcePicker } from './source-picker.ts';
 
 export interface SubsetsOptions {
@@ -35,41 +35,44 @@ export class SubsetsPicker implements SourcePicker {
     this.#selectors = selectorsByKeys(options.settings.selectors);
   }
 
-  pick(request: PickContext): number {
-    return this.#pickFor(request, request.criteria);
+  pick(request: PickContext, draws: DrawContext | null): number {
+    return this.#pickFor(request, draws, request.criteria);
   }
 
-  #pickFor(request: PickContext, criteria: Criteria | null): number {
-    if (criteria === null) return this.#pickByCluster(request);
+  #pickFor(request: PickContext, draws: DrawContext | null, criteria: Criteria | null): number {
+    if (criteria === null) return this.#pickByCluster(request, draws);
     const index = this.#indexes.get(criteria.name);
     if (index !== undefined) {
       this.#options.count('lb_subsets_selected');
       // Without an available host there is none: others are for requests whose subset does not exist.
-      return this.#pickerOf(index).pick(request);
+      return this.#pickerOf(index).pick(request, draws);
     }
     const selector = this.#selectors.get(criteria.keySet);
-    if (selector === undefined || selector.fallback === 'cluster') return this.#pickByCluster(request);
-    if (selector.fallback === 'fewer-keys') return this.#pickFor(request, criteria.reduce(selector.fallbackKeys));
-    return this.#pickFallback(request, selector.fallback);
+    if (selector === undefined || selector.fallback === 'cluster') return this.#pickByCluster(request, draws);
+    if (selector.fallback === 'fewer-keys')
+      return this.#pickFor(request, draws, criteria.reduce(selector.fallbackKeys));
+    return this.#pickFallback(request, draws, selector.fallback);
   }
 
-  #pickByCluster(request: PickContext): number {
+  #pickByCluster(request: PickContext, draws: DrawContext | null): number {
     const { settings, any, count } = this.#options;
     if (settings.fallback === 'none') return NO_HOST;
-    const host = this.#pickFallback(request, settings.fallback);
+    const host = this.#pickFallback(request, draws, settings.fallback);
     if (host !== NO_HOST) {
       count('lb_subsets_fallback');
       return host;
     }
     if (!settings.panicModeAny) return NO_HOST;
-    const other = any.pick(request);
+    const other = any.pick(request, draws);
     if (other !== NO_HOST) count('lb_subsets_fallback_panic');
     return other;
   }
 
-  #pickFallback(request: PickContext, fallback: SubsetFallback): number {
+  #pickFallback(request: PickContext, draws: DrawContext | null, fallback: SubsetFallback): number {
     if (fallback === 'none') return NO_HOST;
-    return fallback === 'any-host' ? this.#options.any.pick(request) : this.#options.defaultSubset.pick(request);
+    return fallback === 'any-host'
+      ? this.#options.any.pick(request, draws)
+      : this.#options.defaultSubset.pick(request, draws);
   }
 
   #pickerOf(index: number): SourcePicker {
