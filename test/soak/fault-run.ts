@@ -8,7 +8,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   clusterNamed,
   httpFilter,
@@ -18,11 +17,12 @@ import {
   tcpFilter,
 } from '../support/bootstrap.ts';
 import { Fifo } from '../support/fifo.ts';
-import { startWeir, type WeirProcess } from '../support/weir-process.ts';
-import { bookFaults, parseStats, type Stats } from './books.ts';
+import { startWeir } from '../support/weir-process.ts';
+import type { Stats } from './books.ts';
 import { askInPeace, type FaultGround, runFaultTraffic } from './fault-traffic.ts';
 import { Ledger } from './ledger.ts';
 import { type Resources, resourcesOf } from './resources.ts';
+import { untilAtRest } from './rest.ts';
 import { SmallDisk } from './small-disk.ts';
 import { StallingUpstream } from './stalling-upstream.ts';
 import { Upstreams } from './upstreams.ts';
@@ -47,7 +47,6 @@ export interface FaultRunReport {
 /** Few more than weir holds before the first client comes; far fewer than the crowd wants. */
 const DESCRIPTOR_LIMIT = 200;
 const CROWD = 400;
-const REST_LIMIT_MS = 60_000;
 const POLL_MS = 100;
 /** How often the disk is freed and the readers of logs wake. */
 const RELIEF_MS = 1500;
@@ -55,7 +54,6 @@ const PEACEFUL_REQUESTS = 40;
 const DESCRIPTOR_TOLERANCE = 16;
 /** Where no disk can be mounted the log stands on one that is always full. */
 const LOG_BYTES_WAITING = /^filesystem\.write_total_buffered /;
-const NONE = /^$/;
 
 export async function runFaults(options: FaultRunOptions): Promise<FaultRunReport> {
   const ledger = new Ledger();
@@ -98,7 +96,7 @@ export async function runFaults(options: FaultRunOptions): Promise<FaultRunRepor
     await askInPeace(ground, PEACEFUL_REQUESTS);
     await upstreams.stopAll();
     staller.endConnections();
-    const stats = await rest(weir, ledger, disk.isMounted ? NONE : LOG_BYTES_WAITING);
+    const stats = await untilAtRest(weir, ledger, disk.isMounted ? undefined : LOG_BYTES_WAITING);
     const after = resourcesOf(weir.pid);
     checkAfterwards(ledger, stats, before, after);
     say('SIGTERM while the readers of logs stall');
@@ -138,21 +136,6 @@ class Relief {
 
   stop(): void {
     clearInterval(this.#timer);
-  }
-}
-
-/** Waits until nothing is open and every book balances, but for what the pattern excuses. */
-async function rest(weir: WeirProcess, ledger: Ledger, excused: RegExp): Promise<Stats> {
-  const giveUpAt = performance.now() + REST_LIMIT_MS;
-  for (;;) {
-    const stats = parseStats(await weir.admin('/stats'));
-    const faults = bookFaults(stats).filter((fault) => !excused.test(fault));
-    if (faults.length === 0) return stats;
-    if (performance.now() > giveUpAt) {
-      for (const fault of faults) ledger.violation(`books: ${fault}`);
-      return stats;
-    }
-    await delay(POLL_MS);
   }
 }
 

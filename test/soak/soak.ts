@@ -10,9 +10,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { httpFilter, type JsonObject, listenerWith, socketAddress, tcpFilter } from '../support/bootstrap.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
-import { bookFaults, parseStats, type Stats } from './books.ts';
+import type { Stats } from './books.ts';
 import { Ledger } from './ledger.ts';
 import { type Resources, resourcesOf } from './resources.ts';
+import { untilAtRest } from './rest.ts';
 import { runTraffic } from './traffic.ts';
 import { Upstreams } from './upstreams.ts';
 
@@ -45,7 +46,6 @@ export interface SoakReport {
 }
 
 const UPSTREAM_COUNT = 3;
-const REST_LIMIT_MS = 60_000;
 const POLL_MS = 200;
 /** The allocator gives back late and not all; a leak of minutes is more than this. */
 const MEMORY_TOLERANCE = { factor: 1.25, MiB: 48 };
@@ -98,20 +98,9 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   }
 }
 
-/** Takes the upstreams away and waits until nothing is open and every book balances. */
 async function rest(weir: WeirProcess, upstreams: Upstreams, ledger: Ledger): Promise<Stats> {
   await upstreams.stopAll();
-  const giveUpAt = performance.now() + REST_LIMIT_MS;
-  for (;;) {
-    const stats = parseStats(await weir.admin('/stats'));
-    const faults = bookFaults(stats);
-    if (faults.length === 0) return stats;
-    if (performance.now() > giveUpAt) {
-      for (const fault of faults) ledger.violation(`books: ${fault}`);
-      return stats;
-    }
-    await delay(POLL_MS);
-  }
+  return await untilAtRest(weir, ledger);
 }
 
 async function sampleMemory(pid: number, isOver: () => boolean, everyMs: number): Promise<number[]> {
