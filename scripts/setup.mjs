@@ -65,12 +65,18 @@ function newestChange(entry) {
   return newest;
 }
 
-/** Build steps: rebuilt when a source is newer than the step's stamp. */
+/** Build steps: done again when a source is newer than the step's stamp, or what they make is gone. */
 const BUILD_STEPS = [
-  { name: 'proto', sources: ['proto', 'scripts/build-proto.mjs'], command: ['scripts/build-proto.mjs'] },
+  {
+    name: 'proto',
+    sources: ['proto', 'scripts/build-proto.mjs'],
+    makes: 'build/proto',
+    command: ['scripts/build-proto.mjs'],
+  },
   {
     name: 'wasm',
     sources: ['assembly', 'asconfig.json', 'scripts/build-wasm.mjs'],
+    makes: 'build/wasm',
     command: ['scripts/build-wasm.mjs'],
   },
   {
@@ -83,6 +89,7 @@ const BUILD_STEPS = [
       'scripts/build-dist.mjs',
       'scripts/bundle',
     ],
+    makes: 'dist',
     command: ['scripts/build-dist.mjs'],
   },
 ];
@@ -107,7 +114,7 @@ function build(node) {
       newestChange(path.join(root, 'package-lock.json')),
       ...step.sources.map((source) => newestChange(path.join(root, source))),
     );
-    if (built > changed) continue;
+    if (built > changed && fs.existsSync(path.join(root, step.makes))) continue;
     const started = Date.now();
     const result = run(node, step.command, { maxBuffer: 64 << 20 });
     if (result.status !== 0) fail(`building ${step.name} failed:\n${result.stdout}${result.stderr}`);
