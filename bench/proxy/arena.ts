@@ -15,9 +15,10 @@ export class Arena implements AsyncDisposable {
   readonly #processes: PinnedProcess[] = [];
   #upstreamPort = 0;
 
-  async startUpstream(cores: string): Promise<void> {
+  /** @param host address that it listens on. */
+  async startUpstream(cores: string, host = '127.0.0.1'): Promise<void> {
     this.#upstreamPort = await freePort();
-    this.#processes.push(await startUpstream(cores, this.#subfolder('upstream'), this.#upstreamPort));
+    this.#processes.push(await startUpstream(cores, this.#subfolder('upstream'), this.#upstreamPort, host));
   }
 
   async enter(contender: Contender, protocol: Protocol, cores: string, workers = 1): Promise<Entrant> {

@@ -98,8 +98,14 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-function cpuSecondsOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+/** Processor time of one thread of a process, in seconds; the main thread has the number of the process. */
+export function cpuSecondsOfThread(pid: number, tid: number): number {
+  return cpuSecondsOf(`${pid}/task/${tid}`);
+}
+
+/** @param place of a process or thread below /proc. */
+function cpuSecondsOf(place: number | string): number {
+  const stat = readFileSync(`/proc/${place}/stat`, 'latin1');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[USER_TICKS]) + Number(fields[SYSTEM_TICKS])) / ticksPerSecond;
 }

@@ -1,4 +1,4 @@
-// The upstream where nginx is absent: the same answers from node:http. Usage: node upstream-server.ts <port>
+// The upstream where nginx is absent: the same answers from node:http. Usage: node upstream-server.ts <port> <host>
 
 import { createServer } from 'node:http';
 import { ANSWER_BYTES } from './upstream.ts';
@@ -11,4 +11,4 @@ createServer((request, response) => {
     response.writeHead(answer ? 200 : 404, { 'content-type': 'text/plain', 'content-length': answer?.length ?? 0 });
     response.end(answer);
   });
-}).listen(Number(process.argv[2]), '127.0.0.1');
+}).listen(Number(process.argv[2]), process.argv[3]);

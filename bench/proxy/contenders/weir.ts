@@ -8,8 +8,16 @@ import { PinnedProcess } from '../pinned-process.ts';
 const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters';
 
+/** What is added to the configuration that all contenders have in common. */
+export interface WeirExtras {
+  /** Fields of the cluster. */
+  readonly cluster?: (upstreamPort: number) => object;
+  /** Fields of the action of the one route. */
+  readonly route?: object;
+}
+
 /** @param checkout folder of the weir to run; its dist/ must be built. */
-export function weir(name: string, checkout: string): Contender {
+export function weir(name: string, checkout: string, extras: WeirExtras = {}): Contender {
   const main = path.join(checkout, 'dist/src/main.js');
   return {
     name,
@@ -17,7 +25,7 @@ export function weir(name: string, checkout: string): Contender {
     version: () => (existsSync(main) ? versionOf(checkout) : undefined),
     start: (task) => {
       const config = path.join(task.folder, 'bootstrap.json');
-      writeFileSync(config, JSON.stringify(bootstrap(task)));
+      writeFileSync(config, JSON.stringify(bootstrap(task, extras)));
       const command = [process.execPath, ...NODE_FLAGS, main, '-c', config, '-l', 'error'];
       return PinnedProcess.start(task.cores, [...command, '--concurrency', String(task.workers)], task.port);
     },
@@ -31,19 +39,19 @@ function versionOf(checkout: string): string {
   return `${read('package.json').version} (${revision.slice(0, 7)}${changed})`;
 }
 
-function bootstrap(task: ProxyTask): object {
-  const filters = [task.protocol === 'http' ? httpConnectionManager() : tcpProxy()];
+function bootstrap(task: ProxyTask, extras: WeirExtras): object {
+  const filters = [task.protocol === 'http' ? httpConnectionManager(extras) : tcpProxy()];
   return {
     admin: { address: socketAddress(0) },
     static_resources: {
       listeners: [{ name: 'bench', address: socketAddress(task.port), filter_chains: [{ filters }] }],
-      clusters: [cluster(task.upstreamPort)],
+      clusters: [{ ...cluster(task.upstreamPort), ...extras.cluster?.(task.upstreamPort) }],
     },
   };
 }
 
-function socketAddress(port: number): object {
-  return { socket_address: { address: '127.0.0.1', port_value: port } };
+export function socketAddress(port: number, address = '127.0.0.1'): object {
+  return { socket_address: { address, port_value: port } };
 }
 
 function cluster(port: number): object {
@@ -55,7 +63,7 @@ function cluster(port: number): object {
   };
 }
 
-function httpConnectionManager(): object {
+function httpConnectionManager({ route }: WeirExtras): object {
   return {
     name: 'envoy.filters.network.http_connection_manager',
     typed_config: {
@@ -66,7 +74,11 @@ function httpConnectionManager(): object {
       route_config: {
         name: 'bench',
         virtual_hosts: [
-          { name: 'bench', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster: 'upstream' } }] },
+          {
+            name: 'bench',
+            domains: ['*'],
+            routes: [{ match: { prefix: '/' }, route: { cluster: 'upstream', ...route } }],
+          },
         ],
       },
       http_filters: [
