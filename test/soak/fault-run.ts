@@ -21,7 +21,7 @@ import { startWeir } from '../support/weir-process.ts';
 import type { Stats } from './books.ts';
 import { askInPeace, type FaultGround, runFaultTraffic } from './fault-traffic.ts';
 import { Ledger } from './ledger.ts';
-import { type Resources, resourcesOf } from './resources.ts';
+import { checkResources, type Resources, resourcesOf } from './resources.ts';
 import { untilAtRest } from './rest.ts';
 import { SmallDisk } from './small-disk.ts';
 import { StallingUpstream } from './stalling-upstream.ts';
@@ -51,7 +51,6 @@ const POLL_MS = 100;
 /** How often the disk is freed and the readers of logs wake. */
 const RELIEF_MS = 1500;
 const PEACEFUL_REQUESTS = 40;
-const DESCRIPTOR_TOLERANCE = 16;
 /** Where no disk can be mounted the log stands on one that is always full. */
 const LOG_BYTES_WAITING = /^filesystem\.write_total_buffered /;
 
@@ -98,7 +97,8 @@ export async function runFaults(options: FaultRunOptions): Promise<FaultRunRepor
     staller.endConnections();
     const stats = await untilAtRest(weir, ledger, disk.isMounted ? undefined : LOG_BYTES_WAITING);
     const after = resourcesOf(weir.pid);
-    checkAfterwards(ledger, stats, before, after);
+    checkAfterwards(ledger, stats);
+    checkResources(ledger, before, after, false);
     say('SIGTERM while the readers of logs stall');
     relief.stop();
     for (const pipe of pipes) pipe.fill();
@@ -139,20 +139,12 @@ class Relief {
   }
 }
 
-function checkAfterwards(
-  ledger: Ledger,
-  stats: Stats,
-  before: Resources | undefined,
-  after: Resources | undefined,
-): void {
+function checkAfterwards(ledger: Ledger, stats: Stats): void {
   const stat = (name: string): number => stats.get(name) ?? 0;
   if (stat('server.worker_restarts') !== 0) {
     ledger.violation(`server.worker_restarts is ${stat('server.worker_restarts')}`);
   }
   if (stat('http.faults.downstream_rq_2xx') === 0) ledger.violation('no request was answered');
-  if (before && after && after.descriptors > before.descriptors + DESCRIPTOR_TOLERANCE) {
-    ledger.violation(`${after.descriptors} descriptors are open afterwards, ${before.descriptors} were before`);
-  }
 }
 
 function faultBootstrap(upstreams: Upstreams, staller: StallingUpstream, httpLog: string, tcpLog: string): JsonObject {

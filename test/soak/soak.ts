@@ -12,7 +12,7 @@ import { httpFilter, type JsonObject, listenerWith, socketAddress, tcpFilter } f
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import type { Stats } from './books.ts';
 import { Ledger } from './ledger.ts';
-import { type Resources, resourcesOf } from './resources.ts';
+import { checkResources, type Resources, resourcesOf } from './resources.ts';
 import { untilAtRest } from './rest.ts';
 import { runTraffic } from './traffic.ts';
 import { Upstreams } from './upstreams.ts';
@@ -47,11 +47,6 @@ export interface SoakReport {
 
 const UPSTREAM_COUNT = 3;
 const POLL_MS = 200;
-/** The allocator gives back late and not all; a leak of minutes is more than this. */
-const MEMORY_TOLERANCE = { factor: 1.25, MiB: 48 };
-const DESCRIPTOR_TOLERANCE = 16;
-/** The pool for blocking calls starts when it is first needed. */
-const THREAD_TOLERANCE = 4;
 const MEMORY_SAMPLES = 20;
 
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
@@ -111,20 +106,6 @@ async function sampleMemory(pid: number, isOver: () => boolean, everyMs: number)
     dueAt += everyMs;
   }
   return samples;
-}
-
-function checkResources(ledger: Ledger, warm: Resources | undefined, end: Resources | undefined, withMemory: boolean) {
-  if (warm === undefined || end === undefined) return;
-  if (end.descriptors > warm.descriptors + DESCRIPTOR_TOLERANCE) {
-    ledger.violation(`${end.descriptors} descriptors are open at the end, ${warm.descriptors} were when warm`);
-  }
-  if (end.threads > warm.threads + THREAD_TOLERANCE) {
-    ledger.violation(`${end.threads} threads at the end, ${warm.threads} when warm`);
-  }
-  const limitMiB = warm.residentMiB * MEMORY_TOLERANCE.factor + MEMORY_TOLERANCE.MiB;
-  if (withMemory && end.residentMiB > limitMiB) {
-    ledger.violation(`${end.residentMiB} MiB are resident at the end, ${warm.residentMiB} were when warm`);
-  }
 }
 
 function checkProgram(ledger: Ledger, stats: Stats): void {
