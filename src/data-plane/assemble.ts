@@ -9,6 +9,7 @@
 //                    └─     Http1ClientConnection                       TcpUpstream
 
 import type { FilterChainSnapshot, ListenerSnapshot } from '../snapshot/index.ts';
+import type { IngressFacts } from './format/facts.ts';
 import { ConnectionManager } from './http/connection-manager.ts';
 import { ActiveListener } from './listener/active-listener.ts';
 import type { NetworkFilter } from './network/filter.ts';
@@ -21,13 +22,13 @@ export function assembleListener(
   clusters: ClusterMap,
   listener: ListenerSnapshot,
 ): ActiveListener {
-  return new ActiveListener(context, listener, (chain: FilterChainSnapshot): NetworkFilter => {
+  return new ActiveListener(context, listener, (chain: FilterChainSnapshot, ingress: IngressFacts): NetworkFilter => {
     const { filter } = chain.settings;
     switch (filter.kind) {
       case 'http-connection-manager':
-        return new ConnectionManager(context, clusters, chain, filter);
+        return new ConnectionManager(context, clusters, chain, ingress, filter);
       case 'tcp-proxy':
-        return new TcpProxy(context, clusters, chain, filter);
+        return new TcpProxy(context, clusters, chain, ingress, filter);
     }
   });
 }

@@ -4,6 +4,7 @@
 import type { Address, IpAddress } from '../base/address.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
+import type { Metadata } from './metadata.ts';
 
 export type LoadBalancingPolicy =
   | 'ROUND_ROBIN'
@@ -47,6 +48,8 @@ export interface EndpointSettings {
   readonly hashKey: string;
   /** Of the keys that the cluster's subsets go by. */
   readonly subsetValues: readonly SubsetValue[];
+  /** For formats; absent without any. */
+  readonly metadata?: Metadata;
   /** Absent when the endpoint wants nothing of its own. */
   readonly check?: EndpointCheckSettings;
 }
@@ -189,6 +192,8 @@ export interface ClusterSettings {
   readonly statName: string;
   /** alt_stat_name or name as configured: what the admin interface shows. */
   readonly observabilityName: string;
+  /** For formats; absent without any. */
+  readonly metadata?: Metadata;
   readonly connectTimeoutMs: number;
   /** Upper bound of bytes that wait in each direction of one connection. */
   readonly bufferLimitBytes: number;

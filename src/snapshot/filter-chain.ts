@@ -2,6 +2,7 @@
 // filter chains at its addresses, and what was chosen may still have too many connections.
 
 import type { NetworkFilterSettings } from './listener.ts';
+import type { Metadata } from './metadata.ts';
 
 /** A block of addresses; the literal may have bits behind the prefix. */
 export interface CidrRange {
@@ -35,6 +36,8 @@ export interface ConnectionLimitSettings {
 
 export interface FilterChainSettings {
   readonly name: string;
+  /** For formats; absent without any. */
+  readonly metadata?: Metadata;
   readonly match: FilterChainMatch;
   /** In the order of the chain; each must have room for a connection. */
   readonly connectionLimits: readonly ConnectionLimitSettings[];

@@ -25,6 +25,7 @@ export type FormatOperator =
   | 'EMIT_TIME_LOCAL'
   | 'FILTER_CHAIN_NAME'
   | 'LOCAL_REPLY_BODY'
+  | 'METADATA'
   | 'PROTOCOL'
   | 'QUERY_PARAM'
   | 'REQ'
@@ -65,9 +66,12 @@ export type FormatOperator =
 
 /** One operator at its place in a format. */
 export interface FormatCommand {
-  /** ABSENT: an operator of something that this build does not have (TLS, metadata, tracing); it never has a value. */
+  /** ABSENT: an operator of something that this build does not have (TLS, tracing); it never has a value. */
   readonly operator: FormatOperator | 'ABSENT';
-  /** Header names in lower case, in order of preference; the parameter's name; or the time's format. */
+  /**
+   * Header names in lower case, in order of preference; the parameter's name; the time's format; or a MetadataSource, a
+   * namespace and the keys that lead to a value.
+   */
   readonly args: readonly string[];
   /** Values are cut behind this many characters; 0 for no limit. */
   readonly maxLength: number;

@@ -84,6 +84,7 @@ export type {
   WorkerLogRecord,
   WorkerToMain,
 } from './messages.ts';
+export type { Metadata, MetadataSource } from './metadata.ts';
 export type {
   DirectResponseAction,
   ForwardAction,

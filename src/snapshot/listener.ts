@@ -9,6 +9,7 @@ import type {
   ListenerFilterSettings,
   ListenerFilterSnapshot,
 } from './filter-chain.ts';
+import type { Metadata } from './metadata.ts';
 import type { RouteTableSnapshot } from './route-table.ts';
 
 /** What the configuration says of an HTTP connection manager. */
@@ -136,6 +137,8 @@ export interface ListenerSettings {
   readonly addresses: readonly [Address, ...Address[]];
   /** First part of the names of its statistics; empty for the address. */
   readonly statPrefix: string;
+  /** For formats; absent without any. */
+  readonly metadata?: Metadata;
   readonly trafficDirection: TrafficDirection;
   readonly bufferLimitBytes: number;
   /** Length of the kernel's accept queue. */

@@ -4,6 +4,7 @@
 import type { StringMatch } from '../base/string-match.ts';
 import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments } from './format.ts';
+import type { Metadata } from './metadata.ts';
 
 /**
  * How the path, without its query, is compared. `path-separated-prefix` matches whole segments only; `connect` matches
@@ -192,6 +193,8 @@ export type RouteAction = ForwardAction | DirectResponseAction | RedirectAction;
 
 export interface RouteSnapshot {
   readonly name: string;
+  /** For formats; absent without any. */
+  readonly metadata?: Metadata;
   readonly match: PathMatch;
   /** Null when the path alone decides. */
   readonly conditions: RouteConditions | null;
@@ -206,6 +209,8 @@ export interface RouteSnapshot {
 
 export interface VirtualHostSnapshot {
   readonly name: string;
+  /** For formats; absent without any. */
+  readonly metadata?: Metadata;
   /** Exact names, `*.suffix`, `prefix.*` or `*`, in lower case, each with an optional port. */
   readonly domains: readonly string[];
   readonly routes: readonly RouteSnapshot[];

@@ -1,6 +1,7 @@
 // Runtime layers of the bootstrap: what each of them says, as text under dotted keys, the form in which an operator
 // sees them. Of the kinds of layers only the static ones are read; the support table warns of the others.
 
+import type { JsonObject, JsonValue } from '../../base/json.ts';
 import {
   APPLE_DNS_LOOKUPS,
   CONNECTION_LIMIT,
@@ -15,7 +16,7 @@ import {
 } from '../../base/runtime-values.ts';
 import type { Bootstrap, Struct } from '../proto/generated/messages.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
-import { type JsonObject, type JsonValue, structToJson } from '../resources/struct.ts';
+import { structToJson } from '../resources/struct.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
 

@@ -1,9 +1,10 @@
 // What metadata tells balancers: the entries of their namespace, and values in a form that can be compared.
 
+import type { JsonValue } from '../../base/json.ts';
 import type { MetadataPair } from '../../base/subset-key.ts';
 import type { SubsetCriteria, SubsetValue } from '../../snapshot/index.ts';
 import type { Metadata, Struct, Value } from './messages.ts';
-import { type JsonValue, valueToJson } from './struct.ts';
+import { valueToJson } from './struct.ts';
 
 /** Metadata namespaces that the load balancer reads, the canonical one first. */
 const BALANCER_NAMESPACES = ['proxy.lb', 'envoy.lb'] as const;

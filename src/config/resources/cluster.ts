@@ -16,6 +16,7 @@ import { convertHealthCheck } from './health-check.ts';
 import { convertSubsets, subsetKeys } from './lb-subsets.ts';
 import { convertLoadBalancing } from './load-balancing.ts';
 import type { Cluster } from './messages.ts';
+import { convertMetadata } from './metadata.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { convertUpstreamOptions } from './upstream-options.ts';
 import { convertUpstreamSocket } from './upstream-socket.ts';
@@ -33,6 +34,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     name: message.name,
     statName: observabilityName.replaceAll(':', '_'),
     observabilityName,
+    ...convertMetadata(message.metadata),
     connectTimeoutMs: durationMsOr(message.connect_timeout, DEFAULT_CONNECT_TIMEOUT_MS),
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
     lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,

@@ -18,6 +18,7 @@ import type {
   LocalityLbEndpoints,
   LocalityMessage,
 } from './messages.ts';
+import { convertMetadata } from './metadata.ts';
 import { valueOr } from './units.ts';
 
 const MAX_PRIORITY = 128;
@@ -129,7 +130,12 @@ function convertLocality(
     const health = HEALTH_BY_STATUS.get(member.health_status) ?? 'healthy';
     const common = { hostname, weight, locality, localityWeight, priority, canary, health, hashKey };
     const check = convertEndpointCheck(endpoint.message, endpoint.at, faults);
-    const settings = { ...common, subsetValues: subsetValues(lb, usedKeys), ...(check && { check }) };
+    const settings = {
+      ...common,
+      subsetValues: subsetValues(lb, usedKeys),
+      ...convertMetadata(member.metadata),
+      ...(check && { check }),
+    };
     members.add(endpoint.message.address, `${endpoint.at}.address`, settings, faults);
   }
   checkWeightSum(weightSum, endpointsAt, 'endpoint weights', faults);

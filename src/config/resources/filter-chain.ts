@@ -6,6 +6,7 @@ import { openExtension } from './extension.ts';
 import { convertFilterChainMatch } from './filter-chain-match.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
 import type { FilterChain, NetworkFilter } from './messages.ts';
+import { convertMetadata } from './metadata.ts';
 import { type ConvertedFilter, NETWORK_FILTERS } from './network-filters.ts';
 
 /** @returns undefined when the chain does not end in a filter of this build; faults say why. */
@@ -26,7 +27,8 @@ export function convertFilterChain(
     if (filter?.kind === 'connection-limit') connectionLimits.push(...filter.limits);
     else terminal = filter;
   }
-  return terminal === undefined ? undefined : { name: message.name, match, connectionLimits, filter: terminal };
+  if (terminal === undefined) return undefined;
+  return { name: message.name, ...convertMetadata(message.metadata), match, connectionLimits, filter: terminal };
 }
 
 /** @returns undefined for a filter that this build lacks; the support table has refused it. */

@@ -10,6 +10,7 @@ import { convertFilterChain } from './filter-chain.ts';
 import { checkDistinctMatches } from './filter-chain-match.ts';
 import { convertListenerFilters } from './listener-filters.ts';
 import type { Listener } from './messages.ts';
+import { convertMetadata } from './metadata.ts';
 import { convertSocketOptions } from './socket-options.ts';
 import { durationMsOr, valueOr } from './units.ts';
 
@@ -32,6 +33,7 @@ export function convertListener(message: Listener, at: string, conversion: Conve
     name: message.name || randomUUID(),
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
     statPrefix: message.stat_prefix,
+    ...convertMetadata(message.metadata),
     trafficDirection: TRAFFIC_DIRECTIONS[message.traffic_direction] ?? 'UNSPECIFIED',
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
     backlog: valueOr(message.tcp_backlog_size, DEFAULT_BACKLOG),

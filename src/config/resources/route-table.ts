@@ -6,6 +6,7 @@ import type { Conversion } from './conversion.ts';
 import { DomainTable } from './domains.ts';
 import { type BothHeaderEdits, convertHeaderEdits } from './header-edits.ts';
 import type { Route, RouteConfiguration, VirtualHost } from './messages.ts';
+import { convertMetadata } from './metadata.ts';
 import { convertAction, type RouteScope } from './route-action.ts';
 import { convertConditions, convertPathMatch } from './route-match.ts';
 import { valueOr } from './units.ts';
@@ -58,7 +59,12 @@ function convertVirtualHost(
     const converted = convertRoute(route, `${at}.routes[${index}]`, message, edits, scope, conversion);
     if (converted !== undefined) routes.push(converted);
   }
-  return { name: message.name, domains: domains.claim(message, at), routes };
+  return {
+    name: message.name,
+    ...convertMetadata(message.metadata),
+    domains: domains.claim(message, at),
+    routes,
+  };
 }
 
 /** @returns undefined when a matcher or action is missing or not supported; a fault exists for it. */
@@ -79,6 +85,7 @@ function convertRoute(
   if (match === undefined || action === undefined) return undefined;
   return {
     name: route.name,
+    ...convertMetadata(route.metadata),
     match,
     conditions,
     action,

@@ -1,9 +1,7 @@
 // Struct and Value messages as the plain JSON they stand for.
 
+import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { Struct, Value } from './messages.ts';
-
-export type JsonObject = { readonly [key: string]: JsonValue };
-export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 
 export function structToJson(struct: Struct): JsonObject {
   // Built from entries, so that a key called __proto__ is a key like any other.

@@ -1,6 +1,8 @@
 // What formats may ask about a request, or about a connection without requests. Empty text, 0 and -1 mean
 // "not known, or not yet": a header value is made while the request runs, a log line when it has ended.
 
+import type { Metadata, MetadataSource } from '../../snapshot/index.ts';
+
 export interface FormatFacts {
   /** Milliseconds since the Unix epoch, with a fraction where the clock has one. */
   readonly startTimeMs: number;
@@ -35,7 +37,8 @@ export interface FormatFacts {
   readonly upstream: UpstreamFacts | null;
   readonly routeName: string;
   readonly virtualHostName: string;
-  readonly filterChainName: string;
+  /** Where the connection came in. */
+  readonly ingress: IngressFacts;
   /** Identifies the request, or the connection. */
   readonly streamId: string;
   readonly accessLogType: string;
@@ -46,6 +49,8 @@ export interface FormatFacts {
   /** The request only asks whether the proxy is well. */
   readonly isHealthCheck: boolean;
 
+  /** What the configuration says of the thing that the stream has met. */
+  metadata(source: MetadataSource): Metadata | undefined;
   /** First value of a header by its lower-case name, or of `:method`, `:path`, `:authority`, `:scheme`. */
   requestHeader(name: string): string | undefined;
   /** First value of a header by its lower-case name, or of `:status`. */
@@ -55,6 +60,14 @@ export interface FormatFacts {
   readonly requestHeadersBytes: number;
   readonly responseHeadersBytes: number;
   readonly responseTrailersBytes: number;
+}
+
+/** The listener and filter chain of a connection; one object for all of them. */
+export interface IngressFacts {
+  /** Empty for a chain without a name, and for no chain. */
+  readonly chainName: string;
+  readonly chainMetadata: Metadata | undefined;
+  readonly listenerMetadata: Metadata | undefined;
 }
 
 /** One end of a connection; port 0 for a pipe, whose path is the address. */
@@ -79,6 +92,7 @@ export interface UpstreamFacts {
   /** The host as configured. */
   readonly remote: Endpoint;
   readonly hostname: string;
+  readonly metadata: Metadata | undefined;
   readonly local: Endpoint;
   readonly protocol: string;
 }

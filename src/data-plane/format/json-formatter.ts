@@ -56,6 +56,7 @@ function compileText(segments: FormatSegments, options: JsonOptions): WriteValue
       const value = read(facts);
       if (value === undefined) return missing;
       if (typeof value === 'number') return options.isTyped ? String(value) : `"${value}"`;
+      if (typeof value !== 'string') return options.isTyped ? value.text : jsonString(value.text);
       return jsonString(value);
     };
   }

@@ -3,8 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import type { Metadata, MetadataSource } from '../../snapshot/index.ts';
 import { NO_FLAGS } from '../response-flags.ts';
-import type { DownstreamFacts, FormatFacts, UpstreamFacts } from './facts.ts';
+import type { DownstreamFacts, FormatFacts, IngressFacts, UpstreamFacts } from './facts.ts';
 import { HeadText } from './head-text.ts';
 
 /** Which event an entry is written for, as the reference names them. */
@@ -38,7 +39,7 @@ const NOT_YET = -1;
 export class StreamFacts implements FormatFacts {
   readonly downstream: DownstreamFacts;
   accessLogType: AccessLogType;
-  readonly filterChainName: string;
+  readonly ingress: IngressFacts;
   readonly startTimeMs: number;
   protocol = '';
   status = 0;
@@ -52,6 +53,9 @@ export class StreamFacts implements FormatFacts {
   routeName = '';
   virtualHostName = '';
   upstreamCluster = '';
+  routeMetadata: Metadata | undefined = undefined;
+  virtualHostMetadata: Metadata | undefined = undefined;
+  clusterMetadata: Metadata | undefined = undefined;
   attempts = 0;
   upstreamTransportFailure = '';
   isHealthCheck = false;
@@ -81,13 +85,13 @@ export class StreamFacts implements FormatFacts {
     startMs: number,
     downstream: DownstreamFacts,
     accessLogType: AccessLogType,
-    filterChainName: string,
+    ingress: IngressFacts,
   ) {
     this.#clock = clock;
     this.#startMs = startMs;
     this.downstream = downstream;
     this.accessLogType = accessLogType;
-    this.filterChainName = filterChainName;
+    this.ingress = ingress;
     this.startTimeMs = clock.wallMs() - (clock.monotonicMs() - startMs);
   }
 
@@ -132,6 +136,25 @@ export class StreamFacts implements FormatFacts {
 
   get responseTrailersBytes(): number {
     return this.responseTrailers?.text().length ?? 0;
+  }
+
+  metadata(source: MetadataSource): Metadata | undefined {
+    switch (source) {
+      case 'CLUSTER':
+        return this.clusterMetadata;
+      case 'DYNAMIC':
+        return undefined;
+      case 'LISTENER':
+        return this.ingress.listenerMetadata;
+      case 'LISTENER_FILTER_CHAIN':
+        return this.ingress.chainMetadata;
+      case 'ROUTE':
+        return this.routeMetadata;
+      case 'UPSTREAM_HOST':
+        return this.upstream?.metadata;
+      case 'VIRTUAL_HOST':
+        return this.virtualHostMetadata;
+    }
   }
 
   requestHeader(name: string): string | undefined {

@@ -48,7 +48,7 @@ export class TextFormatter {
     for (let index = 0; index < readers.length; index++) {
       const value = readers[index]!(facts);
       if (value === undefined) text += this.#missing;
-      else text += typeof value === 'number' ? value : this.#transform(value);
+      else text += typeof value === 'string' ? this.#transform(value) : value;
       text += literals[index + 1]!;
     }
     return text;

@@ -1,14 +1,29 @@
 // Operator → where its value comes from. One row each; a number stays a number for JSON.
 
-import type { FormatCommand, FormatOperator } from '../../snapshot/index.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import type { FormatCommand, FormatOperator, Metadata, MetadataSource } from '../../snapshot/index.ts';
 import { longFlags, shortFlags } from '../response-flags.ts';
 import { utf8Bytes } from './byte-text.ts';
 import { endpointText } from './endpoint-text.ts';
 import type { Endpoint, FormatFacts } from './facts.ts';
 import { compileTimeFormat } from './time-format.ts';
 
+/** A value with a type of its own in JSON: a boolean, a list, an object, null. The configuration's, never a client's. */
+export class JsonFact {
+  /** As byte text. */
+  readonly text: string;
+
+  constructor(value: JsonValue) {
+    this.text = utf8Bytes(JSON.stringify(value));
+  }
+
+  toString(): string {
+    return this.text;
+  }
+}
+
 /** undefined: there is no value. */
-export type FormatValue = string | number | undefined;
+export type FormatValue = string | number | JsonFact | undefined;
 export type ReadValue = (facts: FormatFacts) => FormatValue;
 
 type MakeReader = (args: readonly string[]) => ReadValue;
@@ -66,6 +81,40 @@ function timeReader(args: readonly string[], isLocal: boolean, instantMs: (facts
   return (facts) => format(instantMs(facts));
 }
 
+/** Metadata stays as it is while it is in use, so a value is looked for once. */
+function metadataReader(args: readonly string[]): ReadValue {
+  const [source, namespace, ...keys] = args;
+  const values = new WeakMap<Metadata, { readonly value: FormatValue }>();
+  return (facts) => {
+    const metadata = facts.metadata(source as MetadataSource);
+    if (metadata === undefined) return undefined;
+    let known = values.get(metadata);
+    if (known === undefined) {
+      known = { value: factOf(valueAt(metadata, [namespace!, ...keys])) };
+      values.set(metadata, known);
+    }
+    return known.value;
+  };
+}
+
+function valueAt(metadata: Metadata, path: readonly string[]): JsonValue | undefined {
+  let value: JsonValue = metadata;
+  for (const key of path) {
+    if (!isObject(value) || !Object.hasOwn(value, key)) return undefined;
+    value = value[key]!;
+  }
+  return value;
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function factOf(value: JsonValue | undefined): FormatValue {
+  if (value === undefined || typeof value === 'number') return value;
+  return typeof value === 'string' ? utf8Bytes(value) : new JsonFact(value);
+}
+
 const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   ACCESS_LOG_TYPE: plain((facts) => text(facts.accessLogType)),
   BYTES_RECEIVED: plain((facts) => facts.bytesReceived),
@@ -87,8 +136,9 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   DURATION: plain((facts) => known(facts.durationMs)),
   EMIT_TIME: (args) => timeReader(args, false, (facts) => facts.emitTimeMs),
   EMIT_TIME_LOCAL: (args) => timeReader(args, true, (facts) => facts.emitTimeMs),
-  FILTER_CHAIN_NAME: plain((facts) => text(facts.filterChainName)),
+  FILTER_CHAIN_NAME: plain((facts) => text(facts.ingress.chainName)),
   LOCAL_REPLY_BODY: plain((facts) => text(facts.localReplyBody)),
+  METADATA: metadataReader,
   PROTOCOL: plain((facts) => text(facts.protocol)),
   QUERY_PARAM: queryReader,
   REQ: (args) => headerReader(args, (facts, name) => facts.requestHeader(name)),

@@ -4,6 +4,7 @@ import type { FilterChainSnapshot, HttpConnectionManagerSettings } from '../../s
 import { HTTP_STATS, LISTENER_HTTP_STATS } from '../../stats/index.ts';
 import type { HeadLimits } from '../../wasm/http1.ts';
 import { AccessLog } from '../access-log/access-log.ts';
+import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { NetworkFilter } from '../network/filter.ts';
@@ -51,8 +52,7 @@ export class ConnectionManager implements NetworkFilter {
   readonly listenerStatBase: number;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
-  /** Name of the filter chain. */
-  readonly chainName: string;
+  readonly ingress: IngressFacts;
   /** Finds request headers for logs of requests that were never forwarded. */
   readonly liveHead: LiveHead;
   readonly #context: WorkerContext;
@@ -64,6 +64,7 @@ export class ConnectionManager implements NetworkFilter {
     context: WorkerContext,
     clusters: ClusterMap,
     chain: FilterChainSnapshot,
+    ingress: IngressFacts,
     settings: HttpConnectionManagerSettings,
   ) {
     this.#context = context;
@@ -72,7 +73,7 @@ export class ConnectionManager implements NetworkFilter {
     this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
     this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
     this.accessLog = AccessLog.compile(context, settings.accessLogs);
-    this.chainName = chain.settings.name;
+    this.ingress = ingress;
     this.liveHead = new CodecRequestHead(context.codec);
     this.requestLines = new RequestLines(settings, context.proxyHeaders);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);

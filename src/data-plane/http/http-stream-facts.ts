@@ -1,15 +1,17 @@
 // The facts of one HTTP request, as its stream meets them. A stream has none while no log and no header value asks.
 
 import type { Clock } from '../../base/clock.ts';
-import type { DownstreamFacts } from '../format/facts.ts';
+import type { DownstreamFacts, IngressFacts } from '../format/facts.ts';
 import { type LiveHead, StreamFacts } from '../format/stream-facts.ts';
+import type { Route } from '../route/route.ts';
+import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import { type ConnectionEnds, UpstreamEnd } from '../upstream/upstream-facts.ts';
 
 /** What is known of the stream from its start. */
 export interface StreamStart {
   readonly downstream: DownstreamFacts;
-  readonly filterChainName: string;
+  readonly ingress: IngressFacts;
   /** Where the request's head is while nothing has been written of it. */
   readonly liveHead: LiveHead;
   /** Monotonic. */
@@ -19,7 +21,7 @@ export interface StreamStart {
 
 /** A request that has been made for an upstream. */
 interface ForwardedRequest {
-  readonly cluster: { readonly settings: { readonly name: string } };
+  readonly cluster: Cluster;
   /** As it is to be sent. */
   readonly head: string;
   readonly host: Host | null;
@@ -33,19 +35,26 @@ export class HttpStreamFacts extends StreamFacts {
   #upstreamEnd: UpstreamEnd | null = null;
 
   constructor(clock: Clock, start: StreamStart) {
-    super(clock, start.startedMs, start.downstream, 'DownstreamEnd', start.filterChainName);
+    super(clock, start.startedMs, start.downstream, 'DownstreamEnd', start.ingress);
     this.#clock = clock;
     this.protocol = start.isHttp10 ? 'HTTP/1.0' : 'HTTP/1.1';
     this.liveHead = start.liveHead;
   }
 
-  noteRoute({ name, virtualHostName }: { readonly name: string; readonly virtualHostName: string }): void {
-    this.routeName = name;
-    this.virtualHostName = virtualHostName;
+  noteRoute(route: Route): void {
+    this.routeName = route.name;
+    this.routeMetadata = route.metadata;
+    this.virtualHostName = route.virtualHostName;
+    this.virtualHostMetadata = route.virtualHostMetadata;
+  }
+
+  noteCluster({ settings }: Cluster): void {
+    this.upstreamCluster = settings.name;
+    this.clusterMetadata = settings.metadata;
   }
 
   noteForwarding({ cluster, head, host, attempts }: ForwardedRequest): void {
-    this.upstreamCluster = cluster.settings.name;
+    this.noteCluster(cluster);
     this.requestHead = head;
     if (host !== null) this.noteHost(host, attempts);
   }

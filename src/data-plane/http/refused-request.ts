@@ -59,7 +59,7 @@ export function refuseRequest(
   const nowMs = context.clock.monotonicMs();
   context.stats.record(manager.statBase + downstream_rq_time, nowMs - startedMs);
   if (manager.accessLog !== null) {
-    const facts = new StreamFacts(context.clock, startedMs, codec.facts, 'DownstreamEnd', manager.chainName);
+    const facts = new StreamFacts(context.clock, startedMs, codec.facts, 'DownstreamEnd', manager.ingress);
     facts.status = reply.status;
     facts.flags = flagBit(reply.flag);
     facts.details = reply.details;

@@ -4,11 +4,13 @@
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
+import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
 import { NO_FLAGS } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { Route } from '../route/route.ts';
+import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -26,8 +28,7 @@ export interface RequestLedger {
   readonly statBase: number;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
-  /** Name of the filter chain. */
-  readonly chainName: string;
+  readonly ingress: IngressFacts;
   /** Finds request headers while nothing has been written of them. */
   readonly liveHead: LiveHead;
 }
@@ -45,6 +46,7 @@ export abstract class StreamRecord implements RoutedStream {
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null = null;
   target: ClusterTarget | null = null;
+  cluster: Cluster | null = null;
   /** Cookies that the response gives the client; null for none. */
   setCookies: string[] | null = null;
   /** Status sent or about to be; 0 before. */
@@ -102,6 +104,7 @@ export abstract class StreamRecord implements RoutedStream {
     facts.liveResponse = this.editedHead;
     if (this.isRequestComplete) facts.requestEndMs = this.requestCompleteMs;
     if (this.route !== null) facts.noteRoute(this.route);
+    if (this.cluster !== null) facts.noteCluster(this.cluster);
     return facts;
   }
 
@@ -154,10 +157,10 @@ export abstract class StreamRecord implements RoutedStream {
   }
 
   #newFacts(): HttpStreamFacts {
-    const { chainName, liveHead } = this.manager;
+    const { ingress, liveHead } = this.manager;
     return new HttpStreamFacts(this.context.clock, {
       downstream: this.codec.facts,
-      filterChainName: chainName,
+      ingress,
       liveHead,
       startedMs: this.startedMs,
       isHttp10: this.isHttp10,

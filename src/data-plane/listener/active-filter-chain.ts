@@ -1,5 +1,6 @@
 // A filter chain of one listener in one worker: its limits, then its terminal filter.
 
+import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection, DownstreamConnectionOwner } from '../network/downstream-connection.ts';
 import type { NetworkFilter } from '../network/filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -11,8 +12,7 @@ export interface FilterChainOwner extends DownstreamConnectionOwner {
 }
 
 export class ActiveFilterChain implements DownstreamConnectionOwner {
-  /** As configured, perhaps empty. */
-  readonly name: string;
+  readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #owner: FilterChainOwner;
   readonly #limits: readonly ConnectionLimit[];
@@ -22,13 +22,13 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
   constructor(
     context: WorkerContext,
     owner: FilterChainOwner,
-    name: string,
+    ingress: IngressFacts,
     limits: readonly ConnectionLimit[],
     filter: NetworkFilter,
   ) {
     this.#context = context;
     this.#owner = owner;
-    this.name = name;
+    this.ingress = ingress;
     this.#limits = limits;
     this.#filter = filter;
   }

@@ -7,6 +7,7 @@ import { errorMessage } from '../../base/errors.ts';
 import type { FilterChainSnapshot, ListenerSnapshot } from '../../snapshot/index.ts';
 import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
+import type { IngressFacts } from '../format/facts.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { NetworkFilter } from '../network/filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -69,13 +70,15 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #setSocketOptions: ((socket: Socket) => void) | undefined;
   /** Connections whose filter chain is not chosen yet. */
   readonly #phases = new Set<ListenerFilterPhase>();
+  /** Of connections that no chain takes. */
+  readonly #noChain: IngressFacts;
   #pausedMs = Number.NEGATIVE_INFINITY;
 
   /** @param createFilter makes the terminal filter of a chain. */
   constructor(
     context: WorkerContext,
     snapshot: ListenerSnapshot,
-    createFilter: (chain: FilterChainSnapshot) => NetworkFilter,
+    createFilter: (chain: FilterChainSnapshot, ingress: IngressFacts) => NetworkFilter,
   ) {
     const { settings } = snapshot;
     this.#context = context;
@@ -87,8 +90,11 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.continueOnListenerFiltersTimeout = settings.continueOnListenerFiltersTimeout;
     const activate = (chain: FilterChainSnapshot): ActiveFilterChain => {
       const limits = chain.connectionLimits.map((limit) => new ConnectionLimit(context, limit));
-      return new ActiveFilterChain(context, this, chain.settings.name, limits, createFilter(chain));
+      const { name: chainName, metadata: chainMetadata } = chain.settings;
+      const ingress = { chainName, chainMetadata, listenerMetadata: settings.metadata };
+      return new ActiveFilterChain(context, this, ingress, limits, createFilter(chain, ingress));
     };
+    this.#noChain = { chainName: '', chainMetadata: undefined, listenerMetadata: settings.metadata };
     this.#limits = new AcceptLimits(context.records, snapshot);
     const log = AccessLog.compile(context, settings.accessLogs);
     this.#accessLog = log === null ? null : new ListenerAccessLog(context, log);
@@ -154,14 +160,14 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     try {
       const chain = this.#matcher.find(connection);
       if (chain !== undefined) {
-        this.#accessLog?.onOpened(connection, chain.name);
+        this.#accessLog?.onOpened(connection, chain.ingress);
         chain.accept(connection);
         return;
       }
       this.#count(no_filter_chain_match, 1);
       const { connection: log } = this.#context.logs;
       if (log.enabled('debug')) log.debug(`no filter chain for a connection from ${connection.remoteAddress}`);
-      this.#accessLog?.onUnmatched(connection);
+      this.#accessLog?.onUnmatched(connection, this.#noChain);
       connection.socket.destroy();
     } catch (error) {
       this.onFault(error);

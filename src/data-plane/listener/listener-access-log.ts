@@ -2,13 +2,12 @@
 // Entries of requests are the connection manager's.
 
 import type { AccessLog } from '../access-log/access-log.ts';
+import type { IngressFacts } from '../format/facts.ts';
 import { StreamFacts } from '../format/stream-facts.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { WorkerContext } from '../worker-context.ts';
-
-const NO_CHAIN = '';
 
 export class ListenerAccessLog {
   readonly #context: WorkerContext;
@@ -21,8 +20,8 @@ export class ListenerAccessLog {
   }
 
   /** The connection has a filter chain; its ends are looked up now, since a closed socket has forgotten them. */
-  onOpened(connection: DownstreamConnection, chainName: string): void {
-    this.#open.set(connection, this.#facts(connection, chainName));
+  onOpened(connection: DownstreamConnection, ingress: IngressFacts): void {
+    this.#open.set(connection, this.#facts(connection, ingress));
   }
 
   onClosed(connection: DownstreamConnection): void {
@@ -33,17 +32,17 @@ export class ListenerAccessLog {
   }
 
   /** Nothing becomes of the connection. */
-  onUnmatched(connection: DownstreamConnection): void {
-    const facts = this.#facts(connection, NO_CHAIN);
+  onUnmatched(connection: DownstreamConnection, ingress: IngressFacts): void {
+    const facts = this.#facts(connection, ingress);
     facts.flags = ResponseFlag.NR;
     facts.details = 'filter_chain_not_found';
     this.#write(facts);
   }
 
-  #facts(connection: DownstreamConnection, chainName: string): StreamFacts {
+  #facts(connection: DownstreamConnection, ingress: IngressFacts): StreamFacts {
     const { clock } = this.#context;
     const ends = connectionFacts(this.#context, connection);
-    return new StreamFacts(clock, connection.startMs, ends, 'NotSet', chainName);
+    return new StreamFacts(clock, connection.startMs, ends, 'NotSet', ingress);
   }
 
   #write(facts: StreamFacts): void {

@@ -1,7 +1,14 @@
 // One route, ready to match and to act. Made once per snapshot.
 
 import type { StringTest } from '../../base/string-match.ts';
-import type { PathMatch, RouteAction, RouteConditions, RouteSnapshot } from '../../snapshot/index.ts';
+import type {
+  Metadata,
+  PathMatch,
+  RouteAction,
+  RouteConditions,
+  RouteSnapshot,
+  VirtualHostSnapshot,
+} from '../../snapshot/index.ts';
 import { directResponse, type LocalReply } from '../http/local-reply.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { AttemptEdits } from './attempt-edits.ts';
@@ -19,9 +26,14 @@ export type RoutePlan =
   | { readonly kind: 'direct-response'; readonly reply: LocalReply }
   | { readonly kind: 'redirect'; readonly status: number; readonly location: RedirectLocation };
 
+type VirtualHostOfRoute = Pick<VirtualHostSnapshot, 'name' | 'metadata'>;
+
 export class Route {
   readonly name: string;
   readonly virtualHostName: string;
+  /** For formats. */
+  readonly metadata: Metadata | undefined;
+  readonly virtualHostMetadata: Metadata | undefined;
   readonly plan: RoutePlan;
   readonly requestEditor: HeaderEditor | null;
   readonly responseEditor: HeaderEditor | null;
@@ -35,10 +47,12 @@ export class Route {
   readonly #matchesPath: StringTest;
   readonly #conditions: readonly RequestTest[];
 
-  constructor(snapshot: RouteSnapshot, virtualHostName: string, names: ProxyHeaders) {
+  constructor(snapshot: RouteSnapshot, virtualHost: VirtualHostOfRoute, names: ProxyHeaders) {
     const { match, conditions } = snapshot;
     this.name = snapshot.name;
-    this.virtualHostName = virtualHostName;
+    this.virtualHostName = virtualHost.name;
+    this.metadata = snapshot.metadata;
+    this.virtualHostMetadata = virtualHost.metadata;
     this.plan = compileAction(snapshot.action, match, names);
     this.requestEditor = compileHeaderEdits(snapshot.requestEdits);
     this.responseEditor = compileHeaderEdits(snapshot.responseEdits);

@@ -21,7 +21,7 @@ export class VirtualHost {
   constructor(snapshot: VirtualHostSnapshot, names: ProxyHeaders) {
     this.name = snapshot.name;
     for (const [rank, routeSnapshot] of snapshot.routes.entries()) {
-      const route = new Route(routeSnapshot, snapshot.name, names);
+      const route = new Route(routeSnapshot, snapshot, names);
       const { exactPath } = route;
       if (exactPath === undefined) this.#scanned.push({ route, rank });
       // A second one of the same path can never be reached.

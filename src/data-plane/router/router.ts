@@ -93,6 +93,7 @@ export class Router {
     }
     this.#count(rq_total);
     stream.target = target;
+    stream.cluster = cluster;
     this.#setLimits(stream, head, plan);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
     stream.applyConnectionManagerEdits(head);

@@ -88,7 +88,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
     this.#timer = new TimerEntry(this);
     if (filter.accessLog !== null) {
       const ends = connectionFacts(context, downstream);
-      this.#facts = new StreamFacts(context.clock, downstream.startMs, ends, LAST_ENTRY, filter.chainName);
+      this.#facts = new StreamFacts(context.clock, downstream.startMs, ends, LAST_ENTRY, filter.ingress);
     }
     attachAccepted(downstream.socket, this, context.readMode);
   }
@@ -298,7 +298,10 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
       return;
     }
     this.#attempts++;
-    if (this.#facts !== null) this.#facts.upstreamCluster = cluster.settings.name;
+    if (this.#facts !== null) {
+      this.#facts.upstreamCluster = cluster.settings.name;
+      this.#facts.clusterMetadata = cluster.settings.metadata;
+    }
     const host = cluster.chooseHost(cluster.isHashed ? this.#hash() : null);
     if (host === null) {
       this.#note(ResponseFlag.UH);

@@ -4,6 +4,7 @@ import { weightedIndex } from '../../base/random.ts';
 import type { FilterChainSnapshot, TcpProxySettings } from '../../snapshot/index.ts';
 import { TCP_PROXY_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
+import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { NetworkFilter } from '../network/filter.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -19,22 +20,27 @@ export class TcpProxy implements NetworkFilter {
   readonly statBase: number;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
-  /** Name of the filter chain. */
-  readonly chainName: string;
+  readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
   readonly #weights: readonly number[];
   readonly #totalWeight: number;
   readonly #connections = new Set<TcpProxyConnection>();
 
-  constructor(context: WorkerContext, clusters: ClusterMap, chain: FilterChainSnapshot, settings: TcpProxySettings) {
+  constructor(
+    context: WorkerContext,
+    clusters: ClusterMap,
+    chain: FilterChainSnapshot,
+    ingress: IngressFacts,
+    settings: TcpProxySettings,
+  ) {
     this.#context = context;
     this.#clusters = clusters;
     this.settings = settings;
     this.#weights = settings.clusters.map(({ weight }) => weight);
     this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);
     this.accessLog = AccessLog.compile(context, settings.accessLogs);
-    this.chainName = chain.settings.name;
+    this.ingress = ingress;
     this.statBase = context.stats.base(chain.filterStatBlock);
   }
 

@@ -8,7 +8,7 @@
 // retired host tells when that is.
 
 import { type Address, formatAddress, memberKey } from '../../base/address.ts';
-import type { HostSnapshot } from '../../snapshot/index.ts';
+import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
 import { ClusterPriority, HealthFlag } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { Cluster } from './cluster.ts';
@@ -40,6 +40,8 @@ export class Host {
   canary: boolean;
   /** 0 is the most preferred. */
   priority: number;
+  /** For formats. */
+  metadata: Metadata | undefined;
   /** The host's identity within its cluster. */
   readonly #key: string;
   readonly #context: WorkerContext;
@@ -63,6 +65,7 @@ export class Host {
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;
+    this.metadata = snapshot.metadata;
     this.pool = new Http1Pool(context, this, cluster.breaker);
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }
@@ -90,6 +93,7 @@ export class Host {
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;
+    this.metadata = snapshot.metadata;
     this.#isReported = false;
     const wasFailed = this.#isFailed;
     this.#isFailed = (this.healthFlags & FAILED) !== 0;

@@ -1,6 +1,7 @@
 // The upstream end of a stream or connection as formats ask about it.
 
 import type { Address } from '../../base/address.ts';
+import type { Metadata } from '../../snapshot/index.ts';
 import type { Endpoint, UpstreamFacts } from '../format/facts.ts';
 import type { Host } from './host.ts';
 
@@ -16,12 +17,14 @@ const UNKNOWN: Endpoint = { ip: '', port: 0 };
 export class UpstreamEnd implements UpstreamFacts {
   remote: Endpoint;
   readonly hostname: string;
+  readonly metadata: Metadata | undefined;
   readonly protocol: string;
   local: Endpoint = UNKNOWN;
 
-  constructor({ address, hostname }: Host, protocol: string) {
+  constructor({ address, hostname, metadata }: Host, protocol: string) {
     this.remote = endpointOf(address);
     this.hostname = hostname;
+    this.metadata = metadata;
     this.protocol = protocol;
   }
 

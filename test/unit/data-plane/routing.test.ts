@@ -180,7 +180,7 @@ describe('a path matches', () => {
   for (const [kind, value, paths] of cases) {
     for (const [path, expected] of Object.entries(paths)) {
       test(`${path} by ${kind} ${value}: ${expected}`, () => {
-        assert.equal(new Route(named(kind, value), 'v', NAMES).matches(request({ path })), expected);
+        assert.equal(new Route(named(kind, value), { name: 'v' }, NAMES).matches(request({ path })), expected);
       });
     }
   }
@@ -188,7 +188,7 @@ describe('a path matches', () => {
 
 function holds(conditions: Partial<RouteConditions>, asked: Asked): boolean {
   const all = { headers: [], queryParameters: [], fraction: null, ...conditions };
-  return new Route(routeFor('/', forwardTo('web'), { conditions: all }), 'v', NAMES).matches(request(asked));
+  return new Route(routeFor('/', forwardTo('web'), { conditions: all }), { name: 'v' }, NAMES).matches(request(asked));
 }
 
 describe('a header condition', () => {
@@ -419,7 +419,7 @@ describe('chance', () => {
       criteria: null,
     });
     const weightedClusters = { entries: [entry('a', 2), entry('none', 0), entry('b', 1)], totalWeight: 3 };
-    const { plan } = new Route(routeFor('/', forwardTo('', { weightedClusters })), 'v', NAMES);
+    const { plan } = new Route(routeFor('/', forwardTo('', { weightedClusters })), { name: 'v' }, NAMES);
     assert.equal(plan.kind, 'cluster');
     assert.deepEqual(
       [0, 1, 2, 3, 4, 5].map((random) => plan.choose(request({ random }))?.name),
@@ -438,7 +438,7 @@ describe('chance', () => {
 });
 
 describe('a cluster named by a header', () => {
-  const { plan } = new Route(routeFor('/', forwardTo('', { clusterHeader: 'x-cluster' })), 'v', NAMES);
+  const { plan } = new Route(routeFor('/', forwardTo('', { clusterHeader: 'x-cluster' })), { name: 'v' }, NAMES);
   const choose = (lines: string[]) => (plan.kind === 'cluster' ? plan.choose(request({ lines }))?.name : undefined);
   test('is the value', () => assert.equal(choose(['X-Cluster: web']), 'web'));
   test('is none without the header', () => assert.equal(choose([]), undefined));
@@ -456,7 +456,11 @@ describe('a path rewrite', () => {
   for (const { kind, value, to, path, expected } of cases) {
     test(`replaces ${kind} ${value} of ${path} with ${to}`, () => {
       const action = forwardTo('web', { pathRewrite: { kind: 'prefix', value: to } });
-      const { plan } = new Route(routeFor('', action, { match: { kind, value, caseSensitive: true } }), 'v', NAMES);
+      const { plan } = new Route(
+        routeFor('', action, { match: { kind, value, caseSensitive: true } }),
+        { name: 'v' },
+        NAMES,
+      );
       assert.equal(plan.kind === 'cluster' && plan.rewritePath?.(path), expected);
     });
   }
@@ -497,7 +501,7 @@ describe('a redirect', () => {
   ];
   for (const [name, fields, asked, expected] of cases) {
     test(name, () => {
-      const { plan } = new Route(routeFor('/', { ...none, ...fields }), 'v', NAMES);
+      const { plan } = new Route(routeFor('/', { ...none, ...fields }), { name: 'v' }, NAMES);
       assert.equal(plan.kind === 'redirect' && plan.location(request(asked)), expected);
     });
   }

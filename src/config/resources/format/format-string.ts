@@ -9,7 +9,8 @@ import { hostname } from 'node:os';
 import { nearestName } from '../../../base/nearest-name.ts';
 import type { FormatCommand, FormatOperator, FormatSegment, FormatSegments } from '../../../snapshot/index.ts';
 import { quote } from '../../source/node.ts';
-import { ABSENT_OPERATORS, OPERATORS } from './operators.ts';
+import { metadataCommand } from './metadata-command.ts';
+import { ABSENT_OPERATORS, METADATA_OPERATORS, OPERATORS } from './operators.ts';
 
 export type ParsedFormat =
   | { readonly segments: FormatSegments; readonly error?: undefined }
@@ -20,7 +21,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An argument may hold percent signs (those of a time) and ends at the first `)` that a command can end behind. */
 const COMMAND = /%([A-Z0-9_]+)(?:\((.*?)\))?(?::([0-9]+))?%/sy;
-const NAMES: readonly string[] = [...Object.keys(OPERATORS), ...ABSENT_OPERATORS, 'ENVIRONMENT', 'HOSTNAME'];
+const NAMES: readonly string[] = [
+  ...Object.keys(OPERATORS),
+  ...METADATA_OPERATORS.keys(),
+  ...ABSENT_OPERATORS,
+  'ENVIRONMENT',
+  'HOSTNAME',
+];
 const MISSING = '-';
 
 /** A command, literal text, or what is wrong. */
@@ -67,6 +74,8 @@ function settle(name: string, argument: string | undefined, maxLength: number, e
     if (!argument) return { error: 'ENVIRONMENT needs the name of a variable in parentheses' };
     return truncated(environment[argument] || MISSING, maxLength);
   }
+  const metadataSource = METADATA_OPERATORS.get(name);
+  if (metadataSource !== undefined) return metadataCommand(name, metadataSource, argument ?? '', maxLength);
   if (ABSENT_OPERATORS.has(name)) return { operator: 'ABSENT', args: [], maxLength };
   if (!Object.hasOwn(OPERATORS, name)) {
     const near = nearestName(name, NAMES);
@@ -89,6 +98,8 @@ function command(
     case 'name':
       if (!argument) return { error: `${operator} needs a name in parentheses` };
       return { operator, args: [argument], maxLength };
+    case 'metadata':
+      return metadataCommand(operator, undefined, argument ?? '', maxLength);
     case 'header':
       return headerCommand(operator, argument ?? '', maxLength);
   }

@@ -1,10 +1,10 @@
 // The command operators of format strings: what each takes between its parentheses, and the ones that this build
 // accepts without ever having a value for them.
 
-import type { FormatOperator } from '../../../snapshot/index.ts';
+import type { FormatOperator, MetadataSource } from '../../../snapshot/index.ts';
 
-/** What stands between the parentheses: nothing, a header with a fallback, a time's format, or a name. */
-export type Argument = 'none' | 'header' | 'time' | 'name';
+/** What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, or whose metadata. */
+export type Argument = 'none' | 'header' | 'time' | 'name' | 'metadata';
 
 export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   ACCESS_LOG_TYPE: 'none',
@@ -29,6 +29,7 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   EMIT_TIME_LOCAL: 'time',
   FILTER_CHAIN_NAME: 'none',
   LOCAL_REPLY_BODY: 'none',
+  METADATA: 'metadata',
   PROTOCOL: 'none',
   QUERY_PARAM: 'name',
   REQ: 'header',
@@ -68,9 +69,26 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   VIRTUAL_HOST_NAME: 'none',
 };
 
-/** Operators of TLS, gRPC, metadata and tracing, of which this build has none: always missing. */
+/** Whose metadata METADATA can name. */
+export const METADATA_SOURCES: readonly MetadataSource[] = [
+  'CLUSTER',
+  'DYNAMIC',
+  'LISTENER',
+  'LISTENER_FILTER_CHAIN',
+  'ROUTE',
+  'UPSTREAM_HOST',
+  'VIRTUAL_HOST',
+];
+
+/** Operators whose names say whose metadata they mean. */
+export const METADATA_OPERATORS: ReadonlyMap<string, MetadataSource> = new Map([
+  ['CLUSTER_METADATA', 'CLUSTER'],
+  ['DYNAMIC_METADATA', 'DYNAMIC'],
+  ['UPSTREAM_METADATA', 'UPSTREAM_HOST'],
+]);
+
+/** Operators of TLS, gRPC, filter state and tracing, of which this build has none: always missing. */
 export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
-  'CLUSTER_METADATA',
   'DOWNSTREAM_LOCAL_DNS_SAN',
   'DOWNSTREAM_LOCAL_SUBJECT',
   'DOWNSTREAM_LOCAL_URI_SAN',
@@ -88,16 +106,13 @@ export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
   'DOWNSTREAM_TLS_SESSION_ID',
   'DOWNSTREAM_TLS_VERSION',
   'DOWNSTREAM_TRANSPORT_FAILURE_REASON',
-  'DYNAMIC_METADATA',
   'FILTER_STATE',
   'GRPC_STATUS',
   'GRPC_STATUS_NUMBER',
-  'METADATA',
   'PER_REQUEST_STATE',
   'TLS_JA3_FINGERPRINT',
   'TRACE_ID',
   'UPSTREAM_FILTER_STATE',
-  'UPSTREAM_METADATA',
   'UPSTREAM_PEER_CERT',
   'UPSTREAM_PEER_ISSUER',
   'UPSTREAM_PEER_SUBJECT',

@@ -25,9 +25,14 @@ const DOWNSTREAM = {
   requestedServerName: '',
 };
 
+const CLUSTER_METADATA = {
+  'com.test': { text: 'a"é', size: 1.5, on: false, none: null, list: [1, 'é'], deep: { er: { still: 'x' } } },
+};
+const INGRESS = { chainName: 'chain', chainMetadata: undefined, listenerMetadata: undefined };
+
 function newFacts(): StreamFacts {
   const clock = new ManualClock();
-  return new StreamFacts(clock, clock.monotonicMs(), DOWNSTREAM, 'DownstreamEnd', 'chain');
+  return new StreamFacts(clock, clock.monotonicMs(), DOWNSTREAM, 'DownstreamEnd', INGRESS);
 }
 
 function finishedFacts(): StreamFacts {
@@ -55,7 +60,9 @@ function finishedFacts(): StreamFacts {
       hostname: 'up.test:8080',
       local: { ip: '127.0.0.1', port: 555 },
       protocol: 'HTTP/1.1',
+      metadata: undefined,
     },
+    clusterMetadata: CLUSTER_METADATA,
   });
 }
 
@@ -98,7 +105,8 @@ describe('text formats', () => {
 
   test('every operator can be filled in for any stream', () => {
     for (const [operator, argument] of Object.entries(OPERATORS)) {
-      const format = `%${operator}${argument === 'header' || argument === 'name' ? '(x)' : ''}%`;
+      const text = { header: '(x)', name: '(x)', metadata: '(CLUSTER:com.test)', time: '', none: '' }[argument];
+      const format = `%${operator}${text}%`;
       assert.notEqual(render(format), '', format);
       assert.notEqual(render(format, newFacts()), '', format);
     }
@@ -106,6 +114,46 @@ describe('text formats', () => {
 
   test('names of the configuration are written in UTF-8', () => {
     assert.equal(Buffer.from(render('%ROUTE_NAME%'), 'latin1').toString(), 'route \u00e9');
+  });
+
+  test('metadata that is no text is written as JSON', () => {
+    const cases: Readonly<Record<string, string>> = {
+      text: 'a"é',
+      size: '1.5',
+      on: 'false',
+      none: 'null',
+      list: '[1,"é"]',
+      deep: '{"er":{"still":"x"}}',
+      'deep:er:still': 'x',
+      'deep:er:still:0': '-',
+      'deep:nothing': '-',
+      toString: '-',
+      'list:0': '-',
+    };
+    const facts = finishedFacts();
+    for (const [keys, expected] of Object.entries(cases)) {
+      const format = `%CLUSTER_METADATA(com.test:${keys})%`;
+      assert.equal(Buffer.from(render(format, facts), 'latin1').toString(), expected, keys);
+    }
+    assert.equal(
+      render('%CLUSTER_METADATA(com.test:deep):5%|%CLUSTER_METADATA(nobody)%|%METADATA(ROUTE:com.test)%'),
+      '{"er"|-|-',
+    );
+  });
+
+  test('metadata is looked for once, and anew where it is another', () => {
+    const formatter = new TextFormatter(parseFormat('%CLUSTER_METADATA(a:b)%').segments!, { missing: '-' });
+    const facts = finishedFacts();
+    let reads = 0;
+    const metadata = { a: Object.defineProperty({}, 'b', { get: () => String(++reads), enumerable: true }) };
+    for (const [given, expected] of [
+      [metadata, '1'],
+      [{ a: { b: 'x' } }, 'x'],
+      [metadata, '1'],
+      [undefined, '-'],
+    ] as const) {
+      assert.equal(formatter.render(Object.assign(facts, { clusterMetadata: given })), expected);
+    }
   });
 
   test('a stream keeps the identifier that it is asked for first', () => {
@@ -170,6 +218,18 @@ describe('JSON formats', () => {
       mixed: 'took 15 ms, -',
       nested: { none: '-' },
     });
+  });
+
+  test('metadata keeps its type in a typed format', () => {
+    const entries = ['text', 'size', 'on', 'none', 'list'].map(
+      (key) => [key, text(`%CLUSTER_METADATA(com.test:${key})%`)] as const,
+    );
+    const render = (isTyped: boolean): unknown => {
+      const formatter = new JsonFormatter({ kind: 'object', entries }, { isTyped, omitEmptyValues: false });
+      return JSON.parse(Buffer.from(formatter.render(finishedFacts()), 'latin1').toString());
+    };
+    assert.deepEqual(render(true), { text: 'a"é', size: 1.5, on: false, none: null, list: [1, 'é'] });
+    assert.deepEqual(render(false), { text: 'a"é', size: '1.5', on: 'false', none: 'null', list: '[1,"é"]' });
   });
 
   test('empty values can be left out, with the objects that hold nothing else', () => {

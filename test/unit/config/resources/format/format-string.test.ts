@@ -3,7 +3,11 @@ import { hostname } from 'node:os';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseFormat } from '../../../../../src/config/resources/format/format-string.ts';
-import { ABSENT_OPERATORS, OPERATORS } from '../../../../../src/config/resources/format/operators.ts';
+import {
+  ABSENT_OPERATORS,
+  METADATA_OPERATORS,
+  OPERATORS,
+} from '../../../../../src/config/resources/format/operators.ts';
 
 test('literal text and commands are taken apart in order', () => {
   assert.deepEqual(parseFormat('a %PROTOCOL% b%RESPONSE_CODE%'), {
@@ -46,11 +50,26 @@ test('the host name and variables of the environment become text', () => {
 });
 
 test('operators of what this build lacks are accepted and never have a value', () => {
-  const { segments } = parseFormat('%DYNAMIC_METADATA(com.test:key):9%%UPSTREAM_METADATA(["a", "b"])%%TRACE_ID%');
+  const { segments } = parseFormat('%FILTER_STATE(com.test:key):9%%PER_REQUEST_STATE(a)%%TRACE_ID%');
   assert.deepEqual(
     segments?.map((segment) => typeof segment === 'object' && segment.operator),
     ['ABSENT', 'ABSENT', 'ABSENT'],
   );
+});
+
+test('operators for metadata say whose, of which namespace, and which value', () => {
+  const command = (...args: string[]) => [{ operator: 'METADATA', args, maxLength: 0 }];
+  const cases: Readonly<Record<string, unknown>> = {
+    '%METADATA(ROUTE:com.test)%': command('ROUTE', 'com.test'),
+    '%METADATA(LISTENER:com.test:a:b)%': command('LISTENER', 'com.test', 'a', 'b'),
+    '%CLUSTER_METADATA(com.test:a)%': command('CLUSTER', 'com.test', 'a'),
+    '%DYNAMIC_METADATA(com.test:a)%': command('DYNAMIC', 'com.test', 'a'),
+    '%UPSTREAM_METADATA(com.test:a)%': command('UPSTREAM_HOST', 'com.test', 'a'),
+    '%UPSTREAM_METADATA(["com:test", "a"])%': command('UPSTREAM_HOST', 'com:test', 'a'),
+    [Buffer.from('%CLUSTER_METADATA(é:Ü)%').toString('latin1')]: command('CLUSTER', 'é', 'Ü'),
+    '%CLUSTER_METADATA(com.test:a):5%': [{ operator: 'METADATA', args: ['CLUSTER', 'com.test', 'a'], maxLength: 5 }],
+  };
+  for (const [format, segments] of Object.entries(cases)) assert.deepEqual(parseFormat(format), { segments }, format);
 });
 
 test('what is wrong is named', () => {
@@ -63,12 +82,21 @@ test('what is wrong is named', () => {
     ['%PROTOCOL(x)%', /^PROTOCOL takes no argument$/],
     ['%ENVIRONMENT%', /^ENVIRONMENT needs the name of a variable/],
     ['%QUERY_PARAM()%', /^QUERY_PARAM needs a name/],
+    ['%METADATA%', /^METADATA needs one of CLUSTER, .*VIRTUAL_HOST first, not ""$/],
+    ['%METADATA(CLUSTRE:a)%', /^METADATA needs one of CLUSTER, .* first, not "CLUSTRE"$/],
+    ['%METADATA(CLUSTER)%', /^METADATA needs the namespace of the metadata$/],
+    ['%CLUSTER_METADATA()%', /^CLUSTER_METADATA needs the namespace/],
+    ['%UPSTREAM_METADATA(["a", 1])%', /^UPSTREAM_METADATA\(\["a", 1\]\): a list must be one of strings$/],
+    ['%UPSTREAM_METADATA(["a")%', /^UPSTREAM_METADATA\(\["a"\): a list must be one of strings$/],
   ];
   for (const [format, message] of cases) assert.match(parseFormat(format).error ?? 'no error', message, format);
 });
 
 test('no operator is both filled in and absent', () => {
-  for (const name of ABSENT_OPERATORS) assert.equal(Object.hasOwn(OPERATORS, name), false, name);
+  for (const name of [...ABSENT_OPERATORS, ...METADATA_OPERATORS.keys()]) {
+    assert.equal(Object.hasOwn(OPERATORS, name), false, name);
+  }
+  for (const name of METADATA_OPERATORS.keys()) assert.equal(ABSENT_OPERATORS.has(name), false, name);
 });
 
 test('text without percent signs stays as it is, and any text is parsed or refused with a message', () => {
