@@ -52,6 +52,7 @@ function build(init: WorkerInit): Parts {
     httpFilters: HTTP_FILTERS,
   });
   dataPlane.failHealthChecks(init.isHealthCheckFailing);
+  dataPlane.updateRuntime(init.runtime);
   dataPlane.updateClusters(init.clusters, []);
   tell({ type: 'ready' });
   return { dataPlane, stats, loggers, logSink };
@@ -73,6 +74,8 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return stats.resolve(message.key, message.cell);
     case 'reopen-access-logs':
       return dataPlane.reopenAccessLogs();
+    case 'runtime':
+      return dataPlane.updateRuntime(message.texts);
     case 'fail-health-checks':
       return dataPlane.failHealthChecks(message.isFailing);
     case 'log-taken':

@@ -1,5 +1,7 @@
 // Runtime values as text: the keys that this build reads, and how a value becomes a number.
 
+import type { Fraction } from './runtime.ts';
+
 /** Most connections from clients over all listeners. */
 export const GLOBAL_CONNECTION_LIMIT = 'overload.global_downstream_max_connections';
 /** Around the name of a listener, the key of its own limit. */
@@ -11,8 +13,50 @@ export const MIN_CHECK_INTERVAL = 'health_check.min_interval';
 export const MAX_CHECK_INTERVAL = 'health_check.max_interval';
 export const VERIFY_CLUSTER = 'health_check.verify_cluster';
 
+/** Percent of available hosts below which a priority is in panic. */
+export const PANIC_THRESHOLD = 'upstream.healthy_panic_threshold';
+
 /** Lookups by a service of another operating system, which takes neither servers nor a transport. */
 export const APPLE_DNS_LOOKUPS = 'proxy.restart_features.use_apple_api_for_dns_lookups';
+
+/** Last parts of the keys `circuit_breakers.<cluster>.<default or high>.<limit>`. */
+export const CIRCUIT_BREAKER_KEYS = {
+  maxConnections: 'max_connections',
+  maxPendingRequests: 'max_pending_requests',
+  maxRequests: 'max_requests',
+  maxRetries: 'max_retries',
+} as const;
+const CIRCUIT_BREAKERS = 'circuit_breakers.';
+
+const INTEGER_KEYS: ReadonlySet<string> = new Set([
+  GLOBAL_CONNECTION_LIMIT,
+  MIN_CHECK_INTERVAL,
+  MAX_CHECK_INTERVAL,
+  PANIC_THRESHOLD,
+]);
+const SHARE_KEYS: ReadonlySet<string> = new Set([VERIFY_CLUSTER]);
+const FLAG_KEYS: ReadonlySet<string> = new Set([APPLE_DNS_LOOKUPS]);
+/** Below these a proxy has keys of its own; all others are free to be named by configurations. */
+const OWN_KEYS =
+  /^(?:proxy|upstream|outlier_detection|circuit_breakers|health_check|overload|tracing|re2|regex|ratelimit)\./;
+
+/**
+ * What a value under a key should be: `any` of a key that a configuration may name, `none` of one that stands for
+ * something this build does not have.
+ */
+export function expectedValue(key: string): 'integer' | 'share' | 'flag' | 'any' | 'none' {
+  if (INTEGER_KEYS.has(key) || isCircuitBreakerKey(key)) return 'integer';
+  if (SHARE_KEYS.has(key)) return 'share';
+  if (FLAG_KEYS.has(key)) return 'flag';
+  return OWN_KEYS.test(key) ? 'none' : 'any';
+}
+
+function isCircuitBreakerKey(key: string): boolean {
+  if (!key.startsWith(CIRCUIT_BREAKERS)) return false;
+  return Object.values(CIRCUIT_BREAKER_KEYS).some(
+    (limit) => key.endsWith(`.default.${limit}`) || key.endsWith(`.high.${limit}`),
+  );
+}
 
 /** Key of the most connections of one listener. */
 export function listenerConnectionLimit(name: string): string {
@@ -26,11 +70,51 @@ export function runtimeKey(key: string): string {
 
 /** A value read as a whole number of 0 or more, fractions cut off; undefined when it is none. */
 export function runtimeInteger(value: string): number | undefined {
-  return /^\d+(\.\d*)?(e\+?\d+)?$/i.test(value) ? Math.floor(Number(value)) : undefined;
+  const number = runtimeNumber(value);
+  return number === undefined || number < 0 || Object.is(number, -0) ? undefined : Math.floor(number);
+}
+
+/** A value read as a number; undefined when it is none. */
+export function runtimeNumber(value: string): number | undefined {
+  if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(value)) return undefined;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : undefined;
 }
 
 /** A value read as a flag; undefined when it is none. */
 export function runtimeFlag(value: string): boolean | undefined {
   const word = value.toLowerCase();
   return word === 'true' || word === 'false' ? word === 'true' : undefined;
+}
+
+const DENOMINATORS: Readonly<Record<string, number>> = {
+  HUNDRED: 100,
+  TEN_THOUSAND: 10_000,
+  MILLION: 1_000_000,
+  // By the numbers of the schema's enumeration.
+  0: 100,
+  1: 10_000,
+  2: 1_000_000,
+};
+const FRACTION_FIELD = /^\s*(["']?)(numerator|denominator)\1\s*:\s*(["']?)(\w+)\3\s*$/;
+
+/**
+ * A value read as a share: a whole number of percent, or `numerator` and `denominator` as YAML or JSON has them; undefined
+ * when it is none.
+ */
+export function runtimeFraction(value: string): Fraction | undefined {
+  const percent = runtimeInteger(value);
+  if (percent !== undefined) return { numerator: percent, denominator: DENOMINATORS.HUNDRED! };
+  const fields = new Map<string, string>();
+  const trimmed = value.trim();
+  const inner = trimmed.startsWith('{') && trimmed.endsWith('}') ? trimmed.slice(1, -1) : trimmed;
+  for (const line of inner.split(/[\n,]/)) {
+    if (line.trim() === '') continue;
+    const field = FRACTION_FIELD.exec(line);
+    if (field === null) return undefined;
+    fields.set(field[2]!, field[4]!);
+  }
+  const numerator = runtimeInteger(fields.get('numerator') ?? '0');
+  const denominator = DENOMINATORS[fields.get('denominator') ?? 'HUNDRED'];
+  return numerator === undefined || denominator === undefined ? undefined : { numerator, denominator };
 }

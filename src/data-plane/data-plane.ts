@@ -6,7 +6,7 @@ import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { type Random, SYSTEM_RANDOM } from '../base/random.ts';
 import type { Loggers } from '../log/index.ts';
-import type { AccessLogFileSettings, ClusterSnapshot, ListenerSnapshot } from '../snapshot/index.ts';
+import type { AccessLogFileSettings, ClusterSnapshot, ListenerSnapshot, RuntimeTexts } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { LbKernel } from '../wasm/lb.ts';
@@ -112,6 +112,11 @@ export class DataPlane {
   /** Has health checks fail, or succeed again, by order of the operator. */
   failHealthChecks(isFailing: boolean): void {
     this.#context.serverHealth.isFailing = isFailing;
+  }
+
+  /** Replaces the values of the runtime; what depends on them follows with the next request. */
+  updateRuntime(texts: RuntimeTexts): void {
+    this.#context.runtime.replace(texts);
   }
 
   /** Access logs open their files anew, so that renamed ones can be taken away. */

@@ -6,6 +6,7 @@ import { descriptorBudget } from '../base/descriptor-budget.ts';
 import { stackFrames } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
 import type { Random } from '../base/random.ts';
+import { RuntimeValues } from '../base/runtime.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Logger, Loggers } from '../log/index.ts';
 import type { AccessLogFileSettings } from '../snapshot/index.ts';
@@ -71,6 +72,8 @@ export class WorkerContext {
   /** Its timers fail without harm. */
   readonly clock: Clock;
   readonly random: Random;
+  /** The values in force; main replaces them. */
+  readonly runtime = new RuntimeValues();
   /** For what runs outside of any connection. */
   readonly faults = new FaultBoundary((where, error) => this.#reportFault(where, error));
   /** Selects what is counted by worker. */

@@ -1,7 +1,8 @@
 // Access logs as workers write them: where to, in what form, and which entries.
 
+import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { LineFormat } from './format.ts';
-import type { Fraction, HeaderMatch } from './route-table.ts';
+import type { HeaderMatch } from './route-table.ts';
 
 export type AccessLogDestination =
   | { readonly kind: 'file'; readonly path: string }
@@ -12,10 +13,14 @@ export type ComparisonOperator = 'EQ' | 'GE' | 'LE' | 'NE';
 
 /** What must hold for an entry to be written. */
 export type AccessLogFilter =
-  | { readonly kind: 'status-code' | 'duration-ms'; readonly operator: ComparisonOperator; readonly value: number }
+  | {
+      readonly kind: 'status-code' | 'duration-ms';
+      readonly operator: ComparisonOperator;
+      readonly value: RuntimeSetting<number>;
+    }
   /** Passes all but requests that a health check filter has found to be checks. */
   | { readonly kind: 'not-health-check' }
-  | { readonly kind: 'fraction'; readonly fraction: Fraction }
+  | { readonly kind: 'fraction'; readonly fraction: RuntimeSetting<Fraction> }
   | { readonly kind: 'and' | 'or'; readonly filters: readonly AccessLogFilter[] }
   | { readonly kind: 'header'; readonly header: HeaderMatch }
   /** Short names; none stands for any flag at all. */

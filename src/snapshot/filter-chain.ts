@@ -1,6 +1,7 @@
 // How a listener chooses what a connection meets: listener filters look at its first bytes, the criteria of the
 // filter chains at its addresses, and what was chosen may still have too many connections.
 
+import type { RuntimeSetting } from '../base/runtime.ts';
 import type { NetworkFilterSettings } from './listener.ts';
 import type { Metadata } from './metadata.ts';
 
@@ -32,6 +33,8 @@ export interface ConnectionLimitSettings {
   readonly maxConnections: number;
   /** How long a connection beyond the limit is kept before it is closed; 0 for not at all. */
   readonly delayMs: number;
+  /** While it is not, connections are counted and none is refused. */
+  readonly enabled: RuntimeSetting<boolean>;
 }
 
 export interface FilterChainSettings {

@@ -1,3 +1,4 @@
+export type { Fraction, RuntimeSetting, RuntimeTexts } from '../base/runtime.ts';
 export type { StringMatch } from '../base/string-match.ts';
 export type {
   AccessLogDestination,
@@ -88,7 +89,6 @@ export type { Metadata, MetadataSource } from './metadata.ts';
 export type {
   DirectResponseAction,
   ForwardAction,
-  Fraction,
   HashCookie,
   HashInput,
   HashPolicy,

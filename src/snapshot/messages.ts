@@ -1,6 +1,7 @@
 // The whole conversation between the main thread and its workers. Everything in it can be cloned; compiled
 // modules and the shared memory are the only things shared.
 
+import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { ClusterSnapshot } from './cluster.ts';
 import type { ListenerSnapshot } from './listener.ts';
@@ -24,6 +25,7 @@ export interface WorkerInit {
   readonly headerPrefix: string;
   /** The operator wants health checks to fail. */
   readonly isHealthCheckFailing: boolean;
+  readonly runtime: RuntimeTexts;
   readonly clusters: readonly ClusterSnapshot[];
   /** Effective level by logger name; loggers not named use `default`. */
   readonly logLevels: Readonly<Record<string, LogLevelName>> & { readonly default: LogLevelName };
@@ -66,6 +68,8 @@ export type MainToWorker =
   | { readonly type: 'stop-listener'; readonly listenerId: number }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey; readonly cell: number }
   | { readonly type: 'reopen-access-logs' }
+  /** The values in force; those of before are no more. */
+  | { readonly type: 'runtime'; readonly texts: RuntimeTexts }
   | { readonly type: 'fail-health-checks'; readonly isFailing: boolean }
   /** Log records of this cost have been dealt with; see log/relay.ts. */
   | { readonly type: 'log-taken'; readonly cost: number }

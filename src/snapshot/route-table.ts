@@ -1,6 +1,7 @@
 // A route configuration as workers match it: virtual hosts by domain, then routes in order. What depends on the levels
 // of the configuration (table, virtual host, route) is settled here, so that a worker finds all of it at the route.
 
+import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments } from './format.ts';
@@ -37,17 +38,11 @@ export interface QueryParameterMatch {
   readonly test: StringMatch | { readonly kind: 'present'; readonly isPresent: boolean };
 }
 
-/** Share of requests, 0 to `denominator`. */
-export interface Fraction {
-  readonly numerator: number;
-  readonly denominator: number;
-}
-
 /** What must hold beside the path; all of it. */
 export interface RouteConditions {
   readonly headers: readonly HeaderMatch[];
   readonly queryParameters: readonly QueryParameterMatch[];
-  readonly fraction: Fraction | null;
+  readonly fraction: RuntimeSetting<Fraction> | null;
 }
 
 /** What happens to a header that is to be added and exists already. */
@@ -106,6 +101,8 @@ export interface WeightedClusters {
   readonly entries: readonly WeightedCluster[];
   /** Sum of all weights, 1 or more. */
   readonly totalWeight: number;
+  /** In front of `.<cluster>`, the runtime's key of a cluster's weight; empty for none. */
+  readonly runtimeKeyPrefix: string;
 }
 
 export interface RouteUpgrade {

@@ -19,7 +19,8 @@ export interface CircuitBreakerOptions {
   readonly scope: Scope;
   readonly records: SharedRecords;
   readonly recordAddress: number;
-  readonly limits: { readonly default: CircuitBreakerLimits; readonly high: CircuitBreakerLimits };
+  /** `value` is asked each time: the runtime may change the limits. */
+  readonly limits: { readonly value: { readonly default: CircuitBreakerLimits; readonly high: CircuitBreakerLimits } };
   /** Show the remaining_* gauges too. */
   readonly trackRemaining: boolean;
 }
@@ -53,13 +54,12 @@ const BREAKERS: readonly Breaker[] = [
 export function addCircuitBreakerGauges(options: CircuitBreakerOptions): void {
   const { scope, records, recordAddress, trackRemaining } = options;
   for (const priority of ['default', 'high'] as const) {
-    const limits = options.limits[priority];
     for (const breaker of BREAKERS) {
       const count = (): number => records.clusterCount(recordAddress, ClusterPriority[priority], breaker.count);
-      const limit = breaker.limit(limits);
+      const limit = (): number => breaker.limit(options.limits.value[priority]);
       const prefix = `circuit_breakers.${priority}.`;
-      scope.derivedGauge(prefix + breaker.open, () => (count() >= limit ? 1 : 0));
-      if (trackRemaining) scope.derivedGauge(prefix + breaker.remaining, () => Math.max(0, limit - count()));
+      scope.derivedGauge(prefix + breaker.open, () => (count() >= limit() ? 1 : 0));
+      if (trackRemaining) scope.derivedGauge(prefix + breaker.remaining, () => Math.max(0, limit() - count()));
     }
   }
 }

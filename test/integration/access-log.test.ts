@@ -14,6 +14,7 @@ import type {
   AccessLogSettings,
   HttpConnectionManagerSettings,
   RouteSnapshot,
+  RuntimeSetting,
   TcpProxySettings,
 } from '../../src/snapshot/index.ts';
 import {
@@ -31,6 +32,8 @@ import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-kind: fine\r\n\r\nok';
 const GET = 'GET /a?b=1 HTTP/1.1\r\nhost: web.test\r\nuser-agent: probe\r\n\r\n';
+/** A setting that no runtime overrides. */
+const fixed = <Value>(value: Value): RuntimeSetting<Value> => ({ key: '', default: value });
 const WHY = '%RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n';
 
 interface BenchOptions {
@@ -376,7 +379,7 @@ describe('why a request ended as it did', () => {
 });
 
 describe('a filter', () => {
-  const isError: AccessLogFilter = { kind: 'status-code', operator: 'GE', value: 400 };
+  const isError: AccessLogFilter = { kind: 'status-code', operator: 'GE', value: fixed(400) };
   const isProbe: AccessLogFilter = {
     kind: 'header',
     header: {
@@ -388,19 +391,19 @@ describe('a filter', () => {
   };
   const cases: readonly (readonly [string, AccessLogFilter, readonly string[]])[] = [
     ['by status', isError, ['404 probe', '404 -']],
-    ['by status, equal', { kind: 'status-code', operator: 'EQ', value: 200 }, ['200 probe', '200 -']],
+    ['by status, equal', { kind: 'status-code', operator: 'EQ', value: fixed(200) }, ['200 probe', '200 -']],
     ['by a header', isProbe, ['200 probe', '404 probe']],
     ['by both', { kind: 'and', filters: [isError, isProbe] }, ['404 probe']],
     ['by either', { kind: 'or', filters: [isError, isProbe] }, ['200 probe', '404 probe', '404 -']],
     ['by flags', { kind: 'response-flags', flags: ['NR', 'UH'] }, ['404 probe', '404 -']],
     ['by any flag', { kind: 'response-flags', flags: [] }, ['404 probe', '404 -']],
     ['by a flag that did not happen', { kind: 'response-flags', flags: ['DC'] }, []],
-    ['by duration', { kind: 'duration-ms', operator: 'GE', value: 60_000 }, []],
+    ['by duration', { kind: 'duration-ms', operator: 'GE', value: fixed(60_000) }, []],
     ['by type', { kind: 'log-type', types: ['DownstreamEnd'], isExcluded: true }, []],
-    ['by a share of none', { kind: 'fraction', fraction: { numerator: 0, denominator: 100 } }, []],
+    ['by a share of none', { kind: 'fraction', fraction: fixed({ numerator: 0, denominator: 100 }) }, []],
     [
       'by a share that the draw meets',
-      { kind: 'fraction', fraction: { numerator: 1, denominator: 100 } },
+      { kind: 'fraction', fraction: fixed({ numerator: 1, denominator: 100 }) },
       ['200 probe', '404 probe', '200 -', '404 -'],
     ],
     ['against health checks', { kind: 'not-health-check' }, ['200 probe', '404 probe', '200 -', '404 -']],

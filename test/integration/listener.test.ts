@@ -319,8 +319,9 @@ describe('a limit of accepted connections', () => {
 });
 
 describe('a connection limit', () => {
+  const enabled = { key: 'limit.on', default: true };
   const limited = (maxConnections: number, delayMs: number): FilterChainSettings =>
-    filterChain(tcpProxy('raw'), { connectionLimits: [{ statPrefix: 'l', maxConnections, delayMs }] });
+    filterChain(tcpProxy('raw'), { connectionLimits: [{ statPrefix: 'l', maxConnections, delayMs, enabled }] });
 
   test('closes what is beyond it, until a place is free', async (t) => {
     const upstream = await namedUpstream(t, 'up');
@@ -344,6 +345,27 @@ describe('a connection limit', () => {
     assertBalanced(proxy);
     first.close();
     await eventually(() => proxy.connectionLimitStat('active_connections') === 1, 'released');
+    assert.equal(await client().until('up:'), 'up:');
+    assertBalanced(proxy);
+  });
+
+  test('holds while the runtime has it enabled, with those counted that came before', async (t) => {
+    const upstream = await namedUpstream(t, 'up');
+    const { proxy, client } = await listening(
+      t,
+      { filterChains: [limited(1, 0)] },
+      { clusters: { raw: upstream.port } },
+    );
+    proxy.dataPlane.updateRuntime(new Map([['limit.on', 'false']]));
+    const open = [client(), client()];
+    for (const each of open) assert.equal(await each.until('up:'), 'up:');
+    proxy.dataPlane.updateRuntime(new Map());
+    assert.equal(await client().rest(), '');
+    open[0]!.close();
+    await eventually(() => proxy.connectionLimitStat('active_connections') === 1, 'released');
+    assert.equal(await client().rest(), '');
+    open[1]!.close();
+    await eventually(() => proxy.connectionLimitStat('active_connections') === 0, 'released');
     assert.equal(await client().until('up:'), 'up:');
     assertBalanced(proxy);
   });

@@ -263,7 +263,7 @@ describe('the cluster of a request', () => {
       hostRewrite: '',
       criteria: null,
     });
-    const weightedClusters = { entries: [share('big', 3), share('small', 1)], totalWeight: 4 };
+    const weightedClusters = { entries: [share('big', 3), share('small', 1)], totalWeight: 4, runtimeKeyPrefix: '' };
     const routes = [routeFor('/', forwardTo('', { weightedClusters }))];
     const { get, upstream } = await serve(t, routes, { random: { u32: () => ++draw } });
     draw = -1;

@@ -33,6 +33,7 @@ async function serve(t: TestContext, subsets: SubsetSettings) {
   const weightedClusters = {
     entries: [{ cluster: 'web', weight: 1, criteria: [['stage', '"dev"']] as const, ...entry }],
     totalWeight: 1,
+    runtimeKeyPrefix: '',
   };
   const port = await proxy.http([
     routeFor('/prod', asking('prod')),

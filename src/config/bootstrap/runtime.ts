@@ -3,29 +3,19 @@
 
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import {
-  APPLE_DNS_LOOKUPS,
   CONNECTION_LIMIT,
-  GLOBAL_CONNECTION_LIMIT,
+  expectedValue,
   LISTENER_LIMITS,
-  MAX_CHECK_INTERVAL,
-  MIN_CHECK_INTERVAL,
   runtimeFlag,
+  runtimeFraction,
   runtimeInteger,
   runtimeKey,
-  VERIFY_CLUSTER,
 } from '../../base/runtime-values.ts';
 import type { Bootstrap, Struct } from '../proto/generated/messages.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { structToJson } from '../resources/struct.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
-
-const INTEGER_KEYS: ReadonlySet<string> = new Set([
-  GLOBAL_CONNECTION_LIMIT,
-  MIN_CHECK_INTERVAL,
-  MAX_CHECK_INTERVAL,
-  VERIFY_CLUSTER,
-]);
 
 /** One layer; those that come later in the list win. */
 export interface RuntimeLayerSettings {
@@ -88,18 +78,23 @@ function checkEntry(entry: string, value: string, at: string, bootstrap: Bootstr
     if (!listeners.some(({ name }) => name === listener)) {
       faults.warning(at, `${entry} has no effect: there is no listener ${quote(listener)}`);
     }
-  } else if (key === APPLE_DNS_LOOKUPS) {
-    if (runtimeFlag(value) === undefined) {
-      faults.warning(at, `${entry} has no effect: ${quote(value)} is neither true nor false`);
-    }
-    return;
-  } else if (!INTEGER_KEYS.has(key)) {
-    faults.warning(at, `${entry} is not read by this build; it has no effect`);
+    checkValue(entry, value, 'integer', at, faults);
     return;
   }
-  if (runtimeInteger(value) === undefined) {
-    faults.warning(at, `${entry} has no effect: ${quote(value)} is not a whole number`);
-  }
+  const expected = expectedValue(key);
+  if (expected === 'none') faults.warning(at, `${entry} is not read by this build; it has no effect`);
+  else if (expected !== 'any') checkValue(entry, value, expected, at, faults);
+}
+
+const KINDS = {
+  integer: { read: runtimeInteger, otherwise: 'is not a whole number' },
+  share: { read: runtimeFraction, otherwise: 'is neither a whole number of percent nor a fraction' },
+  flag: { read: runtimeFlag, otherwise: 'is neither true nor false' },
+} as const;
+
+function checkValue(entry: string, value: string, kind: keyof typeof KINDS, at: string, faults: FaultSink): void {
+  const { read, otherwise } = KINDS[kind];
+  if (read(value) === undefined) faults.warning(at, `${entry} has no effect: ${quote(value)} ${otherwise}`);
 }
 
 /** What the last layer says that has the key, in either spelling; an empty text says nothing. */

@@ -4,7 +4,8 @@ import type { ConnectionLimitSettings } from '../../snapshot/index.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { ConnectionLimit } from './messages.ts';
-import { durationMsOr, valueOr } from './units.ts';
+import { runtimeFlagOf } from './runtime-settings.ts';
+import { durationMsOr } from './units.ts';
 
 /** @returns nothing when the filter is switched off or has no limit; a fault says the latter. */
 export function convertConnectionLimit(
@@ -16,12 +17,14 @@ export function convertConnectionLimit(
     faults.error(`${at}.max_connections`, 'is required');
     return [];
   }
-  if (!valueOr(message.runtime_enabled?.default_value, true)) return [];
+  const enabled = runtimeFlagOf(message.runtime_enabled, true);
+  if (!enabled.default && enabled.key === '') return [];
   return [
     {
       statPrefix: message.stat_prefix,
       maxConnections: int64ToNumber(message.max_connections.value),
       delayMs: durationMsOr(message.delay, 0),
+      enabled,
     },
   ];
 }

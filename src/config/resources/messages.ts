@@ -59,6 +59,7 @@ export type {
   RouteConfiguration,
   RouteMatch,
   Router,
+  RuntimeFeatureFlag,
   RuntimeFractionalPercent,
   RuntimeUInt32,
   SocketOption,

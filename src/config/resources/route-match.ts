@@ -1,32 +1,18 @@
 // RouteMatch message → how the path is compared, and what must hold beside it. Older forms become newer ones here.
 
 import type {
-  Fraction,
   HeaderMatch,
   PathMatch,
   QueryParameterMatch,
   RouteConditions,
   StringMatch,
 } from '../../snapshot/index.ts';
-import { FractionalPercent_DenominatorType as Denominator } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type {
-  FractionalPercent,
-  HeaderMatcher,
-  QueryParameterMatcher,
-  RouteMatch,
-  RuntimeFractionalPercent,
-  RuntimeUInt32,
-} from './messages.ts';
+import type { HeaderMatcher, QueryParameterMatcher, RouteMatch } from './messages.ts';
+import { runtimeFractionOf, runtimePercentOf } from './runtime-settings.ts';
 import { convertRegexMatcher, convertStringMatcher, regexMatch } from './string-match.ts';
 import { valueOr } from './units.ts';
-
-const DENOMINATORS: Readonly<Record<number, number>> = {
-  [Denominator.HUNDRED]: 100,
-  [Denominator.TEN_THOUSAND]: 10_000,
-  [Denominator.MILLION]: 1_000_000,
-};
 
 /** What tells a gRPC request from others; application/grpc-web is none. */
 const IS_GRPC: HeaderMatch = {
@@ -65,7 +51,7 @@ function pathRegex(match: { readonly pattern: string } | undefined): PathMatch |
 export function convertConditions(match: RouteMatch, at: string, faults: FaultSink): RouteConditions | null {
   const headers = [...convertHeaderMatchers(match.headers, `${at}.headers`, faults), ...(match.grpc ? [IS_GRPC] : [])];
   const queryParameters = convertEach(match.query_parameters, `${at}.query_parameters`, faults, convertQueryMatcher);
-  const fraction = convertFraction(match.runtime_fraction) ?? olderFraction(match.runtime);
+  const fraction = runtimeFractionOf(match.runtime_fraction) ?? (match.runtime && runtimePercentOf(match.runtime));
   if (headers.length + queryParameters.length === 0 && fraction === null) return null;
   return { headers, queryParameters, fraction };
 }
@@ -76,21 +62,6 @@ export function convertHeaderMatchers(
   faults: FaultSink,
 ): readonly HeaderMatch[] {
   return convertEach(messages, at, faults, convertHeaderMatcher);
-}
-
-/** Of a hundred; the form from before fractions. */
-function olderFraction(message: RuntimeUInt32 | null): Fraction | null {
-  return message && { numerator: message.default_value, denominator: 100 };
-}
-
-/** Without a runtime the default is what counts. */
-function convertFraction(message: RuntimeFractionalPercent | null): Fraction | null {
-  const percent = message?.default_value;
-  return percent ? fractionOf(percent) : null;
-}
-
-export function fractionOf({ numerator, denominator }: FractionalPercent): Fraction {
-  return { numerator, denominator: DENOMINATORS[denominator] ?? 100 };
 }
 
 export function convertHeaderMatcher(message: HeaderMatcher, at: string, faults: FaultSink): HeaderMatch | undefined {

@@ -23,7 +23,7 @@ export function convertWeightedClusters(
   );
   const totalWeight = entries.reduce((sum, { weight }) => sum + weight, 0);
   checkTotal(message, totalWeight, at, conversion);
-  return { entries, totalWeight };
+  return { entries, totalWeight, runtimeKeyPrefix: message.runtime_key_prefix };
 }
 
 function convertEntry(

@@ -2,6 +2,9 @@
 // read. Main thread. Owns the stats and records of the cluster and its hosts.
 
 import { memberKey } from '../../base/address.ts';
+import { circuitLimits } from '../../base/circuit-limits.ts';
+import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
+import { PANIC_THRESHOLD } from '../../base/runtime-values.ts';
 import type { ClusterSettings, ClusterSnapshot, HealthCheckSettings, HostSettings } from '../../snapshot/index.ts';
 import { addCircuitBreakerGauges, CLUSTER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { LbTables } from '../../wasm/lb.ts';
@@ -9,11 +12,14 @@ import { HealthFlag, HealthMask } from '../../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import type { ActiveHost } from './active-host.ts';
 import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
-import { HostLists } from './host-lists/host-lists.ts';
+import { type BalancingSettings, HostLists } from './host-lists/host-lists.ts';
 import type { Subsets } from './host-lists/subsets.ts';
 import { HostSet } from './host-set.ts';
 
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
+
+/** Percent. */
+const ALL = 100;
 
 /** What holds of a new host until its first check has ended. */
 function flagsBeforeChecks(check: HealthCheckSettings | undefined): number {
@@ -28,6 +34,7 @@ export interface ClusterPlaces {
   readonly memory: SharedMemoryOwner;
   /** Builds balancers in shared memory. */
   readonly tables: LbTables;
+  readonly runtime: RuntimeValues;
 }
 
 export class ActiveCluster {
@@ -36,6 +43,8 @@ export class ActiveCluster {
   readonly #hostSet: HostSet;
   readonly #showHashTable: ShowHashTable | undefined;
   readonly #check: HealthCheckSettings | undefined;
+  /** As the runtime has them. */
+  readonly #limits: RuntimeDerived<ClusterSettings['circuitBreakers']>;
   /** What discovery has found last. */
   #found: readonly HostSettings[] = [];
   #hasHadTraffic = false;
@@ -54,16 +63,21 @@ export class ActiveCluster {
     this.#showHashTable = hashTableGauges(stats, settings);
     this.#check = settings.healthCheck;
     this.#hostSet = new HostSet(places, flagsBeforeChecks(settings.healthCheck));
+    const { name, circuitBreakers } = settings;
+    this.#limits = places.runtime.derived((values) => ({
+      default: circuitLimits(values, name, 'default', circuitBreakers.default),
+      high: circuitLimits(values, name, 'high', circuitBreakers.high),
+    }));
     const recordAddress = memory.recordAllocator.allocateCluster();
     addCircuitBreakerGauges({
       scope,
       records: memory.shared.records,
       recordAddress,
-      limits: settings.circuitBreakers,
+      limits: this.#limits,
       trackRemaining: false,
     });
     const { hosts: _members, discovery: _discovery, healthCheck: _check, ...clusterSettings } = settings;
-    this.#lists = new HostLists(places.tables, settings, []);
+    this.#lists = this.#listsOf(settings, []);
     this.#snapshot = Object.freeze({
       settings: clusterSettings,
       hosts: [],
@@ -145,7 +159,7 @@ export class ActiveCluster {
   }
 
   get circuitBreakers(): ClusterSettings['circuitBreakers'] {
-    return this.snapshot.settings.circuitBreakers;
+    return this.#limits.value;
   }
 
   get addedViaApi(): boolean {
@@ -187,7 +201,13 @@ export class ActiveCluster {
   }
 
   #buildLists(): HostLists {
-    return new HostLists(this.#places.tables, this.#snapshot.settings, this.#hostSet.hosts);
+    return this.#listsOf(this.#snapshot.settings, this.#hostSet.hosts);
+  }
+
+  #listsOf(settings: BalancingSettings, hosts: readonly ActiveHost[]): HostLists {
+    const { tables, runtime } = this.#places;
+    const threshold = runtime.integer(PANIC_THRESHOLD) ?? settings.healthyPanicThreshold;
+    return new HostLists(tables, { ...settings, healthyPanicThreshold: Math.min(ALL, threshold) }, hosts);
   }
 
   #countSubsets(former: Subsets, { members, duplicates }: Subsets): void {

@@ -10,7 +10,6 @@ import type { ClusterSettings, ClusterSnapshot } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
-import type { Runtime } from '../runtime/runtime.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
 import { ManagedCluster, type ManagedClusterTools } from './managed-cluster.ts';
@@ -28,7 +27,6 @@ export interface ClusterManagerDependencies extends ClusterPlaces {
   readonly loggers: Loggers;
   readonly workers: ClusterPublisher;
   readonly resolvers: DnsResolvers;
-  readonly runtime: Runtime;
   /** First part of the names of the proxy's own headers, without its final '-'. */
   readonly headerPrefix: string;
 }

@@ -2,6 +2,7 @@
 // Main thread.
 
 import { formatAddress } from '../../base/address.ts';
+import type { RuntimeValues } from '../../base/runtime.ts';
 import { GLOBAL_CONNECTION_LIMIT, listenerConnectionLimit } from '../../base/runtime-values.ts';
 import type {
   AcceptLimitSnapshot,
@@ -26,14 +27,13 @@ import {
   TCP_PROXY_STATS,
 } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
-import type { Runtime } from '../runtime/runtime.ts';
 
 export interface ListenerSnapshotDependencies {
   readonly stats: StatsStore;
   readonly memory: SharedMemoryOwner;
   readonly concurrency: number;
   /** Says how many connections there may be. */
-  readonly runtime: Pick<Runtime, 'integer'>;
+  readonly runtime: Pick<RuntimeValues, 'integer'>;
   /** Count record of the connections of all listeners; null when there is no limit to them. */
   readonly globalRecord: number | null;
 }

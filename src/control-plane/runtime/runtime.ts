@@ -1,28 +1,39 @@
 // The runtime: values that an operator may set beside the resources, in layers of which the last that has a key wins.
-// Main thread; what workers need of it travels in snapshots.
+// Main thread. Owns the values; workers get them as a whole, each time that they change.
 
-import { runtimeInteger, runtimeKey } from '../../base/runtime-values.ts';
+import { type RuntimeTexts, RuntimeValues } from '../../base/runtime.ts';
+import { runtimeKey } from '../../base/runtime-values.ts';
 import type { RuntimeLayerSettings } from '../../config/index.ts';
 import { RUNTIME_STATS, type StatsStore } from '../../stats/index.ts';
 
-export class Runtime {
-  /** The value in force of each key, in the one spelling of runtimeKey. */
-  readonly #values = new Map<string, string>();
+/** Takes the values to the workers; WorkerPool does. */
+export interface RuntimePublisher {
+  publishRuntime(texts: RuntimeTexts): void;
+}
 
-  constructor(layers: readonly RuntimeLayerSettings[], stats: StatsStore) {
-    for (const { values } of layers) {
-      // An empty text never overrides.
-      for (const [key, value] of values) if (value !== '') this.#values.set(runtimeKey(key), value);
-    }
-    const block = stats.scope('runtime.').allocate(RUNTIME_STATS);
-    block.add('load_success');
-    block.set('num_layers', layers.length);
-    block.set('num_keys', new Set(layers.flatMap(({ values }) => [...values.keys()])).size);
+export class Runtime {
+  /** For the main thread: follows the layers. */
+  readonly values = new RuntimeValues();
+  readonly #workers: RuntimePublisher;
+  readonly #stats;
+
+  /** Without layers. */
+  constructor(stats: StatsStore, workers: RuntimePublisher) {
+    this.#workers = workers;
+    this.#stats = stats.scope('runtime.').allocate(RUNTIME_STATS);
   }
 
-  /** Undefined when there is no such key, or something else than a whole number of 0 or more is set. */
-  integer(key: string): number | undefined {
-    const value = this.#values.get(key);
-    return value === undefined ? undefined : runtimeInteger(value);
+  /** Takes over the layers, in their order, for those of before. */
+  load(layers: readonly RuntimeLayerSettings[]): void {
+    const texts = new Map<string, string>();
+    for (const { values } of layers) {
+      // An empty text never overrides.
+      for (const [key, value] of values) if (value !== '') texts.set(runtimeKey(key), value);
+    }
+    this.values.replace(texts);
+    this.#workers.publishRuntime(texts);
+    this.#stats.add('load_success');
+    this.#stats.set('num_layers', layers.length);
+    this.#stats.set('num_keys', new Set(layers.flatMap(({ values }) => [...values.keys()])).size);
   }
 }

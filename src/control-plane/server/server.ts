@@ -69,7 +69,8 @@ export class Server {
     this.#lbModule = compileModule('lb');
     const { cell: statBlock } = this.stats.scope('filesystem.').allocate(FILESYSTEM_STATS);
     this.#accessLogFiles = { flushIntervalMs: deps.fileFlushIntervalMs, statBlock };
-    const runtime = new Runtime(bootstrap.runtimeLayers, this.stats);
+    const runtime = new Runtime(this.stats, workers);
+    runtime.load(bootstrap.runtimeLayers);
     this.clusterManager = new ClusterManager({
       stats: this.stats,
       memory: this.#memory,
@@ -79,7 +80,7 @@ export class Server {
       loggers,
       workers,
       resolvers: new DnsResolvers(clock),
-      runtime,
+      runtime: runtime.values,
       headerPrefix: bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
     });
     this.listenerManager = new ListenerManager({
@@ -88,7 +89,7 @@ export class Server {
       workers,
       loggers,
       concurrency,
-      runtime,
+      runtime: runtime.values,
     });
     this.#gauges = new ServerGauges({
       stats: this.stats,

@@ -4,6 +4,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import type { RuntimeTexts } from '../../base/runtime.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type {
@@ -75,6 +76,7 @@ export class WorkerPool {
   #earlyFailure: WeirError | undefined;
   #startup: { readonly resolve: () => void; readonly reject: (error: WeirError) => void } | undefined;
   #isHealthCheckFailing = false;
+  #runtime: RuntimeTexts = new Map();
   #isStopping = false;
   #onAllStopped: (() => void) | undefined;
 
@@ -145,6 +147,13 @@ export class WorkerPool {
     if (this.#service) this.#broadcast({ type: 'fail-health-checks', isFailing });
   }
 
+  /** Replaces the values of the runtime in every worker and those that start later. */
+  publishRuntime(texts: RuntimeTexts): void {
+    this.#runtime = texts;
+    // Workers without their first message will find them there.
+    if (this.#service) this.#broadcast({ type: 'runtime', texts });
+  }
+
   /** Has every worker open the files of its access logs anew. */
   reopenAccessLogs(): void {
     this.#broadcast({ type: 'reopen-access-logs' });
@@ -190,7 +199,8 @@ export class WorkerPool {
     const clusters = [...this.#clusters.values()];
     const logLevels = this.#deps.loggers.levels();
     const isHealthCheckFailing = this.#isHealthCheckFailing;
-    const init = { ...shared, workerIndex: worker.index, clusters, logLevels, isHealthCheckFailing };
+    const runtime = this.#runtime;
+    const init = { ...shared, workerIndex: worker.index, clusters, runtime, logLevels, isHealthCheckFailing };
     worker.send({ type: 'init', init });
   }
 

@@ -30,7 +30,7 @@ export class AccessLog {
     if (settings.length === 0) return null;
     return new AccessLog(
       settings.map(({ destination, format, filter }) => ({
-        passes: filter === null ? null : compileFilter(filter, context.random),
+        passes: filter === null ? null : compileFilter(filter, context.random, context.runtime),
         line: compileLine(format),
         file: context.logFiles.file(destination),
       })),

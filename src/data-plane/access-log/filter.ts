@@ -1,7 +1,8 @@
 // Access log filters, compiled to one test of a finished stream's facts.
 
 import type { Random } from '../../base/random.ts';
-import type { AccessLogFilter, ComparisonOperator, Fraction } from '../../snapshot/index.ts';
+import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
+import type { AccessLogFilter, ComparisonOperator, RuntimeSetting } from '../../snapshot/index.ts';
 import type { FormatFacts } from '../format/facts.ts';
 import { flagBits, NO_FLAGS } from '../response-flags.ts';
 import { compileHeaderTest } from '../route/header-matcher.ts';
@@ -14,23 +15,24 @@ const COMPARISONS: Readonly<Record<ComparisonOperator, (value: number, limit: nu
   LE: (value, limit) => value <= limit,
   NE: (value, limit) => value !== limit,
 };
-const RANDOM_VALUES = 2 ** 32;
 
-export function compileFilter(filter: AccessLogFilter, random: Random): PassesFilter {
+export function compileFilter(filter: AccessLogFilter, random: Random, runtime: RuntimeValues): PassesFilter {
   switch (filter.kind) {
     case 'status-code':
     case 'duration-ms':
-      return compileComparison(filter.kind, COMPARISONS[filter.operator], filter.value);
+      return compileComparison(filter.kind, COMPARISONS[filter.operator], filter.value, runtime);
     case 'not-health-check':
       return (facts) => !facts.isHealthCheck;
-    case 'fraction':
-      return compileFraction(filter.fraction, random);
+    case 'fraction': {
+      const share = runtime.share(filter.fraction);
+      return () => isWithin(share.value, random.u32());
+    }
     case 'and': {
-      const tests = filter.filters.map((each) => compileFilter(each, random));
+      const tests = filter.filters.map((each) => compileFilter(each, random, runtime));
       return (facts) => tests.every((test) => test(facts));
     }
     case 'or': {
-      const tests = filter.filters.map((each) => compileFilter(each, random));
+      const tests = filter.filters.map((each) => compileFilter(each, random, runtime));
       return (facts) => tests.some((test) => test(facts));
     }
     case 'header': {
@@ -51,13 +53,10 @@ export function compileFilter(filter: AccessLogFilter, random: Random): PassesFi
 function compileComparison(
   kind: 'status-code' | 'duration-ms',
   compare: (value: number, limit: number) => boolean,
-  limit: number,
+  setting: RuntimeSetting<number>,
+  runtime: RuntimeValues,
 ): PassesFilter {
-  return kind === 'status-code' ? (facts) => compare(facts.status, limit) : (facts) => compare(facts.durationMs, limit);
-}
-
-function compileFraction({ numerator, denominator }: Fraction, random: Random): PassesFilter {
-  const share = numerator / denominator;
-  if (share >= 1) return () => true;
-  return () => random.u32() / RANDOM_VALUES < share;
+  const limit = runtime.derived((values) => values.integer(setting.key) ?? setting.default);
+  if (kind === 'status-code') return (facts) => compare(facts.status, limit.value);
+  return (facts) => compare(facts.durationMs, limit.value);
 }

@@ -2,6 +2,7 @@
 // closed, after a delay when one is set, which slows down clients that come back at once.
 
 import type { Socket } from 'node:net';
+import type { RuntimeDerived } from '../../base/runtime.ts';
 import type { ConnectionLimitSnapshot } from '../../snapshot/index.ts';
 import { CONNECTION_LIMIT_STATS } from '../../stats/index.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -11,17 +12,22 @@ import type { WorkerContext } from '../worker-context.ts';
 
 const { active_connections, limited_connections } = CONNECTION_LIMIT_STATS.index;
 
+const UNLIMITED = Number.POSITIVE_INFINITY;
+
 export class ConnectionLimit {
   readonly delayMs: number;
   readonly #context: WorkerContext;
   readonly #record: number;
-  readonly #maxConnections: number;
+  readonly #maxConnections: RuntimeDerived<number>;
   readonly #statBase: number;
 
   constructor(context: WorkerContext, { settings, recordAddress, statBlock }: ConnectionLimitSnapshot) {
     this.#context = context;
     this.delayMs = settings.delayMs;
-    this.#maxConnections = settings.maxConnections;
+    const { maxConnections, enabled } = settings;
+    this.#maxConnections = context.runtime.derived((values) =>
+      (values.flag(enabled.key) ?? enabled.default) ? maxConnections : UNLIMITED,
+    );
     this.#record = recordAddress;
     this.#statBase = context.stats.base(statBlock);
   }
@@ -29,7 +35,7 @@ export class ConnectionLimit {
   /** @returns false, and counts that, when there is no room; otherwise `release` gives the place back. */
   tryAcquire(): boolean {
     const { records, stats } = this.#context;
-    if (records.tryAcquireCount(this.#record, this.#maxConnections)) {
+    if (records.tryAcquireCount(this.#record, this.#maxConnections.value)) {
       stats.values[this.#statBase + active_connections]! += 1;
       return true;
     }

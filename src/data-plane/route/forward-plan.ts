@@ -2,13 +2,14 @@
 // route that rewrites nothing has nulls here and costs nothing.
 
 import { weightedIndex } from '../../base/random.ts';
+import type { RuntimeValues } from '../../base/runtime.ts';
 import type {
   ForwardAction,
   HostRewrite,
   PathMatch,
   RouteUpgrade,
   SubsetCriteria,
-  WeightedCluster,
+  WeightedClusters,
 } from '../../snapshot/index.ts';
 import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
@@ -63,12 +64,17 @@ export interface ForwardPlan {
   readonly clusterNotFoundStatus: number;
 }
 
-export function compileForward(action: ForwardAction, match: PathMatch, names: ProxyHeaders): ForwardPlan {
+export function compileForward(
+  action: ForwardAction,
+  match: PathMatch,
+  names: ProxyHeaders,
+  runtime: RuntimeValues,
+): ForwardPlan {
   const { hostRewrite, pathRewrite, weightedClusters } = action;
   const pickContext = askingFor(action.criteria);
   const target = action.cluster === '' ? null : plainTarget(action.cluster, pickContext);
   let choose: ChooseCluster = () => target ?? undefined;
-  if (weightedClusters !== null) choose = weightedChoice(weightedClusters.entries, weightedClusters.totalWeight);
+  if (weightedClusters !== null) choose = weightedChoice(weightedClusters, runtime);
   else if (action.clusterHeader !== '') choose = headerChoice(action.clusterHeader, pickContext);
   return {
     kind: 'cluster',
@@ -110,7 +116,8 @@ function headerChoice(header: string, pickContext: PickContext | null): ChooseCl
   };
 }
 
-function weightedChoice(entries: readonly WeightedCluster[], totalWeight: number): ChooseCluster {
+function weightedChoice(clusters: WeightedClusters, runtime: RuntimeValues): ChooseCluster {
+  const { entries, runtimeKeyPrefix } = clusters;
   const targets = entries.map(
     ({ cluster, requestEdits, responseEdits, hostRewrite, criteria }): ClusterTarget => ({
       name: cluster,
@@ -120,8 +127,16 @@ function weightedChoice(entries: readonly WeightedCluster[], totalWeight: number
       pickContext: askingFor(criteria),
     }),
   );
-  const weights = entries.map(({ weight }) => weight);
-  return ({ random }) => targets[weightedIndex(weights, random % totalWeight)];
+  const shares = runtime.derived((values) => {
+    if (runtimeKeyPrefix === '') return { weights: entries.map(({ weight }) => weight), sum: clusters.totalWeight };
+    const weights = entries.map(({ cluster, weight }) => values.integer(`${runtimeKeyPrefix}.${cluster}`) ?? weight);
+    return { weights, sum: weights.reduce((sum, weight) => sum + weight, 0) };
+  });
+  return ({ random }) => {
+    const { weights, sum } = shares.value;
+    // The runtime may have set all of them to 0.
+    return sum === 0 ? undefined : targets[weightedIndex(weights, random % sum)];
+  };
 }
 
 function headerRewrite(read: (request: RouteRequest) => string | undefined): RewriteHost {

@@ -1,5 +1,6 @@
 // A route configuration, made ready for matching once per snapshot. Step 3 of the request flow.
 
+import type { RuntimeValues } from '../../base/runtime.ts';
 import type { RouteTableSnapshot } from '../../snapshot/index.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import type { Route } from './route.ts';
@@ -17,12 +18,12 @@ export class RouteTable {
   readonly #ignoresPort: boolean;
 
   /** @param names of the headers that routes make the proxy write. */
-  constructor(snapshot: RouteTableSnapshot, names: ProxyHeaders) {
+  constructor(snapshot: RouteTableSnapshot, names: ProxyHeaders, runtime: RuntimeValues) {
     this.name = snapshot.name;
     this.internalOnlyHeaders = snapshot.internalOnlyHeaders;
     this.#ignoresPort = snapshot.ignoresPort;
     for (const virtualHost of snapshot.virtualHosts) {
-      const owner = new VirtualHost(virtualHost, names);
+      const owner = new VirtualHost(virtualHost, names, runtime);
       for (const domain of virtualHost.domains) this.#hosts.add(domain.toLowerCase(), owner);
     }
   }

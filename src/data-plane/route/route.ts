@@ -1,5 +1,6 @@
 // One route, ready to match and to act. Made once per snapshot.
 
+import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
 import type { StringTest } from '../../base/string-match.ts';
 import type {
   Metadata,
@@ -47,13 +48,13 @@ export class Route {
   readonly #matchesPath: StringTest;
   readonly #conditions: readonly RequestTest[];
 
-  constructor(snapshot: RouteSnapshot, virtualHost: VirtualHostOfRoute, names: ProxyHeaders) {
+  constructor(snapshot: RouteSnapshot, virtualHost: VirtualHostOfRoute, names: ProxyHeaders, runtime: RuntimeValues) {
     const { match, conditions } = snapshot;
     this.name = snapshot.name;
     this.virtualHostName = virtualHost.name;
     this.metadata = snapshot.metadata;
     this.virtualHostMetadata = virtualHost.metadata;
-    this.plan = compileAction(snapshot.action, match, names);
+    this.plan = compileAction(snapshot.action, match, names, runtime);
     this.requestEditor = compileHeaderEdits(snapshot.requestEdits);
     this.responseEditor = compileHeaderEdits(snapshot.responseEdits);
     this.countsAttemptsInRequest = snapshot.countsAttemptsInRequest;
@@ -66,7 +67,7 @@ export class Route {
     this.exactPath = match.kind === 'path' && match.caseSensitive && conditions === null ? match.value : undefined;
     this.#isConnect = match.kind === 'connect';
     this.#matchesPath = compilePathMatch(match);
-    this.#conditions = conditions === null ? [] : compileConditions(conditions);
+    this.#conditions = conditions === null ? [] : compileConditions(conditions, runtime);
   }
 
   matches(request: RouteRequest): boolean {
@@ -76,10 +77,10 @@ export class Route {
   }
 }
 
-function compileAction(action: RouteAction, match: PathMatch, names: ProxyHeaders): RoutePlan {
+function compileAction(action: RouteAction, match: PathMatch, names: ProxyHeaders, runtime: RuntimeValues): RoutePlan {
   switch (action.kind) {
     case 'cluster':
-      return compileForward(action, match, names);
+      return compileForward(action, match, names, runtime);
     case 'redirect':
       return { kind: 'redirect', status: action.status, location: compileRedirect(action, match) };
     case 'direct-response':
@@ -87,11 +88,14 @@ function compileAction(action: RouteAction, match: PathMatch, names: ProxyHeader
   }
 }
 
-function compileConditions({ headers, queryParameters, fraction }: RouteConditions): readonly RequestTest[] {
+function compileConditions(
+  { headers, queryParameters, fraction }: RouteConditions,
+  runtime: RuntimeValues,
+): readonly RequestTest[] {
   const tests = [...headers.map(compileHeaderMatch), ...queryParameters.map(compileQueryParameterMatch)];
   if (fraction !== null) {
-    const { numerator, denominator } = fraction;
-    tests.push((request) => request.random % denominator < numerator);
+    const share = runtime.share(fraction);
+    tests.push((request) => isWithin(share.value, request.random));
   }
   return tests;
 }

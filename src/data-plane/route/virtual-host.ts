@@ -1,6 +1,7 @@
 // The routes of one virtual host. The first that matches wins; but the many that an exact path alone decides are
 // found by look-up, and only what stands before the one found there is tried in turn.
 
+import type { RuntimeValues } from '../../base/runtime.ts';
 import type { VirtualHostSnapshot } from '../../snapshot/index.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { Route } from './route.ts';
@@ -18,10 +19,10 @@ export class VirtualHost {
   /** The others, in order. */
   readonly #scanned: Ranked[] = [];
 
-  constructor(snapshot: VirtualHostSnapshot, names: ProxyHeaders) {
+  constructor(snapshot: VirtualHostSnapshot, names: ProxyHeaders, runtime: RuntimeValues) {
     this.name = snapshot.name;
     for (const [rank, routeSnapshot] of snapshot.routes.entries()) {
-      const route = new Route(routeSnapshot, snapshot, names);
+      const route = new Route(routeSnapshot, snapshot, names, runtime);
       const { exactPath } = route;
       if (exactPath === undefined) this.#scanned.push({ route, rank });
       // A second one of the same path can never be reached.

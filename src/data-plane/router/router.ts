@@ -37,7 +37,7 @@ export class Router {
   constructor(context: WorkerContext, clusters: ClusterMap, settings: HttpConnectionManagerSettings, statBase: number) {
     this.#context = context;
     this.#clusters = clusters;
-    this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders);
+    this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime);
     this.#passesTrailers = settings.enableTrailers;
     this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
     // Only a trusted hop may say how the client came (applyConnectionManagerEdits).

@@ -2,8 +2,10 @@
 // released exactly once, also when the connection or request ends by accident. A connection that is released makes
 // place for one that a pool waits for.
 
+import { circuitLimits } from '../../base/circuit-limits.ts';
+import type { RuntimeDerived } from '../../base/runtime.ts';
 import type { CircuitBreakerThresholds } from '../../snapshot/index.ts';
-import { ClusterCount, type ClusterPriority, type SharedRecords } from '../../wasm/shared-records.ts';
+import { ClusterCount, ClusterPriority, type SharedRecords } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type WaitingPool, WaitingPools } from './pool/waiting-pools.ts';
 
@@ -12,16 +14,25 @@ export class CircuitBreaker {
   readonly #records: SharedRecords;
   readonly #cluster: number;
   readonly #priority: ClusterPriority;
-  readonly #limits: CircuitBreakerThresholds;
+  /** The configured ones, as the runtime has them. */
+  readonly #limits: RuntimeDerived<CircuitBreakerThresholds>;
   /** Null until a pool lacks a connection. */
   #waitingPools: WaitingPools | null = null;
 
-  constructor(context: WorkerContext, cluster: number, priority: ClusterPriority, limits: CircuitBreakerThresholds) {
+  /** @param cluster address of its record. */
+  constructor(
+    context: WorkerContext,
+    cluster: number,
+    clusterName: string,
+    priority: ClusterPriority,
+    limits: CircuitBreakerThresholds,
+  ) {
     this.#context = context;
     this.#records = context.records;
     this.#cluster = cluster;
     this.#priority = priority;
-    this.#limits = limits;
+    const priorityName = priority === ClusterPriority.default ? 'default' : 'high';
+    this.#limits = context.runtime.derived((values) => circuitLimits(values, clusterName, priorityName, limits));
   }
 
   tryAcquireConnection(): boolean {
@@ -29,7 +40,7 @@ export class CircuitBreaker {
       this.#cluster,
       this.#priority,
       ClusterCount.connections,
-      this.#limits.maxConnections,
+      this.#limits.value.maxConnections,
     );
   }
 
@@ -54,7 +65,7 @@ export class CircuitBreaker {
   }
 
   tryAcquirePending(): boolean {
-    const limit = this.#limits.maxPendingRequests;
+    const limit = this.#limits.value.maxPendingRequests;
     return this.#records.tryAcquire(this.#cluster, this.#priority, ClusterCount.pendingRequests, limit);
   }
 
@@ -63,7 +74,12 @@ export class CircuitBreaker {
   }
 
   tryAcquireRequest(): boolean {
-    return this.#records.tryAcquire(this.#cluster, this.#priority, ClusterCount.requests, this.#limits.maxRequests);
+    return this.#records.tryAcquire(
+      this.#cluster,
+      this.#priority,
+      ClusterCount.requests,
+      this.#limits.value.maxRequests,
+    );
   }
 
   releaseRequest(): void {

@@ -56,7 +56,7 @@ export class Cluster {
     this.statBase = context.stats.base(snapshot.statBlock);
     const { circuitBreakers } = settings;
     const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
-      new CircuitBreaker(context, snapshot.recordAddress, priority, limits);
+      new CircuitBreaker(context, snapshot.recordAddress, settings.name, priority, limits);
     this.breaker = breaker(ClusterPriority.default, circuitBreakers.default);
     this.highBreaker = breaker(ClusterPriority.high, circuitBreakers.high);
     const scope = `cluster.${settings.statName}.`;

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ActiveCluster } from '../../../src/control-plane/cluster-manager/active-cluster.ts';
+import { RuntimeValues } from '../../../src/base/runtime.ts';
+import { ActiveCluster, type ClusterPlaces } from '../../../src/control-plane/cluster-manager/active-cluster.ts';
 import type { HostSettings } from '../../../src/snapshot/index.ts';
 import { clusterNamed, mustLoad, withClusters } from '../../support/bootstrap.ts';
 import { lbTables } from '../../support/lb.ts';
-import { listing, statsFixture } from '../../support/stats.ts';
+import { listing, type StatsFixture, statsFixture } from '../../support/stats.ts';
+
+function placesOf(memory: StatsFixture['owner'], stats: StatsFixture['store']): ClusterPlaces {
+  return { stats, memory, tables: lbTables(memory), runtime: new RuntimeValues() };
+}
 
 test('a cluster that finds no memory for its host lists stays as it was', () => {
   const { owner, store } = statsFixture({ workerCount: 1, maxBytes: 2 * 1024 * 1024 });
   const [settings] = mustLoad(withClusters(clusterNamed('web'))).clusters;
-  const cluster = new ActiveCluster(settings!, false, { stats: store, memory: owner, tables: lbTables(owner) });
+  const cluster = new ActiveCluster(settings!, false, placesOf(owner, store));
   const [member] = settings!.hosts;
   const at = (port: number, weight: number): HostSettings => ({
     ...member!,
@@ -54,7 +59,7 @@ for (const { lbPolicy, expected } of [
   test(`a cluster of ${lbPolicy} shows how its table is shared out, and what it was when there are no hosts`, async () => {
     const { owner, store } = statsFixture({ workerCount: 1 });
     const [settings] = mustLoad(withClusters(clusterNamed('web', { lb_policy: lbPolicy }))).clusters;
-    const cluster = new ActiveCluster(settings!, false, { stats: store, memory: owner, tables: lbTables(owner) });
+    const cluster = new ActiveCluster(settings!, false, placesOf(owner, store));
     const [member] = settings!.hosts;
     const gauges = async (): Promise<string[]> =>
       (await listing(store)).filter((line) => line.includes('_lb.')).map((line) => line.replace('cluster.web.', ''));
@@ -73,7 +78,7 @@ test('a cluster counts its subsets as they come and go', () => {
   const { owner, store } = statsFixture({ workerCount: 1 });
   const lb_subset_config = { subset_selectors: [{ keys: ['v'], single_host_per_subset: true }] };
   const [settings] = mustLoad(withClusters(clusterNamed('web', { lb_subset_config }))).clusters;
-  const cluster = new ActiveCluster(settings!, false, { stats: store, memory: owner, tables: lbTables(owner) });
+  const cluster = new ActiveCluster(settings!, false, placesOf(owner, store));
   const saying = (...values: readonly string[]): HostSettings[] =>
     values.map((value, port) => ({
       ...settings!.hosts[0]!,

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { RuntimeValues } from '../../../src/base/runtime.ts';
 import { ClusterManager } from '../../../src/control-plane/cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../../../src/control-plane/dns/resolvers.ts';
-import { Runtime } from '../../../src/control-plane/runtime/runtime.ts';
 import { UpdateConfirmations } from '../../../src/control-plane/workers/update-confirmations.ts';
 import { Loggers } from '../../../src/log/index.ts';
 import type { ClusterSettings, ClusterSnapshot } from '../../../src/snapshot/index.ts';
@@ -38,6 +38,7 @@ function dnsCluster(server: DnsServer, fields: JsonObject = {}): ClusterSettings
 
 class Fixture {
   readonly clock = new ManualClock();
+  readonly runtime = new RuntimeValues();
   readonly stats = statsFixture({ workerCount: 2 });
   readonly published: Published[] = [];
   readonly manager: ClusterManager;
@@ -58,7 +59,7 @@ class Fixture {
         },
       },
       resolvers: new DnsResolvers(this.clock),
-      runtime: new Runtime([], this.stats.store),
+      runtime: this.runtime,
       headerPrefix: 'x-proxy',
     });
     for (const cluster of clusters) this.manager.addStatic(cluster);

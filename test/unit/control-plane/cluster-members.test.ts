@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { RuntimeValues } from '../../../src/base/runtime.ts';
 import { ActiveCluster } from '../../../src/control-plane/cluster-manager/active-cluster.ts';
 import type { HostSettings } from '../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../src/wasm/shared-memory.ts';
@@ -22,7 +23,12 @@ function open(fields: JsonObject = {}, addedViaApi = false): Opened {
   const fixture = statsFixture({ workerCount: 2 });
   const { owner, store } = fixture;
   const settings = clusterSettings(clusterNamed('web', fields));
-  const cluster = new ActiveCluster(settings, addedViaApi, { stats: store, memory: owner, tables: lbTables(owner) });
+  const cluster = new ActiveCluster(settings, addedViaApi, {
+    stats: store,
+    memory: owner,
+    tables: lbTables(owner),
+    runtime: new RuntimeValues(),
+  });
   return {
     ...fixture,
     cluster,

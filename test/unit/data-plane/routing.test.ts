@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { RuntimeValues } from '../../../src/base/runtime.ts';
 import { ProxyHeaders } from '../../../src/data-plane/http/proxy-headers.ts';
 import { Route } from '../../../src/data-plane/route/route.ts';
 import { RouteRequest } from '../../../src/data-plane/route/route-request.ts';
@@ -20,6 +21,7 @@ import { compileHttp1, Http1Codec } from '../../../src/wasm/http1.ts';
 import { directRoute, forwardTo, routeFor, routeTable } from '../../support/routes.ts';
 
 const NAMES = new ProxyHeaders();
+const RUNTIME = new RuntimeValues();
 const LIMITS = { maxHeadBytes: 60_000, maxFields: 100 };
 const codec = new Http1Codec(compileHttp1());
 
@@ -99,8 +101,8 @@ describe('routes', () => {
     },
     { name: 'two', domains: ['two.example'], routes: [named('prefix', '/api')] },
   ];
-  const table = new RouteTable(routeTable([], { virtualHosts }), NAMES);
-  const portless = new RouteTable(routeTable([], { virtualHosts, ignoresPort: true }), NAMES);
+  const table = new RouteTable(routeTable([], { virtualHosts }), NAMES, RUNTIME);
+  const portless = new RouteTable(routeTable([], { virtualHosts, ignoresPort: true }), NAMES, RUNTIME);
 
   const cases = [
     { name: 'the first match wins', host: 'one.example', path: '/exact', expected: '/exact' },
@@ -148,7 +150,7 @@ describe('routes', () => {
             conditions: isConditional ? conditions : null,
           }));
           const expected = routes.findIndex((route) => (isOn || !route.isConditional) && plainMatch(route, path));
-          const found = new RouteTable(routeTable(snapshots), NAMES).find(
+          const found = new RouteTable(routeTable(snapshots), NAMES, RUNTIME).find(
             request({ path, lines: isOn ? ['x-on: 1'] : [] }),
           );
           assert.equal(found?.name, expected === -1 ? undefined : String(expected));
@@ -180,7 +182,7 @@ describe('a path matches', () => {
   for (const [kind, value, paths] of cases) {
     for (const [path, expected] of Object.entries(paths)) {
       test(`${path} by ${kind} ${value}: ${expected}`, () => {
-        assert.equal(new Route(named(kind, value), { name: 'v' }, NAMES).matches(request({ path })), expected);
+        assert.equal(new Route(named(kind, value), { name: 'v' }, NAMES, RUNTIME).matches(request({ path })), expected);
       });
     }
   }
@@ -188,7 +190,9 @@ describe('a path matches', () => {
 
 function holds(conditions: Partial<RouteConditions>, asked: Asked): boolean {
   const all = { headers: [], queryParameters: [], fraction: null, ...conditions };
-  return new Route(routeFor('/', forwardTo('web'), { conditions: all }), { name: 'v' }, NAMES).matches(request(asked));
+  return new Route(routeFor('/', forwardTo('web'), { conditions: all }), { name: 'v' }, NAMES, RUNTIME).matches(
+    request(asked),
+  );
 }
 
 describe('a header condition', () => {
@@ -405,7 +409,8 @@ describe('a query condition', () => {
 
 describe('chance', () => {
   test('a fraction takes the requests below its numerator', () => {
-    const share = (random: number) => holds({ fraction: { numerator: 30, denominator: 100 } }, { random });
+    const share = (random: number) =>
+      holds({ fraction: { key: '', default: { numerator: 30, denominator: 100 } } }, { random });
     assert.deepEqual([0, 29, 30, 99, 129, 130].map(share), [true, true, false, false, true, false]);
   });
 
@@ -418,13 +423,58 @@ describe('chance', () => {
       hostRewrite: '',
       criteria: null,
     });
-    const weightedClusters = { entries: [entry('a', 2), entry('none', 0), entry('b', 1)], totalWeight: 3 };
-    const { plan } = new Route(routeFor('/', forwardTo('', { weightedClusters })), { name: 'v' }, NAMES);
+    const weightedClusters = {
+      entries: [entry('a', 2), entry('none', 0), entry('b', 1)],
+      totalWeight: 3,
+      runtimeKeyPrefix: '',
+    };
+    const { plan } = new Route(routeFor('/', forwardTo('', { weightedClusters })), { name: 'v' }, NAMES, RUNTIME);
     assert.equal(plan.kind, 'cluster');
     assert.deepEqual(
       [0, 1, 2, 3, 4, 5].map((random) => plan.choose(request({ random }))?.name),
       ['a', 'a', 'b', 'a', 'a', 'b'],
     );
+  });
+
+  test('the runtime may set another fraction at any time', () => {
+    const runtime = new RuntimeValues();
+    const fraction = { key: 'share', default: { numerator: 30, denominator: 100 } };
+    const conditions = { headers: [], queryParameters: [], fraction };
+    const route = new Route(routeFor('/', forwardTo('web'), { conditions }), { name: 'v' }, NAMES, runtime);
+    const shares = () => [29, 30, 59, 60].map((random) => route.matches(request({ random })));
+    assert.deepEqual(shares(), [true, false, false, false]);
+    runtime.replace(new Map([['share', '60']]));
+    assert.deepEqual(shares(), [true, true, true, false]);
+    runtime.replace(new Map());
+    assert.deepEqual(shares(), [true, false, false, false]);
+  });
+
+  test('the runtime may set other weights, which make up the whole range', () => {
+    const runtime = new RuntimeValues();
+    const entry = (cluster: string, weight: number) => ({
+      cluster,
+      weight,
+      requestEdits: null,
+      responseEdits: null,
+      hostRewrite: '',
+      criteria: null,
+    });
+    const weightedClusters = { entries: [entry('a', 2), entry('b', 1)], totalWeight: 3, runtimeKeyPrefix: 'shares' };
+    const { plan } = new Route(routeFor('/', forwardTo('', { weightedClusters })), { name: 'v' }, NAMES, runtime);
+    assert.equal(plan.kind, 'cluster');
+    const chosen = () => [0, 1, 2, 3, 4, 5].map((random) => plan.choose(request({ random }))?.name);
+    assert.deepEqual(chosen(), ['a', 'a', 'b', 'a', 'a', 'b']);
+    runtime.replace(new Map([['shares.a', '0']]));
+    assert.deepEqual(chosen(), ['b', 'b', 'b', 'b', 'b', 'b']);
+    runtime.replace(new Map([['shares.b', '4']]));
+    assert.deepEqual(chosen(), ['a', 'a', 'b', 'b', 'b', 'b']);
+    runtime.replace(
+      new Map([
+        ['shares.a', '0'],
+        ['shares.b', '0'],
+      ]),
+    );
+    assert.deepEqual(chosen(), [undefined, undefined, undefined, undefined, undefined, undefined]);
   });
 
   test('one request has one chance for everything', () => {
@@ -438,7 +488,12 @@ describe('chance', () => {
 });
 
 describe('a cluster named by a header', () => {
-  const { plan } = new Route(routeFor('/', forwardTo('', { clusterHeader: 'x-cluster' })), { name: 'v' }, NAMES);
+  const { plan } = new Route(
+    routeFor('/', forwardTo('', { clusterHeader: 'x-cluster' })),
+    { name: 'v' },
+    NAMES,
+    RUNTIME,
+  );
   const choose = (lines: string[]) => (plan.kind === 'cluster' ? plan.choose(request({ lines }))?.name : undefined);
   test('is the value', () => assert.equal(choose(['X-Cluster: web']), 'web'));
   test('is none without the header', () => assert.equal(choose([]), undefined));
@@ -460,6 +515,7 @@ describe('a path rewrite', () => {
         routeFor('', action, { match: { kind, value, caseSensitive: true } }),
         { name: 'v' },
         NAMES,
+        RUNTIME,
       );
       assert.equal(plan.kind === 'cluster' && plan.rewritePath?.(path), expected);
     });
@@ -501,7 +557,7 @@ describe('a redirect', () => {
   ];
   for (const [name, fields, asked, expected] of cases) {
     test(name, () => {
-      const { plan } = new Route(routeFor('/', { ...none, ...fields }), { name: 'v' }, NAMES);
+      const { plan } = new Route(routeFor('/', { ...none, ...fields }), { name: 'v' }, NAMES, RUNTIME);
       assert.equal(plan.kind === 'redirect' && plan.location(request(asked)), expected);
     });
   }

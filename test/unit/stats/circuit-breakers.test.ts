@@ -22,7 +22,7 @@ function breakersOf(trackRemaining: boolean): StatsFixture & { readonly recordAd
     scope: fixture.store.scope('cluster.web.'),
     records: fixture.owner.shared.records,
     recordAddress,
-    limits: { default: LIMITS, high: LIMITS },
+    limits: { value: { default: LIMITS, high: LIMITS } },
     trackRemaining,
   });
   return { ...fixture, recordAddress };

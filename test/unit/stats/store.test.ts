@@ -252,7 +252,7 @@ test('circuit breaker gauges show totals over all workers', async () => {
     scope,
     records: owner.shared.records,
     recordAddress: cluster,
-    limits: { default: limits, high: { ...limits, maxConnectionPools: 5 } },
+    limits: { value: { default: limits, high: { ...limits, maxConnectionPools: 5 } } },
     trackRemaining: true,
   });
   for (const { memory } of workers) {

@@ -1,11 +1,12 @@
-// AccessLogFilter message → AccessLogFilter of snapshots. Runtime keys are not looked up: their defaults count.
+// AccessLogFilter message → AccessLogFilter of snapshots.
 
 import type { AccessLogFilter, ComparisonOperator, Fraction } from '../../../snapshot/index.ts';
 import { AccessLogType, ComparisonFilter_Op as Operator } from '../../proto/generated/enums.ts';
 import { enumName } from '../enum-name.ts';
 import type { FaultSink } from '../fault-sink.ts';
 import type { AccessLogFilterMessage, ComparisonFilter } from '../messages.ts';
-import { convertHeaderMatcher, fractionOf } from '../route-match.ts';
+import { convertHeaderMatcher } from '../route-match.ts';
+import { fractionOf, runtimeIntegerOf } from '../runtime-settings.ts';
 
 const NEVER: Fraction = { numerator: 0, denominator: 100 };
 
@@ -23,8 +24,8 @@ export function convertAccessLogFilter(
     case 'not_health_check_filter':
       return { kind: 'not-health-check' };
     case 'runtime_filter': {
-      const percent = message.runtime_filter!.percent_sampled;
-      return { kind: 'fraction', fraction: percent ? fractionOf(percent) : NEVER };
+      const { runtime_key: key, percent_sampled: percent } = message.runtime_filter!;
+      return { kind: 'fraction', fraction: { key, default: percent ? fractionOf(percent) : NEVER } };
     }
     case 'and_filter':
       return combination('and', message.and_filter!.filters, `${at}.and_filter.filters`, faults);
@@ -48,7 +49,7 @@ export function convertAccessLogFilter(
 
 function comparison(kind: 'status-code' | 'duration-ms', message: ComparisonFilter | null): AccessLogFilter {
   const operator = enumName(Operator, message?.op ?? Operator.EQ) as ComparisonOperator;
-  return { kind, operator, value: message?.value?.default_value ?? 0 };
+  return { kind, operator, value: runtimeIntegerOf(message?.value ?? null) };
 }
 
 function combination(

@@ -3,7 +3,6 @@
 import { extensionsElseWarned, onlyElseWarned, rejected, type SupportTable, supported, warned } from '../verdict.ts';
 import { FILE_ACCESS_LOG, READ_AS_TYPED, STDERR_ACCESS_LOG, STDOUT_ACCESS_LOG } from './extensions.ts';
 
-const NO_RUNTIME = 'the default value holds';
 /** A log without its filter would say more than the operator wants to be written down. */
 const UNFILTERED = rejected();
 
@@ -42,13 +41,13 @@ export const ACCESS_LOG_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.RuntimeUInt32': {
     otherwise: rejected(),
-    fields: { default_value: supported(), runtime_key: warned(NO_RUNTIME) },
+    fields: { default_value: supported(), runtime_key: supported() },
   },
   'proxy.config.accesslog.v3.NotHealthCheckFilter': { otherwise: supported(), fields: {} },
   'proxy.config.accesslog.v3.RuntimeFilter': {
     otherwise: rejected(),
     fields: {
-      runtime_key: supported('nothing sets it: percent_sampled holds'),
+      runtime_key: supported(),
       percent_sampled: supported(),
       use_independent_randomness: onlyElseWarned([true], 'the choice is always independent'),
     },

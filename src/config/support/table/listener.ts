@@ -132,7 +132,7 @@ export const LISTENER_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.RuntimeFeatureFlag': {
     otherwise: rejected(),
-    fields: { default_value: supported(), runtime_key: warned('the default holds') },
+    fields: { default_value: supported(), runtime_key: supported() },
   },
   [TCP_PROXY]: {
     otherwise: rejected(),

@@ -135,7 +135,7 @@ export const ROUTE_SUPPORT: SupportTable = {
   'proxy.type.v3.Int64Range': { otherwise: rejected(), fields: { start: supported(), end: supported() } },
   'proxy.config.core.v3.RuntimeFractionalPercent': {
     otherwise: rejected(),
-    fields: { default_value: supported(), runtime_key: supported('there is no runtime: the default applies') },
+    fields: { default_value: supported(), runtime_key: supported() },
   },
   'proxy.type.v3.Percent': { otherwise: rejected(), fields: { value: supported() } },
   'proxy.type.v3.FractionalPercent': {
@@ -155,7 +155,7 @@ export const ROUTE_SUPPORT: SupportTable = {
     fields: {
       clusters: supported(),
       total_weight: supported('must be the sum of the weights'),
-      runtime_key_prefix: supported('there is no runtime: the weights apply'),
+      runtime_key_prefix: supported(),
     },
   },
   'proxy.config.route.v3.WeightedCluster.ClusterWeight': {

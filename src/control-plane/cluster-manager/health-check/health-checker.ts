@@ -6,12 +6,12 @@
 import type { IpAddress } from '../../../base/address.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Random } from '../../../base/random.ts';
+import type { RuntimeValues } from '../../../base/runtime.ts';
 import { MAX_CHECK_INTERVAL, MIN_CHECK_INTERVAL, VERIFY_CLUSTER } from '../../../base/runtime-values.ts';
 import type { HealthCheckSettings } from '../../../snapshot/index.ts';
 import { HEALTH_CHECK_STATS, type StatsStore } from '../../../stats/index.ts';
 import type { Http1Codec } from '../../../wasm/http1.ts';
 import { HealthFlag } from '../../../wasm/shared-memory.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
 import type { ActiveHost } from '../active-host.ts';
 import type { FailureType, Verdict } from './check-state.ts';
 import type { HealthEventLogs } from './event-log.ts';
@@ -26,7 +26,7 @@ const { failedActiveHealthCheck: FAILED, degradedActiveHealthCheck: DEGRADED } =
 export interface HealthCheckTools {
   readonly clock: Clock;
   readonly random: Random;
-  readonly runtime: Pick<Runtime, 'integer'>;
+  readonly runtime: RuntimeValues;
   readonly stats: StatsStore;
   readonly events: HealthEventLogs;
   /** Made when the first check by HTTP needs it. */
@@ -180,8 +180,7 @@ export class HealthChecker implements HostCheckListener {
 
   #verifiesService(): boolean {
     const { runtime, random } = this.#tools;
-    const percent = runtime.integer(VERIFY_CLUSTER) ?? ALL_CHECKS;
-    if (random.u32() % ALL_CHECKS >= percent) return false;
+    if (!runtime.happens(VERIFY_CLUSTER, ALL_CHECKS, random.u32())) return false;
     this.#stats.add('verify_cluster');
     return true;
   }

@@ -121,14 +121,19 @@ describe('runtime layers', () => {
       'layered_runtime.layers[0].admin_layer: admin_layer is not supported by this build; the layer is left out',
     ]);
     const values = {
-      'upstream.healthy_panic_threshold': 0,
+      'upstream.use_http2': 0,
+      'upstream.healthy_panic_threshold': 'never',
+      'health_check.verify_cluster': { numerator: 1, denominator: 'TEN' },
+      'routing.canary': 'whatever routes make of it',
       'envoy.resource_limits.listener.mian.connection_limit': 5,
       'proxy.resource_limits.listener.main.connection_limit': 'few',
     };
     assert.deepEqual(warningsOf(withLayer(values)).sort(), [
       `${AT}: envoy.resource_limits.listener.mian.connection_limit has no effect: there is no listener "mian"`,
+      `${AT}: health_check.verify_cluster has no effect: "{\\"numerator\\":1,\\"denominator\\":\\"TEN\\"}" is neither a whole number of percent nor a fraction`,
       `${AT}: proxy.resource_limits.listener.main.connection_limit has no effect: "few" is not a whole number`,
-      `${AT}: upstream.healthy_panic_threshold is not read by this build; it has no effect`,
+      `${AT}: upstream.healthy_panic_threshold has no effect: "never" is not a whole number`,
+      `${AT}: upstream.use_http2 is not read by this build; it has no effect`,
     ]);
   });
 });

@@ -198,12 +198,12 @@ describe('the filter of an access log', () => {
     assert.deepEqual(filterOf({ status_code_filter: comparison('GE') }), {
       kind: 'status-code',
       operator: 'GE',
-      value: 400,
+      value: { key: 'k', default: 400 },
     });
     assert.deepEqual(filterOf({ duration_filter: comparison('LE') }), {
       kind: 'duration-ms',
       operator: 'LE',
-      value: 400,
+      value: { key: 'k', default: 400 },
     });
   });
 
@@ -238,12 +238,15 @@ describe('the filter of an access log', () => {
       filterOf({ or_filter: { filters: [{ not_health_check_filter: {} }, { runtime_filter: draw }] } }),
       {
         kind: 'or',
-        filters: [{ kind: 'not-health-check' }, { kind: 'fraction', fraction: { numerator: 5, denominator: 10_000 } }],
+        filters: [
+          { kind: 'not-health-check' },
+          { kind: 'fraction', fraction: { key: 'k', default: { numerator: 5, denominator: 10_000 } } },
+        ],
       },
     );
     assert.deepEqual(filterOf({ runtime_filter: { runtime_key: 'k' } }), {
       kind: 'fraction',
-      fraction: { numerator: 0, denominator: 100 },
+      fraction: { key: 'k', default: { numerator: 0, denominator: 100 } },
     });
     assert.deepEqual(filterOf({ log_type_filter: { types: ['DownstreamEnd'], exclude: true } }), {
       kind: 'log-type',

@@ -331,7 +331,8 @@ describe('a connection limit', () => {
     const [chain] = settingsOf(
       listenerWith([limit({ max_connections: 5, delay: '0.5s' }), tcpFilter({})]),
     ).filterChains;
-    assert.deepEqual(chain!.connectionLimits, [{ statPrefix: 'l', maxConnections: 5, delayMs: 500 }]);
+    const enabled = { key: '', default: true };
+    assert.deepEqual(chain!.connectionLimits, [{ statPrefix: 'l', maxConnections: 5, delayMs: 500, enabled }]);
     assert.deepEqual(errorsOf(listenerWith([limit({ max_connections: 5 })])), [
       `${CHAIN}.filters[0]: "envoy.filters.network.connection_limit" is not terminal; the last filter must be the HTTP connection manager or the TCP proxy`,
     ]);
@@ -342,7 +343,14 @@ describe('a connection limit', () => {
       `${CHAIN}.filters[0].typed_config.max_connections: is required`,
     ]);
     const off = limit({ max_connections: 1, runtime_enabled: { default_value: false } });
-    assert.deepEqual(settingsOf(listenerWith([off, tcpFilter({})])).filterChains[0]!.connectionLimits, []);
+    const limitsOf = (filter: JsonObject) =>
+      settingsOf(listenerWith([filter, tcpFilter({})])).filterChains[0]!.connectionLimits;
+    assert.deepEqual(limitsOf(off), []);
+    const byKey = limit({ max_connections: 1, runtime_enabled: { default_value: false, runtime_key: 'on' } });
+    assert.deepEqual(
+      limitsOf(byKey).map(({ enabled }) => enabled),
+      [{ key: 'on', default: false }],
+    );
   });
 });
 

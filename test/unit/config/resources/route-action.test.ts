@@ -234,6 +234,7 @@ describe('weighted clusters', () => {
             { cluster: 'web', weight: 0, requestEdits: null, responseEdits: null, hostRewrite: 'b', criteria: null },
           ],
           totalWeight: 3,
+          runtimeKeyPrefix: '',
         },
       }),
     );

@@ -118,14 +118,20 @@ describe('other conditions of a route', () => {
           runtime_key: 'routing.share',
         },
       }).conditions?.fraction;
-    assert.deepEqual(fraction(7), { numerator: 7, denominator: 100 });
-    assert.deepEqual(fraction(7, 'TEN_THOUSAND'), { numerator: 7, denominator: 10_000 });
-    assert.deepEqual(fraction(7, 'MILLION'), { numerator: 7, denominator: 1_000_000 });
+    assert.deepEqual(fraction(7), { key: 'routing.share', default: { numerator: 7, denominator: 100 } });
+    assert.deepEqual(fraction(7, 'TEN_THOUSAND'), {
+      key: 'routing.share',
+      default: { numerator: 7, denominator: 10_000 },
+    });
+    assert.deepEqual(fraction(7, 'MILLION'), {
+      key: 'routing.share',
+      default: { numerator: 7, denominator: 1_000_000 },
+    });
   });
 
   it('are a share of a hundred in the oldest form', () => {
     const oldest = routeOf({ prefix: '/', runtime: { default_value: 7, runtime_key: 'k' } });
-    assert.deepEqual(oldest.conditions?.fraction, { numerator: 7, denominator: 100 });
+    assert.deepEqual(oldest.conditions?.fraction, { key: 'k', default: { numerator: 7, denominator: 100 } });
   });
 
   it('are the content types of gRPC', () => {

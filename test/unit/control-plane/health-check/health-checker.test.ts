@@ -6,10 +6,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import type { ActiveHost } from '../../../../src/control-plane/cluster-manager/active-host.ts';
 import { ClusterManager } from '../../../../src/control-plane/cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../../../../src/control-plane/dns/resolvers.ts';
-import { Runtime } from '../../../../src/control-plane/runtime/runtime.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { ClusterSnapshot } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
@@ -51,6 +51,7 @@ function checkedCluster(members: readonly JsonObject[], check: JsonObject = {}, 
 
 class Fixture implements Disposable {
   readonly clock = new ManualClock();
+  readonly runtime = new RuntimeValues();
   readonly stats = statsFixture({ workerCount: 1 });
   readonly published: ClusterSnapshot[] = [];
   readonly manager: ClusterManager;
@@ -71,7 +72,7 @@ class Fixture implements Disposable {
         },
       },
       resolvers: new DnsResolvers(this.clock),
-      runtime: new Runtime([], store),
+      runtime: this.runtime,
       headerPrefix: 'x-proxy',
     });
     this.manager.addStatic(mustLoad(withClusters(cluster)).clusters[0]!);

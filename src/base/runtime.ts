@@ -1,0 +1,116 @@
+// The runtime of one thread: the values in force by key, and settings that they override. Any thread: main sends each
+// worker the same values, which replace the former ones as a whole.
+//
+// A setting is worked out anew when the values have been replaced since it was read last. To read it is one comparison,
+// so that whoever decides per request may ask each time.
+
+import { runtimeFlag, runtimeFraction, runtimeInteger, runtimeKey, runtimeNumber } from './runtime-values.ts';
+
+/** Share of requests, 0 to `denominator`. */
+export interface Fraction {
+  readonly numerator: number;
+  readonly denominator: number;
+}
+
+/** What a configuration says, and the key under which an operator may say something else; empty for none. */
+export interface RuntimeSetting<Value> {
+  readonly key: string;
+  readonly default: Value;
+}
+
+/** Values in force as text, by their keys in the one spelling of runtimeKey. None is empty. */
+export type RuntimeTexts = ReadonlyMap<string, string>;
+
+export class RuntimeValues {
+  #texts: RuntimeTexts;
+  /** Another number after each replacement. */
+  version = 0;
+
+  constructor(texts: RuntimeTexts = new Map()) {
+    this.#texts = texts;
+  }
+
+  get texts(): RuntimeTexts {
+    return this.#texts;
+  }
+
+  replace(texts: RuntimeTexts): void {
+    this.#texts = texts;
+    this.version += 1;
+  }
+
+  text(key: string): string | undefined {
+    return this.#texts.get(runtimeKey(key));
+  }
+
+  /** Whole, 0 or more; undefined when there is no such key, or something else is set. */
+  integer(key: string): number | undefined {
+    return this.#read(key, runtimeInteger);
+  }
+
+  /** Any number, finite; undefined as for `integer`. */
+  number(key: string): number | undefined {
+    return this.#read(key, runtimeNumber);
+  }
+
+  /** Words as well as numbers, of which 0 says no; undefined as for `integer`. */
+  flag(key: string): boolean | undefined {
+    const number = this.number(key);
+    return number === undefined ? this.#read(key, runtimeFlag) : number !== 0;
+  }
+
+  /** A whole number says percent; undefined as for `integer`. */
+  fraction(key: string): Fraction | undefined {
+    return this.#read(key, runtimeFraction);
+  }
+
+  /** Whether something that happens in `percent` of cases happens now, unless a fraction is set. @param random a u32. */
+  happens(key: string, percent: number, random: number): boolean {
+    const share = this.fraction(key);
+    return share === undefined ? random % 100 < percent : isWithin(share, random);
+  }
+
+  /** What `derive` makes of the values, kept until they are replaced. */
+  derived<Value>(derive: (values: RuntimeValues) => Value): RuntimeDerived<Value> {
+    return new RuntimeDerived(this, derive);
+  }
+
+  /** A share of requests that the runtime may override. */
+  share({ key, default: byDefault }: RuntimeSetting<Fraction>): RuntimeDerived<Fraction> {
+    return this.derived((values) => values.fraction(key) ?? byDefault);
+  }
+
+  #read<Value>(key: string, read: (text: string) => Value | undefined): Value | undefined {
+    if (key === '') return undefined;
+    const text = this.text(key);
+    return text === undefined ? undefined : read(text);
+  }
+}
+
+export class RuntimeDerived<Value> {
+  readonly #values: RuntimeValues;
+  readonly #derive: (values: RuntimeValues) => Value;
+  #version: number;
+  #value: Value;
+
+  constructor(values: RuntimeValues, derive: (values: RuntimeValues) => Value) {
+    this.#values = values;
+    this.#derive = derive;
+    this.#version = values.version;
+    this.#value = derive(values);
+  }
+
+  /** Hot: one comparison. */
+  get value(): Value {
+    if (this.#version !== this.#values.version) {
+      this.#version = this.#values.version;
+      this.#value = this.#derive(this.#values);
+    }
+    return this.#value;
+  }
+}
+
+/** @param random uniform, 0 to 2^32 - 1. */
+export function isWithin({ numerator, denominator }: Fraction, random: number): boolean {
+  return random % denominator < numerator;
+}
