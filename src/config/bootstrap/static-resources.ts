@@ -1,5 +1,6 @@
 // Clusters and listeners of the bootstrap. Clusters come first: routes may only name those that exist.
 
+import type { IpAddress } from '../../base/address.ts';
 import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import { convertCluster } from '../resources/cluster.ts';
@@ -7,6 +8,7 @@ import { ClusterNames } from '../resources/conversion.ts';
 import { convertDefaultResolver } from '../resources/dns-discovery.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
+import { convertBindConfig } from '../resources/upstream-socket.ts';
 import { itemPath } from '../source/field-path.ts';
 import { CLUSTERS_PATH, checkListenerAddresses, LISTENERS_PATH } from './bootstrap-checks.ts';
 import type { LoadBootstrapInput } from './bootstrap-config.ts';
@@ -29,7 +31,8 @@ export function convertStaticResources(
   const defaultResolver = convertDefaultResolver(bootstrap, faults);
   const { environment, httpFilters, findLogPathFault } = input;
   const given = { environment, httpFilters, findLogPathFault };
-  const conversion = { faults, clusters: names, localCluster, defaultResolver, ...given };
+  const defaultSource = convertDefaultSource(bootstrap, faults);
+  const conversion = { faults, clusters: names, localCluster, defaultResolver, defaultSource, ...given };
   const clusterSettings = clusters.map((cluster, index) =>
     convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
   );
@@ -38,4 +41,11 @@ export function convertStaticResources(
   );
   checkListenerAddresses(listeners, listenerSettings, faults);
   return { clusters: clusterSettings, listeners: listenerSettings.filter((settings) => settings !== undefined) };
+}
+
+function convertDefaultSource({ cluster_manager: manager }: Bootstrap, faults: FaultSink): IpAddress | undefined {
+  const bindConfig = manager?.upstream_bind_config ?? null;
+  return bindConfig === null
+    ? undefined
+    : convertBindConfig(bindConfig, 'cluster_manager.upstream_bind_config', faults);
 }

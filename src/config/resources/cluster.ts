@@ -40,7 +40,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,
     ...convertLoadBalancing(balanced),
     subsets: convertSubsets(balanced),
-    ...convertUpstreamSocket(message, at, conversion.faults),
+    ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
     closeConnectionsOnHostHealthFailure: message.close_connections_on_host_health_failure,

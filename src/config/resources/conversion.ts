@@ -1,5 +1,6 @@
 // What a conversion needs besides its message: where to report, and which clusters exist.
 
+import type { IpAddress } from '../../base/address.ts';
 import { nearestName } from '../../base/nearest-name.ts';
 import type { DnsResolverSettings } from '../../snapshot/index.ts';
 import { quote } from '../source/node.ts';
@@ -16,6 +17,8 @@ export interface Conversion extends LogPathLook {
   readonly localCluster?: string | undefined;
   /** Resolver of clusters without one of their own; that of the system when absent. */
   readonly defaultResolver?: DnsResolverSettings | undefined;
+  /** Where upstream connections of clusters that do not say come from; left to the system when absent. */
+  readonly defaultSource?: IpAddress | undefined;
   /** Variables that format strings may ask for; none when absent. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }

@@ -10,6 +10,7 @@ export type {
   Admin,
   Any,
   BackoffStrategy,
+  BindConfig,
   Bootstrap,
   CaresDnsResolverConfig,
   CidrRange as CidrRangeMessage,

@@ -3,8 +3,9 @@
 import type { IpAddress } from '../../base/address.ts';
 import type { KeepaliveSettings } from '../../snapshot/index.ts';
 import { convertSocketAddress } from './address.ts';
+import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { Cluster } from './messages.ts';
+import type { BindConfig, Cluster } from './messages.ts';
 import { valueOr } from './units.ts';
 
 /** What applies where only some of the values are given. */
@@ -15,16 +16,30 @@ export interface UpstreamSocketSettings {
   readonly tcpKeepalive: KeepaliveSettings | undefined;
 }
 
-export function convertUpstreamSocket(message: Cluster, at: string, faults: FaultSink): UpstreamSocketSettings {
+export function convertUpstreamSocket(message: Cluster, at: string, conversion: Conversion): UpstreamSocketSettings {
   return {
-    sourceAddress: convertSourceAddress(message, `${at}.upstream_bind_config.source_address`, faults),
+    sourceAddress: convertSourceAddress(message, `${at}.upstream_bind_config`, conversion),
     tcpKeepalive: convertKeepalive(message),
   };
 }
 
-function convertSourceAddress(message: Cluster, at: string, faults: FaultSink): IpAddress | undefined {
-  const source = message.upstream_bind_config?.source_address ?? null;
-  return source === null ? undefined : convertSocketAddress(source, at, 'source', faults);
+function convertSourceAddress(
+  message: Cluster,
+  at: string,
+  { defaultSource, faults }: Conversion,
+): IpAddress | undefined {
+  // Nothing of it is the bootstrap's when the cluster has a configuration of its own.
+  if (message.upstream_bind_config === null) return defaultSource;
+  return convertBindConfig(message.upstream_bind_config, at, faults);
+}
+
+/** @returns undefined for an address that leaves the choice to the system: an empty one with port 0. */
+export function convertBindConfig(
+  { source_address: source }: BindConfig,
+  at: string,
+  faults: FaultSink,
+): IpAddress | undefined {
+  return source === null ? undefined : convertSocketAddress(source, `${at}.source_address`, 'source', faults);
 }
 
 function convertKeepalive(message: Cluster): KeepaliveSettings | undefined {

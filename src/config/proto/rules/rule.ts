@@ -9,7 +9,8 @@
 //   path-prefix                 a path that ends in no slash and holds neither ? nor #
 //   in 'a' 'b'                  one of the strings
 //   prefix 'a', suffix 'a'      how the string starts and ends
-//   or-empty                    the other terms do not apply to the empty string
+//   or-empty                    the other terms do not apply to the empty string; and nothing within a message is
+//                               looked at whose fields have all their default values
 //   true                        a switch that can only be turned on
 //   unique                      no two equal list entries
 //

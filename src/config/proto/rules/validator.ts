@@ -8,6 +8,7 @@ import type { Any } from '../generated/messages.ts';
 import type { Generation } from '../message-names.ts';
 import type { FieldOptions, OneofOptions } from '../options.ts';
 import { type FieldCheck, fieldCheck, type MessageFields, type Report } from './field-check.ts';
+import { parseRule } from './rule.ts';
 
 export interface TypedMessage {
   readonly type: protobuf.Type;
@@ -95,6 +96,7 @@ function checkStep(check: FieldCheck): Step {
 
 function descentStep(field: protobuf.Field, descend: Step): Step {
   const { name } = field;
+  const type = field.resolvedType as protobuf.Type;
   if (field.map) {
     return (message, path, hooks) => {
       const entries = Object.entries(message[name] as Record<string, MessageFields>);
@@ -107,10 +109,20 @@ function descentStep(field: protobuf.Field, descend: Step): Step {
       for (const [index, item] of items.entries()) descend(item, itemPath(fieldPath(path, name), index), hooks);
     };
   }
+  const rule = (field.options as FieldOptions | undefined)?.['(proxy.rule)'] ?? '';
+  const mayBeEmpty = parseRule(rule).value.some(({ kind }) => kind === 'or-empty');
   return (message, path, hooks) => {
     const value = message[name] as MessageFields | null | undefined;
-    if (value != null) descend(value, fieldPath(path, name), hooks);
+    if (value != null && !(mayBeEmpty && isEmpty(type, value))) descend(value, fieldPath(path, name), hooks);
   };
+}
+
+/** Every field has its default value. */
+function isEmpty({ fieldsArray }: protobuf.Type, message: MessageFields): boolean {
+  return fieldsArray.every(({ name, defaultValue, repeated }) => {
+    const value = message[name];
+    return value == null || value === defaultValue || (repeated && (value as readonly unknown[]).length === 0);
+  });
 }
 
 function isRequired(oneof: protobuf.OneOf): boolean {

@@ -62,7 +62,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     otherwise: warned(),
     fields: {
       local_cluster_name: rejected('turns zone aware routing on'),
-      upstream_bind_config: rejected('sets the address that upstreams see'),
+      upstream_bind_config: supported('of clusters without one'),
     },
   },
   'proxy.config.bootstrap.v3.Admin': {

@@ -66,7 +66,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       transport_socket: supportedAs('upstream'),
       metadata: supportedWhole('CLUSTER_METADATA, METADATA(CLUSTER)'),
       common_lb_config: supported(),
-      upstream_bind_config: supported(),
+      upstream_bind_config: supported('takes the place of that of the bootstrap'),
       upstream_connection_options: supported(),
       close_connections_on_host_health_failure: supported('of proxied TCP connections'),
       ignore_health_on_host_removal: supported('otherwise a checked member that passes stays'),
@@ -197,7 +197,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.BindConfig': {
     otherwise: rejected(),
-    fields: { source_address: supported() },
+    fields: { source_address: supported('an empty address and port 0 leave it to the system') },
   },
   'proxy.config.cluster.v3.UpstreamConnectionOptions': {
     otherwise: warned(),

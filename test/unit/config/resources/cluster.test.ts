@@ -6,9 +6,11 @@ import {
   clusterNamed,
   clusterSettings,
   faultTexts,
+  type Json,
   type JsonObject,
   load,
   member,
+  mustLoad,
   socketAddress,
   withClusters,
 } from '../../../support/bootstrap.ts';
@@ -375,6 +377,36 @@ describe('balancing and connections of a cluster', () => {
       settings.hosts.map(({ health }) => health),
       ['healthy', 'healthy', 'unhealthy', 'unhealthy', 'draining', 'degraded'],
     );
+  });
+
+  it('may have no source address, whatever the bootstrap says', () => {
+    const bound = { source_address: { address: '127.0.0.2', port_value: 0 } };
+    const unbound = { source_address: { address: '', port_value: 0 } };
+    const source = (ofBootstrap: Json, ofCluster: JsonObject): string | undefined => {
+      const cluster_manager = ofBootstrap === null ? {} : { upstream_bind_config: ofBootstrap };
+      const resources = withClusters(clusterNamed('web', ofCluster));
+      return mustLoad({ ...resources, cluster_manager }).clusters[0]!.sourceAddress?.ip;
+    };
+    assert.equal(source(null, {}), undefined);
+    assert.equal(source(null, { upstream_bind_config: unbound }), undefined);
+    assert.equal(source(null, { upstream_bind_config: {} }), undefined);
+    assert.equal(source(bound, {}), '127.0.0.2');
+    assert.equal(source(bound, { upstream_bind_config: unbound }), undefined);
+    assert.equal(source(bound, { upstream_bind_config: { source_address: { address: '::1', port_value: 0 } } }), '::1');
+    assert.equal(source(unbound, {}), undefined);
+  });
+
+  it('refuse a port without a source address', () => {
+    const upstream_bind_config = { source_address: { address: '', port_value: 5 } };
+    assert.deepEqual(clusterErrors(clusterNamed('web', { upstream_bind_config })), [
+      `${AT}.upstream_bind_config.source_address.address: must not be empty`,
+    ]);
+    const bootstrap = {
+      cluster_manager: { upstream_bind_config: { source_address: socketAddress('x', 0).socket_address! } },
+    };
+    assert.deepEqual(faultTexts(load(bootstrap)), [
+      'cluster_manager.upstream_bind_config.source_address.address: "x" is not an IP address; connections start from an IP address',
+    ]);
   });
 
   it('refuse a source address that is a name', () => {
