@@ -29,13 +29,15 @@ const record = owner.recordAllocator.allocateHost(1);
 
 const SETTINGS: BalancingSettings = {
   lbPolicy: 'ROUND_ROBIN',
-  leastRequest: { choiceCount: 2, activeRequestBias: undefined },
+  leastRequest: { choiceCount: 2, activeRequestBias: undefined, comparesAll: false },
   hashing: {
     minimumRingSize: 1024,
     maximumRingSize: 8_388_608,
     hashFunction: 'XX_HASH',
     maglevTableSize: 65_537,
     usesHostname: false,
+    balancePercent: 0,
+    policies: [],
   },
   healthyPanicThreshold: 50,
   overprovisioningFactor: 140,
@@ -73,6 +75,7 @@ function balancer(settings: Partial<BalancingSettings>, members: readonly Listed
     random: new RandomSequence(2),
     isHashed: all.lbPolicy === 'RING_HASH' || all.lbPolicy === 'MAGLEV',
     subsets: all.subsets,
+    loads: { ofCluster: () => HOSTS, ofHost: () => 1 },
     count: () => {},
   });
   balancing.setLists(new HostLists(tables, all, members).address);

@@ -121,6 +121,7 @@ export const LISTS_ROOT = 4;
 //   list    | kind | balancer | its address or 0 | slot | hosts | index of each host in the cluster |
 //   shares  | kind | shares | of each: percent up to which it reaches | source | flags | priority | availability |
 //   turns   | kind | address of a schedule | sources | of each: source |
+//   bounded | kind | table, a list | percent | hosts | of each: share of 1, f64 |
 //   subsets | kind | source of any host | of the default subset | bytes of names | sources | of each: source | names |
 //
 // The names of subsets are text in UTF-8, one to a line, without a last line end.
@@ -129,6 +130,7 @@ export const SOURCE_LIST = 1;
 export const SOURCE_SHARES = 2;
 export const SOURCE_TURNS = 3;
 export const SOURCE_SUBSETS = 4;
+export const SOURCE_BOUNDED = 5;
 
 /** The kinds of balancer that a list names. */
 export const BALANCER_CYCLE = 0;

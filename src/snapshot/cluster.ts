@@ -5,6 +5,7 @@ import type { Address, IpAddress } from '../base/address.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
 import type { Metadata } from './metadata.ts';
+import type { HashPolicy } from './route-table.ts';
 
 export type LoadBalancingPolicy =
   | 'ROUND_ROBIN'
@@ -116,6 +117,8 @@ export interface LeastRequestSettings {
   readonly choiceCount: number;
   /** Exponent of the active requests in a host's weight; undefined when not configured, which means 1. */
   readonly activeRequestBias: number | undefined;
+  /** The least busy of all hosts, where they weigh the same. */
+  readonly comparesAll: boolean;
 }
 
 /** How an entry of a ring is placed; requests are always hashed by XX_HASH. */
@@ -131,6 +134,10 @@ export interface HashingSettings {
   readonly maglevTableSize: number;
   /** Hosts are placed by their names instead of their addresses. */
   readonly usesHostname: boolean;
+  /** How much of its share of the requests in flight a host may have, 100 or more; 0 for no bound. */
+  readonly balancePercent: number;
+  /** What requests are hashed by, whatever their routes say of it; empty for what those say. */
+  readonly policies: readonly HashPolicy[];
 }
 
 /** What a request asks of its host's metadata, ascending by key; one or more. */

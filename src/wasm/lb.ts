@@ -21,6 +21,7 @@ export type { HashedHost } from './lb/hashed-hosts.ts';
 export { readHostLists } from './lb/host-lists.ts';
 export { CyclePicker, type HostPicker, openPicker, type PickPlan } from './lb/host-picker.ts';
 export {
+  type BoundedHosts,
   type HostList,
   type HostShare,
   type HostShares,

@@ -2,8 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import type { HashPolicy, HttpConnectionManagerSettings, LoadBalancingPolicy } from '../../src/snapshot/index.ts';
+import type {
+  HashingSettings,
+  HashPolicy,
+  HttpConnectionManagerSettings,
+  LoadBalancingPolicy,
+} from '../../src/snapshot/index.ts';
 import { DataPlaneFixture, forwardTo, loopback, routeFor } from '../support/data-plane.ts';
+import { DEFAULT_HASHING } from '../support/lb.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const HOSTS = 4;
@@ -21,6 +27,7 @@ async function serve(
   lbPolicy: LoadBalancingPolicy,
   hashPolicies: readonly HashPolicy[],
   manager: Partial<HttpConnectionManagerSettings> = {},
+  hashing: HashingSettings = DEFAULT_HASHING,
 ): Promise<Setup> {
   const upstreams: WireUpstream[] = [];
   for (let host = 0; host < HOSTS; host += 1) {
@@ -30,7 +37,7 @@ async function serve(
   proxy.cluster(
     'web',
     upstreams.map(({ port }) => loopback(port)),
-    { lbPolicy },
+    { lbPolicy, hashing },
   );
   const port = await proxy.http([routeFor('/', forwardTo('web', { hashPolicies }))], manager);
   const clients: WireClient[] = [];
@@ -82,6 +89,20 @@ for (const lbPolicy of ['RING_HASH', 'MAGLEV'] as const) {
     });
   });
 }
+
+test('what a cluster hashes by takes the place of what its routes say', async (t) => {
+  const byPath: HashPolicy = { kind: 'query-parameter', name: 'none', isTerminal: false };
+  const { ask, connect } = await serve(t, 'MAGLEV', [byPath], {}, { ...DEFAULT_HASHING, policies: [BY_USER] });
+  const client = connect();
+  const hosts = new Map<string, string>();
+  for (let request = 0; request < 100; request += 1) {
+    const user = `user-${request % 50}`;
+    const { host } = await ask(client, [`x-user: ${user}`]);
+    assert.equal(hosts.get(user) ?? host, host);
+    hosts.set(user, host);
+  }
+  assert.equal(new Set(hosts.values()).size, HOSTS);
+});
 
 test('a client without a cookie is given one that keeps it on its host, over connections', async (t) => {
   const cookie: HashPolicy = {
@@ -181,5 +202,15 @@ test('connections of one client go to one host where the TCP proxy hashes addres
   for (let connection = 0; connection < 20; connection += 1) hosts.add(await hostOf(hashing));
   assert.equal(hosts.size, 1);
   for (let connection = 0; connection < 60; connection += 1) hosts.add(await hostOf(drawing));
+  assert.equal(hosts.size, 3);
+  // What the cluster hashes by counts, as far as a connection has it.
+  const policies: readonly HashPolicy[] = [BY_USER, { kind: 'source-ip', isTerminal: false }];
+  const addresses = upstreams.map(({ port }) => loopback(port));
+  proxy.cluster('raw', addresses, { lbPolicy: 'RING_HASH', hashing: { ...DEFAULT_HASHING, policies } });
+  hosts.clear();
+  for (let connection = 0; connection < 20; connection += 1) hosts.add(await hostOf(drawing));
+  assert.equal(hosts.size, 1);
+  proxy.cluster('raw', addresses, { lbPolicy: 'RING_HASH', hashing: { ...DEFAULT_HASHING, policies: [BY_USER] } });
+  for (let connection = 0; connection < 60; connection += 1) hosts.add(await hostOf(hashing));
   assert.equal(hosts.size, 3);
 });

@@ -13,7 +13,7 @@ export const NO_LIMITS: CircuitBreakerThresholds = {
 };
 export const BALANCING: BalancingSettings = {
   lbPolicy: 'ROUND_ROBIN',
-  leastRequest: { choiceCount: 2, activeRequestBias: undefined },
+  leastRequest: { choiceCount: 2, activeRequestBias: undefined, comparesAll: false },
   hashing: DEFAULT_HASHING,
   subsets: null,
   healthyPanicThreshold: 50,

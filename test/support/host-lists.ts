@@ -46,6 +46,10 @@ export function requestHash(hash: bigint, criteria: Criteria | null = null): Req
 }
 
 export class BalancedCluster {
+  /** Requests in flight on each host, by its place among the hosts. */
+  readonly active: number[] = [];
+  /** Of the cluster, where it is not the sum of those. */
+  activeInAll: number | undefined;
   readonly counts: Partial<Record<PickEvent, number>> = {};
   #hosts: readonly NamedHost[] = [];
   #lists: HostLists | undefined;
@@ -60,6 +64,10 @@ export class BalancedCluster {
       random: new RandomSequence(seed),
       isHashed: isHashed(this.#settings),
       subsets: this.#settings.subsets,
+      loads: {
+        ofCluster: () => this.activeInAll ?? this.active.reduce((sum, active) => sum + active, 0),
+        ofHost: (index) => this.active[index] ?? 0,
+      },
       count: (event) => {
         this.counts[event] = (this.counts[event] ?? 0) + 1;
       },

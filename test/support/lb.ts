@@ -17,6 +17,8 @@ export const DEFAULT_HASHING: HashingSettings = {
   hashFunction: 'XX_HASH',
   maglevTableSize: 65537,
   usesHostname: false,
+  balancePercent: 0,
+  policies: [],
 };
 
 export interface LbBench {

@@ -1,24 +1,40 @@
-// LoadBalancingPolicy message → the fields of Cluster that say the same. What reads a cluster's balancing knows only those.
+// LoadBalancingPolicy message → the fields of Cluster that say the same, and what no field of Cluster says. What reads a
+// cluster's balancing knows only those.
 
-import { Cluster_LbPolicy, RingHash_HashFunction } from '../proto/generated/enums.ts';
+import {
+  Cluster_LbPolicy,
+  RingHash_HashFunction,
+  LeastRequest_SelectionMethod as SelectionMethod,
+} from '../proto/generated/enums.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { checkMaglevSize, checkRingSizes } from './hash-table-checks.ts';
-import type { Cluster, MessageOf } from './messages.ts';
+import type { Cluster, HashPolicyMessage, MessageOf } from './messages.ts';
 import { checkSubsetConfig } from './subset-checks.ts';
 
 const PREFIX = 'proxy.extensions.load_balancing_policies.';
 
+/** What only the newer policies say. */
+interface NewerBalancing {
+  /** Least request compares all hosts. */
+  readonly compares_all: boolean;
+  readonly hash_policy: readonly HashPolicyMessage[];
+  readonly hash_policy_at: string;
+}
+
+export type BalancedCluster = Cluster & NewerBalancing;
+
 /** The fields that a policy stands for. */
-type Balancing = Pick<
-  Cluster,
-  | 'lb_policy'
-  | 'least_request_lb_config'
-  | 'ring_hash_lb_config'
-  | 'maglev_lb_config'
-  | 'lb_subset_config'
-  | 'common_lb_config'
->;
+type Balancing = NewerBalancing &
+  Pick<
+    Cluster,
+    | 'lb_policy'
+    | 'least_request_lb_config'
+    | 'ring_hash_lb_config'
+    | 'maglev_lb_config'
+    | 'lb_subset_config'
+    | 'common_lb_config'
+  >;
 
 type Common = NonNullable<Cluster['common_lb_config']>;
 type Policies = NonNullable<Cluster['load_balancing_policy']>;
@@ -34,11 +50,13 @@ const NO_COMMON: Common = {
   override_host_status: null,
 };
 
-/** @returns the cluster itself when it has no such policy. */
-export function withBalancingPolicy(cluster: Cluster, at: string, faults: FaultSink): Cluster {
-  if (cluster.load_balancing_policy === null) return cluster;
+const NOTHING_NEWER: NewerBalancing = { compares_all: false, hash_policy: [], hash_policy_at: '' };
+
+export function withBalancingPolicy(cluster: Cluster, at: string, faults: FaultSink): BalancedCluster {
+  if (cluster.load_balancing_policy === null) return withFields(cluster, NOTHING_NEWER);
   const common = { ...NO_COMMON, ...cluster.common_lb_config };
   const balancing: Balancing = {
+    ...NOTHING_NEWER,
     lb_policy: Cluster_LbPolicy.ROUND_ROBIN,
     least_request_lb_config: null,
     ring_hash_lb_config: null,
@@ -77,7 +95,9 @@ function applyFirst({ policies }: Policies, balancing: Balancing, at: string, fa
 type Apply = (message: object, balancing: Balancing, at: string, faults: FaultSink) => Balancing;
 
 type LocalityConfig = MessageOf<'common.v3.LocalityLbConfig'>;
-type HashingConfig = MessageOf<'common.v3.ConsistentHashingLbConfig'>;
+type HashedPolicy = Pick<MessageOf<'maglev.v3.Maglev'>, 'locality_weighted_lb_config' | 'consistent_hashing_lb_config'>;
+/** The message that has replaced them takes their place when it is there. */
+type OwnHashing = Pick<MessageOf<'ring_hash.v3.RingHash'>, 'use_hostname_for_hashing' | 'hash_balance_factor'>;
 
 function policy<Name extends Parameters<typeof typeNameOf>[0]>(
   name: Name,
@@ -97,7 +117,13 @@ const POLICIES: ReadonlyMap<string, Apply> = new Map<string, Apply>([
   ),
   policy('least_request.v3.LeastRequest', (message, balancing) =>
     byLocality(
-      { ...balancing, lb_policy: Cluster_LbPolicy.LEAST_REQUEST, least_request_lb_config: message },
+      {
+        ...balancing,
+        lb_policy: Cluster_LbPolicy.LEAST_REQUEST,
+        least_request_lb_config: message,
+        compares_all:
+          message.selection_method === SelectionMethod.FULL_SCAN || (message.enable_full_scan?.value ?? false),
+      },
       message.locality_lb_config,
     ),
   ),
@@ -105,22 +131,16 @@ const POLICIES: ReadonlyMap<string, Apply> = new Map<string, Apply>([
     checkRingSizes(message, at, faults);
     const isMurmur = message.hash_function === RingHash_HashFunction.MURMUR_HASH_2;
     const ring = withFields(message, { hash_function: isMurmur ? 1 : 0, deprecated_v1: null });
-    const hashing = message.consistent_hashing_lb_config;
-    const usesHostname = message.use_hostname_for_hashing || (hashing?.use_hostname_for_hashing ?? false);
     return byHash(
       { ...balancing, lb_policy: Cluster_LbPolicy.RING_HASH, ring_hash_lb_config: ring },
       message,
-      usesHostname,
+      at,
+      message,
     );
   }),
   policy('maglev.v3.Maglev', (message, balancing, at, faults) => {
     checkMaglevSize(message, at, faults);
-    const usesHostname = message.consistent_hashing_lb_config?.use_hostname_for_hashing ?? false;
-    return byHash(
-      { ...balancing, lb_policy: Cluster_LbPolicy.MAGLEV, maglev_lb_config: message },
-      message,
-      usesHostname,
-    );
+    return byHash({ ...balancing, lb_policy: Cluster_LbPolicy.MAGLEV, maglev_lb_config: message }, message, at);
   }),
   policy('wrr_locality.v3.WrrLocality', ({ endpoint_picking_policy: child }, balancing, at, faults) => {
     const applied = applyChild(child, balancing, `${at}.endpoint_picking_policy`, faults);
@@ -151,12 +171,12 @@ function byLocality(balancing: Balancing, config: LocalityConfig | null): Balanc
 
 function byHash(
   balancing: Balancing,
-  { locality_weighted_lb_config }: Pick<LocalityConfig, 'locality_weighted_lb_config'>,
-  usesHostname: boolean,
+  { locality_weighted_lb_config, consistent_hashing_lb_config: config }: HashedPolicy,
+  at: string,
+  deprecated: OwnHashing = { use_hostname_for_hashing: false, hash_balance_factor: null },
 ): Balancing {
-  const consistent_hashing_lb_config: Omit<HashingConfig, 'hash_policy'> = {
-    use_hostname_for_hashing: usesHostname,
-    hash_balance_factor: null,
-  };
-  return withCommon(balancing, { locality_weighted_lb_config, consistent_hashing_lb_config });
+  const consistent_hashing_lb_config: OwnHashing = config ?? deprecated;
+  const applied = withCommon(balancing, { locality_weighted_lb_config, consistent_hashing_lb_config });
+  const hash_policy_at = `${at}.consistent_hashing_lb_config.hash_policy`;
+  return { ...applied, hash_policy: config?.hash_policy ?? [], hash_policy_at };
 }

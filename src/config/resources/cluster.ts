@@ -38,7 +38,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     connectTimeoutMs: durationMsOr(message.connect_timeout, DEFAULT_CONNECT_TIMEOUT_MS),
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
     lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,
-    ...convertLoadBalancing(balanced),
+    ...convertLoadBalancing(balanced, conversion.faults),
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),

@@ -3,8 +3,10 @@
 import type { ClusterSettings, HashFunction, HashingSettings, LeastRequestSettings } from '../../snapshot/index.ts';
 import { Cluster_RingHashLbConfig_HashFunction as HashFunctions } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
+import type { BalancedCluster } from './balancing-policy.ts';
 import { enumName } from './enum-name.ts';
-import type { Cluster } from './messages.ts';
+import type { FaultSink } from './fault-sink.ts';
+import { convertHashPolicies } from './hash-policy.ts';
 import { valueOr } from './units.ts';
 
 const DEFAULT_CHOICE_COUNT = 2;
@@ -26,12 +28,12 @@ export type LoadBalancingSettings = Pick<
   | 'closeConnectionsOnHostSetChange'
 >;
 
-export function convertLoadBalancing(message: Cluster): LoadBalancingSettings {
+export function convertLoadBalancing(message: BalancedCluster, faults: FaultSink): LoadBalancingSettings {
   const common = message.common_lb_config;
   const policy = message.load_assignment?.policy;
   return {
-    leastRequest: convertLeastRequest(message.least_request_lb_config),
-    hashing: convertHashing(message),
+    leastRequest: convertLeastRequest(message),
+    hashing: convertHashing(message, faults),
     healthyPanicThreshold: Math.trunc(valueOr(common?.healthy_panic_threshold, DEFAULT_PANIC_THRESHOLD)),
     overprovisioningFactor: valueOr(policy?.overprovisioning_factor, DEFAULT_OVERPROVISIONING_FACTOR),
     weightedPriorityHealth: policy?.weighted_priority_health ?? false,
@@ -41,22 +43,23 @@ export function convertLoadBalancing(message: Cluster): LoadBalancingSettings {
   };
 }
 
-function convertHashing({
-  ring_hash_lb_config: ring,
-  maglev_lb_config: maglev,
-  common_lb_config,
-}: Cluster): HashingSettings {
+function convertHashing(message: BalancedCluster, faults: FaultSink): HashingSettings {
+  const { ring_hash_lb_config: ring, maglev_lb_config: maglev } = message;
+  const consistent = message.common_lb_config?.consistent_hashing_lb_config;
   return {
     minimumRingSize: int64ToNumber(valueOr(ring?.minimum_ring_size, DEFAULT_MINIMUM_RING_SIZE)),
     maximumRingSize: int64ToNumber(valueOr(ring?.maximum_ring_size, DEFAULT_MAXIMUM_RING_SIZE)),
     hashFunction: enumName(HashFunctions, ring?.hash_function ?? HashFunctions.XX_HASH) as HashFunction,
     maglevTableSize: int64ToNumber(valueOr(maglev?.table_size, DEFAULT_MAGLEV_SIZE)),
-    usesHostname: common_lb_config?.consistent_hashing_lb_config?.use_hostname_for_hashing ?? false,
+    usesHostname: consistent?.use_hostname_for_hashing ?? false,
+    balancePercent: valueOr(consistent?.hash_balance_factor, 0),
+    policies: convertHashPolicies(message.hash_policy, message.hash_policy_at, faults),
   };
 }
 
-function convertLeastRequest(config: Cluster['least_request_lb_config']): LeastRequestSettings {
+function convertLeastRequest({ least_request_lb_config: config, compares_all }: BalancedCluster): LeastRequestSettings {
   return {
+    comparesAll: compares_all,
     choiceCount: valueOr(config?.choice_count, DEFAULT_CHOICE_COUNT),
     activeRequestBias: config?.active_request_bias?.default_value,
   };

@@ -118,9 +118,10 @@ export class Router {
 
   /** What the choice of a host may go by. */
   #pickContext(stream: HttpStream, plan: ForwardPlan, target: ClusterTarget, cluster: Cluster): PickContext | null {
-    if (!cluster.isHashed || plan.hasher === null) return target.pickContext;
+    const hasher = cluster.hasher ?? plan.hasher;
+    if (!cluster.isHashed || hasher === null) return target.pickContext;
     const criteria = target.pickContext?.criteria ?? null;
-    return plan.hasher.hash(this.#context.lbKernel, this.#request, stream, criteria);
+    return hasher.hash(this.#context.lbKernel, this.#request, stream, criteria);
   }
 
   #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan): void {

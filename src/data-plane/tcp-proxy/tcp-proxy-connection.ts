@@ -302,7 +302,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
       this.#facts.upstreamCluster = cluster.settings.name;
       this.#facts.clusterMetadata = cluster.settings.metadata;
     }
-    const host = cluster.chooseHost(cluster.isHashed ? this.#hash() : null);
+    const host = cluster.chooseHost(cluster.isHashed ? this.#hash(cluster) : null);
     if (host === null) {
       this.#note(ResponseFlag.UH);
       this.#countCluster(cluster, upstream_cx_none_healthy);
@@ -326,9 +326,13 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   }
 
   /** Equal for all connections of one client. */
-  #hash(): RequestHash | null {
+  #hash(cluster: Cluster): RequestHash | null {
     const { remoteAddress } = this.downstream;
-    if (!this.#filter.settings.hashesSourceIp || remoteAddress === '') return null;
+    const { policies } = cluster.settings.hashing;
+    // Of what a cluster hashes by, this is all that a connection has.
+    const hashesSourceIp =
+      policies.length > 0 ? policies.some(({ kind }) => kind === 'source-ip') : this.#filter.settings.hashesSourceIp;
+    if (!hashesSourceIp || remoteAddress === '') return null;
     const { lbKernel } = this.#context;
     const hash = new RequestHash(null);
     lbKernel.hashLatin1(remoteAddress);

@@ -5,11 +5,13 @@ import { memberKey } from '../../base/address.ts';
 import { RandomSequence } from '../../base/random.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../snapshot/index.ts';
 import { CLUSTER_STATS } from '../../stats/index.ts';
-import { ClusterPriority } from '../../wasm/shared-records.ts';
+import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
+import { RequestHasher } from '../route/hash-policy.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Host } from './host.ts';
 import type { HostSelection } from './host-selection.ts';
+import type { ClusterLoads } from './load-balancer/bounded-picker.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
 import type { PickContext } from './load-balancer/pick-context.ts';
 import { NO_HOST } from './load-balancer/source-picker.ts';
@@ -37,6 +39,8 @@ export class Cluster {
   readonly responseCodes: ClusterResponseCodes;
   /** Requests of equal hashes go to the same host: theirs are wanted. */
   readonly isHashed: boolean;
+  /** What they are hashed by; null for what their routes say. */
+  readonly hasher: RequestHasher | null;
   readonly isHealthChecked: boolean;
   readonly #context: WorkerContext;
   readonly #balancer: LoadBalancer;
@@ -53,6 +57,8 @@ export class Cluster {
     this.settings = settings;
     this.isHealthChecked = snapshot.isHealthChecked;
     this.isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';
+    const { policies } = settings.hashing;
+    this.hasher = policies.length === 0 ? null : new RequestHasher(policies);
     this.statBase = context.stats.base(snapshot.statBlock);
     const { circuitBreakers } = settings;
     const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
@@ -73,6 +79,7 @@ export class Cluster {
       random: new RandomSequence(context.random.u32()),
       isHashed: this.isHashed,
       subsets: settings.subsets,
+      loads: this.#loads(snapshot.recordAddress),
       count: (event) => {
         context.stats.values[this.statBase + CLUSTER_STATS.index[event]]! += 1;
       },
@@ -126,6 +133,17 @@ export class Cluster {
     if (selection !== null) return this.#select(request, selection);
     const index = this.#balancer.pick(request);
     return index === NO_HOST ? null : this.#order[index]!;
+  }
+
+  #loads(record: number): ClusterLoads {
+    const { records } = this.#context;
+    const { requests } = ClusterCount;
+    return {
+      ofCluster: () =>
+        records.clusterCount(record, ClusterPriority.default, requests) +
+        records.clusterCount(record, ClusterPriority.high, requests),
+      ofHost: (index) => records.activeRequests(this.#order[index]!.record),
+    };
   }
 
   #select(request: PickContext | null, selection: HostSelection): Host | null {

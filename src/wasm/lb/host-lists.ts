@@ -12,6 +12,7 @@ import {
   LISTS_ROOT,
   LISTS_WORDS,
   SHARE_PANIC,
+  SOURCE_BOUNDED,
   SOURCE_LIST,
   SOURCE_NONE,
   SOURCE_SHARES,
@@ -23,6 +24,7 @@ import type { SharedMemory } from '../shared-memory.ts';
 import type { SharedMemoryOwner } from '../shared-memory-owner.ts';
 import { allocateFor } from './arguments.ts';
 import {
+  type BoundedHosts,
   type HostList,
   type HostShares,
   type HostSource,
@@ -66,6 +68,8 @@ class SourceWriter {
         return this.#put([SOURCE_NONE]);
       case 'list':
         return this.#writeList(source);
+      case 'bounded':
+        return this.#writeBounded(source);
       case 'shares':
         return this.#writeShares(source);
       case 'turns':
@@ -79,6 +83,13 @@ class SourceWriter {
     const address = 'address' in plan ? plan.address : 0;
     const at = this.#put([SOURCE_LIST, BALANCER_CODES[plan.kind], address, slot, hosts.length]);
     for (let index = 0; index < hosts.length; index += 1) this.words.push(hosts[index]!);
+    return at;
+  }
+
+  #writeBounded({ table, percent, shares }: BoundedHosts): number {
+    const list = this.write(table);
+    const at = this.#put([SOURCE_BOUNDED, list, percent, shares.length]);
+    for (const word of new Uint32Array(Float64Array.from(shares).buffer)) this.words.push(word);
     return at;
   }
 
@@ -129,6 +140,8 @@ function readSource(words: Uint32Array<ArrayBufferLike>, at: number): HostSource
   switch (words[at]) {
     case SOURCE_LIST:
       return readList(words, at);
+    case SOURCE_BOUNDED:
+      return readBounded(words, at);
     case SOURCE_SHARES:
       return readShares(words, at);
     case SOURCE_TURNS:
@@ -144,6 +157,13 @@ function readList(words: Uint32Array<ArrayBufferLike>, at: number): HostList {
   const hostCount = words[at + 4]!;
   const hosts = words.subarray(at + 5, at + 5 + hostCount);
   return { kind: 'list', hosts, plan: readPlan(words[at + 1]!, hostCount, words[at + 2]!), slot: words[at + 3]! };
+}
+
+function readBounded(words: Uint32Array<ArrayBufferLike>, at: number): BoundedHosts {
+  const end = at + 4 + 2 * words[at + 3]!;
+  // A copy, since words need not lie where doubles do.
+  const shares = new Float64Array(Uint32Array.from(words.subarray(at + 4, end)).buffer);
+  return { kind: 'bounded', table: readList(words, words[at + 1]!), percent: words[at + 2]!, shares };
 }
 
 function readPlan(code: number, hostCount: number, address: number): HostList['plan'] {

@@ -5,7 +5,7 @@
 import type { HashPlan } from './hash-table.ts';
 import type { PickPlan, SchedulePlan } from './host-picker.ts';
 
-export type HostSource = NoHosts | HostList | HostShares | HostTurns | HostSubsets;
+export type HostSource = NoHosts | HostList | BoundedHosts | HostShares | HostTurns | HostSubsets;
 
 export interface NoHosts {
   readonly kind: 'none';
@@ -20,6 +20,16 @@ export interface HostList {
   readonly plan: PickPlan | HashPlan;
   /** Names the list from one update to the next: who takes turns goes on where it stood. */
   readonly slot: number;
+}
+
+/** A table of hashes whose hosts take no more than a bound: what is too much for one goes to others. */
+export interface BoundedHosts {
+  readonly kind: 'bounded';
+  readonly table: HostList;
+  /** How much of its share of the requests in flight a host may have: 100 for no more than that. */
+  readonly percent: number;
+  /** What each host of the table has of 1. */
+  readonly shares: Float64Array;
 }
 
 /** Sources that take turns by their weights, evenly interleaved. */

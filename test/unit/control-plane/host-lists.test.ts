@@ -225,11 +225,29 @@ describe('host lists', () => {
     const least = { lbPolicy: 'LEAST_REQUEST' } as const;
     assert.equal(kindOf(least, [1, 1, 1]), 'least-request');
     assert.equal(kindOf(least, [1, 2]), 'schedule');
-    assert.equal(kindOf({ ...least, leastRequest: { choiceCount: 2, activeRequestBias: -3 } }, [1, 1]), 'schedule');
+    assert.equal(
+      kindOf({ ...least, leastRequest: { ...BALANCING.leastRequest, activeRequestBias: -3 } }, [1, 1]),
+      'schedule',
+    );
     assert.equal(kindOf(least, [1]), 'cycle');
     assert.equal(kindOf({}, [1, 5]), 'schedule');
     assert.equal(kindOf({}, [2, 2]), 'cycle');
     assert.equal(kindOf({ lbPolicy: 'RANDOM' }, [1, 5]), 'random');
+  });
+
+  test('compare all hosts where asked to', () => {
+    const records = [3, 1, 2].map((active) => {
+      const recordAddress = lb.owner.recordAllocator.allocateHost(1);
+      lb.owner.shared.records.addActiveRequests(recordAddress, active);
+      return recordAddress;
+    });
+    const members = records.map((recordAddress, index) => host(`${index}`, { recordAddress }));
+    const least = (comparesAll: boolean): Record<string, number> =>
+      new BalancedCluster({ lbPolicy: 'LEAST_REQUEST', leastRequest: { ...BALANCING.leastRequest, comparesAll } })
+        .setHosts(...members)
+        .shares(500);
+    assert.deepEqual(least(true), { 1: 500 });
+    assert.ok(least(false)[2]! > 0);
   });
 
   test('give all their memory back, and leave none behind when there is too little', () => {

@@ -2,7 +2,6 @@
 
 import {
   extensionsElseWarned,
-  only,
   rejected,
   type SupportTable,
   supported,
@@ -21,6 +20,7 @@ const POLICIES = [
   `${PREFIX}.wrr_locality.v3.WrrLocality`,
   `${PREFIX}.subset.v3.Subset`,
 ];
+const WITHOUT_NEWER = 'without consistent_hashing_lb_config';
 const NO_SLOW_START = 'new hosts get their whole share at once';
 
 export const BALANCING_POLICY_SUPPORT: SupportTable = {
@@ -47,7 +47,8 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
       active_request_bias: supported(),
       locality_lb_config: supported(),
       slow_start_config: warned(NO_SLOW_START),
-      selection_method: only(['N_CHOICES']),
+      selection_method: supported(),
+      enable_full_scan: supported('the older form of selection_method'),
     },
   },
   [`${PREFIX}.random.v3.Random`]: { otherwise: rejected(), fields: { locality_lb_config: supported() } },
@@ -57,7 +58,8 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
       hash_function: supported(),
       minimum_ring_size: supported(),
       maximum_ring_size: supported(),
-      use_hostname_for_hashing: supported(),
+      use_hostname_for_hashing: supported(WITHOUT_NEWER),
+      hash_balance_factor: supported(WITHOUT_NEWER),
       consistent_hashing_lb_config: supported(),
       locality_weighted_lb_config: supportedWhole(),
     },
@@ -110,6 +112,10 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
   },
   [`${PREFIX}.common.v3.ConsistentHashingLbConfig`]: {
     otherwise: rejected(),
-    fields: { use_hostname_for_hashing: supported() },
+    fields: {
+      use_hostname_for_hashing: supported(),
+      hash_balance_factor: supported(),
+      hash_policy: supported('takes the place of what routes say'),
+    },
   },
 };

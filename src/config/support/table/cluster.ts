@@ -136,7 +136,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': {
     otherwise: rejected(),
-    fields: { use_hostname_for_hashing: supported() },
+    fields: { use_hostname_for_hashing: supported(), hash_balance_factor: supported() },
   },
   'proxy.config.core.v3.RuntimeDouble': {
     otherwise: warned('the default value applies'),

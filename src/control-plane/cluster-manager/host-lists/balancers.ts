@@ -67,11 +67,12 @@ export function buildBalancer(
 
 function buildLeastRequest(
   tables: LbTables,
-  { choiceCount, activeRequestBias: bias }: ClusterSettings['leastRequest'],
+  { choiceCount, activeRequestBias: bias, comparesAll }: ClusterSettings['leastRequest'],
   hosts: readonly ListedHost[],
 ): PickPlan {
   const members = hosts.map(({ recordAddress, weight }) => ({ record: recordAddress, weight }));
-  if (bias === undefined) return tables.buildLeastRequest(members, { choiceCount });
+  const selection = comparesAll ? 'FULL_SCAN' : 'N_CHOICES';
+  if (bias === undefined) return tables.buildLeastRequest(members, { choiceCount, selection });
   // A negative bias would prefer busy hosts.
   return tables.buildLeastRequest(members, { choiceCount, activeRequestBias: bias < 0 ? DEFAULT_BIAS : bias });
 }

@@ -135,20 +135,30 @@ export class SourceBuilder {
     return this.#buildList(indexes, slot, Float64Array.from(shares));
   }
 
+  /** @param shares what each host has of 1, for policies that go by hashes; default by their weights. */
   #buildList(indexes: readonly number[], slot: number, shares?: Float64Array): HostSource {
     if (indexes.length === 0) return NO_HOSTS;
-    const plan = this.#buildPlan(indexes, shares);
+    const members = indexes.map((index) => this.#hosts[index]!);
+    if (isHashed(this.#settings)) {
+      return this.#buildTable(indexes, members, slot, shares ?? this.#weightShares(indexes));
+    }
+    const plan = buildBalancer(this.#tables, this.#settings, members);
     this.#built.balancers.push(plan);
     return { kind: 'list', hosts: indexes, plan, slot };
   }
 
-  /** @param shares what each host has of 1, for policies that go by hashes; default by their weights. */
-  #buildPlan(indexes: readonly number[], shares = this.#weightShares(indexes)): HostList['plan'] {
-    const members = indexes.map((index) => this.#hosts[index]!);
-    if (!isHashed(this.#settings)) return buildBalancer(this.#tables, this.#settings, members);
+  #buildTable(
+    indexes: readonly number[],
+    members: readonly ListedHost[],
+    slot: number,
+    shares: Float64Array,
+  ): HostSource {
     const { plan, table } = buildHashTable(this.#tables, this.#settings, members, shares);
+    this.#built.balancers.push(plan);
     this.#built.hashTable = table;
-    return plan;
+    const list = { kind: 'list', hosts: indexes, plan, slot } as const;
+    const { balancePercent: percent } = this.#settings.hashing;
+    return percent === 0 ? list : { kind: 'bounded', table: list, percent, shares };
   }
 
   /** What each host has of 1. */

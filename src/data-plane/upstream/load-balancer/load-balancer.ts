@@ -5,6 +5,7 @@
 import type { Random } from '../../../base/random.ts';
 import type { SubsetSettings } from '../../../snapshot/index.ts';
 import {
+  type BoundedHosts,
   CyclePicker,
   type HostList,
   type HostSource,
@@ -15,6 +16,7 @@ import {
   openPicker,
   readHostLists,
 } from '../../../wasm/lb.ts';
+import { BoundedPicker, type ClusterLoads } from './bounded-picker.ts';
 import { type Criteria, contextOf, type DrawContext, type PickContext } from './pick-context.ts';
 import { hashPercent, randomPercent, SharesPicker } from './shares-picker.ts';
 import { EMPTY_PICKER, HashPicker, ListPicker, type SourcePicker, TurnsPicker } from './source-picker.ts';
@@ -30,6 +32,7 @@ export interface LoadBalancerOptions {
   readonly isHashed: boolean;
   /** Null when requests choose among all hosts. */
   readonly subsets: SubsetSettings | null;
+  readonly loads: ClusterLoads;
   readonly count: (event: PickEvent) => void;
 }
 
@@ -106,6 +109,8 @@ export class LoadBalancer {
         return EMPTY_PICKER;
       case 'list':
         return this.#openList(source, cycles);
+      case 'bounded':
+        return this.#openBounded(source);
       case 'subsets':
         return this.#openSubsets(source);
       case 'turns': {
@@ -134,6 +139,12 @@ export class LoadBalancer {
       open: (index) => this.#openAs(names[index]!, sourceOf(index)),
       count,
     });
+  }
+
+  #openBounded({ table: { hosts, plan }, percent, shares }: BoundedHosts): SourcePicker {
+    const { kernel, loads } = this.#options;
+    if (!isHashPlan(plan)) return EMPTY_PICKER;
+    return new BoundedPicker({ hosts, table: openHashTable(kernel, plan), percent, shares, loads });
   }
 
   #forgetBut(names: readonly string[]): void {

@@ -77,11 +77,43 @@ describe('a load-balancing policy', () => {
         common_lb_config: hashing,
       });
     }
+    const bounded = { consistent_hashing_lb_config: { hash_balance_factor: 150 } };
+    assertSame(balanced(extension('ring_hash.v3.RingHash', { hash_balance_factor: 150 })), {
+      lb_policy: 'RING_HASH',
+      common_lb_config: bounded,
+    });
+    assertSame(balanced(extension('maglev.v3.Maglev', bounded)), { lb_policy: 'MAGLEV', common_lb_config: bounded });
+    // What has been replaced does not count beside what replaces it.
+    const both = { use_hostname_for_hashing: true, hash_balance_factor: 200, consistent_hashing_lb_config: {} };
+    assertSame(balanced(extension('ring_hash.v3.RingHash', both)), { lb_policy: 'RING_HASH' });
     assertSame(balanced(extension('maglev.v3.Maglev', { table_size: 31, ...hashing })), {
       lb_policy: 'MAGLEV',
       maglev_lb_config: { table_size: 31 },
       common_lb_config: hashing,
     });
+  });
+
+  it('of least request may compare all hosts', () => {
+    const comparesAll = (fields: JsonObject): boolean =>
+      clusterSettings(clusterNamed('web', balanced(extension('least_request.v3.LeastRequest', fields)))).leastRequest
+        .comparesAll;
+    assert.equal(comparesAll({}), false);
+    assert.equal(comparesAll({ selection_method: 'FULL_SCAN' }), true);
+    assert.equal(comparesAll({ enable_full_scan: true }), true);
+    assert.equal(comparesAll({ enable_full_scan: false }), false);
+  });
+
+  it('of a hash table says what requests are hashed by, with faults at their places', () => {
+    const hashing = (hash_policy: JsonObject[]): JsonObject =>
+      clusterNamed('web', balanced(extension('maglev.v3.Maglev', { consistent_hashing_lb_config: { hash_policy } })));
+    const byHeader = { header: { header_name: 'X-User' }, terminal: true };
+    assert.deepEqual(clusterSettings(hashing([byHeader])).hashing.policies, [
+      { kind: 'header', name: 'x-user', rewrite: null, isTerminal: true },
+    ]);
+    const place = 'policies[0].typed_extension_config.typed_config.consistent_hashing_lb_config.hash_policy[0].cookie';
+    assert.deepEqual(clusterErrors(hashing([{ cookie: { name: 'a;b' } }])), [
+      `${AT}.${place}: "a;b" holds characters that would end a part of the cookie`,
+    ]);
   });
 
   it('within subsets or weighed localities keeps what it says itself', () => {
@@ -149,6 +181,5 @@ describe('a load-balancing policy', () => {
         `${config}.subset_selectors[0].fallback_keys_subset: must hold fewer keys than keys`,
       ],
     );
-    assert.equal(errorsOf(extension('least_request.v3.LeastRequest', { selection_method: 'FULL_SCAN' })).length, 1);
   });
 });

@@ -33,6 +33,8 @@ describe('a balancer that goes by hashes', () => {
       hashFunction: 'MURMUR_HASH_2',
       maglevTableSize: 65537,
       usesHostname: true,
+      balancePercent: 0,
+      policies: [],
     });
     assert.deepEqual(
       ring.hosts.map(({ hashKey }) => hashKey),
@@ -64,6 +66,15 @@ describe('a balancer that goes by hashes', () => {
         `${AT}.maglev_lb_config.table_size: ${size} is not a prime number`,
       ]);
     }
+    const factor = (hash_balance_factor: number): JsonObject =>
+      clusterNamed('web', {
+        lb_policy: 'MAGLEV',
+        common_lb_config: { consistent_hashing_lb_config: { hash_balance_factor } },
+      });
+    assert.deepEqual(clusterErrors(factor(99)), [
+      `${AT}.common_lb_config.consistent_hashing_lb_config.hash_balance_factor: 99 is below the minimum 100`,
+    ]);
+    assert.equal(clusterSettings(factor(100)).hashing.balancePercent, 100);
     assert.deepEqual(clusterErrors(maglev(5_000_012)), [
       `${AT}.maglev_lb_config.table_size: 5000012 exceeds the limit 5000011`,
     ]);
