@@ -87,11 +87,12 @@ export class DnsClient {
     return new Promise((resolve) => {
       const begin = (): void => {
         const end = (outcome: Outcome): void => {
-          if (!this.#running.delete(end)) return;
+          this.#running.delete(end);
           cancelTimer();
           exchange.close();
           resolve(outcome);
-          if (outcome.kind !== 'cancelled') this.#waiting.shift()?.begin();
+          // After a cancellation nobody waits.
+          this.#waiting.shift()?.begin();
         };
         this.#running.add(end);
         const exchange = startExchange(transport, server, question, end);

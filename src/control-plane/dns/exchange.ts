@@ -58,10 +58,12 @@ function askOverUdp(
     // Somebody guesses: the true answer may still come.
     if (reading.kind !== 'foreign') finish(reading);
   });
-  // Once connected, the system drops what comes from elsewhere, and reports a port that nobody listens on.
-  socket.connect(port, ip, () => {
-    if (isOpen) socket.send(writeQuestion(question), (error) => error && finish(unreachable(error)));
+  socket.on('connect', () => {
+    if (isOpen) socket.send(writeQuestion(question));
   });
+  // Once connected, the system drops what comes from elsewhere, and reports a port that nobody listens on. Without
+  // callbacks all failures are events.
+  socket.connect(port, ip);
   return { close };
 }
 
@@ -70,7 +72,7 @@ function askOverTcp(
   question: DnsQuestion,
   onOutcome: (outcome: ExchangeOutcome) => void,
 ): Exchange {
-  const socket = connect({ host: ip, port, noDelay: true });
+  const socket = connect({ host: ip, port });
   let isOpen = true;
   let received: Buffer = Buffer.alloc(0);
   const close = (): void => {

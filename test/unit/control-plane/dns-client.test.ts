@@ -216,12 +216,30 @@ describe('a DNS client', () => {
     assert.equal(ipsOf(await refused.ask('web.test')), 'ECONNREFUSED');
   });
 
-  it('begins with another server each time when told to rotate', async () => {
+  it('begins with the next server each time when told to rotate, and goes on to all others', async () => {
     await using first = await DnsServer.start();
     await using second = await DnsServer.start();
-    const fixture = new Fixture([first, second], { rotate: true });
+    await using third = await DnsServer.start();
+    const order: number[] = [];
+    for (const [index, server] of [first, second, third].entries()) {
+      server.fail('SERVFAIL');
+      server.onUdpQuery = async () => void order.push(index + 1);
+    }
+    const fixture = new Fixture([first, second, third], { rotate: true });
     for (let count = 0; count < 4; count++) await fixture.ask('web.test');
-    assert.deepEqual([first.queries.length, second.queries.length], [2, 2]);
+    assert.deepEqual(order, [1, 2, 3, 2, 3, 1, 3, 1, 2, 1, 2, 3]);
+  });
+
+  it('fails without a server, and with one that refuses, however many tries there are', async () => {
+    await using refusing = await DnsServer.start();
+    refusing.fail('REFUSED');
+    for (const rotate of [false, true]) {
+      const none = new Fixture([], { rotate }, Number.POSITIVE_INFINITY);
+      assert.deepEqual(await none.ask('web.test'), { kind: 'failure', reason: 'there is no DNS server' });
+      const refused = new Fixture([refusing], { rotate }, Number.POSITIVE_INFINITY);
+      assert.deepEqual(await refused.ask('web.test'), { kind: 'failure', reason: 'REFUSED' });
+    }
+    assert.equal(refusing.queries.length, 2);
   });
 
   it('bounds the sockets that it has open, and loses no question', async () => {
@@ -234,7 +252,11 @@ describe('a DNS client', () => {
     server.onUdpQuery = async () => {
       most = Math.max(most, openFiles() - before);
     };
-    const answers = await Promise.all(Array.from({ length: 1000 }, () => fixture.ask('web.test')));
+    const asked = Array.from({ length: 1000 }, () => fixture.ask('web.test'));
+    await Promise.resolve();
+    // Each question under way has a timer.
+    assert.equal(fixture.clock.timerCount, 256);
+    const answers = await Promise.all(asked);
     assert.ok(most >= 200 && most < 300, `${most} sockets`);
     assert.ok(answers.every((answer) => ipsOf(answer)[0] === '10.0.0.1'));
   });
@@ -247,8 +269,21 @@ describe('a DNS client', () => {
     const asked = Array.from({ length: 300 }, () => fixture.ask('web.test'));
     await query;
     fixture.client.cancel();
-    assert.ok((await Promise.all(asked)).every((answer) => ipsOf(answer) === 'cancelled'));
+    for (const answer of await Promise.all(asked)) assert.deepEqual(answer, { kind: 'failure', reason: 'cancelled' });
     assert.equal(fixture.clock.timerCount, 0);
+  });
+
+  it('asks nobody for a question that is cancelled before it knows whom', async () => {
+    await using server = await DnsServer.start();
+    const fixture = new Fixture([server]);
+    const asked = fixture.ask('web.test');
+    fixture.client.cancel();
+    assert.equal(ipsOf(await asked), 'cancelled');
+    assert.equal(fixture.clock.timerCount, 0);
+    assert.deepEqual(server.queries, []);
+    // It can be asked again.
+    server.set('web.test', ['10.0.0.1']);
+    assert.deepEqual(ipsOf(await fixture.ask('web.test')), ['10.0.0.1']);
   });
 
   it('hears only the server that it asked', async () => {
