@@ -110,7 +110,7 @@ function cpuSecondsOf(place: number | string): number {
   return (Number(fields[USER_TICKS]) + Number(fields[SYSTEM_TICKS])) / ticksPerSecond;
 }
 
-function residentBytesOf(pid: number): number {
+export function residentBytesOf(pid: number): number {
   const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
   return Number(match?.[1] ?? 0) * KIB;
 }
