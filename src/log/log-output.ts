@@ -103,8 +103,10 @@ export class LogOutput {
     write(this.#descriptor, bytes, start, length, null, done);
   }
 
-  close(): void {
-    if (this.#isOwned) close(this.#descriptor, () => {});
+  /** @param done called when what a deleted file has held is free again; never before the return. */
+  close(done: () => void = () => {}): void {
+    if (this.#isOwned) close(this.#descriptor, done);
+    else process.nextTick(done);
   }
 }
 

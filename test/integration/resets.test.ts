@@ -101,9 +101,11 @@ for (const [name, open] of Object.entries(RAW_PATHS)) {
         assert.equal(resumed(), 0);
         await flood(
           (piece) => wire.write(piece),
-          () => paused() > 0,
+          () => paused() > resumed(),
         );
-        assert.deepEqual([paused(), resumed(), count('backed_up'), count('drained')], [1, 0, 1, 0]);
+        // The system may have taken more after all and let it go on before: each pause but the last is over.
+        assert.equal(resumed(), paused() - 1);
+        assert.equal(count('drained'), count('backed_up') - 1);
         server.resume();
         await eventually(() => wire.socket.writableLength === 0 && resumed() === paused(), 'the rest of the upload');
         assert.equal(count('backed_up'), count('drained'));
@@ -111,9 +113,9 @@ for (const [name, open] of Object.entries(RAW_PATHS)) {
         wire.socket.pause();
         await flood(
           (piece) => server.write(piece),
-          () => count('paused_reading') > 0,
+          () => count('paused_reading') > count('resumed_reading'),
         );
-        assert.deepEqual([count('paused_reading'), count('resumed_reading')], [1, 0]);
+        assert.equal(count('resumed_reading'), count('paused_reading') - 1);
         wire.socket.resume();
         await eventually(
           () => server.writableLength === 0 && count('resumed_reading') === count('paused_reading'),

@@ -7,7 +7,7 @@
 //                                             └──► reopen: the entries before it go to the file opened before, if it
 //                                                  takes them; if not, the reopening comes first, and they follow
 //
-//   idle ──work──► busy ──done──► idle        busy: a write or an opening is under way
+//   idle ──work──► busy ──done──► idle        busy: a write, an opening or the closing of the former file is under way
 //                    └──refused──► waiting ──time, reopen, close──► idle
 //
 // Workers share a file without talking: each write is whole entries, and the kernel appends each at one go. A pipe
@@ -226,13 +226,26 @@ export class LogFile {
 
   /** An entry of which the old output has a part begins anew in the next one. */
   #replaceOutput(output: LogOutput | null): void {
-    this.#output?.close();
+    if (this.#output !== null) this.#leave(this.#output, output);
     this.#output = output;
     const first = this.#queue[0];
     if (first === undefined || first === REOPEN) return;
     const start = lineStart(first.bytes, first.start);
     this.#changeWaiting(first.start - start);
     first.start = start;
+  }
+
+  /** Nothing is written before that is done: a deleted file fills its disk for as long as it is open. */
+  #leave(former: LogOutput, next: LogOutput | null): void {
+    this.#state = 'busy';
+    former.close(() => {
+      if (this.#state === 'closed') {
+        next?.close();
+        return;
+      }
+      this.#state = 'idle';
+      this.#work();
+    });
   }
 
   #writePiece(output: LogOutput, piece: Piece): void {
