@@ -135,7 +135,14 @@ pick(
   ),
 );
 const selectors = [{ keys: ['a', 'b'], fallback: 'cluster', fallbackKeys: [], isSingleHost: false }] as const;
-const flags = { weighsLocalities: false, scalesLocalityWeights: false, panicModeAny: false, listAsAny: false };
+const flags = {
+  weighsLocalities: false,
+  scalesLocalityWeights: false,
+  panicModeAny: false,
+  listAsAny: false,
+  takesAlternatives: false,
+  allowsRedundantKeys: false,
+};
 const inSubset = (n: number): Partial<ListedHost> => ({
   subsetValues: [
     { key: 'a', value: `"${n % 10}"`, elements: null },

@@ -181,6 +181,10 @@ export interface SubsetSettings {
   readonly panicModeAny: boolean;
   /** A host with a list is in the subsets of all its elements. */
   readonly listAsAny: boolean;
+  /** Requests may name a list of what they ask, of which the first that finds a host counts. */
+  readonly takesAlternatives: boolean;
+  /** Of what a request asks, keys that no selector has beside the others do not count. */
+  readonly allowsRedundantKeys: boolean;
 }
 
 /** Probes on idle connections. */

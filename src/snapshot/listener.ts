@@ -2,7 +2,7 @@
 
 import type { Address } from '../base/address.ts';
 import type { AccessLogSettings } from './access-log.ts';
-import type { KeepaliveSettings } from './cluster.ts';
+import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
 import type {
   FilterChainSettings,
   FilterChainSnapshot,
@@ -98,6 +98,8 @@ export interface TcpClusterShare {
   readonly cluster: string;
   /** 1 or more; all together fit 32 bits. */
   readonly weight: number;
+  /** What the host's metadata must say, in clusters with subsets; null for nothing. */
+  readonly criteria: SubsetCriteria | null;
 }
 
 /** Which access log entries a connection gets before the one at its end. */

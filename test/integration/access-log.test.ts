@@ -468,7 +468,7 @@ describe('an entry of a proxied TCP connection', () => {
     const port = await unusedPort();
     const ends: readonly (readonly [Parameters<typeof tcpBench>[1], string])[] = [
       [{}, 'TcpConnectionEnd 0 0 UH raw 1 - -'],
-      [{ settings: { clusters: [{ cluster: 'gone', weight: 1 }] } }, 'TcpConnectionEnd 0 0 NR - 0 - -'],
+      [{ settings: { clusters: [{ cluster: 'gone', weight: 1, criteria: null }] } }, 'TcpConnectionEnd 0 0 NR - 0 - -'],
       [{ ports: [port], settings: { maxConnectAttempts: 2 } }, `TcpConnectionEnd 0 0 UF,URX raw 2 - 127.0.0.1:${port}`],
     ];
     for (const [options, expected] of ends) {
@@ -528,8 +528,8 @@ describe('an entry of a proxied TCP connection', () => {
 
   test('names the cluster that weight has chosen', async (t) => {
     const clusters = [
-      { cluster: 'gone', weight: 1 },
-      { cluster: 'raw', weight: 1 },
+      { cluster: 'gone', weight: 1, criteria: null },
+      { cluster: 'raw', weight: 1, criteria: null },
     ];
     const port = await upstreamOf(
       t,

@@ -14,6 +14,8 @@ const SUBSETS: SubsetSettings = {
   scalesLocalityWeights: false,
   panicModeAny: false,
   listAsAny: false,
+  takesAlternatives: false,
+  allowsRedundantKeys: false,
 };
 
 async function serve(t: TestContext, subsets: SubsetSettings) {
@@ -78,4 +80,44 @@ test('a route whose subset does not exist may have any host', async (t) => {
   assert.equal(await ask('/'), '0,1,2');
   assert.equal(proxy.clusterStat('web', 'lb_subsets_selected'), 0);
   assert.equal(proxy.clusterStat('web', 'lb_subsets_fallback'), 12);
+});
+
+test('connections of the TCP proxy go to hosts that say what it asks', async (t) => {
+  const stages = ['prod', 'dev', 'prod'];
+  const upstreams: WireUpstream[] = [];
+  for (const [index] of stages.entries()) upstreams.push(await WireUpstream.start((socket) => socket.end(`${index}`)));
+  const proxy = new DataPlaneFixture();
+  t.after(async () => {
+    await proxy.close();
+    for (const upstream of upstreams) await upstream.close();
+  });
+  for (const [name, lbPolicy] of [
+    ['turns', 'ROUND_ROBIN'],
+    ['hashed', 'RING_HASH'],
+  ] as const) {
+    proxy.cluster(
+      name,
+      upstreams.map(({ port }) => loopback(port)),
+      {
+        lbPolicy,
+        subsets: SUBSETS,
+        subsetValues: stages.map((stage) => [{ key: 'stage', value: `"${stage}"`, elements: null }]),
+      },
+    );
+    const hostsOf = async (stage: string): Promise<string> => {
+      const clusters = [{ cluster: name, weight: 1, criteria: [['stage', `"${stage}"`]] as const }];
+      // Without addresses to hash, any host of the subset is drawn.
+      const port = await proxy.tcp(name, { clusters, hashesSourceIp: stage === 'dev' });
+      const hosts = new Set<string>();
+      for (let connection = 0; connection < 12; connection += 1) {
+        const wire = new WireClient(port);
+        hosts.add(await wire.rest());
+        wire.close();
+      }
+      return [...hosts].sort().join();
+    };
+    assert.equal(await hostsOf('dev'), '1');
+    assert.equal(await hostsOf('test'), '');
+    for (const host of (await hostsOf('prod')).split(',')) assert.equal(stages[Number(host)], 'prod');
+  }
 });

@@ -299,9 +299,9 @@ describe('the TCP proxy', () => {
     const draws = [0, 1, 2, 6, 7, 9, 10, 17];
     const settings = {
       clusters: [
-        { cluster: 'one', weight: 2 },
-        { cluster: 'two', weight: 5 },
-        { cluster: 'three', weight: 3 },
+        { cluster: 'one', weight: 2, criteria: null },
+        { cluster: 'two', weight: 5, criteria: null },
+        { cluster: 'three', weight: 3, criteria: null },
       ],
     };
     const { proxy, port } = await proxyTo(t, null, { settings, random: { u32: () => draws[0]! } });
@@ -323,8 +323,8 @@ describe('the TCP proxy', () => {
   test('draws a cluster anew when an attempt to connect has failed', async (t) => {
     const upstream = await WireUpstream.start((socket) => socket.end('here'));
     const clusters = [
-      { cluster: 'raw', weight: 1 },
-      { cluster: 'other', weight: 1 },
+      { cluster: 'raw', weight: 1, criteria: null },
+      { cluster: 'other', weight: 1, criteria: null },
     ];
     let fixture: DataPlaneFixture | undefined;
     const { proxy, port } = await proxyTo(t, null, {

@@ -327,7 +327,7 @@ export function tcpProxy(cluster: string, overrides: Partial<TcpProxySettings> =
     statPrefix: 'test',
     accessLogs: [],
     furtherLogEntries: { onStart: false, onConnected: false, intervalMs: 0 },
-    clusters: [{ cluster, weight: 1 }],
+    clusters: [{ cluster, weight: 1, criteria: null }],
     hashesSourceIp: false,
     idleTimeoutMs: 3_600_000,
     maxConnectAttempts: 1,

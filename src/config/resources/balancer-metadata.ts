@@ -1,7 +1,6 @@
 // What metadata tells balancers: the entries of their namespace, and values in a form that can be compared.
 
-import type { JsonValue } from '../../base/json.ts';
-import type { MetadataPair } from '../../base/subset-key.ts';
+import { comparable, type MetadataPair } from '../../base/subset-key.ts';
 import type { SubsetCriteria, SubsetValue } from '../../snapshot/index.ts';
 import type { Metadata, Struct, Value } from './messages.ts';
 import { valueToJson } from './struct.ts';
@@ -43,13 +42,5 @@ export function subsetValues(fields: BalancerMetadata, keys: ReadonlySet<string>
     if (value === undefined) return [];
     const json = valueToJson(value);
     return [{ key, value: comparable(json), elements: Array.isArray(json) ? json.map(comparable) : null }];
-  });
-}
-
-/** JSON with the members of objects in ascending order: equal values have equal texts. */
-function comparable(value: JsonValue): string {
-  return JSON.stringify(value, (_key, part: unknown) => {
-    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
-    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
   });
 }

@@ -20,6 +20,8 @@ interface NewerBalancing {
   readonly compares_all: boolean;
   readonly hash_policy: readonly HashPolicyMessage[];
   readonly hash_policy_at: string;
+  /** Of lb_subset_config. */
+  readonly allows_redundant_keys: boolean;
 }
 
 export type BalancedCluster = Cluster & NewerBalancing;
@@ -50,7 +52,12 @@ const NO_COMMON: Common = {
   override_host_status: null,
 };
 
-const NOTHING_NEWER: NewerBalancing = { compares_all: false, hash_policy: [], hash_policy_at: '' };
+const NOTHING_NEWER: NewerBalancing = {
+  compares_all: false,
+  hash_policy: [],
+  hash_policy_at: '',
+  allows_redundant_keys: false,
+};
 
 export function withBalancingPolicy(cluster: Cluster, at: string, faults: FaultSink): BalancedCluster {
   if (cluster.load_balancing_policy === null) return withFields(cluster, NOTHING_NEWER);
@@ -150,7 +157,7 @@ const POLICIES: ReadonlyMap<string, Apply> = new Map<string, Apply>([
     const applied = applyChild(message.subset_lb_policy, balancing, `${at}.subset_lb_policy`, faults);
     const weighsLocalities = applied.common_lb_config?.locality_weighted_lb_config !== null;
     checkSubsetConfig(message, weighsLocalities, at, faults);
-    return { ...applied, lb_subset_config: message };
+    return { ...applied, lb_subset_config: message, allows_redundant_keys: message.allow_redundant_keys };
   }),
 ]);
 

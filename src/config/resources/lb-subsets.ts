@@ -3,9 +3,11 @@
 import type { SubsetFallback, SubsetSelector, SubsetSettings } from '../../snapshot/index.ts';
 import {
   Cluster_LbSubsetConfig_LbSubsetFallbackPolicy as FallbackPolicy,
+  Cluster_LbSubsetConfig_LbSubsetMetadataFallbackPolicy as MetadataFallback,
   Cluster_LbSubsetConfig_LbSubsetSelector_LbSubsetSelectorFallbackPolicy as SelectorFallbackPolicy,
 } from '../proto/generated/enums.ts';
 import { structPairs } from './balancer-metadata.ts';
+import type { BalancedCluster } from './balancing-policy.ts';
 import type { Cluster, LbSubsetSelector } from './messages.ts';
 
 const FALLBACKS: ReadonlyMap<number, SubsetFallback> = new Map([
@@ -23,7 +25,10 @@ const SELECTOR_FALLBACKS: ReadonlyMap<number, SubsetSelector['fallback']> = new 
 ]);
 
 /** @returns null when the cluster has no subsets: without selectors there are none. */
-export function convertSubsets({ lb_subset_config: message }: Cluster): SubsetSettings | null {
+export function convertSubsets({
+  lb_subset_config: message,
+  allows_redundant_keys,
+}: BalancedCluster): SubsetSettings | null {
   if (message === null || message.subset_selectors.length === 0) return null;
   return {
     selectors: message.subset_selectors.map(convertSelector),
@@ -33,6 +38,8 @@ export function convertSubsets({ lb_subset_config: message }: Cluster): SubsetSe
     scalesLocalityWeights: message.scale_locality_weight,
     panicModeAny: message.panic_mode_any,
     listAsAny: message.list_as_any,
+    takesAlternatives: message.metadata_fallback_policy === MetadataFallback.FALLBACK_LIST,
+    allowsRedundantKeys: allows_redundant_keys,
   };
 }
 

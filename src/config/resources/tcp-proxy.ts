@@ -2,6 +2,7 @@
 
 import type { BackoffSettings, TcpClusterShare, TcpLogEntries, TcpProxySettings } from '../../snapshot/index.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
+import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { BackoffStrategy, TcpProxy } from './messages.ts';
@@ -32,12 +33,12 @@ export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conve
 function convertClusters(message: TcpProxy, at: string, { clusters, faults }: Conversion): readonly TcpClusterShare[] {
   if (message.weighted_clusters === null) {
     clusters.checkReference(message.cluster, `${at}.cluster`, faults);
-    return [{ cluster: message.cluster, weight: 1 }];
+    return [{ cluster: message.cluster, weight: 1, criteria: criteriaOf(message.metadata_match) }];
   }
   const place = `${at}.weighted_clusters.clusters`;
-  const shares = message.weighted_clusters.clusters.map(({ name, weight }, index) => {
+  const shares = message.weighted_clusters.clusters.map(({ name, weight, metadata_match }, index) => {
     clusters.checkReference(name, `${place}[${index}].name`, faults);
-    return { cluster: name, weight };
+    return { cluster: name, weight, criteria: criteriaOf(message.metadata_match, metadata_match) };
   });
   const sum = shares.reduce((total, { weight }) => total + weight, 0);
   checkWeightSum(sum, place, faults);

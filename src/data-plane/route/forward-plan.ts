@@ -3,18 +3,11 @@
 
 import { weightedIndex } from '../../base/random.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
-import type {
-  ForwardAction,
-  HostRewrite,
-  PathMatch,
-  RouteUpgrade,
-  SubsetCriteria,
-  WeightedClusters,
-} from '../../snapshot/index.ts';
+import type { ForwardAction, HostRewrite, PathMatch, RouteUpgrade, WeightedClusters } from '../../snapshot/index.ts';
 import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
-import { Criteria, contextOf, type PickContext } from '../upstream/load-balancer/pick-context.ts';
+import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import { RequestHasher } from './hash-policy.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
@@ -71,7 +64,7 @@ export function compileForward(
   runtime: RuntimeValues,
 ): ForwardPlan {
   const { hostRewrite, pathRewrite, weightedClusters } = action;
-  const pickContext = askingFor(action.criteria);
+  const pickContext = contextAsking(action.criteria);
   const target = action.cluster === '' ? null : plainTarget(action.cluster, pickContext);
   let choose: ChooseCluster = () => target ?? undefined;
   if (weightedClusters !== null) choose = weightedChoice(weightedClusters, runtime);
@@ -104,10 +97,6 @@ function plainTarget(name: string, pickContext: PickContext | null): ClusterTarg
   return { name, requestEditor: null, responseEditor: null, hostRewrite: '', pickContext };
 }
 
-function askingFor(criteria: SubsetCriteria | null): PickContext | null {
-  return criteria === null ? null : contextOf(new Criteria(criteria));
-}
-
 function headerChoice(header: string, pickContext: PickContext | null): ChooseCluster {
   const read = headerReader(header);
   return (request) => {
@@ -124,7 +113,7 @@ function weightedChoice(clusters: WeightedClusters, runtime: RuntimeValues): Cho
       requestEditor: requestEdits === null ? null : compileHeaderEdits([requestEdits]),
       responseEditor: responseEdits === null ? null : compileHeaderEdits([responseEdits]),
       hostRewrite,
-      pickContext: askingFor(criteria),
+      pickContext: contextAsking(criteria),
     }),
   );
   const shares = runtime.derived((values) => {

@@ -23,7 +23,7 @@ import { attachAccepted, resetSocket, resumeAccepted, type SocketOwner } from '.
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
-import { RequestHash } from '../upstream/load-balancer/pick-context.ts';
+import { type PickContext, RequestHash } from '../upstream/load-balancer/pick-context.ts';
 import { UpstreamEnd } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
@@ -290,7 +290,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
 
   /** Every attempt draws its cluster anew. */
   #connect(): void {
-    const cluster = this.#filter.chooseCluster();
+    const target = this.#filter.chooseTarget();
+    const cluster = this.#filter.clusterOf(target);
     this.#cluster = cluster;
     if (cluster === undefined) {
       this.#note(ResponseFlag.NR);
@@ -302,7 +303,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
       this.#facts.upstreamCluster = cluster.settings.name;
       this.#facts.clusterMetadata = cluster.settings.metadata;
     }
-    const host = cluster.chooseHost(cluster.isHashed ? this.#hash(cluster) : null);
+    const host = cluster.chooseHost(cluster.isHashed ? this.#hash(cluster, target.asks) : target.asks);
     if (host === null) {
       this.#note(ResponseFlag.UH);
       this.#countCluster(cluster, upstream_cx_none_healthy);
@@ -326,15 +327,15 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   }
 
   /** Equal for all connections of one client. */
-  #hash(cluster: Cluster): RequestHash | null {
+  #hash(cluster: Cluster, asks: PickContext | null): PickContext | null {
     const { remoteAddress } = this.downstream;
     const { policies } = cluster.settings.hashing;
     // Of what a cluster hashes by, this is all that a connection has.
     const hashesSourceIp =
       policies.length > 0 ? policies.some(({ kind }) => kind === 'source-ip') : this.#filter.settings.hashesSourceIp;
-    if (!hashesSourceIp || remoteAddress === '') return null;
+    if (!hashesSourceIp || remoteAddress === '') return asks;
     const { lbKernel } = this.#context;
-    const hash = new RequestHash(null);
+    const hash = new RequestHash(asks?.criteria ?? null);
     lbKernel.hashLatin1(remoteAddress);
     hash.add(lbKernel.hashHi | 0, lbKernel.hashLo | 0);
     return hash;

@@ -9,10 +9,18 @@ import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { NetworkFilter } from '../network/filter.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
+import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { TcpProxyConnection } from './tcp-proxy-connection.ts';
 
 const { downstream_cx_no_route, downstream_cx_total } = TCP_PROXY_STATS.index;
+
+/** Where a connection may go. */
+export interface TcpTarget {
+  readonly cluster: string;
+  /** What it asks of its host; null for nothing. */
+  readonly asks: PickContext | null;
+}
 
 export class TcpProxy implements NetworkFilter {
   readonly settings: TcpProxySettings;
@@ -23,6 +31,7 @@ export class TcpProxy implements NetworkFilter {
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
+  readonly #targets: readonly TcpTarget[];
   readonly #weights: readonly number[];
   readonly #totalWeight: number;
   readonly #connections = new Set<TcpProxyConnection>();
@@ -37,6 +46,7 @@ export class TcpProxy implements NetworkFilter {
     this.#context = context;
     this.#clusters = clusters;
     this.settings = settings;
+    this.#targets = settings.clusters.map(({ cluster, criteria }) => ({ cluster, asks: contextAsking(criteria) }));
     this.#weights = settings.clusters.map(({ weight }) => weight);
     this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);
     this.accessLog = AccessLog.compile(context, settings.accessLogs);
@@ -56,9 +66,16 @@ export class TcpProxy implements NetworkFilter {
     connection.start();
   }
 
-  /** The cluster for an attempt to connect, or undefined, which is counted. */
-  chooseCluster(): Cluster | undefined {
-    const cluster = this.#clusters.get(this.#drawCluster());
+  /** For an attempt to connect; its cluster may not exist. */
+  chooseTarget(): TcpTarget {
+    const targets = this.#targets;
+    if (targets.length === 1) return targets[0]!;
+    return targets[weightedIndex(this.#weights, this.#context.random.u32() % this.#totalWeight)]!;
+  }
+
+  /** Undefined, which is counted, when there is no such cluster. */
+  clusterOf({ cluster: name }: TcpTarget): Cluster | undefined {
+    const cluster = this.#clusters.get(name);
     if (cluster === undefined) this.#context.stats.values[this.statBase + downstream_cx_no_route]! += 1;
     return cluster;
   }
@@ -85,11 +102,5 @@ export class TcpProxy implements NetworkFilter {
   onConnectionClosed(connection: TcpProxyConnection): void {
     this.#connections.delete(connection);
     connection.downstream.closed();
-  }
-
-  #drawCluster(): string {
-    const { clusters } = this.settings;
-    if (clusters.length === 1) return clusters[0]!.cluster;
-    return clusters[weightedIndex(this.#weights, this.#context.random.u32() % this.#totalWeight)]!.cluster;
   }
 }

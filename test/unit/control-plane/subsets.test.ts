@@ -30,8 +30,9 @@ function selector(keys: readonly string[], fields: Partial<SubsetSelector> = {})
 }
 
 function subsetting(selectors: readonly SubsetSelector[], fields: Partial<SubsetSettings> = {}): SubsetSettings {
-  const flags = { weighsLocalities: false, scalesLocalityWeights: false, panicModeAny: false, listAsAny: false };
-  return { selectors, fallback: 'none', defaultSubset: [], ...flags, ...fields };
+  const localities = { weighsLocalities: false, scalesLocalityWeights: false };
+  const flags = { panicModeAny: false, listAsAny: false, takesAlternatives: false, allowsRedundantKeys: false };
+  return { selectors, fallback: 'none', defaultSubset: [], ...localities, ...flags, ...fields };
 }
 
 function criteria(asks: Readonly<Record<string, string>>): Criteria {
@@ -270,5 +271,79 @@ describe('localities of a subset', () => {
     assert.deepEqual(shares({}), { a: 500, b: 1500 });
     assert.deepEqual(shares({ weighsLocalities: true }), { a: 1600, b: 400 });
     assert.deepEqual(shares({ weighsLocalities: true, scalesLocalityWeights: true }), { a: 1000, b: 1000 });
+  });
+});
+
+/** Asks for JSON values instead of texts. */
+function chosenFor(cluster: BalancedCluster, asks: Readonly<Record<string, unknown>>): string {
+  const request = contextOf(new Criteria(Object.entries(asks).map(([key, value]) => [key, JSON.stringify(value)])));
+  return [...new Set(Array.from({ length: 40 }, () => cluster.pick(request)))].sort().join();
+}
+
+describe('a list of what may be asked instead', () => {
+  const selectors = [selector(['stage']), selector(['stage', 'version'])];
+  const open = (fields: Partial<SubsetSettings> = {}): BalancedCluster =>
+    new BalancedCluster({ subsets: subsetting(selectors, { takesAlternatives: true, ...fields }) }).setHosts(...FLEET);
+
+  test('is gone through until a host is found, each of it over the rest of what is asked', () => {
+    const cluster = open();
+    const versions = (...list: readonly unknown[]): string =>
+      chosenFor(cluster, { fallback_list: list.map((version) => ({ version })), stage: 'prod' });
+    assert.equal(versions('2', '1'), 'b');
+    assert.equal(versions('7', '1'), 'a');
+    assert.equal(versions('7', '8'), 'none');
+    const stages = { fallback_list: [{ stage: 'test' }, { stage: 'dev' }], stage: 'prod', version: '2' };
+    assert.equal(chosenFor(cluster, stages), 'c');
+  });
+
+  test('ends in what is asked besides by what is no struct, or when it is empty', () => {
+    const cluster = open();
+    assert.equal(chosenFor(cluster, { fallback_list: [{ version: '7' }, 5], stage: 'prod' }), 'a,b');
+    assert.equal(chosenFor(cluster, { fallback_list: [], stage: 'dev' }), 'c');
+    assert.equal(chosenFor(cluster, { fallback_list: [] }), 'none');
+    assert.equal(chosenFor(open({ fallback: 'any-host' }), { fallback_list: [{}] }), 'a,b,c,d');
+  });
+
+  test('goes past subsets whose hosts are all ill', () => {
+    const cluster = open();
+    const prod = saying('a', { stage: 'prod' }, { healthFlags: ILL });
+    cluster.setHosts(prod, saying('c', { stage: 'dev' }));
+    const asks = { fallback_list: [{ stage: 'prod' }, { stage: 'dev' }] };
+    assert.equal(chosenFor(cluster, asks), 'a');
+    const calm = new BalancedCluster({
+      healthyPanicThreshold: 0,
+      subsets: subsetting(selectors, { takesAlternatives: true }),
+    });
+    assert.equal(chosenFor(calm.setHosts(prod, saying('c', { stage: 'dev' })), asks), 'c');
+  });
+
+  test('is a key like others where it is no list, or the cluster does not take any', () => {
+    assert.equal(chosenFor(open(), { fallback_list: 'x', stage: 'prod' }), 'none');
+    assert.equal(chosenFor(open({ takesAlternatives: false }), { fallback_list: [{ stage: 'dev' }] }), 'none');
+  });
+});
+
+describe('redundant keys', () => {
+  const selectors = [selector(['stage']), selector(['version']), selector(['stage', 'version'])];
+  const subsets = subsetting(selectors, { allowsRedundantKeys: true });
+
+  test('do not count, and the largest selector does, of equals the first', () => {
+    const cluster = new BalancedCluster({ subsets }).setHosts(...FLEET);
+    assert.equal(chosen(cluster, { other: 'x', stage: 'prod' }), 'a,b');
+    assert.equal(chosen(cluster, { other: 'x', stage: 'prod', version: '2' }), 'b');
+    const two = [selector(['version']), selector(['stage'])];
+    const first = new BalancedCluster({ subsets: subsetting(two, { allowsRedundantKeys: true }) }).setHosts(...FLEET);
+    assert.equal(chosen(first, { stage: 'prod', version: '2' }), 'b,c');
+  });
+
+  test('count as they are where no selector has any of the others', () => {
+    const cluster = new BalancedCluster({ subsets: { ...subsets, fallback: 'any-host' } }).setHosts(...FLEET);
+    assert.equal(chosen(cluster, { other: 'x' }), 'a,b,c,d');
+    assert.equal(cluster.counts.lb_subsets_fallback, 40);
+  });
+
+  test('lead to no subset unless they are let pass', () => {
+    const strict = new BalancedCluster({ subsets: subsetting(selectors) }).setHosts(...FLEET);
+    assert.equal(chosen(strict, { other: 'x', stage: 'prod' }), 'none');
   });
 });

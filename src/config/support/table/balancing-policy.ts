@@ -86,6 +86,8 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
       scale_locality_weight: supported(),
       panic_mode_any: supported(),
       list_as_any: supported(),
+      metadata_fallback_policy: supported(),
+      allow_redundant_keys: supported(),
       subset_lb_policy: supported(),
     },
   },

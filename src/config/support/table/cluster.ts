@@ -114,7 +114,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       scale_locality_weight: supported(),
       panic_mode_any: supported(),
       list_as_any: supported(),
-      metadata_fallback_policy: only(['METADATA_NO_FALLBACK']),
+      metadata_fallback_policy: supported(),
     },
   },
   'proxy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': {

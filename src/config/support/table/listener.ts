@@ -140,6 +140,7 @@ export const LISTENER_SUPPORT: SupportTable = {
       stat_prefix: supported(),
       cluster: supported(),
       weighted_clusters: supported(),
+      metadata_match: supportedWhole('takes effect in clusters with subsets'),
       idle_timeout: supported(),
       max_connect_attempts: supported(),
       downstream_idle_timeout: warned(),
@@ -160,7 +161,11 @@ export const LISTENER_SUPPORT: SupportTable = {
   [`${TCP_PROXY}.WeightedCluster`]: { otherwise: rejected(), fields: { clusters: supported() } },
   [`${TCP_PROXY}.WeightedCluster.ClusterWeight`]: {
     otherwise: rejected(),
-    fields: { name: supported(), weight: supported() },
+    fields: {
+      name: supported(),
+      weight: supported(),
+      metadata_match: supportedWhole('merged into that of the filter'),
+    },
   },
   'proxy.type.v3.HashPolicy': {
     otherwise: rejected(),

@@ -1,6 +1,11 @@
 // What a pick may know of its request.
 
-import { keySetName, type MetadataPair, subsetKey } from '../../../base/subset-key.ts';
+import type { JsonValue } from '../../../base/json.ts';
+import { comparable, keySetName, type MetadataPair, subsetKey } from '../../../base/subset-key.ts';
+import type { SubsetCriteria } from '../../../snapshot/index.ts';
+
+/** Key of a list of criteria, of which the first that finds a host counts. */
+const ALTERNATIVES = 'fallback_list';
 
 /** What a request asks of its host's metadata. Made once per route. */
 export class Criteria {
@@ -8,15 +13,18 @@ export class Criteria {
   readonly name: string;
   /** Of the keys alone. */
   readonly keySet: string;
+  readonly keys: readonly string[];
   readonly #pairs: readonly MetadataPair[];
   /** With fewer keys, by the names of their sets. */
   readonly #reduced = new Map<string, Criteria | null>();
+  #alternatives: readonly (Criteria | null)[] | null | undefined;
 
   /** @param pairs ascending by key, one or more. */
   constructor(pairs: readonly MetadataPair[]) {
     this.#pairs = pairs;
     this.name = subsetKey(pairs);
-    this.keySet = keySetName(pairs.map(([key]) => key));
+    this.keys = pairs.map(([key]) => key);
+    this.keySet = keySetName(this.keys);
   }
 
   /** What is left of it with these keys alone; null for nothing. */
@@ -28,6 +36,26 @@ export class Criteria {
     const reduced = pairs.length === 0 ? null : new Criteria(pairs);
     this.#reduced.set(name, reduced);
     return reduced;
+  }
+
+  /** Where it names a list of what may be asked instead: each of them over the rest, null for nothing; else null. */
+  get alternatives(): readonly (Criteria | null)[] | null {
+    if (this.#alternatives === undefined) this.#alternatives = this.#readAlternatives();
+    return this.#alternatives;
+  }
+
+  #readAlternatives(): readonly (Criteria | null)[] | null {
+    const pair = this.#pairs.find(([key]) => key === ALTERNATIVES);
+    const list: unknown = pair === undefined ? null : JSON.parse(pair[1]);
+    // An empty list asks for nothing else than what is said without it.
+    if (!Array.isArray(list)) return null;
+    const rest = this.#pairs.filter(([key]) => key !== ALTERNATIVES);
+    return (list.length === 0 ? [{}] : list).map((each: JsonValue) => {
+      const isStruct = typeof each === 'object' && each !== null && !Array.isArray(each);
+      const own = isStruct ? Object.entries(each).map(([key, value]): MetadataPair => [key, comparable(value)]) : [];
+      const pairs = [...new Map([...rest, ...own])].sort(([a], [b]) => (a < b ? -1 : 1));
+      return pairs.length === 0 ? null : new Criteria(pairs);
+    });
   }
 }
 
@@ -47,6 +75,11 @@ export interface DrawContext {
   readonly draw: number;
   /** Get nothing as long as there are others. Emptied when there are none. */
   readonly spentPriorities: Set<number>;
+}
+
+/** For requests that ask this of their hosts; null for those that ask nothing. */
+export function contextAsking(criteria: SubsetCriteria | null): PickContext | null {
+  return criteria === null ? null : contextOf(new Criteria(criteria));
 }
 
 /** A request of which nothing else is known. */

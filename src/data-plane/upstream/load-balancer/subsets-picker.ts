@@ -26,21 +26,35 @@ export class SubsetsPicker implements SourcePicker {
   /** Index of each subset by its name. */
   readonly #indexes: ReadonlyMap<string, number>;
   readonly #selectors: ReadonlyMap<string, SubsetSelector>;
+  /** Those with many keys first. */
+  readonly #bySize: readonly SubsetSelector[];
+  /** What counts of what requests have asked. */
+  readonly #needed = new WeakMap<Criteria, Criteria>();
   /** Of the subsets that requests have asked for. */
   readonly #pickers = new Map<number, SourcePicker>();
 
   constructor(options: SubsetsOptions) {
     this.#options = options;
     this.#indexes = new Map(options.names.map((name, index) => [name, index]));
+    this.#bySize = options.settings.selectors.toSorted((a, b) => b.keys.length - a.keys.length);
     this.#selectors = selectorsByKeys(options.settings.selectors);
   }
 
   pick(request: PickContext, draws: DrawContext | null): number {
-    return this.#pickFor(request, draws, request.criteria);
+    const { criteria } = request;
+    const { takesAlternatives } = this.#options.settings;
+    const alternatives = takesAlternatives && criteria !== null ? criteria.alternatives : null;
+    if (alternatives === null) return this.#pickFor(request, draws, criteria);
+    for (const each of alternatives) {
+      const host = this.#pickFor(request, draws, each);
+      if (host !== NO_HOST) return host;
+    }
+    return NO_HOST;
   }
 
-  #pickFor(request: PickContext, draws: DrawContext | null, criteria: Criteria | null): number {
-    if (criteria === null) return this.#pickByCluster(request, draws);
+  #pickFor(request: PickContext, draws: DrawContext | null, asked: Criteria | null): number {
+    if (asked === null) return this.#pickByCluster(request, draws);
+    const criteria = this.#options.settings.allowsRedundantKeys ? this.#withoutRedundant(asked) : asked;
     const index = this.#indexes.get(criteria.name);
     if (index !== undefined) {
       this.#options.count('lb_subsets_selected');
@@ -52,6 +66,18 @@ export class SubsetsPicker implements SourcePicker {
     if (selector.fallback === 'fewer-keys')
       return this.#pickFor(request, draws, criteria.reduce(selector.fallbackKeys));
     return this.#pickFallback(request, draws, selector.fallback);
+  }
+
+  /** With the keys of the largest selector that it has all of; as it is when there is none. */
+  #withoutRedundant(criteria: Criteria): Criteria {
+    let needed = this.#needed.get(criteria);
+    if (needed === undefined) {
+      const keys = new Set(criteria.keys);
+      const selector = this.#bySize.find((each) => each.keys.every((key) => keys.has(key)));
+      needed = (selector && criteria.reduce(selector.keys)) ?? criteria;
+      this.#needed.set(criteria, needed);
+    }
+    return needed;
   }
 
   #pickByCluster(request: PickContext, draws: DrawContext | null): number {

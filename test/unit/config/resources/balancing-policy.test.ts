@@ -150,6 +150,21 @@ describe('a load-balancing policy', () => {
     ]);
   });
 
+  it('of subsets may let redundant keys pass, and take lists of what is asked', () => {
+    const subset_lb_policy = policies(extension('random.v3.Random'));
+    const settings = (fields: JsonObject) =>
+      clusterSettings(
+        clusterNamed(
+          'web',
+          balanced(extension('subset.v3.Subset', { subset_selectors: [{ keys: ['a'] }], subset_lb_policy, ...fields })),
+        ),
+      ).subsets!;
+    const plain = settings({});
+    assert.deepEqual([plain.allowsRedundantKeys, plain.takesAlternatives], [false, false]);
+    const lenient = settings({ allow_redundant_keys: true, metadata_fallback_policy: 'FALLBACK_LIST' });
+    assert.deepEqual([lenient.allowsRedundantKeys, lenient.takesAlternatives], [true, true]);
+  });
+
   it('is the first of those that this build has', () => {
     const cluster = clusterNamed('web', balanced(extension('pick_first.v3.PickFirst'), extension('random.v3.Random')));
     assert.equal(clusterSettings(cluster).lbPolicy, 'RANDOM');

@@ -66,7 +66,7 @@ describe('a listener', () => {
           statPrefix: 'tcp',
           accessLogs: [],
           furtherLogEntries: { onStart: false, onConnected: false, intervalMs: 0 },
-          clusters: [{ cluster: 'web', weight: 1 }],
+          clusters: [{ cluster: 'web', weight: 1, criteria: null }],
           hashesSourceIp: false,
           idleTimeoutMs: 3_600_000,
           maxConnectAttempts: 1,
@@ -414,11 +414,28 @@ describe('a TCP proxy', () => {
   it('divides its connections by weight, in both generations', () => {
     const shares = { weighted_clusters: { clusters: [{ name: 'web', weight: 3 }] } };
     for (const type of [V2, V3]) {
-      assert.deepEqual(tcpSettings(proxying(shares, type)).clusters, [{ cluster: 'web', weight: 3 }]);
+      assert.deepEqual(tcpSettings(proxying(shares, type)).clusters, [{ cluster: 'web', weight: 3, criteria: null }]);
     }
   });
 
-  it('needs weights of 1 and more, a sum that fits, clusters that exist, and no subsets', () => {
+  it('asks hosts for metadata, and with each cluster for more', () => {
+    const asking = (fields: JsonObject): JsonObject => ({
+      metadata_match: { filter_metadata: { 'envoy.lb': fields } },
+    });
+    const plain = tcpSettings(proxying({ cluster: 'web', ...asking({ b: 1, a: 'x' }) }));
+    assert.deepEqual(plain.clusters[0]!.criteria, [
+      ['a', '"x"'],
+      ['b', '1'],
+    ]);
+    const clusters = [{ name: 'web', weight: 1, ...asking({ a: 'y' }) }];
+    const weighted = tcpSettings(proxying({ weighted_clusters: { clusters }, ...asking({ b: 1, a: 'x' }) }));
+    assert.deepEqual(weighted.clusters[0]!.criteria, [
+      ['a', '"y"'],
+      ['b', '1'],
+    ]);
+  });
+
+  it('needs weights of 1 and more, a sum that fits, and clusters that exist', () => {
     const errors = (...clusters: JsonObject[]): string[] => errorsOf(proxying({ weighted_clusters: { clusters } }));
     const at = `${TCP}.weighted_clusters.clusters`;
     assert.deepEqual(errors({ name: 'web', weight: 0 }), [`${at}[0].weight: 0 is below the minimum 1`]);
@@ -427,8 +444,6 @@ describe('a TCP proxy', () => {
     ]);
     const huge = { name: 'web', weight: 2 ** 31 };
     assert.deepEqual(errors(huge, huge), [`${at}: weights sum up to 4294967296, the limit is 4294967295`]);
-    const subset = { name: 'web', weight: 1, metadata_match: { filter_metadata: { 'envoy.lb': { a: 'b' } } } };
-    assert.deepEqual(errors(subset), [`${at}[0].metadata_match: metadata_match is not supported by this build`]);
     assert.deepEqual(errors(), [`${at}: must have at least 1 entry`]);
   });
 

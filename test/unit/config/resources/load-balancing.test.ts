@@ -138,6 +138,7 @@ describe('subsets', () => {
         scale_locality_weight: true,
         panic_mode_any: true,
         list_as_any: true,
+        metadata_fallback_policy: 'FALLBACK_LIST',
       },
     });
     assert.deepEqual(settings.subsets, {
@@ -154,6 +155,8 @@ describe('subsets', () => {
       scalesLocalityWeights: true,
       panicModeAny: true,
       listAsAny: true,
+      takesAlternatives: true,
+      allowsRedundantKeys: false,
     });
     assert.deepEqual(
       settings.hosts.map(({ subsetValues }) => subsetValues),
@@ -174,12 +177,5 @@ describe('subsets', () => {
     ]);
     const common_lb_config = { locality_weighted_lb_config: {} };
     assert.deepEqual(clusterErrors(withSubsets(config, { common_lb_config })), []);
-  });
-
-  it('are refused with what this build lacks', () => {
-    const config = { subset_selectors: [{ keys: ['a'] }], metadata_fallback_policy: 'FALLBACK_LIST' };
-    assert.deepEqual(clusterErrors(withSubsets(config)), [
-      `${AT}.lb_subset_config.metadata_fallback_policy: metadata_fallback_policy FALLBACK_LIST is not supported by this build`,
-    ]);
   });
 });
