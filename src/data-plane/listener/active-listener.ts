@@ -10,6 +10,7 @@ import { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { NetworkFilter } from '../network/filter.ts';
+import { LimitedReads } from '../network/limited-reads.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { AcceptLimits } from './accept-limit.ts';
 import { socketOptionSetter } from './accepted-socket-options.ts';
@@ -67,6 +68,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #limits: AcceptLimits;
   readonly #matcher: FilterChainMatcher<ActiveFilterChain>;
   readonly #bufferLimitBytes: number;
+  /** Null while the limit is no less than what a read brings. */
+  readonly #limitedReads: LimitedReads | null;
   readonly #setSocketOptions: ((socket: Socket) => void) | undefined;
   /** Connections whose filter chain is not chosen yet. */
   readonly #phases = new Set<ListenerFilterPhase>();
@@ -103,6 +106,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#matcher = new FilterChainMatcher(candidates, defaultChain);
     this.#chains = [...candidates.map(({ chain }) => chain), ...(defaultChain === undefined ? [] : [defaultChain])];
     this.#bufferLimitBytes = settings.bufferLimitBytes;
+    this.#limitedReads = LimitedReads.below(settings.bufferLimitBytes);
     this.#setSocketOptions = socketOptionSetter(settings.socketOptions);
     this.#sockets = settings.addresses.map((address) => this.#listeningSocket(address));
   }
@@ -231,6 +235,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       return;
     }
     if (this.#setSocketOptions !== undefined) this.#configure(socket, this.#setSocketOptions);
+    this.#limitedReads?.apply(socket);
     const nowMs = this.#context.clock.monotonicMs();
     const connection = new DownstreamConnection(socket, nowMs, this.#bufferLimitBytes);
     if (this.listenerFilters.length === 0) {

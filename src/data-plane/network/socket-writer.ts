@@ -7,11 +7,15 @@ import { freeGiven } from './given-memory.ts';
 
 /** Up to here a latin1 string is cheaper than any buffer. */
 const STRING_LIMIT = 2048;
-/** Holds the largest head next to a full read of the shared read buffer. */
-const SCRATCH_SIZE = 144 * 1024;
+/**
+ * Of the scratch buffers, ascending. What the kernel does not take of one keeps all of it, so short texts have short ones.
+ * The last holds the largest head next to a full read of the shared read buffer.
+ */
+const SCRATCH_SIZES = [8 * 1024, 32 * 1024, 144 * 1024] as const;
+const LARGEST_SCRATCH = SCRATCH_SIZES[2];
 
 export class SocketWriter {
-  #scratch: Buffer = Buffer.allocUnsafeSlow(SCRATCH_SIZE);
+  readonly #scratches: Buffer[] = SCRATCH_SIZES.map((size) => Buffer.allocUnsafeSlow(size));
 
   /** Writes text made of latin1 characters. @returns false when a part waits for `drain`. */
   text(socket: Socket, text: string): boolean {
@@ -28,12 +32,13 @@ export class SocketWriter {
     const total = head.length + bodyLength;
     if (bodyLength === 0) return socket.write(head, 'latin1');
     if (total <= STRING_LIMIT) return socket.write(head + bytes.toString('latin1', start, end), 'latin1');
-    if (total > SCRATCH_SIZE) return this.#writeFresh(socket, head, bytes, start, end);
-    const scratch = this.#scratch;
+    if (total > LARGEST_SCRATCH) return this.#writeFresh(socket, head, bytes, start, end);
+    const index = total <= SCRATCH_SIZES[0] ? 0 : total <= SCRATCH_SIZES[1] ? 1 : 2;
+    const scratch = this.#scratches[index]!;
     scratch.write(head, 0, 'latin1');
     scratch.set(bytes.subarray(start, end), head.length);
     if (socket.write(scratch.subarray(0, total))) return true;
-    this.#scratch = Buffer.allocUnsafeSlow(SCRATCH_SIZE);
+    this.#scratches[index] = Buffer.allocUnsafeSlow(SCRATCH_SIZES[index]!);
     return false;
   }
 
@@ -65,7 +70,7 @@ export class SocketWriter {
   #writeOwned(socket: Socket, head: string, bytes: Buffer, start: number, end: number): boolean {
     if (head.length === 0)
       return socket.write(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
-    if (head.length + end - start <= SCRATCH_SIZE) return this.copied(socket, head, bytes, start, end);
+    if (head.length + end - start <= LARGEST_SCRATCH) return this.copied(socket, head, bytes, start, end);
     socket.cork();
     socket.write(head, 'latin1');
     socket.write(bytes.subarray(start, end));

@@ -12,6 +12,7 @@ import type { Socket } from 'node:net';
 import { JitteredBackoff } from '../../base/backoff.ts';
 import { CLUSTER_STATS, TCP_PROXY_STATS } from '../../stats/index.ts';
 import { type AccessLogType, StreamFacts } from '../format/stream-facts.ts';
+import { BufferedBytes } from '../network/buffered-bytes.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { QUIET_MS } from '../network/filter.ts';
@@ -31,7 +32,9 @@ import { TcpUpstream, type TcpUpstreamOwner } from './tcp-upstream.ts';
 
 const { upstream_cx_connect_attempts_exceeded, upstream_cx_none_healthy, upstream_cx_overflow } = CLUSTER_STATS.index;
 const {
+  downstream_cx_rx_bytes_buffered,
   downstream_cx_rx_bytes_total,
+  downstream_cx_tx_bytes_buffered,
   downstream_cx_tx_bytes_total,
   downstream_flow_control_paused_reading_total,
   downstream_flow_control_resumed_reading_total,
@@ -68,6 +71,9 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   #upstreamEnd: UpstreamEnd | null = null;
   /** Bytes that came before the upstream was there. */
   readonly #early: Buffer[] = [];
+  /** Bytes from the client that wait for the upstream to be there, and bytes that the client has not taken. */
+  readonly #held: BufferedBytes;
+  readonly #unsent: BufferedBytes;
   #isReadStopped = false;
   /** Null before reading from the client stops for the first time. */
   #pausedPeer: PausedPeer | null = null;
@@ -86,6 +92,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
     this.downstream = downstream;
     this.#socket = downstream.socket;
     this.#timer = new TimerEntry(this);
+    this.#held = new BufferedBytes(context, filter.statBase + downstream_cx_rx_bytes_buffered);
+    this.#unsent = new BufferedBytes(context, filter.statBase + downstream_cx_tx_bytes_buffered);
     if (filter.accessLog !== null) {
       const ends = connectionFacts(context, downstream);
       this.#facts = new StreamFacts(context.clock, downstream.startMs, ends, LAST_ENTRY, filter.ingress);
@@ -138,6 +146,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
     if (this.#state >= FLUSHING) return true;
     if (this.#state === CONNECTING) {
       this.#early.push(chunk.subarray(0, length));
+      this.#held.note(this.#held.bytes + length);
       this.#stopReading();
       return false;
     }
@@ -154,6 +163,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   }
 
   onDrain(): void {
+    this.#unsent.note(0);
     this.#upstream?.resume();
   }
 
@@ -187,6 +197,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
       this.#logOnTheWay('TcpUpstreamConnected', this.#context.clock.monotonicMs());
     }
     const bytes = Buffer.concat(this.#early.splice(0));
+    this.#held.note(0);
     const isSent = bytes.length === 0 || this.#upstream!.write(bytes, bytes.length);
     if (this.#hasClientEnded) this.#upstream!.end();
     else if (isSent) this.#readOn();
@@ -213,8 +224,11 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
     this.#count(downstream_cx_tx_bytes_total, length);
     if (this.#facts !== null) this.#facts.bytesSent += length;
     const { writer } = this.#context;
-    if (isSlab) return writer.pinned(this.#socket, '', bytes, 0, length, '');
-    return writer.copied(this.#socket, '', bytes, 0, length);
+    const isTaken = isSlab
+      ? writer.pinned(this.#socket, '', bytes, 0, length, '')
+      : writer.copied(this.#socket, '', bytes, 0, length);
+    if (!isTaken) this.#unsent.note(this.#socket.writableLength);
+    return isTaken;
   }
 
   onUpstreamEnd(): void {
@@ -397,6 +411,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
     if (this.#state === CLOSED) return;
     if (this.#state === FLUSHING) this.#count(upstream_flush_active, -1);
     this.#state = CLOSED;
+    this.#held.note(0);
+    this.#unsent.note(0);
     this.#pausedPeer?.resume();
     this.#context.wheel.remove(this.#timer);
     if (isReset) this.#upstream?.reset();

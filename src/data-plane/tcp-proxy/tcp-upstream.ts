@@ -7,8 +7,9 @@ import type { Endpoint } from '../format/facts.ts';
 import { BulkReads } from '../network/bulk-reads.ts';
 import { freeGiven } from '../network/given-memory.ts';
 import { LastBytes } from '../network/last-bytes.ts';
+import { readLimit } from '../network/limited-reads.ts';
 import { plainAddress } from '../network/peer-address.ts';
-import { UNKNOWN_LENGTH } from '../network/slab-pool.ts';
+import { SLAB_SIZES, UNKNOWN_LENGTH } from '../network/slab-pool.ts';
 import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import { UpstreamConnectionStats } from '../upstream/connection-stats.ts';
@@ -88,6 +89,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     if (isTaken) return true;
     if (this.#unsent === null) this.#stats.count(upstream_flow_control_backed_up_total);
     this.#unsent = bytes;
+    this.#stats.unsent.note(this.#socket.writableLength);
     return false;
   }
 
@@ -133,7 +135,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
   }
 
   readBuffer(): Buffer {
-    return this.#slab ?? this.#context.codec.upstreamRead;
+    return this.#slab ?? this.#sharedBuffer;
   }
 
   onConnect(): void {
@@ -196,17 +198,30 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#stats.count(upstream_flow_control_drained_total);
     freeGiven(this.#unsent);
     this.#unsent = null;
+    this.#stats.unsent.note(0);
   }
 
   #adaptBuffer(chunk: Buffer, length: number, isSlabFree: boolean): void {
-    this.#bulk.note(length, Math.min(chunk.length, this.#context.codec.upstreamRead.length));
-    if (this.#bulk.isBulk) {
-      const limitBytes = Math.min(this.#host.cluster.settings.bufferLimitBytes, this.#owner.bufferLimitBytes);
-      this.#slab ??= this.#context.slabs.take(UNKNOWN_LENGTH, limitBytes);
+    const shared = this.#sharedBuffer;
+    this.#bulk.note(length, Math.min(chunk.length, shared.length));
+    if (this.#bulk.isBulk && shared.length >= SLAB_SIZES[0]) {
+      this.#slab ??= this.#context.slabs.take(UNKNOWN_LENGTH, this.#bufferLimitBytes);
     } else if (isSlabFree && this.#slab !== null) {
       this.#context.slabs.give(this.#slab);
       this.#slab = null;
     }
+  }
+
+  /** How much may wait for the client. */
+  get #bufferLimitBytes(): number {
+    return Math.min(this.#host.cluster.settings.bufferLimitBytes, this.#owner.bufferLimitBytes);
+  }
+
+  /** What all connections read through, or the part of it that may wait for the client. */
+  get #sharedBuffer(): Buffer {
+    const { upstreamRead } = this.#context.codec;
+    const limitBytes = this.#bufferLimitBytes;
+    return limitBytes >= upstreamRead.length ? upstreamRead : upstreamRead.subarray(0, readLimit(limitBytes));
   }
 
   #leave(isLocal: boolean): void {

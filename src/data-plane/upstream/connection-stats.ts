@@ -8,6 +8,7 @@
 // begins; both are given back here.
 
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
+import { BufferedBytes } from '../network/buffered-bytes.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import { isBindFailure } from './pool/failure.ts';
@@ -26,6 +27,8 @@ const {
   upstream_cx_destroy_with_active_rq,
   upstream_cx_length_ms,
   upstream_cx_total,
+  upstream_cx_rx_bytes_buffered,
+  upstream_cx_tx_bytes_buffered,
   upstream_cx_tx_bytes_total,
   upstream_rq_active,
   upstream_rq_per_cx,
@@ -49,6 +52,9 @@ export class UpstreamConnectionStats {
   readonly #hostStats: number;
   readonly #startMs: number;
   #requests = 0;
+  /** Bytes that have come and cannot be used yet, and bytes that wait to be sent. */
+  readonly held: BufferedBytes;
+  readonly unsent: BufferedBytes;
 
   constructor(context: WorkerContext, host: CountedHost, breaker: CircuitBreaker, startMs: number) {
     this.#context = context;
@@ -57,6 +63,8 @@ export class UpstreamConnectionStats {
     this.#clusterStats = host.cluster.statBase;
     this.#hostStats = host.statBase;
     this.#startMs = startMs;
+    this.held = new BufferedBytes(context, this.#clusterStats + upstream_cx_rx_bytes_buffered);
+    this.unsent = new BufferedBytes(context, this.#clusterStats + upstream_cx_tx_bytes_buffered);
     context.records.addActiveConnections(host.record, 1);
     this.count(upstream_cx_total);
     this.count(upstream_cx_active);
@@ -114,6 +122,8 @@ export class UpstreamConnectionStats {
 
   /** @param isLocal this side has ended the connection. */
   closed(isLocal: boolean): void {
+    this.held.note(0);
+    this.unsent.note(0);
     this.#breaker.releaseConnection();
     this.#context.records.addActiveConnections(this.#record, -1);
     this.#recordAge(upstream_cx_length_ms, this.#context.clock.monotonicMs());

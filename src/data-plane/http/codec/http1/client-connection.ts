@@ -21,6 +21,7 @@ import type { Endpoint } from '../../../format/facts.ts';
 import { BulkReads } from '../../../network/bulk-reads.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
 import { LastBytes } from '../../../network/last-bytes.ts';
+import { readLimit } from '../../../network/limited-reads.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
 import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
@@ -184,16 +185,27 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   // ---- Socket events ----
 
   readBuffer(): Buffer {
-    if (!this.#isHeadDone || this.#state !== BUSY) return this.#context.codec.upstreamRead;
-    if (this.#bulk !== null && this.#slab === null && !this.#bulk.isBulk) return this.#context.codec.upstreamRead;
+    const shared = this.#sharedBuffer;
+    if (!this.#isHeadDone || this.#state !== BUSY) return shared;
+    if (this.#bulk !== null && this.#slab === null && !this.#bulk.isBulk) return shared;
+    if (shared.length < SLAB_THRESHOLD) return shared;
     const remaining = this.#body.framing === Framing.LENGTH ? this.#body.remaining : UNKNOWN_LENGTH;
-    if (this.#body.framing === Framing.LENGTH && remaining < SLAB_THRESHOLD && this.#slab === null)
-      return this.#context.codec.upstreamRead;
-    this.#slab ??= this.#context.slabs.take(
-      remaining,
-      Math.min(this.host.cluster.settings.bufferLimitBytes, this.#receiver!.bufferLimitBytes),
-    );
+    if (this.#body.framing === Framing.LENGTH && remaining < SLAB_THRESHOLD && this.#slab === null) return shared;
+    this.#slab ??= this.#context.slabs.take(remaining, this.#bufferLimitBytes);
     return this.#slab;
+  }
+
+  /** How much of a response may wait for its client. */
+  get #bufferLimitBytes(): number {
+    const { bufferLimitBytes } = this.host.cluster.settings;
+    return this.#receiver === null ? bufferLimitBytes : Math.min(bufferLimitBytes, this.#receiver.bufferLimitBytes);
+  }
+
+  /** What all connections read through, or the part of it that may wait for a client. */
+  get #sharedBuffer(): Buffer {
+    const { upstreamRead } = this.#context.codec;
+    const limitBytes = this.#bufferLimitBytes;
+    return limitBytes >= upstreamRead.length ? upstreamRead : upstreamRead.subarray(0, readLimit(limitBytes));
   }
 
   onConnect(): void {
@@ -232,6 +244,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   onDrain(): void {
     if (this.#unsent !== null) freeGiven(this.#unsent);
     this.#unsent = null;
+    this.#stats.unsent.note(0);
     this.#receiver?.onUpstreamDrain();
   }
 
@@ -272,8 +285,10 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
 
   #write(head: string, bytes: Buffer, start: number, end: number): boolean {
     const isTaken = this.#context.writer.owned(this.#socket, head, bytes, start, end);
-    if (!isTaken) this.#unsent = bytes;
-    return isTaken;
+    if (isTaken) return true;
+    this.#unsent = bytes;
+    this.#stats.unsent.note(this.#socket.writableLength);
+    return false;
   }
 
   // ---- Responses ----
@@ -286,6 +301,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       bytes = Buffer.concat([this.#partialHead, chunk.subarray(0, length)]);
       end = bytes.length;
       this.#partialHead = null;
+      this.#stats.held.note(0);
     }
     let start = 0;
     for (;;) {
@@ -296,6 +312,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       }
       if (headLength === 0) {
         this.#partialHead = start === end ? null : Buffer.from(bytes.subarray(start, end));
+        this.#stats.held.note(end - start);
         return true;
       }
       start += headLength;

@@ -7,12 +7,13 @@
 
 import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
+import { BufferedBytes } from '../../../network/buffered-bytes.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import { Dechunker } from '../../chunk-framing.ts';
 
 export type BodyMode = 'raw' | 'chunk' | 'dechunk';
 
-const { downstream_cx_tx_bytes_total } = HTTP_STATS.index;
+const { downstream_cx_tx_bytes_buffered, downstream_cx_tx_bytes_total } = HTTP_STATS.index;
 
 const LAST_CHUNK = '0\r\n\r\n';
 
@@ -21,6 +22,7 @@ export class ResponseWriter {
   readonly #context: WorkerContext;
   /** First cell of HTTP_STATS. */
   readonly #statBase: number;
+  readonly #unsent: BufferedBytes;
   #mode: BodyMode = 'raw';
   #dechunker: Dechunker | null = null;
 
@@ -28,6 +30,7 @@ export class ResponseWriter {
     this.#socket = socket;
     this.#context = context;
     this.#statBase = statBase;
+    this.#unsent = new BufferedBytes(context, statBase + downstream_cx_tx_bytes_buffered);
   }
 
   /** What is written next belongs to another response. */
@@ -39,7 +42,7 @@ export class ResponseWriter {
   /** Writes what has a framing of its own: an interim response, or one that is ready as it is. */
   writeText(text: string): void {
     this.#count(text.length);
-    this.#context.writer.text(this.#socket, text);
+    if (!this.#context.writer.text(this.#socket, text)) this.#noteUnsent();
   }
 
   /**
@@ -48,6 +51,21 @@ export class ResponseWriter {
    * @returns false when a part waits for `drain`.
    */
   write(head: string, bytes: Buffer, start: number, end: number, isEnd: boolean, isPinnable: boolean): boolean {
+    const isTaken = this.#write(head, bytes, start, end, isEnd, isPinnable);
+    if (!isTaken) this.#noteUnsent();
+    return isTaken;
+  }
+
+  /** The kernel has taken everything, or the connection is gone. */
+  noteSent(): void {
+    this.#unsent.note(0);
+  }
+
+  #noteUnsent(): void {
+    this.#unsent.note(this.#socket.writableLength);
+  }
+
+  #write(head: string, bytes: Buffer, start: number, end: number, isEnd: boolean, isPinnable: boolean): boolean {
     this.#count(head.length + end - start);
     if (this.#mode === 'chunk') return this.#writeChunk(head, bytes, start, end, isEnd, isPinnable);
     const { writer } = this.#context;

@@ -19,6 +19,7 @@ import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
 import { type CodecError, codecError, type HeadLimits } from '../../../../wasm/http1.ts';
 import type { DownstreamFacts } from '../../../format/facts.ts';
+import { BufferedBytes } from '../../../network/buffered-bytes.ts';
 import { connectionFacts } from '../../../network/connection-facts.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
 import { QUIET_MS } from '../../../network/filter.ts';
@@ -47,6 +48,7 @@ const {
   downstream_cx_delayed_close_timeout,
   downstream_cx_idle_timeout,
   downstream_cx_protocol_error,
+  downstream_cx_rx_bytes_buffered,
   downstream_cx_rx_bytes_total,
   downstream_rq_header_timeout,
   downstream_rq_idle_timeout,
@@ -80,6 +82,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   readonly #socket: Socket;
   readonly #mode: ReadMode;
   readonly #held = new HeldBytes();
+  /** Of bytes that wait for their turn. */
+  readonly #heldCount: BufferedBytes;
   readonly #body = new MessageBody();
   readonly #writer: ResponseWriter;
   #state: number = OPEN;
@@ -106,6 +110,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.downstream = downstream;
     this.peerAddress = downstream.remoteAddress;
     this.isPeerInternal = this.peerAddress === '' || isInternalAddress(this.peerAddress);
+    this.#heldCount = new BufferedBytes(context, manager.statBase + downstream_cx_rx_bytes_buffered);
     this.#writer = new ResponseWriter(socket, context, manager.statBase);
     this.deadlines = new ServerDeadlines(this, manager.settings, context.wheel);
     this.deadlines.awaitRequest(context.clock.monotonicMs());
@@ -158,6 +163,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     } else {
       this.#process(chunk, 0, length);
     }
+    this.#heldCount.note(this.#held.length);
     const shouldRead = this.#shouldRead();
     this.#isReadStopped = !shouldRead;
     if (!shouldRead) this.#watchPeer();
@@ -183,6 +189,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   }
 
   onDrain(): void {
+    this.#writer.noteSent();
     if (this.#state !== OPEN) return;
     if (this.#stream !== null) this.#stream.onDownstreamDrain();
     else this.#continueWithHeld();
@@ -454,6 +461,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
 
   #continueWithHeld(): void {
     if (this.#held.length > 0) this.#processHeld();
+    this.#heldCount.note(this.#held.length);
     this.#updateReading();
   }
 
@@ -470,6 +478,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.#closesByPeer = byPeer;
     this.deadlines.endRequests();
     this.#held.take();
+    this.#heldCount.note(0);
     if (this.#socket.writableLength === 0) {
       this.#socket.end();
       this.#armClose(DELAYED_CLOSE_MS);
@@ -493,6 +502,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     const stream = this.#stream;
     this.#state = CLOSED;
     this.#stream = null;
+    this.#heldCount.note(0);
+    this.#writer.noteSent();
     this.#pausedPeer?.resume();
     this.deadlines.remove();
     this.#manager.onConnectionClosed(this, isLocal, hadStream);
