@@ -37,7 +37,8 @@ const TRUNCATED = 0x0200;
 const RCODE_BITS = 0x000f;
 const RCODE_OK = 0;
 const RCODE_NO_NAME = 3;
-const RCODES = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'] as const;
+/** Why a server does not answer. */
+const REFUSALS: Readonly<Record<number, string>> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' };
 /** The two upper bits of a length byte make it a pointer to the rest of the name. */
 const POINTER_BITS = 0xc0;
 const POINTER_OFFSET_BITS = 0x3fff;
@@ -77,7 +78,7 @@ function read(reader: MessageReader, message: Buffer, question: DnsQuestion): Dn
   if (!repeatsNothing && (questions !== 1 || !reader.repeats(question))) return { kind: 'foreign' };
   if ((flags & TRUNCATED) !== 0) return { kind: 'truncated' };
   if (rcode === RCODE_NO_NAME) return { kind: 'addresses', addresses: [] };
-  if (rcode !== RCODE_OK) return { kind: 'refusal', reason: RCODES[rcode] ?? `code ${rcode}` };
+  if (rcode !== RCODE_OK) return { kind: 'refusal', reason: REFUSALS[rcode] ?? `code ${rcode}` };
   const records = Array.from({ length: message.readUInt16BE(6) }, () => reader.record());
   return addressesOf(question, records);
 }

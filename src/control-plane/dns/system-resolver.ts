@@ -43,7 +43,7 @@ export class SystemResolver implements DnsResolver {
     const { queryTimeoutMs, queryTries } = settings;
     this.#client = new DnsClient({
       clock,
-      servers: () => this.#servers(),
+      servers: async () => chooseServers(settings, await resolverFile.read()),
       timeoutMs: queryTimeoutMs,
       tries: queryTries,
     });
@@ -84,20 +84,18 @@ export class SystemResolver implements DnsResolver {
     }
     return NOTHING_FOUND;
   }
-
-  async #servers(): Promise<DnsServerList> {
-    const { servers, serversAreFallback, useTcp, rotate } = this.#settings;
-    const own = { servers, useTcp, rotate };
-    if (servers.length > 0 && !serversAreFallback) return own;
-    const system = await this.#resolverFile.read();
-    if (system.servers.length === 0 && servers.length > 0) return own;
-    return {
-      servers: system.servers.length > 0 ? system.servers : LOCAL_SERVER,
-      useTcp: useTcp || system.useTcp,
-      rotate: rotate || system.rotate,
-    };
-  }
 }
 
 /** Where the system asks when its file names no server. */
 const LOCAL_SERVER = [{ ip: '127.0.0.1', port: 53 }];
+
+/** Whom to ask, and how: as the configuration says where it names servers that are no mere fallback. */
+export function chooseServers(settings: DnsResolverSettings, system: DnsServerList): DnsServerList {
+  const { servers, serversAreFallback, useTcp, rotate } = settings;
+  if (servers.length > 0 && !(serversAreFallback && system.servers.length > 0)) return { servers, useTcp, rotate };
+  return {
+    servers: system.servers.length > 0 ? system.servers : LOCAL_SERVER,
+    useTcp: useTcp || system.useTcp,
+    rotate: rotate || system.rotate,
+  };
+}

@@ -6,8 +6,8 @@ export class WatchedText<Content> {
   readonly #path: string;
   readonly #parse: (text: string) => Content;
   #content: Content;
-  /** Time and size of what was read last; empty before that. */
-  #version = '';
+  /** Time and size of what was read last; undefined where nothing was. */
+  #version: string | undefined;
 
   /** @param parse is given the empty text where there is no file. */
   constructor(path: string, parse: (text: string) => Content) {
@@ -29,7 +29,7 @@ export class WatchedText<Content> {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return this.#content;
       // Without the file it no longer does.
       this.#content = this.#parse('');
-      this.#version = '';
+      this.#version = undefined;
     }
     return this.#content;
   }

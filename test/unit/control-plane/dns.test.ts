@@ -1,18 +1,22 @@
 // Lookups: the files of the system, families of addresses, and a server of the test's own.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { SYSTEM_CLOCK } from '../../../src/base/clock.ts';
+import type { DnsServerList } from '../../../src/control-plane/dns/dns-client.ts';
 import type { DnsAnswer } from '../../../src/control-plane/dns/dns-resolver.ts';
 import { HostsFile, parseHosts } from '../../../src/control-plane/dns/hosts-file.ts';
 import { parseResolvConf, ResolverFile, searchCandidates } from '../../../src/control-plane/dns/resolver-file.ts';
-import { SystemResolver } from '../../../src/control-plane/dns/system-resolver.ts';
+import { DnsResolvers } from '../../../src/control-plane/dns/resolvers.ts';
+import { chooseServers, SystemResolver } from '../../../src/control-plane/dns/system-resolver.ts';
+import { WatchedText } from '../../../src/control-plane/dns/watched-text.ts';
 import type { DnsResolverSettings } from '../../../src/snapshot/index.ts';
 import { RESOLVER } from '../../support/dns-discovery.ts';
 import { DnsServer } from '../../support/dns-server.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 function ips(answer: DnsAnswer): string[] {
   assert.equal(answer.kind, 'success');
@@ -65,6 +69,89 @@ describe('the hosts file', () => {
   });
 });
 
+describe('the files of the system', () => {
+  it('are where every system has them', async () => {
+    const text = (file: string): string => (existsSync(file) ? readFileSync(file, 'latin1') : '');
+    assert.deepEqual(await new ResolverFile().read(), parseResolvConf(text('/etc/resolv.conf'), hostname()));
+    for (const [name, addresses] of parseHosts(text('/etc/hosts'))) {
+      assert.deepEqual(await new HostsFile().find(name), addresses);
+    }
+  });
+
+  it('are read anew only when they have changed', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-watched-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'text');
+    const parsed: string[] = [];
+    const watched = new WatchedText(file, (text) => {
+      parsed.push(text);
+      return text;
+    });
+    const write = (text: string, seconds: number): void => {
+      writeFileSync(file, text);
+      utimesSync(file, seconds, seconds);
+    };
+    write('one', 1);
+    assert.deepEqual([await watched.read(), await watched.read()], ['one', 'one']);
+    assert.deepEqual(parsed, ['', 'one']);
+    write('two', 2);
+    assert.equal(await watched.read(), 'two');
+    write('three', 2);
+    assert.equal(await watched.read(), 'three');
+    // One that is there again is another one, even where nothing tells them apart.
+    rmSync(file);
+    assert.equal(await watched.read(), '');
+    write('tree!', 2);
+    assert.equal(await watched.read(), 'tree!');
+  });
+
+  it('hold lines with blanks around them, in the ends of lines of any system', async () => {
+    assert.deepEqual(
+      parseHosts(' \t10.0.0.1 \t web  alias \r\n'),
+      new Map([
+        ['web', ['10.0.0.1']],
+        ['alias', ['10.0.0.1']],
+      ]),
+    );
+    const { servers, searchList } = parseResolvConf(
+      '  nameserver \t 10.0.0.1 \r\n search  a.test\t b.test \r\nnameserver\n',
+    );
+    assert.deepEqual(servers, [{ ip: '10.0.0.1', port: 53 }]);
+    assert.deepEqual(searchList.domains, ['a.test', 'b.test']);
+  });
+});
+
+describe('the resolvers of the process', () => {
+  it('are shared by those who ask in the same way', () => {
+    const resolvers = new DnsResolvers(SYSTEM_CLOCK);
+    const shared = resolvers.get(RESOLVER);
+    assert.equal(resolvers.get({ ...RESOLVER }), shared);
+    assert.notEqual(resolvers.get({ ...RESOLVER, useTcp: true }), shared);
+  });
+
+  it('ask by the files that they are given, and give up together', async () => {
+    await using server = await DnsServer.start();
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-resolvers-'));
+    const [hosts, resolvConf] = [path.join(folder, 'hosts'), path.join(folder, 'resolv.conf')];
+    writeFileSync(hosts, '10.0.0.7 listed\n');
+    writeFileSync(resolvConf, 'search a.test\n');
+    const clock = new ManualClock();
+    const resolvers = new DnsResolvers(clock, new HostsFile(hosts), new ResolverFile(resolvConf));
+    const settings = { ...RESOLVER, servers: [{ ip: '127.0.0.1', port: server.port }] };
+    assert.deepEqual(ips(await resolvers.get(settings).lookup('listed', 'V4_ONLY')), ['10.0.0.7']);
+    server.set('short.a.test', ['10.0.0.5']);
+    assert.deepEqual(ips(await resolvers.get(settings).lookup('short', 'V4_ONLY')), ['10.0.0.5']);
+    server.tamper(() => []);
+    const query = server.nextQuery();
+    const both = [settings, { ...settings, queryTries: 1 }].map((each) => resolvers.get(each).lookup('web', 'V4_ONLY'));
+    await query;
+    resolvers.cancel();
+    for (const answer of await Promise.all(both)) assert.equal(answer.kind, 'failure');
+    assert.equal(clock.timerCount, 0);
+    rmSync(folder, { recursive: true });
+  });
+});
+
 describe('search domains', () => {
   const cases = [
     { name: 'web', ndots: 1, candidates: ['web.a.test', 'web.b.test', 'web'] },
@@ -86,6 +173,26 @@ describe('search domains', () => {
       ndots: 15,
     });
     assert.deepEqual(parseResolvConf('search .', 'host.own.test').searchList.domains, []);
+    assert.deepEqual(parseResolvConf('domain a.test b.test').searchList.domains, ['a.test']);
+    assert.deepEqual(parseResolvConf('', 'host').searchList.domains, []);
+  });
+
+  const ndots = [
+    { options: 'ndots:0', expected: 0 },
+    { options: 'ndots:2 ndots:4', expected: 4 },
+    { options: 'ndots:x', expected: 1 },
+    { options: 'ndots:-1', expected: 1 },
+    { options: 'ndots:1.5', expected: 1 },
+    { options: 'xndots:3', expected: 1 },
+  ];
+  for (const { options, expected } of ndots) {
+    it(`take ${expected} for the dots of ${options}`, () => {
+      assert.equal(parseResolvConf(`options ${options}`).searchList.ndots, expected);
+    });
+  }
+
+  it('take 0 dots for enough when told to', () => {
+    assert.deepEqual(searchCandidates('web', { domains: ['a.test'], ndots: 0 }), ['web', 'web.a.test']);
   });
 });
 
@@ -98,6 +205,9 @@ describe('servers', () => {
       { ip: 'fe80::1%lo', port: 53 },
     ]);
     assert.deepEqual({ useTcp, rotate }, { useTcp: true, rotate: true });
+    assert.equal(parseResolvConf('options usevc').useTcp, true);
+    const none = parseResolvConf('use-vc rotate\n');
+    assert.deepEqual([none.useTcp, none.rotate], [false, false]);
   });
 
   it('are read again when the file has changed', async () => {
@@ -109,6 +219,72 @@ describe('servers', () => {
     assert.deepEqual((await resolverFile.read()).servers, [{ ip: '10.0.0.1', port: 53 }]);
     rmSync(folder, { recursive: true });
   });
+});
+
+describe('the servers of a cluster', () => {
+  const own = { ip: '10.0.0.2', port: 5353 };
+  const system = { ip: '10.0.0.1', port: 53 };
+  const local = { ip: '127.0.0.1', port: 53 };
+  const cases: readonly {
+    readonly name: string;
+    readonly settings: Partial<DnsResolverSettings>;
+    readonly text: string;
+    readonly expected: DnsServerList;
+  }[] = [
+    {
+      name: 'are those of the system where it names none itself',
+      settings: {},
+      text: 'nameserver 10.0.0.1',
+      expected: { servers: [system], useTcp: false, rotate: false },
+    },
+    {
+      name: 'are asked as the system says',
+      settings: {},
+      text: 'nameserver 10.0.0.1\noptions use-vc rotate',
+      expected: { servers: [system], useTcp: true, rotate: true },
+    },
+    {
+      name: 'are asked over TCP when it says so',
+      settings: { useTcp: true },
+      text: 'nameserver 10.0.0.1',
+      expected: { servers: [system], useTcp: true, rotate: false },
+    },
+    {
+      name: 'are asked in turns when it says so',
+      settings: { rotate: true },
+      text: 'nameserver 10.0.0.1',
+      expected: { servers: [system], useTcp: false, rotate: true },
+    },
+    {
+      name: 'are this machine where nobody names any',
+      settings: {},
+      text: 'options rotate',
+      expected: { servers: [local], useTcp: false, rotate: true },
+    },
+    {
+      name: 'are its own, asked as it says',
+      settings: { servers: [own] },
+      text: 'nameserver 10.0.0.1\noptions use-vc rotate',
+      expected: { servers: [own], useTcp: false, rotate: false },
+    },
+    {
+      name: 'are those of the system before its fallback',
+      settings: { servers: [own], serversAreFallback: true },
+      text: 'nameserver 10.0.0.1',
+      expected: { servers: [system], useTcp: false, rotate: false },
+    },
+    {
+      name: 'are its fallback where the system names none',
+      settings: { servers: [own], serversAreFallback: true, useTcp: true },
+      text: 'options rotate',
+      expected: { servers: [own], useTcp: true, rotate: false },
+    },
+  ];
+  for (const { name, settings, text, expected } of cases) {
+    it(name, () => {
+      assert.deepEqual(chooseServers({ ...RESOLVER, ...settings }, parseResolvConf(text)), expected);
+    });
+  }
 });
 
 describe('a lookup', () => {
@@ -174,6 +350,39 @@ describe('a lookup', () => {
     const answer = await resolver().lookup('four.test', 'V4_ONLY');
     server.fail(undefined);
     assert.deepEqual(answer, { kind: 'failure', reason: 'REFUSED for four.test' });
+  });
+
+  it('brings what it has found of one family though the other fails', async () => {
+    server.tamper((answer, query) => {
+      const isV6 = query.readUInt16BE(query.length - 4) === 28;
+      if (isV6) answer.writeUInt16BE(0x8182, 2);
+      return [answer];
+    });
+    try {
+      assert.deepEqual(ips(await resolver().lookup('both.test', 'ALL')), ['10.0.0.1', '10.0.0.2']);
+      assert.deepEqual(ips(await resolver().lookup('both.test', 'AUTO')), ['10.0.0.1', '10.0.0.2']);
+      const answer = await resolver().lookup('none.test', 'AUTO');
+      assert.deepEqual(answer, { kind: 'failure', reason: 'SERVFAIL for none.test' });
+    } finally {
+      server.tamper(undefined);
+    }
+  });
+
+  it('brings addresses of the family that was asked for out of the hosts file', async () => {
+    const file = path.join(folder, 'hosts');
+    writeFileSync(file, '10.0.0.1 web\nfd00::1 web\n');
+    const listed = new SystemResolver({
+      settings: RESOLVER,
+      hostsFile: new HostsFile(file),
+      resolverFile: new ResolverFile(resolverPath),
+      clock: SYSTEM_CLOCK,
+    });
+    const addresses = [
+      { ip: 'fd00::1', ttlSeconds: 0 },
+      { ip: '10.0.0.1', ttlSeconds: 0 },
+    ];
+    assert.deepEqual(await listed.lookup('web', 'ALL'), { kind: 'success', addresses });
+    assert.deepEqual(ips(await listed.lookup('web', 'V4_PREFERRED')), ['10.0.0.1']);
   });
 
   it('tries search domains until one has the name, passing over those that make it too long', async () => {
