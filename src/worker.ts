@@ -45,6 +45,7 @@ function build(init: WorkerInit): Parts {
     lbKernel: new LbKernel(memory, init.lbModule),
     codec: new Http1Codec(init.http1, init.headerPrefix),
     headerPrefix: init.headerPrefix,
+    localZone: init.localZone,
     loggers,
     workerIndex: init.workerIndex,
     reportHostFailure: (cluster, recordAddress) => tell({ type: 'host-failed', cluster, recordAddress }),

@@ -35,6 +35,8 @@ export interface DataPlaneDependencies {
   readonly httpFilters: HttpFilterRegistry;
   /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */
   readonly headerPrefix?: string;
+  /** Where this proxy runs; defaults to nobody knows. */
+  readonly localZone?: string;
   /** Defaults to the system's clock. */
   readonly clock?: Clock;
   /** Where balancers start; defaults to the system's randomness. */

@@ -53,6 +53,7 @@ export interface WorkerContextOptions {
   readonly random: Random;
   /** Of the proxy's own headers, without its final '-'. */
   readonly headerPrefix?: string;
+  readonly localZone?: string;
   readonly workerIndex: number;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
@@ -78,6 +79,8 @@ export class WorkerContext {
   readonly faults = new FaultBoundary((where, error) => this.#reportFault(where, error));
   /** Selects what is counted by worker. */
   readonly workerIndex: number;
+  /** Where this proxy runs; empty when nobody has said so. */
+  readonly localZone: string;
   readonly wheel: TimerWheel;
   readonly pausedPeers: PausedPeers;
   readonly slabs: SlabPool;
@@ -114,6 +117,7 @@ export class WorkerContext {
     this.clock = this.faults.clock(options.clock);
     this.random = options.random;
     this.workerIndex = options.workerIndex;
+    this.localZone = options.localZone ?? '';
     this.httpFilters = options.httpFilters;
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));

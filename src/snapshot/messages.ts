@@ -23,6 +23,8 @@ export interface WorkerInit {
   readonly accessLogFiles: AccessLogFileSettings;
   /** First part of the names of the proxy's own headers, without its final '-': `x-proxy`. */
   readonly headerPrefix: string;
+  /** Where this proxy runs; empty when nobody has said so. */
+  readonly localZone: string;
   /** The operator wants health checks to fail. */
   readonly isHealthCheckFailing: boolean;
   readonly runtime: RuntimeTexts;
@@ -51,6 +53,8 @@ export interface DynamicStatKey {
   /** Scope prefix with its final dot, for example `cluster.web.`. */
   readonly scope: string;
   readonly name: string;
+  /** A histogram of milliseconds; otherwise a counter. */
+  readonly isTime?: boolean;
 }
 
 export type MainToWorker =

@@ -1,5 +1,6 @@
 export { addCircuitBreakerGauges, type CircuitBreakerLimits } from './circuit-breakers.ts';
 export type { DynamicCounter } from './dynamic-counter.ts';
+export type { DynamicHistogram } from './dynamic-histogram.ts';
 export { type FlushPhase, type FlushStep, StatsFlush } from './flush.ts';
 export {
   DEFAULT_BUCKET_BOUNDS,

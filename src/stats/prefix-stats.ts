@@ -4,7 +4,7 @@ import { HistogramStat } from './histogram-stat.ts';
 import { SingleBatch } from './single-batch.ts';
 import type { Additions } from './sorted-list.ts';
 import { CellStat, DerivedGauge, type NumericStat, type StatLife, type StatSource, TextReadout } from './stat.ts';
-import type { StatTable } from './stat-table.ts';
+import { type StatTable, statTable } from './stat-table.ts';
 
 /** What the stats of a prefix need of their store. */
 export interface PrefixHost extends StatSource {
@@ -28,6 +28,8 @@ export class PrefixStats {
   readonly #singles: Record<SingleKind, Map<string, number>> = { counter: new Map(), gauge: new Map() };
   /** Singles that the next listing takes in. */
   #batch: SingleBatch | undefined;
+  /** Histograms with a block of their own. */
+  readonly #times = new Map<string, StatTable>();
   readonly #derived = new Map<string, StatLife>();
   readonly #texts = new Map<string, TextReadout>();
 
@@ -40,8 +42,9 @@ export class PrefixStats {
     return this.#texts.values();
   }
 
-  get singleCounterCount(): number {
-    return this.#singles.counter.size;
+  /** Stats by name that workers have asked for. */
+  get dynamicCount(): number {
+    return this.#singles.counter.size + this.#times.size;
   }
 
   /** First cell of the table's block, allocated on first demand. */
@@ -75,6 +78,20 @@ export class PrefixStats {
       if (row.kind === kind) return cell + row.index;
     }
     return undefined;
+  }
+
+  /** Cell of a histogram of milliseconds by name. */
+  time(name: string): number {
+    const table = this.#times.get(name) ?? statTable({ [name]: 'histogram:ms' });
+    const cell = this.block(table);
+    this.#times.set(name, table);
+    return cell;
+  }
+
+  /** Cell of a histogram that `time` has made. */
+  timeCell(name: string): number | undefined {
+    const table = this.#times.get(name);
+    return table && this.#blocks.get(table);
   }
 
   derive(name: string, read: () => number): void {

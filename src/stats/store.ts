@@ -88,20 +88,20 @@ export class StatsStore {
   }
 
   /**
-   * Cell of a counter that a worker has met at run time; the same name gets the same cell.
+   * Cell of a counter, or of a histogram of times, that a worker has met at run time; the same name gets the same cell.
    * @returns 0 when no scope of that prefix is open any more, or when there is no room: the worker then
    * counts no further. Refusals for want of room count in `stats.overflow`.
    */
-  dynamicCell({ scope, name }: DynamicStatName): number {
+  dynamicCell({ scope, name, isTime = false }: DynamicStatName): number {
     // A worker that waits for histogram memory asks this way too.
     this.#unlessFull(() => this.#merger.arenas.refillAll());
     const owner = this.#openPrefix(scope);
     if (!owner) return 0;
     const ownName = scope.slice(owner.prefix.length) + name;
-    const known = owner.cellOf('counter', ownName);
+    const known = isTime ? owner.timeCell(ownName) : owner.cellOf('counter', ownName);
     if (known !== undefined) return known;
-    if (owner.singleCounterCount < MAX_DYNAMIC_STATS_PER_SCOPE) {
-      return this.#unlessFull(() => owner.single('counter', ownName)) ?? 0;
+    if (owner.dynamicCount < MAX_DYNAMIC_STATS_PER_SCOPE) {
+      return this.#unlessFull(() => (isTime ? owner.time(ownName) : owner.single('counter', ownName))) ?? 0;
     }
     this.#overflow.add();
     return 0;

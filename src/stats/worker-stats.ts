@@ -12,11 +12,14 @@ import { HistogramRecorder, isRecordable } from '../wasm/histogram-recorder.ts';
 import { compileModule } from '../wasm/instantiate.ts';
 import type { SharedMemory } from '../wasm/shared-memory.ts';
 import { DynamicCounter } from './dynamic-counter.ts';
+import { DynamicHistogram } from './dynamic-histogram.ts';
 
 /** Name of a stat met at run time; `scope` ends with a dot. */
 export interface DynamicStatName {
   readonly scope: string;
   readonly name: string;
+  /** A histogram of milliseconds; otherwise a counter. */
+  readonly isTime?: boolean;
 }
 
 export interface WorkerStatsOptions {
@@ -48,7 +51,7 @@ export class WorkerStats {
   readonly #clock: Clock;
   #waiting: WaitingSample[] = [];
   /** By scope, then by name. */
-  readonly #dynamic = new Map<string, Map<string, DynamicCounter>>();
+  readonly #dynamic = new Map<string, Map<string, DynamicCounter | DynamicHistogram>>();
 
   constructor(options: WorkerStatsOptions) {
     this.#memory = options.memory;
@@ -98,16 +101,27 @@ export class WorkerStats {
 
   /** A counter by name; the same object for the same name. Keep it where the name is known beforehand. */
   dynamicCounter(scope: string, name: string): DynamicCounter {
-    const counters = this.#dynamic.get(scope) ?? this.#addScope(scope);
-    const known = counters.get(name);
-    if (known) return known;
+    const stats = this.#dynamic.get(scope) ?? this.#addScope(scope);
+    const known = stats.get(name);
+    if (known instanceof DynamicCounter) return known;
     const counter = new DynamicCounter(this);
-    counters.set(name, counter);
+    stats.set(name, counter);
     this.#requestCell({ scope, name });
     return counter;
   }
 
-  /** Main's answer to a question of dynamicCounter: what was counted meanwhile goes into the cell. */
+  /** A histogram of milliseconds by name; as dynamicCounter. */
+  dynamicTime(scope: string, name: string): DynamicHistogram {
+    const stats = this.#dynamic.get(scope) ?? this.#addScope(scope);
+    const known = stats.get(name);
+    if (known instanceof DynamicHistogram) return known;
+    const histogram = new DynamicHistogram(this);
+    stats.set(name, histogram);
+    this.#requestCell({ scope, name, isTime: true });
+    return histogram;
+  }
+
+  /** Main's answer to a question of the two before: what was counted meanwhile goes into the cell. */
   resolve(key: DynamicStatName, cell: number): void {
     this.#dynamic.get(key.scope)?.get(key.name)?.resolve(cell);
     if (key.name === MEMORY_WAITS && this.#waiting.length > 0) this.#recordWaiting();
@@ -136,9 +150,9 @@ export class WorkerStats {
     this.#clock.after(ASK_AGAIN_MS, () => this.#requestCell({ scope: OWN_SCOPE, name: MEMORY_WAITS }));
   }
 
-  #addScope(scope: string): Map<string, DynamicCounter> {
-    const counters = new Map<string, DynamicCounter>();
-    this.#dynamic.set(scope, counters);
-    return counters;
+  #addScope(scope: string): Map<string, DynamicCounter | DynamicHistogram> {
+    const stats = new Map<string, DynamicCounter | DynamicHistogram>();
+    this.#dynamic.set(scope, stats);
+    return stats;
   }
 }

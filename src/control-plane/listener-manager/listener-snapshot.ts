@@ -48,6 +48,8 @@ export function makeListenerSnapshot(
 ): ListenerSnapshot {
   const { stats } = deps;
   const prefix = `listener.${cleanStatName(settings.statPrefix || formatAddress(settings.addresses[0]))}.`;
+  // Main accepts no connections; its rows stand beside those of the workers, as in other builds.
+  stats.scope(`${prefix}main_thread.`).allocate(LISTENER_WORKER_STATS);
   const chain = (chainSettings: FilterChainSettings): FilterChainSnapshot =>
     makeFilterChain(prefix, chainSettings, deps);
   return Object.freeze({

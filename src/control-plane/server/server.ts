@@ -138,6 +138,7 @@ export class Server {
         sharedMemory: this.#memory.memory,
         accessLogFiles: this.#accessLogFiles,
         headerPrefix: this.bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
+        localZone: this.bootstrap.node.locality.zone,
       },
       clusters: this.clusterManager.snapshots(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),

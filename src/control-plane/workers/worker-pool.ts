@@ -30,7 +30,7 @@ export interface WorkerService {
   /** Compiled once, mapped by all; the rest of a worker's start values the pool knows itself. */
   readonly shared: Pick<
     WorkerInit,
-    'http1' | 'statsModule' | 'lbModule' | 'sharedMemory' | 'accessLogFiles' | 'headerPrefix'
+    'http1' | 'statsModule' | 'lbModule' | 'sharedMemory' | 'accessLogFiles' | 'headerPrefix' | 'localZone'
   >;
   readonly clusters: readonly ClusterSnapshot[];
   /** The cell of a stat that a worker has met first at run time. */

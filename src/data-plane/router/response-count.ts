@@ -6,18 +6,22 @@ import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-const { upstream_rq_completed } = CLUSTER_STATS.index;
+const { upstream_rq_completed, upstream_rq_time } = CLUSTER_STATS.index;
 const { rq_error, rq_success } = HOST_STATS.index;
 const UPSTREAM_CANARY = HEADER_ID['x-proxy-upstream-canary'];
 
-/** Its head lies in the codec. @param isInternal the request's origin. */
+/**
+ * Its head lies in the codec.
+ * @param isInternal the request's origin.
+ * @returns whether it counts as the response of a canary.
+ */
 export function countResponse(
   context: WorkerContext,
   cluster: Cluster,
   host: Host,
   status: number,
   isInternal: boolean,
-): void {
+): boolean {
   const { values } = context.stats;
   values[cluster.statBase + upstream_rq_completed]! += 1;
   values[host.statBase + (status >= 500 ? rq_error : rq_success)]! += 1;
@@ -25,5 +29,25 @@ export function countResponse(
   codes.all.count(status);
   if (isInternal) codes.internal.count(status);
   else codes.external.count(status);
-  if (host.canary || context.codec.response.header(UPSTREAM_CANARY) === 'true') codes.canary.count(status);
+  host.zoneCodes?.count(status);
+  const isCanary = host.canary || context.codec.response.header(UPSTREAM_CANARY) === 'true';
+  if (isCanary) codes.canary.count(status);
+  return isCanary;
+}
+
+/** The response has ended. @param isCanary as countResponse said. */
+export function recordResponseTime(
+  context: WorkerContext,
+  cluster: Cluster,
+  host: Host,
+  elapsedMs: number,
+  isInternal: boolean,
+  isCanary: boolean,
+): void {
+  context.stats.record(cluster.statBase + upstream_rq_time, elapsedMs);
+  const codes = cluster.responseCodes;
+  if (isInternal) codes.internal.recordTime(elapsedMs);
+  else codes.external.recordTime(elapsedMs);
+  host.zoneCodes?.recordTime(elapsedMs);
+  if (isCanary) codes.canary.recordTime(elapsedMs);
 }

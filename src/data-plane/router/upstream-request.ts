@@ -22,14 +22,13 @@ import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { PoolClient } from '../upstream/pool/http1-pool.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
-import { countResponse } from './response-count.ts';
+import { countResponse, recordResponseTime } from './response-count.ts';
 
 const {
   upstream_cx_none_healthy,
   upstream_rq_retry,
   upstream_rq_retry_success,
   upstream_rq_rx_reset,
-  upstream_rq_time,
   upstream_rq_tx_reset,
   upstream_flow_control_backed_up_total,
   upstream_flow_control_drained_total,
@@ -77,6 +76,8 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
   #hasRetried = false;
   #isBackedUp = false;
   #isReadingPaused = false;
+  /** The response counts as one of a canary. */
+  #isCanary = false;
 
   constructor(
     context: WorkerContext,
@@ -199,7 +200,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     const { status } = response;
     if (this.cluster.isHealthChecked && response.has(IMMEDIATE_FAIL)) this.#host!.reportFailure();
     if (this.#hasRetried) this.#count(upstream_rq_retry_success);
-    countResponse(this.#context, this.cluster, this.#host!, status, this.#stream.isInternal);
+    this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, this.#stream.isInternal);
     if (isEnd) this.#complete(nowMs);
     return this.#noteReading(this.#stream.onResponseHead(bytes, start, end, isEnd, nowMs));
   }
@@ -296,9 +297,10 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
 
   /** The response is complete. Its time counts from the request's end, as far as there has been one. */
   #complete(nowMs: number): void {
-    const { isRequestComplete, requestCompleteMs } = this.#stream;
+    const { isInternal, isRequestComplete, requestCompleteMs } = this.#stream;
     if (isRequestComplete) {
-      this.#context.stats.record(this.cluster.statBase + upstream_rq_time, nowMs - requestCompleteMs);
+      const elapsedMs = nowMs - requestCompleteMs;
+      recordResponseTime(this.#context, this.cluster, this.#host!, elapsedMs, isInternal, this.#isCanary);
     }
     this.#detach();
   }

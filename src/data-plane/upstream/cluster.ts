@@ -4,7 +4,7 @@
 import { memberKey } from '../../base/address.ts';
 import { RandomSequence } from '../../base/random.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../snapshot/index.ts';
-import { CLUSTER_STATS } from '../../stats/index.ts';
+import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestHasher } from '../route/hash-policy.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -37,6 +37,10 @@ export class Cluster {
   readonly breaker: CircuitBreaker;
   readonly highBreaker: CircuitBreaker;
   readonly responseCodes: ClusterResponseCodes;
+  readonly #codes: (prefix: string) => ResponseCodeStats;
+  /** By the zone of hosts. */
+  readonly #zoneCodes = new Map<string, ResponseCodeStats>();
+  #hasHttp1Stats = false;
   /** Requests of equal hashes go to the same host: theirs are wanted. */
   readonly isHashed: boolean;
   /** What they are hashed by; null for what their routes say. */
@@ -67,6 +71,7 @@ export class Cluster {
     this.highBreaker = breaker(ClusterPriority.high, circuitBreakers.high);
     const scope = `cluster.${settings.statName}.`;
     const codes = (prefix: string): ResponseCodeStats => new ResponseCodeStats(context.stats, scope, prefix);
+    this.#codes = codes;
     this.responseCodes = {
       all: codes(''),
       internal: codes('internal.'),
@@ -158,6 +163,27 @@ export class Cluster {
   /** The cluster is gone or replaced: closes idle connections at once and the others after their request. */
   retire(retired: RetiredHosts): void {
     for (const host of this.#hosts.values()) retired.add(host);
+  }
+
+  /** Responses of the hosts of a zone to requests from here; null unless it is known where both are. */
+  codesOfZone(zone: string): ResponseCodeStats | null {
+    const { localZone } = this.#context;
+    if (localZone === '' || zone === '') return null;
+    let codes = this.#zoneCodes.get(zone);
+    if (codes === undefined) {
+      codes = this.#codes(`zone.${cleanStatName(localZone)}.${cleanStatName(zone)}.`);
+      this.#zoneCodes.set(zone, codes);
+    }
+    return codes;
+  }
+
+  /** The cluster is spoken to in HTTP/1: it has the codec's stats from then on. */
+  showHttp1Stats(): void {
+    if (this.#hasHttp1Stats) return;
+    this.#hasHttp1Stats = true;
+    for (const name of HTTP1_CODEC_STATS) {
+      this.#context.stats.dynamicCounter(`cluster.${this.settings.statName}.`, `http1.${name}`);
+    }
   }
 
   close(): void {

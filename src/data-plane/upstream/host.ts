@@ -13,6 +13,7 @@ import { ClusterPriority, HealthFlag } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { Cluster } from './cluster.ts';
 import { Http1Pool } from './pool/http1-pool.ts';
+import type { ResponseCodeStats } from './response-code-stats.ts';
 
 /** Health that others have found wanting, not the configuration. */
 const FAILED = HealthFlag.failedActiveHealthCheck | HealthFlag.failedOutlierCheck;
@@ -42,6 +43,8 @@ export class Host {
   priority: number;
   /** For formats. */
   metadata: Metadata | undefined;
+  /** Null unless its zone and that of this proxy are known. */
+  readonly zoneCodes: ResponseCodeStats | null;
   /** The host's identity within its cluster. */
   readonly #key: string;
   readonly #context: WorkerContext;
@@ -66,6 +69,7 @@ export class Host {
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;
     this.metadata = snapshot.metadata;
+    this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
     this.pool = new Http1Pool(context, this, cluster.breaker);
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }

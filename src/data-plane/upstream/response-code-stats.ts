@@ -1,7 +1,7 @@
-// Counters of final responses by class and code, `upstream_rq_2xx` and `upstream_rq_200`. They come into being
+// Counters of final responses by class and code, `upstream_rq_2xx` and `upstream_rq_200`, and their times. They come into being
 // with the first response of a code, so a cluster keeps them in arrays by code: no name is built per request.
 
-import type { DynamicCounter, WorkerStats } from '../../stats/index.ts';
+import type { DynamicCounter, DynamicHistogram, WorkerStats } from '../../stats/index.ts';
 
 const CODES = 600;
 
@@ -13,11 +13,12 @@ export class ResponseCodeStats {
   readonly #byCode: (DynamicCounter | null)[] = new Array<DynamicCounter | null>(CODES).fill(null);
   readonly #byClass: (DynamicCounter | null)[] = new Array<DynamicCounter | null>(CODES / 100).fill(null);
   #completed: DynamicCounter | null = null;
+  #time: DynamicHistogram | null = null;
 
   /**
    * @param scope with its final dot, for example `cluster.web.`.
    * @param prefix '' or a part with its final dot. The bare `upstream_rq_completed` is in the cluster's table, so
-   *   that only prefixed sets count it here.
+   *   that only prefixed sets count it here; as is the time.
    */
   constructor(stats: WorkerStats, scope: string, prefix: string) {
     this.#stats = stats;
@@ -37,6 +38,12 @@ export class ResponseCodeStats {
     const byCode = this.#byCode[code] ?? this.#createCode(code);
     byClass.add(1);
     byCode.add(1);
+  }
+
+  /** Of a prefixed set: how long the response took. */
+  recordTime(elapsedMs: number): void {
+    this.#time ??= this.#stats.dynamicTime(this.#scope, `${this.#prefix}upstream_rq_time`);
+    this.#time.record(elapsedMs);
   }
 
   #createClass(codeClass: number): DynamicCounter {

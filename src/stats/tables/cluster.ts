@@ -114,6 +114,14 @@ export const HEALTH_CHECK_STATS = statTable({
   degraded: 'gauge',
 });
 
+/** cluster.<name>.http1.*: shown from a cluster's first connection on; nothing that a response can hold adds to them. */
+export const HTTP1_CODEC_STATS = [
+  'dropped_headers_with_underscores',
+  'metadata_not_supported_error',
+  'requests_rejected_with_underscores_in_headers',
+  'response_flood',
+] as const;
+
 /** cluster.<name>.circuit_breakers.<default or high>.*: read from the cluster's record, so written nowhere. */
 export const CIRCUIT_BREAKER_GAUGES = [
   'cx_open',

@@ -3,6 +3,7 @@ export {
   CIRCUIT_BREAKER_REMAINING_GAUGES,
   CLUSTER_STATS,
   HEALTH_CHECK_STATS,
+  HTTP1_CODEC_STATS,
 } from './cluster.ts';
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
 export { HOST_STATS } from './host.ts';

@@ -99,6 +99,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     const startMs = context.clock.monotonicMs();
     this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
     this.#stats.count(upstream_cx_http1_total);
+    host.cluster.showHttp1Stats();
     context.wheel.arm(this.#timer, startMs + settings.connectTimeoutMs);
   }
 

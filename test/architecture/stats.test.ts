@@ -1,0 +1,185 @@
+// Every row of the stat tables is written by someone, or stands here with the reason why it is not: a stat that is always 0
+// tells its reader something untrue.
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import * as stats from '../../src/stats/index.ts';
+
+const SOURCES = path.join(import.meta.dirname, '../../src');
+const TABLES = path.join('stats', 'tables');
+
+/** Why nobody writes the rows; each by its table. */
+const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'HTTP/2, HTTP/3 and early data do not exist': {
+    CLUSTER_STATS: [
+      'upstream_cx_http2_total',
+      'upstream_cx_http3_total',
+      'upstream_cx_connect_with_0_rtt',
+      'upstream_rq_0rtt',
+    ],
+    HTTP_STATS: [
+      'downstream_cx_http2_total',
+      'downstream_cx_http3_total',
+      'downstream_cx_http2_active',
+      'downstream_cx_http3_active',
+      'downstream_rq_http2_total',
+      'downstream_rq_http3_total',
+    ],
+  },
+  'TLS does not exist': {
+    HTTP_STATS: ['downstream_cx_ssl_total', 'downstream_cx_ssl_active'],
+    LISTENER_STATS: ['downstream_cx_transport_socket_connect_timeout'],
+    SERVER_STATS: ['seconds_until_first_ocsp_response_expiring', 'compilation_settings.fips_mode'],
+  },
+  'tracing does not exist': {
+    HTTP_STATS: [
+      'tracing.random_sampling',
+      'tracing.service_forced',
+      'tracing.client_enabled',
+      'tracing.not_traceable',
+      'tracing.health_check',
+    ],
+  },
+  'resources do not change at run time': {
+    CLUSTER_STATS: [
+      'config_reload',
+      'update_rejected',
+      'assignment_stale',
+      'assignment_timeout_received',
+      'assignment_use_cached',
+    ],
+    CLUSTER_MANAGER_STATS: ['cluster_modified', 'cluster_removed'],
+    LISTENER_MANAGER_STATS: [
+      'listener_modified',
+      'listener_removed',
+      'listener_stopped',
+      'listener_in_place_updated',
+      'total_listeners_warming',
+      'total_listeners_draining',
+      'total_filter_chains_draining',
+    ],
+    LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],
+    WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
+  },
+  'the runtime has static layers alone, and no deprecated feature': {
+    RUNTIME_STATS: [
+      'admin_overrides_active',
+      'deprecated_feature_use',
+      'deprecated_feature_seen_since_process_start',
+      'load_error',
+      'override_dir_exists',
+      'override_dir_not_exists',
+    ],
+  },
+  'retries by policy, redirects within and mirrors do not exist': {
+    CLUSTER_STATS: [
+      'upstream_rq_maintenance_mode',
+      'upstream_rq_per_try_idle_timeout',
+      'upstream_rq_retry_backoff_exponential',
+      'upstream_rq_retry_backoff_ratelimited',
+      'upstream_rq_retry_limit_exceeded',
+      'upstream_rq_retry_overflow',
+      'upstream_internal_redirect_failed_total',
+      'upstream_internal_redirect_succeeded_total',
+      'retry_or_shadow_abandoned',
+    ],
+  },
+  'ORIGINAL_DST clusters and zone aware routing do not exist': {
+    CLUSTER_STATS: [
+      'original_dst_host_invalid',
+      'lb_recalculate_zone_structures',
+      'lb_local_cluster_not_ok',
+      'lb_zone_cluster_too_small',
+      'lb_zone_no_capacity_left',
+      'lb_zone_number_differs',
+      'lb_zone_routing_all_directly',
+      'lb_zone_routing_sampled',
+      'lb_zone_routing_cross_zone',
+    ],
+  },
+  'pools are not limited in number': { CLUSTER_STATS: ['upstream_cx_pool_overflow'] },
+  'options of connection managers that are refused or warned of': {
+    HTTP_STATS: [
+      'downstream_cx_max_duration_reached',
+      'downstream_cx_max_requests_reached',
+      'downstream_rq_failed_path_normalization',
+      'downstream_rq_max_duration_reached',
+      'downstream_rq_non_relative_path',
+      'downstream_rq_redirected_with_normalized_path',
+      'downstream_rq_rejected_via_ip_detection',
+      'rs_too_large',
+    ],
+    TCP_PROXY_STATS: ['early_data_received_count_total'],
+    LISTENER_STATS: ['connections_accepted_per_socket_event'],
+  },
+  'there is no overload manager': {
+    HTTP_STATS: ['downstream_cx_overload_disable_keepalive', 'downstream_rq_overload_close', 'rq_overload_local_reply'],
+  },
+  'watchdogs and hot restarts do not exist': {
+    SERVER_STATS: ['parent_connections', 'hot_restart_epoch', 'hot_restart_generation'],
+    WATCHDOG_STATS: ['watchdog_miss', 'watchdog_mega_miss'],
+  },
+  'recent lookups are not tracked': { SERVER_STATS: ['stats_recent_lookups'] },
+  'there is no debug build, and no message that is work in progress': {
+    SERVER_STATS: ['debug_assertion_failures', 'envoy_bug_failures', 'wip_protos'],
+  },
+};
+
+/** Written by their distance from the first of them: one number each from 1xx to 5xx. */
+const BY_CLASS = /^downstream_rq_[2-5]xx$/;
+
+interface Table {
+  readonly name: string;
+  readonly rows: readonly { readonly name: string }[];
+}
+
+function tables(): readonly Table[] {
+  return Object.entries(stats).flatMap(([name, value]) =>
+    typeof value === 'object' && 'rows' in value && 'histogramsAt' in value ? [{ name, rows: value.rows }] : [],
+  );
+}
+
+/** All names in the sources, but for those of the tables themselves. */
+function namesInUse(): ReadonlySet<string> {
+  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !file.startsWith(TABLES),
+  );
+  const texts = files.map((file) => readFileSync(path.join(SOURCES, file), 'utf8'));
+  return new Set(
+    texts.flatMap((text) => text.match(/\w+(?:\.\w+)*/g) ?? []).flatMap((name) => [name, ...name.split('.')]),
+  );
+}
+
+function reasonless(): string[] {
+  const used = namesInUse();
+  const excused = new Set(Object.values(UNWRITTEN).flatMap((byTable) => fullNames(byTable)));
+  return tables().flatMap(({ name: table, rows }) =>
+    rows
+      .map(({ name }) => name)
+      .filter((name) => !used.has(name) && !BY_CLASS.test(name) && !excused.has(`${table}.${name}`))
+      .map((name) => `${table}.${name}`),
+  );
+}
+
+function fullNames(byTable: Readonly<Record<string, readonly string[]>>): string[] {
+  return Object.entries(byTable).flatMap(([table, names]) => names.map((name) => `${table}.${name}`));
+}
+
+test('every stat is written, or it is known why not', () => {
+  assert.deepEqual(reasonless(), []);
+});
+
+test('what is excused exists, and is excused once', (t) => {
+  const used = namesInUse();
+  const all = new Set(tables().flatMap(({ name: table, rows }) => rows.map(({ name }) => `${table}.${name}`)));
+  const excused = Object.values(UNWRITTEN).flatMap(fullNames);
+  assert.deepEqual(
+    excused.filter((name) => !all.has(name)),
+    [],
+  );
+  assert.equal(new Set(excused).size, excused.length);
+  const written = excused.filter((name) => used.has(name.slice(name.indexOf('.') + 1)));
+  if (written.length > 0) t.diagnostic(`no excuse is needed any more for ${written.join(', ')}`);
+});
