@@ -22,6 +22,7 @@ const TRUNCATED = 0x0200;
 /** What fits into a UDP answer without extensions. */
 const MAX_UDP_BYTES = 512;
 const LENGTH_BYTES = 2;
+const MAX_PORTS_TRIED = 20;
 const RCODE = { NOERROR: 0, SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 
 interface Entry {
@@ -66,13 +67,22 @@ export class DnsServer implements AsyncDisposable {
   }
 
   static async start(): Promise<DnsServer> {
-    const tcp = createServer();
-    tcp.listen(0, '127.0.0.1');
-    await once(tcp, 'listening');
-    const udp = createSocket('udp4');
-    udp.bind((tcp.address() as AddressInfo).port, '127.0.0.1');
-    await once(udp, 'listening');
-    return new DnsServer(udp, tcp);
+    for (let tries = 1; ; tries += 1) {
+      const tcp = createServer();
+      tcp.listen(0, '127.0.0.1');
+      await once(tcp, 'listening');
+      const udp = createSocket('udp4');
+      udp.bind((tcp.address() as AddressInfo).port, '127.0.0.1');
+      try {
+        await once(udp, 'listening');
+        return new DnsServer(udp, tcp);
+      } catch (error) {
+        // A port that is free for TCP may be taken for UDP.
+        udp.close();
+        tcp.close();
+        if (tries === MAX_PORTS_TRIED) throw error;
+      }
+    }
   }
 
   get port(): number {
