@@ -11,4 +11,47 @@ export interface EquivalentMutants {
   readonly why: string;
 }
 
-export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [];
+export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
+  {
+    file: 'src/control-plane/dns/dns-client.ts',
+    line: 'this.#generation++;',
+    changes: ['this.#generation++ → this.#generation--'],
+    why: 'Generations are told apart, and not put in order.',
+  },
+  {
+    file: 'src/control-plane/dns/dns-client.ts',
+    line: "const outcome = await this.#exchange(useTcp ? 'tcp' : 'udp', server, question);",
+    changes: ['\'tcp\' → ""'],
+    why: 'No transport; whatever is not UDP goes over TCP.',
+  },
+  {
+    file: 'src/control-plane/dns/dns-client.ts',
+    line: "return outcome.kind === 'truncated' ? await this.#exchange('tcp', server, question) : outcome;",
+    changes: ['\'tcp\' → ""'],
+    why: 'No transport; whatever is not UDP goes over TCP.',
+  },
+  {
+    file: 'src/control-plane/dns/hosts-file.ts',
+    line: "const [ip = '', ...names] = line.replace(/#.*/, '').trim().split(/\\s+/);",
+    changes: ['\'\' → "Stryker was here!"'],
+    why: 'A split gives one piece at least.',
+  },
+  {
+    file: 'src/control-plane/dns/message.ts',
+    line: "if (error instanceof RangeError) return { kind: 'refusal', reason: 'a damaged answer' };",
+    changes: ['error instanceof RangeError → true'],
+    why: 'Reading throws nothing else; what it may come to throw is not to be hidden.',
+  },
+  {
+    file: 'src/control-plane/dns/message.ts',
+    line: "const value = isInternet ? this.#value(type, length) : '';",
+    changes: ['\'\' → "Stryker was here!"'],
+    why: 'Nobody reads the value of a record that is neither an alias nor an address.',
+  },
+  {
+    file: 'src/control-plane/dns/message.ts',
+    line: "if (type !== TYPE_NUMBERS.A && type !== TYPE_NUMBERS.AAAA) return '';",
+    changes: ['\'\' → "Stryker was here!"'],
+    why: 'Nobody reads the value of a record that is neither an alias nor an address.',
+  },
+];

@@ -166,8 +166,9 @@ class MessageReader {
       }
       if ((length & POINTER_BITS) !== 0) throw new RangeError('a label of an unknown kind');
       total += length + 1;
-      if (total > MAX_NAME_BYTES || at + 1 + length > this.#message.length) throw new RangeError('a name too long');
+      if (total > MAX_NAME_BYTES) throw new RangeError('a name too long');
       if (length === 0) break;
+      // Where the message ends within the label, the next one cannot be read.
       labels.push(this.#message.toString('latin1', at + 1, at + 1 + length));
       at += length + 1;
     }

@@ -43,6 +43,7 @@ function ipsOf(reading: DnsReading): readonly string[] {
 }
 
 const withFlags = (flags: number, message: Buffer): Buffer => edited(message, (bytes) => bytes.writeUInt16BE(flags, 2));
+const aboutAnotherName = (message: Buffer): Buffer => edited(message, (bytes) => bytes.writeUInt8(0x78, 13));
 const read = (message: Buffer): DnsReading => readAnswer(message, question);
 
 describe('reading a DNS message', () => {
@@ -137,6 +138,8 @@ describe('reading a DNS message', () => {
     { name: 'to another kind of operation', message: () => withFlags(0x8800 | 0x0180, answer()) },
     { name: 'to two questions', message: () => edited(answer(), (bytes) => bytes.writeUInt16BE(2, 4)) },
     { name: 'to no question', message: () => edited(answer(), (bytes) => bytes.writeUInt16BE(0, 4)) },
+    { name: 'about another name', message: () => aboutAnotherName(answer()) },
+    { name: 'that refuses another name', message: () => aboutAnotherName(withFlags(0x8182, answer())) },
     { name: 'about another type', message: () => edited(answer(), (bytes) => bytes.writeUInt16BE(TYPE_TXT, 22)) },
     { name: 'about another class', message: () => edited(answer(), (bytes) => bytes.writeUInt16BE(3, 24)) },
   ];
@@ -175,6 +178,8 @@ describe('reading a DNS message', () => {
     const alias = aliasRecord(OWN_NAME, target);
     const own = addressRecord('10.0.0.1', encodeName('a.web.test'));
     assert.deepEqual(ipsOf(read(answer(alias, own))), ['10.0.0.1']);
+    const second = addressRecord('10.0.0.2', Buffer.from([0xc0, RECORDS_AT]));
+    assert.deepEqual(ipsOf(read(answer(addressRecord('10.0.0.1'), second))), ['10.0.0.1', '10.0.0.2']);
   });
 
   it('reads names of 255 bytes and labels of 63, and nothing longer', () => {
@@ -197,7 +202,7 @@ describe('reading a DNS message', () => {
     },
     {
       name: 'a label of a kind that is not in use',
-      records: [addressRecord('10.0.0.1', Buffer.from([0x41, 0x61, 0]))],
+      records: [addressRecord('10.0.0.1', Buffer.from(`\x41${'x'.repeat(0x41)}\0`))],
     },
     { name: 'an address of IPv4 that is too long', records: [record(OWN_NAME, TYPE_A, 1, Buffer.alloc(16))] },
     { name: 'an address of IPv6 that is too short', records: [record(OWN_NAME, TYPE_AAAA, 1, Buffer.alloc(4))] },
