@@ -54,4 +54,10 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     changes: ['\'\' → "Stryker was here!"'],
     why: 'Nobody reads the value of a record that is neither an alias nor an address.',
   },
+  {
+    file: 'src/control-plane/dns/resolver-file.ts',
+    line: "if (keyword === 'nameserver' && isIP(values[0] ?? '') !== 0) servers.push({ ip: values[0]!, port: DNS_PORT });",
+    changes: ['\'\' → "Stryker was here!"'],
+    why: 'Neither is an address.',
+  },
 ];

@@ -39,7 +39,7 @@ export class ResolverFile {
 }
 
 /** @param ownName of this machine; its domain is searched where the file names none. */
-export function parseResolvConf(text: string, ownName = ''): ResolverConfig {
+export function parseResolvConf(text: string, ownName: string): ResolverConfig {
   const servers: DnsServerAddress[] = [];
   const dot = ownName.indexOf('.');
   // The last `search` or `domain` line counts.

@@ -9,7 +9,12 @@ import { SYSTEM_CLOCK } from '../../../src/base/clock.ts';
 import type { DnsServerList } from '../../../src/control-plane/dns/dns-client.ts';
 import type { DnsAnswer } from '../../../src/control-plane/dns/dns-resolver.ts';
 import { HostsFile, parseHosts } from '../../../src/control-plane/dns/hosts-file.ts';
-import { parseResolvConf, ResolverFile, searchCandidates } from '../../../src/control-plane/dns/resolver-file.ts';
+import {
+  parseResolvConf,
+  type ResolverConfig,
+  ResolverFile,
+  searchCandidates,
+} from '../../../src/control-plane/dns/resolver-file.ts';
 import { DnsResolvers } from '../../../src/control-plane/dns/resolvers.ts';
 import { chooseServers, SystemResolver } from '../../../src/control-plane/dns/system-resolver.ts';
 import { WatchedText } from '../../../src/control-plane/dns/watched-text.ts';
@@ -22,6 +27,8 @@ function ips(answer: DnsAnswer): string[] {
   assert.equal(answer.kind, 'success');
   return answer.kind === 'success' ? answer.addresses.map(({ ip }) => ip) : [];
 }
+
+const readText = (text: string, ownName = ''): ResolverConfig => parseResolvConf(text, ownName);
 
 describe('the hosts file', () => {
   it('knows names and aliases in any case, and skips comments and nonsense', () => {
@@ -113,9 +120,7 @@ describe('the files of the system', () => {
         ['alias', ['10.0.0.1']],
       ]),
     );
-    const { servers, searchList } = parseResolvConf(
-      '  nameserver \t 10.0.0.1 \r\n search  a.test\t b.test \r\nnameserver\n',
-    );
+    const { servers, searchList } = readText('  nameserver \t 10.0.0.1 \r\n search  a.test\t b.test \r\nnameserver\n');
     assert.deepEqual(servers, [{ ip: '10.0.0.1', port: 53 }]);
     assert.deepEqual(searchList.domains, ['a.test', 'b.test']);
   });
@@ -167,19 +172,20 @@ describe('search domains', () => {
 
   it('come from the last search or domain line, or from the name of this machine', () => {
     const text = 'domain first.test\n; comment\nsearch a.test. b.test # c\noptions timeout:1 ndots:3\n';
-    assert.deepEqual(parseResolvConf(text).searchList, { domains: ['a.test', 'b.test'], ndots: 3 });
-    assert.deepEqual(parseResolvConf('options ndots:99', 'host.own.test').searchList, {
+    assert.deepEqual(readText(text).searchList, { domains: ['a.test', 'b.test'], ndots: 3 });
+    assert.deepEqual(readText('options ndots:99', 'host.own.test').searchList, {
       domains: ['own.test'],
       ndots: 15,
     });
-    assert.deepEqual(parseResolvConf('search .', 'host.own.test').searchList.domains, []);
-    assert.deepEqual(parseResolvConf('domain a.test b.test').searchList.domains, ['a.test']);
-    assert.deepEqual(parseResolvConf('', 'host').searchList.domains, []);
+    assert.deepEqual(readText('search .', 'host.own.test').searchList.domains, []);
+    assert.deepEqual(readText('domain a.test b.test').searchList.domains, ['a.test']);
+    assert.deepEqual(readText('', 'host').searchList.domains, []);
   });
 
   const ndots = [
     { options: 'ndots:0', expected: 0 },
     { options: 'ndots:2 ndots:4', expected: 4 },
+    { options: 'ndots:3 timeout:12', expected: 3 },
     { options: 'ndots:x', expected: 1 },
     { options: 'ndots:-1', expected: 1 },
     { options: 'ndots:1.5', expected: 1 },
@@ -187,7 +193,7 @@ describe('search domains', () => {
   ];
   for (const { options, expected } of ndots) {
     it(`take ${expected} for the dots of ${options}`, () => {
-      assert.equal(parseResolvConf(`options ${options}`).searchList.ndots, expected);
+      assert.equal(readText(`options ${options}`).searchList.ndots, expected);
     });
   }
 
@@ -199,15 +205,15 @@ describe('search domains', () => {
 describe('servers', () => {
   it('come from the lines of the file that hold addresses, with its options', () => {
     const text = 'nameserver 10.0.0.1\nnameserver dns.test\nnameserver fe80::1%lo\noptions rotate use-vc\n';
-    const { servers, useTcp, rotate } = parseResolvConf(text);
+    const { servers, useTcp, rotate } = readText(text);
     assert.deepEqual(servers, [
       { ip: '10.0.0.1', port: 53 },
       { ip: 'fe80::1%lo', port: 53 },
     ]);
     assert.deepEqual({ useTcp, rotate }, { useTcp: true, rotate: true });
-    assert.equal(parseResolvConf('options usevc').useTcp, true);
-    const none = parseResolvConf('use-vc rotate\n');
-    assert.deepEqual([none.useTcp, none.rotate], [false, false]);
+    assert.equal(readText('options usevc').useTcp, true);
+    const none = readText('use-vc rotate\nsortlist 10.0.0.1\n');
+    assert.deepEqual([none.useTcp, none.rotate, none.servers], [false, false, []]);
   });
 
   it('are read again when the file has changed', async () => {
@@ -282,7 +288,7 @@ describe('the servers of a cluster', () => {
   ];
   for (const { name, settings, text, expected } of cases) {
     it(name, () => {
-      assert.deepEqual(chooseServers({ ...RESOLVER, ...settings }, parseResolvConf(text)), expected);
+      assert.deepEqual(chooseServers({ ...RESOLVER, ...settings }, readText(text)), expected);
     });
   }
 });

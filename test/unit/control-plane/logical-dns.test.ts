@@ -50,6 +50,22 @@ describe('LOGICAL_DNS', () => {
     assert.deepEqual(fixture.resolver.asked, []);
   });
 
+  it('has the name that its endpoint gives it, and shows the one that is looked up', async () => {
+    const fixture = new DiscoveryFixture([target('::1', { hostname: 'named', port: 81 })], LOGICAL);
+    await fixture.start();
+    const { hostname, logicalName } = fixture.updates[0]![0]!;
+    assert.deepEqual([hostname, logicalName], ['named', '[::1]:81']);
+  });
+
+  it('looks for no address any more once stopped', async () => {
+    const fixture = new DiscoveryFixture([target('web')], LOGICAL);
+    fixture.resolver.script('web', found(['10.0.0.1']), found(['10.0.0.2']));
+    await fixture.start();
+    fixture.discovery.stop();
+    await fixture.turn(REFRESH_MS);
+    assert.deepEqual([fixture.ips, fixture.resolver.asked], [['10.0.0.1'], ['web']]);
+  });
+
   it('is ready after a failure, without a member', async () => {
     const fixture = new DiscoveryFixture([target('web')], LOGICAL);
     fixture.resolver.script('web', FAILED);

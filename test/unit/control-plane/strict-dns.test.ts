@@ -74,12 +74,55 @@ describe('STRICT_DNS', () => {
     const fixture = new DiscoveryFixture([target('a'), target('b')]);
     fixture.resolver.script('a', FAILED);
     fixture.resolver.script('b', found(['10.0.0.1']));
+    fixture.discovery.start();
     assert.equal(fixture.readyCount, 0);
-    await fixture.start();
+    await settle();
     assert.equal(fixture.readyCount, 1);
     const empty = new DiscoveryFixture([]);
     await empty.start();
     assert.equal(empty.readyCount, 1);
+  });
+
+  it('takes a member away when its address is found no more, and counts no name without members as a change', async () => {
+    const fixture = new DiscoveryFixture([target('web')]);
+    fixture.resolver.script('web', found([]), found(['10.0.0.1', '10.0.0.1', '10.0.0.2']), found(['10.0.0.2']));
+    await fixture.start();
+    assert.deepEqual([fixture.updates.length, fixture.count('update_no_rebuild')], [0, 1]);
+    await fixture.turn(REFRESH_MS);
+    assert.deepEqual(fixture.ips, ['10.0.0.1', '10.0.0.2']);
+    await fixture.turn(REFRESH_MS);
+    assert.deepEqual(fixture.ips, ['10.0.0.2']);
+    assert.deepEqual([fixture.count('update_empty'), fixture.count('update_no_rebuild')], [1, 1]);
+  });
+
+  it('tells of every first failure in a row, and of the reason that a lookup has thrown', async () => {
+    const fixture = new DiscoveryFixture([target('web')]);
+    fixture.resolver.script('web', new Error('a bug'), FAILED, found(['10.0.0.1']), found(['10.0.0.1']), FAILED);
+    await fixture.start();
+    for (let lookups = 0; lookups < 4; lookups++) await fixture.turn(REFRESH_MS);
+    assert.deepEqual(fixture.logged, [
+      'DNS lookup of web failed, its known hosts stay: a bug for web',
+      'DNS lookup of web works again',
+      'DNS lookup of web failed, its known hosts stay: ESERVFAIL',
+    ]);
+  });
+
+  it('waits for the refresh rate after an answer without a time to live or an address', async () => {
+    const fixture = new DiscoveryFixture([target('web')], { respectTtl: true });
+    fixture.resolver.script('web', found([]));
+    await fixture.start();
+    await fixture.turn(REFRESH_MS - 1);
+    assert.equal(fixture.resolver.asked.length, 1);
+    await fixture.turn(1);
+    assert.equal(fixture.resolver.asked.length, 2);
+  });
+
+  it('does not look at times to live unless told to', async () => {
+    const fixture = new DiscoveryFixture([target('web')]);
+    fixture.resolver.script('web', found(['10.0.0.1'], 1));
+    await fixture.start();
+    await fixture.turn(REFRESH_MS - 1);
+    assert.equal(fixture.resolver.asked.length, 1);
   });
 
   it('waits for the refresh rate, or with respect_dns_ttl for the record that expires first', async () => {
@@ -160,5 +203,12 @@ describe('STRICT_DNS', () => {
     await fixture.turn(REFRESH_MS);
     assert.deepEqual(fixture.updates, []);
     assert.equal(fixture.clock.timerCount, 0);
+    const waiting = new DiscoveryFixture([target('web')]);
+    waiting.resolver.script('web', found(['10.0.0.1']));
+    await waiting.start();
+    assert.equal(waiting.clock.timerCount, 1);
+    waiting.discovery.stop();
+    waiting.discovery.stop();
+    assert.equal(waiting.clock.timerCount, 0);
   });
 });

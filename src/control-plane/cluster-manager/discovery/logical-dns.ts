@@ -11,7 +11,7 @@ export class LogicalDnsDiscovery implements Discovery {
   readonly #listener: DiscoveryListener;
   readonly #stats: DiscoveryStats;
   readonly #target: ResolveTarget;
-  #currentIp = '';
+  #currentIp: string | undefined;
   #isReady = false;
 
   constructor(
