@@ -68,6 +68,16 @@ export interface HostStatsView {
   readonly rq_total: number;
 }
 
+/** One health check of a host, or an answer of it to a client that spoke of its health. */
+export interface CheckView {
+  readonly kind: 'http' | 'tcp' | 'request';
+  /** Milliseconds since the Unix epoch. */
+  readonly endedMs: number;
+  readonly hasPassed: boolean;
+  /** `HTTP 503`, `ECONNREFUSED`. */
+  readonly detail: string;
+}
+
 export interface HostView {
   readonly address: Address;
   /** The configured DNS name, or empty. */
@@ -82,6 +92,10 @@ export interface HostView {
   readonly successRate: number;
   readonly localOriginSuccessRate: number;
   readonly stats: HostStatsView;
+  /** Undefined for a host that has not been checked. */
+  readonly lastCheck: CheckView | undefined;
+  /** The one that brought the host into its state. */
+  readonly decidingCheck: CheckView | undefined;
 }
 
 export interface ClusterView {

@@ -105,6 +105,17 @@ describe('active health checks', () => {
     const line = (stat: string): RegExp => new RegExp(`^web::127\\.0\\.0\\.1:${first.port}::${stat}$`, 'm');
     const listing = await weir.admin('/clusters');
     assert.match(listing, line('health_flags::/failed_active_hc'));
+    assert.match(listing, line('last_check::failed by http at \\d{4}-[-\\d:T.]+Z: HTTP 500'));
+    assert.match(listing, line('deciding_check::failed by http at \\d{4}-[-\\d:T.]+Z: HTTP 500'));
+    const hostsOf = async (query: string): Promise<JsonObject[]> =>
+      JSON.parse(await weir.admin(`/clusters?format=json${query}`)).cluster_statuses[0].host_statuses;
+    const [shown] = await hostsOf('&health_checks');
+    assert.deepEqual(shown!.health_status, { failed_active_health_check: true, eds_health_status: 'HEALTHY' });
+    assert.equal((shown!.deciding_check as JsonObject).detail, 'HTTP 500');
+    assert.deepEqual(
+      (await hostsOf('')).map((host) => Object.keys(host).filter((key) => key.includes('check'))),
+      [[], [], []],
+    );
     // Its idle connections have been closed.
     await untilEqual(true, async () => line('cx_active::0').test(await weir.admin('/clusters')), 'closed connections');
 
@@ -137,7 +148,9 @@ describe('active health checks', () => {
     assert.equal(await weir.stat('cluster.web.health_check.passive_failure'), 1);
     assert.equal(await weir.stat('cluster.web.membership_excluded'), 1);
     const flags = /health_flags::\/failed_active_hc\/excluded_via_immediate_hc_fail$/m;
-    assert.match(await weir.admin('/clusters'), flags);
+    const listing = await weir.admin('/clusters');
+    assert.match(listing, flags);
+    assert.match(listing, /::deciding_check::failed by request at .*Z: asked to be left out$/m);
     assert.equal((await fetch(`${url}/`)).status, 200);
   });
 

@@ -1,23 +1,31 @@
-// GET /clusters: every active cluster with its limits and the statistics of each host.
+// GET /clusters: every active cluster with its limits and the statistics of each host, as text or JSON.
 
 import { TimeSlice } from '../../base/time-slice.ts';
-import { type AdminContext, type AdminResponse, type EndpointParameter, textResponse } from '../endpoint.ts';
+import { type AdminContext, type AdminResponse, type EndpointParameter, JSON_TYPE, textResponse } from '../endpoint.ts';
 import type { AdminQuery } from '../query.ts';
+import { clusterJson, hostJson } from '../render/clusters-json.ts';
 import { clusterText, hostText } from '../render/clusters-text.ts';
+import type { ClusterView } from '../views.ts';
 
 export const CLUSTERS_PARAMETERS: readonly EndpointParameter[] = [
-  { id: 'format', kind: 'choice', choices: ['text'], help: 'Format of the output' },
+  { id: 'format', kind: 'choice', choices: ['text', 'json'], help: 'Format of the output' },
+  { id: 'health_checks', kind: 'flag', help: 'Have JSON show the health checks of hosts, as text does' },
 ];
 
 export function handleClusters(context: AdminContext, query: AdminQuery): AdminResponse {
-  if (query.value('format') === 'json') return textResponse('format=json is not supported by this build\n', 501);
-  return textResponse(clustersText(context));
+  if (query.value('format') !== 'json') return textResponse(clustersText(context));
+  const body = clustersJson(context, query.flag('health_checks'));
+  return { status: 200, contentType: JSON_TYPE, body };
 }
 
-async function* clustersText({ clusters }: AdminContext): AsyncGenerator<string> {
-  yield `version_info::${clusters.versionInfo()}\n`;
+function sorted({ clusters }: AdminContext): readonly ClusterView[] {
+  return [...clusters.clusters()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function* clustersText(context: AdminContext): AsyncGenerator<string> {
+  yield `version_info::${context.clusters.versionInfo()}\n`;
   const slice = new TimeSlice();
-  for (const cluster of [...clusters.clusters()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+  for (const cluster of sorted(context)) {
     let text = clusterText(cluster);
     for (const host of cluster.hosts()) {
       text += hostText(cluster.name, host);
@@ -25,4 +33,25 @@ async function* clustersText({ clusters }: AdminContext): AsyncGenerator<string>
     }
     yield text;
   }
+}
+
+async function* clustersJson(context: AdminContext, showsChecks: boolean): AsyncGenerator<string> {
+  const all = sorted(context);
+  if (all.length === 0) {
+    yield '{}\n';
+    return;
+  }
+  const slice = new TimeSlice();
+  let separator = '{\n "cluster_statuses": [\n';
+  for (const cluster of all) {
+    const hosts: string[] = [];
+    for (const host of cluster.hosts()) {
+      hosts.push(hostJson(host, showsChecks));
+      if (slice.isOver()) await slice.rest();
+    }
+    const [before, after] = clusterJson(cluster, hosts.length > 0);
+    yield separator + before + hosts.join(',\n') + after;
+    separator = ',\n';
+  }
+  yield '\n ]\n}\n';
 }

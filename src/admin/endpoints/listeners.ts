@@ -1,6 +1,5 @@
 // GET /listeners: names and bound addresses, as text or JSON.
 
-import type { Address } from '../../base/address.ts';
 import { formatAddress } from '../../base/address.ts';
 import type { JsonObject } from '../../base/json.ts';
 import {
@@ -11,6 +10,7 @@ import {
   textResponse,
 } from '../endpoint.ts';
 import type { AdminQuery } from '../query.ts';
+import { addressJson } from '../render/address-json.ts';
 import { jsonBody } from '../render/json.ts';
 import type { ListenerView } from '../views.ts';
 
@@ -41,9 +41,4 @@ function listenerStatus({ name, addresses }: ListenerView): JsonObject {
     ...(first === undefined ? {} : { local_address: addressJson(first) }),
     ...(more.length === 0 ? {} : { additional_local_addresses: more.map(addressJson) }),
   };
-}
-
-function addressJson(address: Address): JsonObject {
-  if (address.kind === 'ip') return { socket_address: { address: address.ip, port_value: address.port } };
-  return { pipe: { path: address.path, ...(address.mode === 0 ? {} : { mode: address.mode }) } };
 }

@@ -1,8 +1,9 @@
 // GET /clusters as text: `<cluster>::<key>::<value>` lines, then `<cluster>::<host>::<key>::<value>` lines of each
-// host. Scrapers key on these words.
+// host. Scrapers key on these words. The last two, of hosts that are checked, are this build's own.
 
 import { formatAddress } from '../../base/address.ts';
-import type { CircuitBreakerView, ClusterView, HostView } from '../views.ts';
+import { escapeControls } from '../../base/control-characters.ts';
+import type { CheckView, CircuitBreakerView, ClusterView, HostView } from '../views.ts';
 import { formatHealthFlags } from './health-flags.ts';
 import { formatG } from './number.ts';
 
@@ -59,6 +60,14 @@ export function hostText(clusterName: string, host: HostView): string {
     `success_rate::${host.successRate}`,
     `local_origin_success_rate::${host.localOriginSuccessRate}`,
   ];
+  if (host.lastCheck !== undefined) lines.push(`last_check::${checkText(host.lastCheck)}`);
+  if (host.decidingCheck !== undefined) lines.push(`deciding_check::${checkText(host.decidingCheck)}`);
   const prefix = `${clusterName}::${formatAddress(host.address)}::`;
   return lines.map((line) => `${prefix}${line}\n`).join('');
+}
+
+/** What a host has answered cannot make another line, nor another field of this one. */
+function checkText({ kind, endedMs, hasPassed, detail }: CheckView): string {
+  const what = escapeControls(detail).replaceAll('::', ': :');
+  return `${hasPassed ? 'passed' : 'failed'} by ${kind} at ${new Date(endedMs).toISOString()}: ${what}`;
 }

@@ -29,6 +29,7 @@ export class ActiveHost {
   readonly #recordAddress: number;
   #snapshot: HostSnapshot;
   #lastCheck: CheckRecord | undefined;
+  #decidingCheck: CheckRecord | undefined;
 
   /**
    * @param unchecked flags of a host that will be checked, and has not been.
@@ -93,8 +94,14 @@ export class ActiveHost {
     return this.#lastCheck;
   }
 
-  noteCheck(record: CheckRecord): void {
+  /** The check that brought the host into its state; the first of all, if its state is that of the beginning. */
+  get decidingCheck(): CheckRecord | undefined {
+    return this.#decidingCheck;
+  }
+
+  noteCheck(record: CheckRecord, isDeciding: boolean): void {
     this.#lastCheck = record;
+    if (isDeciding || this.#decidingCheck === undefined) this.#decidingCheck = record;
   }
 
   /** Where active checks go now. */

@@ -134,7 +134,11 @@ export class ManagedCluster {
     const { log } = this.#tools;
     const { healthFlags } = host;
     if (log.enabled('debug')) {
-      const why = host.lastCheck?.detail ?? '';
+      const check = host.lastCheck;
+      const why =
+        check === undefined
+          ? 'not checked'
+          : `${check.hasPassed ? 'passed' : 'failed'} by ${check.kind}, ${check.detail}`;
       const flags = healthFlags.toString(16);
       log.debug(
         `cluster ${this.cluster.name}: host ${formatAddress(host.address)} has health flags 0x${flags}: ${why}`,

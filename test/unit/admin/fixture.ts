@@ -165,6 +165,8 @@ function host(changes: Partial<HostView>): HostView {
       rq_timeout: 0,
       rq_total: 12,
     },
+    lastCheck: undefined,
+    decidingCheck: undefined,
     ...changes,
   };
 }
@@ -194,6 +196,8 @@ const CLUSTERS: ReturnType<AdminServerOptions['clusters']['clusters']> = [
         canary: true,
         priority: 1,
         successRate: 99.25,
+        lastCheck: { kind: 'http', endedMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6), hasPassed: false, detail: 'HTTP 503' },
+        decidingCheck: { kind: 'tcp', endedMs: 0, hasPassed: false, detail: 'answered a::b\n' },
       }),
     ],
   },

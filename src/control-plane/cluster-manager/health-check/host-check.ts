@@ -12,6 +12,8 @@ import type { Probe, ProbeResult, ProbeTarget } from './probe.ts';
 
 /** How a check ended, for those who ask why a host is in the state that it is in. */
 export interface CheckRecord {
+  /** `request`: what the host has answered to a client. */
+  readonly kind: 'http' | 'tcp' | 'request';
   /** Milliseconds since the Unix epoch. */
   readonly endedMs: number;
   readonly hasPassed: boolean;
@@ -23,7 +25,8 @@ export interface CheckRecord {
 export interface CheckableHost extends FlaggedHost {
   /** Where to ask now. */
   target(settings: HealthCheckSettings): ProbeTarget;
-  noteCheck(record: CheckRecord): void;
+  /** @param isDeciding the host is in another state since. */
+  noteCheck(record: CheckRecord, isDeciding: boolean): void;
 }
 
 export interface HostCheckTools {
@@ -84,7 +87,7 @@ export class HostCheck {
   /** The host has asked in an answer to a client to be left out. The next check comes when it would have come anyway. */
   failPassively(): void {
     const verdict = this.#state.fail('passive', false, true);
-    this.host.noteCheck({ endedMs: this.#tools.clock.wallMs(), hasPassed: false, detail: 'asked to be left out' });
+    this.#note('request', false, 'asked to be left out', verdict);
     this.#listener.onVerdict(this, verdict, 'passive');
   }
 
@@ -114,11 +117,16 @@ export class HostCheck {
   #end(verdict: Verdict, failureType: FailureType | undefined, detail: string): void {
     const { clock, random, bounds, hasTraffic } = this.#tools;
     const hasPassed = failureType === undefined;
-    this.host.noteCheck({ endedMs: clock.wallMs(), hasPassed, detail });
+    this.#note(this.#settings.probe.kind, hasPassed, detail, verdict);
     const { intervals } = this.#settings;
     const waitMs = checkIntervalMs(intervals, hasPassed, verdict.transition, hasTraffic(), bounds(), random);
     this.#cancelTimer = clock.after(waitMs, () => this.#check());
     // Last: who hears of it may stop the check.
     this.#listener.onVerdict(this, verdict, failureType);
+  }
+
+  #note(kind: CheckRecord['kind'], hasPassed: boolean, detail: string, { transition }: Verdict): void {
+    const record = { kind, endedMs: this.#tools.clock.wallMs(), hasPassed, detail };
+    this.host.noteCheck(record, transition === 'changed');
   }
 }

@@ -174,6 +174,33 @@ describe('a cluster with health checks', () => {
     assert.equal(fixture.stat('health_check.attempt'), 0);
   });
 
+  it('keeps beside the last check the one that brought the host into its state', async () => {
+    await using server = await HealthServer.start(answer(503));
+    using fixture = new Fixture(checkedCluster([member(server.port)]));
+    await fixture.manager.start();
+    const [host] = fixture.hosts;
+    const shown = (): unknown[] =>
+      [host!.decidingCheck!, host!.lastCheck!].map(({ kind, hasPassed, detail }) => [kind, hasPassed, detail]);
+    assert.deepEqual(shown(), [
+      ['http', false, 'HTTP 503'],
+      ['http', false, 'HTTP 503'],
+    ]);
+    const firstMs = host!.decidingCheck!.endedMs;
+    server.behaviour = answer(500);
+    await fixture.nextRound();
+    assert.deepEqual(shown(), [
+      ['http', false, 'HTTP 503'],
+      ['http', false, 'HTTP 500'],
+    ]);
+    assert.ok(host!.lastCheck!.endedMs > firstMs && host!.decidingCheck!.endedMs === firstMs);
+    server.behaviour = answer(200);
+    for (let round = 0; round < 3; round += 1) await fixture.nextRound();
+    assert.deepEqual(shown(), [
+      ['http', true, 'HTTP 200'],
+      ['http', true, 'HTTP 200'],
+    ]);
+  });
+
   it('publishes the first change at once, and those that follow within the window together', async () => {
     await using first = await HealthServer.start(answer(200));
     await using second = await HealthServer.start(answer(200));
