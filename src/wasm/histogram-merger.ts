@@ -142,6 +142,8 @@ export class HistogramMerger {
    * itself is therefore in the last bucket and out of bound.
    */
   outOfBound(cell: number, span: HistogramSpan, lastBound: number): number {
+    // Nothing begins below 0.
+    if (lastBound === 0) return this.count(cell, span);
     const below = this.cumulativeBuckets(cell, span, [largestBelow(lastBound)])[0]!;
     return this.count(cell, span) - below;
   }

@@ -280,6 +280,12 @@ test('disjoint buckets add up to the cumulative ones, and what is beyond the las
   );
 });
 
+test('a bound of 0 is one like any other', () => {
+  const { merger, cell } = histogramOf(0, 0, 7);
+  assert.deepEqual([...merger.disjointBuckets(cell, cumulative, [0, 10])], [2, 1]);
+  assert.equal(merger.outOfBound(cell, cumulative, 0), 3);
+});
+
 test('the mean is the sum over the count, and NaN without samples', () => {
   const { merger, cell } = histogramOf(10, 20, 30);
   assert.equal(merger.mean(cell, cumulative), merger.sum(cell, cumulative) / 3);

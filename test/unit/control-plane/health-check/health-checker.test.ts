@@ -94,14 +94,21 @@ class Fixture implements Disposable {
     return this.stats.store.value(`cluster.web.${name}`) ?? 0;
   }
 
-  /** Turns the clock by less than a check may take, and lets checks end in between. */
+  /** Turns the clock by less than a check or a lookup may take, and lets both end in between. */
   async turnUntil(condition: () => boolean, what: string): Promise<void> {
-    const { stat } = { stat: (name: string) => this.stat(`health_check.${name}`) };
+    const hasEnded = (prefix: string): boolean => {
+      const [attempts, successes, failures] = ['attempt', 'success', 'failure'].map((name) => this.stat(prefix + name));
+      return attempts === successes! + failures!;
+    };
     for (let steps = 0; !condition(); steps++) {
       if (steps > 1000) throw new Error(`never: ${what}`);
       this.clock.turn(TIMEOUT_MS / 2);
       await new Promise((resolve) => setImmediate(resolve));
-      await eventually(() => stat('attempt') === stat('success') + stat('failure'), 'the end of a check');
+      // A check of a host that has gone meanwhile does not end.
+      await eventually(
+        () => condition() || (hasEnded('health_check.') && hasEnded('update_')),
+        'checks and lookups end',
+      );
     }
   }
 
