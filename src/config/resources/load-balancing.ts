@@ -47,8 +47,9 @@ function convertHashing(message: BalancedCluster, faults: FaultSink): HashingSet
   const { ring_hash_lb_config: ring, maglev_lb_config: maglev } = message;
   const consistent = message.common_lb_config?.consistent_hashing_lb_config;
   return {
-    minimumRingSize: int64ToNumber(valueOr(ring?.minimum_ring_size, DEFAULT_MINIMUM_RING_SIZE)),
-    maximumRingSize: int64ToNumber(valueOr(ring?.maximum_ring_size, DEFAULT_MAXIMUM_RING_SIZE)),
+    // A ring of no entries would have no host for anybody.
+    minimumRingSize: Math.max(1, int64ToNumber(valueOr(ring?.minimum_ring_size, DEFAULT_MINIMUM_RING_SIZE))),
+    maximumRingSize: Math.max(1, int64ToNumber(valueOr(ring?.maximum_ring_size, DEFAULT_MAXIMUM_RING_SIZE))),
     hashFunction: enumName(HashFunctions, ring?.hash_function ?? HashFunctions.XX_HASH) as HashFunction,
     maglevTableSize: int64ToNumber(valueOr(maglev?.table_size, DEFAULT_MAGLEV_SIZE)),
     usesHostname: consistent?.use_hostname_for_hashing ?? false,
