@@ -10,6 +10,8 @@ export class HealthServer implements AsyncDisposable {
   /** What came, one entry for each time that something did. */
   readonly received: string[] = [];
   connections = 0;
+  /** Where connections came from. */
+  readonly clients: string[] = [];
   behaviour: Behaviour;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -19,6 +21,7 @@ export class HealthServer implements AsyncDisposable {
     this.behaviour = behaviour;
     server.on('connection', (socket) => {
       this.connections++;
+      this.clients.push(socket.remoteAddress!);
       this.#sockets.add(socket);
       socket.on('error', () => {});
       socket.on('close', () => this.#sockets.delete(socket));
@@ -38,6 +41,10 @@ export class HealthServer implements AsyncDisposable {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  get openConnections(): number {
+    return this.#sockets.size;
   }
 
   /** Ends every connection that is open, and goes on. */

@@ -51,7 +51,7 @@ export interface CheckStateSettings {
 export class CheckState {
   readonly #settings: CheckStateSettings;
   readonly #host: FlaggedHost;
-  /** Checks in a row that speak against the state that the host is in. */
+  /** Checks in a row of one kind. */
   #passes = 0;
   #failures = 0;
   #isFirstCheck = true;
@@ -73,7 +73,6 @@ export class CheckState {
     if (this.#has(FAILED)) {
       transition = 'pending';
       if (this.#isFirstCheck || ++this.#passes >= this.#settings.healthyThreshold) {
-        this.#passes = 0;
         this.#host.setHealthFlags(FAILED | IMMEDIATE_FAIL | TIMED_OUT, false);
         transition = 'changed';
         events.push({ kind: 'add-healthy', isFirstCheck: this.#isFirstCheck });
@@ -103,7 +102,6 @@ export class CheckState {
       const isNetwork = failureType === 'network' || failureType === 'network-timeout';
       const isFinal = !isNetwork && !isRetriable;
       if (isFinal || ++this.#failures >= this.#settings.unhealthyThreshold) {
-        this.#failures = 0;
         this.#host.setHealthFlags(FAILED, true);
         transition = 'changed';
         events.push({ kind: 'eject-unhealthy', failureType });

@@ -143,7 +143,7 @@ export class HttpAnswer {
 
   #takeBody(bytes: Buffer): void {
     this.#bodyBytes += bytes.length;
-    if (bytes.length > 0) this.#onBody(bytes);
+    this.#onBody(bytes);
   }
 
   #boundedState(): AnswerState {

@@ -25,7 +25,7 @@ export class HttpProbe implements Probe, ConnectionListener {
   readonly #connection: ProbeConnection;
   readonly #isService: StringTest | undefined;
   #request: Buffer = Buffer.alloc(0);
-  #authority = '';
+  #authority: string | undefined;
   #answer: HttpAnswer | undefined;
   #match = new PayloadMatch([]);
   #unmatchedBytes = 0;
@@ -72,14 +72,15 @@ export class HttpProbe implements Probe, ConnectionListener {
 
   onLost(reason: string | undefined): void {
     if (reason !== undefined) this.#proceed({ kind: 'broken', reason });
-    else if (this.#answer !== undefined) this.#proceed(this.#answer.end());
+    // The peer can only end what has been opened.
+    else this.#proceed(this.#answer!.end());
   }
 
   /** Only the beginning of a body is looked at. */
   #onBody(bytes: Buffer): void {
     const looked = bytes.subarray(0, this.#unmatchedBytes);
     this.#unmatchedBytes -= looked.length;
-    if (looked.length > 0) this.#match.read(looked);
+    this.#match.read(looked);
   }
 
   #proceed(state: AnswerState): void {

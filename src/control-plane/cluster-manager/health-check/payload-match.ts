@@ -17,7 +17,7 @@ export class PayloadMatch {
 
   /** Takes in what comes next; the bytes are borrowed until return. */
   read(chunk: Buffer): void {
-    let rest = this.#tail.length === 0 ? chunk : Buffer.concat([this.#tail, chunk]);
+    let rest: Buffer = Buffer.concat([this.#tail, chunk]);
     while (!this.isMatched) {
       const block = this.#blocks[this.#next]!;
       const at = rest.indexOf(block);

@@ -39,17 +39,12 @@ export class ProbeConnection {
     const kept = this.#socket;
     this.#isUntried = kept !== undefined;
     if (kept === undefined) this.#connect();
-    else {
-      kept.ref();
-      this.#listener.onOpen(kept);
-    }
+    else this.#listener.onOpen(kept);
   }
 
   /** The check is done; the connection waits for the next one. */
   keep(): void {
     this.#isBusy = false;
-    // What waits for nobody does not hold the process.
-    this.#socket?.unref();
   }
 
   /** Idempotent. */
@@ -63,9 +58,7 @@ export class ProbeConnection {
   #connect(): void {
     const socket = connectTo(this.#target!.address, this.#source);
     this.#socket = socket;
-    socket.on('connect', () => {
-      if (socket === this.#socket) this.#listener.onOpen(socket);
-    });
+    socket.on('connect', () => this.#listener.onOpen(socket));
     socket.on('data', (bytes: Buffer) => this.#onData(socket, bytes));
     let reason: string | undefined;
     socket.on('error', (error) => {

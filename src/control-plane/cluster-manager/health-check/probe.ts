@@ -36,7 +36,7 @@ export interface Probe {
 export function connectTo(address: Address, source: IpAddress | undefined): Socket {
   if (address.kind === 'pipe') return connect({ path: systemPath(address.path) });
   const from = source === undefined ? {} : { localAddress: source.ip, localPort: source.port };
-  return connect({ host: address.ip, port: address.port, noDelay: true, ...from });
+  return connect({ host: address.ip, port: address.port, ...from });
 }
 
 export function passed(detail: string, isDegraded = false): ProbeResult {

@@ -34,7 +34,7 @@ export class TcpProbe implements Probe, ConnectionListener {
 
   onOpen(socket: Socket): void {
     if (this.#match.isMatched) this.#finish(passed('connected'));
-    else if (this.#settings.send.length > 0) socket.write(this.#settings.send);
+    else socket.write(this.#settings.send);
   }
 
   onBytes(bytes: Buffer): void {

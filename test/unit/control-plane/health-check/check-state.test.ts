@@ -95,6 +95,19 @@ describe('the state of a checked host', () => {
     assert.deepEqual(state.fail('network'), { transition: 'unchanged', events: [] });
   });
 
+  it('needs the whole threshold each time', () => {
+    const { host, state } = checked(FAILED);
+    state.pass(false);
+    for (let round = 0; round < 2; round++) {
+      const transitions = [
+        ...Array.from({ length: 3 }, () => state.fail('network').transition),
+        ...Array.from({ length: 2 }, () => state.pass(false).transition),
+      ];
+      assert.deepEqual(transitions, ['pending', 'pending', 'changed', 'pending', 'changed']);
+    }
+    assert.equal(host.healthFlags, 0);
+  });
+
   it('turns unhealthy at once with a wrong answer, but not with a retriable one', () => {
     const { host, state } = checked(FAILED);
     state.pass(false);

@@ -7,17 +7,24 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import type { IpAddress } from '../../../../src/base/address.ts';
 import { HttpProbe } from '../../../../src/control-plane/cluster-manager/health-check/http-probe.ts';
 import type { Probe, ProbeResult } from '../../../../src/control-plane/cluster-manager/health-check/probe.ts';
 import { TcpProbe } from '../../../../src/control-plane/cluster-manager/health-check/tcp-probe.ts';
 import type { HttpProbeSettings, TcpProbeSettings } from '../../../../src/snapshot/index.ts';
 import { compileHttp1, Http1Codec } from '../../../../src/wasm/http1.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { answer, type Behaviour, HealthServer } from '../../../support/health-server.ts';
 import { unusedPort } from '../../../support/wire.ts';
 
 const codec = new Http1Codec(compileHttp1());
 
-function httpProbe(settings: Partial<HttpProbeSettings> = {}, reuses = true, verifies = true): HttpProbe {
+function httpProbe(
+  settings: Partial<HttpProbeSettings> = {},
+  reuses = true,
+  verifies = true,
+  source?: IpAddress,
+): HttpProbe {
   const defaults: HttpProbeSettings = {
     kind: 'http',
     method: 'GET',
@@ -32,7 +39,7 @@ function httpProbe(settings: Partial<HttpProbeSettings> = {}, reuses = true, ver
     responseBufferBytes: 1024,
     serviceName: undefined,
   };
-  return new HttpProbe({ ...defaults, ...settings }, reuses, undefined, { codec, verifiesService: () => verifies });
+  return new HttpProbe({ ...defaults, ...settings }, reuses, source, { codec, verifiesService: () => verifies });
 }
 
 function tcpProbe(settings: Partial<TcpProbeSettings> = {}, reuses = true): TcpProbe {
@@ -52,6 +59,7 @@ async function resultOf(probe: Probe, behaviour: Behaviour): Promise<ProbeResult
   return result;
 }
 
+const MEBIBYTE = 1024 * 1024;
 const PASSED = { kind: 'passed', isDegraded: false, detail: 'HTTP 200' };
 const wrong = (detail: string, fields: object = {}): object => ({
   kind: 'wrong',
@@ -186,6 +194,24 @@ describe('a check by HTTP', () => {
       expected: PASSED,
     },
     {
+      name: 'passes over ten interim answers',
+      behaviour: raw(`${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(10)}HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`),
+      expected: PASSED,
+    },
+    {
+      name: 'gives up after more than ten of them',
+      behaviour: raw(`${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(11)}HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`),
+      expected: { kind: 'broken', detail: 'interim answers without end' },
+    },
+    {
+      name: 'waits for a body of a megabyte, and takes less of it for no answer',
+      behaviour: (socket) => {
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${2 * MEBIBYTE}\r\n\r\n`);
+        socket.end(Buffer.alloc(MEBIBYTE));
+      },
+      expected: { kind: 'broken', detail: 'closed in the middle of the answer' },
+    },
+    {
       name: 'gives up interim answers without end',
       behaviour: raw('HTTP/1.1 100 Continue\r\n\r\n'.repeat(100)),
       expected: { kind: 'broken', detail: 'interim answers without end' },
@@ -286,6 +312,48 @@ describe('a check by HTTP', () => {
     await ask(probe, server.port);
     await ask(probe, server.port);
     assert.equal(server.connections, 4);
+    // Nor is there one after a switch of protocols, or where the end of the connection is the end of the body.
+    server.behaviour = raw('HTTP/1.1 101 x\r\nconnection: upgrade\r\nupgrade: y\r\n\r\n');
+    await ask(probe, server.port);
+    server.behaviour = raw('HTTP/1.1 200 OK\r\n\r\n', true);
+    await ask(probe, server.port);
+    await ask(probe, server.port);
+    assert.equal(server.connections, 7);
+    probe.abort();
+  });
+
+  it('asks each authority by its own name, on the connection that it has', async () => {
+    await using server = await HealthServer.start(answer(200));
+    const probe = httpProbe();
+    for (const authority of ['a.test', 'a.test', 'b.test']) await ask(probe, server.port, authority);
+    const hosts = server.received.map((request) => /^host: (.*)\r$/m.exec(request)?.[1]);
+    assert.deepEqual([hosts, server.connections], [['a.test', 'a.test', 'b.test'], 1]);
+    probe.abort();
+  });
+
+  it('goes to another address on another connection, and closes the first', async () => {
+    await using first = await HealthServer.start(answer(200));
+    await using second = await HealthServer.start(answer(503));
+    const probe = httpProbe();
+    assert.deepEqual(await ask(probe, first.port), PASSED);
+    assert.deepEqual(await ask(probe, second.port), wrong('HTTP 503'));
+    await eventually(() => first.openConnections === 0, 'the end of the first connection');
+    probe.abort();
+    await eventually(() => second.openConnections === 0, 'the end of the second connection');
+  });
+
+  it('tells nothing of an answer that comes after it is aborted', async () => {
+    const { promise: isAsked, resolve: onAsked } = Promise.withResolvers<Socket>();
+    await using server = await HealthServer.start((socket) => onAsked(socket));
+    const probe = httpProbe();
+    const results: ProbeResult[] = [];
+    const target = { address: { kind: 'ip', ip: '127.0.0.1', port: server.port }, authority: '' } as const;
+    probe.check(target, (result) => results.push(result));
+    answer(200)(await isAsked, '\r\n\r\n');
+    probe.abort();
+    server.behaviour = answer(200);
+    assert.deepEqual(await ask(probe, server.port), PASSED);
+    assert.deepEqual(results, []);
     probe.abort();
   });
 
@@ -339,6 +407,24 @@ describe('a check by HTTP', () => {
     server.close();
     rmSync(folder, { recursive: true });
   });
+});
+
+describe('a check', () => {
+  const source = { kind: 'ip', ip: '127.0.0.9', port: 0 } as const;
+  const probes = [
+    { name: 'TCP', probe: () => new TcpProbe({ kind: 'tcp', send: Buffer.alloc(0), receive: [] }, true, source) },
+    { name: 'HTTP', probe: () => httpProbe({}, true, true, source) },
+  ];
+  for (const { name, probe: make } of probes) {
+    it(`by ${name} comes from the address that the cluster binds to`, async () => {
+      await using server = await HealthServer.start(answer(200));
+      const probe = make();
+      assert.equal((await ask(probe, server.port)).kind, 'passed');
+      await eventually(() => server.clients.length === 1, 'a connection');
+      assert.deepEqual(server.clients, ['127.0.0.9']);
+      probe.abort();
+    });
+  }
 });
 
 describe('a check by TCP', () => {
