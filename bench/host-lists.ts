@@ -29,7 +29,7 @@ const record = owner.recordAllocator.allocateHost(1);
 
 const SETTINGS: BalancingSettings = {
   lbPolicy: 'ROUND_ROBIN',
-  leastRequest: { choiceCount: 2, activeRequestBias: undefined, comparesAll: false },
+  leastRequest: { choiceCount: 2, activeRequestBias: undefined, activeRequestBiasKey: '', comparesAll: false },
   hashing: {
     minimumRingSize: 1024,
     maximumRingSize: 8_388_608,

@@ -1,5 +1,5 @@
 // Load-balancer tables in the heap of the shared memory: one block each, built whole by main, then only read,
-// except for the lines at its end that belong to one slab each. Read by both compilers: numbers only. Part of the
+// except for the lines at its end that belong to one slab each, and for the weights of a schedule, which main may change. Read by both compilers: numbers only. Part of the
 // layout of shared-memory.ts: a change here raises LAYOUT_VERSION there.
 //
 //   Maglev        | header 64 | host of each slot, 1, 2 or 4 bytes wide                              |

@@ -2,6 +2,7 @@
 // are; the rest are places in shared memory that the main thread has allocated for the workers.
 
 import type { Address, IpAddress } from '../base/address.ts';
+import type { RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
 import type { Metadata } from './metadata.ts';
@@ -117,8 +118,20 @@ export interface LeastRequestSettings {
   readonly choiceCount: number;
   /** Exponent of the active requests in a host's weight; undefined when not configured, which means 1. */
   readonly activeRequestBias: number | undefined;
+  /** Under which the runtime may have another; empty for none. */
+  readonly activeRequestBiasKey: string;
   /** The least busy of all hosts, where they weigh the same. */
   readonly comparesAll: boolean;
+}
+
+/** A new host gets a share of its weight, which grows. */
+export interface SlowStartSettings {
+  /** Until it has its whole weight, above 0. */
+  readonly windowMs: number;
+  /** Above 0; 1 grows evenly, more starts faster. */
+  readonly aggression: RuntimeSetting<number>;
+  /** Least share, 0 to 100. */
+  readonly minWeightPercent: number;
 }
 
 /** How an entry of a ring is placed; requests are always hashed by XX_HASH. */
@@ -210,6 +223,8 @@ export interface ClusterSettings {
   readonly bufferLimitBytes: number;
   readonly lbPolicy: LoadBalancingPolicy;
   readonly leastRequest: LeastRequestSettings;
+  /** Of hosts in turn and of the least request; null for none. */
+  readonly slowStart: SlowStartSettings | null;
   readonly hashing: HashingSettings;
   /** Null when requests choose among all hosts. */
   readonly subsets: SubsetSettings | null;

@@ -26,6 +26,7 @@ export type {
   LeastRequestSettings,
   LoadBalancingPolicy,
   Locality,
+  SlowStartSettings,
   SubsetCriteria,
   SubsetFallback,
   SubsetSelector,

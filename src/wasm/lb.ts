@@ -19,7 +19,7 @@ export {
 } from './lb/hash-table.ts';
 export type { HashedHost } from './lb/hashed-hosts.ts';
 export { readHostLists } from './lb/host-lists.ts';
-export { CyclePicker, type HostPicker, openPicker, type PickPlan } from './lb/host-picker.ts';
+export { CyclePicker, type HostPicker, openPicker, type PickPlan, type SchedulePlan } from './lb/host-picker.ts';
 export {
   type BoundedHosts,
   type HostList,

@@ -13,7 +13,7 @@ export const NO_LIMITS: CircuitBreakerThresholds = {
 };
 export const BALANCING: BalancingSettings = {
   lbPolicy: 'ROUND_ROBIN',
-  leastRequest: { choiceCount: 2, activeRequestBias: undefined, comparesAll: false },
+  leastRequest: { choiceCount: 2, activeRequestBias: undefined, activeRequestBiasKey: '', comparesAll: false },
   hashing: DEFAULT_HASHING,
   subsets: null,
   healthyPanicThreshold: 50,
@@ -36,6 +36,7 @@ export function clusterSettings(
     connectTimeoutMs: 5000,
     bufferLimitBytes: 1024 * 1024,
     ...BALANCING,
+    slowStart: null,
     closeConnectionsOnHostSetChange: false,
     sourceAddress: undefined,
     tcpKeepalive: undefined,

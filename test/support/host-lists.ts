@@ -4,6 +4,7 @@ import { RandomSequence } from '../../src/base/random.ts';
 import { isHashed } from '../../src/control-plane/cluster-manager/host-lists/balancers.ts';
 import { type BalancingSettings, HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import type { ListedHost } from '../../src/control-plane/cluster-manager/host-lists/priority-members.ts';
+import type { StartShare } from '../../src/control-plane/cluster-manager/host-lists/slow-start.ts';
 import { LoadBalancer, type PickEvent } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
 import {
   type Criteria,
@@ -81,12 +82,27 @@ export class BalancedCluster {
 
   /** As main does it when members or health change. */
   setHosts(...hosts: readonly NamedHost[]): this {
+    return this.setHostsStarting(null, ...hosts);
+  }
+
+  /** @param shareOf what each host has of its weight; null for all. */
+  setHostsStarting(shareOf: StartShare | null, ...hosts: readonly NamedHost[]): this {
     const former = this.#lists;
     this.#hosts = hosts;
-    this.#lists = new HostLists(lb.tables, this.#settings, hosts);
+    this.#lists = new HostLists(lb.tables, this.#settings, hosts, shareOf);
     this.#balancer.setLists(this.#lists.address);
     lb.owner.reclaimer.collect(() => former?.retire())();
     return this;
+  }
+
+  /** Of the lists. */
+  get address(): number {
+    return this.#lists!.address;
+  }
+
+  /** As main does it while hosts start. */
+  grow(): boolean {
+    return this.#lists!.grow();
   }
 
   /** Gives all of it back. */

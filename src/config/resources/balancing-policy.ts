@@ -14,6 +14,8 @@ import { checkSubsetConfig } from './subset-checks.ts';
 
 const PREFIX = 'proxy.extensions.load_balancing_policies.';
 
+type SlowStartMessage = MessageOf<'common.v3.SlowStartConfig'>;
+
 /** What only the newer policies say. */
 interface NewerBalancing {
   /** Least request compares all hosts. */
@@ -22,6 +24,9 @@ interface NewerBalancing {
   readonly hash_policy_at: string;
   /** Of lb_subset_config. */
   readonly allows_redundant_keys: boolean;
+  /** Of round robin or least request, whoever says it. */
+  readonly slow_start: SlowStartMessage | null;
+  readonly slow_start_at: string;
 }
 
 export type BalancedCluster = Cluster & NewerBalancing;
@@ -57,10 +62,13 @@ const NOTHING_NEWER: NewerBalancing = {
   hash_policy: [],
   hash_policy_at: '',
   allows_redundant_keys: false,
+  slow_start: null,
+  slow_start_at: '',
 };
 
 export function withBalancingPolicy(cluster: Cluster, at: string, faults: FaultSink): BalancedCluster {
-  if (cluster.load_balancing_policy === null) return withFields(cluster, NOTHING_NEWER);
+  if (cluster.load_balancing_policy === null)
+    return withFields(cluster, { ...NOTHING_NEWER, ...ownSlowStart(cluster, at) });
   const common = { ...NO_COMMON, ...cluster.common_lb_config };
   const balancing: Balancing = {
     ...NOTHING_NEWER,
@@ -80,6 +88,12 @@ export function withBalancingPolicy(cluster: Cluster, at: string, faults: FaultS
     cluster,
     applyFirst(cluster.load_balancing_policy, balancing, `${at}.load_balancing_policy`, faults),
   );
+}
+
+/** Only one of the two is there, or a check has complained. */
+function ownSlowStart(cluster: Cluster, at: string): Pick<NewerBalancing, 'slow_start' | 'slow_start_at'> {
+  const field = cluster.round_robin_lb_config === null ? 'least_request_lb_config' : 'round_robin_lb_config';
+  return { slow_start: cluster[field]?.slow_start_config ?? null, slow_start_at: `${at}.${field}.slow_start_config` };
 }
 
 /** Fields that a message does not set are its prototype's, so that a copy would lose them. */
@@ -118,16 +132,19 @@ function typeNameOf(name: `${string}.v3.${string}`): string {
 }
 
 const POLICIES: ReadonlyMap<string, Apply> = new Map<string, Apply>([
-  policy('round_robin.v3.RoundRobin', ({ locality_lb_config }, balancing) => byLocality(balancing, locality_lb_config)),
+  policy('round_robin.v3.RoundRobin', (message, balancing, at) =>
+    byLocality({ ...balancing, ...slowStart(message, at) }, message.locality_lb_config),
+  ),
   policy('random.v3.Random', ({ locality_lb_config }, balancing) =>
     byLocality({ ...balancing, lb_policy: Cluster_LbPolicy.RANDOM }, locality_lb_config),
   ),
-  policy('least_request.v3.LeastRequest', (message, balancing) =>
+  policy('least_request.v3.LeastRequest', (message, balancing, at) =>
     byLocality(
       {
         ...balancing,
         lb_policy: Cluster_LbPolicy.LEAST_REQUEST,
         least_request_lb_config: message,
+        ...slowStart(message, at),
         compares_all:
           message.selection_method === SelectionMethod.FULL_SCAN || (message.enable_full_scan?.value ?? false),
       },
@@ -160,6 +177,13 @@ const POLICIES: ReadonlyMap<string, Apply> = new Map<string, Apply>([
     return { ...applied, lb_subset_config: message, allows_redundant_keys: message.allow_redundant_keys };
   }),
 ]);
+
+function slowStart(
+  { slow_start_config }: Pick<MessageOf<'round_robin.v3.RoundRobin'>, 'slow_start_config'>,
+  at: string,
+): Pick<NewerBalancing, 'slow_start' | 'slow_start_at'> {
+  return { slow_start: slow_start_config, slow_start_at: `${at}.slow_start_config` };
+}
 
 function applyChild(child: Policies | null, balancing: Balancing, at: string, faults: FaultSink): Balancing {
   // Without it a field rule has been broken already.

@@ -1,13 +1,19 @@
 // What the balancers of a cluster read: options of the policies, panic threshold, overprovisioning.
 
-import type { ClusterSettings, HashFunction, HashingSettings, LeastRequestSettings } from '../../snapshot/index.ts';
+import type {
+  ClusterSettings,
+  HashFunction,
+  HashingSettings,
+  LeastRequestSettings,
+  SlowStartSettings,
+} from '../../snapshot/index.ts';
 import { Cluster_RingHashLbConfig_HashFunction as HashFunctions } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import type { BalancedCluster } from './balancing-policy.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHashPolicies } from './hash-policy.ts';
-import { valueOr } from './units.ts';
+import { durationMsOr, valueOr } from './units.ts';
 
 const DEFAULT_CHOICE_COUNT = 2;
 export const DEFAULT_MINIMUM_RING_SIZE = 1024;
@@ -15,10 +21,13 @@ export const DEFAULT_MAXIMUM_RING_SIZE = 8 * 1024 * 1024;
 const DEFAULT_MAGLEV_SIZE = 65_537;
 const DEFAULT_PANIC_THRESHOLD = 50;
 const DEFAULT_OVERPROVISIONING_FACTOR = 140;
+const DEFAULT_AGGRESSION = 1;
+const DEFAULT_MIN_WEIGHT_PERCENT = 10;
 
 export type LoadBalancingSettings = Pick<
   ClusterSettings,
   | 'leastRequest'
+  | 'slowStart'
   | 'hashing'
   | 'healthyPanicThreshold'
   | 'overprovisioningFactor'
@@ -33,6 +42,7 @@ export function convertLoadBalancing(message: BalancedCluster, faults: FaultSink
   const policy = message.load_assignment?.policy;
   return {
     leastRequest: convertLeastRequest(message),
+    slowStart: convertSlowStart(message, faults),
     hashing: convertHashing(message, faults),
     healthyPanicThreshold: Math.trunc(valueOr(common?.healthy_panic_threshold, DEFAULT_PANIC_THRESHOLD)),
     overprovisioningFactor: valueOr(policy?.overprovisioning_factor, DEFAULT_OVERPROVISIONING_FACTOR),
@@ -63,5 +73,22 @@ function convertLeastRequest({ least_request_lb_config: config, compares_all }: 
     comparesAll: compares_all,
     choiceCount: valueOr(config?.choice_count, DEFAULT_CHOICE_COUNT),
     activeRequestBias: config?.active_request_bias?.default_value,
+    activeRequestBiasKey: config?.active_request_bias?.runtime_key ?? '',
+  };
+}
+
+function convertSlowStart(
+  { slow_start: message, slow_start_at: at }: BalancedCluster,
+  faults: FaultSink,
+): SlowStartSettings | null {
+  const windowMs = durationMsOr(message?.slow_start_window ?? null, 0);
+  const aggression = message?.aggression?.default_value ?? DEFAULT_AGGRESSION;
+  // Also says no to NaN.
+  if (!(aggression > 0)) faults.error(`${at}.aggression.default_value`, `${aggression} is not above 0`);
+  if (message === null || windowMs <= 0) return null;
+  return {
+    windowMs,
+    aggression: { key: message.aggression?.runtime_key ?? '', default: aggression },
+    minWeightPercent: message.min_weight_percent?.value ?? DEFAULT_MIN_WEIGHT_PERCENT,
   };
 }

@@ -3,9 +3,16 @@
 
 import { memberKey } from '../../base/address.ts';
 import { circuitLimits } from '../../base/circuit-limits.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
 import { PANIC_THRESHOLD } from '../../base/runtime-values.ts';
-import type { ClusterSettings, ClusterSnapshot, HealthCheckSettings, HostSettings } from '../../snapshot/index.ts';
+import type {
+  ClusterSettings,
+  ClusterSnapshot,
+  HealthCheckSettings,
+  HostSettings,
+  SlowStartSettings,
+} from '../../snapshot/index.ts';
 import { addCircuitBreakerGauges, CLUSTER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { LbTables } from '../../wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../wasm/shared-memory.ts';
@@ -13,6 +20,7 @@ import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import type { ActiveHost } from './active-host.ts';
 import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
 import { type BalancingSettings, HostLists } from './host-lists/host-lists.ts';
+import { type StartShare, startShare } from './host-lists/slow-start.ts';
 import type { Subsets } from './host-lists/subsets.ts';
 import { HostSet } from './host-set.ts';
 
@@ -35,6 +43,7 @@ export interface ClusterPlaces {
   /** Builds balancers in shared memory. */
   readonly tables: LbTables;
   readonly runtime: RuntimeValues;
+  readonly clock: Clock;
 }
 
 export class ActiveCluster {
@@ -139,6 +148,16 @@ export class ActiveCluster {
     return this.#places.memory.reclaimer.collect(() => formerLists.retire());
   }
 
+  /** Some hosts have only a part of their weights. */
+  get isStarting(): boolean {
+    return this.#lists.isStarting;
+  }
+
+  /** Brings the weights of hosts that start up to date. @returns false when all have their whole weights by now. */
+  growWeights(): boolean {
+    return this.#lists.grow();
+  }
+
   /** A worker has opened a connection for traffic since the start. */
   hasTraffic(): boolean {
     this.#hasHadTraffic ||= this.stats.value('upstream_cx_total') > 0;
@@ -204,10 +223,33 @@ export class ActiveCluster {
     return this.#listsOf(this.#snapshot.settings, this.#hostSet.hosts);
   }
 
-  #listsOf(settings: BalancingSettings, hosts: readonly ActiveHost[]): HostLists {
+  #listsOf(settings: ClusterSnapshot['settings'], hosts: readonly ActiveHost[]): HostLists {
     const { tables, runtime } = this.#places;
     const threshold = runtime.integer(PANIC_THRESHOLD) ?? settings.healthyPanicThreshold;
-    return new HostLists(tables, { ...settings, healthyPanicThreshold: Math.min(ALL, threshold) }, hosts);
+    const { activeRequestBias: bias, activeRequestBiasKey } = settings.leastRequest;
+    const activeRequestBias = bias === undefined ? undefined : (runtime.number(activeRequestBiasKey) ?? bias);
+    const balancing: BalancingSettings = {
+      ...settings,
+      healthyPanicThreshold: Math.min(ALL, threshold),
+      leastRequest: { ...settings.leastRequest, activeRequestBias },
+    };
+    return new HostLists(tables, balancing, hosts, this.#startShares(settings.slowStart, hosts));
+  }
+
+  #startShares(settings: SlowStartSettings | null, hosts: readonly ActiveHost[]): StartShare | null {
+    if (settings === null) return null;
+    const { runtime, clock } = this.#places;
+    const { key, default: byDefault } = settings.aggression;
+    const aggression = runtime.derived((values) => {
+      const value = values.number(key);
+      return value !== undefined && value > 0 ? value : byDefault;
+    });
+    return (index) => {
+      const host = hosts[index]!;
+      // Degraded hosts and those in panic are not spared.
+      if ((host.healthFlags & (UNHEALTHY | DEGRADED)) !== 0) return 1;
+      return startShare(settings, aggression.value, clock.monotonicMs() - host.startedMs);
+    };
   }
 
   #countSubsets(former: Subsets, { members, duplicates }: Subsets): void {

@@ -30,14 +30,16 @@ export class ActiveHost {
   #snapshot: HostSnapshot;
   #lastCheck: CheckRecord | undefined;
   #decidingCheck: CheckRecord | undefined;
+  #startedMs: number;
 
   /**
    * @param unchecked flags of a host that will be checked, and has not been.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then.
    */
   constructor(settings: HostSettings, places: ClusterPlaces, unchecked = 0) {
-    const { memory, stats } = places;
+    const { memory, stats, clock } = places;
     this.#places = places;
+    this.#startedMs = clock.monotonicMs();
     this.#recordAddress = memory.recordAllocator.allocateHost(settings.weight);
     try {
       this.#statBlock = stats.allocateUnnamed(HOST_STATS);
@@ -119,7 +121,14 @@ export class ActiveHost {
     return (this.healthFlags & (HealthFlag.failedActiveHealthCheck | HealthFlag.failedEdsHealth)) !== 0;
   }
 
+  /** When it has come, or has passed its checks last after it had failed them; by the clock. */
+  get startedMs(): number {
+    return this.#startedMs;
+  }
+
   setHealthFlags(flags: number, isSet: boolean): void {
+    const passes = !isSet && (flags & this.healthFlags & HealthFlag.failedActiveHealthCheck) !== 0;
+    if (passes) this.#startedMs = this.#places.clock.monotonicMs();
     this.#places.memory.shared.records.setHealthFlag(this.#recordAddress, flags, isSet);
   }
 

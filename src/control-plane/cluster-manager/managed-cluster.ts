@@ -19,6 +19,7 @@ import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
 import { type MergeStats, MergeWindow } from './merge-window.ts';
+import { SlowStartTimer } from './slow-start-timer.ts';
 
 export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly clock: Clock;
@@ -37,6 +38,7 @@ export class ManagedCluster {
   readonly #discovery: Discovery;
   readonly #checker: HealthChecker | undefined;
   readonly #window: MergeWindow;
+  readonly #slowStart: SlowStartTimer | undefined;
   /** Workers have been told of the cluster, or will begin with the state of the moment. */
   #isStarted = false;
   /** Discovery has found members, or failed to. */
@@ -50,6 +52,15 @@ export class ManagedCluster {
     this.#tools = tools;
     this.cluster = new ActiveCluster(settings, addedViaApi, tools);
     this.#window = new MergeWindow(tools.clock, settings.updateMergeWindowMs, tools.updates, () => this.#refresh());
+    this.#slowStart =
+      settings.slowStart === null
+        ? undefined
+        : new SlowStartTimer(
+            tools.clock,
+            settings.slowStart,
+            () => this.cluster.growWeights(),
+            () => this.#refresh(),
+          );
     this.cluster.stats.set('warming_state', 1);
     this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
     this.#discovery = this.#createDiscovery(settings);
@@ -64,6 +75,7 @@ export class ManagedCluster {
   /** Starts to look for members, and to check them. */
   start(): void {
     this.#isStarted = true;
+    this.#watchStart();
     if (!this.#isFound) this.#discovery.start();
     this.#checker?.start();
   }
@@ -73,6 +85,7 @@ export class ManagedCluster {
     this.#discovery.stop();
     this.#checker?.stop();
     this.#window.cancel();
+    this.#slowStart?.stop();
   }
 
   /** A host has asked a worker to be left out. @param recordAddress of the host, which may have gone by now. */
@@ -169,11 +182,17 @@ export class ManagedCluster {
       this.#window.cancel();
       this.#hasNews = false;
       publish(cluster.snapshot, free);
+      this.#watchStart();
       cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
     } catch (error) {
       // The shared memory is full. The members of before still serve.
       log.error(`cluster ${cluster.name} keeps its ${before} hosts: ${errorMessage(error)}`);
     }
+  }
+
+  /** The lists are new: hosts may have begun to start. */
+  #watchStart(): void {
+    if (this.cluster.isStarting) this.#slowStart?.start();
   }
 
   #refresh(): void {
@@ -182,6 +201,7 @@ export class ManagedCluster {
       const free = cluster.refreshHealth();
       this.#hasNews = false;
       this.#tools.publish(cluster.snapshot, free);
+      this.#watchStart();
     } catch (error) {
       this.#tools.log.error(`cluster ${cluster.name} is picked from as before: ${errorMessage(error)}`);
     }

@@ -71,9 +71,20 @@ export class LbTables {
     return this.#buildSchedule(weights, undefined, 0);
   }
 
-  /** Earliest deadline over any finite weights above 0, whole or not, equal or not. */
-  buildTurns(weights: Float64Array): SchedulePlan {
-    return this.#buildSchedule(weights, undefined, 0);
+  /**
+   * Earliest deadline over any finite weights above 0, whole or not, equal or not.
+   * @param load where the requests in flight of each entry are counted, and the exponent by which they count against it.
+   */
+  buildTurns(
+    weights: Float64Array,
+    load?: { readonly records: readonly number[]; readonly bias: number },
+  ): SchedulePlan {
+    return this.#buildSchedule(weights, load?.records, load?.bias ?? 0);
+  }
+
+  /** Gives an entry of a published schedule another weight, above 0; it counts from the entry's next pick on. */
+  setWeight({ address }: SchedulePlan, index: number, weight: number): void {
+    this.#owner.shared.f64[(address + TABLE_BODY) / 8 + index] = weight;
   }
 
   /** Least request: draws or scans when weights are equal and no bias is asked for, else a schedule. */

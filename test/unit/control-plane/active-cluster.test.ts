@@ -5,10 +5,11 @@ import { ActiveCluster, type ClusterPlaces } from '../../../src/control-plane/cl
 import type { HostSettings } from '../../../src/snapshot/index.ts';
 import { clusterNamed, mustLoad, withClusters } from '../../support/bootstrap.ts';
 import { lbTables } from '../../support/lb.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { listing, type StatsFixture, statsFixture } from '../../support/stats.ts';
 
 function placesOf(memory: StatsFixture['owner'], stats: StatsFixture['store']): ClusterPlaces {
-  return { stats, memory, tables: lbTables(memory), runtime: new RuntimeValues() };
+  return { stats, memory, tables: lbTables(memory), runtime: new RuntimeValues(), clock: new ManualClock() };
 }
 
 test('a cluster that finds no memory for its host lists stays as it was', () => {

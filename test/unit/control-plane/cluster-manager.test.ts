@@ -8,6 +8,7 @@ import { DnsResolvers } from '../../../src/control-plane/dns/resolvers.ts';
 import { UpdateConfirmations } from '../../../src/control-plane/workers/update-confirmations.ts';
 import { Loggers } from '../../../src/log/index.ts';
 import type { ClusterSettings, ClusterSnapshot } from '../../../src/snapshot/index.ts';
+import { readHostLists } from '../../../src/wasm/lb.ts';
 import { clusterNamed, type JsonObject, mustLoad, socketAddress, withClusters } from '../../support/bootstrap.ts';
 import { DnsServer } from '../../support/dns-server.ts';
 import { lbTables } from '../../support/lb.ts';
@@ -145,6 +146,36 @@ describe('the cluster manager', () => {
     assert.equal(fixture.value('cluster.web.membership_total'), 2);
     assert.equal(fixture.value('cluster_manager.cluster_updated'), 2);
     fixture.manager.stop();
+  });
+
+  it('publishes the lists of hosts that have started once more when they have', async () => {
+    const endpoint = (port: number): JsonObject => ({ endpoint: { address: socketAddress('10.0.0.1', port) } });
+    const cluster = clusterNamed('web', {
+      load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint(1), endpoint(2)] }] },
+      round_robin_lb_config: { slow_start_config: { slow_start_window: '5s' } },
+    });
+    const fixture = new Fixture(mustLoad(withClusters(cluster)).clusters[0]!);
+    const { clock, manager } = fixture;
+    const publications = (): number => fixture.published.length;
+    const planOf = ({ hostLists }: ClusterSnapshot): string => {
+      const source = readHostLists(fixture.stats.owner.shared, hostLists);
+      assert.equal(source.kind, 'list');
+      return source.plan.kind;
+    };
+    assert.equal(planOf(manager.snapshots()[0]!), 'schedule');
+    clock.turn(1000);
+    assert.equal(publications(), 0);
+    await manager.start();
+    clock.turn(3950);
+    assert.equal(publications(), 0);
+    clock.turn(100);
+    assert.equal(publications(), 1);
+    assert.equal(planOf(fixture.published[0]!.snapshot), 'cycle');
+    assert.equal(clock.timerCount, 0);
+    const stopped = new Fixture(mustLoad(withClusters(cluster)).clusters[0]!);
+    await stopped.manager.start();
+    stopped.manager.stop();
+    assert.equal(stopped.clock.timerCount, 0);
   });
 
   it('does not grow over a thousand updates, once workers have confirmed them', async () => {

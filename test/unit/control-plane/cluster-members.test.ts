@@ -8,6 +8,7 @@ import type { HostSettings } from '../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject } from '../../support/bootstrap.ts';
 import { lbTables } from '../../support/lb.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { listing, type StatsFixture, statsFixture } from '../../support/stats.ts';
 
 interface Opened extends StatsFixture {
@@ -28,6 +29,7 @@ function open(fields: JsonObject = {}, addedViaApi = false): Opened {
     memory: owner,
     tables: lbTables(owner),
     runtime: new RuntimeValues(),
+    clock: new ManualClock(),
   });
   return {
     ...fixture,

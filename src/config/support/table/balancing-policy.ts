@@ -21,7 +21,6 @@ const POLICIES = [
   `${PREFIX}.subset.v3.Subset`,
 ];
 const WITHOUT_NEWER = 'without consistent_hashing_lb_config';
-const NO_SLOW_START = 'new hosts get their whole share at once';
 
 export const BALANCING_POLICY_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.LoadBalancingPolicy': {
@@ -38,7 +37,7 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
   },
   [`${PREFIX}.round_robin.v3.RoundRobin`]: {
     otherwise: rejected(),
-    fields: { locality_lb_config: supported(), slow_start_config: warned(NO_SLOW_START) },
+    fields: { locality_lb_config: supported(), slow_start_config: supported() },
   },
   [`${PREFIX}.least_request.v3.LeastRequest`]: {
     otherwise: rejected(),
@@ -46,7 +45,7 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
       choice_count: supported(),
       active_request_bias: supported(),
       locality_lb_config: supported(),
-      slow_start_config: warned(NO_SLOW_START),
+      slow_start_config: supported(),
       selection_method: supported(),
       enable_full_scan: supported('the older form of selection_method'),
     },
@@ -99,6 +98,10 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
       fallback_keys_subset: supported(),
       single_host_per_subset: supported(),
     },
+  },
+  [`${PREFIX}.common.v3.SlowStartConfig`]: {
+    otherwise: rejected(),
+    fields: { slow_start_window: supported(), aggression: supported(), min_weight_percent: supportedWhole() },
   },
   [`${PREFIX}.common.v3.LocalityLbConfig`]: {
     otherwise: rejected(),

@@ -33,7 +33,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
         'MAGLEV',
         'LOAD_BALANCING_POLICY_CONFIG',
       ]),
-      round_robin_lb_config: warned(),
+      round_robin_lb_config: supported(),
       lb_subset_config: supported(),
       load_balancing_policy: supported('takes the place of lb_policy and its options'),
       least_request_lb_config: supported(),
@@ -101,8 +101,16 @@ export const CLUSTER_SUPPORT: SupportTable = {
     },
   },
   'proxy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
-    otherwise: warned(),
-    fields: { choice_count: supported(), active_request_bias: supported() },
+    otherwise: rejected(),
+    fields: { choice_count: supported(), active_request_bias: supported(), slow_start_config: supported() },
+  },
+  'proxy.config.cluster.v3.Cluster.RoundRobinLbConfig': {
+    otherwise: rejected(),
+    fields: { slow_start_config: supported() },
+  },
+  'proxy.config.cluster.v3.Cluster.SlowStartConfig': {
+    otherwise: rejected(),
+    fields: { slow_start_window: supported(), aggression: supported(), min_weight_percent: supportedWhole() },
   },
   'proxy.config.cluster.v3.Cluster.LbSubsetConfig': {
     otherwise: rejected(),
@@ -139,8 +147,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: { use_hostname_for_hashing: supported(), hash_balance_factor: supported() },
   },
   'proxy.config.core.v3.RuntimeDouble': {
-    otherwise: warned('the default value applies'),
-    fields: { default_value: supported() },
+    otherwise: rejected(),
+    fields: { default_value: supported(), runtime_key: supported() },
   },
   'proxy.config.cluster.v3.Cluster.CustomClusterType': {
     otherwise: rejected(),

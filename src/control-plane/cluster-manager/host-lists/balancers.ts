@@ -3,7 +3,7 @@
 import { formatAddress } from '../../../base/address.ts';
 import { WeirError } from '../../../base/errors.ts';
 import type { ClusterSettings } from '../../../snapshot/index.ts';
-import type { HashedHost, HashPlan, HashTable, LbTables, PickPlan } from '../../../wasm/lb.ts';
+import type { HashedHost, HashPlan, HashTable, LbTables, PickPlan, SchedulePlan } from '../../../wasm/lb.ts';
 import type { ListedHost } from './priority-members.ts';
 
 const DEFAULT_BIAS = 1;
@@ -63,6 +63,22 @@ export function buildBalancer(
     default:
       throw new WeirError('WEIR_LB_POLICY', `no balancer for ${lbPolicy}`);
   }
+}
+
+/**
+ * The same for hosts of which some have only a part of their weights.
+ * @param shares that each host has of its weight, above 0.
+ */
+export function buildStarting(
+  tables: LbTables,
+  { lbPolicy, leastRequest: { activeRequestBias = DEFAULT_BIAS } }: BalancerSettings,
+  hosts: readonly ListedHost[],
+  shares: readonly number[],
+): SchedulePlan {
+  const weights = Float64Array.from(hosts, ({ weight }, at) => weight * shares[at]!);
+  if (lbPolicy !== 'LEAST_REQUEST') return tables.buildTurns(weights);
+  const records = hosts.map(({ recordAddress }) => recordAddress);
+  return tables.buildTurns(weights, { records, bias: activeRequestBias < 0 ? DEFAULT_BIAS : activeRequestBias });
 }
 
 function buildLeastRequest(

@@ -5,6 +5,7 @@ import type { ClusterSettings, SubsetSettings } from '../../../snapshot/index.ts
 import { type HashTable, type HostSource, type LbTables, NO_HOSTS } from '../../../wasm/lb.ts';
 import { hostsByLocality, localityKey } from './localities.ts';
 import { hostsByPriority, type ListedHost } from './priority-members.ts';
+import type { StartShare } from './slow-start.ts';
 import { type Built, type ScaleLocality, SourceBuilder, type SourceSettings } from './source-builder.ts';
 import { hostsHaving, type Subsets, subsetsOf } from './subsets.ts';
 
@@ -19,13 +20,23 @@ export class HostLists {
   readonly hashTable: HashTable | undefined;
   readonly subsets: Subsets;
   readonly #tables: LbTables;
-  readonly #balancers: Built['balancers'];
+  readonly #hosts: readonly ListedHost[];
+  readonly #built: Built;
 
-  /** @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing is left behind then. */
-  constructor(tables: LbTables, settings: BalancingSettings, hosts: readonly ListedHost[]) {
-    const built: Built = { balancers: [], hashTable: undefined };
+  /**
+   * @param shareOf null where all hosts have their whole weights. Asked again by `grow`.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing is left behind then.
+   */
+  constructor(
+    tables: LbTables,
+    settings: BalancingSettings,
+    hosts: readonly ListedHost[],
+    shareOf: StartShare | null = null,
+  ) {
+    const built: Built = { shareOf, starting: [], balancers: [], hashTable: undefined };
     this.#tables = tables;
-    this.#balancers = built.balancers;
+    this.#hosts = hosts;
+    this.#built = built;
     this.subsets = settings.subsets === null ? NO_SUBSETS : subsetsOf(hosts, settings.subsets);
     try {
       this.address = tables.buildHostLists(this.#build(settings, hosts, built)).address;
@@ -38,8 +49,27 @@ export class HostLists {
 
   /** Gives the block and the balancers back once no worker reads them any more. */
   retire(): void {
-    for (const balancer of this.#balancers) this.#tables.retire(balancer);
+    for (const balancer of this.#built.balancers) this.#tables.retire(balancer);
     this.#tables.retire(this);
+  }
+
+  /** Some hosts have only a part of their weights. */
+  get isStarting(): boolean {
+    return this.#built.starting.length > 0;
+  }
+
+  /** Brings the weights of hosts that start up to date. @returns false when all have their whole weights by now. */
+  grow(): boolean {
+    const { starting, shareOf } = this.#built;
+    let isGrowing = false;
+    for (const { hosts, plan } of starting) {
+      for (const [at, index] of hosts.entries()) {
+        const share = shareOf!(index);
+        isGrowing ||= share < 1;
+        this.#tables.setWeight(plan, at, this.#hosts[index]!.weight * share);
+      }
+    }
+    return isGrowing;
   }
 
   #build(settings: BalancingSettings, hosts: readonly ListedHost[], built: Built): HostSource {

@@ -9,11 +9,13 @@ import {
   type HostTurns,
   type LbTables,
   NO_HOSTS,
+  type SchedulePlan,
 } from '../../../wasm/lb.ts';
-import { type BalancerSettings, buildBalancer, buildHashTable, isHashed } from './balancers.ts';
+import { type BalancerSettings, buildBalancer, buildHashTable, buildStarting, isHashed } from './balancers.ts';
 import { type ListShare, type ShareLimits, shareOut } from './host-shares.ts';
 import { effectiveWeights, hostsByLocality, type LocalityMembers } from './localities.ts';
 import { type HostClasses, hostsByPriority, type ListedHost } from './priority-members.ts';
+import type { StartShare } from './slow-start.ts';
 
 export type SourceSettings = BalancerSettings &
   ShareLimits &
@@ -25,8 +27,17 @@ const SLOTS_PER_PRIORITY = 3;
 /** More than the slots of all priorities: a locality's lists have slots of their own behind them. */
 const SLOTS_PER_LOCALITY = 1024;
 
+/** A list of hosts of which some have only a part of their weights. */
+export interface StartingList {
+  readonly hosts: readonly number[];
+  readonly plan: SchedulePlan;
+}
+
 /** What is built for a cluster, to be given back with it. */
 export interface Built {
+  /** Null where all hosts have their whole weights. */
+  readonly shareOf: StartShare | null;
+  readonly starting: StartingList[];
   /** That lie in shared memory, or need none. */
   readonly balancers: HostList['plan'][];
   /** The last one. */
@@ -142,9 +153,20 @@ export class SourceBuilder {
     if (isHashed(this.#settings)) {
       return this.#buildTable(indexes, members, slot, shares ?? this.#weightShares(indexes));
     }
-    const plan = buildBalancer(this.#tables, this.#settings, members);
+    const plan = this.#buildStarting(indexes, members) ?? buildBalancer(this.#tables, this.#settings, members);
     this.#built.balancers.push(plan);
     return { kind: 'list', hosts: indexes, plan, slot };
+  }
+
+  /** @returns undefined when no host starts, or there is nothing to choose. */
+  #buildStarting(indexes: readonly number[], members: readonly ListedHost[]): SchedulePlan | undefined {
+    const { shareOf, starting } = this.#built;
+    if (shareOf === null || indexes.length === 1) return undefined;
+    const shares = indexes.map(shareOf);
+    if (shares.every((share) => share === 1)) return undefined;
+    const plan = buildStarting(this.#tables, this.#settings, members, shares);
+    starting.push({ hosts: indexes, plan });
+    return plan;
   }
 
   #buildTable(

@@ -61,6 +61,24 @@ describe('a load-balancing policy', () => {
     });
   });
 
+  it('of round robin or least request spares hosts that start', () => {
+    const slow_start_config = { slow_start_window: '3s', aggression: { default_value: 2, runtime_key: 'hurry' } };
+    assertSame(balanced(extension('round_robin.v3.RoundRobin', { slow_start_config })), {
+      round_robin_lb_config: { slow_start_config },
+    });
+    assertSame(balanced(extension('least_request.v3.LeastRequest', { slow_start_config })), {
+      lb_policy: 'LEAST_REQUEST',
+      least_request_lb_config: { slow_start_config },
+    });
+    const hasty = { slow_start_config: { aggression: { default_value: -1 } } };
+    assert.deepEqual(clusterErrors(clusterNamed('web', balanced(extension('round_robin.v3.RoundRobin', hasty)))), [
+      `${AT}.policies[0].typed_extension_config.typed_config.slow_start_config.aggression.default_value: -1 is not above 0`,
+    ]);
+    // What it replaces has no say.
+    const newer = { ...balanced(extension('random.v3.Random')), round_robin_lb_config: { slow_start_config } };
+    assert.equal(clusterSettings(clusterNamed('web', { ...newer, lb_policy: 'ROUND_ROBIN' })).slowStart, null);
+  });
+
   it('of a hash table does, too', () => {
     const sizes = { minimum_ring_size: 10, maximum_ring_size: 20 };
     const hashing = { consistent_hashing_lb_config: { use_hostname_for_hashing: true } };

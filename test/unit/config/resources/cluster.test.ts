@@ -27,7 +27,8 @@ describe('a cluster', () => {
       connectTimeoutMs: 5000,
       bufferLimitBytes: 1048576,
       lbPolicy: 'ROUND_ROBIN',
-      leastRequest: { choiceCount: 2, activeRequestBias: undefined, comparesAll: false },
+      leastRequest: { choiceCount: 2, activeRequestBias: undefined, activeRequestBiasKey: '', comparesAll: false },
+      slowStart: null,
       hashing: DEFAULT_HASHING,
       subsets: null,
       healthyPanicThreshold: 50,
@@ -357,7 +358,12 @@ describe('balancing and connections of a cluster', () => {
       }),
     );
     assert.equal(settings.lbPolicy, 'LEAST_REQUEST');
-    assert.deepEqual(settings.leastRequest, { choiceCount: 5, activeRequestBias: 0.5, comparesAll: false });
+    assert.deepEqual(settings.leastRequest, {
+      choiceCount: 5,
+      activeRequestBias: 0.5,
+      activeRequestBiasKey: 'x',
+      comparesAll: false,
+    });
     assert.equal(settings.healthyPanicThreshold, 33);
     assert.equal(settings.closeConnectionsOnHostSetChange, true);
     assert.deepEqual(settings.sourceAddress, { kind: 'ip', ip: '127.0.0.2', port: 0 });

@@ -81,6 +81,50 @@ describe('a balancer that goes by hashes', () => {
   });
 });
 
+describe('slow start', () => {
+  const policies = [
+    ['ROUND_ROBIN', 'round_robin_lb_config'],
+    ['LEAST_REQUEST', 'least_request_lb_config'],
+  ] as const;
+  const starting = (lb_policy: string, field: string, slow_start_config: JsonObject): JsonObject =>
+    clusterNamed('web', { lb_policy, [field]: { slow_start_config } });
+
+  it('is read with its defaults, and there is none without a window', () => {
+    for (const [policy, field] of policies) {
+      const read = (config: JsonObject) => clusterSettings(starting(policy, field, config)).slowStart;
+      assert.deepEqual(read({ slow_start_window: '60s' }), {
+        windowMs: 60_000,
+        aggression: { key: '', default: 1 },
+        minWeightPercent: 10,
+      });
+      const aggression = { default_value: 2.5, runtime_key: 'hurry' };
+      assert.deepEqual(read({ slow_start_window: '0.5s', aggression, min_weight_percent: { value: 2.5 } }), {
+        windowMs: 500,
+        aggression: { key: 'hurry', default: 2.5 },
+        minWeightPercent: 2.5,
+      });
+      assert.equal(read({}), null);
+      assert.equal(read({ slow_start_window: '0s' }), null);
+    }
+    assert.equal(clusterSettings(clusterNamed('web')).slowStart, null);
+  });
+
+  it('is refused without aggression, and with percent that are none', () => {
+    for (const [policy, field] of policies) {
+      const at = `${AT}.${field}.slow_start_config`;
+      const errors = (config: JsonObject): string[] => clusterErrors(starting(policy, field, config));
+      for (const default_value of [0, -1]) {
+        assert.deepEqual(errors({ slow_start_window: '1s', aggression: { default_value } }), [
+          `${at}.aggression.default_value: ${default_value} is not above 0`,
+        ]);
+      }
+      assert.deepEqual(errors({ min_weight_percent: { value: 101 } }), [
+        `${at}.min_weight_percent.value: 101 exceeds the limit 100`,
+      ]);
+    }
+  });
+});
+
 describe('localities and panic', () => {
   it('are read as they are configured', () => {
     const localities = [
