@@ -9,7 +9,7 @@ import { RetiredHosts } from '../../src/data-plane/upstream/retired-hosts.ts';
 import { WorkerContext } from '../../src/data-plane/worker-context.ts';
 import { Loggers } from '../../src/log/index.ts';
 import type { ClusterSnapshot } from '../../src/snapshot/index.ts';
-import { CLUSTER_STATS, FILESYSTEM_STATS, HOST_STATS } from '../../src/stats/index.ts';
+import { CLUSTER_STATS, FILESYSTEM_STATS, HOST_STATS, type WorkerStats } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { LbKernel } from '../../src/wasm/lb.ts';
 import type { SharedRecords } from '../../src/wasm/shared-memory.ts';
@@ -68,8 +68,8 @@ export class FakeUpstreamSocket {
     this.owner.onConnect();
   }
 
-  refuse(): void {
-    this.#break('ECONNREFUSED');
+  refuse(error: NodeJS.ErrnoException = systemError('ECONNREFUSED')): void {
+    this.#break(error);
   }
 
   send(text: string): void {
@@ -82,7 +82,7 @@ export class FakeUpstreamSocket {
   }
 
   reset(): void {
-    this.#break('ECONNRESET');
+    this.#break(systemError('ECONNRESET'));
   }
 
   /** Takes nothing any more. */
@@ -90,9 +90,9 @@ export class FakeUpstreamSocket {
     this.owner.onSendFailed(systemError('ECONNRESET'));
   }
 
-  #break(code: string): void {
+  #break(error: NodeJS.ErrnoException): void {
     this.#state = 'closed';
-    this.owner.onClose(systemError(code));
+    this.owner.onClose(error);
   }
 }
 
@@ -102,12 +102,28 @@ function systemError(code: string): NodeJS.ErrnoException {
 
 const http1 = compileHttp1();
 
+function keepSamples(stats: WorkerStats): Samples {
+  const samples: Samples = new Map();
+  const record = stats.record.bind(stats);
+  stats.record = (index, value) => {
+    samples.set(index, [...(samples.get(index) ?? []), value]);
+    record(index, value);
+  };
+  return samples;
+}
+
+/** Of a histogram, by its index. */
+type Samples = Map<number, number[]>;
+
 export class UpstreamWorkers {
   readonly clock = new ManualClock();
   readonly contexts: WorkerContext[];
+  /** What main was told of hosts that want to be left out: the cluster and the host's record. */
+  readonly reported: (readonly [string, number])[] = [];
   readonly #fixture;
   readonly #codec = new Http1Codec(http1);
   readonly #logFilesBlock: number;
+  readonly #samples: readonly Samples[];
   readonly #onSocket: (socket: FakeUpstreamSocket, worker: number) => void;
 
   /** @param onSocket told of each connection that a worker opens, before anything happens on it. */
@@ -115,6 +131,7 @@ export class UpstreamWorkers {
     this.#onSocket = onSocket;
     this.#fixture = statsFixture({ workerCount });
     this.#logFilesBlock = this.#fixture.owner.cells.allocate(FILESYSTEM_STATS.size);
+    this.#samples = this.#fixture.workers.map(({ stats }) => keepSamples(stats));
     this.contexts = this.#fixture.workers.map((_, worker) => this.#createContext(worker));
   }
 
@@ -156,6 +173,26 @@ export class UpstreamWorkers {
     );
   }
 
+  /** The same of one host, by its place in the snapshot. */
+  hostStat(snapshot: ClusterSnapshot, host: number, stat: keyof typeof HOST_STATS.index): number {
+    const { statBlock } = snapshot.hosts[host]!;
+    return this.#fixture.workers.reduce(
+      (sum, { stats }) => sum + stats.values[stats.base(statBlock) + HOST_STATS.index[stat]]!,
+      0,
+    );
+  }
+
+  /** What one worker has recorded in a histogram of the cluster, in order. */
+  clusterSamples(snapshot: ClusterSnapshot, stat: keyof typeof CLUSTER_STATS.index, worker = 0): readonly number[] {
+    const base = this.#fixture.workers[worker]!.stats.base(snapshot.statBlock);
+    return this.#samples[worker]!.get(base + CLUSTER_STATS.index[stat]) ?? [];
+  }
+
+  /** Full names of the counters that one worker has met at run time. */
+  dynamicStats(worker = 0): string[] {
+    return this.#fixture.workers[worker]!.asked.map(({ scope, name }) => scope + name);
+  }
+
   /** The worker has crashed: main takes back its counts, and another takes its place. */
   crash(worker: number): void {
     this.contexts[worker]!.wheel.close();
@@ -175,6 +212,7 @@ export class UpstreamWorkers {
       random: { u32: () => 0 },
       workerIndex: worker,
       httpFilters: {},
+      reportHostFailure: (cluster, record) => void this.reported.push([cluster, record]),
       accessLogFiles: { flushIntervalMs: 10_000, statBlock: this.#logFilesBlock },
       connectUpstream: (address, owner) => {
         const socket = new FakeUpstreamSocket(address, owner);

@@ -14,8 +14,8 @@ export const TICK_MS = 8;
 const SLOTS = 2048;
 const SLOT_MASK = SLOTS - 1;
 const NEVER = Number.POSITIVE_INFINITY;
-/** In the place of the next wake's tick while slots are run; earlier than any, so that none is scheduled. */
-const ADVANCING = 0;
+/** In the place of the next wake's tick while slots are run, and after the end; earlier than any: none is scheduled. */
+const NO_WAKE = 0;
 
 /** What happens when the deadline of an entry has passed. */
 export interface TimeoutOwner {
@@ -90,10 +90,10 @@ export class TimerWheel {
     }
   }
 
+  /** Nobody is told of anything any more. */
   close(): void {
     this.#cancelWake?.();
-    this.#cancelWake = null;
-    this.#wakeTick = -1;
+    this.#wakeTick = NO_WAKE;
   }
 
   #runSlot(slot: number, nowMs: number): void {
@@ -119,7 +119,7 @@ export class TimerWheel {
   }
 
   #link(entry: TimerEntry): void {
-    if (this.#count === 0 && this.#wakeTick === -1) this.#catchUp();
+    if (this.#wakeTick === -1) this.#catchUp();
     const due = Math.ceil(entry.deadlineMs / TICK_MS);
     const tick = Math.min(Math.max(due, this.#cursor + 1), this.#cursor + SLOTS - 1);
     const slot = tick & SLOT_MASK;
@@ -152,7 +152,7 @@ export class TimerWheel {
   #onWake(): void {
     this.#cancelWake = null;
     // Entries that are moved on while the slots are run know only of their own tick; the earliest one is found below.
-    this.#wakeTick = ADVANCING;
+    this.#wakeTick = NO_WAKE;
     this.advance(this.#clock.monotonicMs());
     this.#wakeTick = -1;
     if (this.#count === 0) return;

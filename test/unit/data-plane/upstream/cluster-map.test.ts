@@ -1,0 +1,142 @@
+// The clusters of a worker over the updates that main publishes: which of them stay, what happens to the connections of
+// those that do not, and when the worker confirms.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
+import { ClusterMap } from '../../../../src/data-plane/upstream/cluster-map.ts';
+import type { ClusterSnapshot } from '../../../../src/snapshot/index.ts';
+import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
+import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
+
+class Bench {
+  readonly sockets: FakeUpstreamSocket[] = [];
+  readonly workers = new UpstreamWorkers(1, (socket) => void this.sockets.push(socket));
+  readonly map = new ClusterMap(this.workers.contexts[0]!);
+  /** Names of the updates that the worker has confirmed, in order. */
+  readonly confirmed: string[] = [];
+
+  get cluster(): Cluster {
+    return this.map.get('web')!;
+  }
+
+  update(name: string, updated: readonly ClusterSnapshot[], removed: readonly string[] = []): void {
+    this.map.update(updated, removed, () => this.confirmed.push(name));
+  }
+
+  /** A request on a new connection to the cluster's first host. */
+  request(): { request: UpstreamRequest; socket: FakeUpstreamSocket } {
+    const request = new UpstreamRequest();
+    this.cluster.hosts[0]!.pool.newStream(request);
+    const socket = this.sockets.at(-1)!;
+    socket.accept();
+    return { request, socket };
+  }
+
+  /** A connection that waits for its next request. */
+  idle(): FakeUpstreamSocket {
+    const { request, socket } = this.request();
+    socket.send(ANSWER);
+    assert.equal(request.outcome, 'answered');
+    return socket;
+  }
+
+  /** Whatever the worker does by itself at once. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 5; turn++) await null;
+  }
+}
+
+test('a cluster is there from its update to its removal', async () => {
+  const bench = new Bench();
+  assert.equal(bench.map.get('web'), undefined);
+  bench.update('first', [bench.workers.cluster(2, {})]);
+  assert.equal(bench.cluster.name, 'web');
+  assert.equal(bench.cluster.hosts.length, 2);
+  bench.update('second', [], ['unknown', 'web']);
+  assert.equal(bench.map.get('web'), undefined);
+  await bench.settle();
+  assert.deepEqual(bench.confirmed, ['first', 'second']);
+});
+
+test('an update of members alone keeps the cluster, its hosts and their connections', async () => {
+  const bench = new Bench();
+  const snapshot = bench.workers.cluster(2, {});
+  bench.update('first', [snapshot]);
+  const { cluster } = bench;
+  const [first, second] = cluster.hosts;
+  const socket = bench.idle();
+  const renamed = { ...snapshot.hosts[0]!, hostname: 'one.example', canary: true };
+  bench.update('second', [{ ...structuredClone(snapshot), hosts: [renamed] }]);
+  assert.equal(bench.cluster, cluster);
+  assert.deepEqual(cluster.hosts, [first]);
+  assert.deepEqual([first!.hostname, first!.canary], ['one.example', true]);
+  assert.ok(socket.isLive);
+  await bench.settle();
+  bench.update('third', [snapshot]);
+  assert.equal(cluster.hosts[0], first);
+  assert.notEqual(cluster.hosts[1], second);
+  await bench.settle();
+  assert.ok(socket.isLive);
+  assert.deepEqual(bench.confirmed, ['first', 'second', 'third']);
+});
+
+for (const [change, update] of Object.entries({
+  'has other settings': (bench: Bench, snapshot: ClusterSnapshot) =>
+    bench.update('change', [{ ...snapshot, settings: { ...snapshot.settings, connectTimeoutMs: 1 } }]),
+  'is removed': (bench: Bench) => bench.update('change', [], ['web']),
+})) {
+  test(`a cluster that ${change} ends idle connections at once, busy ones after their request, and confirms then`, async () => {
+    const bench = new Bench();
+    const snapshot = bench.workers.cluster(1, {});
+    bench.update('first', [snapshot]);
+    const busy = bench.request();
+    const idle = bench.idle();
+    const before = bench.cluster;
+    update(bench, snapshot);
+    assert.notEqual(bench.map.get('web'), before);
+    assert.ok(!idle.isLive);
+    assert.ok(busy.socket.isOpen);
+    await bench.settle();
+    assert.deepEqual(bench.confirmed, ['first']);
+    busy.socket.send(ANSWER);
+    assert.equal(busy.request.outcome, 'answered');
+    assert.ok(!busy.socket.isLive);
+    await bench.settle();
+    assert.deepEqual(bench.confirmed, ['first', 'change']);
+  });
+}
+
+test('an update of several clusters is confirmed once, when the last of what they left is unused', async () => {
+  const bench = new Bench();
+  const snapshot = bench.workers.cluster(3, {});
+  bench.update('first', [snapshot]);
+  const requests = [0, 1].map((host) => {
+    const request = new UpstreamRequest();
+    bench.cluster.hosts[host]!.pool.newStream(request);
+    bench.sockets.at(-1)!.accept();
+    return request;
+  });
+  const other = bench.workers.cluster(1, { name: 'other' });
+  bench.update('second', [{ ...snapshot, hosts: [] }, other]);
+  for (const socket of bench.sockets) {
+    await bench.settle();
+    assert.deepEqual(bench.confirmed, ['first']);
+    socket.send(ANSWER);
+  }
+  await bench.settle();
+  assert.deepEqual(bench.confirmed, ['first', 'second']);
+  assert.ok(requests.every(({ outcome }) => outcome === 'answered'));
+});
+
+test('all connections of all clusters end with the worker', () => {
+  const bench = new Bench();
+  bench.update('both', [bench.workers.cluster(1, { name: 'other' }), bench.workers.cluster(2, {})]);
+  const sockets = [bench.idle(), bench.request().socket];
+  const other = new UpstreamRequest();
+  bench.map.get('other')!.hosts[0]!.pool.newStream(other);
+  sockets.push(bench.sockets.at(-1)!);
+  bench.map.close();
+  assert.ok(sockets.every(({ isLive }) => !isLive));
+  assert.equal(other.outcome, 'connection termination');
+});

@@ -1,0 +1,126 @@
+// One cluster in a worker: which host a request gets, when connections are renewed, and under which names it counts.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { RandomSequence } from '../../../../src/base/random.ts';
+import { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
+import { RequestHash } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
+import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
+import type { LbPolicy } from '../../../../src/snapshot/index.ts';
+import { type ClusterOverrides, DataPlaneFixture, loopback } from '../../../support/data-plane.ts';
+import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
+import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
+
+const HASHED: readonly LbPolicy[] = ['RING_HASH', 'MAGLEV'];
+const OTHERS: readonly LbPolicy[] = ['ROUND_ROBIN', 'RANDOM', 'LEAST_REQUEST'];
+const HOSTS = 8;
+
+/** A cluster with lists of its hosts, as main makes them. */
+function balanced(hostCount: number, overrides: ClusterOverrides): Cluster {
+  const addresses = Array.from({ length: hostCount }, (_, index) => loopback(index + 1));
+  const proxy = new DataPlaneFixture({ random: new RandomSequence(1) });
+  const snapshot = proxy.cluster('web', addresses, overrides);
+  const cluster = new Cluster(proxy.context, snapshot);
+  cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
+  return cluster;
+}
+
+function chosen(cluster: Cluster, hash: RequestHash | null): number {
+  const hosts = new Set(Array.from({ length: 10 * HOSTS }, () => cluster.chooseHost(hash)));
+  assert.ok([...hosts].every((host) => host !== null && cluster.hosts.includes(host)));
+  return hosts.size;
+}
+
+describe('requests of one hash', () => {
+  const hash = new RequestHash(null);
+  hash.add(0x12345678, 0x0abcdef0);
+
+  for (const lbPolicy of [...HASHED, ...OTHERS]) {
+    const isHashed = HASHED.includes(lbPolicy);
+    test(`go to ${isHashed ? 'one host, others to any' : 'any host, and need none'} with ${lbPolicy}`, () => {
+      const cluster = balanced(HOSTS, { lbPolicy });
+      assert.equal(cluster.isHashed, isHashed);
+      assert.equal(chosen(cluster, hash) === 1, isHashed);
+      assert.ok(chosen(cluster, null) > 1);
+    });
+  }
+});
+
+test('a request gets no host where the cluster has none', () => {
+  assert.equal(balanced(0, {}).chooseHost(null), null);
+});
+
+describe('connections of a cluster', () => {
+  function bench(closeConnectionsOnHostSetChange: boolean) {
+    const sockets: FakeUpstreamSocket[] = [];
+    const workers = new UpstreamWorkers(1, (socket) => void sockets.push(socket));
+    const snapshot = workers.cluster(3, { closeConnectionsOnHostSetChange });
+    const cluster = workers.open(0, { ...snapshot, hosts: snapshot.hosts.slice(0, 2) });
+    const [first] = cluster.hosts;
+    const request = new UpstreamRequest();
+    first!.pool.newStream(request);
+    sockets[0]!.accept();
+    sockets[0]!.send(ANSWER);
+    return {
+      idle: sockets[0]!,
+      setHosts: (...indexes: readonly number[]) => {
+        const hosts = indexes.map((index) => snapshot.hosts[index]!);
+        cluster.updateHosts({ ...snapshot, hosts }, new RetiredHosts(() => {}));
+        assert.equal(cluster.hosts[0], first);
+      },
+    };
+  }
+
+  for (const [change, members] of Object.entries({
+    comes: [0, 1, 2],
+    leaves: [0],
+    'takes the place of another': [0, 2],
+  })) {
+    test(`are renewed when a host ${change}, where every change of hosts is to do so`, () => {
+      for (const isWanted of [true, false]) {
+        const { idle, setHosts } = bench(isWanted);
+        setHosts(...members);
+        assert.equal(idle.isLive, !isWanted);
+      }
+    });
+  }
+
+  test('stay when an update changes no host', () => {
+    const { idle, setHosts } = bench(true);
+    setHosts(0, 1);
+    assert.ok(idle.isLive);
+  });
+});
+
+test('responses are counted by the name for stats, by origin, class and code', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const { responseCodes } = workers.open(0, workers.cluster(1, { statName: 'shown' }));
+  responseCodes.all.count(200);
+  for (const codes of [responseCodes.internal, responseCodes.external, responseCodes.canary]) codes.count(503);
+  const prefixed = ['internal', 'external', 'canary'].flatMap((origin) =>
+    ['completed', '5xx', '503'].map((what) => `cluster.shown.${origin}.upstream_rq_${what}`),
+  );
+  assert.deepEqual(workers.dynamicStats(), [
+    'cluster.shown.upstream_rq_2xx',
+    'cluster.shown.upstream_rq_200',
+    ...prefixed,
+  ]);
+});
+
+test('a choice among subsets is counted', () => {
+  const subsets = {
+    selectors: [],
+    fallback: 'any-host',
+    defaultSubset: [],
+    weighsLocalities: false,
+    scalesLocalityWeights: false,
+    panicModeAny: false,
+    listAsAny: false,
+  } as const;
+  const proxy = new DataPlaneFixture();
+  const snapshot = proxy.cluster('web', [loopback(1)], { subsets });
+  const cluster = new Cluster(proxy.context, snapshot);
+  cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
+  for (let request = 0; request < 3; request++) assert.ok(cluster.chooseHost(null) !== null);
+  assert.equal(proxy.clusterStat('web', 'lb_subsets_fallback'), 3);
+});
