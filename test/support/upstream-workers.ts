@@ -3,29 +3,46 @@
 
 import type { Socket } from 'node:net';
 import type { Address } from '../../src/base/address.ts';
+import { HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import type { UpstreamSocketOwner } from '../../src/data-plane/network/socket-events.ts';
 import { Cluster } from '../../src/data-plane/upstream/cluster.ts';
 import { RetiredHosts } from '../../src/data-plane/upstream/retired-hosts.ts';
 import { WorkerContext } from '../../src/data-plane/worker-context.ts';
 import { Loggers } from '../../src/log/index.ts';
 import type { ClusterSnapshot } from '../../src/snapshot/index.ts';
-import { CLUSTER_STATS, FILESYSTEM_STATS, HOST_STATS, type WorkerStats } from '../../src/stats/index.ts';
+import {
+  CLUSTER_STATS,
+  FILESYSTEM_STATS,
+  HOST_STATS,
+  type StatTable,
+  type WorkerStats,
+} from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
-import { LbKernel } from '../../src/wasm/lb.ts';
+import { LbKernel, type LbTables } from '../../src/wasm/lb.ts';
 import type { SharedRecords } from '../../src/wasm/shared-memory.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
-import { lbModule } from './lb.ts';
+import { lbModule, lbTables } from './lb.ts';
 import { ManualClock } from './manual-clock.ts';
 import { statsFixture } from './stats.ts';
 
-/** The proxy's end of a connection to an upstream, as the codec and the writer use it. */
+/** The proxy's end of a connection to an upstream, as the codec, the writer and the TCP proxy use it. */
 export class FakeUpstreamSocket {
   readonly address: Address;
   readonly localAddress = '127.0.0.1';
   readonly localPort = 1;
-  readonly writableLength = 0;
+  readonly remoteFamily = 'IPv4';
   readonly owner: UpstreamSocketOwner;
+  /** All that the proxy has written, in latin1. */
+  received = '';
+  /** The upstream takes nothing before `take`. */
+  isSlow = false;
+  /** The proxy reads. */
+  isRead = true;
+  wasReset = false;
   #state: 'connecting' | 'open' | 'closed' = 'connecting';
+  #isEnded = false;
+  #onSent: (() => void) | null = null;
+  #unsentBytes = 0;
 
   constructor(address: Address, owner: UpstreamSocketOwner) {
     this.address = address;
@@ -45,20 +62,48 @@ export class FakeUpstreamSocket {
     return this.#state !== 'closed';
   }
 
-  // ---- What the proxy does ----
+  // ---- What the proxy sees and does ----
 
-  write(): boolean {
-    return true;
+  get connecting(): boolean {
+    return this.isConnecting;
   }
 
-  end(): void {}
+  get writableLength(): number {
+    return this.#unsentBytes;
+  }
 
-  resume(): void {}
+  get writableEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  get writableFinished(): boolean {
+    return this.#isEnded && this.#unsentBytes === 0;
+  }
+
+  write(data: string | Buffer): boolean {
+    this.received += typeof data === 'string' ? data : data.toString('latin1');
+    if (this.isSlow) this.#unsentBytes += data.length;
+    return !this.isSlow;
+  }
+
+  end(onSent?: () => void): void {
+    this.#isEnded = true;
+    this.#onSent = onSent ?? null;
+  }
+
+  resume(): void {
+    this.isRead = true;
+  }
 
   destroy(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     queueMicrotask(() => this.owner.onClose(null));
+  }
+
+  resetAndDestroy(): void {
+    this.wasReset = true;
+    this.destroy();
   }
 
   // ---- What the upstream does ----
@@ -74,11 +119,26 @@ export class FakeUpstreamSocket {
 
   send(text: string): void {
     const buffer = this.owner.readBuffer();
-    this.owner.onBytes(buffer, buffer.write(text, 'latin1'));
+    this.isRead = this.owner.onBytes(buffer, buffer.write(text, 'latin1'));
   }
 
+  /** Takes all that waits. */
+  take(): void {
+    this.#unsentBytes = 0;
+    this.isSlow = false;
+    if (this.#isEnded) this.#onSent?.();
+    else this.owner.onDrain();
+  }
+
+  /** Ends its side. */
   close(): void {
     this.owner.onEnd();
+  }
+
+  /** Both sides have ended. */
+  finish(): void {
+    this.#state = 'closed';
+    this.owner.onClose(null);
   }
 
   reset(): void {
@@ -124,6 +184,7 @@ export class UpstreamWorkers {
   readonly #codec = new Http1Codec(http1);
   readonly #logFilesBlock: number;
   readonly #samples: readonly Samples[];
+  #tables: LbTables | null = null;
   readonly #onSocket: (socket: FakeUpstreamSocket, worker: number) => void;
 
   /** @param onSocket told of each connection that a worker opens, before anything happens on it. */
@@ -156,6 +217,21 @@ export class UpstreamWorkers {
       isHealthChecked: false,
       hostLists: 0,
     };
+  }
+
+  /** The cluster with lists of its hosts, as main makes them; without, nobody is given a host. */
+  balanced(snapshot: ClusterSnapshot): ClusterSnapshot {
+    this.#tables ??= lbTables(this.#fixture.owner);
+    const hosts = snapshot.hosts.map((host) => ({
+      ...host,
+      healthFlags: this.records.healthFlags(host.recordAddress),
+    }));
+    return { ...snapshot, hostLists: new HostLists(this.#tables, snapshot.settings, hosts).address };
+  }
+
+  /** Places for the stats of one owner. */
+  statBlock(table: StatTable): number {
+    return this.#fixture.owner.cells.allocate(table.size);
   }
 
   /** The cluster in one worker. */

@@ -45,21 +45,26 @@ async function pair(t: TestContext): Promise<Pair> {
 
 /** Bytes that differ from place to place. */
 function body(length: number): Buffer {
-  return Buffer.from(new ArrayBuffer(length)).map((_, index) => (index * 7) % 251);
+  const bytes = Buffer.from(new ArrayBuffer(length));
+  for (let index = 0; index < length; index++) bytes[index] = (index * 7) % 251;
+  return bytes;
 }
 
-/** Writes with `send` and without waiting, each time into the same memory, which is overwritten when it is free. */
-for (const [name, send] of Object.entries({
-  copied: (writer: SocketWriter, near: Socket, bytes: Buffer, start: number, end: number) => {
+type Send = (writer: SocketWriter, near: Socket, bytes: Buffer, start: number, end: number) => void;
+
+/** Memory that is the caller's again is overwritten at once. */
+const SENDS: Readonly<Record<string, Send>> = {
+  copied: (writer, near, bytes, start, end) => {
     writer.copied(near, HEAD, bytes, start, end);
     bytes.fill(0);
   },
-  owned: (writer: SocketWriter, near: Socket, bytes: Buffer, start: number, end: number) =>
-    void writer.owned(near, HEAD, bytes, start, end),
-  pinned: (writer: SocketWriter, near: Socket, bytes: Buffer, start: number, end: number) => {
+  owned: (writer, near, bytes, start, end) => void writer.owned(near, HEAD, bytes, start, end),
+  pinned: (writer, near, bytes, start, end) => {
     if (writer.pinned(near, HEAD, bytes, start, end, '')) bytes.fill(0);
   },
-})) {
+};
+
+for (const [name, send] of Object.entries(SENDS)) {
   test(`a head and a part of a body arrive as they were: ${name}`, async (t) => {
     const { near, arrived } = await pair(t);
     const writer = new SocketWriter();

@@ -237,7 +237,7 @@ describe('the timer wheel', () => {
         return () => {};
       },
     };
-    const wheel = new TimerWheel(late, assert.fail);
+    const wheel = new TimerWheel(late, (error) => assert.fail(String(error)));
     const [first, second] = [new Probe(), new Probe()];
     wheel.arm(first.entry, nowMs + 50);
     nowMs += 60;

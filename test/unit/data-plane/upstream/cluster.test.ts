@@ -6,13 +6,13 @@ import { RandomSequence } from '../../../../src/base/random.ts';
 import { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import { RequestHash } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
-import type { LbPolicy } from '../../../../src/snapshot/index.ts';
+import type { LoadBalancingPolicy } from '../../../../src/snapshot/index.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback } from '../../../support/data-plane.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
-const HASHED: readonly LbPolicy[] = ['RING_HASH', 'MAGLEV'];
-const OTHERS: readonly LbPolicy[] = ['ROUND_ROBIN', 'RANDOM', 'LEAST_REQUEST'];
+const HASHED: readonly LoadBalancingPolicy[] = ['RING_HASH', 'MAGLEV'];
+const OTHERS: readonly LoadBalancingPolicy[] = ['ROUND_ROBIN', 'RANDOM', 'LEAST_REQUEST'];
 const HOSTS = 8;
 
 /** A cluster with lists of its hosts, as main makes them. */
