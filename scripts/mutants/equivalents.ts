@@ -60,4 +60,22 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     changes: ['\'\' → "Stryker was here!"'],
     why: 'Neither is an address.',
   },
+  {
+    file: 'src/data-plane/network/timer-wheel.ts',
+    line: 'let tick = Math.max(this.#cursor + 1, target - SLOTS + 1);',
+    changes: ['this.#cursor + 1 → this.#cursor - 1', 'target - SLOTS + 1 → target - SLOTS - 1'],
+    why: 'Two slots are run once more: what is due in them has fired, what is not goes to its slot again.',
+  },
+  {
+    file: 'src/data-plane/network/timer-wheel.ts',
+    line: 'if (this.#count === 0) return;',
+    changes: ['this.#count === 0 → false'],
+    why: 'Saves the look through all slots of an empty wheel, which finds nothing.',
+  },
+  {
+    file: 'src/data-plane/network/timer-wheel.ts',
+    line: 'for (let tick = this.#cursor + 1; tick < this.#cursor + SLOTS; tick++) {',
+    changes: ['tick < this.#cursor + SLOTS → tick <= this.#cursor + SLOTS'],
+    why: 'The last slot is that of the cursor, which has just been run and is empty.',
+  },
 ];

@@ -66,8 +66,38 @@ describe('the timer wheel', () => {
     const probe = new Probe();
     wheel.arm(probe.entry, clock.monotonicMs() + 60_000);
     wheel.arm(probe.entry, clock.monotonicMs() + 30);
+    assert.equal(wheel.size, 1);
     clock.turn(30 + TICK_MS);
     assert.equal(probe.fired.length, 1);
+    assert.equal(wheel.size, 0);
+  });
+
+  test('a deadline that moves forward by one tick fires on it', () => {
+    const { clock, wheel } = wheelWithClock();
+    const probe = new Probe();
+    const dueMs = clock.monotonicMs() + 10 * TICK_MS;
+    wheel.arm(probe.entry, dueMs);
+    wheel.arm(probe.entry, dueMs - TICK_MS);
+    clock.turn(9 * TICK_MS);
+    assert.deepEqual(probe.fired, [dueMs - TICK_MS]);
+  });
+
+  test('a deadline that is pushed back, by little or much, leaves its entry where it is', () => {
+    const { clock, wheel } = wheelWithClock();
+    const probe = new Probe();
+    const dueMs = clock.monotonicMs() + 100;
+    wheel.arm(probe.entry, dueMs);
+    const { tick } = probe.entry;
+    for (const laterMs of [1, TICK_MS, 2 * TICK_MS, HOUR_MS]) {
+      wheel.arm(probe.entry, dueMs + laterMs);
+      assert.equal(probe.entry.tick, tick);
+    }
+  });
+
+  test('a deadline that never comes is not waited for', () => {
+    const { clock, wheel } = wheelWithClock();
+    wheel.arm(new Probe().entry, Number.POSITIVE_INFINITY);
+    assert.deepEqual([wheel.size, clock.timerCount], [0, 0]);
   });
 
   test('one deadline that is moved far back does not make another late', () => {
@@ -99,6 +129,7 @@ describe('the timer wheel', () => {
     wheel.arm(removed.entry, clock.monotonicMs() + 50);
     wheel.disarm(disarmed.entry);
     wheel.remove(removed.entry);
+    assert.equal(wheel.size, 1);
     clock.turn(60_000);
     assert.deepEqual([disarmed.fired, removed.fired], [[], []]);
     assert.equal(wheel.size, 0);
@@ -189,9 +220,11 @@ describe('the timer wheel', () => {
 
   test('fires at once what is due already', () => {
     const { clock, wheel } = wheelWithClock();
-    const overdue = new Probe();
+    const [first, overdue] = [new Probe(), new Probe()];
     wheel.arm(new Probe().entry, clock.monotonicMs() + HOUR_MS);
+    wheel.arm(first.entry, clock.monotonicMs() + 1000);
     clock.turn(1000);
+    assert.equal(first.fired.length, 1);
     wheel.arm(overdue.entry, clock.monotonicMs() - 500);
     clock.turn(TICK_MS);
     assert.equal(overdue.fired.length, 1);
