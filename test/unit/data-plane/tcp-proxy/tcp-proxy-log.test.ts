@@ -16,6 +16,42 @@ const LOG: AccessLogSettings = {
   filter: null,
 };
 
+type Ending = readonly [options: TcpProxyBenchOptions, act: (bench: TcpProxyBench) => void, expected: string];
+
+const ENDINGS: Readonly<Record<string, Ending>> = {
+  'no cluster': [{ settings: { clusters: [{ cluster: 'gone', weight: 1, criteria: null }] } }, () => {}, '   0 NR'],
+  'no host': [{ hosts: 0 }, () => {}, ' web  1 UH'],
+  'the limit': [
+    { cluster: { circuitBreakers: { default: { ...NO_LIMITS, maxConnections: 0 }, high: NO_LIMITS } } },
+    () => {},
+    ' web  1 UO',
+  ],
+  'no connection': [
+    { settings: { maxConnectAttempts: 2 } },
+    (bench: TcpProxyBench) => {
+      const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', errno: -111 });
+      for (const attempt of [0, 1]) bench.sockets[attempt]!.refuse(refused);
+    },
+    ' web 1 from 0 2 UF,URX  delayed connect error: 111',
+  ],
+  'its age': [
+    { settings: { maxConnectionDurationMs: 500 } },
+    (bench: TcpProxyBench) => {
+      bench.upstream.accept();
+      bench.wait(512);
+    },
+    ' web 1 from 1 1 DT max_connection_duration_reached',
+  ],
+  silence: [
+    { settings: { idleTimeoutMs: 500 } },
+    (bench: TcpProxyBench) => {
+      bench.upstream.accept();
+      bench.wait(512);
+    },
+    ' web 1 from 1 1  tcp_session_idle_timeout',
+  ],
+};
+
 describe('what a log says', () => {
   async function logged(
     t: TestContext,
@@ -68,39 +104,7 @@ describe('what a log says', () => {
     ]);
   });
 
-  for (const [why, [options, act, expected]] of Object.entries({
-    'no cluster': [{ settings: { clusters: [{ cluster: 'gone', weight: 1 }] } }, () => {}, '   0 NR'],
-    'no host': [{ hosts: 0 }, () => {}, ' web  1 UH'],
-    'the limit': [
-      { cluster: { circuitBreakers: { default: { ...NO_LIMITS, maxConnections: 0 }, high: NO_LIMITS } } },
-      () => {},
-      ' web  1 UO',
-    ],
-    'no connection': [
-      { settings: { maxConnectAttempts: 2 } },
-      (bench: TcpProxyBench) => {
-        const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', errno: -111 });
-        for (const attempt of [0, 1]) bench.sockets[attempt]!.refuse(refused);
-      },
-      ' web 1 from 0 2 UF,URX  delayed connect error: 111',
-    ],
-    'its age': [
-      { settings: { maxConnectionDurationMs: 500 } },
-      (bench: TcpProxyBench) => {
-        bench.upstream.accept();
-        bench.wait(512);
-      },
-      ' web 1 from 1 1 DT max_connection_duration_reached',
-    ],
-    silence: [
-      { settings: { idleTimeoutMs: 500 } },
-      (bench: TcpProxyBench) => {
-        bench.upstream.accept();
-        bench.wait(512);
-      },
-      ' web 1 from 1 1  tcp_session_idle_timeout',
-    ],
-  } as Record<string, readonly [TcpProxyBenchOptions, (bench: TcpProxyBench) => void, string]>)) {
+  for (const [why, [options, act, expected]] of Object.entries(ENDINGS)) {
     test(`of an end for ${why}`, async (t) => {
       const [line, ...others] = await logged(t, options, act);
       assert.equal(line!.replace(/^TcpConnectionEnd \d+ 0\/0/, ''), expected);

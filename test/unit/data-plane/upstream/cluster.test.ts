@@ -116,6 +116,8 @@ test('a choice among subsets is counted', () => {
     scalesLocalityWeights: false,
     panicModeAny: false,
     listAsAny: false,
+    takesAlternatives: false,
+    allowsRedundantKeys: false,
   } as const;
   const proxy = new DataPlaneFixture();
   const snapshot = proxy.cluster('web', [loopback(1)], { subsets });
