@@ -18,6 +18,8 @@ export interface RawPath {
   readonly wire: WireClient;
   /** The upstream's end; nobody reads it yet. */
   readonly server: Socket;
+  /** Bytes of the client that were read. */
+  readonly received: () => number;
   /** How often the client was held back, and let go on. */
   readonly paused: () => number;
   readonly resumed: () => number;
@@ -48,6 +50,7 @@ async function throughTcpProxy(t: TestContext, options: FixtureOptions = {}): Pr
     proxy,
     wire,
     server,
+    received: () => proxy.tcpStat('downstream_cx_rx_bytes_total'),
     paused: () => proxy.tcpStat('downstream_flow_control_paused_reading_total'),
     resumed: () => proxy.tcpStat('downstream_flow_control_resumed_reading_total'),
   };
@@ -77,6 +80,7 @@ export async function openTunnel(
     proxy,
     wire,
     server,
+    received: () => proxy.httpStat('downstream_cx_rx_bytes_total'),
     paused: () => proxy.httpStat('downstream_flow_control_paused_reading_total'),
     resumed: () => proxy.httpStat('downstream_flow_control_resumed_reading_total'),
   };

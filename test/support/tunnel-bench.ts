@@ -9,6 +9,7 @@ import type { TestContext } from 'node:test';
 import { parseFormat } from '../../src/config/resources/format/format-string.ts';
 import type { HttpConnectionManagerSettings, RouteSnapshot, UpgradeSettings } from '../../src/snapshot/index.ts';
 import { type ClusterOverrides, DataPlaneFixture, type FixtureOptions, loopback, routeTo } from './data-plane.ts';
+import { eventually } from './eventually.ts';
 import { ManualClock } from './manual-clock.ts';
 import { WireClient } from './wire.ts';
 
@@ -29,6 +30,8 @@ interface TunnelOptions extends FixtureOptions {
   readonly format?: string;
 }
 
+/** Goes through the kernel's buffers in one read. */
+const FILL_PIECE_BYTES = 32 * 1024;
 const FLOOD_PIECE_BYTES = 256 * 1024;
 const FORMAT = '%RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %BYTES_RECEIVED% %BYTES_SENT%\n';
 
@@ -101,6 +104,26 @@ export async function flood(
     await new Promise(setImmediate);
   }
   return { sha256: hash.digest('hex'), bytes };
+}
+
+/**
+ * Sends piece by piece, each when the one before it has been read, until what was read cannot go on.
+ * @param received bytes that were read so far.
+ * @returns bytes that were sent; nothing of them waits in front of the reader.
+ */
+export async function fill(
+  send: (bytes: Buffer) => void,
+  received: () => number,
+  isFull: () => boolean,
+): Promise<number> {
+  const before = received();
+  let bytes = 0;
+  while (!isFull()) {
+    send(Buffer.alloc(FILL_PIECE_BYTES, 'x'));
+    bytes += FILL_PIECE_BYTES;
+    await eventually(() => received() === before + bytes, 'a piece');
+  }
+  return bytes;
 }
 
 /** The digest of the next so many bytes of a socket. */

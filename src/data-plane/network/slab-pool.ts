@@ -53,10 +53,9 @@ export class SlabPool {
   /** Takes back a slab of which nothing is in the kernel's hands. */
   give(slab: Buffer): void {
     this.#outstandingBytes -= slab.length;
-    const index = SLAB_SIZES.indexOf(slab.length as (typeof SLAB_SIZES)[number]);
-    if (index === -1 || this.#outstandingBytes + this.#freeBytes + slab.length > this.#capBytes) return;
+    if (this.#outstandingBytes + this.#freeBytes + slab.length > this.#capBytes) return;
     this.#freeBytes += slab.length;
-    this.#free[index]!.push(slab);
+    this.#free[SLAB_SIZES.indexOf(slab.length as (typeof SLAB_SIZES)[number])]!.push(slab);
   }
 
   /** Strikes off a slab that may still be read by the kernel. */

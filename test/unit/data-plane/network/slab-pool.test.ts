@@ -43,6 +43,7 @@ describe('read slabs', () => {
   test('have the size of what is left, to the byte', () => {
     const pool = new SlabPool(64 * MIB);
     const sizes = new Map([
+      [1, SLAB_SIZES[0]],
       [2 * SLAB_SIZES[0] - 1, SLAB_SIZES[0]],
       [2 * SLAB_SIZES[0], SLAB_SIZES[1]],
       [MIB, SLAB_SIZES[1]],
@@ -76,5 +77,16 @@ describe('read slabs', () => {
     pool.give(large);
     assert.equal(pool.freeBytes, MIB);
     assert.notEqual(pool.take(1, MIB), small);
+  });
+
+  test('are not kept beyond the cap beside those that are free', () => {
+    const pool = new SlabPool(SLAB_SIZES[1] + SLAB_SIZES[0]);
+    pool.give(pool.take(UNKNOWN_LENGTH, MIB));
+    const [first, second] = [pool.take(1, MIB), pool.take(1, MIB)];
+    pool.give(first);
+    assert.equal(pool.freeBytes, SLAB_SIZES[1]);
+    pool.give(second);
+    assert.equal(pool.freeBytes, SLAB_SIZES[1] + SLAB_SIZES[0]);
+    assert.equal(pool.take(1, MIB), second);
   });
 });
