@@ -1,13 +1,13 @@
-// Writes docs/config-support.md from the support table of src/config/support. `--check` writes nothing and
-// fails when the committed file differs from what the table says.
+// Writes docs/config-support.md and docs/cluster.md from the support table of src/config/support. `--check` writes nothing
+// and fails when a committed file differs from what the table says.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
 import { describeType, protoSchema } from '../src/config/proto/root.ts';
 import { coverageFrom, type MessageCoverage, SUPPORT, type Verdict } from '../src/config/support/index.ts';
+import { renderClusterDocument } from './cluster-document.ts';
 
-const TARGET = path.join(PACKAGE_ROOT, 'docs/config-support.md');
 const BOOTSTRAP = 'proxy.config.bootstrap.v3.Bootstrap';
 
 const INTRODUCTION = `# Configuration support
@@ -66,18 +66,25 @@ function render(): string {
   return [INTRODUCTION, ...sections.map(section)].join('\n');
 }
 
-function isCurrent(text: string): boolean {
+const DOCUMENTS: readonly (readonly [file: string, render: () => string])[] = [
+  ['docs/config-support.md', render],
+  ['docs/cluster.md', renderClusterDocument],
+];
+
+function isCurrent(target: string, text: string): boolean {
   try {
-    return readFileSync(TARGET, 'utf8') === text;
+    return readFileSync(target, 'utf8') === text;
   } catch {
     return false;
   }
 }
 
-const text = render();
-if (!process.argv.includes('--check')) {
-  writeFileSync(TARGET, text);
-} else if (!isCurrent(text)) {
-  console.error('docs/config-support.md is older than the support table; run node scripts/config-support.ts');
-  process.exitCode = 1;
+for (const [file, renderText] of DOCUMENTS) {
+  const target = path.join(PACKAGE_ROOT, file);
+  const text = renderText();
+  if (!process.argv.includes('--check')) writeFileSync(target, text);
+  else if (!isCurrent(target, text)) {
+    console.error(`${file} is older than the support table; run node scripts/config-support.ts`);
+    process.exitCode = 1;
+  }
 }
