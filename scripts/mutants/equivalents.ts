@@ -61,6 +61,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'Neither is an address.',
   },
   {
+    file: 'src/control-plane/dns/system-resolver.ts',
+    line: "const NOTHING_FOUND: DnsAnswer = { kind: 'success', addresses: [] };",
+    changes: ['\'success\' → ""'],
+    why: 'What is no failure is a success.',
+  },
+  {
     file: 'src/data-plane/network/timer-wheel.ts',
     line: 'let tick = Math.max(this.#cursor + 1, target - SLOTS + 1);',
     changes: ['this.#cursor + 1 → this.#cursor - 1', 'target - SLOTS + 1 → target - SLOTS - 1'],

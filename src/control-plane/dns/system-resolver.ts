@@ -21,12 +21,12 @@ type IpVersion = 4 | 6;
 
 const NOTHING_FOUND: DnsAnswer = { kind: 'success', addresses: [] };
 
-/** Versions in the order of asking; the next one is asked when there is no address yet, or always with `all`. */
-const VERSIONS: Readonly<Record<DnsLookupFamily, { readonly order: readonly IpVersion[]; readonly all: boolean }>> = {
-  AUTO: { order: [6, 4], all: false },
-  V4_ONLY: { order: [4], all: false },
-  V6_ONLY: { order: [6], all: false },
-  V4_PREFERRED: { order: [4, 6], all: false },
+/** Versions in the order of asking; the next one is asked when there is no address yet, with `all` in any case. */
+const VERSIONS: Readonly<Record<DnsLookupFamily, { readonly order: readonly IpVersion[]; readonly all?: boolean }>> = {
+  AUTO: { order: [6, 4] },
+  V4_ONLY: { order: [4] },
+  V6_ONLY: { order: [6] },
+  V4_PREFERRED: { order: [4, 6] },
   ALL: { order: [6, 4], all: true },
 };
 
@@ -57,7 +57,7 @@ export class SystemResolver implements DnsResolver {
       const answer = await this.#lookupVersion(name, version);
       if (answer.kind === 'failure') failure = answer;
       else found.push(...answer.addresses);
-      if (found.length > 0 && !all) break;
+      if (found.length > 0 && all !== true) break;
     }
     // What was found counts, even when asking for the other version failed.
     if (found.length === 0 && failure !== undefined) return failure;

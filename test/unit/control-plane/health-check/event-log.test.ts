@@ -3,9 +3,11 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, it, type TestContext } from 'node:test';
+import type { CheckEvent } from '../../../../src/control-plane/cluster-manager/health-check/check-state.ts';
 import {
   type EventSubject,
   HealthEventLogs,
+  renderEvent,
 } from '../../../../src/control-plane/cluster-manager/health-check/event-log.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { Fifo } from '../../../support/fifo.ts';
@@ -105,5 +107,78 @@ describe('health check events', () => {
     logs.close();
     assert.equal(loggers.dropped, 3);
     assert.equal(clock.timerCount, 0);
+  });
+});
+
+describe('a health check event', () => {
+  const before = { health_checker_type: 'TCP', host: renderedIp(), cluster_name: 'web' };
+  const behind = {
+    metadata: { filter_metadata: {}, typed_filter_metadata: {} },
+    locality: { region: 'r', zone: 'z', sub_zone: 's' },
+  };
+  const time = { timestamp: '2026-01-01T00:00:00.007Z' };
+  const subject: EventSubject = {
+    clusterName: 'web',
+    address: { kind: 'ip', ip: '10.0.0.1', port: 80 },
+    locality: { region: 'r', zone: 'z', subZone: 's' },
+    checkerKind: 'tcp',
+  };
+  const render = (event: CheckEvent, fields: Partial<EventSubject> = {}): string =>
+    JSON.stringify(renderEvent({ ...subject, ...fields }, event, Date.UTC(2026, 0, 1) + 7));
+
+  function renderedIp(): object {
+    const ip = { protocol: 'TCP', address: '10.0.0.1', port_value: 80, resolver_name: '', ipv4_compat: false };
+    return { socket_address: ip };
+  }
+
+  const cases: readonly { readonly event: CheckEvent; readonly expected: object }[] = [
+    {
+      event: { kind: 'eject-unhealthy', failureType: 'network-timeout' },
+      expected: { ...before, eject_unhealthy_event: { failure_type: 'NETWORK_TIMEOUT' }, ...time, ...behind },
+    },
+    {
+      event: { kind: 'add-healthy', isFirstCheck: false },
+      expected: { ...before, add_healthy_event: { first_check: false }, ...time, ...behind },
+    },
+    {
+      event: { kind: 'failure', failureType: 'active', isFirstCheck: true },
+      expected: {
+        ...before,
+        ...time,
+        health_check_failure_event: { failure_type: 'ACTIVE', first_check: true },
+        ...behind,
+      },
+    },
+    { event: { kind: 'degraded' }, expected: { ...before, ...time, degraded_healthy_host: {}, ...behind } },
+    { event: { kind: 'no-longer-degraded' }, expected: { ...before, ...time, no_longer_degraded_host: {}, ...behind } },
+    {
+      event: { kind: 'success' },
+      expected: { ...before, ...time, ...behind, successful_health_check_event: {} },
+    },
+  ];
+  for (const { event, expected } of cases) {
+    it(`of the kind ${event.kind} has its fields in the order of their numbers`, () => {
+      assert.equal(render(event), JSON.stringify(expected));
+    });
+  }
+
+  const failures = [
+    { failureType: 'active', name: 'ACTIVE' },
+    { failureType: 'passive', name: 'PASSIVE' },
+    { failureType: 'network', name: 'NETWORK' },
+    { failureType: 'network-timeout', name: 'NETWORK_TIMEOUT' },
+  ] as const;
+  for (const { failureType, name } of failures) {
+    it(`calls a failure ${name}`, () => {
+      const { eject_unhealthy_event } = JSON.parse(render({ kind: 'eject-unhealthy', failureType }));
+      assert.deepEqual(eject_unhealthy_event, { failure_type: name });
+    });
+  }
+
+  it('names the kind of the check, and a host by its path where it has one', () => {
+    const address = { kind: 'pipe', path: '/a', mode: 0o600 } as const;
+    const { health_checker_type, host } = JSON.parse(render({ kind: 'success' }, { checkerKind: 'http', address }));
+    assert.equal(health_checker_type, 'HTTP');
+    assert.deepEqual(host, { pipe: { path: '/a', mode: 0o600 } });
   });
 });

@@ -7,6 +7,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
+import {
+  MAX_CHECK_INTERVAL,
+  MIN_CHECK_INTERVAL,
+  runtimeKey,
+  VERIFY_CLUSTER,
+} from '../../../../src/base/runtime-values.ts';
 import type { ActiveHost } from '../../../../src/control-plane/cluster-manager/active-host.ts';
 import { ClusterManager } from '../../../../src/control-plane/cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../../../../src/control-plane/dns/resolvers.ts';
@@ -54,6 +60,8 @@ class Fixture implements Disposable {
   readonly runtime = new RuntimeValues();
   readonly stats = statsFixture({ workerCount: 1 });
   readonly published: ClusterSnapshot[] = [];
+  /** What every throw of the dice says. */
+  chance = 0;
   readonly manager: ClusterManager;
 
   constructor(cluster: JsonObject) {
@@ -63,7 +71,7 @@ class Fixture implements Disposable {
       memory: owner,
       tables: lbTables(owner),
       clock: this.clock,
-      random: { u32: () => 0 },
+      random: { u32: () => this.chance },
       loggers: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }),
       workers: {
         publishClusters: ([snapshot], _removed, applied) => {
@@ -267,10 +275,81 @@ describe('a cluster with health checks', () => {
 
   it('waits before the first check as long as its jitter says', async () => {
     await using server = await HealthServer.start(answer(200));
-    using fixture = new Fixture(checkedCluster([member(server.port)], { initial_jitter: '10s' }));
-    // Chance says 0: at once.
+    for (const waitMs of [0, 7000]) {
+      using fixture = new Fixture(checkedCluster([member(server.port)], { initial_jitter: '10s' }));
+      fixture.chance = waitMs;
+      const started = fixture.manager.start();
+      if (waitMs > 0) fixture.clock.turn(waitMs - 1);
+      assert.equal(fixture.stat('health_check.attempt'), waitMs > 0 ? 0 : 1);
+      if (waitMs > 0) fixture.clock.turn(1);
+      await started;
+      assert.equal(fixture.stat('health_check.success'), 1);
+    }
+  });
+
+  it('waits for the next check as long as the runtime lets it', async () => {
+    await using server = await HealthServer.start(answer(200));
+    const bounds = [
+      { key: MIN_CHECK_INTERVAL, value: '90000', waitMs: 90_000 },
+      { key: MAX_CHECK_INTERVAL, value: '5000', waitMs: 5000 },
+    ];
+    for (const { key, value, waitMs } of bounds) {
+      using fixture = new Fixture(checkedCluster([member(server.port)]));
+      fixture.runtime.replace(new Map([[runtimeKey(key), value]]));
+      await fixture.manager.start();
+      fixture.clock.turn(waitMs - 1);
+      assert.equal(fixture.stat('health_check.attempt'), 1);
+      fixture.clock.turn(1);
+      assert.equal(fixture.stat('health_check.attempt'), 2);
+    }
+  });
+
+  it('looks at the name of the service in as many checks as the runtime says', async () => {
+    await using server = await HealthServer.start(answer(200));
+    const check = { http_health_check: { path: '/up', service_name_matcher: { prefix: 'web' } } };
+    using fixture = new Fixture(checkedCluster([member(server.port)], check));
+    fixture.runtime.replace(new Map([[runtimeKey(VERIFY_CLUSTER), '50']]));
+    fixture.chance = 50;
     await fixture.manager.start();
-    assert.equal(fixture.stat('health_check.success'), 1);
+    assert.deepEqual([fixture.flags, fixture.stat('health_check.verify_cluster')], [[0], 0]);
+    fixture.chance = 49;
+    await fixture.nextRound();
+    assert.deepEqual([fixture.flags, fixture.stat('health_check.verify_cluster')], [[FAILED], 1]);
+  });
+
+  it('counts wrong answers, failed connections and what hosts ask of clients apart', async () => {
+    await using server = await HealthServer.start(answer(200));
+    await using other = await HealthServer.start(answer(200));
+    using fixture = new Fixture(checkedCluster([member(server.port), member(other.port)]));
+    await fixture.manager.start();
+    const counts = (): number[] =>
+      ['success', 'failure', 'passive_failure', 'network_failure'].map((name) => fixture.stat(`health_check.${name}`));
+    assert.deepEqual(counts(), [2, 0, 0, 0]);
+    server.behaviour = answer(500);
+    await fixture.nextRound();
+    assert.deepEqual(counts(), [3, 1, 0, 0]);
+    server.behaviour = (socket) => socket.resetAndDestroy();
+    await fixture.nextRound();
+    assert.deepEqual(counts(), [4, 2, 0, 1]);
+    fixture.manager.hostFailed('web', fixture.hosts[1]!.snapshot.recordAddress);
+    assert.deepEqual(counts(), [4, 3, 1, 1]);
+    assert.deepEqual(fixture.flags, [FAILED, FAILED | HealthFlag.excludedViaImmediateHealthCheckFail]);
+    assert.equal(fixture.stat('health_check.healthy'), 0);
+    // It is asked when it would have been asked anyway, and healthy again after as many checks as any.
+    await fixture.nextRound();
+    await fixture.nextRound();
+    assert.deepEqual([fixture.flags[1], fixture.stat('health_check.healthy')], [0, 1]);
+  });
+
+  it('counts its degraded hosts while they are', async () => {
+    await using server = await HealthServer.start(answer(200, 'x-envoy-degraded: 1\r\n'));
+    using fixture = new Fixture(checkedCluster([member(server.port)]));
+    await fixture.manager.start();
+    const gauges = (): number[] => ['healthy', 'degraded'].map((name) => fixture.stat(`health_check.${name}`));
+    assert.deepEqual(gauges(), [1, 1]);
+    server.behaviour = answer(200);
+    await fixture.nextRound();
+    assert.deepEqual(gauges(), [1, 0]);
   });
 
   it('leaves new hosts out of account until their first check, when told to', async () => {
@@ -306,8 +385,9 @@ describe('a cluster with health checks', () => {
     const fixture = new Fixture(checkedCluster([member(silent.port)]));
     void fixture.manager.start();
     await eventually(() => silent.received.length === 1, 'a check');
-    fixture.manager.stop();
+    for (let stops = 0; stops < 2; stops++) fixture.manager.stop();
     assert.equal(fixture.clock.timerCount, 0);
+    await eventually(() => silent.openConnections === 0, 'the end of its connection');
   });
 
   it('writes what becomes of its hosts into files, and goes on in new ones', async () => {
