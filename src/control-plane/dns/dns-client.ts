@@ -39,8 +39,8 @@ export class DnsClient {
   /** Questions that wait for their turn. */
   #waiting: { readonly begin: () => void; readonly cancel: () => void }[] = [];
   #rotation = 0;
-  /** Counts cancellations: a lookup that began before the last one goes no further. */
-  #generation = 0;
+  /** For good: a lookup that has still to read a file, or to ask for the other family, goes no further either. */
+  #isCancelled = false;
 
   constructor(options: DnsClientOptions) {
     this.#options = options;
@@ -48,7 +48,6 @@ export class DnsClient {
 
   /** @param name a valid name in ASCII, without a final dot. */
   async query(name: string, type: RecordType): Promise<DnsAnswer> {
-    const generation = this.#generation;
     const { servers, useTcp, rotate } = await this.#options.servers();
     const start = rotate ? this.#rotation++ % Math.max(1, servers.length) : 0;
     let asked = [...servers.slice(start), ...servers.slice(0, start)];
@@ -56,7 +55,7 @@ export class DnsClient {
     for (let round = 0; round < this.#options.tries && asked.length > 0; round++) {
       const silent: DnsServerAddress[] = [];
       for (const server of asked) {
-        if (generation !== this.#generation) return CANCELLED;
+        if (this.#isCancelled) return CANCELLED;
         const outcome = await this.#ask(server, name, type, useTcp);
         if (outcome.kind === 'addresses') return { kind: 'success', addresses: outcome.addresses };
         if (outcome.kind === 'cancelled') return CANCELLED;
@@ -68,9 +67,9 @@ export class DnsClient {
     return { kind: 'failure', reason };
   }
 
-  /** Ends all questions; they fail. */
+  /** Ends all questions; they fail, as do those to come. */
   cancel(): void {
-    this.#generation++;
+    this.#isCancelled = true;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const { cancel } of waiting) cancel();

@@ -34,7 +34,7 @@ export class DnsResolvers {
     return resolver;
   }
 
-  /** Gives up all lookups, which would keep the process alive. */
+  /** Gives up all lookups, for good: they would keep the process alive. */
   cancel(): void {
     for (const resolver of this.#bySettings.values()) resolver.cancel();
   }
