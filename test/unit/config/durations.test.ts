@@ -43,6 +43,7 @@ interface DurationRow {
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+const ROUND_ROBIN = 'type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin';
 const DNS_CLUSTER = 'type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster';
 const CARES = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
@@ -111,6 +112,18 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.update_merge_window': {
     bootstrap: (value) => cluster({ common_lb_config: { update_merge_window: value } }),
     settingMs: (bootstrap) => firstCluster(bootstrap).updateMergeWindowMs,
+  },
+  'proxy.config.cluster.v3.Cluster.SlowStartConfig.slow_start_window': {
+    bootstrap: (value) => cluster({ round_robin_lb_config: { slow_start_config: { slow_start_window: value } } }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).slowStart?.windowMs,
+  },
+  'proxy.extensions.load_balancing_policies.common.v3.SlowStartConfig.slow_start_window': {
+    bootstrap: (value) => {
+      const options = { '@type': ROUND_ROBIN, slow_start_config: { slow_start_window: value } };
+      const policies = [{ typed_extension_config: { name: 'round_robin', typed_config: options } }];
+      return cluster({ lb_policy: 'LOAD_BALANCING_POLICY_CONFIG', load_balancing_policy: { policies } });
+    },
+    settingMs: (bootstrap) => firstCluster(bootstrap).slowStart?.windowMs,
   },
   'proxy.config.cluster.v3.Cluster.RefreshRate.base_interval': {
     bootstrap: (value) => dnsCluster({ dns_failure_refresh_rate: { base_interval: value } }),
