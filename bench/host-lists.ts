@@ -45,6 +45,7 @@ const SETTINGS: BalancingSettings = {
   subsets: null,
   failsTrafficOnPanic: false,
   weighsLocalities: false,
+  zoneRouting: null,
 };
 
 function hostAt(index: number, fields: Partial<ListedHost> = {}): ListedHost {
@@ -75,6 +76,7 @@ function balancer(settings: Partial<BalancingSettings>, members: readonly Listed
     random: new RandomSequence(2),
     isHashed: all.lbPolicy === 'RING_HASH' || all.lbPolicy === 'MAGLEV',
     subsets: all.subsets,
+    zoneRouting: { value: { numerator: 100, denominator: 100 } },
     loads: { ofCluster: () => HOSTS, ofHost: () => 1 },
     count: () => {},
   });

@@ -72,6 +72,17 @@ const RING_FIELDS: Readonly<Record<string, FieldNote>> = {
   consistent_hashing_lb_config: ['Options of all balancers by hash.', 'none', POLICY],
   locality_weighted_lb_config: ['Localities are weighed.', 'they are not', POLICY],
 };
+const ZONES = 'test/unit/control-plane/zone-routing.test.ts';
+
+const ZONE_FIELDS = {
+  fail_traffic_on_panic: ['In panic, requests have no host instead of any.', '`false`', HOST_LISTS],
+  routing_enabled: ['Share of requests that go by zone, where there is a local cluster; whole percent.', '100 %'],
+  min_cluster_size: ['With fewer healthy hosts no request goes by zone.', '6'],
+  force_locality_direct_routing: ['The older form of force_local_zone.', '`false`', POLICY],
+  force_local_zone: ['With min_size (1) healthy hosts in it the own zone gets all requests.', 'none'],
+  locality_basis: ['What zones can take: by the number of their hosts, or by their weights.', '`HEALTHY_HOSTS_NUM`'],
+} as const satisfies Record<string, readonly string[]>;
+
 const SLOW_START_FIELDS: Readonly<Record<string, FieldNote>> = {
   slow_start_config: ['New hosts get their share little by little.', 'all of it at once', SLOW_START],
   slow_start_window: ['How long a host counts as new.', 'required', SLOW_START],
@@ -193,8 +204,12 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
     },
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig': {
-    test: HOST_LISTS,
-    fields: { fail_traffic_on_panic: ['In panic, requests have no host instead of any.', '`false`'] },
+    test: ZONES,
+    fields: ZONE_FIELDS,
+  },
+  'proxy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfig': {
+    test: ZONES,
+    fields: ZONE_FIELDS,
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': { test: HASHING, fields: RING_FIELDS },
   'proxy.config.cluster.v3.Cluster.LeastRequestLbConfig': {

@@ -121,6 +121,7 @@ export const LISTS_ROOT = 4;
 //   list    | kind | balancer | its address or 0 | slot | hosts | index of each host in the cluster |
 //   shares  | kind | shares | of each: percent up to which it reaches | source | flags | priority | availability |
 //   turns   | kind | address of a schedule | sources | of each: source |
+//   zones   | kind | flags | local share | any host | localities | of each: up to | source |
 //   bounded | kind | table, a list | percent | hosts | of each: share of 1, f64 |
 //   subsets | kind | source of any host | of the default subset | bytes of names | sources | of each: source | names |
 //
@@ -131,6 +132,7 @@ export const SOURCE_SHARES = 2;
 export const SOURCE_TURNS = 3;
 export const SOURCE_SUBSETS = 4;
 export const SOURCE_BOUNDED = 5;
+export const SOURCE_ZONES = 6;
 
 /** The kinds of balancer that a list names. */
 export const BALANCER_CYCLE = 0;
@@ -139,6 +141,11 @@ export const BALANCER_LEAST_REQUEST = 2;
 export const BALANCER_SCHEDULE = 3;
 export const BALANCER_RING = 4;
 export const BALANCER_MAGLEV = 5;
+
+/** Flags of zones: all requests stay; the local cluster is in panic; requests have no host then. */
+export const ZONES_DIRECT = 1;
+export const ZONES_PANIC = 2;
+export const ZONES_FAIL_IN_PANIC = 4;
 
 /** Flag of a share: its priority is in panic. */
 export const SHARE_PANIC = 1;

@@ -22,7 +22,7 @@
 // a table: f64 index = id + s * CELLS_PER_SLAB. The header lies at 0, therefore id 0 is never a cell.
 
 /** Raised with every change of this file; a module built against another layout is refused at start. */
-export const LAYOUT_VERSION = 11;
+export const LAYOUT_VERSION = 12;
 /** "WEIR" read as a little-endian u32. */
 export const MAGIC = 0x52494557;
 

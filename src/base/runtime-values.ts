@@ -16,6 +16,12 @@ export const VERIFY_CLUSTER = 'health_check.verify_cluster';
 /** Percent of available hosts below which a priority is in panic. */
 export const PANIC_THRESHOLD = 'upstream.healthy_panic_threshold';
 
+/** Percent of requests that go by locality, and how many healthy hosts that takes. */
+export const ZONE_ROUTING_ENABLED = 'upstream.zone_routing.enabled';
+export const ZONE_MIN_CLUSTER_SIZE = 'upstream.zone_routing.min_cluster_size';
+/** How many healthy hosts in the own locality take all requests, where a cluster has such a rule. */
+export const ZONE_FORCED_FROM = 'upstream.zone_routing.force_local_zone.min_size';
+
 /** Lookups by a service of another operating system, which takes neither servers nor a transport. */
 export const APPLE_DNS_LOOKUPS = 'proxy.restart_features.use_apple_api_for_dns_lookups';
 
@@ -33,8 +39,10 @@ const INTEGER_KEYS: ReadonlySet<string> = new Set([
   MIN_CHECK_INTERVAL,
   MAX_CHECK_INTERVAL,
   PANIC_THRESHOLD,
+  ZONE_MIN_CLUSTER_SIZE,
+  ZONE_FORCED_FROM,
 ]);
-const SHARE_KEYS: ReadonlySet<string> = new Set([VERIFY_CLUSTER]);
+const SHARE_KEYS: ReadonlySet<string> = new Set([VERIFY_CLUSTER, ZONE_ROUTING_ENABLED]);
 const FLAG_KEYS: ReadonlySet<string> = new Set([APPLE_DNS_LOOKUPS]);
 /** Below these a proxy has keys of its own; all others are free to be named by configurations. */
 const OWN_KEYS =

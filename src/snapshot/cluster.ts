@@ -134,6 +134,18 @@ export interface SlowStartSettings {
   readonly minWeightPercent: number;
 }
 
+/** Requests prefer hosts in the locality of this proxy, where a local cluster says how many proxies are where. */
+export interface ZoneRoutingSettings {
+  /** Of requests, unless the runtime says otherwise; whole percent. */
+  readonly enabledPercent: number;
+  /** With fewer healthy hosts all are alike, unless the runtime says otherwise. */
+  readonly minClusterSize: number;
+  /** From so many healthy hosts on, the own locality gets all requests; null for no such rule. */
+  readonly forcedFrom: number | null;
+  /** What localities can take goes by the weights of their hosts instead of their number. */
+  readonly goesByWeight: boolean;
+}
+
 /** How an entry of a ring is placed; requests are always hashed by XX_HASH. */
 export type HashFunction = 'XX_HASH' | 'MURMUR_HASH_2';
 
@@ -238,6 +250,8 @@ export interface ClusterSettings {
   readonly failsTrafficOnPanic: boolean;
   /** Localities get requests by their weights and their health, and hosts then of their locality's. */
   readonly weighsLocalities: boolean;
+  /** Null where localities are weighed. Balancers that go by hashes have no zones. */
+  readonly zoneRouting: ZoneRoutingSettings | null;
   /** Every change of members drains all connections of the cluster. */
   readonly closeConnectionsOnHostSetChange: boolean;
   /** Proxied TCP connections to a host end when it turns unhealthy. */

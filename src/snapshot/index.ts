@@ -32,6 +32,7 @@ export type {
   SubsetSelector,
   SubsetSettings,
   SubsetValue,
+  ZoneRoutingSettings,
 } from './cluster.ts';
 export type {
   CidrRange,

@@ -28,7 +28,9 @@ export {
   type HostSource,
   type HostSubsets,
   type HostTurns,
+  type HostZones,
   NO_HOSTS,
+  type ZoneShare,
 } from './lb/host-source.ts';
 export { type HashKey, LbKernel, STD_HASH_SEED } from './lb/kernel.ts';
 export type { MaglevOptions } from './lb/maglev-builder.ts';

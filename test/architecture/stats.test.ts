@@ -86,18 +86,9 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
       'retry_or_shadow_abandoned',
     ],
   },
-  'ORIGINAL_DST clusters and zone aware routing do not exist': {
-    CLUSTER_STATS: [
-      'original_dst_host_invalid',
-      'lb_recalculate_zone_structures',
-      'lb_local_cluster_not_ok',
-      'lb_zone_cluster_too_small',
-      'lb_zone_no_capacity_left',
-      'lb_zone_number_differs',
-      'lb_zone_routing_all_directly',
-      'lb_zone_routing_sampled',
-      'lb_zone_routing_cross_zone',
-    ],
+  'ORIGINAL_DST clusters do not exist': { CLUSTER_STATS: ['original_dst_host_invalid'] },
+  'zones of different number do not keep requests from being routed by them': {
+    CLUSTER_STATS: ['lb_zone_number_differs'],
   },
   'pools are not limited in number': { CLUSTER_STATS: ['upstream_cx_pool_overflow'] },
   'options of connection managers that are refused or warned of': {

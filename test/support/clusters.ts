@@ -2,6 +2,7 @@
 
 import type { Address } from '../../src/base/address.ts';
 import type { BalancingSettings } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
+import { LocalCluster } from '../../src/control-plane/cluster-manager/local-cluster.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot, HostSettings } from '../../src/snapshot/index.ts';
 import { DEFAULT_HASHING } from './lb.ts';
 
@@ -21,8 +22,11 @@ export const BALANCING: BalancingSettings = {
   weightedPriorityHealth: false,
   failsTrafficOnPanic: false,
   weighsLocalities: false,
+  zoneRouting: null,
 };
-const NO_LOCALITY = { region: '', zone: '', subZone: '' };
+export const NO_LOCALITY = { region: '', zone: '', subZone: '' };
+
+export const NO_LOCAL_CLUSTER = new LocalCluster('', NO_LOCALITY);
 
 /** @param overrides replace what is given here. */
 export function clusterSettings(

@@ -2,7 +2,11 @@
 
 import { RandomSequence } from '../../src/base/random.ts';
 import { isHashed } from '../../src/control-plane/cluster-manager/host-lists/balancers.ts';
-import { type BalancingSettings, HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
+import {
+  type BalancingSettings,
+  HostLists,
+  type ListSituation,
+} from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import type { ListedHost } from '../../src/control-plane/cluster-manager/host-lists/priority-members.ts';
 import type { StartShare } from '../../src/control-plane/cluster-manager/host-lists/slow-start.ts';
 import { LoadBalancer, type PickEvent } from '../../src/data-plane/upstream/load-balancer/load-balancer.ts';
@@ -47,6 +51,8 @@ export function requestHash(hash: bigint, criteria: Criteria | null = null): Req
 }
 
 export class BalancedCluster {
+  /** Of requests that go by locality. */
+  readonly zoneRouting = { value: { numerator: 100, denominator: 100 } };
   /** Requests in flight on each host, by its place among the hosts. */
   readonly active: number[] = [];
   /** Of the cluster, where it is not the sum of those. */
@@ -69,6 +75,7 @@ export class BalancedCluster {
         ofCluster: () => this.activeInAll ?? this.active.reduce((sum, active) => sum + active, 0),
         ofHost: (index) => this.active[index] ?? 0,
       },
+      zoneRouting: this.zoneRouting,
       count: (event) => {
         this.counts[event] = (this.counts[event] ?? 0) + 1;
       },
@@ -87,9 +94,13 @@ export class BalancedCluster {
 
   /** @param shareOf what each host has of its weight; null for all. */
   setHostsStarting(shareOf: StartShare | null, ...hosts: readonly NamedHost[]): this {
+    return this.setHostsIn({ shareOf }, ...hosts);
+  }
+
+  setHostsIn(situation: ListSituation, ...hosts: readonly NamedHost[]): this {
     const former = this.#lists;
     this.#hosts = hosts;
-    this.#lists = new HostLists(lb.tables, this.#settings, hosts, shareOf);
+    this.#lists = new HostLists(lb.tables, this.#settings, hosts, situation);
     this.#balancer.setLists(this.#lists.address);
     lb.owner.reclaimer.collect(() => former?.retire())();
     return this;
@@ -103,6 +114,10 @@ export class BalancedCluster {
   /** As main does it while hosts start. */
   grow(): boolean {
     return this.#lists!.grow();
+  }
+
+  get zoneEvents(): readonly string[] {
+    return this.#lists!.zoneEvents;
   }
 
   /** Gives all of it back. */

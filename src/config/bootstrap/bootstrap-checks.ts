@@ -65,8 +65,15 @@ function checkUnique(named: readonly { readonly name: string }[], at: string, wh
 
 function checkLocalCluster(bootstrap: Bootstrap, _node: NodeSettings, faults: FaultSink): void {
   const name = bootstrap.cluster_manager?.local_cluster_name ?? '';
-  if (name === '' || bootstrap.static_resources?.clusters.some((cluster) => cluster.name === name)) return;
-  faults.error('cluster_manager.local_cluster_name', `cluster ${quote(name)} does not exist`);
+  if (name === '') return;
+  const clusters = bootstrap.static_resources?.clusters ?? [];
+  const index = clusters.findIndex((cluster) => cluster.name === name);
+  if (index === -1) faults.error('cluster_manager.local_cluster_name', `cluster ${quote(name)} does not exist`);
+  for (const [at, { priority }] of (clusters[index]?.load_assignment?.endpoints ?? []).entries()) {
+    if (priority === 0) continue;
+    const place = itemPath(`${itemPath(CLUSTERS_PATH, index)}.load_assignment.endpoints`, at);
+    faults.error(`${place}.priority`, `${priority} is not 0, the only priority of a local cluster`);
+  }
 }
 
 /** A management server tells proxies apart by these. */

@@ -48,6 +48,8 @@ export interface BootstrapConfig {
   readonly statsFlushOnAdmin: boolean;
   /** Prefix of the proxy's own headers without the final dash, `x-proxy`. Empty when not configured. */
   readonly headerPrefix: string;
+  /** Name of the cluster that this proxy and its like are members of; empty for none. */
+  readonly localCluster: string;
   /** Tags that every stat carries (stats_config.stats_tags with fixed_value). */
   readonly fixedStatTags: readonly FixedStatTag[];
   /** Whether the built-in rules take tags out of stat names. */

@@ -96,5 +96,6 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     runtimeLayers,
     ...convertStats(bootstrap, faults),
     headerPrefix: bootstrap.header_prefix,
+    localCluster: bootstrap.cluster_manager?.local_cluster_name ?? '',
   };
 }

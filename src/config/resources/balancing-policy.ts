@@ -3,6 +3,7 @@
 
 import {
   Cluster_LbPolicy,
+  LocalityLbConfig_ZoneAwareLbConfig_LocalityBasis as LocalityBasis,
   RingHash_HashFunction,
   LeastRequest_SelectionMethod as SelectionMethod,
 } from '../proto/generated/enums.ts';
@@ -11,6 +12,7 @@ import type { FaultSink } from './fault-sink.ts';
 import { checkMaglevSize, checkRingSizes } from './hash-table-checks.ts';
 import type { Cluster, HashPolicyMessage, MessageOf } from './messages.ts';
 import { checkSubsetConfig } from './subset-checks.ts';
+import { valueOr } from './units.ts';
 
 const PREFIX = 'proxy.extensions.load_balancing_policies.';
 
@@ -27,6 +29,9 @@ interface NewerBalancing {
   /** Of round robin or least request, whoever says it. */
   readonly slow_start: SlowStartMessage | null;
   readonly slow_start_at: string;
+  /** Of zone_aware_lb_config: from how many healthy hosts on the own locality gets all; null for no such rule. */
+  readonly forced_from: number | null;
+  readonly goes_by_weight: boolean;
 }
 
 export type BalancedCluster = Cluster & NewerBalancing;
@@ -64,6 +69,8 @@ const NOTHING_NEWER: NewerBalancing = {
   allows_redundant_keys: false,
   slow_start: null,
   slow_start_at: '',
+  forced_from: null,
+  goes_by_weight: false,
 };
 
 export function withBalancingPolicy(cluster: Cluster, at: string, faults: FaultSink): BalancedCluster {
@@ -197,7 +204,14 @@ function withCommon(balancing: Balancing, fields: Partial<Common>): Balancing {
 function byLocality(balancing: Balancing, config: LocalityConfig | null): Balancing {
   if (config === null) return balancing;
   const { zone_aware_lb_config, locality_weighted_lb_config } = config;
-  return withCommon(balancing, { zone_aware_lb_config, locality_weighted_lb_config });
+  const applied = withCommon(balancing, { zone_aware_lb_config, locality_weighted_lb_config });
+  if (zone_aware_lb_config === null) return applied;
+  const { force_local_zone: forced, force_locality_direct_routing: isForced, locality_basis } = zone_aware_lb_config;
+  return {
+    ...applied,
+    forced_from: forced === null && !isForced ? null : valueOr(forced?.min_size, 1),
+    goes_by_weight: locality_basis === LocalityBasis.HEALTHY_HOSTS_WEIGHT,
+  };
 }
 
 function byHash(

@@ -6,6 +6,7 @@ import type {
   HashingSettings,
   LeastRequestSettings,
   SlowStartSettings,
+  ZoneRoutingSettings,
 } from '../../snapshot/index.ts';
 import { Cluster_RingHashLbConfig_HashFunction as HashFunctions } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
@@ -21,6 +22,8 @@ export const DEFAULT_MAXIMUM_RING_SIZE = 8 * 1024 * 1024;
 const DEFAULT_MAGLEV_SIZE = 65_537;
 const DEFAULT_PANIC_THRESHOLD = 50;
 const DEFAULT_OVERPROVISIONING_FACTOR = 140;
+const DEFAULT_ROUTING_PERCENT = 100;
+const DEFAULT_MIN_CLUSTER_SIZE = 6;
 const DEFAULT_AGGRESSION = 1;
 const DEFAULT_MIN_WEIGHT_PERCENT = 10;
 
@@ -34,6 +37,7 @@ export type LoadBalancingSettings = Pick<
   | 'weightedPriorityHealth'
   | 'failsTrafficOnPanic'
   | 'weighsLocalities'
+  | 'zoneRouting'
   | 'closeConnectionsOnHostSetChange'
 >;
 
@@ -49,6 +53,7 @@ export function convertLoadBalancing(message: BalancedCluster, faults: FaultSink
     weightedPriorityHealth: policy?.weighted_priority_health ?? false,
     failsTrafficOnPanic: common?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
     weighsLocalities: (common?.locality_weighted_lb_config ?? null) !== null,
+    zoneRouting: convertZoneRouting(message),
     closeConnectionsOnHostSetChange: common?.close_connections_on_host_set_change ?? false,
   };
 }
@@ -74,6 +79,22 @@ function convertLeastRequest({ least_request_lb_config: config, compares_all }: 
     choiceCount: valueOr(config?.choice_count, DEFAULT_CHOICE_COUNT),
     activeRequestBias: config?.active_request_bias?.default_value,
     activeRequestBiasKey: config?.active_request_bias?.runtime_key ?? '',
+  };
+}
+
+/** Nothing has to be said of it: a local cluster turns it on. */
+function convertZoneRouting({
+  common_lb_config,
+  forced_from,
+  goes_by_weight,
+}: BalancedCluster): ZoneRoutingSettings | null {
+  if ((common_lb_config?.locality_weighted_lb_config ?? null) !== null) return null;
+  const zones = common_lb_config?.zone_aware_lb_config;
+  return {
+    enabledPercent: Math.trunc(valueOr(zones?.routing_enabled, DEFAULT_ROUTING_PERCENT)),
+    minClusterSize: int64ToNumber(valueOr(zones?.min_cluster_size, DEFAULT_MIN_CLUSTER_SIZE)),
+    forcedFrom: forced_from,
+    goesByWeight: goes_by_weight,
   };
 }
 

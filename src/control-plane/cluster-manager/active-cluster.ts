@@ -5,13 +5,14 @@ import { memberKey } from '../../base/address.ts';
 import { circuitLimits } from '../../base/circuit-limits.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
-import { PANIC_THRESHOLD } from '../../base/runtime-values.ts';
+import { PANIC_THRESHOLD, ZONE_FORCED_FROM, ZONE_MIN_CLUSTER_SIZE } from '../../base/runtime-values.ts';
 import type {
   ClusterSettings,
   ClusterSnapshot,
   HealthCheckSettings,
   HostSettings,
   SlowStartSettings,
+  ZoneRoutingSettings,
 } from '../../snapshot/index.ts';
 import { addCircuitBreakerGauges, CLUSTER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { LbTables } from '../../wasm/lb.ts';
@@ -20,9 +21,13 @@ import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import type { ActiveHost } from './active-host.ts';
 import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
 import { type BalancingSettings, HostLists } from './host-lists/host-lists.ts';
+import { isBelow } from './host-lists/priority-load.ts';
+import { hostsByPriority, priorityState } from './host-lists/priority-members.ts';
 import { type StartShare, startShare } from './host-lists/slow-start.ts';
 import type { Subsets } from './host-lists/subsets.ts';
+import type { LocalZones } from './host-lists/zone-routing.ts';
 import { HostSet } from './host-set.ts';
+import type { LocalCluster } from './local-cluster.ts';
 
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
 
@@ -44,6 +49,7 @@ export interface ClusterPlaces {
   readonly tables: LbTables;
   readonly runtime: RuntimeValues;
   readonly clock: Clock;
+  readonly local: LocalCluster;
 }
 
 export class ActiveCluster {
@@ -201,6 +207,7 @@ export class ActiveCluster {
   /** In the cluster's stats: members, subsets, tables. */
   #showLists(former: HostLists): void {
     this.#countSubsets(former.subsets, this.#lists.subsets);
+    for (const event of this.#lists.zoneEvents) this.stats.add(event);
     if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
     this.#countMembers();
   }
@@ -228,12 +235,36 @@ export class ActiveCluster {
     const threshold = runtime.integer(PANIC_THRESHOLD) ?? settings.healthyPanicThreshold;
     const { activeRequestBias: bias, activeRequestBiasKey } = settings.leastRequest;
     const activeRequestBias = bias === undefined ? undefined : (runtime.number(activeRequestBiasKey) ?? bias);
+    const healthyPanicThreshold = Math.min(ALL, threshold);
     const balancing: BalancingSettings = {
       ...settings,
-      healthyPanicThreshold: Math.min(ALL, threshold),
+      healthyPanicThreshold,
+      zoneRouting: this.#zoneRouting(settings.zoneRouting),
       leastRequest: { ...settings.leastRequest, activeRequestBias },
     };
-    return new HostLists(tables, balancing, hosts, this.#startShares(settings.slowStart, hosts));
+    return new HostLists(tables, balancing, hosts, {
+      shareOf: this.#startShares(settings.slowStart, hosts),
+      localZones: this.#localZones(healthyPanicThreshold),
+    });
+  }
+
+  #zoneRouting(settings: ZoneRoutingSettings | null): ZoneRoutingSettings | null {
+    if (settings === null) return null;
+    const { runtime } = this.#places;
+    const { forcedFrom, minClusterSize } = settings;
+    return {
+      ...settings,
+      minClusterSize: runtime.integer(ZONE_MIN_CLUSTER_SIZE) ?? minClusterSize,
+      forcedFrom: forcedFrom === null ? null : (runtime.integer(ZONE_FORCED_FROM) ?? forcedFrom),
+    };
+  }
+
+  #localZones(healthyPanicThreshold: number): LocalZones | null {
+    const { locality, members } = this.#places.local;
+    if (members === undefined) return null;
+    const hosts = members();
+    const [first] = hostsByPriority(hosts, hosts.keys());
+    return { locality, hosts, isPanic: isBelow(priorityState(hosts, first!, false).counts, healthyPanicThreshold) };
   }
 
   #startShares(settings: SlowStartSettings | null, hosts: readonly ActiveHost[]): StartShare | null {

@@ -3,15 +3,15 @@
 //
 // The places of hosts that left are freed when every worker has said that nothing of it uses them any more.
 
-import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { ClusterSettings, ClusterSnapshot } from '../../snapshot/index.ts';
+import type { ClusterSettings, ClusterSnapshot, Locality } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
+import { LocalCluster } from './local-cluster.ts';
 import { ManagedCluster, type ManagedClusterTools } from './managed-cluster.ts';
 
 /** Takes snapshots to the workers; WorkerPool does. */
@@ -20,8 +20,11 @@ export interface ClusterPublisher {
   publishClusters(updated: readonly ClusterSnapshot[], removed: readonly string[], onApplied: () => void): void;
 }
 
-export interface ClusterManagerDependencies extends ClusterPlaces {
-  readonly clock: Clock;
+export interface ClusterManagerDependencies extends Omit<ClusterPlaces, 'local'> {
+  /** Name of the cluster that this proxy and its like are members of; empty for none. */
+  readonly localCluster: string;
+  /** Of this proxy. */
+  readonly locality: Locality;
   /** For jitter. */
   readonly random: Random;
   readonly loggers: Loggers;
@@ -48,6 +51,7 @@ export class ClusterManager {
     this.#stats = deps.stats.scope('cluster_manager.').allocate(CLUSTER_MANAGER_STATS);
     this.#tools = {
       ...deps,
+      local: new LocalCluster(deps.localCluster, deps.locality),
       log: this.#log,
       health: {
         ...deps,
@@ -56,6 +60,7 @@ export class ClusterManager {
       },
       updates: this.#stats,
       publish: (snapshot, free) => deps.workers.publishClusters([snapshot], [], free),
+      onChange: (cluster) => this.#changed(cluster),
       onReady: ({ cluster }) => this.#becameReady(cluster.name),
     };
   }
@@ -67,7 +72,14 @@ export class ClusterManager {
   addStatic(settings: ClusterSettings): void {
     const { name } = settings;
     if (settings.waitForWarmOnInit) this.#awaited.add(name);
-    this.#clusters.set(name, new ManagedCluster(settings, false, this.#tools));
+    const managed = new ManagedCluster(settings, false, this.#tools);
+    this.#clusters.set(name, managed);
+    const { local } = this.#tools;
+    if (name === local.name) {
+      local.members = () => managed.cluster.members();
+      managed.localChanged();
+      this.#changed(managed);
+    }
     this.#stats.add('cluster_added');
     this.#stats.set('active_clusters', this.#clusters.size);
   }
@@ -108,6 +120,12 @@ export class ClusterManager {
 
   *clusters(): Iterable<ActiveCluster> {
     for (const { cluster } of this.#clusters.values()) yield cluster;
+  }
+
+  #changed({ cluster }: ManagedCluster): void {
+    const { local } = this.#tools;
+    if (cluster.name !== local.name || local.members === undefined) return;
+    for (const managed of this.#clusters.values()) if (managed.cluster !== cluster) managed.localChanged();
   }
 
   #becameReady(name: string): void {

@@ -28,6 +28,8 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly updates: MergeStats;
   /** @param free to be called when no worker uses any more what the snapshot replaces. */
   readonly publish: (snapshot: ClusterSnapshot, free: () => void) => void;
+  /** Its members or their health have changed. */
+  readonly onChange: (cluster: ManagedCluster) => void;
   /** The cluster is warm. */
   readonly onReady: (cluster: ManagedCluster) => void;
 }
@@ -88,6 +90,15 @@ export class ManagedCluster {
     this.#slowStart?.stop();
   }
 
+  /** The members of the local cluster, or their health, have changed. */
+  localChanged(): void {
+    if (this.cluster.snapshot.settings.zoneRouting === null) return;
+    // No worker has seen the former lists.
+    if (!this.#isStarted) this.cluster.refreshHealth()();
+    else if (this.#isWarming) this.#hasNews = true;
+    else this.#window.change();
+  }
+
   /** A host has asked a worker to be left out. @param recordAddress of the host, which may have gone by now. */
   hostFailed(recordAddress: number): void {
     this.#checker?.failPassively(recordAddress);
@@ -121,8 +132,10 @@ export class ManagedCluster {
 
   #takeOver(found: readonly HostSettings[]): void {
     // No worker has seen the former members.
-    if (!this.#isStarted) this.cluster.setMembers(found)?.();
-    else this.#updateMembers(() => this.cluster.setMembers(found));
+    if (!this.#isStarted) {
+      this.cluster.setMembers(found)?.();
+      this.#tools.onChange(this);
+    } else this.#updateMembers(() => this.cluster.setMembers(found));
     this.#checker?.setHosts(this.cluster.members());
   }
 
@@ -183,6 +196,7 @@ export class ManagedCluster {
       this.#hasNews = false;
       publish(cluster.snapshot, free);
       this.#watchStart();
+      this.#tools.onChange(this);
       cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
     } catch (error) {
       // The shared memory is full. The members of before still serve.
@@ -202,6 +216,7 @@ export class ManagedCluster {
       this.#hasNews = false;
       this.#tools.publish(cluster.snapshot, free);
       this.#watchStart();
+      this.#tools.onChange(this);
     } catch (error) {
       this.#tools.log.error(`cluster ${cluster.name} is picked from as before: ${errorMessage(error)}`);
     }

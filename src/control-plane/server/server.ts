@@ -82,6 +82,8 @@ export class Server {
       resolvers: new DnsResolvers(clock),
       runtime: runtime.values,
       headerPrefix: bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
+      localCluster: bootstrap.localCluster,
+      locality: bootstrap.node.locality,
     });
     this.listenerManager = new ListenerManager({
       stats: this.stats,

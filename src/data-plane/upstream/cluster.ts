@@ -3,6 +3,7 @@
 
 import { memberKey } from '../../base/address.ts';
 import { RandomSequence } from '../../base/random.ts';
+import { ZONE_ROUTING_ENABLED } from '../../base/runtime-values.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
@@ -85,6 +86,10 @@ export class Cluster {
       isHashed: this.isHashed,
       subsets: settings.subsets,
       loads: this.#loads(snapshot.recordAddress),
+      zoneRouting: context.runtime.share({
+        key: ZONE_ROUTING_ENABLED,
+        default: { numerator: settings.zoneRouting?.enabledPercent ?? 0, denominator: 100 },
+      }),
       count: (event) => {
         context.stats.values[this.statBase + CLUSTER_STATS.index[event]]! += 1;
       },

@@ -18,7 +18,11 @@ import {
   SOURCE_SHARES,
   SOURCE_SUBSETS,
   SOURCE_TURNS,
+  SOURCE_ZONES,
   TABLE_BODY,
+  ZONES_DIRECT,
+  ZONES_FAIL_IN_PANIC,
+  ZONES_PANIC,
 } from '../../../assembly/layout/lb.ts';
 import type { SharedMemory } from '../shared-memory.ts';
 import type { SharedMemoryOwner } from '../shared-memory-owner.ts';
@@ -30,6 +34,7 @@ import {
   type HostSource,
   type HostSubsets,
   type HostTurns,
+  type HostZones,
   NO_HOSTS,
 } from './host-source.ts';
 
@@ -74,6 +79,8 @@ class SourceWriter {
         return this.#writeShares(source);
       case 'turns':
         return this.#writeTurns(source);
+      case 'zones':
+        return this.#writeZones(source);
       case 'subsets':
         return this.#writeSubsets(source);
     }
@@ -107,6 +114,14 @@ class SourceWriter {
   #writeTurns({ schedule, sources }: HostTurns): number {
     const rows = sources.map((source) => this.write(source));
     return this.#put([SOURCE_TURNS, schedule.address, sources.length, ...rows]);
+  }
+
+  #writeZones({ isDirect, isPanic, failsInPanic, localShare, any, zones }: HostZones): number {
+    const flags =
+      (isDirect ? ZONES_DIRECT : 0) | (isPanic ? ZONES_PANIC : 0) | (failsInPanic ? ZONES_FAIL_IN_PANIC : 0);
+    const all = this.write(any);
+    const rows = zones.flatMap(({ upTo, source }) => [upTo, this.write(source)]);
+    return this.#put([SOURCE_ZONES, flags, localShare, all, zones.length, ...rows]);
   }
 
   #writeSubsets({ any, defaultSubset, names, sourceOf }: HostSubsets): number {
@@ -146,6 +161,8 @@ function readSource(words: Uint32Array<ArrayBufferLike>, at: number): HostSource
       return readShares(words, at);
     case SOURCE_TURNS:
       return readTurns(words, at);
+    case SOURCE_ZONES:
+      return readZones(words, at);
     case SOURCE_SUBSETS:
       return readSubsets(words, at);
     default:
@@ -201,6 +218,23 @@ function readTurns(words: Uint32Array<ArrayBufferLike>, at: number): HostTurns {
   const hostCount = words[at + 2]!;
   const sources = Array.from(words.subarray(at + 3, at + 3 + hostCount), (source) => readSource(words, source));
   return { kind: 'turns', schedule: { kind: 'schedule', hostCount, address: words[at + 1]! }, sources };
+}
+
+function readZones(words: Uint32Array<ArrayBufferLike>, at: number): HostZones {
+  const flags = words[at + 1]!;
+  const zones = Array.from({ length: words[at + 4]! }, (_, index) => {
+    const row = at + 5 + 2 * index;
+    return { upTo: words[row]!, source: readSource(words, words[row + 1]!) };
+  });
+  return {
+    kind: 'zones',
+    isDirect: (flags & ZONES_DIRECT) !== 0,
+    isPanic: (flags & ZONES_PANIC) !== 0,
+    failsInPanic: (flags & ZONES_FAIL_IN_PANIC) !== 0,
+    localShare: words[at + 2]!,
+    any: readSource(words, words[at + 3]!),
+    zones,
+  };
 }
 
 function readSubsets(words: Uint32Array<ArrayBufferLike>, at: number): HostSubsets {

@@ -5,7 +5,7 @@
 import type { HashPlan } from './hash-table.ts';
 import type { PickPlan, SchedulePlan } from './host-picker.ts';
 
-export type HostSource = NoHosts | HostList | BoundedHosts | HostShares | HostTurns | HostSubsets;
+export type HostSource = NoHosts | HostList | BoundedHosts | HostShares | HostTurns | HostZones | HostSubsets;
 
 export interface NoHosts {
   readonly kind: 'none';
@@ -38,6 +38,28 @@ export interface HostTurns {
   /** Over the sources in their order. */
   readonly schedule: SchedulePlan;
   readonly sources: readonly HostSource[];
+}
+
+/** Sources by locality, of which this proxy's own goes first. */
+export interface HostZones {
+  readonly kind: 'zones';
+  /** All requests go to the first. */
+  readonly isDirect: boolean;
+  /** Too little is known of the proxies that send requests. */
+  readonly isPanic: boolean;
+  /** Requests have no host then; otherwise any. */
+  readonly failsInPanic: boolean;
+  /** Of 10,000 requests, how many go to the first before the others are considered. */
+  readonly localShare: number;
+  /** Wherever they are, for requests that do not go by locality. */
+  readonly any: HostSource;
+  readonly zones: readonly ZoneShare[];
+}
+
+export interface ZoneShare {
+  /** A request that draws a number below this goes to the first such share; the last says from how many is drawn. */
+  readonly upTo: number;
+  readonly source: HostSource;
 }
 
 /** Sources that each take a part of the requests. */

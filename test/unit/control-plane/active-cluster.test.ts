@@ -4,12 +4,20 @@ import { RuntimeValues } from '../../../src/base/runtime.ts';
 import { ActiveCluster, type ClusterPlaces } from '../../../src/control-plane/cluster-manager/active-cluster.ts';
 import type { HostSettings } from '../../../src/snapshot/index.ts';
 import { clusterNamed, mustLoad, withClusters } from '../../support/bootstrap.ts';
+import { NO_LOCAL_CLUSTER } from '../../support/clusters.ts';
 import { lbTables } from '../../support/lb.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { listing, type StatsFixture, statsFixture } from '../../support/stats.ts';
 
 function placesOf(memory: StatsFixture['owner'], stats: StatsFixture['store']): ClusterPlaces {
-  return { stats, memory, tables: lbTables(memory), runtime: new RuntimeValues(), clock: new ManualClock() };
+  return {
+    stats,
+    memory,
+    tables: lbTables(memory),
+    runtime: new RuntimeValues(),
+    clock: new ManualClock(),
+    local: NO_LOCAL_CLUSTER,
+  };
 }
 
 test('a cluster that finds no memory for its host lists stays as it was', () => {

@@ -62,6 +62,8 @@ class Fixture {
       resolvers: new DnsResolvers(this.clock),
       runtime: this.runtime,
       headerPrefix: 'x-proxy',
+      localCluster: 'proxies',
+      locality: { region: '', zone: 'a', subZone: '' },
     });
     for (const cluster of clusters) this.manager.addStatic(cluster);
   }
@@ -176,6 +178,49 @@ describe('the cluster manager', () => {
     await stopped.manager.start();
     stopped.manager.stop();
     assert.equal(stopped.clock.timerCount, 0);
+  });
+
+  it('routes by zone as the local cluster says, whatever comes first, and follows it', async () => {
+    await using server = await DnsServer.start();
+    server.set('web.test', ['10.0.0.1']);
+    const inZone = (zone: string, ...ports: number[]): JsonObject => ({
+      locality: { zone },
+      lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('10.0.0.1', port) } })),
+    });
+    const zoned = (name: string, endpoints: JsonObject[]): ClusterSettings =>
+      mustLoad(withClusters(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints } }))).clusters[0]!;
+    const hosts = [inZone('a', 1, 2, 3), inZone('b', 4, 5, 6)];
+    const local = zoned('proxies', [inZone('a', 1), inZone('b', 2)]);
+    const kindOf = (fixture: Fixture, name: string): string => {
+      const snapshot = fixture.manager.snapshots().find(({ settings }) => settings.name === name)!;
+      return readHostLists(fixture.stats.owner.shared, snapshot.hostLists).kind;
+    };
+    for (const clusters of [
+      [zoned('web', hosts), local],
+      [local, zoned('web', hosts)],
+    ]) {
+      const fixture = new Fixture(...clusters);
+      assert.equal(kindOf(fixture, 'web'), 'zones');
+      assert.equal(fixture.value('cluster.web.lb_recalculate_zone_structures'), 1);
+      assert.equal(fixture.value('cluster.proxies.lb_zone_cluster_too_small'), 1);
+    }
+    assert.equal(kindOf(new Fixture(zoned('web', hosts)), 'web'), 'list');
+    // The local cluster is found at run time: one proxy, which is not in this one's zone.
+    const late = { ...dnsCluster(server), name: 'proxies', statName: 'proxies' };
+    const fixture = new Fixture(zoned('web', hosts), late);
+    await fixture.manager.start();
+    const before = fixture.value('cluster.web.lb_recalculate_zone_structures')!;
+    assert.ok(before > 0);
+    assert.equal(kindOf(fixture, 'web'), 'list');
+    const published = fixture.published.length;
+    server.set('web.test', ['10.0.0.1', '10.0.0.2']);
+    await fixture.nextUpdate();
+    assert.deepEqual(
+      fixture.published.slice(published).map(({ snapshot }) => snapshot.settings.name),
+      ['proxies', 'web'],
+    );
+    assert.equal(fixture.value('cluster.web.lb_recalculate_zone_structures'), before + 1);
+    fixture.manager.stop();
   });
 
   it('does not grow over a thousand updates, once workers have confirmed them', async () => {

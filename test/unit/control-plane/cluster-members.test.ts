@@ -7,6 +7,7 @@ import { ActiveCluster } from '../../../src/control-plane/cluster-manager/active
 import type { HostSettings } from '../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject } from '../../support/bootstrap.ts';
+import { NO_LOCAL_CLUSTER } from '../../support/clusters.ts';
 import { lbTables } from '../../support/lb.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { listing, type StatsFixture, statsFixture } from '../../support/stats.ts';
@@ -30,6 +31,7 @@ function open(fields: JsonObject = {}, addedViaApi = false): Opened {
     tables: lbTables(owner),
     runtime: new RuntimeValues(),
     clock: new ManualClock(),
+    local: NO_LOCAL_CLUSTER,
   });
   return {
     ...fixture,

@@ -11,6 +11,7 @@ import { SlowStartTimer } from '../../../src/control-plane/cluster-manager/slow-
 import { LbKernel, LbTables, openPicker, readHostLists } from '../../../src/wasm/lb.ts';
 import { HealthFlag } from '../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject } from '../../support/bootstrap.ts';
+import { NO_LOCAL_CLUSTER } from '../../support/clusters.ts';
 import { BalancedCluster, host, lb, type NamedHost } from '../../support/host-lists.ts';
 import { lbModule } from '../../support/lb.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -110,7 +111,14 @@ describe('a cluster with slow start', () => {
     const tables = new LbTables(owner, new LbKernel(owner.shared, lbModule));
     const slow_start_config = { slow_start_window: '60s', aggression: { default_value: 1, runtime_key: 'hurry' } };
     const settings = clusterSettings(clusterNamed('web', { round_robin_lb_config: { slow_start_config }, ...fields }));
-    const places = { stats: store, memory: owner, tables, runtime: new RuntimeValues(runtime), clock };
+    const places = {
+      stats: store,
+      memory: owner,
+      tables,
+      runtime: new RuntimeValues(runtime),
+      clock,
+      local: NO_LOCAL_CLUSTER,
+    };
     const cluster = new ActiveCluster(settings, false, places);
     const set = (...ports: readonly number[]): void =>
       cluster.setMembers(

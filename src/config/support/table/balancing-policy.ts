@@ -7,7 +7,6 @@ import {
   supported,
   supportedAs,
   supportedWhole,
-  warned,
 } from '../verdict.ts';
 
 const PREFIX = 'proxy.extensions.load_balancing_policies';
@@ -111,8 +110,11 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       fail_traffic_on_panic: supported('not with RING_HASH and MAGLEV, which ignore it'),
-      routing_enabled: warned('takes effect only with a local cluster'),
-      min_cluster_size: warned('takes effect only with a local cluster'),
+      routing_enabled: supportedWhole('takes effect with a local cluster'),
+      min_cluster_size: supported('takes effect with a local cluster'),
+      force_locality_direct_routing: supported('the older form of force_local_zone'),
+      force_local_zone: supportedWhole(),
+      locality_basis: supported(),
     },
   },
   [`${PREFIX}.common.v3.ConsistentHashingLbConfig`]: {

@@ -61,7 +61,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.ClusterManager': {
     otherwise: warned(),
     fields: {
-      local_cluster_name: rejected('turns zone aware routing on'),
+      local_cluster_name: supported('turns zone aware routing on'),
       upstream_bind_config: supported('of clusters without one'),
     },
   },

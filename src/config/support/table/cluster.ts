@@ -96,8 +96,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       fail_traffic_on_panic: supported('not with RING_HASH and MAGLEV, which ignore it'),
-      routing_enabled: warned('takes effect only with a local cluster'),
-      min_cluster_size: warned('takes effect only with a local cluster'),
+      routing_enabled: supportedWhole('takes effect with a local cluster'),
+      min_cluster_size: supported('takes effect with a local cluster'),
     },
   },
   'proxy.config.cluster.v3.Cluster.LeastRequestLbConfig': {

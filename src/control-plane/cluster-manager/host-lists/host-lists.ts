@@ -6,10 +6,24 @@ import { type HashTable, type HostSource, type LbTables, NO_HOSTS } from '../../
 import { hostsByLocality, localityKey } from './localities.ts';
 import { hostsByPriority, type ListedHost } from './priority-members.ts';
 import type { StartShare } from './slow-start.ts';
-import { type Built, type ScaleLocality, SourceBuilder, type SourceSettings } from './source-builder.ts';
+import {
+  type Built,
+  type ScaleLocality,
+  SourceBuilder,
+  type SourceSettings,
+  type ZoneEvent,
+} from './source-builder.ts';
 import { hostsHaving, type Subsets, subsetsOf } from './subsets.ts';
+import type { LocalZones } from './zone-routing.ts';
 
 export type BalancingSettings = SourceSettings & Pick<ClusterSettings, 'subsets'>;
+
+export interface ListSituation {
+  /** Null where all hosts have their whole weights. Asked again by `grow`. */
+  readonly shareOf?: StartShare | null;
+  /** Null without a local cluster. */
+  readonly localZones?: LocalZones | null;
+}
 
 const NO_SUBSETS: Subsets = { members: new Map(), duplicates: 0 };
 
@@ -24,16 +38,23 @@ export class HostLists {
   readonly #built: Built;
 
   /**
-   * @param shareOf null where all hosts have their whole weights. Asked again by `grow`.
+   * @param situation what beside the hosts decides.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing is left behind then.
    */
   constructor(
     tables: LbTables,
     settings: BalancingSettings,
     hosts: readonly ListedHost[],
-    shareOf: StartShare | null = null,
+    { shareOf = null, localZones = null }: ListSituation = {},
   ) {
-    const built: Built = { shareOf, starting: [], balancers: [], hashTable: undefined };
+    const built: Built = {
+      shareOf,
+      starting: [],
+      localZones,
+      zoneEvents: [],
+      balancers: [],
+      hashTable: undefined,
+    };
     this.#tables = tables;
     this.#hosts = hosts;
     this.#built = built;
@@ -51,6 +72,11 @@ export class HostLists {
   retire(): void {
     for (const balancer of this.#built.balancers) this.#tables.retire(balancer);
     this.#tables.retire(this);
+  }
+
+  /** What was counted while zones were worked out. */
+  get zoneEvents(): readonly ZoneEvent[] {
+    return this.#built.zoneEvents;
   }
 
   /** Some hosts have only a part of their weights. */

@@ -53,7 +53,8 @@ function availability(capacity: PriorityMembers, usable: number, factor: number)
   return total > 0 ? Math.min(ALL, Math.floor((factor * usable) / total)) : 0;
 }
 
-function isBelow(counts: PriorityMembers, threshold: number): boolean {
+/** Whether fewer are available than a threshold asks for. */
+export function isBelow(counts: PriorityMembers, threshold: number): boolean {
   const total = counts.hosts - counts.excluded;
   if (total <= 0) return threshold > 0;
   return (ALL * counts.healthy) / total + (ALL * counts.degraded) / total < threshold;

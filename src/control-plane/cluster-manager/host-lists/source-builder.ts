@@ -7,6 +7,7 @@ import {
   type HostList,
   type HostSource,
   type HostTurns,
+  type HostZones,
   type LbTables,
   NO_HOSTS,
   type SchedulePlan,
@@ -16,10 +17,18 @@ import { type ListShare, type ShareLimits, shareOut } from './host-shares.ts';
 import { effectiveWeights, hostsByLocality, type LocalityMembers } from './localities.ts';
 import { type HostClasses, hostsByPriority, type ListedHost } from './priority-members.ts';
 import type { StartShare } from './slow-start.ts';
+import {
+  isRouted,
+  type LocalZones,
+  routeByZone,
+  type ZoneRefusal,
+  type ZoneRoutes,
+  zoneShares,
+} from './zone-routing.ts';
 
 export type SourceSettings = BalancerSettings &
   ShareLimits &
-  Pick<ClusterSettings, 'failsTrafficOnPanic' | 'weighsLocalities'>;
+  Pick<ClusterSettings, 'failsTrafficOnPanic' | 'weighsLocalities' | 'zoneRouting'>;
 
 /** Slots of one priority. */
 const LIST_SLOTS = { all: 0, healthy: 1, degraded: 2 } as const;
@@ -38,11 +47,18 @@ export interface Built {
   /** Null where all hosts have their whole weights. */
   readonly shareOf: StartShare | null;
   readonly starting: StartingList[];
+  /** Null where there is no local cluster. */
+  readonly localZones: LocalZones | null;
+  /** How often zones were worked out, and could not be used. */
+  readonly zoneEvents: ZoneEvent[];
   /** That lie in shared memory, or need none. */
   readonly balancers: HostList['plan'][];
   /** The last one. */
   hashTable: HashTable | undefined;
 }
+
+/** Counted when zones are worked out; the names are those of stats. */
+export type ZoneEvent = 'lb_recalculate_zone_structures' | NonNullable<ZoneRefusal>;
 
 /** What a locality weighs beside its own weight, for some of the hosts. */
 export type ScaleLocality = (locality: LocalityMembers) => number;
@@ -54,6 +70,7 @@ export class SourceBuilder {
   readonly #hosts: readonly ListedHost[];
   readonly #scaleLocality: ScaleLocality | null;
   readonly #priorities: readonly HostClasses[];
+  #zoneRoutes: ZoneRoutes | ZoneRefusal | undefined;
   /** By slot. */
   readonly #sources = new Map<number, HostSource>();
 
@@ -104,12 +121,44 @@ export class SourceBuilder {
   }
 
   #buildSource(classes: HostClasses, used: ListShare['hosts'], slot: number): HostSource {
-    if (!this.#settings.weighsLocalities) return this.#buildList(classes[used], slot);
+    if (!this.#settings.weighsLocalities) {
+      const isFirst = slot < SLOTS_PER_PRIORITY;
+      return (isFirst ? this.#buildZones(used, slot) : undefined) ?? this.#buildList(classes[used], slot);
+    }
     const localities = this.#localitiesOf(classes);
     if (isHashed(this.#settings)) return this.#buildWeighedTable(localities, used, slot);
     // In panic all hosts are alike, wherever they are.
     if (used === 'all') return this.#buildList(classes.all, slot);
     return this.#buildTurns(localities, used, slot) ?? this.#buildList(classes[used], slot);
+  }
+
+  /** @returns undefined where all hosts of the first priority are alike. */
+  #buildZones(used: ListShare['hosts'], slot: number): HostZones | undefined {
+    const { localZones } = this.#built;
+    if (used === 'all' || localZones === null || isHashed(this.#settings)) return undefined;
+    const routes = this.#routesByZone(localZones);
+    if (!isRouted(routes)) return undefined;
+    return {
+      kind: 'zones',
+      isDirect: routes.isDirect,
+      isPanic: localZones.isPanic,
+      failsInPanic: this.#settings.failsTrafficOnPanic,
+      localShare: routes.localShare,
+      any: this.#buildList(this.#priorities[0]![used], slot),
+      zones: zoneShares(routes, ({ hosts }, at) => this.#buildList(hosts[used], (at + 1) * SLOTS_PER_LOCALITY + slot)),
+    };
+  }
+
+  /** The same for healthy hosts and for degraded ones. */
+  #routesByZone(zones: LocalZones): ZoneRoutes | ZoneRefusal {
+    const { zoneRouting } = this.#settings;
+    if (zoneRouting === null) return null;
+    if (this.#zoneRoutes === undefined) {
+      this.#zoneRoutes = routeByZone(this.#hosts, this.#priorities[0]!.all, zones, zoneRouting);
+      this.#built.zoneEvents.push('lb_recalculate_zone_structures');
+      if (typeof this.#zoneRoutes === 'string') this.#built.zoneEvents.push(this.#zoneRoutes);
+    }
+    return this.#zoneRoutes;
   }
 
   #localitiesOf({ all }: HostClasses): readonly LocalityMembers[] {

@@ -3,6 +3,7 @@
 // nothing. Step 4 of the request flow.
 
 import type { Random } from '../../../base/random.ts';
+import type { Fraction } from '../../../base/runtime.ts';
 import type { SubsetSettings } from '../../../snapshot/index.ts';
 import {
   type BoundedHosts,
@@ -10,6 +11,7 @@ import {
   type HostList,
   type HostSource,
   type HostSubsets,
+  type HostZones,
   isHashPlan,
   type LbKernel,
   openHashTable,
@@ -21,6 +23,7 @@ import { type Criteria, contextOf, type DrawContext, type PickContext } from './
 import { hashPercent, randomPercent, SharesPicker } from './shares-picker.ts';
 import { EMPTY_PICKER, HashPicker, ListPicker, type SourcePicker, TurnsPicker } from './source-picker.ts';
 import { SubsetsPicker } from './subsets-picker.ts';
+import { type ZonePickEvent, ZonesPicker } from './zones-picker.ts';
 
 export interface LoadBalancerOptions {
   readonly kernel: LbKernel;
@@ -33,6 +36,8 @@ export interface LoadBalancerOptions {
   /** Null when requests choose among all hosts. */
   readonly subsets: SubsetSettings | null;
   readonly loads: ClusterLoads;
+  /** Of requests that go by locality, where lists do. */
+  readonly zoneRouting: { readonly value: Fraction };
   readonly count: (event: PickEvent) => void;
 }
 
@@ -43,7 +48,8 @@ export type PickEvent =
   /** The subset that the request asks for; one instead that the cluster names; any host in its place. */
   | 'lb_subsets_selected'
   | 'lb_subsets_fallback'
-  | 'lb_subsets_fallback_panic';
+  | 'lb_subsets_fallback_panic'
+  | ZonePickEvent;
 
 /** Balancers that take turns, by slot: they go on where they stood when the lists change. */
 type Cycles = Map<number, CyclePicker>;
@@ -111,6 +117,8 @@ export class LoadBalancer {
         return this.#openList(source, cycles);
       case 'bounded':
         return this.#openBounded(source);
+      case 'zones':
+        return this.#openZones(source, cycles);
       case 'subsets':
         return this.#openSubsets(source);
       case 'turns': {
@@ -126,6 +134,18 @@ export class LoadBalancer {
         );
       }
     }
+  }
+
+  #openZones({ any, zones, ...routes }: HostZones, cycles: Cycles): SourcePicker {
+    const { zoneRouting: enabled, random, count } = this.#options;
+    return new ZonesPicker({
+      routes,
+      any: this.#openSource(any, cycles),
+      zones: zones.map(({ upTo, source }) => ({ upTo, picker: this.#openSource(source, cycles) })),
+      enabled,
+      random,
+      count,
+    });
   }
 
   #openSubsets({ any, defaultSubset, names, sourceOf }: HostSubsets): SourcePicker {

@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { type BootstrapConfig, formatFault, type LoadBootstrapResult } from '../../../../src/config/index.ts';
 import { protoSchema } from '../../../../src/config/proto/root.ts';
 import {
+  assigned,
   clusterNamed,
   faultTexts,
   httpFilter,
@@ -13,6 +14,7 @@ import {
   listenerWith,
   load,
   loadFile,
+  member,
   mustLoad,
   socketAddress,
   withClusters,
@@ -128,9 +130,16 @@ describe('a bootstrap is refused for', () => {
     {
       name: 'a local cluster that does not exist',
       bootstrap: { cluster_manager: { local_cluster_name: 'me' } },
+      errors: ['cluster_manager.local_cluster_name: cluster "me" does not exist'],
+    },
+    {
+      name: 'a local cluster with priorities',
+      bootstrap: {
+        ...withClusters(assigned([{ lb_endpoints: [member(1)] }, { priority: 1, lb_endpoints: [member(2)] }])),
+        cluster_manager: { local_cluster_name: 'web' },
+      },
       errors: [
-        'cluster_manager.local_cluster_name: local_cluster_name is not supported by this build',
-        'cluster_manager.local_cluster_name: cluster "me" does not exist',
+        'static_resources.clusters[0].load_assignment.endpoints[1].priority: 1 is not 0, the only priority of a local cluster',
       ],
     },
     {

@@ -79,6 +79,19 @@ describe('a load-balancing policy', () => {
     assert.equal(clusterSettings(clusterNamed('web', { ...newer, lb_policy: 'ROUND_ROBIN' })).slowStart, null);
   });
 
+  it('routes by zone, with more to say of it', () => {
+    const zones = { routing_enabled: { value: 50 }, min_cluster_size: 2 };
+    const policy = (fields: JsonObject): JsonObject =>
+      balanced(extension('random.v3.Random', { locality_lb_config: { zone_aware_lb_config: fields } }));
+    assertSame(policy(zones), { lb_policy: 'RANDOM', common_lb_config: { zone_aware_lb_config: zones } });
+    const read = (fields: JsonObject) => clusterSettings(clusterNamed('web', policy(fields))).zoneRouting!;
+    assert.equal(read({ force_local_zone: { min_size: 3 } }).forcedFrom, 3);
+    assert.equal(read({ force_local_zone: {} }).forcedFrom, 1);
+    assert.equal(read({ force_locality_direct_routing: true }).forcedFrom, 1);
+    assert.equal(read({ locality_basis: 'HEALTHY_HOSTS_WEIGHT' }).goesByWeight, true);
+    assert.equal(read({}).goesByWeight, false);
+  });
+
   it('of a hash table does, too', () => {
     const sizes = { minimum_ring_size: 10, maximum_ring_size: 20 };
     const hashing = { consistent_hashing_lb_config: { use_hostname_for_hashing: true } };

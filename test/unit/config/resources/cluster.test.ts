@@ -36,6 +36,7 @@ describe('a cluster', () => {
       weightedPriorityHealth: false,
       failsTrafficOnPanic: false,
       weighsLocalities: false,
+      zoneRouting: { enabledPercent: 100, minClusterSize: 6, forcedFrom: null, goesByWeight: false },
       closeConnectionsOnHostSetChange: false,
       sourceAddress: undefined,
       tcpKeepalive: undefined,

@@ -140,6 +140,11 @@ describe('localities and panic', () => {
     const zone_aware_lb_config = { fail_traffic_on_panic: true };
     const failing = clusterSettings(clusterNamed('web', { common_lb_config: { zone_aware_lb_config } }));
     assert.deepEqual([failing.weighsLocalities, failing.failsTrafficOnPanic], [false, true]);
+    assert.equal(weighed.zoneRouting, null);
+    const zones = { routing_enabled: { value: 33.9 }, min_cluster_size: 9 };
+    const aware = clusterSettings(clusterNamed('web', { common_lb_config: { zone_aware_lb_config: zones } }));
+    const plain = { forcedFrom: null, goesByWeight: false };
+    assert.deepEqual(aware.zoneRouting, { enabledPercent: 33, minClusterSize: 9, ...plain });
   });
 
   it('go by zones or by weights, not by both, and percent are such', () => {

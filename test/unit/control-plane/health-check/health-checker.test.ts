@@ -20,6 +20,7 @@ import { Loggers } from '../../../../src/log/index.ts';
 import type { ClusterSnapshot } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { clusterNamed, type JsonObject, mustLoad, socketAddress, withClusters } from '../../../support/bootstrap.ts';
+import { NO_LOCALITY } from '../../../support/clusters.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { answer, HealthServer } from '../../../support/health-server.ts';
@@ -82,6 +83,8 @@ class Fixture implements Disposable {
       resolvers: new DnsResolvers(this.clock),
       runtime: this.runtime,
       headerPrefix: 'x-proxy',
+      localCluster: '',
+      locality: NO_LOCALITY,
     });
     this.manager.addStatic(mustLoad(withClusters(cluster)).clusters[0]!);
   }
