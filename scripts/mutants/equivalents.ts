@@ -25,6 +25,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'No transport; whatever is not UDP goes over TCP.',
   },
   {
+    file: 'src/control-plane/dns/exchange.ts',
+    line: 'if (!isOpen) return;',
+    changes: ['!isOpen → false'],
+    why: 'Of an exchange over UDP that has finished: a closed socket tells nothing more. The other places are noticed.',
+  },
+  {
     file: 'src/control-plane/dns/hosts-file.ts',
     line: "const [ip = '', ...names] = line.replace(/#.*/, '').trim().split(/\\s+/);",
     changes: ['\'\' → "Stryker was here!"'],
