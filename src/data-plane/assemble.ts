@@ -4,7 +4,7 @@
 //    └─ FilterChainMatcher  chooses an ActiveFilterChain
 //     └─ terminal filter    ConnectionManager (HTTP)              or  TcpProxy
 //        └─ per connection  Http1ServerConnection                     TcpProxyConnection
-//            └─ per request HttpStream ── Router ── UpstreamRequest     │
+//            └─ per request HttpStream ── Router ── UpstreamAttempt     │
 //                └─ cluster Cluster.chooseHost ── Host.pool             Cluster.chooseHost
 //                    └─     Http1ClientConnection                       TcpUpstream
 

@@ -3,82 +3,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { HttpStream } from '../../src/data-plane/http/stream.ts';
-import type { HttpConnectionManagerSettings } from '../../src/snapshot/index.ts';
-import { type ClusterOverrides, DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
+import { type ClusterOverrides, loopback } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
+import { assertBalanced, GET, httpBench, OK, RESET_BODY } from '../support/http-bench.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
-
-const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
-const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
-const RESET_BODY = 'upstream connect error or disconnect/reset before headers. reset reason: ';
-
-interface Bench {
-  readonly proxy: DataPlaneFixture;
-  readonly clock: ManualClock | undefined;
-  readonly port: number;
-  client(): WireClient;
-}
-
-interface BenchOptions {
-  readonly upstream?: WireUpstream;
-  readonly upstreamPort?: number;
-  readonly cluster?: ClusterOverrides;
-  readonly settings?: Partial<HttpConnectionManagerSettings>;
-  readonly timeoutMs?: number;
-  readonly clock?: ManualClock;
-}
-
-async function bench(t: TestContext, options: BenchOptions): Promise<Bench> {
-  const proxy = new DataPlaneFixture(options.clock === undefined ? {} : { clock: options.clock });
-  proxy.cluster('web', [loopback(options.upstream?.port ?? options.upstreamPort ?? 1)], options.cluster);
-  const routes = [directRoute('/direct', 200, 'direct'), routeTo('web', { timeoutMs: options.timeoutMs ?? 15_000 })];
-  const port = await proxy.http(routes, options.settings);
-  const clients: WireClient[] = [];
-  t.after(async () => {
-    for (const client of clients) client.close();
-    const closed = proxy.close();
-    options.clock?.turn(1000);
-    await closed;
-    await options.upstream?.close();
-  });
-  const client = (): WireClient => {
-    const wire = new WireClient(port);
-    clients.push(wire);
-    return wire;
-  };
-  return { proxy, clock: options.clock, port, client };
-}
-
-/** Every stream and connection that began has ended, and is accounted for. */
-function assertBalanced(proxy: DataPlaneFixture): void {
-  const http = proxy.httpStat;
-  const answered = (['1xx', '2xx', '3xx', '4xx', '5xx'] as const).reduce(
-    (sum, part) => sum + http(`downstream_rq_${part}`),
-    0,
-  );
-  assert.equal(http('downstream_rq_total'), answered + http('downstream_rq_rx_reset') + http('downstream_rq_tx_reset'));
-  assert.equal(http('downstream_rq_active'), 0);
-  assert.equal(http('downstream_cx_total') - http('downstream_cx_destroy'), http('downstream_cx_active'));
-  assert.equal(
-    proxy.listenerStat('downstream_cx_total') - proxy.listenerStat('downstream_cx_destroy'),
-    http('downstream_cx_active'),
-  );
-  const cluster = (stat: Parameters<typeof proxy.clusterStat>[1]): number => proxy.clusterStat('web', stat);
-  assert.equal(cluster('upstream_cx_total') - cluster('upstream_cx_destroy'), cluster('upstream_cx_active'));
-  assert.equal(cluster('upstream_rq_active'), 0);
-  assert.equal(cluster('upstream_rq_pending_active'), 0);
-  assert.equal(proxy.breakerCount('web', 4), 0);
-  assert.equal(proxy.breakerCount('web', 8), 0);
-  assert.equal(proxy.breakerCount('web', 0), cluster('upstream_cx_active'));
-  assert.equal(proxy.dataPlane.readSlabBytes, 0);
-}
+import { unusedPort, WireUpstream } from '../support/wire.ts';
 
 describe('an upstream that fails before its response', () => {
   test('refuses the connection: 503 with the reason', async (t) => {
-    const { client, proxy } = await bench(t, { upstreamPort: await unusedPort() });
+    const { client, proxy } = await httpBench(t, { upstreamPort: await unusedPort() });
     const wire = client().write(GET);
     const reply = await wire.response();
     assert.equal(reply.status, 503);
@@ -98,7 +33,7 @@ describe('an upstream that fails before its response', () => {
     const upstream = await WireUpstream.start((socket, index) => {
       socket.once('data', () => (index === 0 ? socket.end() : socket.resetAndDestroy()));
     });
-    const { client, proxy } = await bench(t, { upstream });
+    const { client, proxy } = await httpBench(t, { upstream });
     const wire = client();
     for (let i = 0; i < 2; i++) {
       wire.write(GET);
@@ -114,7 +49,7 @@ describe('an upstream that fails before its response', () => {
   test('does not accept in time: 503 after the connect timeout', async (t) => {
     const clock = new ManualClock();
     // An address of the documentation range: nobody answers, and nothing refuses.
-    const { client, proxy } = await bench(t, { clock });
+    const { client, proxy } = await httpBench(t, { clock });
     proxy.cluster('web', [{ kind: 'ip', ip: '192.0.2.1', port: 9 }], { connectTimeoutMs: 250 });
     const wire = client().write(GET);
     await eventually(() => proxy.clusterStat('web', 'upstream_rq_pending_active') === 1, 'the request waits');
@@ -127,7 +62,7 @@ describe('an upstream that fails before its response', () => {
   });
 
   test('has no host: 503 no healthy upstream', async (t) => {
-    const { client, proxy } = await bench(t, {});
+    const { client, proxy } = await httpBench(t, {});
     proxy.cluster('web', []);
     const reply = await client().write(GET).response();
     assert.deepEqual([reply.status, reply.body], [503, 'no healthy upstream']);
@@ -147,7 +82,7 @@ describe('an upstream that fails before its response', () => {
     const upstream = await WireUpstream.start((socket, index) => {
       socket.on('data', () => socket.write(answers[index]!));
     });
-    const { client, proxy } = await bench(t, { upstream });
+    const { client, proxy } = await httpBench(t, { upstream });
     const wire = client();
     for (const answer of answers) {
       wire.write(GET);
@@ -170,7 +105,7 @@ describe('an upstream that fails within its response', () => {
       const upstream = await WireUpstream.start((socket) => {
         socket.once('data', () => socket.write(start, () => setImmediate(() => socket.resetAndDestroy())));
       });
-      const { client, proxy } = await bench(t, { upstream });
+      const { client, proxy } = await httpBench(t, { upstream });
       const wire = client().write(GET);
       const text = await wire.rest();
       assert.doesNotMatch(text, /\r\n0\r\n\r\n$/, 'must not look complete');
@@ -184,7 +119,7 @@ describe('an upstream that fails within its response', () => {
     const upstream = await WireUpstream.start((socket) => {
       socket.once('data', () => socket.write(starts.chunked, () => setImmediate(() => socket.end())));
     });
-    const { client } = await bench(t, { upstream });
+    const { client } = await httpBench(t, { upstream });
     const wire = client().write('GET / HTTP/1.0\r\nhost: x\r\n\r\n');
     await wire.rest();
     await eventually(() => wire.error !== null, 'the client is reset');
@@ -193,7 +128,7 @@ describe('an upstream that fails within its response', () => {
 
   test('bytes after a complete response end the connection, not the response', async (t) => {
     const upstream = await WireUpstream.answering(`${OK}HTTP/1.1 200 OK\r\n`);
-    const { client, proxy } = await bench(t, { upstream });
+    const { client, proxy } = await httpBench(t, { upstream });
     const wire = client();
     for (let i = 0; i < 2; i++) {
       wire.write(GET);
@@ -206,7 +141,7 @@ describe('an upstream that fails within its response', () => {
 
   test('bytes on an idle connection end it; the next request takes another', async (t) => {
     const upstream = await WireUpstream.answering(OK);
-    const { client, proxy } = await bench(t, { upstream });
+    const { client, proxy } = await httpBench(t, { upstream });
     const wire = client().write(GET);
     await wire.response();
     upstream.sockets[0]!.write(OK);
@@ -214,72 +149,6 @@ describe('an upstream that fails within its response', () => {
     wire.write(GET);
     assert.equal((await wire.response()).body, 'ok');
     assert.equal(upstream.sockets.length, 2);
-    assertBalanced(proxy);
-  });
-});
-
-describe('a pooled connection that its peer has closed', () => {
-  /** Closes each connection when its second request arrives. */
-  async function forgetful(): Promise<WireUpstream> {
-    return await WireUpstream.start((socket, index) => {
-      let count = 0;
-      socket.on('data', () => {
-        count++;
-        if (index === 0 && count === 2) socket.resetAndDestroy();
-        else socket.write(OK);
-      });
-    });
-  }
-
-  test('a GET is sent once more and the client does not notice', async (t) => {
-    const { client, proxy } = await bench(t, { upstream: await forgetful() });
-    const wire = client();
-    for (let i = 0; i < 3; i++) {
-      wire.write(GET);
-      assert.equal((await wire.response()).status, 200);
-    }
-    assert.equal(proxy.clusterStat('web', 'upstream_rq_retry'), 1);
-    assert.equal(proxy.clusterStat('web', 'upstream_rq_retry_success'), 1);
-    assertBalanced(proxy);
-  });
-
-  test('a GET whose response had begun is not sent again', async (t) => {
-    const upstream = await WireUpstream.start((socket) => {
-      let count = 0;
-      socket.on('data', () => {
-        count++;
-        if (count === 2) socket.end('HTTP/1.1 200 OK\r\ncontent-');
-        else socket.write(OK);
-      });
-    });
-    const { client, proxy } = await bench(t, { upstream });
-    const wire = client().write(GET);
-    await wire.response();
-    wire.write(GET);
-    assert.equal((await wire.response()).status, 503);
-    assert.equal(proxy.clusterStat('web', 'upstream_rq_retry'), 0);
-    assertBalanced(proxy);
-  });
-
-  test('a POST may have been carried out: the client is told', async (t) => {
-    const { client, proxy } = await bench(t, { upstream: await forgetful() });
-    const wire = client().write(GET);
-    await wire.response();
-    wire.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\nx');
-    assert.equal((await wire.response()).status, 503);
-    assert.equal(proxy.clusterStat('web', 'upstream_rq_retry'), 0);
-    assertBalanced(proxy);
-  });
-
-  test('one that was closed while idle is not used at all', async (t) => {
-    const upstream = await WireUpstream.answering(OK);
-    const { client, proxy } = await bench(t, { upstream });
-    const wire = client().write(GET);
-    await wire.response();
-    upstream.sockets[0]!.end();
-    await eventually(() => proxy.clusterStat('web', 'upstream_cx_active') === 0, 'the connection is gone');
-    wire.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n');
-    assert.equal((await wire.response()).status, 200);
     assertBalanced(proxy);
   });
 });
@@ -295,7 +164,7 @@ describe('an early response', () => {
             isAnswered = true;
           });
         });
-        const { client, proxy } = await bench(t, { upstream });
+        const { client, proxy } = await httpBench(t, { upstream });
         const wire = client();
         // A body that would be requests, were it read as such.
         const smuggled = Buffer.from(`GET /direct HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(Math.ceil(size / 35))).subarray(
@@ -329,7 +198,7 @@ describe('an early response', () => {
         socket.once('data', () => socket.write('0\r\n\r\n'));
       });
     });
-    const { client, proxy } = await bench(t, { upstream });
+    const { client, proxy } = await httpBench(t, { upstream });
     const wire = client().write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 60\r\n\r\nabc');
     await wire.until('.\r\n');
     wire.write('more');
@@ -353,7 +222,7 @@ describe('an early response', () => {
         if (chunk.toString('latin1').endsWith('END')) socket.write('0\r\n\r\n');
       });
     });
-    const { client, proxy } = await bench(t, { upstream });
+    const { client, proxy } = await httpBench(t, { upstream });
     const wire = client().write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\n\r\nabc');
     await wire.until('.\r\n');
     wire.write('END');
@@ -376,7 +245,7 @@ describe('a client that vanishes', () => {
     for (const how of ['end', 'resetAndDestroy'] as const) {
       test(`${stage}, by ${how}: everything is released`, async (t) => {
         const upstream = await WireUpstream.start(() => {});
-        const { port, proxy } = await bench(t, { upstream });
+        const { port, proxy } = await httpBench(t, { upstream });
         const socket = connect(port, '127.0.0.1').on('error', () => {});
         await once(socket, 'connect');
         if (bytes !== '') socket.write(bytes);
@@ -403,7 +272,7 @@ describe('a client that vanishes', () => {
         socket.write(Buffer.alloc(20_000_000));
       });
     });
-    const { client, proxy } = await bench(t, { upstream });
+    const { client, proxy } = await httpBench(t, { upstream });
     const wire = client().write(GET);
     await wire.bytes(3_000_000);
     wire.socket.pause();
@@ -429,7 +298,7 @@ describe('timeouts', () => {
   test('of the route: 504, and the upstream connection is closed', async (t) => {
     const clock = new ManualClock();
     const upstream = await silent();
-    const { client, proxy } = await bench(t, { upstream, clock, timeoutMs: 1000 });
+    const { client, proxy } = await httpBench(t, { upstream, clock, timeoutMs: 1000 });
     const wire = client().write(GET);
     await eventually(() => upstream.asked() === 1, 'the request has arrived');
     clock.turn(990);
@@ -446,7 +315,7 @@ describe('timeouts', () => {
   test('of the route after the response has begun: the client is cut off', async (t) => {
     const clock = new ManualClock();
     const upstream = await WireUpstream.answering('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\npart');
-    const { client, proxy } = await bench(t, { upstream, clock, timeoutMs: 1000 });
+    const { client, proxy } = await httpBench(t, { upstream, clock, timeoutMs: 1000 });
     const wire = client().write(GET);
     await wire.until('part');
     clock.turn(1100);
@@ -458,7 +327,7 @@ describe('timeouts', () => {
   test('of an idle stream: 504 while the upstream is silent, 408 while the client is', async (t) => {
     const clock = new ManualClock();
     const upstream = await silent();
-    const { client, proxy } = await bench(t, {
+    const { client, proxy } = await httpBench(t, {
       upstream,
       clock,
       timeoutMs: 0,
@@ -482,7 +351,7 @@ describe('timeouts', () => {
     const clock = new ManualClock();
     const upstream = await silent();
     const settings = { requestHeadersTimeoutMs: 1000, requestTimeoutMs: 3000, idleTimeoutMs: 60_000 };
-    const { client, proxy } = await bench(t, { upstream, clock, settings });
+    const { client, proxy } = await httpBench(t, { upstream, clock, settings });
     const head = client().write('GET / HTTP/1.1\r\nhost');
     await eventually(() => proxy.httpStat('downstream_cx_rx_bytes_total') > 0, 'the head has begun');
     clock.turn(1100);
@@ -509,7 +378,7 @@ describe('timeouts', () => {
   test('of an idle upstream connection closes it', async (t) => {
     const clock = new ManualClock();
     const upstream = await WireUpstream.answering(OK);
-    const { client, proxy } = await bench(t, { upstream, clock, cluster: { idleTimeoutMs: 10_000 } });
+    const { client, proxy } = await httpBench(t, { upstream, clock, cluster: { idleTimeoutMs: 10_000 } });
     await client().write(GET).response();
     clock.turn(10_100);
     assert.equal(proxy.clusterStat('web', 'upstream_cx_idle_timeout'), 1);
@@ -519,7 +388,7 @@ describe('timeouts', () => {
   test('a client that does not close after the last response is closed after a second', async (t) => {
     const clock = new ManualClock();
     const upstream = await WireUpstream.answering(OK);
-    const { client, proxy } = await bench(t, { upstream, clock });
+    const { client, proxy } = await httpBench(t, { upstream, clock });
     const wire = client().write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
     assert.match(await wire.rest(), /connection: close/);
     assert.equal(proxy.httpStat('downstream_cx_active'), 1);
@@ -556,7 +425,7 @@ describe('circuit breakers', () => {
 
   test('of connections: further requests wait for the one there is', async (t) => {
     const upstream = await patient();
-    const { client, proxy } = await bench(t, { upstream, cluster: limits({ maxConnections: 1 }) });
+    const { client, proxy } = await httpBench(t, { upstream, cluster: limits({ maxConnections: 1 }) });
     const first = client().write(GET);
     await eventually(() => upstream.asked() === 1, 'the first is sent');
     const second = client().write(GET);
@@ -578,7 +447,7 @@ describe('circuit breakers', () => {
         waiting.push(() => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')),
       );
     });
-    const { client, proxy } = await bench(t, { upstream, cluster: limits({ maxConnections: 1 }) });
+    const { client, proxy } = await httpBench(t, { upstream, cluster: limits({ maxConnections: 1 }) });
     const first = client().write(GET);
     await eventually(() => waiting.length === 1, 'the first is sent');
     const second = client().write(GET);
@@ -594,7 +463,7 @@ describe('circuit breakers', () => {
 
   test('of pending requests and of requests: 503 with the overload header', async (t) => {
     const upstream = await patient();
-    const { client, proxy } = await bench(t, {
+    const { client, proxy } = await httpBench(t, {
       upstream,
       cluster: limits({ maxConnections: 1, maxPendingRequests: 1 }),
     });
@@ -624,7 +493,7 @@ describe('circuit breakers', () => {
 
   test('a connection closes after max_requests_per_connection', async (t) => {
     const upstream = await WireUpstream.answering(OK);
-    const { client, proxy } = await bench(t, { upstream, cluster: { maxRequestsPerConnection: 2 } });
+    const { client, proxy } = await httpBench(t, { upstream, cluster: { maxRequestsPerConnection: 2 } });
     const wire = client();
     for (let i = 0; i < 5; i++) {
       wire.write(GET);
@@ -638,7 +507,7 @@ describe('circuit breakers', () => {
 
 test('a bug in the handling of one connection costs that connection only', async (t) => {
   const upstream = await WireUpstream.answering(OK);
-  const { client, proxy } = await bench(t, { upstream });
+  const { client, proxy } = await httpBench(t, { upstream });
   const healthy = client().write(GET);
   await healthy.response();
   const broken = t.mock.method(HttpStream.prototype, 'begin', () => {
@@ -659,7 +528,7 @@ describe('shutdown', () => {
     const upstream = await WireUpstream.start((socket) => {
       socket.on('data', () => waiting.push(() => socket.write(OK)));
     });
-    const { client, proxy, port } = await bench(t, { upstream });
+    const { client, proxy, port } = await httpBench(t, { upstream });
     const idle = client();
     await once(idle.socket, 'connect');
     const running = client().write(GET);
@@ -682,7 +551,7 @@ describe('shutdown', () => {
 
   test('cuts what is left when the grace period is over', async (t) => {
     const upstream = await WireUpstream.start(() => {});
-    const { client, proxy } = await bench(t, { upstream });
+    const { client, proxy } = await httpBench(t, { upstream });
     const wire = client().write(GET);
     await eventually(() => proxy.clusterStat('web', 'upstream_rq_active') === 1, 'the request runs');
     await proxy.dataPlane.shutdown(30);

@@ -10,6 +10,7 @@ import { isIP } from 'node:net';
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
+import type { AttemptClient } from '../router/attempt-client.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { RequestLimits } from './control-headers.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
@@ -31,7 +32,7 @@ const {
   downstream_rq_ws_on_non_ws_route,
 } = HTTP_STATS.index;
 
-export class HttpStream extends StreamResponse implements RequestLimits {
+export class HttpStream extends StreamResponse implements RequestLimits, AttemptClient {
   declare protected readonly manager: ConnectionManager;
   // Limits of this request, by the route and by its own headers; 0 for none.
   timeoutMs = 0;

@@ -19,7 +19,7 @@ import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { TcpRequest } from './tcp-request.ts';
-import { UpstreamRequest } from './upstream-request.ts';
+import { UpstreamAttempt } from './upstream-attempt.ts';
 
 const { no_cluster, no_route, rq_direct_response, rq_redirect, rq_total } = HTTP_STATS.index;
 
@@ -113,7 +113,7 @@ export class Router {
     if (plan.terminatesConnect && request.isConnect) {
       return new TcpRequest(this.#context, stream, cluster, plan.priority, text, pickContext);
     }
-    return new UpstreamRequest(this.#context, stream, cluster, plan.priority, text, route.attemptEdits, pickContext);
+    return new UpstreamAttempt(this.#context, stream, cluster, plan.priority, text, route.attemptEdits, pickContext);
   }
 
   /** What the choice of a host may go by. */

@@ -1,5 +1,5 @@
-// One request on its way to one upstream: the wait for a connection, the request's bytes, the response's bytes.
-// Step 4 of the request flow.
+// One attempt to have a request answered by an upstream: the host, the wait for a connection, the request's bytes, the
+// response's bytes. Step 4 of the request flow. Most requests are one attempt, and their stream is its client.
 //
 //   WAITING ──connection──► SENDING ──response complete, reset, cancel──► DONE
 //      └──no connection, cancel──────────────────────────────────────────►┘
@@ -12,7 +12,6 @@ import { HEADER_ID, Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { Http1ClientConnection } from '../http/codec/http1/client-connection.ts';
 import type { ResponseReceiver } from '../http/codec/http1/response-receiver.ts';
-import type { HttpStream } from '../http/stream.ts';
 import { insertTrailers, type Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -21,6 +20,7 @@ import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { PoolClient } from '../upstream/pool/http1-pool.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { AttemptClient } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { countResponse, recordResponseTime } from './response-count.ts';
 
@@ -53,10 +53,10 @@ const IDEMPOTENT: ReadonlySet<number> = new Set([
   Method.DELETE,
 ]);
 
-export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseReceiver {
+export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseReceiver {
   readonly cluster: Cluster;
   readonly #context: WorkerContext;
-  readonly #stream: HttpStream;
+  readonly #client: AttemptClient;
   /** Kept to be able to send it again. */
   readonly head: string;
   /** What depends on the attempt; null for most routes. */
@@ -81,7 +81,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
 
   constructor(
     context: WorkerContext,
-    stream: HttpStream,
+    client: AttemptClient,
     cluster: Cluster,
     priority: ClusterPriority,
     head: string,
@@ -89,7 +89,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     pickContext: PickContext | null,
   ) {
     this.#context = context;
-    this.#stream = stream;
+    this.#client = client;
     this.cluster = cluster;
     this.#priority = priority;
     this.head = head;
@@ -98,7 +98,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   get bufferLimitBytes(): number {
-    return this.#stream.bufferLimitBytes;
+    return this.#client.bufferLimitBytes;
   }
 
   get hasRetried(): boolean {
@@ -106,7 +106,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   get awaitsUpgrade(): boolean {
-    return this.#stream.awaitsUpgrade;
+    return this.#client.awaitsUpgrade;
   }
 
   get attempts(): number {
@@ -166,12 +166,12 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
   onConnection(connection: Http1ClientConnection): void {
     this.#state = SENDING;
     this.#connection = connection;
-    const { methodId } = this.#stream;
+    const { methodId } = this.#client;
     this.#hasSentBody = this.#earlyEnd > this.#earlyStart;
     // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
     const hostname = methodId === Method.CONNECT ? '' : this.#host!.hostname;
     const head = this.#attemptEdits?.apply(this.head, hostname, this.attempts) ?? this.head;
-    this.#stream.onUpstreamConnection(connection, head);
+    this.#client.onUpstreamConnection(connection, head);
     const isSent = connection.start(
       this,
       methodId,
@@ -184,13 +184,13 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     this.#early = NO_BYTES;
     this.#earlyStart = 0;
     this.#earlyEnd = 0;
-    if (this.#noteSent(isSent) && !this.#isRequestDone) this.#stream.onUpstreamWritable();
+    if (this.#noteSent(isSent) && !this.#isRequestDone) this.#client.onUpstreamWritable();
   }
 
   onPoolFailure(failure: UpstreamFailure, transportDetail: string): void {
     this.#state = DONE;
     if (failure !== 'overflow') this.#countHost(rq_error);
-    this.#stream.onUpstreamFailure(failure, transportDetail, this.#hasRetried);
+    this.#client.onUpstreamFailure(failure, transportDetail, this.#hasRetried);
   }
 
   // ---- From the connection ----
@@ -200,18 +200,18 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     const { status } = response;
     if (this.cluster.isHealthChecked && response.has(IMMEDIATE_FAIL)) this.#host!.reportFailure();
     if (this.#hasRetried) this.#count(upstream_rq_retry_success);
-    this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, this.#stream.isInternal);
+    this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, this.#client.isInternal);
     if (isEnd) this.#complete(nowMs);
-    return this.#noteReading(this.#stream.onResponseHead(bytes, start, end, isEnd, nowMs));
+    return this.#noteReading(this.#client.onResponseHead(bytes, start, end, isEnd, nowMs));
   }
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
     if (isEnd) this.#complete(nowMs);
-    return this.#noteReading(this.#stream.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs));
+    return this.#noteReading(this.#client.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs));
   }
 
   onResponseTrailers(trailers: Trailers): void {
-    this.#stream.responseTrailers = trailers;
+    this.#client.responseTrailers = trailers;
   }
 
   onUpstreamReset(failure: UpstreamFailure, detail: string): void {
@@ -226,14 +226,14 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     if (failure === 'connection termination') this.#count(upstream_rq_rx_reset);
     else this.#count(upstream_rq_tx_reset);
     this.#countHost(rq_error);
-    this.#stream.onUpstreamFailure(failure, detail, this.#hasRetried);
+    this.#client.onUpstreamFailure(failure, detail, this.#hasRetried);
   }
 
   onUpstreamDrain(): void {
     if (!this.#isBackedUp) return;
     this.#isBackedUp = false;
     this.#count(upstream_flow_control_drained_total);
-    this.#stream.onUpstreamWritable();
+    this.#client.onUpstreamWritable();
   }
 
   // ---- Inside ----
@@ -244,11 +244,11 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
     if (host === null) {
       this.#state = DONE;
       this.#count(upstream_cx_none_healthy);
-      this.#stream.onNoHealthyUpstream();
+      this.#client.onNoHealthyUpstream();
       return;
     }
     this.#state = WAITING;
-    this.#stream.onUpstreamHost(host, this.attempts);
+    this.#client.onUpstreamHost(host, this.attempts);
     host.poolFor(this.#priority).newStream(this);
   }
 
@@ -267,7 +267,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
 
   /** The last bytes of a request with the trailers that this cluster may have; null when there are none. */
   #withTrailers(bytes: Buffer, start: number, end: number): Buffer | null {
-    const trailers = this.#stream.requestTrailers;
+    const trailers = this.#client.requestTrailers;
     if (trailers === null || !this.cluster.settings.enableTrailers) return null;
     return insertTrailers(bytes, start, end, trailers);
   }
@@ -277,9 +277,9 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
       !this.#hasRetried &&
       connection.isReused &&
       !connection.hasResponseBytes &&
-      (this.#isRequestDone || this.#stream.awaitsTunnel) &&
+      (this.#isRequestDone || this.#client.awaitsTunnel) &&
       !this.#hasSentBody &&
-      IDEMPOTENT.has(this.#stream.methodId)
+      IDEMPOTENT.has(this.#client.methodId)
     );
   }
 
@@ -297,7 +297,7 @@ export class UpstreamRequest implements ForwardedRequest, PoolClient, ResponseRe
 
   /** The response is complete. Its time counts from the request's end, as far as there has been one. */
   #complete(nowMs: number): void {
-    const { isInternal, isRequestComplete, requestCompleteMs } = this.#stream;
+    const { isInternal, isRequestComplete, requestCompleteMs } = this.#client;
     if (isRequestComplete) {
       const elapsedMs = nowMs - requestCompleteMs;
       recordResponseTime(this.#context, this.cluster, this.#host!, elapsedMs, isInternal, this.#isCanary);
