@@ -17,3 +17,18 @@ export function jsonDuration(ms: number): string {
 export function jsonInt64(value: number | bigint): string {
   return String(value);
 }
+
+/** Whether two values say the same; the order of an object's members says nothing. */
+export function sameJson(a: JsonValue, b: JsonValue): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [left, right] = [Object.entries(a), new Map<string, JsonValue>(Object.entries(b))];
+  return (
+    left.length === right.size &&
+    left.every(([key, value]) => {
+      const other = right.get(key);
+      return other !== undefined && sameJson(value as JsonValue, other);
+    })
+  );
+}

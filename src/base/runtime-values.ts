@@ -22,6 +22,11 @@ export const ZONE_MIN_CLUSTER_SIZE = 'upstream.zone_routing.min_cluster_size';
 /** How many healthy hosts in the own locality take all requests, where a cluster has such a rule. */
 export const ZONE_FORCED_FROM = 'upstream.zone_routing.force_local_zone.min_size';
 
+/** Percent of the retries that a policy wants which are made. */
+export const USE_RETRY = 'upstream.use_retry';
+/** The shortest back-off of retry policies that name none, in milliseconds. */
+export const BASE_RETRY_BACKOFF = 'upstream.base_retry_backoff_ms';
+
 /** Lookups by a service of another operating system, which takes neither servers nor a transport. */
 export const APPLE_DNS_LOOKUPS = 'proxy.restart_features.use_apple_api_for_dns_lookups';
 
@@ -32,6 +37,11 @@ export const CIRCUIT_BREAKER_KEYS = {
   maxRequests: 'max_requests',
   maxRetries: 'max_retries',
 } as const;
+/** The same of `circuit_breakers.<cluster>.<default or high>.<part>`. */
+export const RETRY_BUDGET_KEYS = {
+  percent: 'retry_budget.budget_percent',
+  minConcurrency: 'retry_budget.min_retry_concurrency',
+} as const;
 const CIRCUIT_BREAKERS = 'circuit_breakers.';
 
 const INTEGER_KEYS: ReadonlySet<string> = new Set([
@@ -41,8 +51,10 @@ const INTEGER_KEYS: ReadonlySet<string> = new Set([
   PANIC_THRESHOLD,
   ZONE_MIN_CLUSTER_SIZE,
   ZONE_FORCED_FROM,
+  BASE_RETRY_BACKOFF,
 ]);
-const SHARE_KEYS: ReadonlySet<string> = new Set([VERIFY_CLUSTER, ZONE_ROUTING_ENABLED]);
+const INTEGER_LIMITS: readonly string[] = [...Object.values(CIRCUIT_BREAKER_KEYS), RETRY_BUDGET_KEYS.minConcurrency];
+const SHARE_KEYS: ReadonlySet<string> = new Set([VERIFY_CLUSTER, ZONE_ROUTING_ENABLED, USE_RETRY]);
 const FLAG_KEYS: ReadonlySet<string> = new Set([APPLE_DNS_LOOKUPS]);
 /** Below these a proxy has keys of its own; all others are free to be named by configurations. */
 const OWN_KEYS =
@@ -53,17 +65,17 @@ const OWN_KEYS =
  * something this build does not have.
  */
 export function expectedValue(key: string): 'integer' | 'share' | 'flag' | 'any' | 'none' {
-  if (INTEGER_KEYS.has(key) || isCircuitBreakerKey(key)) return 'integer';
+  if (INTEGER_KEYS.has(key) || isCircuitBreakerKey(key, INTEGER_LIMITS)) return 'integer';
+  // A percentage with its fraction.
+  if (isCircuitBreakerKey(key, [RETRY_BUDGET_KEYS.percent])) return 'any';
   if (SHARE_KEYS.has(key)) return 'share';
   if (FLAG_KEYS.has(key)) return 'flag';
   return OWN_KEYS.test(key) ? 'none' : 'any';
 }
 
-function isCircuitBreakerKey(key: string): boolean {
+function isCircuitBreakerKey(key: string, limits: readonly string[]): boolean {
   if (!key.startsWith(CIRCUIT_BREAKERS)) return false;
-  return Object.values(CIRCUIT_BREAKER_KEYS).some(
-    (limit) => key.endsWith(`.default.${limit}`) || key.endsWith(`.high.${limit}`),
-  );
+  return limits.some((limit) => key.endsWith(`.default.${limit}`) || key.endsWith(`.high.${limit}`));
 }
 
 /** Key of the most connections of one listener. */

@@ -2,6 +2,7 @@
 // are; the rest are places in shared memory that the main thread has allocated for the workers.
 
 import type { Address, IpAddress } from '../base/address.ts';
+import type { RetryBudget } from '../base/circuit-limits.ts';
 import type { RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
@@ -22,6 +23,8 @@ export interface CircuitBreakerThresholds {
   readonly maxPendingRequests: number;
   readonly maxRequests: number;
   readonly maxRetries: number;
+  /** Takes the place of `maxRetries`, where there is one. */
+  readonly retryBudget?: RetryBudget;
 }
 
 export interface Locality {

@@ -1,3 +1,4 @@
+export type { RetryBudget } from '../base/circuit-limits.ts';
 export type { Fraction, RuntimeSetting, RuntimeTexts } from '../base/runtime.ts';
 export type { StringMatch } from '../base/string-match.ts';
 export type {
@@ -88,6 +89,13 @@ export type {
   WorkerToMain,
 } from './messages.ts';
 export type { Metadata, MetadataSource } from './metadata.ts';
+export type {
+  BackOffSettings,
+  RateLimitedBackOffSettings,
+  RetryCondition,
+  RetryHostPredicate,
+  RetrySettings,
+} from './retry.ts';
 export type {
   DirectResponseAction,
   ForwardAction,

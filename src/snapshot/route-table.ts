@@ -6,6 +6,7 @@ import type { StringMatch } from '../base/string-match.ts';
 import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments } from './format.ts';
 import type { Metadata } from './metadata.ts';
+import type { RetrySettings } from './retry.ts';
 
 /**
  * How the path, without its query, is compared. `path-separated-prefix` matches whole segments only; `connect` matches
@@ -154,6 +155,16 @@ export interface ForwardAction {
   readonly idleTimeoutMs: number | null;
   /** Request and response together must be done within this time; 0 for no limit. */
   readonly maxStreamDurationMs: number;
+  /** Null: what fails is not tried again, unless the request asks for it. */
+  readonly retry: RetrySettings | null;
+  /** A try whose time is over goes on beside its retry. */
+  readonly hedgesOnPerTryTimeout: boolean;
+  /** Tell the upstream of a retry whether the try before it ran out of time. */
+  readonly tellsTimeoutRetry: boolean;
+  /** How much of a body is kept to be sent once more; null for what the listener may hold. */
+  readonly replayLimitBytes: number | null;
+  /** The listener's limit counts if it is lower. */
+  readonly isReplayLimitCapped: boolean;
   readonly pathRewrite: PathRewrite | null;
   readonly hostRewrite: HostRewrite | null;
   /** Tell the upstream, in X-Forwarded-Host, which host a rewrite has replaced. */

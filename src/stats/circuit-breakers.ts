@@ -1,6 +1,7 @@
 // cluster.<name>.circuit_breakers.<priority>.*: worked out from the cluster's record when read. The counts
 // are totals over all workers, so no worker alone could say that a limit is reached.
 
+import { type RetryBudget, retryLimit } from '../base/circuit-limits.ts';
 import { ClusterCount, ClusterPriority, type SharedRecords } from '../wasm/shared-memory.ts';
 import type { Scope } from './scope.ts';
 
@@ -10,6 +11,8 @@ export interface CircuitBreakerLimits {
   readonly maxPendingRequests: number;
   readonly maxRequests: number;
   readonly maxRetries: number;
+  /** Takes the place of `maxRetries`, and grows with the requests. */
+  readonly retryBudget?: RetryBudget;
   /** Connection pools have no limit unless one is given. */
   readonly maxConnectionPools?: number;
 }
@@ -56,10 +59,25 @@ export function addCircuitBreakerGauges(options: CircuitBreakerOptions): void {
   for (const priority of ['default', 'high'] as const) {
     for (const breaker of BREAKERS) {
       const count = (): number => records.clusterCount(recordAddress, ClusterPriority[priority], breaker.count);
-      const limit = (): number => breaker.limit(options.limits.value[priority]);
+      const isRetries = breaker.count === ClusterCount.retries;
+      const hasBudget = (): boolean => isRetries && options.limits.value[priority].retryBudget !== undefined;
+      const limit = (): number => {
+        const limits = options.limits.value[priority];
+        return hasBudget() ? retryLimit(limits, runningRequests(options, priority)) : breaker.limit(limits);
+      };
       const prefix = `circuit_breakers.${priority}.`;
       scope.derivedGauge(prefix + breaker.open, () => (count() >= limit() ? 1 : 0));
-      if (trackRemaining) scope.derivedGauge(prefix + breaker.remaining, () => Math.max(0, limit() - count()));
+      // What a budget leaves depends on requests that come and go.
+      const remaining = (): number => (hasBudget() ? 0 : Math.max(0, limit() - count()));
+      if (trackRemaining) scope.derivedGauge(prefix + breaker.remaining, () => remaining());
     }
   }
+}
+
+function runningRequests({ records, recordAddress }: CircuitBreakerOptions, priority: 'default' | 'high'): number {
+  const line = ClusterPriority[priority];
+  return (
+    records.clusterCount(recordAddress, line, ClusterCount.requests) +
+    records.clusterCount(recordAddress, line, ClusterCount.pendingRequests)
+  );
 }

@@ -44,7 +44,7 @@ import { filterChain, listenerSettings } from './listeners.ts';
 import { routeTable } from './routes.ts';
 import { statsFixture } from './stats.ts';
 
-export { directRoute, forwardTo, routeFor, routeTable, routeTo } from './routes.ts';
+export { directRoute, forwardTo, retrySettings, routeFor, routeTable, routeTo } from './routes.ts';
 
 const http1 = compileHttp1();
 
@@ -257,7 +257,7 @@ export class DataPlaneFixture {
   }
 
   /** What the shared records say of a cluster's circuit breaker counts. */
-  breakerCount(name: string, count: 0 | 4 | 8): number {
+  breakerCount(name: string, count: 0 | 4 | 8 | 12): number {
     const { recordAddress } = this.#clusters.get(name)!;
     return this.#fixture.workers[0]!.memory.records.clusterCount(recordAddress, 0, count);
   }

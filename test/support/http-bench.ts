@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { HttpConnectionManagerSettings } from '../../src/snapshot/index.ts';
-import { type ClusterOverrides, DataPlaneFixture, directRoute, loopback, routeTo } from './data-plane.ts';
+import type { Random } from '../../src/base/random.ts';
+import type { ForwardAction, HttpConnectionManagerSettings, RouteSnapshot } from '../../src/snapshot/index.ts';
+import { type ClusterOverrides, DataPlaneFixture, directRoute, forwardTo, loopback, routeFor } from './data-plane.ts';
 import type { ManualClock } from './manual-clock.ts';
 import { WireClient, type WireUpstream } from './wire.ts';
 
@@ -22,18 +23,30 @@ export interface HttpBench {
 
 export interface HttpBenchOptions {
   readonly upstream?: WireUpstream;
+  /** Several hosts, in place of one. */
+  readonly upstreams?: readonly WireUpstream[];
   readonly upstreamPort?: number;
+  /** What the route asks for beside its timeout. */
+  readonly route?: Partial<ForwardAction>;
+  /** What the virtual host asks for. */
+  readonly routeFields?: Partial<Omit<RouteSnapshot, 'action'>>;
   readonly cluster?: ClusterOverrides;
   readonly settings?: Partial<HttpConnectionManagerSettings>;
   readonly timeoutMs?: number;
   readonly clock?: ManualClock;
+  readonly random?: Random;
 }
 
 /** Ends with the test, and the upstream with it. */
 export async function httpBench(t: TestContext, options: HttpBenchOptions): Promise<HttpBench> {
-  const proxy = new DataPlaneFixture(options.clock === undefined ? {} : { clock: options.clock });
-  proxy.cluster('web', [loopback(options.upstream?.port ?? options.upstreamPort ?? 1)], options.cluster);
-  const routes = [directRoute('/direct', 200, 'direct'), routeTo('web', { timeoutMs: options.timeoutMs ?? 15_000 })];
+  const proxy = new DataPlaneFixture({
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.random === undefined ? {} : { random: options.random }),
+  });
+  const ports = options.upstreams?.map(({ port }) => port) ?? [options.upstream?.port ?? options.upstreamPort ?? 1];
+  proxy.cluster('web', ports.map(loopback), options.cluster);
+  const action = forwardTo('web', { timeoutMs: options.timeoutMs ?? 15_000, ...options.route });
+  const routes = [directRoute('/direct', 200, 'direct'), routeFor('/', action, options.routeFields)];
   const port = await proxy.http(routes, options.settings);
   const clients: WireClient[] = [];
   t.after(async () => {
@@ -42,6 +55,7 @@ export async function httpBench(t: TestContext, options: HttpBenchOptions): Prom
     options.clock?.turn(1000);
     await closed;
     await options.upstream?.close();
+    for (const upstream of options.upstreams ?? []) await upstream.close();
   });
   const client = (): WireClient => {
     const wire = new WireClient(port);
@@ -71,6 +85,7 @@ export function assertBalanced(proxy: DataPlaneFixture): void {
   assert.equal(cluster('upstream_rq_pending_active'), 0);
   assert.equal(proxy.breakerCount('web', 4), 0);
   assert.equal(proxy.breakerCount('web', 8), 0);
+  assert.equal(proxy.breakerCount('web', 12), 0);
   assert.equal(proxy.breakerCount('web', 0), cluster('upstream_cx_active'));
   assert.equal(proxy.dataPlane.readSlabBytes, 0);
 }

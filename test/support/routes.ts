@@ -1,6 +1,12 @@
 // Routes as snapshots carry them, with nothing special about them unless a test says so.
 
-import type { ForwardAction, RouteAction, RouteSnapshot, RouteTableSnapshot } from '../../src/snapshot/index.ts';
+import type {
+  ForwardAction,
+  RetrySettings,
+  RouteAction,
+  RouteSnapshot,
+  RouteTableSnapshot,
+} from '../../src/snapshot/index.ts';
 
 /** A route table of one virtual host, for every domain unless said otherwise. */
 export function routeTable(
@@ -35,6 +41,25 @@ export function routeFor(
   };
 }
 
+/** A policy that retries once for any server error or reset, unless said otherwise. */
+export function retrySettings(overrides: Partial<RetrySettings> = {}): RetrySettings {
+  return {
+    conditions: ['5xx'],
+    maxRetries: 1,
+    perTryTimeoutMs: 0,
+    perTryIdleTimeoutMs: 0,
+    backOff: null,
+    rateLimitedBackOff: null,
+    retriableStatusCodes: [],
+    retriableHeaders: [],
+    retriableRequestHeaders: [],
+    hostPredicates: [],
+    maxFurtherDraws: 1,
+    previousPrioritiesFrequency: 0,
+    ...overrides,
+  };
+}
+
 /** An action that changes nothing on the way to a cluster. */
 export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {}): ForwardAction {
   return {
@@ -48,6 +73,11 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     isHighPriority: false,
     idleTimeoutMs: null,
     maxStreamDurationMs: 0,
+    retry: null,
+    hedgesOnPerTryTimeout: false,
+    tellsTimeoutRetry: false,
+    replayLimitBytes: null,
+    isReplayLimitCapped: false,
     pathRewrite: null,
     hostRewrite: null,
     appendForwardedHost: false,

@@ -1,7 +1,8 @@
 // CircuitBreakers message → limits of the two routing priorities. Missing entries and fields keep their
 // defaults; a second entry for one priority is a fault, because only one of them could apply.
 
-import type { CircuitBreakerThresholds, ClusterSettings } from '../../snapshot/index.ts';
+import { DEFAULT_RETRY_BUDGET } from '../../base/circuit-limits.ts';
+import type { CircuitBreakerThresholds, ClusterSettings, RetryBudget } from '../../snapshot/index.ts';
 import { RoutingPriority } from '../proto/generated/enums.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -41,5 +42,13 @@ function convertThresholds(entry: Thresholds): CircuitBreakerThresholds {
     maxPendingRequests: valueOr(entry.max_pending_requests, DEFAULT_THRESHOLDS.maxPendingRequests),
     maxRequests: valueOr(entry.max_requests, DEFAULT_THRESHOLDS.maxRequests),
     maxRetries: valueOr(entry.max_retries, DEFAULT_THRESHOLDS.maxRetries),
+    ...(entry.retry_budget === null ? {} : { retryBudget: convertBudget(entry.retry_budget) }),
+  };
+}
+
+function convertBudget(message: NonNullable<Thresholds['retry_budget']>): RetryBudget {
+  return {
+    percent: message.budget_percent?.value ?? DEFAULT_RETRY_BUDGET.percent,
+    minConcurrency: valueOr(message.min_retry_concurrency, DEFAULT_RETRY_BUDGET.minConcurrency),
   };
 }

@@ -7,6 +7,7 @@ import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHashPolicies } from './hash-policy.ts';
 import type { RegexMatchAndSubstitute, RouteActionMessage } from './messages.ts';
+import type { RouteResilience } from './resilience.ts';
 import { convertSubstitution } from './string-match.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
 import { convertRouteUpgrades } from './upgrades.ts';
@@ -22,6 +23,7 @@ export function convertForward(
   message: RouteActionMessage,
   at: string,
   validateClusters: boolean,
+  resilience: RouteResilience,
   conversion: Conversion,
 ): ForwardAction | undefined {
   const choice = chooseCluster(message, at, validateClusters, conversion);
@@ -36,6 +38,7 @@ export function convertForward(
     timeoutMs: durationMsOr(message.timeout, DEFAULT_ROUTE_TIMEOUT_MS),
     idleTimeoutMs: message.idle_timeout === null ? null : durationMs(message.idle_timeout),
     maxStreamDurationMs: durationMsOr(message.max_stream_duration?.max_stream_duration ?? null, 0),
+    ...resilience,
     pathRewrite: convertPathRewrite(message, at, faults),
     hostRewrite: convertHostRewrite(message, at, faults),
     appendForwardedHost: message.append_x_forwarded_host,

@@ -7,6 +7,7 @@ import { readDataSource } from './data-source.ts';
 import { convertForward } from './forward-action.ts';
 import type { DirectResponseMessage, Route } from './messages.ts';
 import { convertRedirect } from './redirect-action.ts';
+import type { RouteResilience } from './resilience.ts';
 
 /** Settings of the route configuration that its actions depend on. */
 export interface RouteScope {
@@ -18,9 +19,12 @@ export function convertAction(
   route: Route,
   at: string,
   scope: RouteScope,
+  resilience: RouteResilience,
   conversion: Conversion,
 ): RouteAction | undefined {
-  if (route.route !== null) return convertForward(route.route, `${at}.route`, scope.validateClusters, conversion);
+  if (route.route !== null) {
+    return convertForward(route.route, `${at}.route`, scope.validateClusters, resilience, conversion);
+  }
   if (route.redirect !== null) return convertRedirect(route.redirect, `${at}.redirect`, conversion.faults);
   if (route.direct_response !== null) {
     return convertDirectResponse(route.direct_response, `${at}.direct_response`, scope, conversion);

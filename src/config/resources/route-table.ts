@@ -7,6 +7,7 @@ import { DomainTable } from './domains.ts';
 import { type BothHeaderEdits, convertHeaderEdits } from './header-edits.ts';
 import type { Route, RouteConfiguration, VirtualHost } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
+import { type RouteResilience, routeResilience, virtualHostResilience } from './resilience.ts';
 import { convertAction, type RouteScope } from './route-action.ts';
 import { convertConditions, convertPathMatch } from './route-match.ts';
 import { valueOr } from './units.ts';
@@ -18,6 +19,12 @@ interface TableScope extends RouteScope {
   readonly edits: BothHeaderEdits;
   /** Later edits can undo earlier ones; by default those of the whole table come last. */
   readonly mostSpecificEditsLast: boolean;
+}
+
+/** What a virtual host says for its routes. */
+interface HostLevels {
+  readonly edits: BothHeaderEdits;
+  readonly resilience: RouteResilience;
 }
 
 /** @param isStatic whether the table is part of the static configuration, where clusters must exist by default. */
@@ -54,9 +61,10 @@ function convertVirtualHost(
   conversion: Conversion,
 ): VirtualHostSnapshot {
   const edits = convertHeaderEdits(message, at, conversion);
+  const levels: HostLevels = { edits, resilience: virtualHostResilience(message, at, conversion.faults) };
   const routes: RouteSnapshot[] = [];
   for (const [index, route] of message.routes.entries()) {
-    const converted = convertRoute(route, `${at}.routes[${index}]`, message, edits, scope, conversion);
+    const converted = convertRoute(route, `${at}.routes[${index}]`, message, levels, scope, conversion);
     if (converted !== undefined) routes.push(converted);
   }
   return {
@@ -72,15 +80,16 @@ function convertRoute(
   route: Route,
   at: string,
   virtualHost: VirtualHost,
-  virtualHostEdits: BothHeaderEdits,
+  ofHost: HostLevels,
   scope: TableScope,
   conversion: Conversion,
 ): RouteSnapshot | undefined {
   const { faults } = conversion;
   const match = route.match === null ? undefined : convertPathMatch(route.match, `${at}.match`, faults);
   const conditions = route.match === null ? null : convertConditions(route.match, `${at}.match`, faults);
-  const action = convertAction(route, at, scope, conversion);
-  const levels = [...routeEdits(route, at, conversion), virtualHostEdits, scope.edits];
+  const resilience = routeResilience(route, at, ofHost.resilience, faults);
+  const action = convertAction(route, at, scope, resilience, conversion);
+  const levels = [...routeEdits(route, at, conversion), ofHost.edits, scope.edits];
   if (scope.mostSpecificEditsLast) levels.reverse();
   if (match === undefined || action === undefined) return undefined;
   return {

@@ -6,6 +6,7 @@ import { HEADER_ID, idSet, type RequestHead } from '../../wasm/http1.ts';
 const TIMEOUT = HEADER_ID['x-proxy-upstream-rq-timeout-ms'];
 const PER_TRY_TIMEOUT = HEADER_ID['x-proxy-upstream-rq-per-try-timeout-ms'];
 const STREAM_DURATION = HEADER_ID['x-proxy-upstream-stream-duration-ms'];
+const HEDGE = HEADER_ID['x-proxy-hedge-on-per-try-timeout'];
 const ALT_RESPONSE = HEADER_ID['x-proxy-upstream-rq-timeout-alt-response'];
 
 const CONTROL_HEADERS: readonly number[] = [
@@ -18,7 +19,7 @@ const CONTROL_HEADERS: readonly number[] = [
   HEADER_ID['x-proxy-retry-grpc-on'],
   HEADER_ID['x-proxy-retriable-status-codes'],
   HEADER_ID['x-proxy-retriable-header-names'],
-  HEADER_ID['x-proxy-hedge-on-per-try-timeout'],
+  HEDGE,
   HEADER_ID['x-proxy-is-timeout-retry'],
   HEADER_ID['x-proxy-upstream-alt-stat-name'],
   HEADER_ID['x-proxy-expected-rq-timeout-ms'],
@@ -37,7 +38,7 @@ const EDGE_HEADERS: readonly number[] = [
 
 const CONTROL_SET = idSet(CONTROL_HEADERS);
 const EDGE_SET = idSet(EDGE_HEADERS);
-const LIMIT_SET = idSet([TIMEOUT, PER_TRY_TIMEOUT, STREAM_DURATION, ALT_RESPONSE]);
+const LIMIT_SET = idSet([TIMEOUT, PER_TRY_TIMEOUT, STREAM_DURATION, ALT_RESPONSE, HEDGE]);
 
 /** A count of milliseconds as headers write it; anything else is ignored. */
 const MILLISECONDS = /^\d{1,9}$/;
@@ -47,6 +48,8 @@ export interface RequestLimits {
   timeoutMs: number;
   perTryTimeoutMs: number;
   maxStreamDurationMs: number;
+  /** An attempt whose time is over goes on beside its retry. */
+  hedgesOnPerTryTimeout: boolean;
   /** Instead of an error the client wants an empty answer when the time is over. */
   wantsAltResponse: boolean;
 }
@@ -58,6 +61,13 @@ export function obeyControlHeaders(head: RequestHead, limits: RequestLimits): vo
   limits.perTryTimeoutMs = milliseconds(head, PER_TRY_TIMEOUT) ?? limits.perTryTimeoutMs;
   limits.maxStreamDurationMs = milliseconds(head, STREAM_DURATION) ?? limits.maxStreamDurationMs;
   limits.wantsAltResponse = head.has(ALT_RESPONSE);
+  const hedge = head.header(HEDGE)?.trim().toLowerCase();
+  if (hedge === 'true' || hedge === 'false') limits.hedgesOnPerTryTimeout = hedge === 'true';
+}
+
+/** How long an upstream may take, as it is told; 0 for any time. */
+export function expectedMs({ timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout }: RequestLimits): number {
+  return perTryTimeoutMs > 0 && !hedgesOnPerTryTimeout ? perTryTimeoutMs : timeoutMs;
 }
 
 /** @param isEdge the request comes from outside, straight to this proxy. */

@@ -43,6 +43,13 @@ export const ROUTE_TIMEOUT: LocalReply = {
   details: 'response_timeout',
 };
 export const PER_TRY_TIMEOUT: LocalReply = { ...ROUTE_TIMEOUT, details: 'upstream_per_try_timeout' };
+export const PER_TRY_IDLE_TIMEOUT: LocalReply = { ...ROUTE_TIMEOUT, details: 'upstream_per_try_idle_timeout' };
+export const REPLAY_ABANDONED: LocalReply = {
+  status: 507,
+  body: 'exceeded request buffer limit while retrying upstream',
+  flag: '-',
+  details: 'request_payload_exceeded_retry_buffer_limit',
+};
 export const MAX_STREAM_DURATION: LocalReply = {
   status: 504,
   body: 'upstream max stream duration reached',

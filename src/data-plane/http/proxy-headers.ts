@@ -9,6 +9,7 @@ export class ProxyHeaders {
   readonly externalAddress: string;
   readonly expectedTimeoutMs: string;
   readonly originalPath: string;
+  readonly isTimeoutRetry: string;
   readonly internal: PreparedLines;
   /** Nearly every request is a first attempt. */
   readonly firstAttempt: PreparedLines;
@@ -25,6 +26,7 @@ export class ProxyHeaders {
   constructor(prefix = DEFAULT_HEADER_PREFIX) {
     this.externalAddress = `${prefix}-external-address`;
     this.expectedTimeoutMs = `${prefix}-expected-rq-timeout-ms`;
+    this.isTimeoutRetry = `${prefix}-is-timeout-retry`;
     this.originalPath = `${prefix}-original-path`;
     this.attemptCount = `${prefix}-attempt-count`;
     this.upstreamServiceTime = `${prefix}-upstream-service-time`;

@@ -4,7 +4,12 @@
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import * as replies from './local-reply.ts';
 
-const { upstream_rq_max_duration_reached, upstream_rq_per_try_timeout, upstream_rq_timeout } = CLUSTER_STATS.index;
+const {
+  upstream_rq_max_duration_reached,
+  upstream_rq_per_try_idle_timeout,
+  upstream_rq_per_try_timeout,
+  upstream_rq_timeout,
+} = CLUSTER_STATS.index;
 
 export interface StreamLimit {
   readonly reply: replies.LocalReply;
@@ -12,20 +17,31 @@ export interface StreamLimit {
   readonly earlyReply: replies.LocalReply;
   /** Of CLUSTER_STATS. */
   readonly stat: number;
+  /** The cluster counts the reply like a response. */
+  readonly isCharged: boolean;
 }
 
 export const ROUTE_LIMIT: StreamLimit = {
   reply: replies.ROUTE_TIMEOUT,
   earlyReply: replies.ROUTE_TIMEOUT,
   stat: upstream_rq_timeout,
+  isCharged: true,
 };
 export const PER_TRY_LIMIT: StreamLimit = {
   reply: replies.PER_TRY_TIMEOUT,
   earlyReply: replies.PER_TRY_TIMEOUT,
   stat: upstream_rq_per_try_timeout,
+  isCharged: true,
+};
+export const PER_TRY_IDLE_LIMIT: StreamLimit = {
+  reply: replies.PER_TRY_IDLE_TIMEOUT,
+  earlyReply: replies.PER_TRY_IDLE_TIMEOUT,
+  stat: upstream_rq_per_try_idle_timeout,
+  isCharged: true,
 };
 export const DURATION_LIMIT: StreamLimit = {
   reply: replies.MAX_STREAM_DURATION,
   earlyReply: replies.MAX_STREAM_DURATION_REQUEST,
   stat: upstream_rq_max_duration_reached,
+  isCharged: false,
 };

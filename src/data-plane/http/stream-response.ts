@@ -13,6 +13,7 @@ import { codecError, Framing, JOINED_LIMIT_BYTES, Method, type ResponseHead } fr
 import { flagBit, ResponseFlag } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
+import { countStatus } from '../router/response-count.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { BodyMode } from './codec/http1/response-writer.ts';
 import type { StreamFilters } from './filter-chain.ts';
@@ -110,11 +111,14 @@ export abstract class StreamResponse extends StreamRecord {
   // ---- From the router ----
 
   onNoHealthyUpstream(): void {
+    this.chargeUpstream(replies.NO_HEALTHY_UPSTREAM.status);
     this.upstream = null;
     this.giveUp(replies.NO_HEALTHY_UPSTREAM);
   }
 
   onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void {
+    const reply = replies.upstreamReset(failure, transport, wasRetried);
+    this.chargeUpstream(reply.status);
     this.upstream = null;
     this.flags |= flagBit(replies.failureFlag(failure));
     if (this.wantedFacts !== null) this.wantedFacts.upstreamTransportFailure = transport;
@@ -122,7 +126,7 @@ export abstract class StreamResponse extends StreamRecord {
       this.details = `upstream_reset_after_response_started{${failure.replaceAll(' ', '_')}}`;
       this.count(rq_reset_after_downstream_response_started);
     }
-    this.giveUp(replies.upstreamReset(failure, transport, wasRetried));
+    this.giveUp(reply);
   }
 
   /** The response head lies in the codec. @returns false when no more should come before `resumeResponse`. */
@@ -261,6 +265,13 @@ export abstract class StreamResponse extends StreamRecord {
 
   protected get isResponseComplete(): boolean {
     return this.#response === COMPLETE;
+  }
+
+  /** The cluster counts what the client is told in place of a response of its own. */
+  protected chargeUpstream(status: number): void {
+    if (this.upstream === null || this.#response !== NOTHING) return;
+    const { cluster, host } = this.upstream;
+    countStatus(this.context, cluster, host, status, this.isInternal, host?.canary ?? false);
   }
 
   protected awaitTunnel(): void {

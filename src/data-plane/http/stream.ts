@@ -10,14 +10,14 @@ import { isIP } from 'node:net';
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
-import type { AttemptClient } from '../router/attempt-client.ts';
+import { type RequestClient, Verdict } from '../router/attempt-client.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { RequestLimits } from './control-headers.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
 import type { HttpStreamFacts } from './http-stream-facts.ts';
 import * as replies from './local-reply.ts';
 import { applyConnectionManagerEdits, type RequestOrigin, requestOrigin, UNKNOWN_ORIGIN } from './request-edits.ts';
-import { DURATION_LIMIT, PER_TRY_LIMIT, ROUTE_LIMIT, type StreamLimit } from './stream-limits.ts';
+import { DURATION_LIMIT, ROUTE_LIMIT, type StreamLimit } from './stream-limits.ts';
 import { StreamResponse } from './stream-response.ts';
 import type { Trailers } from './trailers.ts';
 import { keepUpgradeFields, upgradeType } from './upgrades.ts';
@@ -32,12 +32,13 @@ const {
   downstream_rq_ws_on_non_ws_route,
 } = HTTP_STATS.index;
 
-export class HttpStream extends StreamResponse implements RequestLimits, AttemptClient {
+export class HttpStream extends StreamResponse implements RequestLimits, RequestClient {
   declare protected readonly manager: ConnectionManager;
   // Limits of this request, by the route and by its own headers; 0 for none.
   timeoutMs = 0;
   perTryTimeoutMs = 0;
   maxStreamDurationMs = 0;
+  hedgesOnPerTryTimeout = false;
   wantsAltResponse = false;
   /** Of a message whose end has come, or comes with the next call; its body holds none. */
   requestTrailers: Trailers | null = null;
@@ -107,8 +108,15 @@ export class HttpStream extends StreamResponse implements RequestLimits, Attempt
   onLimit(limit: StreamLimit): void {
     const reply = this.isRequestComplete ? limit.reply : limit.earlyReply;
     this.upstream?.timeOut(limit.stat);
-    this.upstream = null;
-    this.giveUp(this.wantsAltResponse ? replies.altResponse(reply) : reply);
+    this.#endByLimit(limit, reply);
+  }
+
+  onTryLimit(limit: StreamLimit): void {
+    this.#endByLimit(limit, limit.reply);
+  }
+
+  onReplayAbandoned(): void {
+    this.giveUp(replies.REPLAY_ABANDONED);
   }
 
   onIdleTimeout(): void {
@@ -180,6 +188,10 @@ export class HttpStream extends StreamResponse implements RequestLimits, Attempt
     this.resumeRequest();
   }
 
+  judgeResponse(): Verdict {
+    return Verdict.pass;
+  }
+
   resumeRequest(): void {
     if (!this.#isRequestPaused) return;
     this.#isRequestPaused = false;
@@ -223,9 +235,15 @@ export class HttpStream extends StreamResponse implements RequestLimits, Attempt
     return null;
   }
 
+  #endByLimit({ isCharged }: StreamLimit, reply: replies.LocalReply): void {
+    const told = this.wantsAltResponse ? replies.altResponse(reply) : reply;
+    if (isCharged) this.chargeUpstream(told.status);
+    this.upstream = null;
+    this.giveUp(told);
+  }
+
   #armTimeouts(nowMs: number): void {
     if (this.timeoutMs > 0) this.#limit(ROUTE_LIMIT, nowMs + this.timeoutMs);
-    if (this.perTryTimeoutMs > 0) this.#limit(PER_TRY_LIMIT, nowMs + this.perTryTimeoutMs);
   }
 
   #limit(limit: StreamLimit, atMs: number): void {

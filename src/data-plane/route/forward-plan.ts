@@ -12,6 +12,7 @@ import { RequestHasher } from './hash-policy.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
 import { compilePathRewrite, type RewritePath, substituteOf } from './path-matcher.ts';
+import { compileRetryPolicy, type RetryPolicy } from './retry-policy.ts';
 import type { RouteRequest } from './route-request.ts';
 
 /** One of the clusters that a route may choose. */
@@ -45,6 +46,12 @@ export interface ForwardPlan {
   readonly timeoutLine: PreparedLines | null;
   readonly idleTimeoutMs: number | null;
   readonly maxStreamDurationMs: number;
+  /** Null when only the request itself can ask for retries. */
+  readonly retry: RetryPolicy | null;
+  readonly hedgesOnPerTryTimeout: boolean;
+  readonly tellsTimeoutRetry: boolean;
+  /** How much of a body is kept for retries, by what the listener may hold. */
+  readonly replayLimitBytes: (listenerLimitBytes: number) => number;
   readonly rewritePath: RewritePath | null;
   readonly rewriteHost: RewriteHost | null;
   /** The host becomes the chosen upstream host's name. */
@@ -79,6 +86,10 @@ export function compileForward(
     timeoutLine: action.timeoutMs > 0 ? new PreparedLines([`${names.expectedTimeoutMs}: ${action.timeoutMs}`]) : null,
     idleTimeoutMs: action.idleTimeoutMs,
     maxStreamDurationMs: action.maxStreamDurationMs,
+    retry: action.retry === null ? null : compileRetryPolicy(action.retry),
+    hedgesOnPerTryTimeout: action.hedgesOnPerTryTimeout,
+    tellsTimeoutRetry: action.tellsTimeoutRetry,
+    replayLimitBytes: compileReplayLimit(action),
     rewritePath: pathRewrite === null ? null : compilePathRewrite(match, pathRewrite),
     rewriteHost: hostRewrite === null ? null : compileHostRewrite(hostRewrite),
     usesUpstreamHostname: hostRewrite?.kind === 'auto',
@@ -87,6 +98,14 @@ export function compileForward(
     terminatesConnect: action.terminatesConnect,
     clusterNotFoundStatus: action.clusterNotFoundStatus,
   };
+}
+
+function compileReplayLimit({
+  replayLimitBytes: limit,
+  isReplayLimitCapped,
+}: ForwardAction): (bytes: number) => number {
+  if (limit === null) return (listenerLimit) => listenerLimit;
+  return isReplayLimitCapped ? (listenerLimit) => Math.min(limit, listenerLimit) : () => limit;
 }
 
 function upgradesOf(upgrades: readonly RouteUpgrade[]): ReadonlyMap<string, boolean> {

@@ -1,10 +1,22 @@
 // Who a request to an upstream is sent for: the stream itself, or, where one attempt may not be enough, what stands
 // between the stream and its attempts.
 
+import type { StreamLimit } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
 import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
+
+/** What becomes of a response whose head has come. */
+export const Verdict = {
+  /** It goes on to the client of the request. */
+  pass: 0,
+  /** Nobody gets it, because the request is tried again. */
+  retried: 1,
+  /** Nobody gets it, because another attempt may bring a better one. */
+  dropped: 2,
+} as const;
+export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 
 export interface AttemptClient {
   /** Method of the request. */
@@ -33,6 +45,9 @@ export interface AttemptClient {
   /** More of the request's body may come. */
   onUpstreamWritable(): void;
 
+  /** The response head lies in the codec, and nobody has counted it. What does not pass ends the attempt. */
+  judgeResponse(): Verdict;
+
   /** The response head lies in the codec. @returns false when no more should come before `resumeResponse`. */
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean;
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
@@ -40,4 +55,14 @@ export interface AttemptClient {
   // One of these ends the attempt.
   onNoHealthyUpstream(): void;
   onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void;
+}
+
+/** The stream that a request belongs to, as those see it who may make several attempts. */
+export interface RequestClient extends AttemptClient {
+  /** Bits of ResponseFlag. */
+  flags: number;
+  /** No further attempt is made because this limit of the last one has passed. */
+  onTryLimit(limit: StreamLimit): void;
+  /** More of the body has come than is kept for a retry, and there is no attempt that takes it. */
+  onReplayAbandoned(): void;
 }

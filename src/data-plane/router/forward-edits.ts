@@ -2,6 +2,7 @@
 // path. In this order, which is the reference's; the connection manager's edits have been made before.
 
 import { HEADER_ID, PreparedLines, type RequestHead } from '../../wasm/http1.ts';
+import { expectedMs } from '../http/control-headers.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import type { HttpStream } from '../http/stream.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
@@ -38,11 +39,11 @@ export class ForwardEdits {
   }
 
   /** Tells the upstream how long the answer may take. */
-  #appendTimeout({ timeoutMs, perTryTimeoutMs }: HttpStream, { head }: RouteRequest, plan: ForwardPlan): void {
-    const expectedMs = perTryTimeoutMs > 0 && perTryTimeoutMs < (timeoutMs || Infinity) ? perTryTimeoutMs : timeoutMs;
-    if (expectedMs === 0) return;
-    if (expectedMs === plan.timeoutMs) head.appendPrepared(plan.timeoutLine!);
-    else head.append(this.#names.expectedTimeoutMs, String(expectedMs));
+  #appendTimeout(stream: HttpStream, { head }: RouteRequest, plan: ForwardPlan): void {
+    const ms = expectedMs(stream);
+    if (ms === 0) return;
+    if (ms === plan.timeoutMs) head.appendPrepared(plan.timeoutLine!);
+    else head.append(this.#names.expectedTimeoutMs, String(ms));
   }
 
   #rewriteHost(request: RouteRequest, plan: ForwardPlan, target: ClusterTarget): void {

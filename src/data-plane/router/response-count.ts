@@ -22,17 +22,28 @@ export function countResponse(
   status: number,
   isInternal: boolean,
 ): boolean {
-  const { values } = context.stats;
-  values[cluster.statBase + upstream_rq_completed]! += 1;
-  values[host.statBase + (status >= 500 ? rq_error : rq_success)]! += 1;
+  context.stats.values[host.statBase + (status >= 500 ? rq_error : rq_success)]! += 1;
+  const isCanary = host.canary || context.codec.response.header(UPSTREAM_CANARY) === 'true';
+  countStatus(context, cluster, host, status, isInternal, isCanary);
+  return isCanary;
+}
+
+/** Of a response, or of what the client is told in its place. @param host null when there is none. */
+export function countStatus(
+  context: WorkerContext,
+  cluster: Cluster,
+  host: Host | null,
+  status: number,
+  isInternal: boolean,
+  isCanary: boolean,
+): void {
+  context.stats.values[cluster.statBase + upstream_rq_completed]! += 1;
   const codes = cluster.responseCodes;
   codes.all.count(status);
   if (isInternal) codes.internal.count(status);
   else codes.external.count(status);
-  host.zoneCodes?.count(status);
-  const isCanary = host.canary || context.codec.response.header(UPSTREAM_CANARY) === 'true';
+  host?.zoneCodes?.count(status);
   if (isCanary) codes.canary.count(status);
-  return isCanary;
 }
 
 /** The response has ended. @param isCanary as countResponse said. */

@@ -4,11 +4,13 @@
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
 import { codecError, HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
-import { obeyControlHeaders } from '../http/control-headers.ts';
+import { ClusterPriority } from '../../wasm/shared-records.ts';
+import { expectedMs, obeyControlHeaders } from '../http/control-headers.ts';
 import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/local-reply.ts';
 import type { HttpStream } from '../http/stream.ts';
 import { keepUpgradeFields } from '../http/upgrades.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
+import { NO_POLICY } from '../route/retry-policy.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import { RouteTable } from '../route/route-table.ts';
@@ -18,7 +20,12 @@ import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
+import { RequestTries, type TriesPlan } from './request-tries.ts';
+import { RetryDecisions } from './retry-decisions.ts';
+import { RetryHead } from './retry-head.ts';
+import { retryTerms } from './retry-terms.ts';
 import { TcpRequest } from './tcp-request.ts';
+import { TriedHosts } from './tried-hosts.ts';
 import { UpstreamAttempt } from './upstream-attempt.ts';
 
 const { no_cluster, no_route, rq_direct_response, rq_redirect, rq_total } = HTTP_STATS.index;
@@ -29,6 +36,7 @@ export class Router {
   readonly #routes: RouteTable;
   readonly #edits: ForwardEdits;
   readonly #passesTrailers: boolean;
+  readonly #suppressesHeaders: boolean;
   /** Filled anew for each request. */
   readonly #request: RouteRequest;
   /** First cell of the connection manager's stats. */
@@ -39,6 +47,7 @@ export class Router {
     this.#clusters = clusters;
     this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime);
     this.#passesTrailers = settings.enableTrailers;
+    this.#suppressesHeaders = settings.suppressProxyHeaders;
     this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
     // Only a trusted hop may say how the client came (applyConnectionManagerEdits).
     const trustsForwardedProto = !settings.useRemoteAddress || settings.xffNumTrustedHops > 0;
@@ -96,6 +105,7 @@ export class Router {
     stream.cluster = cluster;
     this.#setLimits(stream, head, plan);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
+    const tries = this.#planTries(stream, route, plan, cluster, pickContext);
     stream.applyConnectionManagerEdits(head);
     if (this.#passesTrailers && cluster.settings.enableTrailers && head.has(HEADER_ID.te)) {
       this.#edits.keepTrailersOption(head);
@@ -113,6 +123,7 @@ export class Router {
     if (plan.terminatesConnect && request.isConnect) {
       return new TcpRequest(this.#context, stream, cluster, plan.priority, text, pickContext);
     }
+    if (tries !== null) return new RequestTries(this.#context, stream, cluster, text, tries);
     return new UpstreamAttempt(this.#context, stream, cluster, plan.priority, text, route.attemptEdits, pickContext);
   }
 
@@ -124,11 +135,48 @@ export class Router {
     return hasher.hash(this.#context.lbKernel, this.#request, stream, criteria);
   }
 
+  /** @returns null when one attempt is all there is. */
+  #planTries(
+    stream: HttpStream,
+    route: Route,
+    plan: ForwardPlan,
+    cluster: Cluster,
+    pickContext: PickContext | null,
+  ): TriesPlan | null {
+    const { priority, retry } = plan;
+    const terms = retry === null && !stream.isInternal ? null : retryTerms(this.#request, retry);
+    const policy = retry ?? NO_POLICY;
+    if (terms === null && stream.perTryTimeoutMs === 0 && policy.perTryIdleTimeoutMs === 0) return null;
+    const { clock, random, proxyHeaders } = this.#context;
+    const breaker = priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
+    const asksOfHosts = policy.hostPredicates.length > 0 || policy.previousPrioritiesFrequency > 0;
+    return {
+      priority,
+      attemptEdits: route.attemptEdits,
+      pickContext,
+      decisions: terms === null ? null : new RetryDecisions(this.#context, { cluster, breaker, policy, terms, random }),
+      triedHosts: asksOfHosts ? new TriedHosts(policy) : null,
+      perTryTimeoutMs: stream.perTryTimeoutMs,
+      perTryIdleTimeoutMs: policy.perTryIdleTimeoutMs,
+      hedges: stream.hedgesOnPerTryTimeout,
+      replayLimitBytes: plan.replayLimitBytes(stream.bufferLimitBytes),
+      retryHead: new RetryHead(proxyHeaders, clock, {
+        timeoutMs: stream.timeoutMs,
+        expectedMs: this.#suppressesHeaders ? 0 : expectedMs(stream),
+        tellsTimeoutRetry: plan.tellsTimeoutRetry,
+      }),
+    };
+  }
+
   #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan): void {
     stream.timeoutMs = plan.timeoutMs;
     stream.maxStreamDurationMs = plan.maxStreamDurationMs;
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
+    if (plan.retry !== null) stream.perTryTimeoutMs = plan.retry.perTryTimeoutMs;
+    stream.hedgesOnPerTryTimeout = plan.hedgesOnPerTryTimeout;
     if (stream.isInternal) obeyControlHeaders(head, stream);
+    // The whole time ends first.
+    if (stream.timeoutMs > 0 && stream.perTryTimeoutMs >= stream.timeoutMs) stream.perTryTimeoutMs = 0;
   }
 
   #count(stat: number): void {

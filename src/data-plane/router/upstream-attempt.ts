@@ -16,11 +16,12 @@ import { insertTrailers, type Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
+import type { HostSelection } from '../upstream/host-selection.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { PoolClient } from '../upstream/pool/http1-pool.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { AttemptClient } from './attempt-client.ts';
+import { type AttemptClient, Verdict } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { countResponse, recordResponseTime } from './response-count.ts';
 
@@ -64,6 +65,10 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   /** What the choice of a host may go by. */
   readonly #pickContext: PickContext | null;
   readonly #priority: ClusterPriority;
+  /** Null for the first attempt, and where every host will do. */
+  readonly #selection: HostSelection | null;
+  /** Attempts that went before this one. */
+  readonly #before: number;
   #state: number = WAITING;
   #host: Host | null = null;
   #connection: Http1ClientConnection | null = null;
@@ -87,6 +92,8 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     head: string,
     attemptEdits: AttemptEdits | null,
     pickContext: PickContext | null,
+    selection: HostSelection | null = null,
+    before = 0,
   ) {
     this.#context = context;
     this.#client = client;
@@ -95,14 +102,12 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     this.head = head;
     this.#attemptEdits = attemptEdits;
     this.#pickContext = pickContext;
+    this.#selection = selection;
+    this.#before = before;
   }
 
   get bufferLimitBytes(): number {
     return this.#client.bufferLimitBytes;
-  }
-
-  get hasRetried(): boolean {
-    return this.#hasRetried;
   }
 
   get awaitsUpgrade(): boolean {
@@ -110,7 +115,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   get attempts(): number {
-    return this.#hasRetried ? 2 : 1;
+    return this.#before + (this.#hasRetried ? 2 : 1);
   }
 
   get host(): Host | null {
@@ -118,7 +123,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
-    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
+    const whole = isEnd ? withTrailers(this.#client, this.cluster, bytes, start, end) : null;
     this.#early = whole ?? bytes;
     this.#earlyStart = whole === null ? start : 0;
     this.#earlyEnd = whole === null ? end : whole.length;
@@ -135,7 +140,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
+    const whole = isEnd ? withTrailers(this.#client, this.cluster, bytes, start, end) : null;
     return whole === null ? this.#send(bytes, start, end, isEnd) : this.#send(whole, 0, whole.length, isEnd);
   }
 
@@ -199,6 +204,11 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     const { response } = this.#context.codec;
     const { status } = response;
     if (this.cluster.isHealthChecked && response.has(IMMEDIATE_FAIL)) this.#host!.reportFailure();
+    const verdict = this.#client.judgeResponse();
+    if (verdict !== Verdict.pass) {
+      this.#turnDown(status, verdict, isEnd);
+      return true;
+    }
     if (this.#hasRetried) this.#count(upstream_rq_retry_success);
     this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, this.#client.isInternal);
     if (isEnd) this.#complete(nowMs);
@@ -239,7 +249,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   // ---- Inside ----
 
   #attempt(): void {
-    const host = this.cluster.chooseHost(this.#pickContext);
+    const host = this.cluster.chooseHost(this.#pickContext, this.#selection);
     this.#host = host;
     if (host === null) {
       this.#state = DONE;
@@ -265,11 +275,12 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     return this.#noteSent(this.#connection!.send(bytes, start, end, isEnd));
   }
 
-  /** The last bytes of a request with the trailers that this cluster may have; null when there are none. */
-  #withTrailers(bytes: Buffer, start: number, end: number): Buffer | null {
-    const trailers = this.#client.requestTrailers;
-    if (trailers === null || !this.cluster.settings.enableTrailers) return null;
-    return insertTrailers(bytes, start, end, trailers);
+  /** Nobody gets the response; what is left of it ends with its connection. */
+  #turnDown(status: number, verdict: Verdict, isEnd: boolean): void {
+    this.#countHost(rq_error);
+    if (verdict === Verdict.retried) this.cluster.responseCodes.retry.count(status);
+    if (isEnd) this.#detach();
+    else this.#abort(false);
   }
 
   #mayRetry(connection: Http1ClientConnection): boolean {
@@ -331,4 +342,16 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   #countHost(stat: number): void {
     this.#context.stats.values[this.#host!.statBase + stat]! += 1;
   }
+}
+
+/** The last bytes of a request with the trailers that its cluster may have; null when there are none. */
+export function withTrailers(
+  { requestTrailers }: Pick<AttemptClient, 'requestTrailers'>,
+  { settings }: Cluster,
+  bytes: Buffer,
+  start: number,
+  end: number,
+): Buffer | null {
+  if (requestTrailers === null || !settings.enableTrailers) return null;
+  return insertTrailers(bytes, start, end, requestTrailers);
 }

@@ -2,7 +2,7 @@
 // released exactly once, also when the connection or request ends by accident. A connection that is released makes
 // place for one that a pool waits for.
 
-import { circuitLimits } from '../../base/circuit-limits.ts';
+import { circuitLimits, retryLimit } from '../../base/circuit-limits.ts';
 import type { RuntimeDerived } from '../../base/runtime.ts';
 import type { CircuitBreakerThresholds } from '../../snapshot/index.ts';
 import { ClusterCount, ClusterPriority, type SharedRecords } from '../../wasm/shared-records.ts';
@@ -84,5 +84,24 @@ export class CircuitBreaker {
 
   releaseRequest(): void {
     this.#records.addClusterCount(this.#cluster, this.#priority, ClusterCount.requests, -1);
+  }
+
+  /** For a retry, from the decision to what becomes of it. */
+  tryAcquireRetry(): boolean {
+    return this.#records.tryAcquire(this.#cluster, this.#priority, ClusterCount.retries, this.#retryLimit());
+  }
+
+  releaseRetry(): void {
+    this.#records.addClusterCount(this.#cluster, this.#priority, ClusterCount.retries, -1);
+  }
+
+  #retryLimit(): number {
+    const limits = this.#limits.value;
+    if (limits.retryBudget === undefined) return limits.maxRetries;
+    const { requests, pendingRequests } = ClusterCount;
+    const running =
+      this.#records.clusterCount(this.#cluster, this.#priority, requests) +
+      this.#records.clusterCount(this.#cluster, this.#priority, pendingRequests);
+    return retryLimit(limits, running);
   }
 }

@@ -27,6 +27,8 @@ export interface ClusterResponseCodes {
   readonly internal: ResponseCodeStats;
   readonly external: ResponseCodeStats;
   readonly canary: ResponseCodeStats;
+  /** Of tries that were followed by a retry; in none of the others. */
+  readonly retry: ResponseCodeStats;
 }
 
 export class Cluster {
@@ -78,6 +80,7 @@ export class Cluster {
       internal: codes('internal.'),
       external: codes('external.'),
       canary: codes('canary.'),
+      retry: codes('retry.'),
     };
     this.#balancer = new LoadBalancer({
       kernel: context.lbKernel,

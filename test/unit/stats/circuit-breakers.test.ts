@@ -6,7 +6,7 @@ import { addCircuitBreakerGauges, type CircuitBreakerLimits } from '../../../src
 import { ClusterCount, ClusterPriority } from '../../../src/wasm/shared-memory.ts';
 import { listing, type StatsFixture, statsFixture } from '../../support/stats.ts';
 
-const LIMITS: Required<CircuitBreakerLimits> = {
+const LIMITS: Required<Omit<CircuitBreakerLimits, 'retryBudget'>> = {
   maxConnections: 2,
   maxConnectionPools: 3,
   maxPendingRequests: 4,

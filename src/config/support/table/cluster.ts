@@ -226,7 +226,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
       max_connections: supported(),
       max_pending_requests: supported(),
       max_requests: supported(),
-      max_retries: supported(),
+      max_retries: supported('without a retry_budget'),
+      retry_budget: supportedWhole(),
     },
   },
   'proxy.config.core.v3.HttpProtocolOptions (upstream)': {

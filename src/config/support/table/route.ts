@@ -1,6 +1,14 @@
 // Support rows of route configurations.
 
-import { only, rejected, type SupportTable, supported, supportedWhole, warned } from '../verdict.ts';
+import { extensions, only, rejected, type SupportTable, supported, supportedWhole, warned } from '../verdict.ts';
+import { READ_AS_TYPED } from './extensions.ts';
+
+const RETRY_POLICY = 'proxy.config.route.v3.RetryPolicy';
+const RETRY_HOST = 'proxy.extensions.retry.host';
+const PREVIOUS_HOSTS = `${RETRY_HOST}.previous_hosts.v3.PreviousHostsPredicate`;
+const OMIT_CANARIES = `${RETRY_HOST}.omit_canary_hosts.v3.OmitCanaryHostsPredicate`;
+const OMIT_METADATA = `${RETRY_HOST}.omit_host_metadata.v3.OmitHostMetadataConfig`;
+const PREVIOUS_PRIORITIES = 'proxy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig';
 
 export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.RouteConfiguration': {
@@ -33,14 +41,14 @@ export const ROUTE_SUPPORT: SupportTable = {
       require_tls: only(['NONE']),
       metadata: supportedWhole('METADATA(VIRTUAL_HOST)'),
       virtual_clusters: warned('they only add statistics'),
-      retry_policy: warned('a failed request is not tried again'),
-      retry_policy_typed_config: warned('a failed request is not tried again'),
-      hedge_policy: warned(),
+      retry_policy: supported(),
+      retry_policy_typed_config: warned('retry_policy is read'),
+      hedge_policy: supported(),
       include_request_attempt_count: supported(),
       include_attempt_count_in_response: supported(),
-      include_is_timeout_retry_header: warned(),
-      per_request_buffer_limit_bytes: warned(),
-      request_body_buffer_limit: warned(),
+      include_is_timeout_retry_header: supported(),
+      per_request_buffer_limit_bytes: supported('of bodies that are kept for retries'),
+      request_body_buffer_limit: supported('of bodies that are kept for retries'),
     },
   },
   'proxy.config.route.v3.Route': {
@@ -59,8 +67,8 @@ export const ROUTE_SUPPORT: SupportTable = {
       decorator: warned(),
       tracing: warned(),
       stat_prefix: warned(),
-      per_request_buffer_limit_bytes: warned(),
-      request_body_buffer_limit: warned(),
+      per_request_buffer_limit_bytes: supported('of bodies that are kept for retries'),
+      request_body_buffer_limit: supported('of bodies that are kept for retries'),
     },
   },
   'proxy.config.route.v3.RouteMatch': {
@@ -209,9 +217,9 @@ export const ROUTE_SUPPORT: SupportTable = {
       max_grpc_timeout: warned(),
       grpc_timeout_offset: warned(),
       flush_timeout: warned(),
-      retry_policy: warned('a failed request is not tried again'),
-      retry_policy_typed_config: warned('a failed request is not tried again'),
-      hedge_policy: warned(),
+      retry_policy: supported(),
+      retry_policy_typed_config: warned('retry_policy is read'),
+      hedge_policy: supported(),
       use_websocket: supported('as an upgrade of type websocket'),
       upgrade_configs: supported(),
       priority: supported(),
@@ -225,6 +233,60 @@ export const ROUTE_SUPPORT: SupportTable = {
       response_headers_to_add: supported('as on Route'),
       response_headers_to_remove: supported('as on Route'),
       early_data_policy: warned(),
+    },
+  },
+  [RETRY_POLICY]: {
+    otherwise: rejected(),
+    fields: {
+      retry_on: supported('refused-stream and http3-post-connect-failure do not happen with HTTP/1.1'),
+      num_retries: supported(),
+      per_try_timeout: supported(),
+      per_try_idle_timeout: supported(),
+      retry_priority: supported(),
+      retry_host_predicate: supported(),
+      host_selection_retry_max_attempts: supported(),
+      retriable_status_codes: supported(),
+      retry_back_off: supported(),
+      rate_limited_retry_back_off: supported(),
+      retriable_headers: supported(),
+      retriable_request_headers: supported(),
+      retry_options_predicates: warned(),
+    },
+  },
+  [`${RETRY_POLICY}.RetryBackOff`]: {
+    otherwise: rejected(),
+    fields: { base_interval: supported(), max_interval: supported() },
+  },
+  [`${RETRY_POLICY}.RateLimitedRetryBackOff`]: {
+    otherwise: rejected(),
+    fields: { reset_headers: supported(), max_interval: supported() },
+  },
+  [`${RETRY_POLICY}.ResetHeader`]: { otherwise: rejected(), fields: { name: supported(), format: supported() } },
+  [`${RETRY_POLICY}.RetryHostPredicate`]: {
+    otherwise: rejected(),
+    fields: {
+      name: supported(),
+      config: supported(READ_AS_TYPED),
+      typed_config: extensions([PREVIOUS_HOSTS, OMIT_CANARIES, OMIT_METADATA]),
+    },
+  },
+  [`${RETRY_POLICY}.RetryPriority`]: {
+    otherwise: rejected(),
+    fields: { name: supported(), config: supported(READ_AS_TYPED), typed_config: extensions([PREVIOUS_PRIORITIES]) },
+  },
+  [PREVIOUS_HOSTS]: { otherwise: rejected(), fields: {} },
+  [OMIT_CANARIES]: { otherwise: rejected(), fields: {} },
+  [OMIT_METADATA]: {
+    otherwise: rejected(),
+    fields: { metadata_match: supportedWhole('the balancer namespace') },
+  },
+  [PREVIOUS_PRIORITIES]: { otherwise: rejected(), fields: { update_frequency: supported() } },
+  'proxy.config.route.v3.HedgePolicy': {
+    otherwise: rejected(),
+    fields: {
+      initial_requests: warned('one request goes out first'),
+      additional_request_chance: warned(),
+      hedge_on_per_try_timeout: supported(),
     },
   },
   'proxy.config.route.v3.RouteAction.HashPolicy': {

@@ -1,0 +1,348 @@
+// A request that one attempt may not be enough for: makes the attempts, keeps the body for them, and lets a response
+// pass when the policy does. Stands between the stream and its attempts; to each it looks like the other. Step 4 of the
+// request flow. Requests of routes without a policy never meet it.
+//
+//   TRYING ──nothing to try again──► ANSWERED or failed          TRYING ◄──wait over── WAITING
+//      └──the policy wants a retry─────────────────────────────────────────────────────►┘
+//
+// Where a slow attempt goes on beside its retry there may be several: the first response that the policy lets pass ends
+// the others. What an upstream answers after that is not tried again, so the body is not kept any longer.
+
+import { CLUSTER_STATS } from '../../stats/index.ts';
+import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { StreamLimit } from '../http/stream-limits.ts';
+import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import { ResponseFlag } from '../response-flags.ts';
+import type { AttemptEdits } from '../route/attempt-edits.ts';
+import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { Host } from '../upstream/host.ts';
+import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
+import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { type RequestClient, Verdict } from './attempt-client.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
+import { ReplayBuffer } from './replay-buffer.ts';
+import { Decision, type RetryDecisions } from './retry-decisions.ts';
+import type { RetryHead } from './retry-head.ts';
+import { TimedTry, type TryOwner, type TryTimeouts } from './timed-try.ts';
+import type { TriedHosts } from './tried-hosts.ts';
+import { UpstreamAttempt, withTrailers } from './upstream-attempt.ts';
+
+const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
+
+/** What the route and the request ask for, worked out before the first attempt. */
+export interface TriesPlan extends TryTimeouts {
+  readonly priority: ClusterPriority;
+  readonly attemptEdits: AttemptEdits | null;
+  readonly pickContext: PickContext | null;
+  /** Null when nothing is tried again. */
+  readonly decisions: RetryDecisions | null;
+  /** Null when every host will do for a retry. */
+  readonly triedHosts: TriedHosts | null;
+  /** A slow attempt goes on beside its retry. */
+  readonly hedges: boolean;
+  readonly replayLimitBytes: number;
+  readonly retryHead: RetryHead;
+}
+
+export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
+  readonly cluster: Cluster;
+  readonly head: string;
+  readonly client: RequestClient;
+  readonly #context: WorkerContext;
+  readonly #plan: TriesPlan;
+  readonly #breaker: CircuitBreaker;
+  readonly #backOff: TimerEntry;
+  /** Null when there are no retries any more. */
+  #decisions: RetryDecisions | null;
+  /** Null when the body is not kept any more. */
+  #replay: ReplayBuffer | null;
+  /** Those that have no answer, and the one that has. */
+  #running: TimedTry[] = [];
+  #answered: TimedTry | null = null;
+  /** A retry has been decided on, and has not begun. */
+  #isWaiting = false;
+  #followsTimeout = false;
+  #isRequestDone = false;
+  #attempts = 0;
+  #host: Host | null = null;
+
+  constructor(context: WorkerContext, client: RequestClient, cluster: Cluster, head: string, plan: TriesPlan) {
+    this.#context = context;
+    this.client = client;
+    this.cluster = cluster;
+    this.head = head;
+    this.#plan = plan;
+    this.#breaker = plan.priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
+    this.#decisions = plan.decisions;
+    this.#replay = plan.decisions === null ? null : new ReplayBuffer(plan.replayLimitBytes);
+    this.#backOff = new TimerEntry(this);
+  }
+
+  // ---- From the stream ----
+
+  get host(): Host | null {
+    return this.#host;
+  }
+
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  get isSending(): boolean {
+    return this.#current?.attempt.isSending ?? false;
+  }
+
+  get canSend(): boolean {
+    return this.#current?.attempt.canSend ?? false;
+  }
+
+  start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
+    const whole = isEnd ? withTrailers(this.client, this.cluster, bytes, start, end) : null;
+    this.#isRequestDone = isEnd;
+    if (whole === null) this.#startWith(bytes, start, end);
+    else this.#startWith(whole, 0, whole.length);
+  }
+
+  send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    const whole = isEnd ? withTrailers(this.client, this.cluster, bytes, start, end) : null;
+    this.#isRequestDone = isEnd;
+    return whole === null ? this.#send(bytes, start, end) : this.#send(whole, 0, whole.length);
+  }
+
+  resumeResponse(): void {
+    this.#answered?.attempt.resumeResponse();
+  }
+
+  cancel(isReset: boolean): void {
+    for (const each of this.#takeAll()) each.attempt.cancel(isReset);
+  }
+
+  timeOut(stat: number): void {
+    for (const each of this.#takeAll()) each.attempt.timeOut(stat);
+  }
+
+  /** The wait before a retry is over. */
+  onTimeout(): void {
+    this.#isWaiting = false;
+    const body = this.#replay!.copy();
+    this.#try(body, 0, body.length, true);
+  }
+
+  // ---- From the tries ----
+
+  onTryHost(host: Host, attempts: number): void {
+    this.#host = host;
+    this.#attempts = attempts;
+    this.#plan.triedHosts?.note(host);
+    this.client.onUpstreamHost(host, attempts);
+  }
+
+  onTryConnection(each: TimedTry, connection: ConnectionEnds, head: string): void {
+    this.client.onUpstreamConnection(connection, head);
+    if (this.#isRequestDone) each.startTimes();
+  }
+
+  judge(each: TimedTry): Verdict {
+    const decisions = this.#decisions;
+    if (decisions === null) return this.#settle(each, 0);
+    const { response } = this.#context.codec;
+    let flag = 0;
+    if (each.isHedged) {
+      if (decisions.wantsAnother(response) && this.#hasOthers(each)) return this.#drop(each);
+    } else {
+      const decision = decisions.onResponse(response, each.isRetry);
+      if (decision === Decision.retry) {
+        this.#leave(each);
+        this.#wait(false);
+        return Verdict.retried;
+      }
+      flag = flagOf(decision);
+      if (flag !== 0 && this.#hasOthers(each)) return this.#drop(each);
+    }
+    return this.#settle(each, flag);
+  }
+
+  onTryFailure(each: TimedTry, failure: UpstreamFailure, transport: string): void {
+    if (each === this.#answered) {
+      each.endTimes();
+      this.client.onUpstreamFailure(failure, transport, this.#attempts > 1);
+      return;
+    }
+    this.#leave(each);
+    const decision = this.#decide(each, failure);
+    if (decision === Decision.retry) this.#wait(false);
+    if (this.#hasOthers(each)) return;
+    this.client.flags |= flagOf(decision);
+    this.client.onUpstreamFailure(failure, transport, this.#attempts > 1);
+  }
+
+  onTryWithoutHost(each: TimedTry): void {
+    this.#leave(each);
+    if (!this.#hasOthers(each)) this.client.onNoHealthyUpstream();
+  }
+
+  onTryLimit(each: TimedTry, limit: StreamLimit): void {
+    if (each === this.#answered) {
+      each.attempt.timeOut(limit.stat);
+      each.endTimes();
+      this.client.onTryLimit(limit);
+      return;
+    }
+    if (this.#plan.hedges) {
+      this.#hedge(each);
+      return;
+    }
+    this.#leave(each);
+    each.attempt.timeOut(limit.stat);
+    const decision = this.#decide(each, 'timeout');
+    if (decision === Decision.retry) this.#wait(true);
+    if (this.#hasOthers(each)) return;
+    this.client.flags |= flagOf(decision);
+    this.client.onTryLimit(limit);
+  }
+
+  // ---- Inside ----
+
+  /** The one that takes the request's body: while that still comes there is no other. */
+  get #current(): TimedTry | null {
+    return this.#answered ?? this.#running[0] ?? null;
+  }
+
+  #startWith(bytes: Buffer, start: number, end: number): void {
+    this.#keep(bytes, start, end);
+    this.#try(bytes, start, end, false);
+  }
+
+  #send(bytes: Buffer, start: number, end: number): boolean {
+    this.#keep(bytes, start, end);
+    const current = this.#current;
+    if (current === null) {
+      if (this.#isWaiting && this.#replay === null) {
+        this.#endWait();
+        this.client.onReplayAbandoned();
+      }
+      return false;
+    }
+    const goesOn = current.attempt.send(bytes, start, end, this.#isRequestDone);
+    if (this.#isRequestDone) current.startTimes();
+    return goesOn;
+  }
+
+  #keep(bytes: Buffer, start: number, end: number): void {
+    if (this.#replay === null || this.#replay.add(bytes, start, end)) return;
+    this.#giveUpRetries();
+    this.#context.stats.values[this.cluster.statBase + retry_or_shadow_abandoned]! += 1;
+  }
+
+  #try(bytes: Buffer, start: number, end: number, isRetry: boolean): void {
+    const { priority, attemptEdits, pickContext, triedHosts, retryHead } = this.#plan;
+    const head = isRetry ? retryHead.apply(this.head, this.client, this.#followsTimeout) : this.head;
+    const each = new TimedTry(this.#context, this, this.#plan, isRetry);
+    each.attempt = new UpstreamAttempt(
+      this.#context,
+      each,
+      this.cluster,
+      priority,
+      head,
+      attemptEdits,
+      pickContext,
+      isRetry ? triedHosts : null,
+      this.#attempts,
+    );
+    this.#running.push(each);
+    each.attempt.start(bytes, start, end, this.#isRequestDone);
+  }
+
+  #decide(each: TimedTry, failure: UpstreamFailure | 'timeout'): Decision {
+    if (this.#decisions === null || each.isHedged) return Decision.no;
+    return this.#decisions.onFailure(failure, each.isConnected);
+  }
+
+  /** What is slow may still answer; a retry runs beside it. */
+  #hedge(each: TimedTry): void {
+    if (this.#decisions === null || each.isHedged || this.#isWaiting) return;
+    if (this.#decisions.onSlowness() !== Decision.retry) return;
+    each.isHedged = true;
+    this.#wait(true);
+  }
+
+  /** The retry has its place under the circuit breaker. */
+  #wait(followsTimeout: boolean): void {
+    this.#isWaiting = true;
+    this.#followsTimeout = followsTimeout;
+    const nowMs = this.#context.clock.monotonicMs();
+    this.#context.wheel.arm(this.#backOff, nowMs + this.#decisions!.nextDelayMs());
+  }
+
+  #endWait(): void {
+    if (!this.#isWaiting) return;
+    this.#isWaiting = false;
+    this.#context.wheel.remove(this.#backOff);
+    this.#breaker.releaseRetry();
+  }
+
+  /** Somebody else may still bring an answer. */
+  #hasOthers(each: TimedTry): boolean {
+    return this.#isWaiting || this.#running.some((other) => other !== each);
+  }
+
+  #drop(each: TimedTry): Verdict {
+    this.#leave(each);
+    return Verdict.dropped;
+  }
+
+  /** The response goes to the client: nothing else does. */
+  #settle(each: TimedTry, flag: number): Verdict {
+    this.#leave(each);
+    each.endHeadTime();
+    this.#answered = each;
+    this.#giveUpRetries();
+    this.#endWait();
+    const others = this.#running;
+    this.#running = [];
+    for (const other of others) {
+      this.#free(other);
+      other.attempt.cancel(true);
+    }
+    this.client.flags |= flag;
+    return Verdict.pass;
+  }
+
+  #giveUpRetries(): void {
+    this.#decisions = null;
+    this.#replay = null;
+  }
+
+  /** Every try there is; none of them is heard of any more. */
+  #takeAll(): readonly TimedTry[] {
+    const all = this.#running;
+    this.#running = [];
+    this.#endWait();
+    this.#giveUpRetries();
+    for (const each of all) this.#free(each);
+    if (this.#answered === null) return all;
+    this.#answered.endTimes();
+    return [this.#answered, ...all];
+  }
+
+  /** It has its answer, or will have none. */
+  #leave(each: TimedTry): void {
+    const index = this.#running.indexOf(each);
+    if (index === -1) return;
+    this.#running.splice(index, 1);
+    this.#free(each);
+  }
+
+  #free(each: TimedTry): void {
+    each.endTimes();
+    if (each.isRetry) this.#breaker.releaseRetry();
+  }
+}
+
+function flagOf(decision: Decision): number {
+  if (decision === Decision.limit) return ResponseFlag.URX;
+  return decision === Decision.overflow ? ResponseFlag.UO : 0;
+}

@@ -1,0 +1,172 @@
+// Decides for one request whether what an attempt came to is tried again, and how long to wait before that. Knows no
+// attempt: whoever makes them asks.
+
+import type { Random } from '../../base/random.ts';
+import { USE_RETRY } from '../../base/runtime-values.ts';
+import { CLUSTER_STATS } from '../../stats/index.ts';
+import { HEADER_ID, type ResponseHead } from '../../wasm/http1.ts';
+import { RetryOn, type RetryPolicy, type RetryTerms } from '../route/retry-policy.ts';
+import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { backOffMs, defaultBackOff, requestedBackOffMs } from './back-off.ts';
+
+const {
+  upstream_rq_retry,
+  upstream_rq_retry_backoff_exponential,
+  upstream_rq_retry_backoff_ratelimited,
+  upstream_rq_retry_limit_exceeded,
+  upstream_rq_retry_overflow,
+  upstream_rq_retry_success,
+} = CLUSTER_STATS.index;
+
+const RATE_LIMITED = HEADER_ID['x-proxy-ratelimited'];
+const OVERLOADED = HEADER_ID['x-proxy-overloaded'];
+const GRPC_STATUS = HEADER_ID['grpc-status'];
+
+/** What is decided. */
+export const Decision = {
+  /** Nothing asks for a retry. */
+  no: 0,
+  /** There is one; it has its place under the circuit breaker. */
+  retry: 1,
+  /** There would be one, had there not been so many. */
+  limit: 2,
+  /** There would be one if there was a place for it. */
+  overflow: 3,
+} as const;
+export type Decision = (typeof Decision)[keyof typeof Decision];
+
+/** A try that ran out of time counts as one of these. */
+export type AttemptFailure = UpstreamFailure | 'timeout';
+
+const CONNECT_FAILURES: ReadonlySet<AttemptFailure> = new Set([
+  'local connection failure',
+  'remote connection failure',
+  'connection timeout',
+]);
+const ANY_RESET = RetryOn['5xx'] | RetryOn['gateway-error'] | RetryOn.reset;
+const ANY_GRPC =
+  RetryOn.cancelled |
+  RetryOn['deadline-exceeded'] |
+  RetryOn.internal |
+  RetryOn['resource-exhausted'] |
+  RetryOn.unavailable;
+const CONDITION_OF_GRPC_STATUS: ReadonlyMap<string, number> = new Map([
+  ['1', RetryOn.cancelled],
+  ['4', RetryOn['deadline-exceeded']],
+  ['8', RetryOn['resource-exhausted']],
+  ['13', RetryOn.internal],
+  ['14', RetryOn.unavailable],
+]);
+
+export interface RetryDecisionsOptions {
+  readonly cluster: Cluster;
+  readonly breaker: CircuitBreaker;
+  readonly policy: RetryPolicy;
+  readonly terms: RetryTerms;
+  readonly random: Random;
+}
+
+export class RetryDecisions {
+  readonly #context: WorkerContext;
+  readonly #options: RetryDecisionsOptions;
+  #remaining: number;
+  /** Retries that were decided on. */
+  #count = 0;
+  /** What the last response asks for; 0 for nothing. */
+  #requestedMs = 0;
+
+  constructor(context: WorkerContext, options: RetryDecisionsOptions) {
+    this.#context = context;
+    this.#options = options;
+    this.#remaining = options.terms.maxRetries;
+  }
+
+  /** Of a response whose head lies in the codec, apart from how many retries there may be. */
+  wantsAnother(head: ResponseHead): boolean {
+    const { conditions, statusCodes, responseTests } = this.#options.terms;
+    // Who is overloaded does not want to hear the same again.
+    if (head.has(OVERLOADED)) return false;
+    if (head.has(RATE_LIMITED)) return (conditions & RetryOn.ratelimited) !== 0;
+    const { status } = head;
+    if ((conditions & RetryOn['5xx']) !== 0 && status >= 500 && status <= 599) return true;
+    if ((conditions & RetryOn['gateway-error']) !== 0 && status >= 502 && status <= 504) return true;
+    if ((conditions & RetryOn['retriable-4xx']) !== 0 && status === 409) return true;
+    if ((conditions & RetryOn['retriable-status-codes']) !== 0 && statusCodes.includes(status)) return true;
+    if ((conditions & RetryOn['retriable-headers']) !== 0 && responseTests.some((holds) => holds(head))) return true;
+    if ((conditions & ANY_GRPC) === 0) return false;
+    return (conditions & (CONDITION_OF_GRPC_STATUS.get(head.header(GRPC_STATUS) ?? '') ?? 0)) !== 0;
+  }
+
+  /** @param isRetry the response is that of a retry. */
+  onResponse(head: ResponseHead, isRetry: boolean): Decision {
+    if (!this.wantsAnother(head)) {
+      if (isRetry) this.#note(upstream_rq_retry_success);
+      return Decision.no;
+    }
+    const { rateLimitedBackOff } = this.#options.policy;
+    this.#requestedMs =
+      rateLimitedBackOff === null ? 0 : requestedBackOffMs(head, rateLimitedBackOff, this.#context.clock.wallMs());
+    return this.#decide();
+  }
+
+  /** An attempt has failed without a response. @param wasSent a byte of the request may have reached the upstream. */
+  onFailure(failure: AttemptFailure, wasSent: boolean): Decision {
+    this.#requestedMs = 0;
+    return this.#concerns(failure, wasSent) ? this.#decide() : Decision.no;
+  }
+
+  /** An attempt has taken too long, and goes on: whatever the conditions are, another may try. */
+  onSlowness(): Decision {
+    this.#requestedMs = 0;
+    return this.#decide();
+  }
+
+  /** How long the retry that was decided on waits. */
+  nextDelayMs(): number {
+    const { policy, random } = this.#options;
+    if (this.#requestedMs > 0) {
+      this.#note(upstream_rq_retry_backoff_ratelimited);
+      const delayMs = this.#requestedMs + (random.u32() / 2 ** 32) * (this.#requestedMs / 2);
+      this.#requestedMs = 0;
+      return delayMs;
+    }
+    this.#note(upstream_rq_retry_backoff_exponential);
+    const range = policy.backOff ?? defaultBackOff(this.#context.runtime);
+    return backOffMs(range, this.#count, random.u32());
+  }
+
+  #concerns(failure: AttemptFailure, wasSent: boolean): boolean {
+    const { conditions } = this.#options.terms;
+    if (failure === 'overflow') return false;
+    if ((conditions & ANY_RESET) !== 0) return true;
+    if ((conditions & RetryOn['reset-before-request']) !== 0 && !wasSent) return true;
+    return (conditions & RetryOn['connect-failure']) !== 0 && CONNECT_FAILURES.has(failure);
+  }
+
+  #decide(): Decision {
+    if (this.#remaining === 0) {
+      this.#note(upstream_rq_retry_limit_exceeded);
+      return Decision.limit;
+    }
+    this.#remaining -= 1;
+    const { breaker, random } = this.#options;
+    if (!breaker.tryAcquireRetry()) {
+      this.#note(upstream_rq_retry_overflow);
+      return Decision.overflow;
+    }
+    if (!this.#context.runtime.happens(USE_RETRY, 100, random.u32())) {
+      breaker.releaseRetry();
+      return Decision.no;
+    }
+    this.#count += 1;
+    this.#note(upstream_rq_retry);
+    return Decision.retry;
+  }
+
+  #note(stat: number): void {
+    this.#context.stats.values[this.#options.cluster.statBase + stat]! += 1;
+  }
+}

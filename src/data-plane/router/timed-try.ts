@@ -1,0 +1,172 @@
+// One of several attempts, with what bounds it: the time for its response's head, and the time without progress. Stands
+// between the attempt and the request that it is made for (RequestTries).
+//
+//   RUNNING ──response that passes──► ANSWERED ──► over        RUNNING ──turned down, failed, out of time──► over
+
+import type { StreamLimit } from '../http/stream-limits.ts';
+import { PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/stream-limits.ts';
+import type { Trailers } from '../http/trailers.ts';
+import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { Host } from '../upstream/host.ts';
+import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { AttemptClient, RequestClient, Verdict } from './attempt-client.ts';
+import type { UpstreamAttempt } from './upstream-attempt.ts';
+
+/** The request, as its tries see it. */
+export interface TryOwner {
+  readonly client: RequestClient;
+  onTryHost(host: Host, attempts: number): void;
+  onTryConnection(attempt: TimedTry, connection: ConnectionEnds, head: string): void;
+  judge(attempt: TimedTry): Verdict;
+  onTryFailure(attempt: TimedTry, failure: UpstreamFailure, transport: string): void;
+  onTryWithoutHost(attempt: TimedTry): void;
+  onTryLimit(attempt: TimedTry, limit: StreamLimit): void;
+}
+
+export interface TryTimeouts {
+  /** 0 for none. */
+  readonly perTryTimeoutMs: number;
+  readonly perTryIdleTimeoutMs: number;
+}
+
+export class TimedTry implements AttemptClient, TimeoutOwner {
+  /** Holds a place for retries under the circuit breaker. */
+  readonly isRetry: boolean;
+  /** A retry was made because this one is slow: there is none for it any more. */
+  isHedged = false;
+  /** Set once, before it starts. */
+  attempt!: UpstreamAttempt;
+  readonly #context: WorkerContext;
+  readonly #owner: TryOwner;
+  readonly #timeouts: TryTimeouts;
+  #timer: TimerEntry | null = null;
+  #idleTimer: TimerEntry | null = null;
+  #isConnected = false;
+
+  constructor(context: WorkerContext, owner: TryOwner, timeouts: TryTimeouts, isRetry: boolean) {
+    this.#context = context;
+    this.#owner = owner;
+    this.#timeouts = timeouts;
+    this.isRetry = isRetry;
+  }
+
+  /** A byte of the request may have reached the upstream. */
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** The request has arrived in full, and has a connection: its times run. */
+  startTimes(): void {
+    const { perTryTimeoutMs } = this.#timeouts;
+    if (!this.#isConnected) return;
+    if (perTryTimeoutMs > 0 && this.#timer === null) {
+      this.#timer = new TimerEntry(this);
+      this.#context.wheel.arm(this.#timer, this.#context.clock.monotonicMs() + perTryTimeoutMs);
+    }
+    if (this.#idleTimer === null) this.#noteProgress();
+  }
+
+  /** The head has come in time. */
+  endHeadTime(): void {
+    if (this.#timer !== null) this.#context.wheel.remove(this.#timer);
+  }
+
+  /** Nothing bounds it any more. */
+  endTimes(): void {
+    this.endHeadTime();
+    if (this.#idleTimer !== null) this.#context.wheel.remove(this.#idleTimer);
+  }
+
+  /** Of the time for the head. */
+  onTimeout(): void {
+    this.#owner.onTryLimit(this, PER_TRY_LIMIT);
+  }
+
+  // ---- What the attempt asks ----
+
+  get methodId(): number {
+    return this.#owner.client.methodId;
+  }
+
+  get isInternal(): boolean {
+    return this.#owner.client.isInternal;
+  }
+
+  get bufferLimitBytes(): number {
+    return this.#owner.client.bufferLimitBytes;
+  }
+
+  get awaitsTunnel(): boolean {
+    return this.#owner.client.awaitsTunnel;
+  }
+
+  get awaitsUpgrade(): boolean {
+    return this.#owner.client.awaitsUpgrade;
+  }
+
+  get isRequestComplete(): boolean {
+    return this.#owner.client.isRequestComplete;
+  }
+
+  get requestCompleteMs(): number {
+    return this.#owner.client.requestCompleteMs;
+  }
+
+  /** They stand in the body that the request keeps. */
+  get requestTrailers(): Trailers | null {
+    return null;
+  }
+
+  set responseTrailers(trailers: Trailers | null) {
+    this.#owner.client.responseTrailers = trailers;
+  }
+
+  // ---- What the attempt tells ----
+
+  onUpstreamHost(host: Host, attempts: number): void {
+    this.#owner.onTryHost(host, attempts);
+  }
+
+  onUpstreamConnection(connection: ConnectionEnds, head: string): void {
+    this.#isConnected = true;
+    this.#owner.onTryConnection(this, connection, head);
+  }
+
+  onUpstreamWritable(): void {
+    this.#noteProgress();
+    this.#owner.client.onUpstreamWritable();
+  }
+
+  judgeResponse(): Verdict {
+    return this.#owner.judge(this);
+  }
+
+  onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
+    if (isEnd) this.endTimes();
+    else this.#noteProgress();
+    return this.#owner.client.onResponseHead(bytes, start, end, isEnd, nowMs);
+  }
+
+  onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
+    if (isEnd) this.endTimes();
+    else this.#noteProgress();
+    return this.#owner.client.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs);
+  }
+
+  onNoHealthyUpstream(): void {
+    this.#owner.onTryWithoutHost(this);
+  }
+
+  onUpstreamFailure(failure: UpstreamFailure, transport: string): void {
+    this.#owner.onTryFailure(this, failure, transport);
+  }
+
+  #noteProgress(): void {
+    const { perTryIdleTimeoutMs } = this.#timeouts;
+    if (perTryIdleTimeoutMs === 0 || !this.isRequestComplete) return;
+    this.#idleTimer ??= new TimerEntry({ onTimeout: () => this.#owner.onTryLimit(this, PER_TRY_IDLE_LIMIT) });
+    this.#context.wheel.arm(this.#idleTimer, this.#context.clock.monotonicMs() + perTryIdleTimeoutMs);
+  }
+}
