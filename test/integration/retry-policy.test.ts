@@ -146,7 +146,7 @@ describe('a retry policy', () => {
     assert.equal(reply.status, 503);
     assert.equal(
       reply.body,
-      RESET_BODY.replace('. reset', '. retried and the latest reset') + 'connection termination',
+      `${RESET_BODY.replace('. reset', '. retried and the latest reset')}connection termination`,
     );
     assert.equal(upstream.heads.length, 3);
     assert.equal(proxy.dynamicStat('cluster.web.', 'upstream_rq_503'), 1);
