@@ -107,6 +107,7 @@ export type {
   HeaderEdits,
   HeaderMatch,
   HostRewrite,
+  MirrorPolicy,
   PathMatch,
   PathRewrite,
   QueryParameterMatch,

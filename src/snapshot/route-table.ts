@@ -136,6 +136,20 @@ export interface HashCookie {
   readonly attributes: readonly { readonly name: string; readonly value: string }[];
 }
 
+/** Where copies of requests go; nobody hears of their responses. */
+export interface MirrorPolicy {
+  /** Empty when the header names it. */
+  readonly cluster: string;
+  /** Lower-case name of a request header; empty for none. */
+  readonly clusterHeader: string;
+  /** Of the requests. */
+  readonly fraction: RuntimeSetting<Fraction>;
+  /** The copy's host ends in `-shadow`. */
+  readonly appendsHostSuffix: boolean;
+  /** The copy's host; empty for that of the request. */
+  readonly hostRewrite: string;
+}
+
 export interface ForwardAction {
   readonly kind: 'cluster';
   /** The one cluster; empty when one of the next two chooses. */
@@ -165,6 +179,7 @@ export interface ForwardAction {
   readonly replayLimitBytes: number | null;
   /** The listener's limit counts if it is lower. */
   readonly isReplayLimitCapped: boolean;
+  readonly mirrors: readonly MirrorPolicy[];
   readonly pathRewrite: PathRewrite | null;
   readonly hostRewrite: HostRewrite | null;
   /** Tell the upstream, in X-Forwarded-Host, which host a rewrite has replaced. */

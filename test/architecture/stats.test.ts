@@ -73,17 +73,11 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
       'override_dir_not_exists',
     ],
   },
-  'retries by policy, redirects within and mirrors do not exist': {
+  'redirects within and maintenance by the runtime do not exist': {
     CLUSTER_STATS: [
       'upstream_rq_maintenance_mode',
-      'upstream_rq_per_try_idle_timeout',
-      'upstream_rq_retry_backoff_exponential',
-      'upstream_rq_retry_backoff_ratelimited',
-      'upstream_rq_retry_limit_exceeded',
-      'upstream_rq_retry_overflow',
       'upstream_internal_redirect_failed_total',
       'upstream_internal_redirect_succeeded_total',
-      'retry_or_shadow_abandoned',
     ],
   },
   'ORIGINAL_DST clusters do not exist': { CLUSTER_STATS: ['original_dst_host_invalid'] },

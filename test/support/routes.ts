@@ -78,6 +78,7 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     tellsTimeoutRetry: false,
     replayLimitBytes: null,
     isReplayLimitCapped: false,
+    mirrors: [],
     pathRewrite: null,
     hostRewrite: null,
     appendForwardedHost: false,

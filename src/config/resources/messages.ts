@@ -60,6 +60,7 @@ export type {
   Route,
   RouteAction as RouteActionMessage,
   RouteAction_HashPolicy as HashPolicyMessage,
+  RouteAction_RequestMirrorPolicy as RequestMirrorPolicy,
   RouteConfiguration,
   RouteMatch,
   RouteRetryPolicy as RetryPolicyMessage,

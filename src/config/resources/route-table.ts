@@ -7,7 +7,8 @@ import { DomainTable } from './domains.ts';
 import { type BothHeaderEdits, convertHeaderEdits } from './header-edits.ts';
 import type { Route, RouteConfiguration, VirtualHost } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
-import { type RouteResilience, routeResilience, virtualHostResilience } from './resilience.ts';
+import { convertMirrorPolicies } from './mirror-policy.ts';
+import { type RouteResilience, routeResilience, type TableMirrors, virtualHostResilience } from './resilience.ts';
 import { convertAction, type RouteScope } from './route-action.ts';
 import { convertConditions, convertPathMatch } from './route-match.ts';
 import { valueOr } from './units.ts';
@@ -15,7 +16,7 @@ import { valueOr } from './units.ts';
 const DEFAULT_MAX_DIRECT_RESPONSE_BYTES = 4096;
 
 /** What the routes of a table share. */
-interface TableScope extends RouteScope {
+interface TableScope extends RouteScope, TableMirrors {
   readonly edits: BothHeaderEdits;
   /** Later edits can undo earlier ones; by default those of the whole table come last. */
   readonly mostSpecificEditsLast: boolean;
@@ -34,8 +35,15 @@ export function convertRouteTable(
   isStatic: boolean,
   conversion: Conversion,
 ): RouteTableSnapshot {
+  const validateClusters = valueOr(message.validate_clusters, isStatic);
   const scope: TableScope = {
-    validateClusters: valueOr(message.validate_clusters, isStatic),
+    validateClusters,
+    mirrors: convertMirrorPolicies(
+      message.request_mirror_policies,
+      `${at}.request_mirror_policies`,
+      validateClusters,
+      conversion,
+    ),
     maxDirectResponseBytes: valueOr(message.max_direct_response_body_size_bytes, DEFAULT_MAX_DIRECT_RESPONSE_BYTES),
     edits: convertHeaderEdits(message, at, conversion),
     mostSpecificEditsLast: message.most_specific_header_mutations_wins,
@@ -61,7 +69,7 @@ function convertVirtualHost(
   conversion: Conversion,
 ): VirtualHostSnapshot {
   const edits = convertHeaderEdits(message, at, conversion);
-  const levels: HostLevels = { edits, resilience: virtualHostResilience(message, at, conversion.faults) };
+  const levels: HostLevels = { edits, resilience: virtualHostResilience(message, at, scope, conversion) };
   const routes: RouteSnapshot[] = [];
   for (const [index, route] of message.routes.entries()) {
     const converted = convertRoute(route, `${at}.routes[${index}]`, message, levels, scope, conversion);
@@ -87,7 +95,7 @@ function convertRoute(
   const { faults } = conversion;
   const match = route.match === null ? undefined : convertPathMatch(route.match, `${at}.match`, faults);
   const conditions = route.match === null ? null : convertConditions(route.match, `${at}.match`, faults);
-  const resilience = routeResilience(route, at, ofHost.resilience, faults);
+  const resilience = routeResilience(route, at, ofHost.resilience, scope.validateClusters, conversion);
   const action = convertAction(route, at, scope, resilience, conversion);
   const levels = [...routeEdits(route, at, conversion), ofHost.edits, scope.edits];
   if (scope.mostSpecificEditsLast) levels.reverse();

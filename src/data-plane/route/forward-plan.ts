@@ -11,6 +11,7 @@ import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-
 import { RequestHasher } from './hash-policy.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
+import { compileMirror, type Mirror } from './mirror.ts';
 import { compilePathRewrite, type RewritePath, substituteOf } from './path-matcher.ts';
 import { compileRetryPolicy, type RetryPolicy } from './retry-policy.ts';
 import type { RouteRequest } from './route-request.ts';
@@ -52,6 +53,8 @@ export interface ForwardPlan {
   readonly tellsTimeoutRetry: boolean;
   /** How much of a body is kept for retries, by what the listener may hold. */
   readonly replayLimitBytes: (listenerLimitBytes: number) => number;
+  /** Null for none. */
+  readonly mirrors: readonly Mirror[] | null;
   readonly rewritePath: RewritePath | null;
   readonly rewriteHost: RewriteHost | null;
   /** The host becomes the chosen upstream host's name. */
@@ -90,6 +93,7 @@ export function compileForward(
     hedgesOnPerTryTimeout: action.hedgesOnPerTryTimeout,
     tellsTimeoutRetry: action.tellsTimeoutRetry,
     replayLimitBytes: compileReplayLimit(action),
+    mirrors: action.mirrors.length === 0 ? null : action.mirrors.map((policy) => compileMirror(policy, runtime)),
     rewritePath: pathRewrite === null ? null : compilePathRewrite(match, pathRewrite),
     rewriteHost: hostRewrite === null ? null : compileHostRewrite(hostRewrite),
     usesUpstreamHostname: hostRewrite?.kind === 'auto',

@@ -10,6 +10,7 @@ import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/loc
 import type { HttpStream } from '../http/stream.ts';
 import { keepUpgradeFields } from '../http/upgrades.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
+import type { Mirror } from '../route/mirror.ts';
 import { NO_POLICY } from '../route/retry-policy.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
@@ -20,6 +21,7 @@ import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
+import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
 import { RequestTries, type TriesPlan } from './request-tries.ts';
 import { RetryDecisions } from './retry-decisions.ts';
 import { RetryHead } from './retry-head.ts';
@@ -29,6 +31,8 @@ import { TriedHosts } from './tried-hosts.ts';
 import { UpstreamAttempt } from './upstream-attempt.ts';
 
 const { no_cluster, no_route, rq_direct_response, rq_redirect, rq_total } = HTTP_STATS.index;
+
+const NO_SHADOWS: readonly ShadowTarget[] = [];
 
 export class Router {
   readonly #context: WorkerContext;
@@ -106,6 +110,7 @@ export class Router {
     this.#setLimits(stream, head, plan);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
     const tries = this.#planTries(stream, route, plan, cluster, pickContext);
+    const shadows = plan.mirrors === null || stream.awaitsTunnel ? NO_SHADOWS : this.#shadowsOf(plan.mirrors);
     stream.applyConnectionManagerEdits(head);
     if (this.#passesTrailers && cluster.settings.enableTrailers && head.has(HEADER_ID.te)) {
       this.#edits.keepTrailersOption(head);
@@ -123,8 +128,15 @@ export class Router {
     if (plan.terminatesConnect && request.isConnect) {
       return new TcpRequest(this.#context, stream, cluster, plan.priority, text, pickContext);
     }
-    if (tries !== null) return new RequestTries(this.#context, stream, cluster, text, tries);
-    return new UpstreamAttempt(this.#context, stream, cluster, plan.priority, text, route.attemptEdits, pickContext);
+    const { attemptEdits } = route;
+    const context = this.#context;
+    const forwarded =
+      tries === null
+        ? new UpstreamAttempt(context, stream, cluster, plan.priority, text, attemptEdits, pickContext)
+        : new RequestTries(context, stream, cluster, text, tries);
+    if (shadows.length === 0) return forwarded;
+    const limitBytes = plan.replayLimitBytes(stream.bufferLimitBytes);
+    return new RequestMirror(context, stream, forwarded, { targets: shadows, limitBytes, timeoutMs: stream.timeoutMs });
   }
 
   /** What the choice of a host may go by. */
@@ -133,6 +145,15 @@ export class Router {
     if (!cluster.isHashed || hasher === null) return target.pickContext;
     const criteria = target.pickContext?.criteria ?? null;
     return hasher.hash(this.#context.lbKernel, this.#request, stream, criteria);
+  }
+
+  /** Those that get a copy of this request. */
+  #shadowsOf(mirrors: readonly Mirror[]): readonly ShadowTarget[] {
+    return mirrors.flatMap(({ clusterFor, hostOf }) => {
+      const name = clusterFor(this.#request);
+      const cluster = name === '' ? undefined : this.#clusters.get(name);
+      return cluster === undefined ? [] : [{ cluster, hostOf }];
+    });
   }
 
   /** @returns null when one attempt is all there is. */

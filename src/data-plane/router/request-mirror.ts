@@ -1,0 +1,134 @@
+// A request of which others get a copy: hands it on as it is, keeps the body beside, and sends the copies when the
+// request has come in full. What becomes of them is of no interest to the request, and never slows it down.
+
+import { CLUSTER_STATS } from '../../stats/index.ts';
+import { insertTrailers, type Trailers } from '../http/trailers.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { Host } from '../upstream/host.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { AttemptClient } from './attempt-client.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
+import { ReplayBuffer } from './replay-buffer.ts';
+import { Shadow } from './shadow.ts';
+
+const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
+
+/** One copy. */
+export interface ShadowTarget {
+  readonly cluster: Cluster;
+  /** What the copy has as host in place of `host`. */
+  readonly hostOf: (host: string) => string;
+}
+
+export interface MirrorOptions {
+  readonly targets: readonly ShadowTarget[];
+  /** Of the body. */
+  readonly limitBytes: number;
+  /** Of each copy, 0 for that of copies without one. */
+  readonly timeoutMs: number;
+}
+
+export class RequestMirror implements ForwardedRequest {
+  readonly #context: WorkerContext;
+  readonly #client: Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestTrailers'>;
+  readonly #request: ForwardedRequest;
+  readonly #options: MirrorOptions;
+  /** Null when there are no copies any more. */
+  #body: ReplayBuffer | null;
+
+  constructor(
+    context: WorkerContext,
+    client: Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestTrailers'>,
+    request: ForwardedRequest,
+    options: MirrorOptions,
+  ) {
+    this.#context = context;
+    this.#client = client;
+    this.#request = request;
+    this.#options = options;
+    this.#body = new ReplayBuffer(options.limitBytes);
+  }
+
+  get cluster(): Cluster {
+    return this.#request.cluster;
+  }
+
+  get head(): string {
+    return this.#request.head;
+  }
+
+  get host(): Host | null {
+    return this.#request.host;
+  }
+
+  get attempts(): number {
+    return this.#request.attempts;
+  }
+
+  get isSending(): boolean {
+    return this.#request.isSending;
+  }
+
+  get canSend(): boolean {
+    return this.#request.canSend;
+  }
+
+  start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
+    const trailers = this.#client.requestTrailers;
+    this.#keep(bytes, start, end);
+    this.#request.start(bytes, start, end, isEnd);
+    if (isEnd) this.#sendCopies(trailers);
+  }
+
+  send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    const trailers = this.#client.requestTrailers;
+    this.#keep(bytes, start, end);
+    const goesOn = this.#request.send(bytes, start, end, isEnd);
+    if (isEnd) this.#sendCopies(trailers);
+    return goesOn;
+  }
+
+  resumeResponse(): void {
+    this.#request.resumeResponse();
+  }
+
+  cancel(isReset: boolean): void {
+    this.#body = null;
+    this.#request.cancel(isReset);
+  }
+
+  timeOut(stat: number): void {
+    this.#body = null;
+    this.#request.timeOut(stat);
+  }
+
+  #keep(bytes: Buffer, start: number, end: number): void {
+    if (this.#body === null || this.#body.add(bytes, start, end)) return;
+    this.#body = null;
+    this.#context.stats.values[this.cluster.statBase + retry_or_shadow_abandoned]! += 1;
+  }
+
+  #sendCopies(trailers: Trailers | null): void {
+    const kept = this.#body;
+    if (kept === null) return;
+    this.#body = null;
+    const { methodId, isInternal } = this.#client;
+    for (const { cluster, hostOf } of this.#options.targets) {
+      const body = kept.copy();
+      const passes = trailers !== null && cluster.settings.enableTrailers;
+      new Shadow(this.#context, cluster, {
+        methodId,
+        isInternal,
+        head: withHost(this.head, hostOf),
+        body: passes ? insertTrailers(body, 0, body.length, trailers) : body,
+        timeoutMs: this.#options.timeoutMs,
+      }).start();
+    }
+  }
+}
+
+const HOST_LINE = /^(host:[ \t]*)([^\r]*)/im;
+
+function withHost(head: string, hostOf: (host: string) => string): string {
+  return head.replace(HOST_LINE, (_line, name: string, host: string) => name + hostOf(host));
+}

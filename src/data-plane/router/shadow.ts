@@ -1,0 +1,99 @@
+// The copy of a request: sent to a cluster of its own, counted there, and answered to nobody. Owned by nobody either: it
+// lives until its response is complete, it fails, or its time is over.
+
+import { CLUSTER_STATS } from '../../stats/index.ts';
+import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { Trailers } from '../http/trailers.ts';
+import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { type AttemptClient, Verdict } from './attempt-client.ts';
+import { UpstreamAttempt } from './upstream-attempt.ts';
+
+const { upstream_rq_timeout } = CLUSTER_STATS.index;
+
+/** For copies of requests that have any time: somebody has to end them. */
+const DEFAULT_TIMEOUT_MS = 15_000;
+/** Nobody holds up a response that nobody reads. */
+const BUFFER_LIMIT_BYTES = 64 * 1024;
+
+export interface ShadowOptions {
+  readonly methodId: number;
+  readonly isInternal: boolean;
+  readonly head: string;
+  /** Given away. */
+  readonly body: Buffer;
+  /** 0 for the time of copies that have none. */
+  readonly timeoutMs: number;
+}
+
+export class Shadow implements AttemptClient, TimeoutOwner {
+  readonly methodId: number;
+  readonly isInternal: boolean;
+  readonly bufferLimitBytes = BUFFER_LIMIT_BYTES;
+  readonly awaitsTunnel = false;
+  readonly awaitsUpgrade = false;
+  readonly isRequestComplete = true;
+  readonly requestCompleteMs: number;
+  readonly requestTrailers = null;
+  responseTrailers: Trailers | null = null;
+  readonly #context: WorkerContext;
+  readonly #attempt: UpstreamAttempt;
+  readonly #timer: TimerEntry;
+  #body: Buffer;
+
+  constructor(context: WorkerContext, cluster: Cluster, options: ShadowOptions) {
+    this.#context = context;
+    this.methodId = options.methodId;
+    this.isInternal = options.isInternal;
+    this.requestCompleteMs = context.clock.monotonicMs();
+    this.#body = options.body;
+    this.#attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, options.head, null, null);
+    this.#timer = new TimerEntry(this);
+    context.wheel.arm(this.#timer, this.requestCompleteMs + (options.timeoutMs || DEFAULT_TIMEOUT_MS));
+  }
+
+  start(): void {
+    const body = this.#body;
+    this.#body = NO_BYTES;
+    this.#attempt.start(body, 0, body.length, true);
+  }
+
+  onTimeout(): void {
+    this.#attempt.timeOut(upstream_rq_timeout);
+  }
+
+  onUpstreamHost(): void {}
+
+  onUpstreamConnection(): void {}
+
+  onUpstreamWritable(): void {}
+
+  judgeResponse(): Verdict {
+    return Verdict.pass;
+  }
+
+  onResponseHead(_bytes: Buffer, _start: number, _end: number, isEnd: boolean): boolean {
+    if (isEnd) this.#end();
+    return true;
+  }
+
+  onResponseBody(_bytes: Buffer, _start: number, _end: number, isEnd: boolean): boolean {
+    if (isEnd) this.#end();
+    return true;
+  }
+
+  onNoHealthyUpstream(): void {
+    this.#end();
+  }
+
+  onUpstreamFailure(): void {
+    this.#end();
+  }
+
+  #end(): void {
+    this.#context.wheel.remove(this.#timer);
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0);
