@@ -46,6 +46,10 @@ export interface HttpConnectionManagerSettings {
   readonly maxHeadersCount: number;
   /** The router adds none of its own headers to requests and responses. */
   readonly suppressProxyHeaders: boolean;
+  /** The time that the proxy before this one expects an answer in takes the place of the route's. */
+  readonly respectsExpectedTimeout: boolean;
+  /** Control headers, as `x-proxy-…`, whose values must make sense. */
+  readonly strictlyCheckedHeaders: readonly string[];
   /** Trailers pass: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
 }

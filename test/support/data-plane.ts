@@ -315,6 +315,8 @@ export function httpManager(
     maxRequestHeadersBytes: 60 * 1024,
     maxHeadersCount: 100,
     suppressProxyHeaders: false,
+    respectsExpectedTimeout: false,
+    strictlyCheckedHeaders: [],
     enableTrailers: false,
     ...overrides,
   };

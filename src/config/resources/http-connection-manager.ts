@@ -60,6 +60,10 @@ export function convertHttpConnectionManager(
     maxHeadersCount: valueOr(common?.max_headers_count, DEFAULT_MAX_HEADERS_COUNT),
     enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
     suppressProxyHeaders: routerOf(message.http_filters)?.suppress_envoy_headers ?? false,
+    respectsExpectedTimeout: routerOf(message.http_filters)?.respect_expected_rq_timeout ?? false,
+    strictlyCheckedHeaders: (routerOf(message.http_filters)?.strict_check_headers ?? []).map((name) =>
+      name.replace('x-envoy-', 'x-proxy-'),
+    ),
   };
 }
 

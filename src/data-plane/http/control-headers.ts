@@ -9,6 +9,8 @@ const STREAM_DURATION = HEADER_ID['x-proxy-upstream-stream-duration-ms'];
 const HEDGE = HEADER_ID['x-proxy-hedge-on-per-try-timeout'];
 const ALT_RESPONSE = HEADER_ID['x-proxy-upstream-rq-timeout-alt-response'];
 
+const EXPECTED_TIMEOUT = HEADER_ID['x-proxy-expected-rq-timeout-ms'];
+
 const CONTROL_HEADERS: readonly number[] = [
   TIMEOUT,
   PER_TRY_TIMEOUT,
@@ -22,7 +24,7 @@ const CONTROL_HEADERS: readonly number[] = [
   HEDGE,
   HEADER_ID['x-proxy-is-timeout-retry'],
   HEADER_ID['x-proxy-upstream-alt-stat-name'],
-  HEADER_ID['x-proxy-expected-rq-timeout-ms'],
+  EXPECTED_TIMEOUT,
   HEADER_ID['x-proxy-original-path'],
   HEADER_ID['x-proxy-original-url'],
   HEADER_ID['x-proxy-attempt-count'],
@@ -38,7 +40,7 @@ const EDGE_HEADERS: readonly number[] = [
 
 const CONTROL_SET = idSet(CONTROL_HEADERS);
 const EDGE_SET = idSet(EDGE_HEADERS);
-const LIMIT_SET = idSet([TIMEOUT, PER_TRY_TIMEOUT, STREAM_DURATION, ALT_RESPONSE, HEDGE]);
+const LIMIT_SET = idSet([TIMEOUT, PER_TRY_TIMEOUT, STREAM_DURATION, ALT_RESPONSE, HEDGE, EXPECTED_TIMEOUT]);
 
 /** A count of milliseconds as headers write it; anything else is ignored. */
 const MILLISECONDS = /^\d{1,9}$/;
@@ -54,10 +56,14 @@ export interface RequestLimits {
   wantsAltResponse: boolean;
 }
 
-/** Lets an internal request change its limits. */
-export function obeyControlHeaders(head: RequestHead, limits: RequestLimits): void {
+/**
+ * Lets an internal request change its limits.
+ * @param respectsExpected what the proxy before this one expects counts more than anything.
+ */
+export function obeyControlHeaders(head: RequestHead, limits: RequestLimits, respectsExpected: boolean): void {
   if (!head.hasAny(LIMIT_SET)) return;
-  limits.timeoutMs = milliseconds(head, TIMEOUT) ?? limits.timeoutMs;
+  const expected = respectsExpected ? milliseconds(head, EXPECTED_TIMEOUT) : undefined;
+  limits.timeoutMs = expected ?? milliseconds(head, TIMEOUT) ?? limits.timeoutMs;
   limits.perTryTimeoutMs = milliseconds(head, PER_TRY_TIMEOUT) ?? limits.perTryTimeoutMs;
   limits.maxStreamDurationMs = milliseconds(head, STREAM_DURATION) ?? limits.maxStreamDurationMs;
   limits.wantsAltResponse = head.has(ALT_RESPONSE);

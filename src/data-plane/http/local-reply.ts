@@ -97,6 +97,16 @@ export const RESPONSE_HELD_TOO_LARGE: LocalReply = {
 };
 export const REWRITE_FAILED: LocalReply = { status: 500, body: '', flag: '-', details: 'rewritten_head_refused' };
 
+/** A header that steers the router makes no sense, and the router is told to mind. */
+export function invalidControlHeader(name: string, value: string): LocalReply {
+  return {
+    status: 400,
+    body: `invalid header '${name}' with value '${value}'`,
+    flag: 'IH',
+    details: `invalid_envoy_request_headers{${name}}`,
+  };
+}
+
 /** The route names a cluster that this worker does not know. */
 export function clusterNotFound(status: number): LocalReply {
   return { status, body: '', flag: 'NC', details: 'cluster_not_found' };

@@ -68,6 +68,12 @@ function ownTerms(head: RequestHead, base: RetryTerms): RetryTerms {
   };
 }
 
+/** Whether every word of a list of conditions is one. */
+export function namesConditions(text: string, kind: 'http' | 'grpc'): boolean {
+  const conditions = kind === 'http' ? HTTP_CONDITIONS : GRPC_CONDITIONS;
+  return words(text).every((word) => conditions.has(word));
+}
+
 function presenceTest(name: string): ResponseTest {
   return (head) => head.findByName(name, 0) !== -1;
 }

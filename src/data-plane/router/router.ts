@@ -26,6 +26,7 @@ import { RequestTries, type TriesPlan } from './request-tries.ts';
 import { RetryDecisions } from './retry-decisions.ts';
 import { RetryHead } from './retry-head.ts';
 import { retryTerms } from './retry-terms.ts';
+import { StrictChecks } from './strict-checks.ts';
 import { TcpRequest } from './tcp-request.ts';
 import { TriedHosts } from './tried-hosts.ts';
 import { UpstreamAttempt } from './upstream-attempt.ts';
@@ -40,7 +41,8 @@ export class Router {
   readonly #routes: RouteTable;
   readonly #edits: ForwardEdits;
   readonly #passesTrailers: boolean;
-  readonly #suppressesHeaders: boolean;
+  readonly #settings: HttpConnectionManagerSettings;
+  readonly #checks: StrictChecks;
   /** Filled anew for each request. */
   readonly #request: RouteRequest;
   /** First cell of the connection manager's stats. */
@@ -51,7 +53,8 @@ export class Router {
     this.#clusters = clusters;
     this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime);
     this.#passesTrailers = settings.enableTrailers;
-    this.#suppressesHeaders = settings.suppressProxyHeaders;
+    this.#settings = settings;
+    this.#checks = new StrictChecks(settings.strictlyCheckedHeaders);
     this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
     // Only a trusted hop may say how the client came (applyConnectionManagerEdits).
     const trustsForwardedProto = !settings.useRemoteAddress || settings.xffNumTrustedHops > 0;
@@ -102,6 +105,11 @@ export class Router {
     if (target === undefined || cluster === undefined) {
       this.#count(no_cluster);
       stream.reply(clusterNotFound(plan.clusterNotFoundStatus));
+      return null;
+    }
+    const invalid = stream.isInternal ? this.#checks.firstInvalid(head) : null;
+    if (invalid !== null) {
+      stream.reply(invalid);
       return null;
     }
     this.#count(rq_total);
@@ -183,7 +191,7 @@ export class Router {
       replayLimitBytes: plan.replayLimitBytes(stream.bufferLimitBytes),
       retryHead: new RetryHead(proxyHeaders, clock, {
         timeoutMs: stream.timeoutMs,
-        expectedMs: this.#suppressesHeaders ? 0 : expectedMs(stream),
+        expectedMs: this.#settings.suppressProxyHeaders ? 0 : expectedMs(stream),
         tellsTimeoutRetry: plan.tellsTimeoutRetry,
       }),
     };
@@ -195,7 +203,7 @@ export class Router {
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
     if (plan.retry !== null) stream.perTryTimeoutMs = plan.retry.perTryTimeoutMs;
     stream.hedgesOnPerTryTimeout = plan.hedgesOnPerTryTimeout;
-    if (stream.isInternal) obeyControlHeaders(head, stream);
+    if (stream.isInternal) obeyControlHeaders(head, stream, this.#settings.respectsExpectedTimeout);
     // The whole time ends first.
     if (stream.timeoutMs > 0 && stream.perTryTimeoutMs >= stream.timeoutMs) stream.perTryTimeoutMs = 0;
   }

@@ -113,6 +113,8 @@ export const HTTP_SUPPORT: SupportTable = {
     fields: {
       dynamic_stats: onlyElseWarned([true]),
       suppress_envoy_headers: supported('of all its own headers, under whatever name'),
+      strict_check_headers: supported('of requests from inside'),
+      respect_expected_rq_timeout: supported('of requests from inside'),
       reject_connect_request_early_data: onlyElseWarned([false]),
       upstream_http_filters: rejected(),
     },
