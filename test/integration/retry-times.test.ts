@@ -4,11 +4,12 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import type { FormatOperator, HeaderAddition } from '../../src/snapshot/index.ts';
 import { retrySettings } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertBalanced, GET, type HttpBench, httpBench, OK } from '../support/http-bench.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { WireUpstream } from '../support/wire.ts';
+import { type WireClient, WireUpstream } from '../support/wire.ts';
 
 interface Received {
   readonly head: string;
@@ -331,6 +332,65 @@ describe('a slow try beside its retry', () => {
       }
       await over(bench);
       assertBalanced(bench.proxy);
+    }
+  });
+});
+
+describe('what is known of a request after its tries', () => {
+  function told(name: string, operator: FormatOperator): HeaderAddition {
+    const value = [{ operator, args: [], maxLength: 0 }];
+    return { name, value, action: 'append', keepsEmptyValue: true };
+  }
+  const responseEdits = [
+    {
+      remove: [],
+      add: [
+        told('x-port', 'UPSTREAM_REMOTE_PORT'),
+        told('x-flags', 'RESPONSE_FLAGS'),
+        told('x-attempts', 'UPSTREAM_REQUEST_ATTEMPT_COUNT'),
+      ],
+    },
+  ];
+
+  async function facts(wire: WireClient): Promise<readonly (string | undefined)[]> {
+    const { head } = await wire.response();
+    return ['x-port', 'x-flags', 'x-attempts'].map((name) => field(head, name));
+  }
+
+  test('is the host of the try that has answered, also when a later one went elsewhere', async (t) => {
+    const [slow, other, clock] = [await silent(), await silent(), new ManualClock()];
+    const route = { retry: retrySettings({ perTryTimeoutMs: 100 }), hedgesOnPerTryTimeout: true };
+    const { client, proxy } = await httpBench(t, {
+      upstreams: [slow, other],
+      clock,
+      route,
+      routeFields: { responseEdits },
+    });
+    const wire = client().write(GET);
+    await eventually(() => slow.requests.length + other.requests.length === 1, 'the first try has come');
+    const first = slow.requests.length === 1 ? slow : other;
+    clock.turn(100 + GRAIN_MS);
+    clock.turn(GRAIN_MS);
+    await eventually(() => slow.requests.length === 1 && other.requests.length === 1, 'the second try has come');
+    first.requests[0]!.socket.write(OK);
+    assert.deepEqual(await facts(wire), [String(first.port), '', '2']);
+    assertBalanced(proxy);
+  });
+
+  test('is that there would have been a retry more, or no place for one', async (t) => {
+    for (const { retry, maxRetries, expected } of [
+      { retry: retrySettings({ maxRetries: 2 }), maxRetries: 3, expected: ['URX', '3'] },
+      { retry: retrySettings(), maxRetries: 0, expected: ['UO', '1'] },
+    ]) {
+      const upstream = await WireUpstream.answering(UNAVAILABLE);
+      const limits = { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries };
+      const { client } = await httpBench(t, {
+        upstream,
+        route: { retry },
+        routeFields: { responseEdits },
+        cluster: { circuitBreakers: { default: limits, high: limits } },
+      });
+      assert.deepEqual((await facts(client().write(GET))).slice(1), expected);
     }
   });
 });

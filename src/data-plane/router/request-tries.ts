@@ -307,6 +307,10 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       this.#free(other);
       other.attempt.cancel(true);
     }
+    if (each.attempt.host !== this.#host) {
+      this.#host = each.attempt.host;
+      each.noteAgain(this.#attempts);
+    }
     this.client.flags |= flag;
     return Verdict.pass;
   }

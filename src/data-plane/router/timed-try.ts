@@ -43,7 +43,9 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   readonly #timeouts: TryTimeouts;
   #timer: TimerEntry | null = null;
   #idleTimer: TimerEntry | null = null;
-  #isConnected = false;
+  /** Null before the request has one, and what went out on it. */
+  #connection: ConnectionEnds | null = null;
+  #head = '';
 
   constructor(context: WorkerContext, owner: TryOwner, timeouts: TryTimeouts, isRetry: boolean) {
     this.#context = context;
@@ -54,13 +56,13 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
 
   /** A byte of the request may have reached the upstream. */
   get isConnected(): boolean {
-    return this.#isConnected;
+    return this.#connection !== null;
   }
 
   /** The request has arrived in full, and has a connection: its times run. */
   startTimes(): void {
     const { perTryTimeoutMs } = this.#timeouts;
-    if (!this.#isConnected) return;
+    if (!this.isConnected) return;
     if (perTryTimeoutMs > 0 && this.#timer === null) {
       this.#timer = new TimerEntry(this);
       this.#context.wheel.arm(this.#timer, this.#context.clock.monotonicMs() + perTryTimeoutMs);
@@ -82,6 +84,13 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   /** Of the time for the head. */
   onTimeout(): void {
     this.#owner.onTryLimit(this, PER_TRY_LIMIT);
+  }
+
+  /** Its host and connection are those of the request again, after those of another try. */
+  noteAgain(attempts: number): void {
+    const { client } = this.#owner;
+    client.onUpstreamHost(this.attempt.host!, attempts);
+    client.onUpstreamConnection(this.#connection!, this.#head);
   }
 
   // ---- What the attempt asks ----
@@ -130,7 +139,8 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   }
 
   onUpstreamConnection(connection: ConnectionEnds, head: string): void {
-    this.#isConnected = true;
+    this.#connection = connection;
+    this.#head = head;
     this.#owner.onTryConnection(this, connection, head);
   }
 
