@@ -134,9 +134,9 @@ describe('a route table', () => {
     const routes = [
       { match: { prefix: '/', tls_context: { presented: true } }, route: { cluster: 'web' } },
       { match: { prefix: '/', cookies: [{ name: 'c', string_match: { exact: 'x' } }] }, route: { cluster: 'web' } },
-      { match: { prefix: '/' }, route: { cluster: 'web', request_mirror_policies: [{ cluster: 'web' }] } },
+      { match: { prefix: '/' }, route: { cluster: 'web', internal_redirect_policy: {} } },
     ];
-    const expected = ['0].match.tls_context', '1].match.cookies', '2].route.request_mirror_policies'].map((at) => {
+    const expected = ['0].match.tls_context', '1].match.cookies', '2].route.internal_redirect_policy'].map((at) => {
       const field = at.slice(at.lastIndexOf('.') + 1);
       return `virtual_hosts[0].routes[${at}: ${field} is not supported by this build`;
     });
