@@ -21,6 +21,7 @@ async function answeringInTurn(...answers: readonly string[]): Promise<WireUpstr
         heads.push(text.slice(0, end + 4));
         text = text.slice(end + 4);
         if (answer === RESET) socket.resetAndDestroy();
+        else if (answer === HALF_A_HEAD) socket.end(answer);
         else socket.write(answer);
       }
     });
@@ -29,6 +30,8 @@ async function answeringInTurn(...answers: readonly string[]): Promise<WireUpstr
 }
 
 const RESET = 'reset';
+const HALF_A_HEAD = 'HTTP/1.1 200 OK\r\ncontent-';
+const NO_HTTP = 'nonsense\r\n\r\n';
 
 function answer(status: number, body = '', ...fields: readonly string[]): string {
   const lines = [`HTTP/1.1 ${status} X`, `content-length: ${body.length}`, ...fields];
@@ -53,6 +56,8 @@ describe('a retry policy', () => {
     { on: 'gateway-error', first: answer(504) },
     { on: 'gateway-error', first: RESET },
     { on: 'reset', first: RESET },
+    { on: 'reset', first: HALF_A_HEAD },
+    { on: 'reset', first: NO_HTTP },
     { on: 'retriable-4xx', first: answer(409) },
     { on: 'retriable-status-codes', first: answer(418), more: { retriableStatusCodes: [404, 418] } },
     {
@@ -120,6 +125,27 @@ describe('a retry policy', () => {
       assertBalanced(proxy);
     });
   }
+
+  test('without a share of retries in the runtime is not followed', async (t) => {
+    const upstream = await answeringInTurn(answer(503));
+    const { client, proxy } = await httpBench(t, { upstream, route: retrying(['5xx']) });
+    proxy.dataPlane.updateRuntime(new Map([['upstream.use_retry', '0']]));
+    assert.equal((await client().write(GET).response()).status, 503);
+    assert.equal(upstream.heads.length, 1);
+    assert.equal(proxy.clusterStat('web', 'upstream_rq_retry'), 0);
+    assertBalanced(proxy);
+  });
+
+  test('with reset-before-request tries again what was not sent, and nothing else', async (t) => {
+    const route = retrying(['reset-before-request']);
+    const refusing = await httpBench(t, { upstreamPort: await unusedPort(), route });
+    assert.equal((await refusing.client().write(GET).response()).status, 503);
+    assert.equal(refusing.proxy.clusterStat('web', 'upstream_cx_connect_fail'), 2);
+    const upstream = await answeringInTurn(RESET, OK);
+    const { client } = await httpBench(t, { upstream, route });
+    assert.equal((await client().write(GET).response()).status, 503);
+    assert.equal(upstream.heads.length, 1);
+  });
 
   test('gives up after its number of retries, with the last answer', async (t) => {
     const upstream = await answeringInTurn(answer(500, 'a'), answer(501, 'bb'), answer(502, 'ccc'), OK);
