@@ -99,6 +99,7 @@ export type {
 export type {
   DirectResponseAction,
   ForwardAction,
+  GrpcTimeoutSettings,
   HashCookie,
   HashInput,
   HashPolicy,

@@ -136,6 +136,14 @@ export interface HashCookie {
   readonly attributes: readonly { readonly name: string; readonly value: string }[];
 }
 
+/** gRPC requests set their own time. */
+export interface GrpcTimeoutSettings {
+  /** Also for requests that name none; 0 for no bound. */
+  readonly maxMs: number;
+  /** What this proxy answers earlier. */
+  readonly offsetMs: number;
+}
+
 /** Where copies of requests go; nobody hears of their responses. */
 export interface MirrorPolicy {
   /** Empty when the header names it. */
@@ -165,6 +173,8 @@ export interface ForwardAction {
   readonly isHighPriority: boolean;
   /** Whole response must arrive within this time once the request is complete; 0 for no limit. */
   readonly timeoutMs: number;
+  /** Null: what gRPC requests say of their time means nothing. */
+  readonly grpcTimeout: GrpcTimeoutSettings | null;
   /** Give up on a stream without progress after this time, 0 for never; null for the connection manager's setting. */
   readonly idleTimeoutMs: number | null;
   /** Request and response together must be done within this time; 0 for no limit. */

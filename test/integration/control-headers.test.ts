@@ -3,7 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { eventually } from '../support/eventually.ts';
 import { GET, httpBench, OK } from '../support/http-bench.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { WireUpstream } from '../support/wire.ts';
 
 function get(...lines: readonly string[]): string {
@@ -12,14 +14,14 @@ function get(...lines: readonly string[]): string {
 
 describe('the time that the proxy before this one expects', () => {
   for (const { respects, expected } of [
-    { respects: true, expected: '700' },
-    { respects: false, expected: '5000' },
+    { respects: true, expected: '70000' },
+    { respects: false, expected: '50000' },
   ]) {
     test(`is ${respects ? '' : 'not '}taken over where the router is told ${respects ? 'so' : 'nothing'}`, async (t) => {
       const upstream = await WireUpstream.answering(OK);
       const settings = { useRemoteAddress: true, respectsExpectedTimeout: respects };
       const { client } = await httpBench(t, { upstream, settings });
-      const lines = ['x-envoy-expected-rq-timeout-ms: 700', 'x-proxy-upstream-rq-timeout-ms: 5000'];
+      const lines = ['x-envoy-expected-rq-timeout-ms: 70000', 'x-proxy-upstream-rq-timeout-ms: 50000'];
       assert.equal(
         (
           await client()
@@ -33,6 +35,59 @@ describe('the time that the proxy before this one expects', () => {
   }
 });
 
+describe('the time that a gRPC request gives itself', () => {
+  const cases = [
+    { own: '250m', maxMs: 1000, told: '250m' },
+    { own: '2S', maxMs: 1000, told: '1000m' },
+    { own: '1M', maxMs: 0, told: '60000m' },
+    { own: '99999999S', maxMs: 0, told: '99999999S' },
+    { own: '1n', maxMs: 0, told: '1m' },
+    { own: '500m', maxMs: 0, offsetMs: 100, told: '400m' },
+    { own: '100m', maxMs: 0, offsetMs: 100, told: '100m' },
+    { own: undefined, maxMs: 700, told: '700m' },
+    { own: 'soon', maxMs: 700, told: '700m' },
+    { own: undefined, maxMs: 0, told: undefined },
+  ];
+  for (const { own, maxMs, offsetMs = 0, told } of cases) {
+    test(`${own ?? 'nothing'}, of ${maxMs} ms at most and ${offsetMs} less, is ${told ?? 'any'}`, async (t) => {
+      const upstream = await WireUpstream.answering(OK);
+      // Its time stands still, so that none of these is over.
+      const clock = new ManualClock();
+      const { client } = await httpBench(t, { upstream, clock, route: { grpcTimeout: { maxMs, offsetMs } } });
+      const lines = own === undefined ? [] : [`grpc-timeout: ${own}`];
+      await client()
+        .write(get('content-type: application/grpc+proto', ...lines))
+        .response();
+      assert.equal(/^grpc-timeout: (.*)\r$/m.exec(upstream.heads[0]!)?.[1], told);
+    });
+  }
+
+  test('ends it', async (t) => {
+    const [upstream, clock] = [await WireUpstream.start(() => {}), new ManualClock()];
+    const { client, proxy } = await httpBench(t, {
+      upstream,
+      clock,
+      route: { grpcTimeout: { maxMs: 0, offsetMs: 0 } },
+    });
+    const wire = client().write(get('content-type: application/grpc', 'grpc-timeout: 100m'));
+    await eventually(() => proxy.clusterStat('web', 'upstream_rq_active') === 1, 'the request is on its way');
+    clock.turn(120);
+    assert.equal((await wire.response()).status, 504);
+  });
+
+  test('means nothing to other requests, nor to other routes', async (t) => {
+    const upstream = await WireUpstream.answering(OK);
+    const timed = await httpBench(t, { upstream, route: { grpcTimeout: { maxMs: 50_000, offsetMs: 0 } } });
+    await timed.client().write(get('content-type: application/grpc-web', 'grpc-timeout: 7m')).response();
+    const plain = await httpBench(t, { upstreamPort: upstream.port });
+    await plain.client().write(get('content-type: application/grpc', 'grpc-timeout: 7m')).response();
+    for (const head of upstream.heads) {
+      assert.match(head, /\r\ngrpc-timeout: 7m\r\n/);
+      assert.match(head, /\r\nx-proxy-expected-rq-timeout-ms: 15000\r\n/);
+    }
+  });
+});
+
 describe('a control header that is checked strictly', () => {
   const strictlyCheckedHeaders = [
     'x-proxy-upstream-rq-timeout-ms',
@@ -42,8 +97,8 @@ describe('a control header that is checked strictly', () => {
     'x-proxy-retry-grpc-on',
   ];
   const cases = [
-    ['x-proxy-upstream-rq-timeout-ms', '10', 'soon'],
-    ['x-envoy-upstream-rq-per-try-timeout-ms', '10', '-1'],
+    ['x-proxy-upstream-rq-timeout-ms', '100000', 'soon'],
+    ['x-envoy-upstream-rq-per-try-timeout-ms', '10000', '-1'],
     ['x-proxy-max-retries', '3', '3x'],
     ['x-proxy-retry-on', '5xx,reset', '5xx,unavailable'],
     ['x-envoy-retry-grpc-on', 'unavailable', 'reset'],

@@ -79,6 +79,7 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     replayLimitBytes: null,
     isReplayLimitCapped: false,
     mirrors: [],
+    grpcTimeout: null,
     pathRewrite: null,
     hostRewrite: null,
     appendForwardedHost: false,

@@ -36,6 +36,7 @@ export function convertForward(
     hashPolicies: convertHashPolicies(message.hash_policy, `${at}.hash_policy`, faults),
     isHighPriority: message.priority === RoutingPriority.HIGH,
     timeoutMs: durationMsOr(message.timeout, DEFAULT_ROUTE_TIMEOUT_MS),
+    grpcTimeout: convertGrpcTimeout(message),
     idleTimeoutMs: message.idle_timeout === null ? null : durationMs(message.idle_timeout),
     maxStreamDurationMs: durationMsOr(message.max_stream_duration?.max_stream_duration ?? null, 0),
     ...resilience,
@@ -45,6 +46,11 @@ export function convertForward(
     ...convertRouteUpgrades(message, at, faults),
     clusterNotFoundStatus: clusterNotFoundStatus(message.cluster_not_found_response_code),
   };
+}
+
+function convertGrpcTimeout(message: RouteActionMessage): ForwardAction['grpcTimeout'] {
+  if (message.max_grpc_timeout === null) return null;
+  return { maxMs: durationMs(message.max_grpc_timeout), offsetMs: durationMsOr(message.grpc_timeout_offset, 0) };
 }
 
 function chooseCluster(

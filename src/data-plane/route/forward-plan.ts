@@ -3,7 +3,14 @@
 
 import { weightedIndex } from '../../base/random.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
-import type { ForwardAction, HostRewrite, PathMatch, RouteUpgrade, WeightedClusters } from '../../snapshot/index.ts';
+import type {
+  ForwardAction,
+  GrpcTimeoutSettings,
+  HostRewrite,
+  PathMatch,
+  RouteUpgrade,
+  WeightedClusters,
+} from '../../snapshot/index.ts';
 import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
@@ -45,6 +52,7 @@ export interface ForwardPlan {
   readonly timeoutMs: number;
   /** Tells the upstream the route's own timeout, which hardly any request changes; null without one. */
   readonly timeoutLine: PreparedLines | null;
+  readonly grpcTimeout: GrpcTimeoutSettings | null;
   readonly idleTimeoutMs: number | null;
   readonly maxStreamDurationMs: number;
   /** Null when only the request itself can ask for retries. */
@@ -87,6 +95,7 @@ export function compileForward(
     priority: action.isHighPriority ? ClusterPriority.high : ClusterPriority.default,
     timeoutMs: action.timeoutMs,
     timeoutLine: action.timeoutMs > 0 ? new PreparedLines([`${names.expectedTimeoutMs}: ${action.timeoutMs}`]) : null,
+    grpcTimeout: action.grpcTimeout,
     idleTimeoutMs: action.idleTimeoutMs,
     maxStreamDurationMs: action.maxStreamDurationMs,
     retry: action.retry === null ? null : compileRetryPolicy(action.retry),

@@ -8,6 +8,7 @@ import type { HttpStream } from '../http/stream.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Route } from '../route/route.ts';
 import type { RouteRequest } from '../route/route-request.ts';
+import { isGrpc, writeGrpcTimeout } from './grpc-timeout.ts';
 
 export class ForwardEdits {
   readonly #names: ProxyHeaders;
@@ -23,6 +24,8 @@ export class ForwardEdits {
 
   apply(stream: HttpStream, request: RouteRequest, route: Route, plan: ForwardPlan, target: ClusterTarget): void {
     if (!this.#isSuppressed) this.#appendTimeout(stream, request, plan);
+    const ms = plan.grpcTimeout === null ? 0 : expectedMs(stream);
+    if (ms > 0 && isGrpc(request.head)) writeGrpcTimeout(request.head, ms);
     if (route.countsAttemptsInRequest) request.head.appendPrepared(this.#names.firstAttempt);
     target.requestEditor?.apply(request.head, stream);
     route.requestEditor?.apply(request.head, stream);

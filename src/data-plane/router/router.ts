@@ -21,6 +21,7 @@ import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
+import { grpcTimeoutMs, isGrpc } from './grpc-timeout.ts';
 import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
 import { RequestTries, type TriesPlan } from './request-tries.ts';
 import { RetryDecisions } from './retry-decisions.ts';
@@ -199,6 +200,7 @@ export class Router {
 
   #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan): void {
     stream.timeoutMs = plan.timeoutMs;
+    if (plan.grpcTimeout !== null && isGrpc(head)) stream.timeoutMs = grpcTimeoutMs(head, plan.grpcTimeout);
     stream.maxStreamDurationMs = plan.maxStreamDurationMs;
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
     if (plan.retry !== null) stream.perTryTimeoutMs = plan.retry.perTryTimeoutMs;

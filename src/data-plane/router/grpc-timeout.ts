@@ -1,0 +1,38 @@
+// The time that a gRPC request gives itself, on routes that respect it: `grpc-timeout: 250m`.
+
+import type { GrpcTimeoutSettings } from '../../snapshot/index.ts';
+import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
+
+const CONTENT_TYPE = HEADER_ID['content-type'];
+const GRPC_TIMEOUT = HEADER_ID['grpc-timeout'];
+
+/** Not application/grpc-web. */
+const GRPC = /^application\/grpc(?:\+|$)/;
+const TIMEOUT = /^(\d{1,8})([HMSmun])$/;
+const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+/** More digits there may not be. */
+const MAX_VALUE = 99_999_999;
+
+export function isGrpc(head: RequestHead): boolean {
+  return GRPC.test(head.header(CONTENT_TYPE) ?? '');
+}
+
+/** For the whole response; 0 for any time. */
+export function grpcTimeoutMs(head: RequestHead, { maxMs, offsetMs }: GrpcTimeoutSettings): number {
+  const ownMs = readTimeout(head.header(GRPC_TIMEOUT));
+  // What is left must be some time, since 0 would be any.
+  const ms = offsetMs < ownMs ? ownMs - offsetMs : ownMs;
+  return maxMs > 0 && (ms === 0 || ms > maxMs) ? maxMs : ms;
+}
+
+/** Tells the upstream how long it may take, in the request's own words. */
+export function writeGrpcTimeout(head: RequestHead, ms: number): void {
+  if (head.has(GRPC_TIMEOUT)) head.dropKnown(GRPC_TIMEOUT);
+  head.append('grpc-timeout', ms <= MAX_VALUE ? `${ms}m` : `${Math.min(MAX_VALUE, Math.trunc(ms / 1000))}S`);
+}
+
+/** Whole milliseconds, 1 or more; 0 for none. */
+function readTimeout(text: string | undefined): number {
+  const match = text === undefined ? null : TIMEOUT.exec(text.trim());
+  return match === null ? 0 : Math.ceil(Number(match[1]) * UNIT_MS[match[2]!]!);
+}
