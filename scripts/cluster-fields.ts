@@ -34,6 +34,8 @@ const HASH_POLICY = 'test/unit/data-plane/hash-policy.test.ts';
 const RING = 'test/wasm/lb-tables.test.ts';
 const MAGLEV = 'test/wasm/lb-tables.test.ts';
 const LEAST_REQUEST = 'test/wasm/lb-pickers.test.ts';
+const RETRIES = 'test/integration/retry-policy.test.ts';
+const RETRY_BUDGET = 'test/unit/data-plane/back-off.test.ts';
 const BREAKERS = 'test/integration/circuit-breakers.test.ts';
 const FAILURES = 'test/integration/http-failures.test.ts';
 const UPDATES = 'test/integration/host-updates.test.ts';
@@ -334,7 +336,8 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       max_connections: ['Connections.', '1024'],
       max_pending_requests: ['Requests that wait for a connection.', '1024'],
       max_requests: ['Requests that run.', '1024'],
-      max_retries: ['Retries that run.', '3', CONVERSION],
+      max_retries: ['Retries that run, without a budget.', '3', RETRIES],
+      retry_budget: ['Retries that run, as a share of the requests that run or wait.', 'none', RETRY_BUDGET],
     },
   },
   'proxy.config.core.v3.HttpProtocolOptions (upstream)': {
