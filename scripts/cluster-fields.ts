@@ -561,4 +561,80 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       terminal: ['Those behind it count only without a hash.', '`false`'],
     },
   },
+  'proxy.config.route.v3.RouteAction.HashPolicy.Header': {
+    test: HASH_POLICY,
+    fields: {
+      header_name: ['Its values as they came, joined by commas.', 'required'],
+      regex_rewrite: ['What is hashed in place of the value.', 'none'],
+    },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.Cookie': {
+    test: HASHING,
+    fields: {
+      name: ['Its name.', 'required'],
+      ttl: ['Clients without it get one for so long; 0 until they close.', 'they get none'],
+      path: ['Of cookies that clients get.', 'none'],
+      attributes: ['Further attributes of these.', 'none'],
+    },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.CookieAttribute': {
+    test: HASH_POLICY,
+    fields: { name: ['As it is written.', 'required'], value: ['As it is written.', 'none'] },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.ConnectionProperties': {
+    test: HASHING,
+    fields: { source_ip: ["The client's address without its port.", '`false`'] },
+  },
+  'proxy.config.route.v3.RouteAction.HashPolicy.QueryParameter': {
+    test: HASH_POLICY,
+    fields: { name: ['The first value of this parameter.', 'required'] },
+  },
+  'proxy.type.matcher.v3.RegexMatchAndSubstitute': {
+    test: HASH_POLICY,
+    fields: {
+      pattern: ['RE2; every match is replaced.', 'required'],
+      substitution: ['What takes its place; `\\1` is the first group.', 'empty'],
+    },
+  },
+  'proxy.type.matcher.v3.StringMatcher': {
+    test: CHECK_SETTINGS,
+    fields: {
+      exact: ['The whole text.', 'one of them is required'],
+      prefix: ['Its beginning.', 'none'],
+      suffix: ['Its end.', 'none'],
+      contains: ['A part of it.', 'none'],
+      regex: ['The whole text, by RE2.', 'none'],
+      safe_regex: ['The whole text, by RE2.', 'none'],
+      ignore_case: ['Letters of either case are equal.', '`false`'],
+    },
+  },
+  'proxy.type.matcher.v3.RegexMatcher': {
+    test: CHECK_SETTINGS,
+    fields: {
+      google_re2: ['Nothing: there is no other engine.', 'none'],
+      regex: ['RE2, for the whole text.', 'required'],
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (balancer)': {
+    test: POLICY,
+    fields: {
+      name: ['For people alone.', 'required'],
+      typed_config: ['The balancer; one that is not known makes room for the next.', 'required'],
+    },
+  },
+  'proxy.extensions.load_balancing_policies.common.v3.LocalityLbConfig': {
+    test: POLICY,
+    fields: {
+      zone_aware_lb_config: ['Options by zones.', 'none'],
+      locality_weighted_lb_config: ['Localities get requests by weight and health.', 'they are not weighed'],
+    },
+  },
+  'proxy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfig': {
+    test: POLICY,
+    fields: { fail_traffic_on_panic: ['In panic, requests have no host instead of any.', '`false`'] },
+  },
+  'proxy.extensions.load_balancing_policies.random.v3.Random': {
+    test: POLICY,
+    fields: { locality_lb_config: ['Weighing of localities.', 'none'] },
+  },
 };

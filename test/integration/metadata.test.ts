@@ -5,7 +5,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { parseFormat } from '../../src/config/resources/format/format-string.ts';
 import { clusterNamed, httpFilter, type Json, type JsonObject, tcpFilter } from '../support/bootstrap.ts';
+import { DataPlaneFixture, loopback, routeTo } from '../support/data-plane.ts';
 import { startWeir } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
@@ -147,4 +149,28 @@ test('metadata of all that a raw connection meets reaches the logs of its proxy 
   await weir.stop();
   assert.equal(readFileSync(files.tcp, 'utf8'), 'cluster - - host raw listener raw chain -\n');
   assert.equal(readFileSync(files.listener, 'utf8'), '- - - - raw listener raw chain -\n');
+});
+
+test('new metadata of a host that stays is seen by the next request', async (t) => {
+  const upstream = await upstreamOf(t, () => WireUpstream.answering(OK));
+  const proxy = new DataPlaneFixture();
+  const cluster = proxy.cluster('web', [loopback(upstream.port)]);
+  const value = parseFormat('%UPSTREAM_METADATA(n:k)%').segments!;
+  const add = [{ name: 'x-of-host', value, action: 'append', keepsEmptyValue: false }] as const;
+  const client = new WireClient(await proxy.http([{ ...routeTo('web'), responseEdits: [{ remove: [], add }] }]));
+  t.after(async () => {
+    client.close();
+    await proxy.close();
+  });
+  const seen = async (): Promise<string | undefined> => {
+    const { head } = await client.write('GET / HTTP/1.1\r\nhost: h\r\n\r\n').response();
+    return /^x-of-host: (.*)\r$/m.exec(head)?.[1];
+  };
+  assert.equal(await seen(), undefined);
+  for (const k of ['first', 'second']) {
+    const hosts = cluster.hosts.map((host) => ({ ...host, metadata: { n: { k } } }));
+    proxy.dataPlane.updateClusters([{ ...cluster, hosts }], []);
+    assert.equal(await seen(), k);
+  }
+  assert.equal(proxy.clusterStat('web', 'upstream_cx_total'), 1);
 });
