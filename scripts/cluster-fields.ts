@@ -629,10 +629,6 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       locality_weighted_lb_config: ['Localities get requests by weight and health.', 'they are not weighed'],
     },
   },
-  'proxy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfig': {
-    test: POLICY,
-    fields: { fail_traffic_on_panic: ['In panic, requests have no host instead of any.', '`false`'] },
-  },
   'proxy.extensions.load_balancing_policies.random.v3.Random': {
     test: POLICY,
     fields: { locality_lb_config: ['Weighing of localities.', 'none'] },

@@ -150,6 +150,28 @@ describe('the cluster manager', () => {
     fixture.manager.stop();
   });
 
+  it('records the time that each change of members takes', async () => {
+    await using server = await DnsServer.start();
+    server.set('web.test', ['10.0.0.1']);
+    const fixture = new Fixture(dnsCluster(server));
+    const recorded = async (): Promise<number | undefined> => {
+      const { store } = fixture.stats;
+      await store.mergeHistograms();
+      for await (const batch of store.histograms()) {
+        const found = batch.find(({ name }) => name === 'cluster.web.update_duration');
+        if (found !== undefined) return found.count('cumulative');
+      }
+      return undefined;
+    };
+    assert.equal(await recorded(), 0);
+    await fixture.manager.start();
+    assert.equal(await recorded(), 1);
+    server.set('web.test', ['10.0.0.2']);
+    await fixture.nextUpdate();
+    assert.equal(await recorded(), 2);
+    fixture.manager.stop();
+  });
+
   it('publishes the lists of hosts that have started once more when they have', async () => {
     const endpoint = (port: number): JsonObject => ({ endpoint: { address: socketAddress('10.0.0.1', port) } });
     const cluster = clusterNamed('web', {
