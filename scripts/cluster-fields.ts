@@ -21,6 +21,9 @@ const CHECKER = 'test/unit/control-plane/health-check/health-checker.test.ts';
 const PROBES = 'test/unit/control-plane/health-check/probes.test.ts';
 const CHECK_EVENTS = 'test/unit/control-plane/health-check/event-log.test.ts';
 const CHECKS = 'test/integration/health-checks.test.ts';
+const OUTLIERS = 'test/unit/control-plane/outlier-detection/outlier-detector.test.ts';
+const OUTLIER_ROWS = 'test/unit/data-plane/upstream/outlier-monitor.test.ts';
+const EJECTIONS = 'test/integration/outlier-detection.test.ts';
 const RESOLVER = 'test/unit/control-plane/dns.test.ts';
 const DNS_CLIENT = 'test/unit/control-plane/dns-client.test.ts';
 const STRICT_DNS = 'test/unit/control-plane/strict-dns.test.ts';
@@ -149,6 +152,7 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       hosts: ['Members of equal weight; an address that comes twice is one host.', 'none'],
       load_assignment: ['Members with priorities, localities, weights and health.', 'none; required without `hosts`'],
       health_checks: ['Main asks each host how it is.', 'nobody asks', CHECKS],
+      outlier_detection: ['Hosts that fail more than they should are left alone for a while.', 'nobody is', EJECTIONS],
       max_requests_per_connection: ['Requests after which a connection closes.', 'no limit', FAILURES],
       circuit_breakers: ['What may run and wait at a time, over all workers.', 'the limits below', BREAKERS],
       http_protocol_options: ['Options of HTTP/1.', 'none', TRAILERS],
@@ -446,6 +450,43 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       hostname: ['Host header of checks.', 'that of the check, or the name of the cluster'],
       address: ['Where checks go.', 'to the address of the endpoint'],
       disable_active_health_check: ['It is not checked.', '`false`'],
+    },
+  },
+  'proxy.config.cluster.v3.OutlierDetection': {
+    test: OUTLIERS,
+    fields: {
+      consecutive_5xx: ['Answers of 5xx in a row, over all workers; 0 for any number.', '5', OUTLIER_ROWS],
+      interval: ['Between two comparisons of all hosts; ejections end with one.', '10 s'],
+      base_ejection_time: ['Times the number of ejections that count, how long one lasts.', '30 s'],
+      max_ejection_time: ['How long one lasts at most.', '300 s, or base_ejection_time'],
+      max_ejection_time_jitter: ['A random part of it is added.', 'none'],
+      max_ejection_percent: ['Of the hosts that may be out of service.', '10'],
+      always_eject_one_host: ['One host may go whatever the percentage.', '`true`, unless max_ejection_percent is 0'],
+      successful_active_health_check_uneject_host: ['A passed health check ends an ejection.', '`true`'],
+      split_external_local_origin_errors: [
+        'Connections are judged apart from answers, instead of as answers of 503 and 504.',
+        '`false`',
+        OUTLIER_ROWS,
+      ],
+      consecutive_gateway_failure: ['Answers of 502, 503 and 504 in a row.', '5', OUTLIER_ROWS],
+      consecutive_local_origin_failure: [
+        'Connections that fail in a row, where they are judged apart.',
+        '5',
+        OUTLIER_ROWS,
+      ],
+      success_rate_minimum_hosts: ['Hosts with enough requests that it takes to compare them.', '5'],
+      success_rate_request_volume: ['Requests within an interval that are enough.', '100'],
+      success_rate_stdev_factor: ['Thousandths of a standard deviation that a host may be below the average.', '1900'],
+      failure_percentage_threshold: ['Percent of failures from which on a host is an outlier.', '85'],
+      failure_percentage_minimum_hosts: ['As success_rate_minimum_hosts.', '5'],
+      failure_percentage_request_volume: ['As success_rate_request_volume.', '50'],
+      enforcing_consecutive_5xx: ['Percent of the detections that have consequences.', '100'],
+      enforcing_consecutive_gateway_failure: ['The same.', '0'],
+      enforcing_consecutive_local_origin_failure: ['The same.', '100'],
+      enforcing_success_rate: ['The same.', '100'],
+      enforcing_local_origin_success_rate: ['The same, of connections.', '100'],
+      enforcing_failure_percentage: ['The same.', '0'],
+      enforcing_failure_percentage_local_origin: ['The same, of connections.', '0'],
     },
   },
   'proxy.config.core.v3.HealthCheck': {

@@ -49,6 +49,7 @@ function build(init: WorkerInit): Parts {
     loggers,
     workerIndex: init.workerIndex,
     reportHostFailure: (cluster, recordAddress) => tell({ type: 'host-failed', cluster, recordAddress }),
+    reportOutlier: (cluster, recordAddress, kind) => tell({ type: 'outlier', cluster, recordAddress, kind }),
     accessLogFiles: init.accessLogFiles,
     httpFilters: HTTP_FILTERS,
   });

@@ -94,8 +94,8 @@ export const HEAP_AT = SCRATCH_AT + MAX_SLABS * SCRATCH_STRIDE;
 // ---- Host record -------------------------------------------------------------------------------------
 // Line 0 changes rarely and is read by every pick; line 1 is written by all workers.
 //
-//   0            4        8                                64                68              128
-//   | flags      | weight | ledger |         unused        | active requests | connections | unused |
+//   0       4        8        12       64                68            72         84       128
+//   | flags | weight | ledger | unused | active requests | connections | failures | unused |
 /** i32, HealthFlag bits; written by main. */
 export const HOST_HEALTH_FLAGS = 0;
 /** i32, 1 or more; written by main. */
@@ -106,6 +106,11 @@ export const HOST_LEDGER = 8;
 export const HOST_ACTIVE_REQUESTS = 64;
 /** i32, atomic: open connections over all workers. */
 export const HOST_ACTIVE_CONNECTIONS = 68;
+/** i32, atomic: answers and connections that failed, one after the other, over all workers; 0 after a success. */
+export const HOST_CONSECUTIVE_5XX = 72;
+export const HOST_CONSECUTIVE_GATEWAY_FAILURES = 76;
+export const HOST_CONSECUTIVE_LOCAL_FAILURES = 80;
+/** Those that have a ledger. */
 export const HOST_COUNTS_AT = 64;
 export const HOST_COUNTS = 2;
 export const HOST_RECORD_SIZE = 128;

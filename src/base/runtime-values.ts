@@ -44,6 +44,35 @@ export const RETRY_BUDGET_KEYS = {
 } as const;
 const CIRCUIT_BREAKERS = 'circuit_breakers.';
 
+/** Last parts of the keys `outlier_detection.<setting>`, by the names of settings. */
+export const OUTLIER_KEYS = {
+  intervalMs: 'interval_ms',
+  baseEjectionTimeMs: 'base_ejection_time_ms',
+  maxEjectionTimeMs: 'max_ejection_time_ms',
+  maxEjectionTimeJitterMs: 'max_ejection_time_jitter_ms',
+  maxEjectionPercent: 'max_ejection_percent',
+  consecutive5xx: 'consecutive_5xx',
+  consecutiveGatewayFailure: 'consecutive_gateway_failure',
+  consecutiveLocalOriginFailure: 'consecutive_local_origin_failure',
+  successRateMinimumHosts: 'success_rate_minimum_hosts',
+  successRateRequestVolume: 'success_rate_request_volume',
+  successRateStdevFactor: 'success_rate_stdev_factor',
+  failurePercentageThreshold: 'failure_percentage_threshold',
+  failurePercentageMinimumHosts: 'failure_percentage_minimum_hosts',
+  failurePercentageRequestVolume: 'failure_percentage_request_volume',
+} as const;
+/** The same of the percent of detections that are acted on, by detector. */
+export const OUTLIER_SHARE_KEYS = {
+  'consecutive-5xx': 'enforcing_consecutive_5xx',
+  'consecutive-gateway-failure': 'enforcing_consecutive_gateway_failure',
+  'consecutive-local-origin-failure': 'enforcing_consecutive_local_origin_failure',
+  'success-rate': 'enforcing_success_rate',
+  'local-origin-success-rate': 'enforcing_local_origin_success_rate',
+  'failure-percentage': 'enforcing_failure_percentage',
+  'local-origin-failure-percentage': 'enforcing_failure_percentage_local_origin',
+} as const;
+export const OUTLIER_DETECTION = 'outlier_detection.';
+
 const INTEGER_KEYS: ReadonlySet<string> = new Set([
   GLOBAL_CONNECTION_LIMIT,
   MIN_CHECK_INTERVAL,
@@ -52,9 +81,15 @@ const INTEGER_KEYS: ReadonlySet<string> = new Set([
   ZONE_MIN_CLUSTER_SIZE,
   ZONE_FORCED_FROM,
   BASE_RETRY_BACKOFF,
+  ...Object.values(OUTLIER_KEYS).map((key) => OUTLIER_DETECTION + key),
 ]);
 const INTEGER_LIMITS: readonly string[] = [...Object.values(CIRCUIT_BREAKER_KEYS), RETRY_BUDGET_KEYS.minConcurrency];
-const SHARE_KEYS: ReadonlySet<string> = new Set([VERIFY_CLUSTER, ZONE_ROUTING_ENABLED, USE_RETRY]);
+const SHARE_KEYS: ReadonlySet<string> = new Set([
+  VERIFY_CLUSTER,
+  ZONE_ROUTING_ENABLED,
+  USE_RETRY,
+  ...Object.values(OUTLIER_SHARE_KEYS).map((key) => OUTLIER_DETECTION + key),
+]);
 const FLAG_KEYS: ReadonlySet<string> = new Set([APPLE_DNS_LOOKUPS]);
 /** Below these a proxy has keys of its own; all others are free to be named by configurations. */
 const OWN_KEYS =

@@ -21,6 +21,8 @@ export interface RuntimeSetting<Value> {
 /** Values in force as text, by their keys in the one spelling of runtimeKey. None is empty. */
 export type RuntimeTexts = ReadonlyMap<string, string>;
 
+const UINT32_MAX = 2 ** 32 - 1;
+
 export class RuntimeValues {
   #texts: RuntimeTexts;
   /** Another number after each replacement. */
@@ -68,6 +70,21 @@ export class RuntimeValues {
   happens(key: string, percent: number, random: number): boolean {
     const share = this.fraction(key);
     return share === undefined ? random % 100 < percent : isWithin(share, random);
+  }
+
+  /** Settings with the whole numbers that are set under `prefix` and the last parts of their keys. */
+  overriding<Settings extends object>(
+    prefix: string,
+    keys: Readonly<Record<string, string>>,
+    settings: Settings,
+  ): Settings {
+    if (this.#texts.size === 0) return settings;
+    const found: Record<string, number> = {};
+    for (const [name, key] of Object.entries(keys)) {
+      const value = this.integer(prefix + key);
+      if (value !== undefined) found[name] = Math.min(value, UINT32_MAX);
+    }
+    return Object.keys(found).length === 0 ? settings : { ...settings, ...found };
   }
 
   /** What `derive` makes of the values, kept until they are replaced. */

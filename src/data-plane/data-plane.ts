@@ -17,7 +17,7 @@ import type { ActiveListener } from './listener/active-listener.ts';
 import { chooseReadMode } from './network/read-mode.ts';
 import type { ReadMode } from './network/socket-events.ts';
 import { ClusterMap } from './upstream/cluster-map.ts';
-import { WorkerContext } from './worker-context.ts';
+import { type ReportOutlier, WorkerContext } from './worker-context.ts';
 
 export interface DataPlaneDependencies {
   readonly stats: WorkerStats;
@@ -31,6 +31,8 @@ export interface DataPlaneDependencies {
   readonly accessLogFiles: AccessLogFileSettings;
   /** Tells main of a checked host that asks to be left out; nobody is told without. */
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
+  /** Tells main of a host that has failed as often in a row as it may; nobody is told without. */
+  readonly reportOutlier?: ReportOutlier;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
   /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */

@@ -9,7 +9,7 @@ import type { Random } from '../base/random.ts';
 import { RuntimeValues } from '../base/runtime.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Logger, Loggers } from '../log/index.ts';
-import type { AccessLogFileSettings } from '../snapshot/index.ts';
+import type { AccessLogFileSettings, ConsecutiveKind } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { LbKernel } from '../wasm/lb.ts';
@@ -43,6 +43,8 @@ export interface DataPlaneLogs {
   readonly upstream: Logger;
 }
 
+export type ReportOutlier = (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
+
 export interface WorkerContextOptions {
   readonly stats: WorkerStats;
   readonly records: SharedRecords;
@@ -60,6 +62,8 @@ export interface WorkerContextOptions {
   readonly accessLogFiles: AccessLogFileSettings;
   /** Tells main of a checked host that asks to be left out; nobody is told without. */
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
+  /** Tells main of a host that has failed as often in a row as it may; nobody is told without. */
+  readonly reportOutlier?: ReportOutlier;
   /** Opens connections to upstreams; the system's sockets unless a test has its own. */
   readonly connectUpstream?: typeof connectUpstream;
 }
@@ -89,6 +93,7 @@ export class WorkerContext {
   readonly proxyHeaders: ProxyHeaders;
   readonly logFiles: LogFiles;
   readonly reportHostFailure: (cluster: string, recordAddress: number) => void;
+  readonly reportOutlier: ReportOutlier;
   readonly httpFilters: HttpFilterRegistry;
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
@@ -134,6 +139,7 @@ export class WorkerContext {
     const { stats, clock } = this;
     this.logFiles = new LogFiles(options.accessLogFiles, { stats, clock, log: this.logs.filter });
     this.reportHostFailure = options.reportHostFailure ?? (() => {});
+    this.reportOutlier = options.reportOutlier ?? (() => {});
   }
 
   /** Identifies a connection in logs among those of all workers; the last digits are the worker's index. */

@@ -7,6 +7,7 @@ import type { RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
 import type { Metadata } from './metadata.ts';
+import type { OutlierSettings } from './outlier.ts';
 import type { HashPolicy } from './route-table.ts';
 
 export type LoadBalancingPolicy =
@@ -274,6 +275,8 @@ export interface ClusterSettings {
   readonly discovery: DiscoverySettings;
   /** Undefined: nobody checks the members. */
   readonly healthCheck: HealthCheckSettings | undefined;
+  /** Undefined: nobody is ejected. */
+  readonly outlierDetection: OutlierSettings | undefined;
   /** Changes of health within this time of the last are taken together; 0 never. */
   readonly updateMergeWindowMs: number;
   /** False: the server goes live before the first lookups have ended. */
@@ -287,6 +290,8 @@ export interface HostSnapshot extends HostSettings {
   readonly recordAddress: number;
   /** First cell of the host's counters (HOST_STATS). */
   readonly statBlock: number;
+  /** First cell of what an outlier detector wants to know (OUTLIER_HOST_STATS); 0 without one. */
+  readonly outlierBlock: number;
 }
 
 export interface ClusterSnapshot {

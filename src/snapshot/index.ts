@@ -89,6 +89,7 @@ export type {
   WorkerToMain,
 } from './messages.ts';
 export type { Metadata, MetadataSource } from './metadata.ts';
+export type { ConsecutiveKind, OutlierKind, OutlierLimits, OutlierSettings } from './outlier.ts';
 export type {
   BackOffSettings,
   RateLimitedBackOffSettings,

@@ -5,6 +5,7 @@ import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { ClusterSnapshot } from './cluster.ts';
 import type { ListenerSnapshot } from './listener.ts';
+import type { ConsecutiveKind } from './outlier.ts';
 
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
 
@@ -88,6 +89,13 @@ export type WorkerToMain =
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey }
   /** A checked host has asked, in an answer to a request, to be left out. */
   | { readonly type: 'host-failed'; readonly cluster: string; readonly recordAddress: number }
+  /** A host has failed as often in a row as it may. */
+  | {
+      readonly type: 'outlier';
+      readonly cluster: string;
+      readonly recordAddress: number;
+      readonly kind: ConsecutiveKind;
+    }
   /** An update of clusters is in force, and no connection or request uses what it has removed; in any order. */
   | { readonly type: 'applied'; readonly generation: number }
   /** `dropped` records before this one are missing, because main did not take them in time. */

@@ -18,7 +18,7 @@ import { errorMessage, WeirError } from '../base/errors.ts';
 import { writeDecadeTables } from './decade-tables.ts';
 import { SharedRecords } from './shared-records.ts';
 
-export { ClusterCount, ClusterPriority, HealthFlag, HealthMask, SharedRecords } from './shared-records.ts';
+export { ClusterCount, ClusterPriority, FailureRow, HealthFlag, HealthMask, SharedRecords } from './shared-records.ts';
 
 const PAGE_SIZE = 65536;
 const MIB = 1024 * 1024;

@@ -20,6 +20,9 @@ import {
   COUNT_VALUE,
   HOST_ACTIVE_CONNECTIONS,
   HOST_ACTIVE_REQUESTS,
+  HOST_CONSECUTIVE_5XX,
+  HOST_CONSECUTIVE_GATEWAY_FAILURES,
+  HOST_CONSECUTIVE_LOCAL_FAILURES,
   HOST_COUNTS_AT,
   HOST_HEALTH_FLAGS,
   HOST_LEDGER,
@@ -67,6 +70,14 @@ export const ClusterCount = {
   connectionPools: CLUSTER_CONNECTION_POOLS,
 } as const;
 export type ClusterCount = (typeof ClusterCount)[keyof typeof ClusterCount];
+
+/** Failures of a host one after the other; a success of the same kind ends the row. */
+export const FailureRow = {
+  serverErrors: HOST_CONSECUTIVE_5XX,
+  gatewayFailures: HOST_CONSECUTIVE_GATEWAY_FAILURES,
+  localFailures: HOST_CONSECUTIVE_LOCAL_FAILURES,
+} as const;
+export type FailureRow = (typeof FailureRow)[keyof typeof FailureRow];
 
 /** The part of the shared memory that records need; SharedMemory has it. */
 export interface RecordMemory {
@@ -119,6 +130,18 @@ export class SharedRecords {
     const at = this.#index(host + HOST_HEALTH_FLAGS);
     const before = on ? Atomics.or(this.#memory.i32, at, flag) : Atomics.and(this.#memory.i32, at, ~flag);
     return ((before & flag) !== 0) !== on;
+  }
+
+  /** One more failure in a row, over all workers; returns how many that makes. A lost worker's stay in the row. */
+  addFailure(host: number, row: FailureRow): number {
+    const at = this.#index(host + row);
+    return Atomics.add(this.#memory.i32, at, 1) + 1;
+  }
+
+  /** Ends a row. Hot: a row that has ended is read and left alone. */
+  endFailures(host: number, row: FailureRow): void {
+    const at = this.#index(host + row);
+    if (Atomics.load(this.#memory.i32, at) !== 0) Atomics.store(this.#memory.i32, at, 0);
   }
 
   /** Load-balancing weight, 1 or more. */

@@ -51,6 +51,7 @@ export function clusterSettings(
     maxRequestsPerConnection: 0,
     enableTrailers: false,
     idleTimeoutMs: 3_600_000,
+    outlierDetection: undefined,
     circuitBreakers: { default: NO_LIMITS, high: NO_LIMITS },
     ...overrides,
   };

@@ -13,6 +13,7 @@ import { Loggers } from '../../src/log/index.ts';
 import type {
   AcceptLimitSnapshot,
   ClusterSnapshot,
+  ConsecutiveKind,
   FilterChainSettings,
   FilterChainSnapshot,
   HostSnapshot,
@@ -32,6 +33,7 @@ import {
   LISTENER_HTTP_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
+  OUTLIER_HOST_STATS,
   PROXY_PROTOCOL_STATS,
   type StatTable,
   TCP_PROXY_STATS,
@@ -74,6 +76,9 @@ export class DataPlaneFixture {
   readonly dataPlane: DataPlane;
   /** A context over the same memory, for units that need no whole data plane. */
   readonly context: WorkerContext;
+  /** What the worker has told main of. */
+  readonly outliers: { readonly cluster: string; readonly recordAddress: number; readonly kind: ConsecutiveKind }[] =
+    [];
   readonly #fixture = statsFixture({ workerCount: 1 });
   readonly #tables = lbTables(this.#fixture.owner);
   readonly #blocks = new Map<string, number>();
@@ -100,6 +105,8 @@ export class DataPlaneFixture {
       random: options.random ?? { u32: () => 0 },
       ...(options.headerPrefix === undefined ? {} : { headerPrefix: options.headerPrefix }),
       clock: options.clock ?? SYSTEM_CLOCK,
+      reportOutlier: (cluster: string, recordAddress: number, kind: ConsecutiveKind) =>
+        this.outliers.push({ cluster, recordAddress, kind }),
       accessLogFiles: {
         flushIntervalMs: options.flushIntervalMs ?? 10_000,
         statBlock: this.#allocate('filesystem', FILESYSTEM_STATS),
@@ -121,7 +128,11 @@ export class DataPlaneFixture {
         const fields = hostSettings(address, { hostname, weight, subsetValues: subsetValues?.[index] ?? [] });
         if (known !== undefined) return { ...known, ...fields };
         const statBlock = this.#allocate(`host.${name}.${index}`, HOST_STATS);
-        return { ...fields, recordAddress: this.#fixture.owner.recordAllocator.allocateHost(weight), statBlock };
+        const recordAddress = this.#fixture.owner.recordAllocator.allocateHost(weight);
+        const outlierBlock = settings.outlierDetection
+          ? this.#allocate(`outlier.${name}.${index}`, OUTLIER_HOST_STATS)
+          : 0;
+        return { ...fields, recordAddress, statBlock, outlierBlock };
       }),
       statBlock: before?.statBlock ?? this.#allocate(`cluster.${name}`, CLUSTER_STATS),
       recordAddress: before?.recordAddress ?? this.#fixture.owner.recordAllocator.allocateCluster(),

@@ -210,6 +210,7 @@ export class UpstreamWorkers {
         ...hostSettings({ kind: 'ip', ip: '127.0.0.1', port: index + 1 }),
         recordAddress: recordAllocator.allocateHost(1),
         statBlock: cells.allocate(HOST_STATS.size),
+        outlierBlock: 0,
       })),
       statBlock: cells.allocate(CLUSTER_STATS.size),
       recordAddress: recordAllocator.allocateCluster(),

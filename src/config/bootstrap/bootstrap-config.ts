@@ -7,6 +7,7 @@ import type { ClusterSettings, ListenerSettings, Locality } from '../../snapshot
 import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
+import type { ClusterManagerSettings } from './cluster-manager.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
 
 /** Who this proxy is, after the command line has had its say. */
@@ -31,7 +32,7 @@ export interface FixedStatTag {
   readonly value: string;
 }
 
-export interface BootstrapConfig {
+export interface BootstrapConfig extends ClusterManagerSettings {
   /** The merged Bootstrap message, for config dumps; older spellings as the operator wrote them. */
   readonly message: object;
   readonly node: NodeSettings;

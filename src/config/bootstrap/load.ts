@@ -19,6 +19,7 @@ import { SUPPORT, SupportCheck } from '../support/index.ts';
 import { convertAdmin } from './admin.ts';
 import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
+import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
 import { convertNode } from './node.ts';
 import { convertRuntime } from './runtime.ts';
@@ -95,6 +96,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     ...convertStaticResources(bootstrap, input, node.cluster, faults),
     runtimeLayers,
     ...convertStats(bootstrap, faults),
+    ...convertClusterManager(bootstrap, input, faults),
     headerPrefix: bootstrap.header_prefix,
     localCluster: bootstrap.cluster_manager?.local_cluster_name ?? '',
   };

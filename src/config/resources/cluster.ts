@@ -17,6 +17,7 @@ import { convertSubsets, subsetKeys } from './lb-subsets.ts';
 import { convertLoadBalancing } from './load-balancing.ts';
 import type { Cluster } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
+import { convertOutlierDetection } from './outlier-detection.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { convertUpstreamOptions } from './upstream-options.ts';
 import { convertUpstreamSocket } from './upstream-socket.ts';
@@ -47,6 +48,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     updateMergeWindowMs: durationMsOr(message.common_lb_config?.update_merge_window ?? null, DEFAULT_MERGE_WINDOW_MS),
     waitForWarmOnInit: valueOr(message.wait_for_warm_on_init, true),
     healthCheck: convertHealthCheck(message, at, conversion),
+    outlierDetection: convertOutlierDetection(message.outlier_detection, `${at}.outlier_detection`, conversion.faults),
     ...convertMembers(balanced, at, conversion),
   };
 }

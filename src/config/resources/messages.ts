@@ -50,6 +50,7 @@ export type {
   LocalityLbEndpoints,
   Metadata,
   OmitHostMetadataConfig,
+  OutlierDetection,
   PreviousPrioritiesConfig,
   ProxyProtocol,
   ProxyTypeMatcherRegexMatcher as RegexMatcher,

@@ -28,6 +28,7 @@ import type { Subsets } from './host-lists/subsets.ts';
 import type { LocalZones } from './host-lists/zone-routing.ts';
 import { HostSet } from './host-set.ts';
 import type { LocalCluster } from './local-cluster.ts';
+import type { OutlierRates } from './outlier-detection/success-rate.ts';
 
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
 
@@ -60,6 +61,8 @@ export class ActiveCluster {
   readonly #check: HealthCheckSettings | undefined;
   /** As the runtime has them. */
   readonly #limits: RuntimeDerived<ClusterSettings['circuitBreakers']>;
+  /** What its outlier detector knows, if it has one; for listings. */
+  outlier: OutlierRates | undefined;
   /** What discovery has found last. */
   #found: readonly HostSettings[] = [];
   #hasHadTraffic = false;
@@ -77,7 +80,11 @@ export class ActiveCluster {
     this.stats = scope.allocate(CLUSTER_STATS);
     this.#showHashTable = hashTableGauges(stats, settings);
     this.#check = settings.healthCheck;
-    this.#hostSet = new HostSet(places, flagsBeforeChecks(settings.healthCheck));
+    this.#hostSet = new HostSet(
+      places,
+      flagsBeforeChecks(settings.healthCheck),
+      settings.outlierDetection !== undefined,
+    );
     const { name, circuitBreakers } = settings;
     this.#limits = places.runtime.derived((values) => ({
       default: circuitLimits(values, name, 'default', circuitBreakers.default),
@@ -189,11 +196,6 @@ export class ActiveCluster {
 
   get addedViaApi(): boolean {
     return this.snapshot.addedViaApi;
-  }
-
-  /** No detector exists in this build. */
-  get outlier(): undefined {
-    return undefined;
   }
 
   get edsServiceName(): string {

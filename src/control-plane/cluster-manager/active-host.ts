@@ -3,11 +3,13 @@
 
 import { memberKey } from '../../base/address.ts';
 import type { ConfiguredHealth, HealthCheckSettings, HostSettings, HostSnapshot } from '../../snapshot/index.ts';
-import { HOST_STATS, type StatBlock } from '../../stats/index.ts';
-import { HealthFlag } from '../../wasm/shared-memory.ts';
+import { HOST_STATS, OUTLIER_HOST_STATS, type StatBlock } from '../../stats/index.ts';
+import { type FailureRow, HealthFlag } from '../../wasm/shared-memory.ts';
 import type { ClusterPlaces } from './active-cluster.ts';
 import type { CheckRecord } from './health-check/host-check.ts';
 import type { ProbeTarget } from './health-check/probe.ts';
+import type { Origin } from './outlier-detection/ejection-state.ts';
+import type { Volume } from './outlier-detection/success-rate.ts';
 
 /** A success rate that nothing has measured. */
 const NOT_MEASURED = -1;
@@ -27,6 +29,11 @@ export class ActiveHost {
   readonly #places: ClusterPlaces;
   readonly #statBlock: StatBlock;
   readonly #recordAddress: number;
+  /** Of hosts that an outlier detector watches. */
+  readonly #outlierBlock: StatBlock | undefined;
+  /** Of its last interval, 0 to 100; for listings. */
+  successRate = NOT_MEASURED;
+  localOriginSuccessRate = NOT_MEASURED;
   #snapshot: HostSnapshot;
   #lastCheck: CheckRecord | undefined;
   #decidingCheck: CheckRecord | undefined;
@@ -34,16 +41,21 @@ export class ActiveHost {
 
   /**
    * @param unchecked flags of a host that will be checked, and has not been.
+   * @param isWatched an outlier detector wants to know of it.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then.
    */
-  constructor(settings: HostSettings, places: ClusterPlaces, unchecked = 0) {
+  constructor(settings: HostSettings, places: ClusterPlaces, unchecked = 0, isWatched = false) {
     const { memory, stats, clock } = places;
     this.#places = places;
     this.#startedMs = clock.monotonicMs();
     this.#recordAddress = memory.recordAllocator.allocateHost(settings.weight);
+    const blocks: StatBlock[] = [];
     try {
       this.#statBlock = stats.allocateUnnamed(HOST_STATS);
+      blocks.push(this.#statBlock);
+      this.#outlierBlock = isWatched ? stats.allocateUnnamed(OUTLIER_HOST_STATS) : undefined;
     } catch (error) {
+      for (const block of blocks) stats.retireUnnamed(block);
       memory.recordAllocator.free(this.#recordAddress);
       throw error;
     }
@@ -84,6 +96,7 @@ export class ActiveHost {
   retire(): void {
     this.#places.memory.retireRecord(this.#recordAddress);
     this.#places.stats.retireUnnamed(this.#statBlock);
+    if (this.#outlierBlock) this.#places.stats.retireUnnamed(this.#outlierBlock);
   }
 
   /** No active check is made, whatever the cluster says. */
@@ -176,12 +189,16 @@ export class ActiveHost {
     return this.#snapshot.weight;
   }
 
-  get successRate(): number {
-    return NOT_MEASURED;
+  /** What it has done since it came, over all workers. */
+  outlierVolume(origin: Origin): Volume {
+    const block = this.#outlierBlock;
+    if (block === undefined) return { total: 0, success: 0 };
+    return { total: block.value(`${origin}_total`), success: block.value(`${origin}_success`) };
   }
 
-  get localOriginSuccessRate(): number {
-    return NOT_MEASURED;
+  /** The next failure is the first in its row. */
+  endFailures(row: FailureRow): void {
+    this.#places.memory.shared.records.endFailures(this.#recordAddress, row);
   }
 
   get stats(): HostStats {
@@ -190,7 +207,8 @@ export class ActiveHost {
   }
 
   #freeze(settings: HostSettings): HostSnapshot {
-    const places = { recordAddress: this.#recordAddress, statBlock: this.#statBlock.cell };
+    const outlierBlock = this.#outlierBlock?.cell ?? 0;
+    const places = { recordAddress: this.#recordAddress, statBlock: this.#statBlock.cell, outlierBlock };
     return Object.freeze({ ...settings, ...places });
   }
 

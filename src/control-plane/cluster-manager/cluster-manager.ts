@@ -5,7 +5,7 @@
 
 import type { Random } from '../../base/random.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { ClusterSettings, ClusterSnapshot, Locality } from '../../snapshot/index.ts';
+import type { ClusterSettings, ClusterSnapshot, ConsecutiveKind, Locality } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
@@ -13,6 +13,7 @@ import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
 import { LocalCluster } from './local-cluster.ts';
 import { ManagedCluster, type ManagedClusterTools } from './managed-cluster.ts';
+import { OutlierEventLog } from './outlier-detection/event-log.ts';
 
 /** Takes snapshots to the workers; WorkerPool does. */
 export interface ClusterPublisher {
@@ -30,6 +31,8 @@ export interface ClusterManagerDependencies extends Omit<ClusterPlaces, 'local'>
   readonly loggers: Loggers;
   readonly workers: ClusterPublisher;
   readonly resolvers: DnsResolvers;
+  /** Where ejections of outliers are written; empty for nowhere. */
+  readonly outlierEventLogPath: string;
   /** First part of the names of the proxy's own headers, without its final '-'. */
   readonly headerPrefix: string;
 }
@@ -58,6 +61,7 @@ export class ClusterManager {
         events: new HealthEventLogs(deps.clock, deps.loggers),
         codec: onFirstUse(() => new Http1Codec(compileHttp1(), deps.headerPrefix)),
       },
+      outliers: { ...deps, events: new OutlierEventLog(deps.clock, deps.loggers, deps.outlierEventLogPath) },
       updates: this.#stats,
       publish: (snapshot, free) => deps.workers.publishClusters([snapshot], [], free),
       onChange: (cluster) => this.#changed(cluster),
@@ -96,12 +100,19 @@ export class ClusterManager {
   stop(): void {
     for (const cluster of this.#clusters.values()) cluster.stop();
     this.#tools.health.events.close();
+    this.#tools.outliers.events.close();
     this.#deps.resolvers.cancel();
   }
 
-  /** Goes on in new files of health check events, where the old ones were moved away. */
+  /** Goes on in new files of health check events and ejections, where the old ones were moved away. */
   reopenEventLogs(): void {
     this.#tools.health.events.reopen();
+    this.#tools.outliers.events.reopen();
+  }
+
+  /** A host has failed as often in a row as it may; both may have gone by now. */
+  hostFailedInRow(clusterName: string, recordAddress: number, kind: ConsecutiveKind): void {
+    this.#clusters.get(clusterName)?.hostFailedInRow(recordAddress, kind);
   }
 
   /** A host has asked a worker to be left out; both may have gone by now. */

@@ -17,12 +17,17 @@ export interface HostSetChange {
 export class HostSet {
   readonly #places: ClusterPlaces;
   readonly #unchecked: number;
+  readonly #isWatched: boolean;
   #hosts: ReadonlyMap<string, ActiveHost> = new Map();
 
-  /** @param unchecked flags of new hosts that will be checked. */
-  constructor(places: ClusterPlaces, unchecked: number) {
+  /**
+   * @param unchecked flags of new hosts that will be checked.
+   * @param isWatched an outlier detector wants to know of them.
+   */
+  constructor(places: ClusterPlaces, unchecked: number, isWatched: boolean) {
     this.#places = places;
     this.#unchecked = unchecked;
+    this.#isWatched = isWatched;
   }
 
   /** In the order of the last update. */
@@ -67,7 +72,7 @@ export class HostSet {
           hosts.set(key, known);
           continue;
         }
-        const host = new ActiveHost(member, this.#places, this.#unchecked);
+        const host = new ActiveHost(member, this.#places, this.#unchecked, this.#isWatched);
         added.add(host);
         hosts.set(key, host);
       }

@@ -1,4 +1,5 @@
-// One cluster and those who keep it up to date: the search for its members, their health checks, and the window in which
+// One cluster and those who keep it up to date: the search for its members, their health checks, the detector of outliers among
+// them, and the window in which
 // changes are taken together. Main thread.
 //
 //   WARMING ──members found, or a failure; first round of checks, if there are any──► ACTIVE
@@ -9,7 +10,13 @@ import { formatAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { Logger } from '../../log/index.ts';
-import type { ClusterSettings, ClusterSnapshot, HostSettings } from '../../snapshot/index.ts';
+import type {
+  ClusterSettings,
+  ClusterSnapshot,
+  ConsecutiveKind,
+  HostSettings,
+  OutlierSettings,
+} from '../../snapshot/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
 import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
@@ -19,12 +26,14 @@ import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
 import { type MergeStats, MergeWindow } from './merge-window.ts';
+import { OutlierDetector, type OutlierTools } from './outlier-detection/outlier-detector.ts';
 import { SlowStartTimer } from './slow-start-timer.ts';
 
 export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly health: HealthCheckTools;
+  readonly outliers: OutlierTools;
   readonly updates: MergeStats;
   /** @param free to be called when no worker uses any more what the snapshot replaces. */
   readonly publish: (snapshot: ClusterSnapshot, free: () => void) => void;
@@ -39,6 +48,7 @@ export class ManagedCluster {
   readonly #tools: ManagedClusterTools;
   readonly #discovery: Discovery;
   readonly #checker: HealthChecker | undefined;
+  readonly #detector: OutlierDetector | undefined;
   readonly #window: MergeWindow;
   readonly #slowStart: SlowStartTimer | undefined;
   /** Workers have been told of the cluster, or will begin with the state of the moment. */
@@ -65,6 +75,8 @@ export class ManagedCluster {
           );
     this.cluster.stats.set('warming_state', 1);
     this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
+    this.#detector = settings.outlierDetection && this.#createDetector(settings, settings.outlierDetection);
+    this.cluster.outlier = this.#detector;
     this.#discovery = this.#createDiscovery(settings);
     // What needs no search is there from the start: the workers begin with it.
     if (settings.discovery.kind === 'static') this.#discovery.start();
@@ -80,12 +92,14 @@ export class ManagedCluster {
     this.#watchStart();
     if (!this.#isFound) this.#discovery.start();
     this.#checker?.start();
+    this.#detector?.start();
   }
 
   /** Looks for nothing and checks nothing any more. Idempotent. */
   stop(): void {
     this.#discovery.stop();
     this.#checker?.stop();
+    this.#detector?.stop();
     this.#window.cancel();
     this.#slowStart?.stop();
   }
@@ -102,6 +116,11 @@ export class ManagedCluster {
   /** A host has asked a worker to be left out. @param recordAddress of the host, which may have gone by now. */
   hostFailed(recordAddress: number): void {
     this.#checker?.failPassively(recordAddress);
+  }
+
+  /** A host has failed as often in a row as it may. @param recordAddress of the host, which may have gone by now. */
+  hostFailedInRow(recordAddress: number, kind: ConsecutiveKind): void {
+    this.#detector?.failedInRow(recordAddress, kind);
   }
 
   #createDiscovery(settings: ClusterSettings): Discovery {
@@ -126,8 +145,14 @@ export class ManagedCluster {
       sourceAddress,
       hasTraffic: () => cluster.hasTraffic(),
       onHealthChange: (host: ActiveHost) => this.#healthChanged(host),
+      onPassed: (host: ActiveHost) => this.#detector?.checkPassed(host),
     };
     return new HealthChecker(settings, checked, this.#tools.health);
+  }
+
+  #createDetector({ name, statName }: ClusterSettings, settings: OutlierSettings): OutlierDetector {
+    const onHealthChange = (host: ActiveHost): void => this.#healthChanged(host);
+    return new OutlierDetector(settings, { name, statName, onHealthChange }, this.#tools.outliers);
   }
 
   #takeOver(found: readonly HostSettings[]): void {
@@ -136,7 +161,13 @@ export class ManagedCluster {
       this.cluster.setMembers(found)?.();
       this.#tools.onChange(this);
     } else this.#updateMembers(() => this.cluster.setMembers(found));
-    this.#checker?.setHosts(this.cluster.members());
+    this.#setHosts();
+  }
+
+  #setHosts(): void {
+    const members = this.cluster.members();
+    this.#checker?.setHosts(members);
+    this.#detector?.setHosts(members);
   }
 
   #discovered(): void {
@@ -179,7 +210,7 @@ export class ManagedCluster {
       return;
     }
     this.#updateMembers(() => this.cluster.dropFailed());
-    this.#checker!.setHosts(this.cluster.members());
+    this.#setHosts();
   }
 
   #updateMembers(update: () => (() => void) | undefined): void {

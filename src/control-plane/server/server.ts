@@ -81,6 +81,7 @@ export class Server {
       workers,
       resolvers: new DnsResolvers(clock),
       runtime: runtime.values,
+      outlierEventLogPath: bootstrap.outlierEventLogPath,
       headerPrefix: bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
       localCluster: bootstrap.localCluster,
       locality: bootstrap.node.locality,
@@ -145,6 +146,8 @@ export class Server {
       clusters: this.clusterManager.snapshots(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
+      onHostFailedInRow: (cluster, recordAddress, kind) =>
+        this.clusterManager.hostFailedInRow(cluster, recordAddress, kind),
       onWorkerLost: (index) => this.stats.clearWorker(index),
       onWorkerRestarted: () => this.#gauges.countWorkerRestart(),
     });

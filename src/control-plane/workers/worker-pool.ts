@@ -9,6 +9,7 @@ import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type {
   ClusterSnapshot,
+  ConsecutiveKind,
   DynamicStatKey,
   ListenerSnapshot,
   MainToWorker,
@@ -37,6 +38,8 @@ export interface WorkerService {
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
   /** A checked host has asked to be left out. */
   readonly onHostFailed: (cluster: string, recordAddress: number) => void;
+  /** A host has failed as often in a row as it may. */
+  readonly onHostFailedInRow: (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
   /** A worker is gone for good: take back what it had added to gauges and shared counts. */
   readonly onWorkerLost: (workerIndex: number) => void;
   /** A worker has been started in the place of a lost one. */
@@ -224,6 +227,9 @@ export class WorkerPool {
         break;
       case 'host-failed':
         this.#service?.onHostFailed(message.cluster, message.recordAddress);
+        break;
+      case 'outlier':
+        this.#service?.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
         break;
       case 'applied':
         this.#confirmations.confirm(message.generation, worker.index);

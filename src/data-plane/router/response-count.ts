@@ -23,6 +23,7 @@ export function countResponse(
   isInternal: boolean,
 ): boolean {
   context.stats.values[host.statBase + (status >= 500 ? rq_error : rq_success)]! += 1;
+  host.outlier?.answered(status);
   const isCanary = host.canary || context.codec.response.header(UPSTREAM_CANARY) === 'true';
   countStatus(context, cluster, host, status, isInternal, isCanary);
   return isCanary;

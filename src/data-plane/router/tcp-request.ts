@@ -29,6 +29,7 @@ const {
   upstream_rq_pending_overflow,
   upstream_rq_pending_total,
   upstream_rq_rx_reset,
+  upstream_rq_max_duration_reached,
   upstream_rq_total,
   upstream_rq_tx_reset,
 } = CLUSTER_STATS.index;
@@ -152,6 +153,7 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
     this.#count(stat);
     this.#countHost(rq_timeout, 1);
     this.#countHost(rq_error, 1);
+    if (stat !== upstream_rq_max_duration_reached) this.#host?.outlier?.timedOut();
     this.cancel(true);
   }
 
@@ -207,6 +209,7 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
     if (this.#state !== OPEN) return;
     this.#count(upstream_rq_rx_reset);
     this.#countHost(rq_error, 1);
+    this.#host!.outlier?.failed();
     this.#end();
     this.#client.onUpstreamFailure('connection termination', '', false);
   }

@@ -30,6 +30,7 @@ const {
   upstream_rq_retry,
   upstream_rq_retry_success,
   upstream_rq_rx_reset,
+  upstream_rq_max_duration_reached,
   upstream_rq_tx_reset,
   upstream_flow_control_backed_up_total,
   upstream_flow_control_drained_total,
@@ -155,6 +156,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     if (this.#host !== null) {
       this.#countHost(rq_timeout);
       this.#countHost(rq_error);
+      if (stat !== upstream_rq_max_duration_reached) this.#host.outlier?.timedOut();
     }
     this.#abort(true);
   }
@@ -172,6 +174,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     this.#state = SENDING;
     this.#connection = connection;
     const { methodId } = this.#client;
+    this.#host!.outlier?.connected();
     this.#hasSentBody = this.#earlyEnd > this.#earlyStart;
     // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
     const hostname = methodId === Method.CONNECT ? '' : this.#host!.hostname;
@@ -194,7 +197,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
 
   onPoolFailure(failure: UpstreamFailure, transportDetail: string): void {
     this.#state = DONE;
-    if (failure !== 'overflow') this.#countHost(rq_error);
+    if (failure !== 'overflow') this.#noteFailure();
     this.#client.onUpstreamFailure(failure, transportDetail, this.#hasRetried);
   }
 
@@ -235,7 +238,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     }
     if (failure === 'connection termination') this.#count(upstream_rq_rx_reset);
     else this.#count(upstream_rq_tx_reset);
-    this.#countHost(rq_error);
+    this.#noteFailure();
     this.#client.onUpstreamFailure(failure, detail, this.#hasRetried);
   }
 
@@ -278,6 +281,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   /** Nobody gets the response; what is left of it ends with its connection. */
   #turnDown(status: number, verdict: Verdict, isEnd: boolean): void {
     this.#countHost(rq_error);
+    this.#host!.outlier?.answered(status);
     if (verdict === Verdict.retried) this.cluster.responseCodes.retry.count(status);
     if (isEnd) this.#detach();
     else this.#abort(false);
@@ -333,6 +337,12 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     this.#isReadingPaused = true;
     this.#count(upstream_flow_control_paused_reading_total);
     return false;
+  }
+
+  /** There was no connection, or it ended under the request. */
+  #noteFailure(): void {
+    this.#countHost(rq_error);
+    this.#host!.outlier?.failed();
   }
 
   #count(stat: number): void {

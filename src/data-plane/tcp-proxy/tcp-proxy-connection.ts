@@ -190,6 +190,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
 
   onUpstreamConnected(): void {
     this.#state = OPEN;
+    this.#upstream!.host.outlier?.served();
     this.#upstreamEnd?.noteConnection(this.#upstream!);
     this.#touch();
     this.#arm();

@@ -41,9 +41,9 @@ export interface TcpUpstreamOwner {
 }
 
 export class TcpUpstream implements UpstreamSocketOwner {
+  readonly host: Host;
   readonly remoteAddress: Address;
   readonly #context: WorkerContext;
-  readonly #host: Host;
   readonly #owner: TcpUpstreamOwner;
   readonly #socket: Socket;
   readonly #stats: UpstreamConnectionStats;
@@ -60,7 +60,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
   /** @param breaker under which the caller has acquired a place for the connection; it is given back here. */
   constructor(context: WorkerContext, host: Host, owner: TcpUpstreamOwner, nowMs: number, breaker: CircuitBreaker) {
     this.#context = context;
-    this.#host = host;
+    this.host = host;
     this.#owner = owner;
     this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
     host.addRawConnection(this);
@@ -111,6 +111,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
   /** The connect timeout has passed. */
   timeOut(): void {
     this.#stats.connectTimedOut();
+    this.host.outlier?.timedOut();
     this.destroy();
     this.#owner.onUpstreamConnectFailed('', 'connection timeout');
   }
@@ -142,6 +143,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     if (this.#isClosed) return;
     this.#isConnected = true;
     this.#stats.connected(this.#context.clock.monotonicMs());
+    this.host.outlier?.connected();
     this.#owner.onUpstreamConnected();
   }
 
@@ -184,11 +186,12 @@ export class TcpUpstream implements UpstreamSocketOwner {
       return;
     }
     this.#stats.connectFailed(error);
+    this.host.outlier?.failed();
     this.#owner.onUpstreamConnectFailed(transportDetail(error), connectFailure(error));
   }
 
   onFault(error: unknown): void {
-    this.#context.logFault(`the connection to ${this.#host.label}`, error);
+    this.#context.logFault(`the connection to ${this.host.label}`, error);
     this.onClose(new Error('fault', { cause: error }));
   }
 
@@ -214,7 +217,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
 
   /** How much may wait for the client. */
   get #bufferLimitBytes(): number {
-    return Math.min(this.#host.cluster.settings.bufferLimitBytes, this.#owner.bufferLimitBytes);
+    return Math.min(this.host.cluster.settings.bufferLimitBytes, this.#owner.bufferLimitBytes);
   }
 
   /** What all connections read through, or the part of it that may wait for the client. */
@@ -230,6 +233,6 @@ export class TcpUpstream implements UpstreamSocketOwner {
     if (this.#slab !== null) this.#context.slabs.forget(this.#slab);
     this.#slab = null;
     this.#stats.closed(isLocal);
-    this.#host.removeRawConnection(this);
+    this.host.removeRawConnection(this);
   }
 }

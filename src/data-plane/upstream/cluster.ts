@@ -16,6 +16,7 @@ import type { ClusterLoads } from './load-balancer/bounded-picker.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
 import type { PickContext } from './load-balancer/pick-context.ts';
 import { NO_HOST } from './load-balancer/source-picker.ts';
+import { OutlierRules } from './outlier-monitor.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
 
@@ -49,6 +50,8 @@ export class Cluster {
   /** What they are hashed by; null for what their routes say. */
   readonly hasher: RequestHasher | null;
   readonly isHealthChecked: boolean;
+  /** Null: nobody wants to know of outliers. */
+  readonly outlierRules: OutlierRules | null;
   readonly #context: WorkerContext;
   readonly #balancer: LoadBalancer;
   /** In the order of the snapshot, which host lists refer to. */
@@ -63,6 +66,7 @@ export class Cluster {
     this.name = settings.name;
     this.settings = settings;
     this.isHealthChecked = snapshot.isHealthChecked;
+    this.outlierRules = settings.outlierDetection ? new OutlierRules(context, settings.outlierDetection) : null;
     this.isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';
     const { policies } = settings.hashing;
     this.hasher = policies.length === 0 ? null : new RequestHasher(policies);

@@ -12,6 +12,7 @@ import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
 import { ClusterPriority, HealthFlag } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { Cluster } from './cluster.ts';
+import { OutlierMonitor } from './outlier-monitor.ts';
 import { Http1Pool } from './pool/http1-pool.ts';
 import type { ResponseCodeStats } from './response-code-stats.ts';
 
@@ -36,6 +37,8 @@ export class Host {
   readonly record: number;
   /** First cell of HOST_STATS in this worker's slab. */
   readonly statBase: number;
+  /** Null when nobody wants to know of outliers. */
+  readonly outlier: OutlierMonitor | null;
   /** The configured DNS name, or empty. */
   hostname: string;
   canary: boolean;
@@ -65,6 +68,10 @@ export class Host {
     this.#key = memberKey(snapshot);
     this.record = snapshot.recordAddress;
     this.statBase = context.stats.base(snapshot.statBlock);
+    const { name, outlierRules } = cluster;
+    const { recordAddress, outlierBlock } = snapshot;
+    this.outlier =
+      outlierRules === null ? null : new OutlierMonitor(context, outlierRules, name, recordAddress, outlierBlock);
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;

@@ -122,6 +122,31 @@ export const HTTP1_CODEC_STATS = [
   'response_flood',
 ] as const;
 
+/** cluster.<name>.outlier_detection.*: of clusters with a detector. */
+export const OUTLIER_STATS = statTable({
+  ejections_active: 'gauge',
+  // The first three are older names of others.
+  ejections_consecutive_5xx: 'counter',
+  ejections_success_rate: 'counter',
+  ejections_total: 'counter',
+  ejections_detected_consecutive_5xx: 'counter',
+  ejections_detected_consecutive_gateway_failure: 'counter',
+  ejections_detected_consecutive_local_origin_failure: 'counter',
+  ejections_detected_failure_percentage: 'counter',
+  ejections_detected_local_origin_failure_percentage: 'counter',
+  ejections_detected_local_origin_success_rate: 'counter',
+  ejections_detected_success_rate: 'counter',
+  ejections_enforced_consecutive_5xx: 'counter',
+  ejections_enforced_consecutive_gateway_failure: 'counter',
+  ejections_enforced_consecutive_local_origin_failure: 'counter',
+  ejections_enforced_failure_percentage: 'counter',
+  ejections_enforced_local_origin_failure_percentage: 'counter',
+  ejections_enforced_local_origin_success_rate: 'counter',
+  ejections_enforced_success_rate: 'counter',
+  ejections_enforced_total: 'counter',
+  ejections_overflow: 'counter',
+});
+
 /** cluster.<name>.circuit_breakers.<default or high>.*: read from the cluster's record, so written nowhere. */
 export const CIRCUIT_BREAKER_GAUGES = [
   'cx_open',

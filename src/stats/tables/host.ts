@@ -12,3 +12,14 @@ export const HOST_STATS = statTable({
   cx_active: 'gauge',
   rq_active: 'gauge',
 });
+
+/**
+ * What an outlier detector knows of one host since the start; nobody lists it. `external` counts answers, `local` whether there
+ * was a connection, where the two are told apart.
+ */
+export const OUTLIER_HOST_STATS = statTable({
+  external_total: 'counter',
+  external_success: 'counter',
+  local_total: 'counter',
+  local_success: 'counter',
+});

@@ -4,9 +4,10 @@ export {
   CLUSTER_STATS,
   HEALTH_CHECK_STATS,
   HTTP1_CODEC_STATS,
+  OUTLIER_STATS,
 } from './cluster.ts';
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
-export { HOST_STATS } from './host.ts';
+export { HOST_STATS, OUTLIER_HOST_STATS } from './host.ts';
 export { HTTP_STATS } from './http.ts';
 export {
   CONNECTION_LIMIT_STATS,

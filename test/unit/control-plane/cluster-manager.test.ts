@@ -61,6 +61,7 @@ class Fixture {
       },
       resolvers: new DnsResolvers(this.clock),
       runtime: this.runtime,
+      outlierEventLogPath: '',
       headerPrefix: 'x-proxy',
       localCluster: 'proxies',
       locality: { region: '', zone: 'a', subZone: '' },

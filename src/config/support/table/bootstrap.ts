@@ -61,9 +61,14 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.ClusterManager': {
     otherwise: warned(),
     fields: {
+      outlier_detection: supported(),
       local_cluster_name: supported('turns zone aware routing on'),
       upstream_bind_config: supported('of clusters without one'),
     },
+  },
+  'proxy.config.bootstrap.v3.ClusterManager.OutlierDetection': {
+    otherwise: warned(),
+    fields: { event_log_path: supported() },
   },
   'proxy.config.bootstrap.v3.Admin': {
     otherwise: rejected(),

@@ -1,10 +1,10 @@
-// What becomes of hosts, as lines of JSON in files. Main thread. Owns the files.
+// What becomes of checked hosts, as lines of JSON in files. Main thread. Owns the files.
 
 import type { Address } from '../../../base/address.ts';
 import type { Clock } from '../../../base/clock.ts';
-import { errorMessage } from '../../../base/errors.ts';
-import { LogDestination, type Loggers, logTarget } from '../../../log/index.ts';
+import type { Loggers } from '../../../log/index.ts';
 import type { Locality, ProbeSettings } from '../../../snapshot/index.ts';
+import { EventFiles } from '../event-files.ts';
 import type { CheckEvent, FailureType } from './check-state.ts';
 
 /** Whom an event is about. */
@@ -25,55 +25,26 @@ const FAILURE_TYPES: Readonly<Record<FailureType, string>> = {
 
 export class HealthEventLogs {
   readonly #clock: Clock;
-  readonly #loggers: Loggers;
-  readonly #files = new Map<string, LogDestination>();
+  readonly #files: EventFiles;
 
   constructor(clock: Clock, loggers: Loggers) {
     this.#clock = clock;
-    this.#loggers = loggers;
+    this.#files = new EventFiles(clock, loggers, 'health check events');
   }
 
   write(paths: readonly string[], subject: EventSubject, event: CheckEvent): void {
     if (paths.length === 0) return;
-    const line = `${JSON.stringify(renderEvent(subject, event, this.#clock.wallMs()))}\n`;
-    for (const path of paths) {
-      const file = this.#file(path);
-      // What an open file cannot take it counts itself.
-      if (file === undefined) this.#loggers.countDropped(1);
-      else file.write(line);
-    }
+    this.#files.write(paths, JSON.stringify(renderEvent(subject, event, this.#clock.wallMs())));
   }
 
   /** Goes on in new files, where the old ones were moved away. */
   reopen(): void {
-    for (const [path, file] of this.#files) this.#trying(path, () => file.reopen());
+    this.#files.reopen();
   }
 
   /** Idempotent; what a file takes at once still gets into it. */
   close(): void {
-    for (const file of this.#files.values()) file.close('none');
-    this.#files.clear();
-  }
-
-  /** Undefined when it cannot be opened; the next event tries again. */
-  #file(path: string): LogDestination | undefined {
-    if (!this.#files.has(path)) this.#trying(path, () => this.#files.set(path, this.#open(path)));
-    return this.#files.get(path);
-  }
-
-  #open(path: string): LogDestination {
-    return LogDestination.open(logTarget(path), {
-      clock: this.#clock,
-      onDropped: (count) => this.#loggers.countDropped(count),
-    });
-  }
-
-  #trying(path: string, open: () => void): void {
-    try {
-      open();
-    } catch (error) {
-      this.#loggers.get('upstream').error(`cannot write health check events to ${path}: ${errorMessage(error)}`);
-    }
+    this.#files.close();
   }
 }
 

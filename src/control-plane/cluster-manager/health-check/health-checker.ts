@@ -41,6 +41,8 @@ export interface CheckedCluster {
   readonly sourceAddress: IpAddress | undefined;
   /** It has had a connection that was no check. */
   hasTraffic(): boolean;
+  /** A check has passed; flags are as it leaves them. */
+  onPassed(host: ActiveHost): void;
   /** Flags of the host have changed in a way that matters to balancing. */
   onHealthChange(host: ActiveHost): void;
 }
@@ -140,6 +142,7 @@ export class HealthChecker implements HostCheckListener {
       this.#count(check, host.healthFlags);
       this.#cluster.onHealthChange(host);
     }
+    if (failureType === undefined) this.#cluster.onPassed(host);
     this.#noteChecked(check);
   }
 

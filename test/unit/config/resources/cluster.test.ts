@@ -44,6 +44,7 @@ describe('a cluster', () => {
       closeConnectionsOnHostHealthFailure: false,
       updateMergeWindowMs: 1000,
       healthCheck: undefined,
+      outlierDetection: undefined,
       waitForWarmOnInit: true,
       discovery: { kind: 'static' },
       maxRequestsPerConnection: 0,

@@ -82,6 +82,7 @@ class Fixture implements Disposable {
       },
       resolvers: new DnsResolvers(this.clock),
       runtime: this.runtime,
+      outlierEventLogPath: '',
       headerPrefix: 'x-proxy',
       localCluster: '',
       locality: NO_LOCALITY,
