@@ -1,7 +1,8 @@
 // `npm run soak -- --minutes 5 --workers 2`: runs the soak, prints what came of it, and ends with 1 when something that
-// must hold did not. With `--faults` it is the fault run instead.
+// must hold did not. With `--faults` it is the fault run instead, with `--chaos` the chaos run.
 
 import { parseArgs } from 'node:util';
+import { type ChaosRunReport, runChaos } from './chaos-run.ts';
 import { type FaultRunReport, runFaults } from './fault-run.ts';
 import { runSoak, type SoakReport } from './soak.ts';
 
@@ -10,12 +11,13 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '5' },
     workers: { type: 'string', default: '2' },
     faults: { type: 'boolean', default: false },
+    chaos: { type: 'boolean', default: false },
   },
 });
 const seconds = Math.round(Number(values.minutes) * 60);
 const workers = Number(values.workers);
-if (!(seconds > 0) || !Number.isInteger(workers) || workers < 1) {
-  process.stderr.write('usage: npm run soak -- [--minutes 5] [--workers 2] [--faults]\n');
+if (!(seconds > 0) || !Number.isInteger(workers) || workers < 1 || (values.faults && values.chaos)) {
+  process.stderr.write('usage: npm run soak -- [--minutes 5] [--workers 2] [--faults | --chaos]\n');
   process.exit(2);
 }
 
@@ -48,6 +50,19 @@ function renderFaults(report: FaultRunReport): string {
   return `${lines.join('\n')}\n`;
 }
 
+function renderChaos(report: ChaosRunReport): string {
+  const percent = (100 * report.successShare).toFixed(3);
+  const stats = [...report.stats].filter(([name, value]) => CHAOS_STATS.test(name) && value !== 0);
+  const lines = [
+    `${report.seconds} s of chaos, ${workers} workers, ${report.changes} changes of upstreams, ${percent} % of requests succeeded`,
+    ...stats.map(([name, value]) => `${name}: ${value}`),
+    `held when warm: ${JSON.stringify(report.warm)}`,
+    `held at the end: ${JSON.stringify(report.end)}`,
+    ...renderEnd(report),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
 function renderEnd({ outcomes, violations }: Pick<SoakReport, 'outcomes' | 'violations'>): string[] {
   return [
     '',
@@ -57,6 +72,9 @@ function renderEnd({ outcomes, violations }: Pick<SoakReport, 'outcomes' | 'viol
     violations.length === 0 ? 'nothing was violated' : `${violations.length} violations`,
   ];
 }
+
+const CHAOS_STATS =
+  /^cluster\.chaos\.(?:upstream_rq_(?:total|retry|timeout|per_try|[2-5]xx)|outlier_detection\.ejections_enforced|membership_change)/;
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
@@ -71,6 +89,11 @@ async function run(): Promise<readonly string[]> {
   if (values.faults) {
     const report = await runFaults(common);
     process.stdout.write(renderFaults(report));
+    return report.violations;
+  }
+  if (values.chaos) {
+    const report = await runChaos({ ...common, changeMs: 200, leastSuccessShare: 0.99, checksMemory: true });
+    process.stdout.write(renderChaos(report));
     return report.violations;
   }
   const report = await runSoak({
