@@ -92,7 +92,9 @@ for (const [name, { workers, hosts, clients, limits }] of Object.entries(BURSTS)
     for (const gauge of ['upstream_rq_active', 'upstream_rq_pending_active']) {
       await weir.untilStat(`cluster.web.${gauge}`, 0);
     }
-    await weir.untilStat('cluster.web.upstream_rq_completed', served);
+    await weir.untilStat('cluster.web.upstream_rq_200', served);
+    // What is refused has its answer, too.
+    await weir.untilStat('cluster.web.upstream_rq_completed', served + refused);
     await weir.untilStat('cluster.web.upstream_rq_pending_overflow', refused);
   });
 }

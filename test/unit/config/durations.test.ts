@@ -97,6 +97,10 @@ function route(fields: JsonObject): JsonObject {
   return withRoutes({ virtual_hosts: [{ name: 'all', domains: ['*'], routes }] });
 }
 
+function retrying(fields: JsonObject): JsonObject {
+  return route({ retry_policy: { retry_on: '5xx', ...fields } });
+}
+
 function upstreamHttp(fields: JsonObject): JsonObject {
   const options = { '@type': `type.googleapis.com/${HTTP_OPTIONS}`, common_http_protocol_options: fields };
   const explicit = { explicit_http_config: { http_protocol_options: {} } };
@@ -208,6 +212,51 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.config.route.v3.RouteAction.timeout': {
     bootstrap: (value) => route({ timeout: value }),
     settingMs: (bootstrap) => forwarding(bootstrap).timeoutMs,
+  },
+  'proxy.config.route.v3.RetryPolicy.RateLimitedRetryBackOff.max_interval': {
+    bootstrap: (value) =>
+      retrying({ rate_limited_retry_back_off: { reset_headers: [{ name: 'retry-after' }], max_interval: value } }),
+    settingMs: (bootstrap) => forwarding(bootstrap).retry!.rateLimitedBackOff!.maxMs,
+  },
+  'proxy.config.route.v3.RetryPolicy.RetryBackOff.base_interval': {
+    bootstrap: (value) => retrying({ retry_back_off: { base_interval: value } }),
+    settingMs: (bootstrap) => forwarding(bootstrap).retry!.backOff!.baseMs,
+  },
+  'proxy.config.route.v3.RetryPolicy.RetryBackOff.max_interval': {
+    bootstrap: (value) => retrying({ retry_back_off: { base_interval: '1s', max_interval: value } }),
+    settingMs: (bootstrap) => forwarding(bootstrap).retry!.backOff!.maxMs,
+  },
+  'proxy.config.route.v3.RetryPolicy.per_try_idle_timeout': {
+    bootstrap: (value) => retrying({ per_try_idle_timeout: value }),
+    settingMs: (bootstrap) => forwarding(bootstrap).retry!.perTryIdleTimeoutMs,
+  },
+  'proxy.config.route.v3.RetryPolicy.per_try_timeout': {
+    bootstrap: (value) => retrying({ per_try_timeout: value }),
+    settingMs: (bootstrap) => forwarding(bootstrap).retry!.perTryTimeoutMs,
+  },
+  'proxy.config.route.v3.RouteAction.grpc_timeout_offset': {
+    bootstrap: (value) => route({ max_grpc_timeout: '1s', grpc_timeout_offset: value }),
+    settingMs: (bootstrap) => forwarding(bootstrap).grpcTimeout!.offsetMs,
+  },
+  'proxy.config.route.v3.RouteAction.max_grpc_timeout': {
+    bootstrap: (value) => route({ max_grpc_timeout: value }),
+    settingMs: (bootstrap) => forwarding(bootstrap).grpcTimeout!.maxMs,
+  },
+  'proxy.config.cluster.v3.OutlierDetection.interval': {
+    bootstrap: (value) => cluster({ outlier_detection: { interval: value } }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).outlierDetection!.intervalMs,
+  },
+  'proxy.config.cluster.v3.OutlierDetection.base_ejection_time': {
+    bootstrap: (value) => cluster({ outlier_detection: { max_ejection_time: value, base_ejection_time: value } }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).outlierDetection!.baseEjectionTimeMs,
+  },
+  'proxy.config.cluster.v3.OutlierDetection.max_ejection_time': {
+    bootstrap: (value) => cluster({ outlier_detection: { max_ejection_time: value } }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).outlierDetection!.maxEjectionTimeMs,
+  },
+  'proxy.config.cluster.v3.OutlierDetection.max_ejection_time_jitter': {
+    bootstrap: (value) => cluster({ outlier_detection: { max_ejection_time_jitter: value } }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).outlierDetection!.maxEjectionTimeJitterMs,
   },
   'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate.base_interval': {
     bootstrap: (value) => typedDnsCluster({ dns_failure_refresh_rate: { base_interval: value } }),

@@ -508,6 +508,8 @@ describe('an HTTP connection manager', () => {
       maxRequestHeadersBytes: 61440,
       maxHeadersCount: 100,
       suppressProxyHeaders: false,
+      strictlyCheckedHeaders: [],
+      respectsExpectedTimeout: false,
       enableTrailers: false,
     });
   });
@@ -532,7 +534,12 @@ describe('an HTTP connection manager', () => {
       http_filters: [
         {
           name: 'envoy.filters.http.router',
-          typed_config: { ...(ROUTER.typed_config as JsonObject), suppress_envoy_headers: true },
+          typed_config: {
+            ...(ROUTER.typed_config as JsonObject),
+            suppress_envoy_headers: true,
+            strict_check_headers: ['x-envoy-retry-on'],
+            respect_expected_rq_timeout: true,
+          },
         },
       ],
     });
@@ -555,6 +562,8 @@ describe('an HTTP connection manager', () => {
       maxRequestHeadersBytes: 5120,
       maxHeadersCount: 7,
       suppressProxyHeaders: true,
+      strictlyCheckedHeaders: ['x-proxy-retry-on'],
+      respectsExpectedTimeout: true,
       enableTrailers: true,
     });
   });
