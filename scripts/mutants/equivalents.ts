@@ -84,4 +84,14 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     changes: ['tick < this.#cursor + SLOTS → tick <= this.#cursor + SLOTS'],
     why: 'The last slot is that of the cursor, which has just been run and is empty.',
   },
+  {
+    file: 'src/data-plane/upstream/host.ts',
+    line: 'if (this.#onUnused === null || this.#isUsed()) return;',
+    changes: [
+      'this.#onUnused === null || this.#isUsed() → false',
+      'this.#onUnused === null || this.#isUsed() → this.#onUnused === null && this.#isUsed()',
+      'this.#onUnused === null → false',
+    ],
+    why: 'What runs behind it asks the same again; this saves it a turn for each connection that ends.',
+  },
 ];

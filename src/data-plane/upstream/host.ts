@@ -7,7 +7,7 @@
 // Main may give the places of a host in shared memory to another one once every worker is done with it, so a
 // retired host tells when that is.
 
-import { type Address, formatAddress, memberKey } from '../../base/address.ts';
+import { type Address, formatAddress } from '../../base/address.ts';
 import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
 import { ClusterPriority, HealthFlag } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -48,8 +48,6 @@ export class Host {
   metadata: Metadata | undefined;
   /** Null unless its zone and that of this proxy are known. */
   readonly zoneCodes: ResponseCodeStats | null;
-  /** The host's identity within its cluster. */
-  readonly #key: string;
   readonly #context: WorkerContext;
   #highPool: Http1Pool | null = null;
   /** Proxied TCP connections, which belong to no pool. */
@@ -65,7 +63,6 @@ export class Host {
     this.cluster = cluster;
     this.address = snapshot.address;
     this.label = formatAddress(snapshot.address);
-    this.#key = memberKey(snapshot);
     this.record = snapshot.recordAddress;
     this.statBase = context.stats.base(snapshot.statBlock);
     const { name, outlierRules } = cluster;
@@ -93,9 +90,12 @@ export class Host {
     return this.#highPool;
   }
 
-  /** True when the snapshot is a newer state of this very host. */
+  /**
+   * True when the snapshot is a newer state of this very host, and not one that has come after it.
+   * @param snapshot of the same address or name.
+   */
   isSame(snapshot: HostSnapshot): boolean {
-    return snapshot.recordAddress === this.record && memberKey(snapshot) === this.#key;
+    return snapshot.recordAddress === this.record;
   }
 
   update(snapshot: HostSnapshot): void {

@@ -81,6 +81,21 @@ test('an update of members alone keeps the cluster, its hosts and their connecti
   assert.deepEqual(bench.confirmed, ['first', 'second', 'third']);
 });
 
+test('a host that has left and come again is another one, also when one update does both', async () => {
+  const bench = new Bench();
+  const snapshot = bench.workers.cluster(1, {});
+  bench.update('first', [snapshot]);
+  const [before] = bench.cluster.hosts;
+  const socket = bench.idle();
+  const { recordAddress, statBlock } = bench.workers.cluster(1, {}).hosts[0]!;
+  bench.update('second', [{ ...snapshot, hosts: [{ ...snapshot.hosts[0]!, recordAddress, statBlock }] }]);
+  assert.notEqual(bench.cluster.hosts[0], before);
+  assert.equal(bench.cluster.hosts[0]!.record, recordAddress);
+  assert.ok(!socket.isLive);
+  await bench.settle();
+  assert.deepEqual(bench.confirmed, ['first', 'second']);
+});
+
 for (const [change, update] of Object.entries({
   'has other settings': (bench: Bench, snapshot: ClusterSnapshot) =>
     bench.update('change', [{ ...snapshot, settings: { ...snapshot.settings, connectTimeoutMs: 1 } }]),

@@ -23,7 +23,9 @@ const CLUSTER: readonly ClusterStat[] = [
   'upstream_cx_destroy_remote',
   'upstream_cx_destroy_remote_with_active_rq',
   'upstream_cx_destroy_with_active_rq',
+  'upstream_cx_rx_bytes_buffered',
   'upstream_cx_total',
+  'upstream_cx_tx_bytes_buffered',
   'upstream_cx_tx_bytes_total',
   'upstream_rq_active',
   'upstream_rq_total',
@@ -108,6 +110,29 @@ describe('a connection', () => {
       { cx_total: 1, cx_active: 1, rq_total: 2, rq_active: 1 },
     );
     bench.assertTimes([30], [], []);
+  });
+
+  test('says whether it has carried a request before', () => {
+    const bench = busy();
+    assert.equal(bench.first.connection!.isReused, false);
+    bench.socket.send(ANSWER);
+    assert.equal(bench.request().connection!.isReused, true);
+  });
+
+  test('counts what waits to be sent, and what has come and waits for its rest, for as long as it lasts', () => {
+    const bench = new Bench();
+    bench.request();
+    const [socket] = bench.sockets;
+    socket!.isSlow = true;
+    socket!.accept();
+    socket!.send('HTTP/1.1 200');
+    const open = { ...SENT, upstream_cx_total: 1, upstream_cx_active: 1, upstream_rq_active: 1 };
+    const buffered = { upstream_cx_tx_bytes_buffered: HEAD.length, upstream_cx_rx_bytes_buffered: 12 };
+    const host = { cx_total: 1, rq_total: 1 };
+    bench.assertBooks({ ...open, ...buffered }, { ...host, cx_active: 1, rq_active: 1 });
+    socket!.reset();
+    const ended = { upstream_cx_destroy_remote: 1, upstream_cx_destroy_remote_with_active_rq: 1 };
+    bench.assertBooks({ ...CUT, ...ended }, host);
   });
 
   test('that the upstream ends between requests counts as ended by it', () => {

@@ -174,6 +174,15 @@ describe('a host that has left its cluster', () => {
     assert.equal(told.count, 1);
   });
 
+  test('is told of once where its last connections end with it', async () => {
+    const bench = new Bench();
+    const idle = PRIORITIES.map((priority) => bench.idle(priority));
+    const told = bench.retire();
+    await bench.settle();
+    assert.ok(idle.every(({ isLive }) => !isLive));
+    assert.equal(told.count, 1);
+  });
+
   for (const priority of PRIORITIES) {
     test(`ends idle connections, and is unused after the last request, of priority ${priority}`, async () => {
       const bench = new Bench();
