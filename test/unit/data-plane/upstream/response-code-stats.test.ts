@@ -46,3 +46,21 @@ test('of responses under a prefix all are counted as completed, also those of no
 test('what is of no class counts nowhere without a prefix', async () => {
   assert.deepEqual(await count('', [99, 600, 0]), { shown: [], asked: 0 });
 });
+
+test('the times of responses under a prefix go into one histogram, which is asked for once', (t) => {
+  const { workers, store } = statsFixture({ workerCount: 1 });
+  const [worker] = workers;
+  store.scope('web.');
+  const stats = new ResponseCodeStats(worker!.stats, 'web.', 'canary.');
+  stats.recordTime(12);
+  assert.deepEqual(
+    worker!.asked.map(({ scope, name }) => scope + name),
+    ['web.canary.upstream_rq_time'],
+  );
+  worker!.answer(store);
+  const record = t.mock.method(worker!.stats, 'record');
+  stats.recordTime(34);
+  assert.equal(record.mock.callCount(), 1);
+  assert.equal(record.mock.calls[0]!.arguments[1], 34);
+  assert.deepEqual(worker!.asked, []);
+});
