@@ -6,7 +6,6 @@ import type { Host } from './host.ts';
 export class RetiredHosts {
   readonly #onUnused: () => void;
   #inUse = 0;
-  #isSealed = false;
 
   /** @param onUnused called once, after `seal`, when all hosts are unused. */
   constructor(onUnused: () => void) {
@@ -18,14 +17,13 @@ export class RetiredHosts {
     host.retire(() => this.#release());
   }
 
-  /** No more hosts will come. */
+  /** No more hosts will come. In the turn of the first one: a host tells in a later turn that it is unused. */
   seal(): void {
-    this.#isSealed = true;
     if (this.#inUse === 0) this.#onUnused();
   }
 
   #release(): void {
     this.#inUse--;
-    if (this.#isSealed && this.#inUse === 0) this.#onUnused();
+    if (this.#inUse === 0) this.#onUnused();
   }
 }
