@@ -34,31 +34,22 @@ export function circuitLimits<Limits extends ConfiguredLimits>(
 ): Limits {
   if (values.texts.size === 0) return limits;
   const prefix = `circuit_breakers.${cluster}.${priority}.`;
-  const found: Partial<Record<LimitName, number>> = {};
-  for (const name of Object.keys(CIRCUIT_BREAKER_KEYS) as LimitName[]) {
-    const limit = values.integer(prefix + CIRCUIT_BREAKER_KEYS[name]);
-    if (limit !== undefined) found[name] = Math.min(limit, UINT32_MAX);
-  }
-  const changed = { ...found, ...retryBudget(values, prefix, limits.retryBudget) };
-  return Object.keys(changed).length === 0 ? limits : { ...limits, ...changed };
+  const changed = values.overriding(prefix, CIRCUIT_BREAKER_KEYS, limits);
+  const budget = retryBudget(values, prefix, limits.retryBudget);
+  return budget === undefined ? changed : { ...changed, retryBudget: budget };
 }
 
-/** Either key makes a budget of what was none. */
+/** Either key makes a budget of what was none; undefined without them. */
 function retryBudget(
   values: RuntimeValues,
   prefix: string,
-  configured: RetryBudget | undefined,
-): { readonly retryBudget?: RetryBudget } {
+  configured: RetryBudget = DEFAULT_RETRY_BUDGET,
+): RetryBudget | undefined {
   const percent = values.number(prefix + RETRY_BUDGET_KEYS.percent);
   const minConcurrency = values.integer(prefix + RETRY_BUDGET_KEYS.minConcurrency);
-  if (percent === undefined && minConcurrency === undefined) return {};
-  const otherwise = configured ?? DEFAULT_RETRY_BUDGET;
+  if (percent === undefined && minConcurrency === undefined) return undefined;
   return {
-    retryBudget: {
-      percent: percent ?? otherwise.percent,
-      minConcurrency: minConcurrency ?? otherwise.minConcurrency,
-    },
+    percent: percent ?? configured.percent,
+    minConcurrency: minConcurrency ?? configured.minConcurrency,
   };
 }
-
-const UINT32_MAX = 2 ** 32 - 1;

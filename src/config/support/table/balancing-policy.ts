@@ -21,6 +21,31 @@ const POLICIES = [
 ];
 const WITHOUT_NEWER = 'without consistent_hashing_lb_config';
 
+/** These say the same in both generations. */
+export const SUBSET_FIELDS = {
+  fallback_policy: supported(),
+  default_subset: supportedWhole(),
+  subset_selectors: supported(),
+  locality_weight_aware: supported(),
+  scale_locality_weight: supported(),
+  panic_mode_any: supported(),
+  list_as_any: supported(),
+  metadata_fallback_policy: supported(),
+};
+export const SUBSET_SELECTOR_SUPPORT = {
+  otherwise: rejected(),
+  fields: {
+    keys: supported(),
+    fallback_policy: supported(),
+    fallback_keys_subset: supported(),
+    single_host_per_subset: supported(),
+  },
+};
+export const SLOW_START_SUPPORT = {
+  otherwise: rejected(),
+  fields: { slow_start_window: supported(), aggression: supported(), min_weight_percent: supportedWhole() },
+};
+
 export const BALANCING_POLICY_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.LoadBalancingPolicy': {
     otherwise: rejected(),
@@ -77,31 +102,13 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
   [`${PREFIX}.subset.v3.Subset`]: {
     otherwise: rejected(),
     fields: {
-      fallback_policy: supported(),
-      default_subset: supportedWhole(),
-      subset_selectors: supported(),
-      locality_weight_aware: supported(),
-      scale_locality_weight: supported(),
-      panic_mode_any: supported(),
-      list_as_any: supported(),
-      metadata_fallback_policy: supported(),
+      ...SUBSET_FIELDS,
       allow_redundant_keys: supported(),
       subset_lb_policy: supported(),
     },
   },
-  [`${PREFIX}.subset.v3.Subset.LbSubsetSelector`]: {
-    otherwise: rejected(),
-    fields: {
-      keys: supported(),
-      fallback_policy: supported(),
-      fallback_keys_subset: supported(),
-      single_host_per_subset: supported(),
-    },
-  },
-  [`${PREFIX}.common.v3.SlowStartConfig`]: {
-    otherwise: rejected(),
-    fields: { slow_start_window: supported(), aggression: supported(), min_weight_percent: supportedWhole() },
-  },
+  [`${PREFIX}.subset.v3.Subset.LbSubsetSelector`]: SUBSET_SELECTOR_SUPPORT,
+  [`${PREFIX}.common.v3.SlowStartConfig`]: SLOW_START_SUPPORT,
   [`${PREFIX}.common.v3.LocalityLbConfig`]: {
     otherwise: rejected(),
     fields: { zone_aware_lb_config: supported(), locality_weighted_lb_config: supportedWhole() },

@@ -11,6 +11,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
+import { SLOW_START_SUPPORT, SUBSET_FIELDS, SUBSET_SELECTOR_SUPPORT } from './balancing-policy.ts';
 import { CARES_RESOLVER, DNS_CLUSTER, HEALTH_EVENT_FILE, RAW_BUFFER, READ_AS_TYPED } from './extensions.ts';
 
 const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
@@ -108,32 +109,9 @@ export const CLUSTER_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: { slow_start_config: supported() },
   },
-  'proxy.config.cluster.v3.Cluster.SlowStartConfig': {
-    otherwise: rejected(),
-    fields: { slow_start_window: supported(), aggression: supported(), min_weight_percent: supportedWhole() },
-  },
-  'proxy.config.cluster.v3.Cluster.LbSubsetConfig': {
-    otherwise: rejected(),
-    fields: {
-      fallback_policy: supported(),
-      default_subset: supportedWhole(),
-      subset_selectors: supported(),
-      locality_weight_aware: supported(),
-      scale_locality_weight: supported(),
-      panic_mode_any: supported(),
-      list_as_any: supported(),
-      metadata_fallback_policy: supported(),
-    },
-  },
-  'proxy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': {
-    otherwise: rejected(),
-    fields: {
-      keys: supported(),
-      fallback_policy: supported(),
-      fallback_keys_subset: supported(),
-      single_host_per_subset: supported(),
-    },
-  },
+  'proxy.config.cluster.v3.Cluster.SlowStartConfig': SLOW_START_SUPPORT,
+  'proxy.config.cluster.v3.Cluster.LbSubsetConfig': { otherwise: rejected(), fields: SUBSET_FIELDS },
+  'proxy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': SUBSET_SELECTOR_SUPPORT,
   'proxy.config.cluster.v3.Cluster.RingHashLbConfig': {
     otherwise: rejected(),
     fields: { minimum_ring_size: supported(), maximum_ring_size: supported(), hash_function: supported() },
