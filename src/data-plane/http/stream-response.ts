@@ -13,8 +13,8 @@ import { codecError, Framing, JOINED_LIMIT_BYTES, Method, type ResponseHead } fr
 import { flagBit, ResponseFlag } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
-import { countStatus } from '../router/response-count.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import { countStatus } from '../upstream/response-count.ts';
 import type { BodyMode } from './codec/http1/response-writer.ts';
 import type { StreamFilters } from './filter-chain.ts';
 import * as replies from './local-reply.ts';

@@ -14,10 +14,10 @@ import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import { countResponse } from '../upstream/response-count.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
-import { countResponse } from './response-count.ts';
 
 const {
   upstream_cx_none_healthy,

@@ -20,10 +20,10 @@ import type { HostSelection } from '../upstream/host-selection.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { PoolClient } from '../upstream/pool/http1-pool.ts';
+import { countResponse, recordResponseTime } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
-import { countResponse, recordResponseTime } from './response-count.ts';
 
 const {
   upstream_cx_none_healthy,
@@ -32,10 +32,6 @@ const {
   upstream_rq_rx_reset,
   upstream_rq_max_duration_reached,
   upstream_rq_tx_reset,
-  upstream_flow_control_backed_up_total,
-  upstream_flow_control_drained_total,
-  upstream_flow_control_paused_reading_total,
-  upstream_flow_control_resumed_reading_total,
 } = CLUSTER_STATS.index;
 const { rq_error, rq_timeout } = HOST_STATS.index;
 
@@ -81,7 +77,6 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   #hasSentBody = false;
   #hasRetried = false;
   #isBackedUp = false;
-  #isReadingPaused = false;
   /** The response counts as one of a canary. */
   #isCanary = false;
 
@@ -162,9 +157,6 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   resumeResponse(): void {
-    if (!this.#isReadingPaused) return;
-    this.#isReadingPaused = false;
-    this.#count(upstream_flow_control_resumed_reading_total);
     this.#connection?.resume();
   }
 
@@ -215,12 +207,12 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     if (this.#hasRetried) this.#count(upstream_rq_retry_success);
     this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, this.#client.isInternal);
     if (isEnd) this.#complete(nowMs);
-    return this.#noteReading(this.#client.onResponseHead(bytes, start, end, isEnd, nowMs));
+    return this.#client.onResponseHead(bytes, start, end, isEnd, nowMs);
   }
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
     if (isEnd) this.#complete(nowMs);
-    return this.#noteReading(this.#client.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs));
+    return this.#client.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs);
   }
 
   onResponseTrailers(trailers: Trailers): void {
@@ -245,7 +237,6 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   onUpstreamDrain(): void {
     if (!this.#isBackedUp) return;
     this.#isBackedUp = false;
-    this.#count(upstream_flow_control_drained_total);
     this.#client.onUpstreamWritable();
   }
 
@@ -326,17 +317,8 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   #noteSent(isSent: boolean): boolean {
-    if (isSent || this.#isBackedUp) return isSent;
-    this.#isBackedUp = true;
-    this.#count(upstream_flow_control_backed_up_total);
-    return false;
-  }
-
-  #noteReading(goesOn: boolean): boolean {
-    if (goesOn || this.#state !== SENDING) return goesOn;
-    this.#isReadingPaused = true;
-    this.#count(upstream_flow_control_paused_reading_total);
-    return false;
+    if (!isSent) this.#isBackedUp = true;
+    return isSent;
   }
 
   /** There was no connection, or it ended under the request. */

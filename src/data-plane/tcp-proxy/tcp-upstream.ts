@@ -17,14 +17,7 @@ import type { Host } from '../upstream/host.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-const {
-  upstream_cx_rx_bytes_total,
-  upstream_cx_tx_bytes_total,
-  upstream_flow_control_backed_up_total,
-  upstream_flow_control_drained_total,
-  upstream_flow_control_paused_reading_total,
-  upstream_flow_control_resumed_reading_total,
-} = CLUSTER_STATS.index;
+const { upstream_cx_rx_bytes_total, upstream_cx_tx_bytes_total } = CLUSTER_STATS.index;
 
 /** The downstream half, as the upstream half sees it. */
 export interface TcpUpstreamOwner {
@@ -87,9 +80,8 @@ export class TcpUpstream implements UpstreamSocketOwner {
     this.#stats.count(upstream_cx_tx_bytes_total, length);
     const isTaken = this.#context.writer.owned(this.#socket, '', bytes, 0, length);
     if (isTaken) return true;
-    if (this.#unsent === null) this.#stats.count(upstream_flow_control_backed_up_total);
     this.#unsent = bytes;
-    this.#stats.unsent.note(this.#socket.writableLength);
+    this.#stats.backedUp(this.#socket.writableLength);
     return false;
   }
 
@@ -103,7 +95,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#stats.count(upstream_flow_control_resumed_reading_total);
+    this.#stats.resumedReading();
     this.#lastBytes?.wait(false);
     resumeUpstream(this.#socket);
   }
@@ -154,7 +146,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
     const goesOn = this.#owner.onUpstreamBytes(chunk, length, isSlab);
     if (this.#isClosed) return false;
     this.#isPaused = !goesOn;
-    if (!goesOn) this.#stats.count(upstream_flow_control_paused_reading_total);
+    if (!goesOn) this.#stats.pausedReading();
     this.#lastBytes?.wait(this.#isPaused);
     this.#adaptBuffer(chunk, length, isSlab && goesOn);
     return goesOn;
@@ -198,10 +190,9 @@ export class TcpUpstream implements UpstreamSocketOwner {
   /** The kernel has taken everything. */
   #noteSent(): void {
     if (this.#unsent === null) return;
-    this.#stats.count(upstream_flow_control_drained_total);
     freeGiven(this.#unsent);
     this.#unsent = null;
-    this.#stats.unsent.note(0);
+    this.#stats.drained();
   }
 
   #adaptBuffer(chunk: Buffer, length: number, isSlabFree: boolean): void {

@@ -30,6 +30,10 @@ const {
   upstream_cx_rx_bytes_buffered,
   upstream_cx_tx_bytes_buffered,
   upstream_cx_tx_bytes_total,
+  upstream_flow_control_backed_up_total,
+  upstream_flow_control_drained_total,
+  upstream_flow_control_paused_reading_total,
+  upstream_flow_control_resumed_reading_total,
   upstream_rq_active,
   upstream_rq_per_cx,
   upstream_rq_total,
@@ -52,9 +56,11 @@ export class UpstreamConnectionStats {
   readonly #hostStats: number;
   readonly #startMs: number;
   #requests = 0;
-  /** Bytes that have come and cannot be used yet, and bytes that wait to be sent. */
+  /** Bytes that have come and cannot be used yet. */
   readonly held: BufferedBytes;
-  readonly unsent: BufferedBytes;
+  readonly #unsent: BufferedBytes;
+  #isBackedUp = false;
+  #isReadingPaused = false;
 
   constructor(context: WorkerContext, host: CountedHost, breaker: CircuitBreaker, startMs: number) {
     this.#context = context;
@@ -64,7 +70,7 @@ export class UpstreamConnectionStats {
     this.#hostStats = host.statBase;
     this.#startMs = startMs;
     this.held = new BufferedBytes(context, this.#clusterStats + upstream_cx_rx_bytes_buffered);
-    this.unsent = new BufferedBytes(context, this.#clusterStats + upstream_cx_tx_bytes_buffered);
+    this.#unsent = new BufferedBytes(context, this.#clusterStats + upstream_cx_tx_bytes_buffered);
     context.records.addActiveConnections(host.record, 1);
     this.count(upstream_cx_total);
     this.count(upstream_cx_active);
@@ -99,6 +105,35 @@ export class UpstreamConnectionStats {
     this.#countHost(cx_connect_fail, 1);
   }
 
+  /** The peer does not take what is written to it. @param unsentBytes that wait now. */
+  backedUp(unsentBytes: number): void {
+    this.#unsent.note(unsentBytes);
+    if (this.#isBackedUp) return;
+    this.#isBackedUp = true;
+    this.count(upstream_flow_control_backed_up_total);
+  }
+
+  /** Nothing waits to be sent. */
+  drained(): void {
+    if (!this.#isBackedUp) return;
+    this.#isBackedUp = false;
+    this.#unsent.note(0);
+    this.count(upstream_flow_control_drained_total);
+  }
+
+  /** Whoever receives takes no more for now. */
+  pausedReading(): void {
+    if (this.#isReadingPaused) return;
+    this.#isReadingPaused = true;
+    this.count(upstream_flow_control_paused_reading_total);
+  }
+
+  resumedReading(): void {
+    if (!this.#isReadingPaused) return;
+    this.#isReadingPaused = false;
+    this.count(upstream_flow_control_resumed_reading_total);
+  }
+
   /** @param sentBytes its head and the part of its body that goes with it. */
   beginRequest(sentBytes: number): void {
     this.#requests++;
@@ -123,7 +158,7 @@ export class UpstreamConnectionStats {
   /** @param isLocal this side has ended the connection. */
   closed(isLocal: boolean): void {
     this.held.note(0);
-    this.unsent.note(0);
+    this.#unsent.note(0);
     this.#breaker.releaseConnection();
     this.#context.records.addActiveConnections(this.#record, -1);
     this.#recordAge(upstream_cx_length_ms, this.#context.clock.monotonicMs());

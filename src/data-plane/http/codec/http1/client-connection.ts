@@ -159,6 +159,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
+    this.#stats.resumedReading();
     this.#lastBytes?.wait(false);
     resumeUpstream(this.#socket);
   }
@@ -230,6 +231,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     const goesOn = this.#isHeadDone ? this.#readBody(chunk, 0, length, nowMs) : this.#readHead(chunk, length, nowMs);
     // The connection may already carry the next request, or be closed: both say what reading should do.
     this.#isPaused = !goesOn && this.#state === BUSY;
+    if (this.#isPaused) this.#stats.pausedReading();
     if (this.#lastBytes !== null && this.#state === BUSY) this.#lastBytes.wait(this.#isPaused);
     return !this.#isPaused;
   }
@@ -245,7 +247,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
   onDrain(): void {
     if (this.#unsent !== null) freeGiven(this.#unsent);
     this.#unsent = null;
-    this.#stats.unsent.note(0);
+    this.#stats.drained();
     this.#receiver?.onUpstreamDrain();
   }
 
@@ -288,7 +290,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     const isTaken = this.#context.writer.owned(this.#socket, head, bytes, start, end);
     if (isTaken) return true;
     this.#unsent = bytes;
-    this.#stats.unsent.note(this.#socket.writableLength);
+    this.#stats.backedUp(this.#socket.writableLength);
     return false;
   }
 

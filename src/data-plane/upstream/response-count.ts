@@ -2,9 +2,9 @@
 
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import { HEADER_ID } from '../../wasm/http1.ts';
-import type { Cluster } from '../upstream/cluster.ts';
-import type { Host } from '../upstream/host.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { Cluster } from './cluster.ts';
+import type { Host } from './host.ts';
 
 const { upstream_rq_completed, upstream_rq_time } = CLUSTER_STATS.index;
 const { rq_error, rq_success } = HOST_STATS.index;
