@@ -94,16 +94,4 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     ],
     why: 'What runs behind it asks the same again; this saves it a turn for each connection that ends.',
   },
-  {
-    file: 'src/data-plane/upstream/response-code-stats.ts',
-    line: 'readonly #byCode: (DynamicCounter | null)[] = new Array<DynamicCounter | null>(CODES).fill(null);',
-    changes: ['new Array<DynamicCounter | null>(CODES) → new Array()'],
-    why: 'What is not there is made as well; the length only spares the array to grow.',
-  },
-  {
-    file: 'src/data-plane/upstream/response-code-stats.ts',
-    line: 'readonly #byClass: (DynamicCounter | null)[] = new Array<DynamicCounter | null>(CODES / 100).fill(null);',
-    changes: ['new Array<DynamicCounter | null>(CODES / 100) → new Array()', 'CODES / 100 → CODES * 100'],
-    why: 'What is not there is made as well; the length only spares the array to grow.',
-  },
 ];

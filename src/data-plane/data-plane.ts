@@ -6,7 +6,7 @@ import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { type Random, SYSTEM_RANDOM } from '../base/random.ts';
 import type { Loggers } from '../log/index.ts';
-import type { AccessLogFileSettings, ClusterSnapshot, ListenerSnapshot, RuntimeTexts } from '../snapshot/index.ts';
+import type { AccessLogFileSettings, ListenerSnapshot, PackedCluster, RuntimeTexts } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { LbKernel } from '../wasm/lb.ts';
@@ -88,7 +88,7 @@ export class DataPlane {
    * @param onApplied called once, when nothing in this worker uses the removed hosts any more; perhaps at once.
    */
   updateClusters(
-    updated: readonly ClusterSnapshot[],
+    updated: readonly PackedCluster[],
     removed: readonly string[],
     onApplied: () => void = () => {},
   ): void {

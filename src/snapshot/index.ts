@@ -90,6 +90,7 @@ export type {
 } from './messages.ts';
 export type { Metadata, MetadataSource } from './metadata.ts';
 export type { ConsecutiveKind, OutlierKind, OutlierLimits, OutlierSettings } from './outlier.ts';
+export { type PackedCluster, packClusters, unpackCluster } from './packed-cluster.ts';
 export type {
   BackOffSettings,
   RateLimitedBackOffSettings,

@@ -1,11 +1,11 @@
 // The whole conversation between the main thread and its workers. Everything in it can be cloned; compiled
-// modules and the shared memory are the only things shared.
+// modules, the shared memory and the texts of clusters are the only things shared.
 
 import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
-import type { ClusterSnapshot } from './cluster.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
+import type { PackedCluster } from './packed-cluster.ts';
 
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
 
@@ -29,7 +29,7 @@ export interface WorkerInit {
   /** The operator wants health checks to fail. */
   readonly isHealthCheckFailing: boolean;
   readonly runtime: RuntimeTexts;
-  readonly clusters: readonly ClusterSnapshot[];
+  readonly clusters: readonly PackedCluster[];
   /** Effective level by logger name; loggers not named use `default`. */
   readonly logLevels: Readonly<Record<string, LogLevelName>> & { readonly default: LogLevelName };
 }
@@ -65,7 +65,7 @@ export type MainToWorker =
   | {
       readonly type: 'clusters';
       readonly generation: number;
-      readonly updated: readonly ClusterSnapshot[];
+      readonly updated: readonly PackedCluster[];
       readonly removed: readonly string[];
     }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */

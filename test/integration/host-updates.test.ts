@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import type { ClusterSnapshot } from '../../src/snapshot/index.ts';
+import { type ClusterSnapshot, packClusters } from '../../src/snapshot/index.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback, routeTo } from '../support/data-plane.ts';
 import { type EchoUpstream, startEchoUpstream } from '../support/echo-upstream.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -16,7 +16,7 @@ const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
 /** Publishes other members; resolves when the worker has confirmed. */
 function publish(proxy: DataPlaneFixture, snapshot: ClusterSnapshot): Promise<void> {
-  return new Promise((resolve) => proxy.dataPlane.updateClusters([snapshot], [], resolve));
+  return new Promise((resolve) => proxy.dataPlane.updateClusters(packClusters([snapshot]), [], resolve));
 }
 
 /** Whether the promise is still pending once everything that is due has happened. */

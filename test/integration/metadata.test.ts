@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parseFormat } from '../../src/config/resources/format/format-string.ts';
+import { packClusters } from '../../src/snapshot/index.ts';
 import { clusterNamed, httpFilter, type Json, type JsonObject, tcpFilter } from '../support/bootstrap.ts';
 import { DataPlaneFixture, loopback, routeTo } from '../support/data-plane.ts';
 import { startWeir } from '../support/weir-process.ts';
@@ -169,7 +170,7 @@ test('new metadata of a host that stays is seen by the next request', async (t) 
   assert.equal(await seen(), undefined);
   for (const k of ['first', 'second']) {
     const hosts = cluster.hosts.map((host) => ({ ...host, metadata: { n: { k } } }));
-    proxy.dataPlane.updateClusters([{ ...cluster, hosts }], []);
+    proxy.dataPlane.updateClusters(packClusters([{ ...cluster, hosts }]), []);
     assert.equal(await seen(), k);
   }
   assert.equal(proxy.clusterStat('web', 'upstream_cx_total'), 1);

@@ -10,19 +10,20 @@ import { DataPlane, type HttpFilterRegistry } from '../../src/data-plane/index.t
 import { WorkerContext } from '../../src/data-plane/worker-context.ts';
 import { HTTP_FILTERS } from '../../src/extensions/data-registry.ts';
 import { Loggers } from '../../src/log/index.ts';
-import type {
-  AcceptLimitSnapshot,
-  ClusterSnapshot,
-  ConsecutiveKind,
-  FilterChainSettings,
-  FilterChainSnapshot,
-  HostSnapshot,
-  HttpConnectionManagerSettings,
-  ListenerSettings,
-  ListenerSnapshot,
-  NetworkFilterSettings,
-  RouteSnapshot,
-  TcpProxySettings,
+import {
+  type AcceptLimitSnapshot,
+  type ClusterSnapshot,
+  type ConsecutiveKind,
+  type FilterChainSettings,
+  type FilterChainSnapshot,
+  type HostSnapshot,
+  type HttpConnectionManagerSettings,
+  type ListenerSettings,
+  type ListenerSnapshot,
+  type NetworkFilterSettings,
+  packClusters,
+  type RouteSnapshot,
+  type TcpProxySettings,
 } from '../../src/snapshot/index.ts';
 import {
   CLUSTER_STATS,
@@ -141,7 +142,7 @@ export class DataPlaneFixture {
     };
     const snapshot: ClusterSnapshot = { ...members, hostLists: this.#listsOf(members) };
     this.#clusters.set(name, snapshot);
-    this.dataPlane.updateClusters([snapshot], []);
+    this.dataPlane.updateClusters(packClusters([snapshot]), []);
     return snapshot;
   }
 

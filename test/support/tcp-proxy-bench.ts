@@ -9,7 +9,7 @@ import { ACCEPTED_SOCKET_OPTIONS } from '../../src/data-plane/network/socket-eve
 import { TcpProxy } from '../../src/data-plane/tcp-proxy/tcp-proxy.ts';
 import type { Cluster } from '../../src/data-plane/upstream/cluster.ts';
 import { ClusterMap } from '../../src/data-plane/upstream/cluster-map.ts';
-import type { ClusterSnapshot, TcpProxySettings } from '../../src/snapshot/index.ts';
+import { type ClusterSnapshot, packClusters, type TcpProxySettings } from '../../src/snapshot/index.ts';
 import { type CLUSTER_STATS, TCP_PROXY_STATS } from '../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../src/wasm/shared-memory.ts';
 import { tcpProxy } from './data-plane.ts';
@@ -45,7 +45,7 @@ export class TcpProxyBench {
     this.context.readMode = 'lean';
     const members = this.workers.cluster(hosts, { connectTimeoutMs: CONNECT_TIMEOUT_MS, ...cluster });
     this.snapshot = this.workers.balanced(members);
-    this.clusters.update([this.snapshot], [], () => {});
+    this.clusters.update(packClusters([this.snapshot]), [], () => {});
     const filter = tcpProxy('web', { idleTimeoutMs: IDLE_TIMEOUT_MS, ...settings });
     const filterStatBlock = this.workers.statBlock(TCP_PROXY_STATS);
     const chain = { settings: filterChain(filter), filterStatBlock, listenerHttpStatBlock: 0, connectionLimits: [] };

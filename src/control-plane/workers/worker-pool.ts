@@ -7,14 +7,16 @@ import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { RuntimeTexts } from '../../base/runtime.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type {
-  ClusterSnapshot,
-  ConsecutiveKind,
-  DynamicStatKey,
-  ListenerSnapshot,
-  MainToWorker,
-  WorkerInit,
-  WorkerToMain,
+import {
+  type ClusterSnapshot,
+  type ConsecutiveKind,
+  type DynamicStatKey,
+  type ListenerSnapshot,
+  type MainToWorker,
+  type PackedCluster,
+  packClusters,
+  type WorkerInit,
+  type WorkerToMain,
 } from '../../snapshot/index.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
 import { WorkerThread } from './worker-thread.ts';
@@ -33,7 +35,7 @@ export interface WorkerService {
     WorkerInit,
     'http1' | 'statsModule' | 'lbModule' | 'sharedMemory' | 'accessLogFiles' | 'headerPrefix' | 'localZone'
   >;
-  readonly clusters: readonly ClusterSnapshot[];
+  readonly clusters: Iterable<ClusterSnapshot>;
   /** The cell of a stat that a worker has met first at run time. */
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
   /** A checked host has asked to be left out. */
@@ -68,7 +70,7 @@ export class WorkerPool {
   readonly #deps: WorkerPoolDependencies;
   readonly #log: Logger;
   readonly #workers: (WorkerThread | undefined)[];
-  readonly #clusters = new Map<string, ClusterSnapshot>();
+  readonly #clusters = new Map<string, PackedCluster>();
   readonly #listeners = new Map<number, OpenListener>();
   readonly #pendingListens = new Map<string, PendingListen>();
   readonly #confirmations = new UpdateConfirmations();
@@ -100,7 +102,7 @@ export class WorkerPool {
   /** Gives every worker its work; resolves when all are ready, rejects when one cannot start. */
   async start(service: WorkerService): Promise<void> {
     this.#service = service;
-    for (const cluster of service.clusters) this.#clusters.set(cluster.settings.name, cluster);
+    for (const cluster of packClusters(service.clusters)) this.#clusters.set(cluster.name, cluster);
     if (this.#earlyFailure) throw this.#earlyFailure;
     await new Promise<void>((resolve, reject) => {
       this.#startup = { resolve, reject };
@@ -112,8 +114,9 @@ export class WorkerPool {
    * Publishes new versions of clusters to every worker, and to those that start later.
    * @param onApplied called once, when no worker uses anything any more that the update has removed.
    */
-  publishClusters(updated: readonly ClusterSnapshot[], removed: readonly string[], onApplied: () => void): void {
-    for (const cluster of updated) this.#clusters.set(cluster.settings.name, cluster);
+  publishClusters(clusters: readonly ClusterSnapshot[], removed: readonly string[], onApplied: () => void): void {
+    const updated = packClusters(clusters);
+    for (const cluster of updated) this.#clusters.set(cluster.name, cluster);
     for (const name of removed) this.#clusters.delete(name);
     // Workers without their first message will find the clusters in it.
     const workers = this.#service ? this.#workers.flatMap((worker, index) => (worker ? [index] : [])) : [];

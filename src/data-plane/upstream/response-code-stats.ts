@@ -4,19 +4,15 @@
 import type { DynamicCounter, DynamicHistogram, WorkerStats } from '../../stats/index.ts';
 
 const CODES = 600;
-const CLASSES = CODES / 100;
-
-type Counters = (DynamicCounter | null)[];
-/** Most clusters of a large configuration never answer: an array for each would be most of a worker's memory. */
-const NONE_YET: Counters = [];
 
 /** The counters under one prefix within the cluster, such as none or `external.`. */
 export class ResponseCodeStats {
   readonly #stats: WorkerStats;
   readonly #scope: string;
   readonly #prefix: string;
-  #byCode = NONE_YET;
-  #byClass = NONE_YET;
+  /** They grow with what is answered: of a large configuration most clusters never are. */
+  readonly #byCode: DynamicCounter[] = [];
+  readonly #byClass: DynamicCounter[] = [];
   #completed: DynamicCounter | null = null;
   #time: DynamicHistogram | null = null;
 
@@ -52,14 +48,12 @@ export class ResponseCodeStats {
   }
 
   #createClass(codeClass: number): DynamicCounter {
-    if (this.#byClass === NONE_YET) this.#byClass = new Array<DynamicCounter | null>(CLASSES).fill(null);
     const counter = this.#create(`upstream_rq_${codeClass}xx`);
     this.#byClass[codeClass] = counter;
     return counter;
   }
 
   #createCode(code: number): DynamicCounter {
-    if (this.#byCode === NONE_YET) this.#byCode = new Array<DynamicCounter | null>(CODES).fill(null);
     const counter = this.#create(`upstream_rq_${code}`);
     this.#byCode[code] = counter;
     return counter;

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import { packClusters } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
 import {
@@ -301,7 +302,7 @@ describe('an open connection', () => {
     bench.upstream.send('last words');
     const { recordAddress } = bench.snapshot.hosts[0]!;
     bench.workers.records.setHealthFlag(recordAddress, HealthFlag.failedActiveHealthCheck, true);
-    bench.clusters.update([structuredClone(bench.snapshot)], [], () => {});
+    bench.clusters.update(packClusters([bench.snapshot]), [], () => {});
     assert.ok(!bench.upstream.isLive);
     assert.equal(await wire.rest(), 'last words');
     await bench.untilClosed();

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import { ClusterMap } from '../../../../src/data-plane/upstream/cluster-map.ts';
-import type { ClusterSnapshot } from '../../../../src/snapshot/index.ts';
+import { type ClusterSnapshot, packClusters } from '../../../../src/snapshot/index.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -21,7 +21,7 @@ class Bench {
   }
 
   update(name: string, updated: readonly ClusterSnapshot[], removed: readonly string[] = []): void {
-    this.map.update(updated, removed, () => this.confirmed.push(name));
+    this.map.update(packClusters(updated), removed, () => this.confirmed.push(name));
   }
 
   /** A request on a new connection to the cluster's first host. */
@@ -154,4 +154,26 @@ test('all connections of all clusters end with the worker', () => {
   bench.map.close();
   assert.ok(sockets.every(({ isLive }) => !isLive));
   assert.equal(other.outcome, 'connection termination');
+});
+
+for (const [size, hostCount, isReadAtOnce] of [
+  ['of few hosts is read when it is asked for', 64, false],
+  ['of many hosts is read with its update, so that no request waits for it', 65, true],
+] as const) {
+  test(`a cluster ${size}`, () => {
+    const bench = new Bench();
+    const [packed] = packClusters([bench.workers.cluster(hostCount, {})]);
+    bench.map.update([packed!], [], () => {});
+    Buffer.from(packed!.bytes).fill(0);
+    if (isReadAtOnce) assert.equal(bench.cluster.hosts.length, hostCount);
+    else assert.throws(() => bench.cluster, SyntaxError);
+  });
+}
+
+test('a cluster that was replaced before anybody has asked for it is the new one', () => {
+  const bench = new Bench();
+  bench.update('first', [bench.workers.cluster(1, {})]);
+  bench.update('second', [bench.workers.cluster(2, {})]);
+  assert.equal(bench.cluster.hosts.length, 2);
+  assert.deepEqual(bench.confirmed, ['first', 'second']);
 });
