@@ -44,6 +44,7 @@ const FAILURES = 'test/integration/http-failures.test.ts';
 const UPDATES = 'test/integration/host-updates.test.ts';
 const TRAILERS = 'test/integration/http-trailers.test.ts';
 const METADATA = 'test/integration/metadata.test.ts';
+const MEASURES = 'test/integration/attempt-measures.test.ts';
 const BUFFERS = 'test/integration/buffer-limits.test.ts';
 
 const SUBSET_FIELDS: Readonly<Record<string, FieldNote>> = {
@@ -172,6 +173,12 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
         UPDATES,
       ],
       upstream_connection_options: ['Options of the sockets.', 'none', UPDATES],
+      track_timeout_budgets: [
+        'Histograms of the percent of their time that requests and tries have used; `track_cluster_stats` may say it, too.',
+        '`false`',
+        MEASURES,
+      ],
+      track_cluster_stats: ['What is recorded of requests beside the usual.', 'nothing', MEASURES],
       close_connections_on_host_health_failure: [
         'Proxied TCP connections to a host that fails end.',
         '`false`',
@@ -320,6 +327,13 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.cluster.v3.UpstreamConnectionOptions': {
     test: UPDATES,
     fields: { tcp_keepalive: ['Probes on silent connections.', 'none'] },
+  },
+  'proxy.config.cluster.v3.TrackClusterStats': {
+    test: MEASURES,
+    fields: {
+      timeout_budgets: ['As `track_timeout_budgets`.', '`false`'],
+      request_response_sizes: ['Histograms of the sizes of heads and bodies, chunk framing included.', '`false`'],
+    },
   },
   'proxy.config.core.v3.TcpKeepalive': {
     test: UPDATES,

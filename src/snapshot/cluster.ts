@@ -273,6 +273,10 @@ export interface ClusterSettings {
   readonly idleTimeoutMs: number;
   readonly circuitBreakers: { readonly default: CircuitBreakerThresholds; readonly high: CircuitBreakerThresholds };
   readonly discovery: DiscoverySettings;
+  /** Wants to know how much of their time requests use. */
+  readonly tracksTimeoutBudgets: boolean;
+  /** Wants to know how large requests and responses are. */
+  readonly tracksMessageSizes: boolean;
   /** Undefined: nobody checks the members. */
   readonly healthCheck: HealthCheckSettings | undefined;
   /** Undefined: nobody is ejected. */
@@ -294,6 +298,9 @@ export interface HostSnapshot extends HostSettings {
   readonly outlierBlock: number;
 }
 
+/** In the place of a first cell: there are none. */
+export const NO_CELLS = 0;
+
 export interface ClusterSnapshot {
   readonly settings: Omit<ClusterSettings, 'hosts' | 'discovery' | 'healthCheck'>;
   readonly hosts: readonly HostSnapshot[];
@@ -301,6 +308,9 @@ export interface ClusterSnapshot {
   readonly hostLists: number;
   /** First cell of the cluster's counters and gauges (CLUSTER_STATS). */
   readonly statBlock: number;
+  /** First cells of TIMEOUT_BUDGET_STATS and MESSAGE_SIZE_STATS, NO_CELLS where nobody wants to know. */
+  readonly budgetBlock: number;
+  readonly sizeBlock: number;
   /** Byte address of the cluster's shared active counts (CLUSTER_*). */
   readonly recordAddress: number;
   readonly addedViaApi: boolean;

@@ -35,6 +35,7 @@ export type {
   SubsetValue,
   ZoneRoutingSettings,
 } from './cluster.ts';
+export { NO_CELLS } from './cluster.ts';
 export type {
   CidrRange,
   ConnectionLimitSettings,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { clusterNamed, httpFilter, type Json, listenerWith } from '../support/bootstrap.ts';
+import { clusterNamed, httpFilter, type Json, type JsonObject, listenerWith } from '../support/bootstrap.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
@@ -10,7 +10,12 @@ import { WireClient, WireUpstream } from '../support/wire.ts';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 const ANY_PORT = { socket_address: { address: '127.0.0.1', port_value: 0 } };
 
-async function serve(t: TestContext, node: Json, args: readonly string[] = []): Promise<WeirProcess> {
+async function serve(
+  t: TestContext,
+  node: Json,
+  args: readonly string[] = [],
+  fields: JsonObject = {},
+): Promise<WeirProcess> {
   const upstream = await WireUpstream.answering(OK);
   t.after(() => upstream.close());
   const address = { socket_address: { address: '127.0.0.1', port_value: upstream.port } };
@@ -26,7 +31,7 @@ async function serve(t: TestContext, node: Json, args: readonly string[] = []): 
       stats_flush_on_admin: true,
       static_resources: {
         listeners: [listenerWith([manager], { address: ANY_PORT, stat_prefix: 'front' })],
-        clusters: [clusterNamed('web', { load_assignment: { cluster_name: 'web', endpoints: [locality] } })],
+        clusters: [clusterNamed('web', { load_assignment: { cluster_name: 'web', endpoints: [locality] }, ...fields })],
       },
     }),
   });
@@ -63,6 +68,18 @@ test('codes and times are counted by origin, of canaries and between zones', asy
     await weir.untilStat(`cluster.web.${prefix}upstream_rq_200`, 2);
     await weir.untilStat(`cluster.web.${prefix}upstream_rq_2xx`, 2);
     await untilRecorded(weir, `cluster.web.${prefix}upstream_rq_time`);
+  }
+});
+
+test('time and sizes are recorded of clusters that want to know', async (t) => {
+  const weir = await serve(t, {}, [], { track_cluster_stats: { timeout_budgets: true, request_response_sizes: true } });
+  await ask(weir, '');
+  await untilRecorded(weir, 'cluster.web.upstream_rq_timeout_budget_percent_used');
+  await untilRecorded(weir, 'cluster.web.upstream_rq_timeout_budget_per_try_percent_used');
+  for (const message of ['rq', 'rs']) {
+    for (const part of ['headers_size', 'headers_count', 'body_size']) {
+      await untilRecorded(weir, `cluster.web.upstream_${message}_${part}`);
+    }
   }
 });
 

@@ -46,6 +46,8 @@ export function clusterSettings(
     tcpKeepalive: undefined,
     maxConnectionDurationMs: 0,
     closeConnectionsOnHostHealthFailure: false,
+    tracksTimeoutBudgets: false,
+    tracksMessageSizes: false,
     updateMergeWindowMs: 1000,
     waitForWarmOnInit: true,
     maxRequestsPerConnection: 0,

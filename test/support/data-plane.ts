@@ -34,10 +34,12 @@ import {
   LISTENER_HTTP_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
+  MESSAGE_SIZE_STATS,
   OUTLIER_HOST_STATS,
   PROXY_PROTOCOL_STATS,
   type StatTable,
   TCP_PROXY_STATS,
+  TIMEOUT_BUDGET_STATS,
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { LbKernel } from '../../src/wasm/lb.ts';
@@ -136,6 +138,8 @@ export class DataPlaneFixture {
         return { ...fields, recordAddress, statBlock, outlierBlock };
       }),
       statBlock: before?.statBlock ?? this.#allocate(`cluster.${name}`, CLUSTER_STATS),
+      budgetBlock: settings.tracksTimeoutBudgets ? this.#allocate(`budgets.${name}`, TIMEOUT_BUDGET_STATS) : 0,
+      sizeBlock: settings.tracksMessageSizes ? this.#allocate(`sizes.${name}`, MESSAGE_SIZE_STATS) : 0,
       recordAddress: before?.recordAddress ?? this.#fixture.owner.recordAllocator.allocateCluster(),
       addedViaApi: false,
       isHealthChecked: false,
@@ -251,6 +255,15 @@ export class DataPlaneFixture {
 
   listenerSamples(name: keyof typeof LISTENER_STATS.index): readonly number[] {
     return this.#samplesOf('listener', LISTENER_STATS.index[name]);
+  }
+
+  /** Of a cluster that wants to know. */
+  budgetSamples(cluster: string, name: keyof typeof TIMEOUT_BUDGET_STATS.index): readonly number[] {
+    return this.#samplesOf(`budgets.${cluster}`, TIMEOUT_BUDGET_STATS.index[name]);
+  }
+
+  sizeSamples(cluster: string, name: keyof typeof MESSAGE_SIZE_STATS.index): readonly number[] {
+    return this.#samplesOf(`sizes.${cluster}`, MESSAGE_SIZE_STATS.index[name]);
   }
 
   clusterSamples(cluster: string, name: keyof typeof CLUSTER_STATS.index): readonly number[] {

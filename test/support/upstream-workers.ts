@@ -14,7 +14,9 @@ import {
   CLUSTER_STATS,
   FILESYSTEM_STATS,
   HOST_STATS,
+  MESSAGE_SIZE_STATS,
   type StatTable,
+  TIMEOUT_BUDGET_STATS,
   type WorkerStats,
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
@@ -213,6 +215,8 @@ export class UpstreamWorkers {
         outlierBlock: 0,
       })),
       statBlock: cells.allocate(CLUSTER_STATS.size),
+      budgetBlock: overrides.tracksTimeoutBudgets ? cells.allocate(TIMEOUT_BUDGET_STATS.size) : 0,
+      sizeBlock: overrides.tracksMessageSizes ? cells.allocate(MESSAGE_SIZE_STATS.size) : 0,
       recordAddress: recordAllocator.allocateCluster(),
       addedViaApi: false,
       isHealthChecked: false,

@@ -47,6 +47,8 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     closeConnectionsOnHostHealthFailure: message.close_connections_on_host_health_failure,
     updateMergeWindowMs: durationMsOr(message.common_lb_config?.update_merge_window ?? null, DEFAULT_MERGE_WINDOW_MS),
     waitForWarmOnInit: valueOr(message.wait_for_warm_on_init, true),
+    tracksTimeoutBudgets: message.track_timeout_budgets || (message.track_cluster_stats?.timeout_budgets ?? false),
+    tracksMessageSizes: message.track_cluster_stats?.request_response_sizes ?? false,
     healthCheck: convertHealthCheck(message, at, conversion),
     outlierDetection: convertOutlierDetection(message.outlier_detection, `${at}.outlier_detection`, conversion.faults),
     ...convertMembers(balanced, at, conversion),

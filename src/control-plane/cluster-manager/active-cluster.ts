@@ -6,15 +6,22 @@ import { circuitLimits } from '../../base/circuit-limits.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
 import { PANIC_THRESHOLD, ZONE_FORCED_FROM, ZONE_MIN_CLUSTER_SIZE } from '../../base/runtime-values.ts';
-import type {
-  ClusterSettings,
-  ClusterSnapshot,
-  HealthCheckSettings,
-  HostSettings,
-  SlowStartSettings,
-  ZoneRoutingSettings,
+import {
+  type ClusterSettings,
+  type ClusterSnapshot,
+  type HealthCheckSettings,
+  type HostSettings,
+  NO_CELLS,
+  type SlowStartSettings,
+  type ZoneRoutingSettings,
 } from '../../snapshot/index.ts';
-import { addCircuitBreakerGauges, CLUSTER_STATS, type StatsStore } from '../../stats/index.ts';
+import {
+  addCircuitBreakerGauges,
+  CLUSTER_STATS,
+  MESSAGE_SIZE_STATS,
+  type StatsStore,
+  TIMEOUT_BUDGET_STATS,
+} from '../../stats/index.ts';
 import type { LbTables } from '../../wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
@@ -105,6 +112,8 @@ export class ActiveCluster {
       hosts: [],
       hostLists: this.#lists.address,
       statBlock: this.stats.cell,
+      budgetBlock: settings.tracksTimeoutBudgets ? scope.allocate(TIMEOUT_BUDGET_STATS).cell : NO_CELLS,
+      sizeBlock: settings.tracksMessageSizes ? scope.allocate(MESSAGE_SIZE_STATS).cell : NO_CELLS,
       recordAddress,
       addedViaApi,
       isHealthChecked: settings.healthCheck !== undefined,

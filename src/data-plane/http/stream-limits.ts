@@ -19,6 +19,8 @@ export interface StreamLimit {
   readonly stat: number;
   /** The cluster counts the reply like a response. */
   readonly isCharged: boolean;
+  /** The request has used up its time. */
+  readonly endsBudget: boolean;
 }
 
 export const ROUTE_LIMIT: StreamLimit = {
@@ -26,22 +28,26 @@ export const ROUTE_LIMIT: StreamLimit = {
   earlyReply: replies.ROUTE_TIMEOUT,
   stat: upstream_rq_timeout,
   isCharged: true,
+  endsBudget: true,
 };
 export const PER_TRY_LIMIT: StreamLimit = {
   reply: replies.PER_TRY_TIMEOUT,
   earlyReply: replies.PER_TRY_TIMEOUT,
   stat: upstream_rq_per_try_timeout,
   isCharged: true,
+  endsBudget: true,
 };
 export const PER_TRY_IDLE_LIMIT: StreamLimit = {
   reply: replies.PER_TRY_IDLE_TIMEOUT,
   earlyReply: replies.PER_TRY_IDLE_TIMEOUT,
   stat: upstream_rq_per_try_idle_timeout,
   isCharged: true,
+  endsBudget: true,
 };
 export const DURATION_LIMIT: StreamLimit = {
   reply: replies.MAX_STREAM_DURATION,
   earlyReply: replies.MAX_STREAM_DURATION_REQUEST,
   stat: upstream_rq_max_duration_reached,
   isCharged: false,
+  endsBudget: false,
 };

@@ -235,11 +235,18 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
     return null;
   }
 
-  #endByLimit({ isCharged }: StreamLimit, reply: replies.LocalReply): void {
+  #endByLimit({ isCharged, endsBudget }: StreamLimit, reply: replies.LocalReply): void {
     const told = this.wantsAltResponse ? replies.altResponse(reply) : reply;
     if (isCharged) this.chargeUpstream(told.status);
+    if (endsBudget) this.#recordBudget();
     this.upstream = null;
     this.giveUp(told);
+  }
+
+  #recordBudget(): void {
+    const measures = this.upstream?.cluster.measures ?? null;
+    if (measures === null) return;
+    measures.recordBudget(this.context.clock.monotonicMs() - this.requestCompleteMs, this.timeoutMs);
   }
 
   #armTimeouts(nowMs: number): void {

@@ -22,6 +22,9 @@ export interface AttemptClient {
   /** Method of the request. */
   readonly methodId: number;
   readonly isInternal: boolean;
+  /** For the whole response, and for one attempt; 0 for any time. */
+  readonly timeoutMs: number;
+  readonly perTryTimeoutMs: number;
   /** How much of the response may wait on its way to the client. */
   readonly bufferLimitBytes: number;
   /** The request wants a tunnel, and has had no answer yet. */

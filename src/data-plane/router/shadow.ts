@@ -30,6 +30,8 @@ export interface ShadowOptions {
 export class Shadow implements AttemptClient, TimeoutOwner {
   readonly methodId: number;
   readonly isInternal: boolean;
+  readonly timeoutMs: number;
+  readonly perTryTimeoutMs = 0;
   readonly bufferLimitBytes = BUFFER_LIMIT_BYTES;
   readonly awaitsTunnel = false;
   readonly awaitsUpgrade = false;
@@ -46,11 +48,12 @@ export class Shadow implements AttemptClient, TimeoutOwner {
     this.#context = context;
     this.methodId = options.methodId;
     this.isInternal = options.isInternal;
+    this.timeoutMs = options.timeoutMs || DEFAULT_TIMEOUT_MS;
     this.requestCompleteMs = context.clock.monotonicMs();
     this.#body = options.body;
     this.#attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, options.head, null, null);
     this.#timer = new TimerEntry(this);
-    context.wheel.arm(this.#timer, this.requestCompleteMs + (options.timeoutMs || DEFAULT_TIMEOUT_MS));
+    context.wheel.arm(this.#timer, this.requestCompleteMs + this.timeoutMs);
   }
 
   start(): void {

@@ -103,6 +103,14 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
     return this.#owner.client.isInternal;
   }
 
+  get timeoutMs(): number {
+    return this.#owner.client.timeoutMs;
+  }
+
+  get perTryTimeoutMs(): number {
+    return this.#timeouts.perTryTimeoutMs;
+  }
+
   get bufferLimitBytes(): number {
     return this.#owner.client.bufferLimitBytes;
   }

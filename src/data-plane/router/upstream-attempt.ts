@@ -14,6 +14,7 @@ import type { Http1ClientConnection } from '../http/codec/http1/client-connectio
 import type { ResponseReceiver } from '../http/codec/http1/response-receiver.ts';
 import { insertTrailers, type Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
+import type { AttemptMeter } from '../upstream/attempt-measures.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { HostSelection } from '../upstream/host-selection.ts';
@@ -79,6 +80,8 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   #isBackedUp = false;
   /** The response counts as one of a canary. */
   #isCanary = false;
+  /** Null: nobody wants to know. */
+  readonly #meter: AttemptMeter | null;
 
   constructor(
     context: WorkerContext,
@@ -100,6 +103,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     this.#pickContext = pickContext;
     this.#selection = selection;
     this.#before = before;
+    this.#meter = cluster.measures === null ? null : cluster.measures.begin();
   }
 
   get bufferLimitBytes(): number {
@@ -171,6 +175,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
     const hostname = methodId === Method.CONNECT ? '' : this.#host!.hostname;
     const head = this.#attemptEdits?.apply(this.head, hostname, this.attempts) ?? this.head;
+    this.#meter?.sendHead(head, this.#earlyEnd - this.#earlyStart);
     this.#client.onUpstreamConnection(connection, head);
     const isSent = connection.start(
       this,
@@ -188,7 +193,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   onPoolFailure(failure: UpstreamFailure, transportDetail: string): void {
-    this.#state = DONE;
+    this.#end();
     if (failure !== 'overflow') this.#noteFailure();
     this.#client.onUpstreamFailure(failure, transportDetail, this.#hasRetried);
   }
@@ -198,6 +203,10 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, _isSlab: boolean, nowMs: number): boolean {
     const { response } = this.#context.codec;
     const { status } = response;
+    if (this.#meter !== null) {
+      this.#meter.receiveHead(response);
+      this.#meter.responseBodyBytes = end - start;
+    }
     if (this.cluster.isHealthChecked && response.has(IMMEDIATE_FAIL)) this.#host!.reportFailure();
     const verdict = this.#client.judgeResponse();
     if (verdict !== Verdict.pass) {
@@ -211,6 +220,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   }
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
+    if (this.#meter !== null) this.#meter.responseBodyBytes += end - start;
     if (isEnd) this.#complete(nowMs);
     return this.#client.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs);
   }
@@ -221,13 +231,14 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
 
   onUpstreamReset(failure: UpstreamFailure, detail: string): void {
     const connection = this.#connection!;
-    this.#detach();
+    this.#connection = null;
     if (failure === 'connection termination' && this.#mayRetry(connection)) {
       this.#hasRetried = true;
       this.#count(upstream_rq_retry);
       this.#attempt();
       return;
     }
+    this.#end();
     if (failure === 'connection termination') this.#count(upstream_rq_rx_reset);
     else this.#count(upstream_rq_tx_reset);
     this.#noteFailure();
@@ -246,7 +257,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     const host = this.cluster.chooseHost(this.#pickContext, this.#selection);
     this.#host = host;
     if (host === null) {
-      this.#state = DONE;
+      this.#end();
       this.#count(upstream_cx_none_healthy);
       this.#client.onNoHealthyUpstream();
       return;
@@ -266,6 +277,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
       return false;
     }
     this.#hasSentBody ||= end > start;
+    if (this.#meter !== null) this.#meter.requestBodyBytes += end - start;
     return this.#noteSent(this.#connection!.send(bytes, start, end, isEnd));
   }
 
@@ -274,7 +286,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     this.#countHost(rq_error);
     this.#host!.outlier?.answered(status);
     if (verdict === Verdict.retried) this.cluster.responseCodes.retry.count(status);
-    if (isEnd) this.#detach();
+    if (isEnd) this.#end();
     else this.#abort(false);
   }
 
@@ -291,11 +303,11 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
 
   #abort(isReset: boolean): void {
     if (this.#state === WAITING) {
-      this.#state = DONE;
+      this.#end();
       this.#host?.poolFor(this.#priority).cancel(this);
     } else if (this.#state === SENDING) {
       const connection = this.#connection!;
-      this.#detach();
+      this.#end();
       this.#count(upstream_rq_tx_reset);
       connection.abort(isReset);
     }
@@ -303,17 +315,19 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
 
   /** The response is complete. Its time counts from the request's end, as far as there has been one. */
   #complete(nowMs: number): void {
-    const { isInternal, isRequestComplete, requestCompleteMs } = this.#client;
+    const { isInternal, isRequestComplete, requestCompleteMs, timeoutMs } = this.#client;
     if (isRequestComplete) {
       const elapsedMs = nowMs - requestCompleteMs;
       recordResponseTime(this.#context, this.cluster, this.#host!, elapsedMs, isInternal, this.#isCanary);
+      this.cluster.measures?.recordBudget(elapsedMs, timeoutMs);
     }
-    this.#detach();
+    this.#end();
   }
 
-  #detach(): void {
+  #end(): void {
     this.#state = DONE;
     this.#connection = null;
+    this.#meter?.end(this.#client.perTryTimeoutMs);
   }
 
   #noteSent(isSent: boolean): boolean {

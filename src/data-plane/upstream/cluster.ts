@@ -9,6 +9,7 @@ import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/ind
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestHasher } from '../route/hash-policy.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { AttemptMeasures } from './attempt-measures.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Host } from './host.ts';
 import type { HostSelection } from './host-selection.ts';
@@ -50,6 +51,8 @@ export class Cluster {
   /** What they are hashed by; null for what their routes say. */
   readonly hasher: RequestHasher | null;
   readonly isHealthChecked: boolean;
+  /** Null: nobody wants to know more of attempts than all clusters tell. */
+  readonly measures: AttemptMeasures | null;
   /** Null: nobody wants to know of outliers. */
   readonly outlierRules: OutlierRules | null;
   readonly #context: WorkerContext;
@@ -66,6 +69,7 @@ export class Cluster {
     this.name = settings.name;
     this.settings = settings;
     this.isHealthChecked = snapshot.isHealthChecked;
+    this.measures = AttemptMeasures.of(context, snapshot);
     this.outlierRules = settings.outlierDetection ? new OutlierRules(context, settings.outlierDetection) : null;
     this.isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';
     const { policies } = settings.hashing;

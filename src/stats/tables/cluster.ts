@@ -102,6 +102,22 @@ export const CLUSTER_STATS = statTable({
   lb_subsets_single_host_per_subset_duplicate: 'gauge',
 });
 
+/** cluster.<name>.*: how much of their time requests have used, in percent, of clusters that want to know. */
+export const TIMEOUT_BUDGET_STATS = statTable({
+  upstream_rq_timeout_budget_percent_used: 'histogram:count',
+  upstream_rq_timeout_budget_per_try_percent_used: 'histogram:count',
+});
+
+/** cluster.<name>.*: how large messages are, of clusters that want to know. */
+export const MESSAGE_SIZE_STATS = statTable({
+  upstream_rq_headers_size: 'histogram:bytes',
+  upstream_rq_headers_count: 'histogram:count',
+  upstream_rq_body_size: 'histogram:bytes',
+  upstream_rs_headers_size: 'histogram:bytes',
+  upstream_rs_headers_count: 'histogram:count',
+  upstream_rs_body_size: 'histogram:bytes',
+});
+
 /** cluster.<name>.health_check.*: of clusters whose members are checked. */
 export const HEALTH_CHECK_STATS = statTable({
   attempt: 'counter',

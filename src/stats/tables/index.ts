@@ -4,7 +4,9 @@ export {
   CLUSTER_STATS,
   HEALTH_CHECK_STATS,
   HTTP1_CODEC_STATS,
+  MESSAGE_SIZE_STATS,
   OUTLIER_STATS,
+  TIMEOUT_BUDGET_STATS,
 } from './cluster.ts';
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
 export { HOST_STATS, OUTLIER_HOST_STATS } from './host.ts';

@@ -45,6 +45,8 @@ const cluster: fc.Arbitrary<ClusterSnapshot> = fc
     hosts: fc.array(host),
     hostLists: place,
     statBlock: place,
+    budgetBlock: place,
+    sizeBlock: place,
     recordAddress: place,
     addedViaApi: fc.boolean(),
     isHealthChecked: fc.boolean(),
@@ -72,14 +74,31 @@ test('what hosts in a row have in common is packed once', () => {
     statBlock: index,
     outlierBlock: 0,
   }));
-  const rest = { hostLists: 0, statBlock: 0, recordAddress: 0, addedViaApi: false, isHealthChecked: false };
+  const rest = {
+    hostLists: 0,
+    statBlock: 0,
+    budgetBlock: 0,
+    sizeBlock: 0,
+    recordAddress: 0,
+    addedViaApi: false,
+    isHealthChecked: false,
+  };
   const [packed] = packClusters([{ settings: clusterSettings('web'), hosts, ...rest }]);
   const text = Buffer.from(packed!.bytes).toString();
   assert.equal(text.split('a name of some length').length, 2);
 });
 
 test('a large number of clusters lies in several pieces of memory', () => {
-  const rest = { hosts: [], hostLists: 0, statBlock: 0, recordAddress: 0, addedViaApi: false, isHealthChecked: false };
+  const rest = {
+    hosts: [],
+    hostLists: 0,
+    statBlock: 0,
+    budgetBlock: 0,
+    sizeBlock: 0,
+    recordAddress: 0,
+    addedViaApi: false,
+    isHealthChecked: false,
+  };
   const long = 'n'.repeat(100_000);
   const names = Array.from({ length: 30 }, (_, index) => `${index}${long}`);
   const packed = packClusters(names.map((name) => ({ settings: clusterSettings(name), ...rest })));

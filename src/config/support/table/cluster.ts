@@ -73,12 +73,16 @@ export const CLUSTER_SUPPORT: SupportTable = {
       ignore_health_on_host_removal: supported('otherwise a checked member that passes stays'),
       lrs_server: warned(),
       lrs_report_endpoint_metrics: warned(),
-      track_timeout_budgets: warned(),
-      track_cluster_stats: warned(),
+      track_timeout_budgets: supported(),
+      track_cluster_stats: supported(),
       preconnect_policy: warned(),
       connection_pool_per_downstream_connection: warned(),
       wait_for_warm_on_init: supported(),
     },
+  },
+  'proxy.config.cluster.v3.TrackClusterStats': {
+    otherwise: rejected(),
+    fields: { timeout_budgets: supported(), request_response_sizes: supported(), per_endpoint_stats: warned() },
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig': {
     otherwise: warned(),

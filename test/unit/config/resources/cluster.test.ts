@@ -42,6 +42,8 @@ describe('a cluster', () => {
       tcpKeepalive: undefined,
       maxConnectionDurationMs: 0,
       closeConnectionsOnHostHealthFailure: false,
+      tracksTimeoutBudgets: false,
+      tracksMessageSizes: false,
       updateMergeWindowMs: 1000,
       healthCheck: undefined,
       outlierDetection: undefined,
@@ -75,6 +77,17 @@ describe('a cluster', () => {
     const settings = clusterSettings(clusterNamed('web', { alt_stat_name: 'a:b:c' }));
     assert.equal(settings.observabilityName, 'a:b:c');
     assert.equal(settings.statName, 'a_b_c');
+  });
+
+  it('tracks what it is told to, by either form', () => {
+    const tracked = (fields: JsonObject): readonly boolean[] => {
+      const { tracksTimeoutBudgets, tracksMessageSizes } = clusterSettings(clusterNamed('web', fields));
+      return [tracksTimeoutBudgets, tracksMessageSizes];
+    };
+    assert.deepEqual(tracked({ track_timeout_budgets: true }), [true, false]);
+    assert.deepEqual(tracked({ track_cluster_stats: { timeout_budgets: true } }), [true, false]);
+    assert.deepEqual(tracked({ track_cluster_stats: { request_response_sizes: true } }), [false, true]);
+    assert.deepEqual(tracked({ track_cluster_stats: {} }), [false, false]);
   });
 
   it('sets circuit breakers per priority and keeps defaults for what is missing', () => {
