@@ -4,13 +4,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, type TestContext, test } from 'node:test';
-import { SystemCalls } from '../../src/base/system-calls.ts';
+import { descriptorOf } from '../../src/base/descriptor-budget.ts';
+import { PeerState, SystemCalls } from '../../src/base/system-calls.ts';
 import { startProgram } from '../support/child-process.ts';
 import { routeTo } from '../support/data-plane.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, untilEqual } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { RAW_PATHS } from '../support/raw-paths.ts';
 import { fill, type TunnelBench, tunnelBench, UPGRADE } from '../support/tunnel-bench.ts';
+import { peerStateOf } from '../support/unread-pair.ts';
 import { peerEnd, type WireClient, WireUpstream } from '../support/wire.ts';
 
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
@@ -154,8 +156,42 @@ for (const readMode of ['lean', 'events'] as const) {
         assert.equal(await wire.rest(), 'answer');
         await eventually(() => proxy.dataPlane.connectionCount === 0, 'the end of the connection');
       });
+
+      test('passes on a reset behind an end within a second', async (t) => {
+        const clock = new ManualClock();
+        const { proxy, wire, server } = await open(t, { readMode, clock });
+        await WAYS.ends!(wire.write('all'));
+        assert.equal(await peerEnd(server), 'end');
+        clock.turn(60 * SECOND_MS);
+        assert.equal(proxy.dataPlane.connectionCount, 1);
+        await WAYS.resets!(wire);
+        clock.turn(SECOND_MS);
+        assert.equal(proxy.dataPlane.connectionCount, 0);
+        assert.equal(proxy.clusterStat('web', 'upstream_cx_active'), 0);
+        await untilEqual(PeerState.reset, () => peerStateOf(descriptorOf(server)), 'what the upstream sees');
+      });
     });
   }
+}
+
+for (const readMode of ['lean', 'events'] as const) {
+  test(`an upstream that resets a proxied connection behind its end is gone within a second, reading by ${readMode}`, async (t) => {
+    const clock = new ManualClock();
+    const { proxy, wire, server } = await RAW_PATHS['the TCP proxy']!(t, { readMode, clock });
+    server.end('all');
+    assert.equal(await wire.rest(), 'all');
+    clock.turn(60 * SECOND_MS);
+    assert.equal(proxy.clusterStat('web', 'upstream_cx_active'), 1);
+    server.resetAndDestroy();
+    await once(server, 'close');
+    clock.turn(SECOND_MS);
+    assert.equal(proxy.clusterStat('web', 'upstream_cx_destroy_remote'), 1);
+    await eventually(() => proxy.dataPlane.connectionCount === 0, 'the end of the connection');
+    assert.equal(wire.error, null);
+    const looks = t.mock.method(SystemCalls.prototype, 'peerStates');
+    clock.turn(10 * SECOND_MS);
+    assert.equal(looks.mock.callCount(), 0);
+  });
 }
 
 test('a client whose process is killed is gone, by the clock and the system that there are', async (t) => {

@@ -1,13 +1,14 @@
-// Notices that a client has left while nothing is read from it: its end lies behind bytes that nobody wants yet, or Node
-// does not ask for it at all. One for each worker; it looks twice a second, as long as there is somebody to look after.
+// Notices that a peer has left while nothing is read from it: its end lies behind bytes that nobody wants yet, or Node
+// does not ask for it at all. So it is with the reset of a peer that has ended its side, behind which nothing is read.
+// One for each worker; it looks twice a second, as long as there is somebody to look after.
 //
-//   UNWATCHED ──pause──► NEW ──a look──► WATCHED: polled with every look
-//       ▲                 └──resume, seen at the next look──┘
-//       └──────────────────────────────────────────────────┘
+//   UNWATCHED ──pause, ended──► NEW ──a look──► WATCHED: polled with every look
+//       ▲                        └──resume, seen at the next look──┘
+//       └─────────────────────────────────────────────────────────┘
 //
-// Pauses of a transfer that moves are shorter than the time between two looks: those cost a store or two. The other
-// direction needs no such care: what an upstream has sent before its end or its reset still belongs to the client, and is
-// found when that takes more.
+// Pauses of a transfer that moves are shorter than the time between two looks: those cost a store or two. Pauses of an
+// upstream need no such care: what it has sent before its end or its reset still belongs to the client, and is found when
+// that takes more.
 
 import type { Socket } from 'node:net';
 import type { Clock } from '../../base/clock.ts';
@@ -18,16 +19,17 @@ import { type TimeoutOwner, TimerEntry, type TimerWheel } from './timer-wheel.ts
 /** Two looks and a tick of the wheel are less than a second. */
 const LOOK_MS = 400;
 
-/** A connection whose reading may pause. */
+/** A connection whose reading may pause, or come to its end before the connection does. */
 export interface PausedPeerOwner {
   /**
-   * The peer of a paused connection has ended its side, of which it is told once, or has reset the connection.
+   * The peer of a paused connection has ended its side, of which it is told once, or has reset the connection, which is
+   * all that one behind its end is told.
    * What the peer has sent before its end may still be read.
    */
   onPausedPeerGone(isReset: boolean): void;
 }
 
-/** One connection as the watch knows it; made with its first pause. */
+/** One connection as the watch knows it; made with its first pause, or with its end. */
 export class PausedPeer {
   readonly owner: PausedPeerOwner;
   readonly socket: Socket;
@@ -81,6 +83,12 @@ export class PausedPeers implements TimeoutOwner {
     peer.isListed = true;
     this.#listed.push(peer);
     if (this.#listed.length === 1) this.#armLook();
+  }
+
+  /** The peer has ended its side, and nothing more is read: what may come is a reset. Until `resume` of it. */
+  ended(peer: PausedPeer): void {
+    peer.hasEnded = true;
+    this.pause(peer);
   }
 
   onTimeout(): void {

@@ -75,7 +75,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   readonly #held: BufferedBytes;
   readonly #unsent: BufferedBytes;
   #isReadStopped = false;
-  /** Null before reading from the client stops for the first time. */
+  /** Null before reading from the client stops for the first time, or comes to its end. */
   #pausedPeer: PausedPeer | null = null;
   #hasClientEnded = false;
   /** The process ends: silence is the end. */
@@ -158,7 +158,9 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
 
   onEnd(): void {
     this.#hasClientEnded = true;
-    if (this.#state !== OPEN) return;
+    if (this.#state > OPEN) return;
+    this.#context.pausedPeers.ended(this.#watchedClient);
+    if (this.#state === CONNECTING) return;
     this.#upstream!.end();
   }
 
@@ -359,6 +361,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   /** The client has gone, but what it sent belongs to the upstream. */
   #flush(upstream: TcpUpstream): void {
     this.#state = FLUSHING;
+    this.#pausedPeer?.resume();
     this.#endMs = NEVER;
     this.#count(upstream_flush_total, 1);
     this.#count(upstream_flush_active, 1);
@@ -387,8 +390,12 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
 
   #stopReading(): void {
     this.#isReadStopped = true;
+    this.#context.pausedPeers.pause(this.#watchedClient);
+  }
+
+  get #watchedClient(): PausedPeer {
     this.#pausedPeer ??= new PausedPeer(this, this.#socket);
-    this.#context.pausedPeers.pause(this.#pausedPeer);
+    return this.#pausedPeer;
   }
 
   #touch(): void {

@@ -8,6 +8,7 @@ import { BulkReads } from '../network/bulk-reads.ts';
 import { freeGiven } from '../network/given-memory.ts';
 import { LastBytes } from '../network/last-bytes.ts';
 import { readLimit } from '../network/limited-reads.ts';
+import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import { SLAB_SIZES, UNKNOWN_LENGTH } from '../network/slab-pool.ts';
 import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
@@ -33,7 +34,7 @@ export interface TcpUpstreamOwner {
   onUpstreamClosed(error: NodeJS.ErrnoException | null): void;
 }
 
-export class TcpUpstream implements UpstreamSocketOwner {
+export class TcpUpstream implements UpstreamSocketOwner, PausedPeerOwner {
   readonly host: Host;
   readonly remoteAddress: Address;
   readonly #context: WorkerContext;
@@ -46,6 +47,8 @@ export class TcpUpstream implements UpstreamSocketOwner {
   #isPaused = false;
   /** Null as long as the upstream takes bytes. */
   #lastBytes: LastBytes | null = null;
+  /** Null until the upstream has ended its side. */
+  #endedPeer: PausedPeer | null = null;
   #slab: Buffer | null = null;
   /** What the kernel has not taken in full. */
   #unsent: Buffer | null = null;
@@ -153,7 +156,17 @@ export class TcpUpstream implements UpstreamSocketOwner {
   }
 
   onEnd(): void {
-    if (!this.#isClosed) this.#owner.onUpstreamEnd();
+    if (this.#isClosed) return;
+    this.#owner.onUpstreamEnd();
+    if (this.#isClosed) return;
+    this.#endedPeer = new PausedPeer(this, this.#socket);
+    this.#context.pausedPeers.ended(this.#endedPeer);
+  }
+
+  /** A reset, but one behind the last byte: nothing of what was received is cut. */
+  onPausedPeerGone(): void {
+    this.onClose(null);
+    this.#socket.destroy();
   }
 
   onDrain(): void {
@@ -221,6 +234,7 @@ export class TcpUpstream implements UpstreamSocketOwner {
   #leave(isLocal: boolean): void {
     this.#isClosed = true;
     this.#lastBytes?.remove();
+    this.#endedPeer?.resume();
     if (this.#slab !== null) this.#context.slabs.forget(this.#slab);
     this.#slab = null;
     this.#stats.closed(isLocal);

@@ -77,6 +77,18 @@ describe('a paused connection', () => {
     assert.equal(one.told[1], true);
   });
 
+  it('whose owner knows of the end is told of a reset alone', async (t) => {
+    const { clock, peers } = watch();
+    const one = await watched(t);
+    await leave(one, 'end');
+    peers.ended(one.peerOf);
+    clock.turn(5 * SECOND_MS);
+    assert.deepEqual(one.told, []);
+    await leave(one, 'reset');
+    clock.turn(SECOND_MS);
+    assert.equal(one.told[0], true);
+  });
+
   it('is not looked at while its pauses are short', async (t) => {
     const looked: number[] = [];
     const counting = {

@@ -11,7 +11,7 @@
 //
 // One request at a time: bytes of the next one wait, and reading stops, until the response is done and has left.
 // While reading is stopped the client's end is looked for all the same (paused-peers.ts): a client that has closed its side
-// has left, whatever it sent before, unless that is a tunnel's.
+// has left, whatever it sent before, unless that is a tunnel's: there its reset is looked for.
 // CLOSING sends the end of the stream and throws away what still comes, so that the last response is not lost to
 // a reset; nothing in it is ever read as HTTP again.
 
@@ -94,7 +94,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   /** Bytes lie behind the part of the request that the stream is looking at. */
   #hasBytesBehind = false;
   #isReadStopped = false;
-  /** Null before reading stops for the first time. */
+  /** Null before reading stops for the first time, or comes to its end in a tunnel. */
   #pausedPeer: PausedPeer | null = null;
   #isProcessing = false;
   #mustClose = false;
@@ -166,7 +166,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.#heldCount.note(this.#held.length);
     const shouldRead = this.#shouldRead();
     this.#isReadStopped = !shouldRead;
-    if (!shouldRead) this.#watchPeer();
+    if (!shouldRead) this.#context.pausedPeers.pause(this.#watchedPeer);
     return shouldRead;
   }
 
@@ -174,6 +174,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     if (this.#state === CLOSED) return;
     if (this.#state === OPEN && this.#stream !== null && this.#tunnel === TUNNEL_OPEN) {
       this.#body.end();
+      this.#context.pausedPeers.ended(this.#watchedPeer);
       this.#stream.onRequestBody(NO_BYTES, 0, 0, true, this.#context.clock.monotonicMs());
       return;
     }
@@ -449,9 +450,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     resumeAccepted(this.#socket, this.#mode);
   }
 
-  #watchPeer(): void {
+  get #watchedPeer(): PausedPeer {
     this.#pausedPeer ??= new PausedPeer(this, this.#socket);
-    this.#context.pausedPeers.pause(this.#pausedPeer);
+    return this.#pausedPeer;
   }
 
   #processHeld(): void {
