@@ -64,10 +64,12 @@ function build(init: WorkerInit): Parts {
 function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts): unknown {
   const { dataPlane, stats, loggers, logSink } = parts;
   switch (message.type) {
-    case 'clusters': {
-      const { generation, updated, removed } = message;
-      return dataPlane.updateClusters(updated, removed, () => tell({ type: 'applied', generation }));
-    }
+    case 'cluster':
+      return dataPlane.updateClusters([message.cluster], [], applied(message.generation));
+    case 'cluster-removed':
+      return dataPlane.updateClusters([], [message.name], applied(message.generation));
+    case 'hosts':
+      return dataPlane.updateHosts(message.update, applied(message.generation));
     case 'listen':
       return listen(dataPlane, message.listener, message.ports);
     case 'stop-listener':
@@ -87,6 +89,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
     case 'shutdown':
       return dataPlane.shutdown(message.graceMs).finally(() => tell({ type: 'stopped' }));
   }
+}
+
+function applied(generation: number): () => void {
+  return () => tell({ type: 'applied', generation });
 }
 
 async function listen(dataPlane: DataPlane, listener: ListenerSnapshot, ports: readonly number[]): Promise<void> {

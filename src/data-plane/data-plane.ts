@@ -6,7 +6,13 @@ import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { type Random, SYSTEM_RANDOM } from '../base/random.ts';
 import type { Loggers } from '../log/index.ts';
-import type { AccessLogFileSettings, ListenerSnapshot, PackedCluster, RuntimeTexts } from '../snapshot/index.ts';
+import type {
+  AccessLogFileSettings,
+  HostsUpdate,
+  ListenerSnapshot,
+  PackedCluster,
+  RuntimeTexts,
+} from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { LbKernel } from '../wasm/lb.ts';
@@ -93,6 +99,11 @@ export class DataPlane {
     onApplied: () => void = () => {},
   ): void {
     this.#clusters.update(updated, removed, onApplied);
+  }
+
+  /** Takes over what has changed about the members of a cluster. @param onApplied as for updateClusters. */
+  updateHosts(update: HostsUpdate, onApplied: () => void): void {
+    this.#clusters.updateHosts(update, onApplied);
   }
 
   /**

@@ -301,6 +301,19 @@ export interface HostSnapshot extends HostSettings {
 /** In the place of a first cell: there are none. */
 export const NO_CELLS = 0;
 
+/** What has changed about the members of one cluster. What it leaves out is as before. */
+export interface HostsUpdate {
+  readonly cluster: string;
+  /** Byte address of what members are picked from (assembly/layout/lb.ts, LISTS_*). */
+  readonly hostLists: number;
+  /** Records of all members in the order that the lists refer to; null when that is as before. */
+  readonly order: readonly number[] | null;
+  /** Members that are new, or have other settings. */
+  readonly hosts: readonly HostSnapshot[];
+  /** Records of members with other health flags. */
+  readonly health: readonly number[];
+}
+
 export interface ClusterSnapshot {
   readonly settings: Omit<ClusterSettings, 'hosts' | 'discovery' | 'healthCheck'>;
   readonly hosts: readonly HostSnapshot[];

@@ -23,6 +23,7 @@ export type {
   HashingSettings,
   HostSettings,
   HostSnapshot,
+  HostsUpdate,
   KeepaliveSettings,
   LeastRequestSettings,
   LoadBalancingPolicy,

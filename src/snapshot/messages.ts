@@ -3,6 +3,7 @@
 
 import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
+import type { HostsUpdate } from './cluster.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
 import type { PackedCluster } from './packed-cluster.ts';
@@ -61,13 +62,11 @@ export interface DynamicStatKey {
 export type MainToWorker =
   /** The first message; the thread has loaded its code by then, while the main thread read the configuration. */
   | { readonly type: 'init'; readonly init: WorkerInit }
-  /** Answered by `applied` with the same generation. */
-  | {
-      readonly type: 'clusters';
-      readonly generation: number;
-      readonly updated: readonly PackedCluster[];
-      readonly removed: readonly string[];
-    }
+  /** A cluster that is new, or takes the place of one with other settings. Answered by `applied`, as what follows. */
+  | { readonly type: 'cluster'; readonly generation: number; readonly cluster: PackedCluster }
+  | { readonly type: 'cluster-removed'; readonly generation: number; readonly name: string }
+  /** Members of a cluster that stays as it is. */
+  | { readonly type: 'hosts'; readonly generation: number; readonly update: HostsUpdate }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */
   | { readonly type: 'listen'; readonly listener: ListenerSnapshot; readonly ports: readonly number[] }
   | { readonly type: 'stop-listener'; readonly listenerId: number }
@@ -96,7 +95,7 @@ export type WorkerToMain =
       readonly recordAddress: number;
       readonly kind: ConsecutiveKind;
     }
-  /** An update of clusters is in force, and no connection or request uses what it has removed; in any order. */
+  /** The update of this generation is in force, and nothing uses what it has removed; in any order. */
   | { readonly type: 'applied'; readonly generation: number }
   /** `dropped` records before this one are missing, because main did not take them in time. */
   | { readonly type: 'log'; readonly record: WorkerLogRecord; readonly dropped: number }

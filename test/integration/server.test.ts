@@ -228,11 +228,11 @@ describe('a server with several workers', () => {
   it('survives a message that a worker cannot work on', async () => {
     await using running = await startServer(upstream.port);
     const { server, port, threads, log } = running;
-    threads[1]!.postMessage({ type: 'clusters', updated: null, removed: [] });
+    threads[1]!.postMessage({ type: 'cluster', generation: 1, cluster: null });
     await untilStat(server, 'server.contained_faults', 1);
     const fault = (): LogRecord | undefined => log.find((record) => record.level === 'error');
     await eventually(() => fault() !== undefined, 'a line of it');
-    assert.match(fault()!.message, /^fault in message 'clusters': TypeError/);
+    assert.match(fault()!.message, /^fault in message 'cluster': TypeError/);
     const client = new WireClient(port);
     client.write(REQUEST);
     assert.match(await client.until('"bodyBytes":0}'), /^HTTP\/1\.1 200 /);

@@ -11,6 +11,8 @@ import {
   type ClusterSnapshot,
   type HealthCheckSettings,
   type HostSettings,
+  type HostSnapshot,
+  type HostsUpdate,
   NO_CELLS,
   type SlowStartSettings,
   type ZoneRoutingSettings,
@@ -75,6 +77,8 @@ export class ActiveCluster {
   #hasHadTraffic = false;
   #lists: HostLists;
   #snapshot: ClusterSnapshot;
+  /** What workers know of its members. */
+  #told: readonly HostSnapshot[] = [];
 
   /**
    * A cluster without members.
@@ -168,6 +172,25 @@ export class ActiveCluster {
     this.#snapshot = Object.freeze({ ...this.#snapshot, hostLists: this.#lists.address });
     this.#showLists(formerLists);
     return this.#places.memory.reclaimer.collect(() => formerLists.retire());
+  }
+
+  /** What has changed about the members since this was asked last: the next update of the workers. */
+  takeUpdate(): HostsUpdate {
+    const { settings, hosts, hostLists } = this.#snapshot;
+    const told = this.#told;
+    this.#told = hosts;
+    const health = this.#hostSet.hosts.filter((host) => host.takeHealthNews()).map((host) => host.recordAddress);
+    if (told === hosts) return { cluster: settings.name, hostLists, order: null, hosts: [], health };
+    const known = new Map(told.map((host) => [host.recordAddress, host]));
+    const isReordered =
+      told.length !== hosts.length || hosts.some((host, at) => host.recordAddress !== told[at]!.recordAddress);
+    return {
+      cluster: settings.name,
+      hostLists,
+      order: isReordered ? hosts.map(({ recordAddress }) => recordAddress) : null,
+      hosts: hosts.filter((host) => known.get(host.recordAddress) !== host),
+      health,
+    };
   }
 
   /** Some hosts have only a part of their weights. */

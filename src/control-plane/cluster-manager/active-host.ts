@@ -38,6 +38,8 @@ export class ActiveHost {
   #lastCheck: CheckRecord | undefined;
   #decidingCheck: CheckRecord | undefined;
   #startedMs: number;
+  /** Flags have changed, perhaps back, and workers have not been told. */
+  #hasHealthNews = false;
 
   /**
    * @param unchecked flags of a host that will be checked, and has not been.
@@ -140,9 +142,18 @@ export class ActiveHost {
   }
 
   setHealthFlags(flags: number, isSet: boolean): void {
-    const passes = !isSet && (flags & this.healthFlags & HealthFlag.failedActiveHealthCheck) !== 0;
+    const { healthFlags } = this;
+    this.#hasHealthNews ||= (isSet ? flags & ~healthFlags : flags & healthFlags) !== 0;
+    const passes = !isSet && (flags & healthFlags & HealthFlag.failedActiveHealthCheck) !== 0;
     if (passes) this.#startedMs = this.#places.clock.monotonicMs();
     this.#places.memory.shared.records.setHealthFlag(this.#recordAddress, flags, isSet);
+  }
+
+  /** Whether flags have changed since this was asked last. */
+  takeHealthNews(): boolean {
+    const isNew = this.#hasHealthNews;
+    this.#hasHealthNews = false;
+    return isNew;
   }
 
   get address(): HostSettings['address'] {

@@ -5,7 +5,7 @@
 
 import type { Random } from '../../base/random.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { ClusterSettings, ClusterSnapshot, ConsecutiveKind, Locality } from '../../snapshot/index.ts';
+import type { ClusterSettings, ClusterSnapshot, ConsecutiveKind, HostsUpdate, Locality } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
@@ -15,10 +15,9 @@ import { LocalCluster } from './local-cluster.ts';
 import { ManagedCluster, type ManagedClusterTools } from './managed-cluster.ts';
 import { OutlierEventLog } from './outlier-detection/event-log.ts';
 
-/** Takes snapshots to the workers; WorkerPool does. */
+/** Takes updates to the workers; WorkerPool does. Each tells `onApplied` once, when no worker uses what it has removed. */
 export interface ClusterPublisher {
-  /** @param onApplied called once, when no worker uses anything that the update has removed. */
-  publishClusters(updated: readonly ClusterSnapshot[], removed: readonly string[], onApplied: () => void): void;
+  publishHosts(update: HostsUpdate, onApplied: () => void): void;
 }
 
 export interface ClusterManagerDependencies extends Omit<ClusterPlaces, 'local'> {
@@ -63,7 +62,7 @@ export class ClusterManager {
       },
       outliers: { ...deps, events: new OutlierEventLog(deps.clock, deps.loggers, deps.outlierEventLogPath) },
       updates: this.#stats,
-      publish: (snapshot, free) => deps.workers.publishClusters([snapshot], [], free),
+      publish: (update, free) => deps.workers.publishHosts(update, free),
       onChange: (cluster) => this.#changed(cluster),
       onReady: ({ cluster }) => this.#becameReady(cluster.name),
     };

@@ -12,9 +12,9 @@ import { errorMessage } from '../../base/errors.ts';
 import type { Logger } from '../../log/index.ts';
 import type {
   ClusterSettings,
-  ClusterSnapshot,
   ConsecutiveKind,
   HostSettings,
+  HostsUpdate,
   OutlierSettings,
 } from '../../snapshot/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
@@ -35,8 +35,8 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly health: HealthCheckTools;
   readonly outliers: OutlierTools;
   readonly updates: MergeStats;
-  /** @param free to be called when no worker uses any more what the snapshot replaces. */
-  readonly publish: (snapshot: ClusterSnapshot, free: () => void) => void;
+  /** @param free to be called when no worker uses any more what the update replaces. */
+  readonly publish: (update: HostsUpdate, free: () => void) => void;
   /** Its members or their health have changed. */
   readonly onChange: (cluster: ManagedCluster) => void;
   /** The cluster is warm. */
@@ -225,7 +225,7 @@ export class ManagedCluster {
       updates.add('cluster_updated');
       this.#window.cancel();
       this.#hasNews = false;
-      publish(cluster.snapshot, free);
+      publish(cluster.takeUpdate(), free);
       this.#watchStart();
       this.#tools.onChange(this);
       cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
@@ -245,7 +245,7 @@ export class ManagedCluster {
     try {
       const free = cluster.refreshHealth();
       this.#hasNews = false;
-      this.#tools.publish(cluster.snapshot, free);
+      this.#tools.publish(cluster.takeUpdate(), free);
       this.#watchStart();
       this.#tools.onChange(this);
     } catch (error) {

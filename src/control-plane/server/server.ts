@@ -143,7 +143,7 @@ export class Server {
         headerPrefix: this.bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
         localZone: this.bootstrap.node.locality.zone,
       },
-      clusters: this.clusterManager.snapshots(),
+      clusters: () => this.clusterManager.snapshots(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
       onHostFailedInRow: (cluster, recordAddress, kind) =>

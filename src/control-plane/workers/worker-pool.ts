@@ -1,5 +1,5 @@
-// The data-plane threads: started together, kept alive, stopped together. Main thread. It remembers what has
-// been published (clusters, open listeners), so that a worker started after a crash catches up by itself.
+// The data-plane threads: started together, kept alive, stopped together. Main thread. It remembers which listeners are
+// open, and asks for the clusters of the moment, so that a worker started after a crash catches up by itself.
 
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
@@ -11,6 +11,7 @@ import {
   type ClusterSnapshot,
   type ConsecutiveKind,
   type DynamicStatKey,
+  type HostsUpdate,
   type ListenerSnapshot,
   type MainToWorker,
   type PackedCluster,
@@ -35,7 +36,8 @@ export interface WorkerService {
     WorkerInit,
     'http1' | 'statsModule' | 'lbModule' | 'sharedMemory' | 'accessLogFiles' | 'headerPrefix' | 'localZone'
   >;
-  readonly clusters: Iterable<ClusterSnapshot>;
+  /** As they are now: a worker that starts later begins with the state of then. */
+  readonly clusters: () => Iterable<ClusterSnapshot>;
   /** The cell of a stat that a worker has met first at run time. */
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
   /** A checked host has asked to be left out. */
@@ -70,7 +72,6 @@ export class WorkerPool {
   readonly #deps: WorkerPoolDependencies;
   readonly #log: Logger;
   readonly #workers: (WorkerThread | undefined)[];
-  readonly #clusters = new Map<string, PackedCluster>();
   readonly #listeners = new Map<number, OpenListener>();
   readonly #pendingListens = new Map<string, PendingListen>();
   readonly #confirmations = new UpdateConfirmations();
@@ -102,26 +103,31 @@ export class WorkerPool {
   /** Gives every worker its work; resolves when all are ready, rejects when one cannot start. */
   async start(service: WorkerService): Promise<void> {
     this.#service = service;
-    for (const cluster of packClusters(service.clusters)) this.#clusters.set(cluster.name, cluster);
     if (this.#earlyFailure) throw this.#earlyFailure;
     await new Promise<void>((resolve, reject) => {
       this.#startup = { resolve, reject };
-      for (const worker of this.#workers) if (worker) this.#initialize(worker, service);
+      const clusters = packClusters(service.clusters());
+      for (const worker of this.#workers) if (worker) this.#initialize(worker, service, clusters);
     });
   }
 
   /**
-   * Publishes new versions of clusters to every worker, and to those that start later.
-   * @param onApplied called once, when no worker uses anything any more that the update has removed.
+   * Brings a cluster to every worker; one of the same name goes.
+   * @param onApplied called once, when no worker uses anything any more that this has removed.
    */
-  publishClusters(clusters: readonly ClusterSnapshot[], removed: readonly string[], onApplied: () => void): void {
-    const updated = packClusters(clusters);
-    for (const cluster of updated) this.#clusters.set(cluster.name, cluster);
-    for (const name of removed) this.#clusters.delete(name);
-    // Workers without their first message will find the clusters in it.
-    const workers = this.#service ? this.#workers.flatMap((worker, index) => (worker ? [index] : [])) : [];
-    const generation = this.#confirmations.begin(workers, onApplied);
-    if (workers.length > 0) this.#broadcast({ type: 'clusters', generation, updated, removed });
+  publishCluster(cluster: ClusterSnapshot, onApplied: () => void): void {
+    const [packed] = packClusters([cluster]);
+    this.#publish((generation) => ({ type: 'cluster', generation, cluster: packed! }), onApplied);
+  }
+
+  /** @param onApplied as for publishCluster. */
+  removeCluster(name: string, onApplied: () => void): void {
+    this.#publish((generation) => ({ type: 'cluster-removed', generation, name }), onApplied);
+  }
+
+  /** Brings what has changed about the members of a cluster. @param onApplied as for publishCluster. */
+  publishHosts(update: HostsUpdate, onApplied: () => void): void {
+    this.#publish((generation) => ({ type: 'hosts', generation, update }), onApplied);
   }
 
   /**
@@ -198,16 +204,22 @@ export class WorkerPool {
         faults.run(`the end of worker ${index}`, () => this.#workerEnded(sender, reason, stack)),
     });
     this.#workers[index] = worker;
-    if (this.#service) this.#initialize(worker, this.#service);
+    if (this.#service) this.#initialize(worker, this.#service, packClusters(this.#service.clusters()));
   }
 
-  #initialize(worker: WorkerThread, { shared }: WorkerService): void {
-    const clusters = [...this.#clusters.values()];
+  #initialize(worker: WorkerThread, { shared }: WorkerService, clusters: readonly PackedCluster[]): void {
     const logLevels = this.#deps.loggers.levels();
     const isHealthCheckFailing = this.#isHealthCheckFailing;
     const runtime = this.#runtime;
     const init = { ...shared, workerIndex: worker.index, clusters, runtime, logLevels, isHealthCheckFailing };
     worker.send({ type: 'init', init });
+  }
+
+  #publish(message: (generation: number) => MainToWorker, onApplied: () => void): void {
+    // Workers without their first message will find the state of then in it.
+    const workers = this.#service ? this.#workers.flatMap((worker, index) => (worker ? [index] : [])) : [];
+    const generation = this.#confirmations.begin(workers, onApplied);
+    if (workers.length > 0) this.#broadcast(message(generation));
   }
 
   #broadcast(message: MainToWorker): void {

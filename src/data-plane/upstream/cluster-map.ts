@@ -1,7 +1,13 @@
 // The clusters of this worker by name. Snapshots are swapped in here; what they replace drains. A cluster becomes an object
 // with its first request, so that one without traffic costs a worker next to nothing.
 
-import { type ClusterSnapshot, type PackedCluster, unpackCluster } from '../../snapshot/index.ts';
+import {
+  type ClusterSnapshot,
+  type HostSnapshot,
+  type HostsUpdate,
+  type PackedCluster,
+  unpackCluster,
+} from '../../snapshot/index.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { Cluster } from './cluster.ts';
 import { RetiredHosts } from './retired-hosts.ts';
@@ -12,8 +18,8 @@ const MAX_HOSTS_PER_REQUEST = 64;
 export class ClusterMap {
   readonly #context: WorkerContext;
   readonly #clusters = new Map<string, Cluster>();
-  /** Those that nobody has asked for. */
-  readonly #unopened = new Map<string, PackedCluster>();
+  /** Those that nobody has asked for, with what has changed about them since. */
+  readonly #unopened = new Map<string, UnopenedCluster>();
 
   constructor(context: WorkerContext) {
     this.#context = context;
@@ -35,6 +41,16 @@ export class ClusterMap {
     retired.seal();
   }
 
+  /** Takes over what has changed about the members of a cluster, which may have gone. @param onApplied as for update. */
+  updateHosts(update: HostsUpdate, onApplied: () => void): void {
+    const retired = new RetiredHosts(onApplied);
+    const unopened = this.#unopened.get(update.cluster);
+    unopened?.add(update);
+    if (unopened === undefined) this.#clusters.get(update.cluster)?.applyUpdate(update, retired);
+    else if (unopened.hostCount > MAX_HOSTS_PER_REQUEST) this.#open(unopened.snapshot());
+    retired.seal();
+  }
+
   /** Ends every upstream connection now. */
   close(): void {
     for (const cluster of this.#clusters.values()) cluster.close();
@@ -42,13 +58,14 @@ export class ClusterMap {
 
   #put(packed: PackedCluster, retired: RetiredHosts): void {
     const known = this.#clusters.get(packed.name);
-    if (known === undefined && packed.hostCount <= MAX_HOSTS_PER_REQUEST) this.#unopened.set(packed.name, packed);
+    if (known === undefined && packed.hostCount <= MAX_HOSTS_PER_REQUEST)
+      this.#unopened.set(packed.name, new UnopenedCluster(packed));
     else this.#swap(known, unpackCluster(packed), retired);
   }
 
   #openFirst(name: string): Cluster | undefined {
-    const packed = this.#unopened.get(name);
-    return packed && this.#open(unpackCluster(packed));
+    const unopened = this.#unopened.get(name);
+    return unopened && this.#open(unopened.snapshot());
   }
 
   #swap(known: Cluster | undefined, snapshot: ClusterSnapshot, retired: RetiredHosts): void {
@@ -66,5 +83,44 @@ export class ClusterMap {
     this.#clusters.set(cluster.name, cluster);
     this.#unopened.delete(cluster.name);
     return cluster;
+  }
+}
+
+/** As large as its members of now and of then, whatever happens to them meanwhile. */
+class UnopenedCluster {
+  readonly #packed: PackedCluster;
+  #hostLists: number | null = null;
+  /** Records; null while they are as they were packed. */
+  #order: readonly number[] | null = null;
+  #hosts = new Map<number, HostSnapshot>();
+
+  constructor(packed: PackedCluster) {
+    this.#packed = packed;
+  }
+
+  get hostCount(): number {
+    return this.#order?.length ?? this.#packed.hostCount;
+  }
+
+  add({ hostLists, order, hosts }: HostsUpdate): void {
+    this.#hostLists = hostLists;
+    for (const host of hosts) this.#hosts.set(host.recordAddress, host);
+    if (order === null) return;
+    this.#order = order;
+    const members = new Set(order);
+    for (const record of this.#hosts.keys()) if (!members.has(record)) this.#hosts.delete(record);
+  }
+
+  /** As it is now. */
+  snapshot(): ClusterSnapshot {
+    const packed = unpackCluster(this.#packed);
+    const hosts = new Map(packed.hosts.map((host) => [host.recordAddress, host]));
+    for (const [record, host] of this.#hosts) hosts.set(record, host);
+    const order = this.#order ?? packed.hosts.map(({ recordAddress }) => recordAddress);
+    return {
+      ...packed,
+      hostLists: this.#hostLists ?? packed.hostLists,
+      hosts: order.map((record) => hosts.get(record)!),
+    };
   }
 }

@@ -1,10 +1,9 @@
 // One cluster in this worker: its settings, members, balancer, circuit breakers and stats. Step 5 of the request
 // flow. Replaced as a whole when its settings change; a change of members alone keeps the object and the pools.
 
-import { memberKey } from '../../base/address.ts';
 import { RandomSequence } from '../../base/random.ts';
 import { ZONE_ROUTING_ENABLED } from '../../base/runtime-values.ts';
-import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../snapshot/index.ts';
+import type { CircuitBreakerThresholds, ClusterSnapshot, HostsUpdate } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestHasher } from '../route/hash-policy.ts';
@@ -59,8 +58,8 @@ export class Cluster {
   readonly #balancer: LoadBalancer;
   /** In the order of the snapshot, which host lists refer to. */
   #order: readonly Host[] = [];
-  /** By address, or by the name of a member whose address changes. */
-  #hosts: ReadonlyMap<string, Host> = new Map();
+  /** By the address of the record: a host that has left and comes again has another one. */
+  #hosts: ReadonlyMap<number, Host> = new Map();
 
   /** A cluster without members: `updateHosts` brings them. */
   constructor(context: WorkerContext, snapshot: ClusterSnapshot) {
@@ -117,31 +116,26 @@ export class Cluster {
   }
 
   /** Takes over the members. Those that stay keep their connections; those that left drain, and go to `retired`. */
-  updateHosts(snapshot: ClusterSnapshot, retired: RetiredHosts): void {
-    const leaving = new Map(this.#hosts);
-    const hosts = new Map<string, Host>();
-    const order: Host[] = [];
-    let isChanged = false;
-    for (const member of snapshot.hosts) {
-      const key = memberKey(member);
-      const known = leaving.get(key);
-      if (known?.isSame(member)) {
-        known.update(member);
-        leaving.delete(key);
-        order.push(known);
-      } else {
-        isChanged = true;
-        order.push(new Host(this.#context, this, member));
-      }
-      hosts.set(key, order.at(-1)!);
+  updateHosts({ hostLists, hosts }: Pick<ClusterSnapshot, 'hosts' | 'hostLists'>, retired: RetiredHosts): void {
+    const order = hosts.map(({ recordAddress }) => recordAddress);
+    this.applyUpdate({ hostLists, order, hosts, health: order }, retired);
+  }
+
+  /** The same with what has changed alone. */
+  applyUpdate({ hostLists, order, hosts, health }: Omit<HostsUpdate, 'cluster'>, retired: RetiredHosts): void {
+    const former = this.#hosts;
+    const added = new Map<number, Host>();
+    for (const member of hosts) {
+      const known = former.get(member.recordAddress);
+      if (known === undefined) added.set(member.recordAddress, new Host(this.#context, this, member));
+      else known.update(member);
     }
-    isChanged ||= leaving.size > 0;
-    this.#hosts = hosts;
-    this.#order = order;
-    this.#balancer.setLists(snapshot.hostLists);
-    for (const host of leaving.values()) retired.add(host);
-    if (isChanged && this.settings.closeConnectionsOnHostSetChange) {
-      for (const host of hosts.values()) host.renewConnections();
+    for (const record of health) former.get(record)?.noteHealth();
+    const leaving = order === null ? [] : this.#reorder(order, added);
+    this.#balancer.setLists(hostLists);
+    for (const host of leaving) retired.add(host);
+    if ((added.size > 0 || leaving.length > 0) && this.settings.closeConnectionsOnHostSetChange) {
+      for (const host of this.#order) host.renewConnections();
     }
   }
 
@@ -154,6 +148,19 @@ export class Cluster {
     if (selection !== null) return this.#select(request, selection);
     const index = this.#balancer.pick(request);
     return index === NO_HOST ? null : this.#order[index]!;
+  }
+
+  /** @returns those that are not among the members any more. */
+  #reorder(order: readonly number[], added: ReadonlyMap<number, Host>): readonly Host[] {
+    const leaving = new Map(this.#hosts);
+    const hosts = new Map<number, Host>();
+    for (const record of order) {
+      hosts.set(record, added.get(record) ?? this.#hosts.get(record)!);
+      leaving.delete(record);
+    }
+    this.#hosts = hosts;
+    this.#order = [...hosts.values()];
+    return [...leaving.values()];
   }
 
   #loads(record: number): ClusterLoads {

@@ -90,14 +90,7 @@ export class Host {
     return this.#highPool;
   }
 
-  /**
-   * True when the snapshot is a newer state of this very host, and not one that has come after it.
-   * @param snapshot of the same address or name.
-   */
-  isSame(snapshot: HostSnapshot): boolean {
-    return snapshot.recordAddress === this.record;
-  }
-
+  /** Takes over new settings. */
   update(snapshot: HostSnapshot): void {
     this.address = snapshot.address;
     this.label = formatAddress(snapshot.address);
@@ -105,6 +98,10 @@ export class Host {
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;
     this.metadata = snapshot.metadata;
+  }
+
+  /** Main has changed health flags. */
+  noteHealth(): void {
     this.#isReported = false;
     const wasFailed = this.#isFailed;
     this.#isFailed = (this.healthFlags & FAILED) !== 0;

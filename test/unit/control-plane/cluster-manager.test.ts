@@ -54,8 +54,9 @@ class Fixture {
       random: { u32: () => 0 },
       loggers: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }),
       workers: {
-        publishClusters: ([snapshot], _removed, applied) => {
-          this.published.push({ snapshot: snapshot!, applied });
+        publishHosts: ({ cluster }, applied) => {
+          const snapshot = this.manager.snapshots().find(({ settings }) => settings.name === cluster)!;
+          this.published.push({ snapshot, applied });
           this.#onPublished?.();
         },
       },

@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { serialize } from 'node:v8';
 import { RuntimeValues } from '../../../src/base/runtime.ts';
 import { ActiveCluster } from '../../../src/control-plane/cluster-manager/active-cluster.ts';
-import type { HostSettings } from '../../../src/snapshot/index.ts';
+import type { HostSettings, HostsUpdate } from '../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject } from '../../support/bootstrap.ts';
 import { NO_LOCAL_CLUSTER } from '../../support/clusters.ts';
@@ -216,5 +217,30 @@ describe('the view of a cluster', () => {
       .map(({ stats }) => Object.values(stats).reduce((sum, count) => sum + count, 0));
     assert.deepEqual([idle, busy], [0, 6]);
     assert.deepEqual([cluster.hosts()[0]!.successRate, cluster.hosts()[0]!.localOriginSuccessRate], [-1, -1]);
+  });
+
+  it('says of one that has changed among ten thousand nothing of the others', () => {
+    const { cluster, at, update } = open();
+    const MANY = 10_000;
+    const members = Array.from({ length: MANY }, (_, index) => at(index + 1));
+    update(...members);
+    const whole = cluster.takeUpdate();
+    assert.deepEqual([whole.order?.length, whole.hosts.length], [MANY, MANY]);
+    const { recordAddress } = cluster.hosts()[7]!;
+    const bytes = (told: HostsUpdate): number => serialize({ type: 'hosts', generation: 1, update: told }).byteLength;
+    cluster.hosts()[7]!.setHealthFlags(HealthFlag.failedActiveHealthCheck, true);
+    cluster.refreshHealth();
+    const ill = cluster.takeUpdate();
+    const { hostLists } = cluster.snapshot;
+    assert.deepEqual(ill, { cluster: 'web', hostLists, order: null, hosts: [], health: [recordAddress] });
+    assert.ok(bytes(ill) < 1000);
+    update(...members.with(7, at(8, { weight: 9 })));
+    const heavy = cluster.takeUpdate();
+    assert.deepEqual([heavy.order, heavy.hosts.map(({ weight }) => weight), heavy.health], [null, [9], []]);
+    assert.ok(bytes(heavy) < 1000, `${bytes(heavy)} bytes`);
+    assert.deepEqual(cluster.takeUpdate().hosts, []);
+    // Back before anybody was told: a worker may have asked meanwhile to leave it out.
+    for (const isSet of [false, true]) cluster.hosts()[7]!.setHealthFlags(HealthFlag.failedActiveHealthCheck, isSet);
+    assert.deepEqual(cluster.takeUpdate().health, [recordAddress]);
   });
 });

@@ -58,8 +58,8 @@ class Watched implements Disposable {
       random: { u32: random ?? (() => 0) },
       loggers: LOGGERS,
       workers: {
-        publishClusters: ([snapshot], _removed, applied) => {
-          this.published.push(snapshot!);
+        publishHosts: (_update, applied) => {
+          this.published.push(this.manager.snapshots()[0]!);
           applied();
         },
       },

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import { ClusterMap } from '../../../../src/data-plane/upstream/cluster-map.ts';
-import { type ClusterSnapshot, packClusters } from '../../../../src/snapshot/index.ts';
+import { type ClusterSnapshot, type HostsUpdate, packClusters } from '../../../../src/snapshot/index.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -80,6 +80,37 @@ test('an update of members alone keeps the cluster, its hosts and their connecti
   assert.ok(socket.isLive);
   assert.deepEqual(bench.confirmed, ['first', 'second', 'third']);
 });
+
+for (const isOpened of [true, false]) {
+  test(`what has changed about members reaches a cluster that ${isOpened ? 'serves' : 'nobody has asked for'}`, async () => {
+    const bench = new Bench();
+    const snapshot = bench.workers.cluster(3, {});
+    const [first, second, third] = snapshot.hosts.map(({ recordAddress }) => recordAddress);
+    bench.update('all', [snapshot]);
+    if (isOpened) assert.equal(bench.cluster.hosts.length, 3);
+    const change = (name: string, update: Omit<HostsUpdate, 'cluster' | 'hostLists'>): void =>
+      bench.map.updateHosts({ cluster: 'web', hostLists: 0, ...update }, () => bench.confirmed.push(name));
+    const renamed = { ...snapshot.hosts[1]!, hostname: 'two.example' };
+    change('renamed', { order: null, hosts: [renamed], health: [] });
+    change('fewer', { order: [third!, second!], hosts: [], health: [] });
+    change('again', { order: [second!, third!], hosts: [{ ...renamed, canary: true }], health: [third!] });
+    await bench.settle();
+    assert.deepEqual(bench.confirmed.toSorted(), ['again', 'all', 'fewer', 'renamed']);
+    const { hosts } = bench.cluster;
+    assert.deepEqual(
+      hosts.map(({ record, hostname, canary }) => [record, hostname, canary]),
+      [
+        [second, 'two.example', true],
+        [third, '', false],
+      ],
+    );
+    assert.ok(!hosts.some(({ record }) => record === first));
+    bench.map.updateHosts({ cluster: 'gone', hostLists: 0, order: [], hosts: [], health: [] }, () => {
+      bench.confirmed.push('gone');
+    });
+    assert.equal(bench.confirmed.at(-1), 'gone');
+  });
+}
 
 test('a host that has left and come again is another one, also when one update does both', async () => {
   const bench = new Bench();
