@@ -33,8 +33,6 @@ export interface FixedStatTag {
 }
 
 export interface BootstrapConfig extends ClusterManagerSettings {
-  /** The merged Bootstrap message, for config dumps; older spellings as the operator wrote them. */
-  readonly message: object;
   readonly node: NodeSettings;
   /** Absent when the bootstrap asks for no admin interface. */
   readonly admin?: AdminSettings;

@@ -90,7 +90,6 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
   const runtimeLayers = convertRuntime(bootstrap, faults);
   checkAppleLookups(bootstrap, runtimeLayers, faults);
   return {
-    message: bootstrap,
     node,
     ...(admin === undefined ? {} : { admin }),
     ...convertStaticResources(bootstrap, input, node.cluster, faults),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -20,6 +20,7 @@ import {
   withClusters,
   withListeners,
 } from '../../../support/bootstrap.ts';
+import { readText } from '../../../support/config/read.ts';
 
 const FORMS = path.join(import.meta.dirname, 'front-proxy');
 
@@ -35,22 +36,22 @@ function fileWith(name: string, content: string | Uint8Array): string {
   return file;
 }
 
-function settingsOf({ bootstrap, faults }: LoadBootstrapResult): Omit<BootstrapConfig, 'message'> {
+function settingsOf({ bootstrap, faults }: LoadBootstrapResult): BootstrapConfig {
   assert.deepEqual(faults.map(formatFault), []);
-  const { message: _message, ...settings } = bootstrap!;
-  return settings;
+  return bootstrap!;
 }
 
 describe('a bootstrap', () => {
   it('gives equal settings in v2 and v3, as YAML, JSON, text proto and binary', () => {
-    const loaded = loadFile(path.join(FORMS, 'v3.yaml'));
-    const expected = settingsOf(loaded);
+    const file = path.join(FORMS, 'v3.yaml');
+    const expected = settingsOf(loadFile(file));
     assert.deepEqual([expected.clusters.length, expected.listeners.length], [1, 2]);
     for (const form of ['v2.yaml', 'bootstrap.json', 'bootstrap.pb_text']) {
       assert.deepEqual(settingsOf(loadFile(path.join(FORMS, form))), expected, form);
     }
-    const type = protoSchema().messageType('proxy.config.bootstrap.v3.Bootstrap');
-    const binary = fileWith('bootstrap.pb', type.encode(loaded.bootstrap!.message).finish());
+    const typeName = 'config.bootstrap.v3.Bootstrap';
+    const { message } = readText(typeName, readFileSync(file));
+    const binary = fileWith('bootstrap.pb', protoSchema().messageType(`proxy.${typeName}`).encode(message!).finish());
     assert.deepEqual(settingsOf(loadFile(binary)), expected, 'binary');
   });
 
