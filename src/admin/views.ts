@@ -161,10 +161,13 @@ export interface HistogramView {
   bins(span: HistogramSpanName): readonly { readonly left: number; readonly width: number; readonly count: number }[];
 }
 
-/** StatsStore of src/stats. Every list is sorted by name; batches leave the main thread free between them. */
+/**
+ * StatsStore of src/stats. Every list is sorted by name; batches leave the main thread free between them. With a prefix of
+ * names, stats that do not begin so may be missing.
+ */
 export interface StatsView {
-  countersAndGauges(): AsyncIterable<readonly NumericStatView[]>;
-  histograms(): AsyncIterable<readonly HistogramView[]>;
+  countersAndGauges(namePrefix: string): AsyncIterable<readonly NumericStatView[]>;
+  histograms(namePrefix: string): AsyncIterable<readonly HistogramView[]>;
   textReadouts(): readonly TextStatView[];
 }
 

@@ -40,6 +40,18 @@ export function compileRegex(pattern: string): CompiledRegex {
   }
 }
 
+/** What every text begins with in which the pattern can be found, as far as that is plain to see; often nothing. */
+export function literalPrefix(pattern: string): string {
+  if (!pattern.startsWith('^') || pattern.includes('|')) return '';
+  let prefix = '';
+  const literal = /(?:[A-Za-z0-9_:-]|\\[.:-])(?![?*{])/y;
+  for (literal.lastIndex = 1; ; ) {
+    const found = literal.exec(pattern);
+    if (found === null) return prefix;
+    prefix += found[0].at(-1);
+  }
+}
+
 /** @param template RE2's own notation: `\0` for the whole match, `\1` to `\9` for groups, `\\` for a backslash. */
 export function compileSubstitution(pattern: string, template: string): CompiledSubstitution {
   try {

@@ -3,6 +3,7 @@
 
 import { type RetryBudget, retryLimit } from '../base/circuit-limits.ts';
 import { ClusterCount, ClusterPriority, type SharedRecords } from '../wasm/shared-memory.ts';
+import { type DerivedTable, derivedTable } from './derived-table.ts';
 import type { Scope } from './scope.ts';
 
 /** Limits of one priority over all workers. */
@@ -17,13 +18,17 @@ export interface CircuitBreakerLimits {
   readonly maxConnectionPools?: number;
 }
 
-export interface CircuitBreakerOptions {
-  /** `cluster.<name>.` */
-  readonly scope: Scope;
+/** What the gauges of one cluster are worked out from. */
+interface CircuitBreakerSource {
   readonly records: SharedRecords;
   readonly recordAddress: number;
   /** `value` is asked each time: the runtime may change the limits. */
   readonly limits: { readonly value: { readonly default: CircuitBreakerLimits; readonly high: CircuitBreakerLimits } };
+}
+
+export interface CircuitBreakerOptions extends CircuitBreakerSource {
+  /** `cluster.<name>.` */
+  readonly scope: Scope;
   /** Show the remaining_* gauges too. */
   readonly trackRemaining: boolean;
 }
@@ -53,31 +58,47 @@ const BREAKERS: readonly Breaker[] = [
   { open: 'rq_retry_open', remaining: 'remaining_retries', count: ClusterCount.retries, limit: (l) => l.maxRetries },
 ];
 
-/** Adds the gauges of both priorities to the cluster's scope; they go with it. */
-export function addCircuitBreakerGauges(options: CircuitBreakerOptions): void {
-  const { scope, records, recordAddress, trackRemaining } = options;
-  for (const priority of ['default', 'high'] as const) {
+const PRIORITIES = ['default', 'high'] as const;
+type Priority = (typeof PRIORITIES)[number];
+type Gauges = Record<string, (source: CircuitBreakerSource) => number>;
+
+function gauges(trackRemaining: boolean): DerivedTable<CircuitBreakerSource> {
+  const reads: Gauges = {};
+  for (const priority of PRIORITIES) {
     for (const breaker of BREAKERS) {
-      const count = (): number => records.clusterCount(recordAddress, ClusterPriority[priority], breaker.count);
-      const isRetries = breaker.count === ClusterCount.retries;
-      const hasBudget = (): boolean => isRetries && options.limits.value[priority].retryBudget !== undefined;
-      const limit = (): number => {
-        const limits = options.limits.value[priority];
-        return hasBudget() ? retryLimit(limits, runningRequests(options, priority)) : breaker.limit(limits);
-      };
       const prefix = `circuit_breakers.${priority}.`;
-      scope.derivedGauge(prefix + breaker.open, () => (count() >= limit() ? 1 : 0));
+      const left = (source: CircuitBreakerSource): number =>
+        limitOf(breaker, source, priority) - countOf(breaker.count, source, priority);
+      reads[prefix + breaker.open] = (source) => (left(source) <= 0 ? 1 : 0);
+      if (!trackRemaining) continue;
       // What a budget leaves depends on requests that come and go.
-      const remaining = (): number => (hasBudget() ? 0 : Math.max(0, limit() - count()));
-      if (trackRemaining) scope.derivedGauge(prefix + breaker.remaining, () => remaining());
+      reads[prefix + breaker.remaining] = (source) =>
+        hasBudget(breaker, source, priority) ? 0 : Math.max(0, left(source));
     }
   }
+  return derivedTable(reads);
 }
 
-function runningRequests({ records, recordAddress }: CircuitBreakerOptions, priority: 'default' | 'high'): number {
-  const line = ClusterPriority[priority];
-  return (
-    records.clusterCount(recordAddress, line, ClusterCount.requests) +
-    records.clusterCount(recordAddress, line, ClusterCount.pendingRequests)
-  );
+const OPEN = gauges(false);
+const OPEN_AND_REMAINING = gauges(true);
+
+/** Adds the gauges of both priorities to the cluster's scope; they go with it. */
+export function addCircuitBreakerGauges({ scope, trackRemaining, ...source }: CircuitBreakerOptions): void {
+  scope.derive<CircuitBreakerSource>(trackRemaining ? OPEN_AND_REMAINING : OPEN, source);
+}
+
+function countOf(count: ClusterCount, { records, recordAddress }: CircuitBreakerSource, priority: Priority): number {
+  return records.clusterCount(recordAddress, ClusterPriority[priority], count);
+}
+
+function hasBudget({ count }: Breaker, { limits }: CircuitBreakerSource, priority: Priority): boolean {
+  return count === ClusterCount.retries && limits.value[priority].retryBudget !== undefined;
+}
+
+function limitOf(breaker: Breaker, source: CircuitBreakerSource, priority: Priority): number {
+  const limits = source.limits.value[priority];
+  if (!hasBudget(breaker, source, priority)) return breaker.limit(limits);
+  const running =
+    countOf(ClusterCount.requests, source, priority) + countOf(ClusterCount.pendingRequests, source, priority);
+  return retryLimit(limits, running);
 }

@@ -1,62 +1,77 @@
-// All stats under one prefix, shared by the scopes that have opened it.
+// All stats under one prefix, shared by the scopes that have opened it: tables with their cells, and what has come by name. Thousands
+// of clusters have a table and nothing else, so the rest is made when it is needed.
 
+import type { Derivation, DerivedTable } from './derived-table.ts';
 import { HistogramStat } from './histogram-stat.ts';
-import { SingleBatch } from './single-batch.ts';
-import type { Additions } from './sorted-list.ts';
-import { CellStat, DerivedGauge, type NumericStat, type StatLife, type StatSource, TextReadout } from './stat.ts';
-import { type StatTable, statTable } from './stat-table.ts';
+import type { StatList } from './listing.ts';
+import { CellStat, DerivedGauge, type NumericStat, type StatSource, TextReadout } from './stat.ts';
+import { byName, type StatTable, statTable } from './stat-table.ts';
 
 /** What the stats of a prefix need of their store. */
 export interface PrefixHost extends StatSource {
   allocateCells(count: number): number;
   retireBlock(table: StatTable, cell: number): void;
   retireCell(cell: number): void;
-  /** Names were added: the next listing has to take them in. */
-  announceNumeric(added: Additions<NumericStat>): void;
-  announceHistograms(added: Additions<HistogramStat>): void;
 }
 
 export type SingleKind = 'counter' | 'gauge';
+
+interface Block {
+  readonly table: StatTable;
+  readonly cell: number;
+}
+
+interface Single {
+  readonly kind: SingleKind;
+  readonly name: string;
+  readonly cell: number;
+}
+
+type Singles = Record<SingleKind, Map<string, number>>;
 
 export class PrefixStats {
   readonly prefix: string;
   /** Scopes open under this prefix. */
   openScopes = 0;
   readonly #host: PrefixHost;
-  readonly #life: StatLife = { isLive: true };
-  readonly #blocks = new Map<StatTable, number>();
-  readonly #singles: Record<SingleKind, Map<string, number>> = { counter: new Map(), gauge: new Map() };
-  /** Singles that the next listing takes in. */
-  #batch: SingleBatch | undefined;
-  /** Histograms with a block of their own. */
-  readonly #times = new Map<string, StatTable>();
-  readonly #derived = new Map<string, StatLife>();
-  readonly #texts = new Map<string, TextReadout>();
+  #isLive = true;
+  readonly #blocks: Block[] = [];
+  #singles: Singles | undefined;
+  /** Histograms with a block of their own, by name. */
+  #times: Map<string, Block> | undefined;
+  #derivations: readonly Derivation[] = NONE;
+  #texts: Map<string, TextReadout> | undefined;
 
   constructor(prefix: string, host: PrefixHost) {
     this.prefix = prefix;
     this.#host = host;
   }
 
+  get isLive(): boolean {
+    return this.#isLive;
+  }
+
+  /** For the order of owners. */
+  get name(): string {
+    return this.prefix;
+  }
+
   get texts(): Iterable<TextReadout> {
-    return this.#texts.values();
+    return this.#texts?.values() ?? NONE;
   }
 
   /** Stats by name that workers have asked for. */
   get dynamicCount(): number {
-    return this.#singles.counter.size + this.#times.size;
+    return (this.#singles?.counter.size ?? 0) + (this.#times?.size ?? 0);
   }
 
   /** First cell of the table's block, allocated on first demand. */
   block(table: StatTable): number {
-    const known = this.#blocks.get(table);
-    if (known !== undefined) return known;
-    const cell = this.#host.allocateCells(table.size);
-    this.#blocks.set(table, cell);
-    const isLive = (): boolean => this.#life.isLive;
-    this.#host.announceNumeric(additions(isLive, () => this.#tableStats(table, cell)));
-    this.#host.announceHistograms(additions(isLive, () => this.#tableHistograms(table, cell)));
-    return cell;
+    const known = this.#blocks.find((block) => block.table === table);
+    if (known !== undefined) return known.cell;
+    const block = this.#allocate(table);
+    this.#blocks.push(block);
+    return block.cell;
   }
 
   /** Cell of a stat by name: that of a table's row where one has it, otherwise one of its own. */
@@ -64,15 +79,15 @@ export class PrefixStats {
     const known = this.cellOf(kind, name);
     if (known !== undefined) return known;
     const cell = this.#host.allocateCells(1);
+    this.#singles ??= { counter: new Map(), gauge: new Map() };
     this.#singles[kind].set(name, cell);
-    this.#openBatch().add(kind, this.prefix + name, cell);
     return cell;
   }
 
   cellOf(kind: SingleKind, name: string): number | undefined {
-    const single = this.#singles[kind].get(name);
+    const single = this.#singles?.[kind].get(name);
     if (single !== undefined) return single;
-    for (const [table, cell] of this.#blocks) {
+    for (const { table, cell } of this.#blocks) {
       if (!Object.hasOwn(table.index, name)) continue;
       const row = table.rows[table.index[name]!]!;
       if (row.kind === kind) return cell + row.index;
@@ -82,94 +97,129 @@ export class PrefixStats {
 
   /** Cell of a histogram of milliseconds by name. */
   time(name: string): number {
-    const table = this.#times.get(name) ?? statTable({ [name]: 'histogram:ms' });
-    const cell = this.block(table);
-    this.#times.set(name, table);
-    return cell;
+    const known = this.timeCell(name);
+    if (known !== undefined) return known;
+    const block = this.#allocate(statTable({ [name]: 'histogram:ms' }));
+    this.#times ??= new Map();
+    this.#times.set(name, block);
+    return block.cell;
   }
 
   /** Cell of a histogram that `time` has made. */
   timeCell(name: string): number | undefined {
-    const table = this.#times.get(name);
-    return table && this.#blocks.get(table);
+    return this.#times?.get(name)?.cell;
   }
 
-  derive(name: string, read: () => number): void {
-    const before = this.#derived.get(name);
-    if (before) before.isLive = false;
-    const life: StatLife = { isLive: true };
-    this.#derived.set(name, life);
-    const stat = new DerivedGauge(this.prefix + name, read, this.#host, life);
-    this.#host.announceNumeric(
-      additions(
-        () => life.isLive,
-        () => [stat],
-      ),
-    );
+  derive<Source>(table: DerivedTable<Source>, source: Source): void {
+    const derivation = { table, source, seen: 0 } as Derivation;
+    this.#derivations = [...this.#derivations.filter((before) => before.table !== derivation.table), derivation];
   }
 
   text(name: string): TextReadout {
-    const known = this.#texts.get(name);
+    const known = this.#texts?.get(name);
     if (known) return known;
-    const text = new TextReadout(this.prefix + name, this.#host, this.#life);
+    const text = new TextReadout(this.prefix + name, this.#host, this);
+    this.#texts ??= new Map();
     this.#texts.set(name, text);
     return text;
   }
 
   /** Calls back for each stretch of cells of one kind. */
   eachStretch(kind: SingleKind, visit: (cell: number, count: number) => void): void {
-    for (const [table, cell] of this.#blocks) {
+    for (const { table, cell } of this.#blocks) {
       const [from, to] = kind === 'counter' ? [0, table.gaugesAt] : [table.gaugesAt, table.histogramsAt];
       visit(cell + from, to - from);
     }
-    for (const cell of this.#singles[kind].values()) visit(cell, 1);
+    for (const cell of this.#singles?.[kind].values() ?? NONE) visit(cell, 1);
   }
 
   /** Cells of all histograms. */
   *histogramCells(): Generator<number> {
-    for (const [table, cell] of this.#blocks) {
+    for (const { table, cell } of this.#allBlocks()) {
       for (let index = table.histogramsAt; index < table.size; index++) yield cell + index;
     }
   }
 
+  /** Counters and gauges. */
+  numericLists(): StatList<NumericStat>[] {
+    const lists: StatList<NumericStat>[] = this.#blocks.map((block) => this.#tableList(block));
+    if (this.#singles) lists.push(this.#singlesList(this.#singles));
+    for (const derivation of this.#derivations) lists.push(this.#derivedList(derivation));
+    return lists;
+  }
+
+  histogramLists(): StatList<HistogramStat>[] {
+    const lists = this.#blocks.map((block) => this.#histogramList(block));
+    if (this.#times) lists.push(this.#timesList(this.#times));
+    return lists;
+  }
+
   /** Makes all stats of the prefix disappear; the cells are freed when no worker can write them any more. */
   retire(): void {
-    this.#life.isLive = false;
-    for (const life of this.#derived.values()) life.isLive = false;
-    for (const [table, cell] of this.#blocks) this.#host.retireBlock(table, cell);
-    for (const singles of Object.values(this.#singles)) {
-      for (const cell of singles.values()) this.#host.retireCell(cell);
+    this.#isLive = false;
+    for (const { table, cell } of this.#allBlocks()) this.#host.retireBlock(table, cell);
+    for (const { cell } of this.#allSingles()) this.#host.retireCell(cell);
+  }
+
+  #allocate(table: StatTable): Block {
+    return { table, cell: this.#host.allocateCells(table.size) };
+  }
+
+  *#allBlocks(): Generator<Block> {
+    yield* this.#blocks;
+    if (this.#times) yield* this.#times.values();
+  }
+
+  #histogramList({ table: { histogramsByName: rows }, cell }: Block): StatList<HistogramStat> {
+    return {
+      length: rows.length,
+      nameAt: (at) => rows[at]!.name,
+      make: (at, name) => new HistogramStat(name, rows[at]!.unit, cell + rows[at]!.index, this.#host, this),
+    };
+  }
+
+  #tableList({ table: { numericByName: rows }, cell }: Block): StatList<NumericStat> {
+    return {
+      length: rows.length,
+      nameAt: (at) => rows[at]!.name,
+      make: (at, name) => new CellStat(rows[at]!.kind, name, cell + rows[at]!.index, this.#host, this),
+    };
+  }
+
+  #singlesList(singles: Singles): StatList<NumericStat> {
+    const sorted = [...this.#allSingles(singles)].sort(byName);
+    return {
+      length: sorted.length,
+      nameAt: (at) => sorted[at]!.name,
+      make: (at, name) => new CellStat(sorted[at]!.kind, name, sorted[at]!.cell, this.#host, this),
+    };
+  }
+
+  #derivedList(derivation: Derivation): StatList<NumericStat> {
+    const { rowsByName: rows } = derivation.table;
+    return {
+      length: rows.length,
+      nameAt: (at) => rows[at]!.name,
+      make: (at, name) => new DerivedGauge(name, rows[at]!, derivation, this.#host, this),
+    };
+  }
+
+  #timesList(times: ReadonlyMap<string, Block>): StatList<HistogramStat> {
+    const sorted = Array.from(times, ([name, { table, cell }]) => ({ name, row: table.histogramsByName[0]!, cell }));
+    sorted.sort(byName);
+    return {
+      length: sorted.length,
+      nameAt: (at) => sorted[at]!.name,
+      make: (at, name) => new HistogramStat(name, sorted[at]!.row.unit, sorted[at]!.cell, this.#host, this),
+    };
+  }
+
+  *#allSingles(singles = this.#singles): Generator<Single> {
+    if (singles === undefined) return;
+    for (const kind of ['counter', 'gauge'] as const) {
+      for (const [name, cell] of singles[kind]) yield { kind, name, cell };
     }
-  }
-
-  #openBatch(): SingleBatch {
-    if (this.#batch?.isOpen) return this.#batch;
-    this.#batch = new SingleBatch(this.#host, this.#life);
-    this.#host.announceNumeric(this.#batch);
-    return this.#batch;
-  }
-
-  #tableStats(table: StatTable, cell: number): NumericStat[] {
-    const stats: NumericStat[] = [];
-    for (const row of table.rows) {
-      if (row.kind === 'histogram') break;
-      stats.push(new CellStat(row.kind, this.prefix + row.name, cell + row.index, this.#host, this.#life));
-    }
-    return stats;
-  }
-
-  #tableHistograms(table: StatTable, cell: number): HistogramStat[] {
-    return table.rows
-      .slice(table.histogramsAt)
-      .map((row) => new HistogramStat(this.prefix + row.name, row.unit!, cell + row.index, this.#host, this.#life));
   }
 }
 
-function additions<Item>(isLive: () => boolean, make: () => Item[]): Additions<Item> {
-  return {
-    get isLive() {
-      return isLive();
-    },
-    make,
-  };
-}
+const NONE: readonly never[] = [];

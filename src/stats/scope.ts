@@ -2,6 +2,7 @@
 // same prefix, as two versions of a listener do while the older one drains: they share cells, and the stats
 // go when the last of them closes.
 
+import type { DerivedTable } from './derived-table.ts';
 import type { PrefixStats } from './prefix-stats.ts';
 import type { TextReadout } from './stat.ts';
 import { type CellStore, Counter, Gauge, StatBlock } from './stat-block.ts';
@@ -43,9 +44,9 @@ export class Scope {
     return new Gauge(this.#stats.single('gauge', name), this.#store.cells);
   }
 
-  /** A gauge that is worked out whenever it is read; a later one of the same name takes its place. */
-  derivedGauge(name: string, read: () => number): void {
-    this.#stats.derive(name, read);
+  /** Gauges that are worked out whenever they are read; a later source takes the place of the one before. */
+  derive<Source>(table: DerivedTable<Source>, source: Source): void {
+    this.#stats.derive(table, source);
   }
 
   textReadout(name: string): TextReadout {

@@ -28,6 +28,18 @@ export interface StatTable<Rows extends StatRows = StatRows> {
   readonly histogramsAt: number;
   /** Cells of a block. */
   readonly size: number;
+  /** Counters and gauges in the order of their names, as listings show them. */
+  readonly numericByName: readonly NumericRow[];
+  readonly histogramsByName: readonly HistogramRow[];
+}
+
+export interface NumericRow extends StatRow {
+  readonly kind: 'counter' | 'gauge';
+}
+
+export interface HistogramRow extends StatRow {
+  readonly kind: 'histogram';
+  readonly unit: HistogramUnit;
 }
 
 const KIND_ORDER = ['counter', 'gauge', 'histogram'] as const;
@@ -54,5 +66,13 @@ export function statTable<const Rows extends StatRows>(declared: Rows): StatTabl
     gaugesAt: count('counter'),
     histogramsAt: count('counter') + count('gauge'),
     size: rows.length,
+    numericByName: rows.filter((row) => row.kind !== 'histogram').sort(byName) as NumericRow[],
+    histogramsByName: rows.filter((row) => row.kind === 'histogram').sort(byName) as HistogramRow[],
   });
+}
+
+/** UTF-16 order, which is byte order for all that stat names hold in practice. */
+export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  if (a.name === b.name) return 0;
+  return a.name < b.name ? -1 : 1;
 }

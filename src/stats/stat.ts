@@ -1,7 +1,8 @@
-// Stats as the main thread shows them: live views that read the cells of all slabs when asked. Made when a
-// listing first needs them, not when the owner is made, so that thousands of clusters cost nothing at start.
+// Stats as the main thread shows them: live views that read the cells of all slabs when asked. Made by each listing for as long
+// as it lasts: a million stats are not a million objects.
 
 import type { HistogramMerger } from '../wasm/histogram-merger.ts';
+import type { Derivation, DerivedRow } from './derived-table.ts';
 import type { Tag, TaggedName } from './tags/tag-producer.ts';
 
 export interface NamedStat {
@@ -10,7 +11,7 @@ export interface NamedStat {
   readonly tags: readonly Tag[];
   /** Name without the values of its tags: what Prometheus groups by. */
   readonly extractedName: string;
-  /** False once its owner is gone; listings that still hold it leave it out. */
+  /** False once its owner is gone. */
   readonly isLive: boolean;
 }
 
@@ -37,7 +38,7 @@ export interface StatSource {
 
 /** Lives as long as the block or single cell of a stat does. */
 export interface StatLife {
-  isLive: boolean;
+  readonly isLive: boolean;
 }
 
 export abstract class Named {
@@ -93,23 +94,23 @@ export class CellStat extends Named implements NumericStat {
 /** A gauge that is worked out when read, because no single thread could keep it. */
 export class DerivedGauge extends Named implements NumericStat {
   readonly kind = 'gauge';
-  readonly #read: () => number;
-  /** A derived gauge counts as used once a reader has seen it differ from 0. */
-  #wasUsed = false;
+  readonly #row: DerivedRow<unknown>;
+  readonly #derivation: Derivation;
 
-  constructor(name: string, read: () => number, source: StatSource, life: StatLife) {
+  constructor(name: string, row: DerivedRow<unknown>, derivation: Derivation, source: StatSource, life: StatLife) {
     super(name, source, life);
-    this.#read = read;
+    this.#row = row;
+    this.#derivation = derivation;
   }
 
   get value(): number {
-    const value = shownValue(this.#read());
-    if (value !== 0) this.#wasUsed = true;
+    const value = shownValue(this.#row.read(this.#derivation.source));
+    if (value !== 0) this.#derivation.seen |= 1 << this.#row.index;
     return value;
   }
 
   get isUsed(): boolean {
-    return this.value !== 0 || this.#wasUsed;
+    return this.value !== 0 || (this.#derivation.seen & (1 << this.#row.index)) !== 0;
   }
 }
 

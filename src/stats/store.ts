@@ -8,10 +8,11 @@ import { MAIN_SLAB, workerSlab } from '../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../wasm/shared-memory-owner.ts';
 import { StatsKernel } from '../wasm/stats.ts';
 import type { HistogramReader } from './histogram-stat.ts';
+import { Listing, type ListingOptions } from './listing.ts';
 import { type PrefixHost, PrefixStats } from './prefix-stats.ts';
 import { Scope } from './scope.ts';
-import { type Additions, SortedList } from './sorted-list.ts';
-import { CombinedStat, type NumericStat, type TextReadoutStat } from './stat.ts';
+import { SortedList } from './sorted-list.ts';
+import { CombinedStat, type NamedStat, type NumericStat, type TextReadoutStat } from './stat.ts';
 import { type CellStore, type Counter, StatBlock } from './stat-block.ts';
 import type { StatRows, StatTable } from './stat-table.ts';
 import { type TagOptions, TagProducer } from './tags/tag-producer.ts';
@@ -44,8 +45,7 @@ export class StatsStore {
   readonly #unnamed = new Set<StatBlock>();
   /** Stats and samples that found no room. Made beforehand: when it is needed there is none for it. */
   readonly #overflow: Counter;
-  readonly #numeric = new SortedList<NumericStat>((a, b) => (a.kind === b.kind ? new CombinedStat(a, b) : undefined));
-  readonly #histograms = new SortedList<HistogramReader>(() => undefined);
+  readonly #owners = new SortedList<PrefixStats>();
 
   /** @throws WeirError WEIR_STAT_TAG or WEIR_WASM_LAYOUT. */
   constructor(options: StatsStoreOptions) {
@@ -61,8 +61,7 @@ export class StatsStore {
 
   /** Opens a scope; `prefix` ends with a dot, or is empty for names at the top. */
   scope(prefix: string): Scope {
-    const stats = this.#prefixes.get(prefix) ?? new PrefixStats(prefix, this.#host);
-    this.#prefixes.set(prefix, stats);
+    const stats = this.#prefixes.get(prefix) ?? this.#addPrefix(prefix);
     stats.openScopes += 1;
     return new Scope(this, stats);
   }
@@ -120,15 +119,24 @@ export class StatsStore {
 
   /**
    * Counters and gauges together, in the order of their names, in batches. Between batches main's event loop
-   * runs when it is due, so a listing of any length does not stop it; what is added meanwhile is not shown.
+   * runs when it is due, so a listing of any length does not stop it; owners that are added meanwhile are not shown.
+   * @param namePrefix spares looking at owners none of whose names begin so; those of the others are shown alike.
    */
-  countersAndGauges(): AsyncGenerator<readonly NumericStat[]> {
-    return inBatches(this.#numeric);
+  countersAndGauges(namePrefix = ''): AsyncGenerator<readonly NumericStat[]> {
+    return this.#inBatches<NumericStat>({
+      namePrefix,
+      listsOf: (owner) => owner.numericLists(),
+      combine: (a, b) => (a.kind === b.kind ? new CombinedStat(a, b) : undefined),
+    });
   }
 
   /** Histograms in the order of their names, in batches. */
-  histograms(): AsyncGenerator<readonly HistogramReader[]> {
-    return inBatches(this.#histograms);
+  histograms(namePrefix = ''): AsyncGenerator<readonly HistogramReader[]> {
+    return this.#inBatches<HistogramReader>({
+      namePrefix,
+      listsOf: (owner) => owner.histogramLists(),
+      combine: () => undefined,
+    });
   }
 
   /** Text readouts in the order of their names; there are few. */
@@ -198,6 +206,27 @@ export class StatsStore {
     }
   }
 
+  #addPrefix(prefix: string): PrefixStats {
+    const stats = new PrefixStats(prefix, this.#host);
+    this.#prefixes.set(prefix, stats);
+    this.#owners.add(stats);
+    return stats;
+  }
+
+  async *#inBatches<Stat extends NamedStat>(
+    options: Omit<ListingOptions<PrefixStats, Stat>, 'owners'>,
+  ): AsyncGenerator<readonly Stat[]> {
+    const listing = new Listing({ ...options, owners: await this.#owners.items() });
+    const slice = new TimeSlice();
+    for (;;) {
+      // What the caller does with a batch counts as well: that is most of the work.
+      if (slice.isOverNow()) await slice.rest();
+      const batch = listing.take(BATCH_SIZE);
+      if (batch.length === 0) return;
+      yield batch;
+    }
+  }
+
   /** The longest open prefix that `scope` begins with. */
   #openPrefix(scope: string): PrefixStats | undefined {
     for (let end = scope.length; end > 0; end = scope.lastIndexOf('.', end - 2) + 1) {
@@ -234,22 +263,8 @@ export class StatsStore {
           cells.free(cell, table.size);
         }),
       retireCell: (cell) => reclaimer.retire(() => cells.free(cell, 1)),
-      announceNumeric: (added: Additions<NumericStat>) => this.#numeric.add(added),
-      announceHistograms: (added: Additions<HistogramReader>) => this.#histograms.add(added),
       total: (cell) => this.cells.total(cell),
       tagged: (name) => this.#tags.produce(name),
     };
-  }
-}
-
-async function* inBatches<Stat extends { name: string; isLive: boolean }>(
-  list: SortedList<Stat>,
-): AsyncGenerator<readonly Stat[]> {
-  const items = await list.items();
-  const slice = new TimeSlice();
-  for (let at = 0; at < items.length; at += BATCH_SIZE) {
-    // What the caller does with a batch counts as well: that is most of the work.
-    if (slice.isOverNow()) await slice.rest();
-    yield items.slice(at, at + BATCH_SIZE).filter((stat) => stat.isLive);
   }
 }

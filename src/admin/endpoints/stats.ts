@@ -1,6 +1,6 @@
 // GET /stats as text: text readouts, then counters and gauges in one list, then histograms, each sorted by name.
 
-import { compileRegex, type Regex } from '../../base/regex.ts';
+import { compileRegex, literalPrefix, type Regex } from '../../base/regex.ts';
 import { type AdminContext, type AdminResponse, type EndpointParameter, textResponse } from '../endpoint.ts';
 import type { AdminQuery } from '../query.ts';
 import { HISTOGRAM_FORMS, type HistogramForm, histogramText } from '../render/histogram-text.ts';
@@ -29,6 +29,8 @@ interface StatsRequest {
   readonly histogramForm: HistogramForm;
   /** True for stats that the request's `usedonly` and `filter` let through. */
   readonly includes: (name: string, isUsed: boolean) => boolean;
+  /** Of all names that `filter` lets through; spares making the others. */
+  readonly namePrefix: string;
 }
 
 type ReadRequest =
@@ -48,7 +50,7 @@ function readRequest(query: AdminQuery): ReadRequest {
   const compiled = pattern === undefined ? undefined : compileRegex(pattern);
   if (compiled?.error !== undefined) return refuse('Invalid re2 regex');
   const includes = makeFilter(query.flag('usedonly'), compiled?.regex);
-  return { refusal: undefined, request: { type, histogramForm, includes } };
+  return { refusal: undefined, request: { type, histogramForm, includes, namePrefix: literalPrefix(pattern ?? '') } };
 }
 
 function refuse(body: string, status = 400): ReadRequest {
@@ -60,13 +62,13 @@ function makeFilter(usedOnly: boolean, filter: Regex | undefined): StatsRequest[
 }
 
 async function* statsText(stats: StatsView, request: StatsRequest): AsyncGenerator<string> {
-  const { type } = request;
+  const { type, namePrefix } = request;
   if (type === 'All' || type === 'TextReadouts') yield textLines(stats.textReadouts(), request);
   if (type === 'All' || type === 'Counters' || type === 'Gauges') {
-    for await (const batch of stats.countersAndGauges()) yield numericLines(batch, request);
+    for await (const batch of stats.countersAndGauges(namePrefix)) yield numericLines(batch, request);
   }
   if (type === 'All' || type === 'Histograms') {
-    for await (const batch of stats.histograms()) yield histogramLines(batch, request);
+    for await (const batch of stats.histograms(namePrefix)) yield histogramLines(batch, request);
   }
 }
 

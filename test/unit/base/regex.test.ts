@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compileRegex, compileSubstitution } from '../../../src/base/regex.ts';
+import { compileRegex, compileSubstitution, literalPrefix } from '../../../src/base/regex.ts';
 
 describe('a regular expression of an operator', () => {
   it('is searched anywhere or matched whole', () => {
@@ -26,6 +26,29 @@ describe('a regular expression of an operator', () => {
   it('takes linear time where backtracking would not end', () => {
     assert.equal(compileRegex('^(a+)+$').regex?.search(`${'a'.repeat(5000)}b`), false);
   });
+});
+
+describe('what every match of a pattern begins with', () => {
+  for (const [pattern, prefix] of [
+    ['^cluster\\.web\\.', 'cluster.web.'],
+    ['^cluster.web', 'cluster'],
+    ['^cluster\\.a-b_c:1$', 'cluster.a-b_c:1'],
+    ['^abc*', 'ab'],
+    ['^abc?', 'ab'],
+    ['^abc{0,2}', 'ab'],
+    ['^abc+', 'abc'],
+    ['^ab\\.*', 'ab'],
+    ['^abc|d', ''],
+    ['^(?i)abc', ''],
+    ['^\\d', ''],
+    ['^\\Qa.b\\E', ''],
+    ['cluster', ''],
+    ['', ''],
+  ] as const) {
+    it(`is '${prefix}' for '${pattern}'`, () => {
+      assert.equal(literalPrefix(pattern), prefix);
+    });
+  }
 });
 
 describe('a substitution', () => {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { derivedTable } from '../../../src/stats/derived-table.ts';
 import { type NumericStat, statTable } from '../../../src/stats/index.ts';
 import { listing, statsFixture } from '../../support/stats.ts';
 
@@ -49,16 +50,17 @@ test('what nobody has touched reads 0', () => {
 test('a gauge that is worked out counts as used from when it was first seen to differ from 0', async () => {
   const { store } = statsFixture();
   let value = 0;
-  store.scope('a.').derivedGauge('open', () => value);
+  const gauges = derivedTable<() => number>({ other: () => 0, open: (read) => read() });
+  store.scope('a.').derive(gauges, () => value);
   const used = (): Promise<string[]> => listing(store, true);
-  assert.deepEqual(await listing(store), ['a.open: 0']);
+  assert.deepEqual(await listing(store), ['a.open: 0', 'a.other: 0']);
   assert.deepEqual(await used(), []);
   value = 2;
   assert.deepEqual(await used(), ['a.open: 2']);
   value = 0;
   assert.deepEqual(await used(), ['a.open: 0']);
 
-  store.scope('b.').derivedGauge('open', () => 1);
+  store.scope('b.').derive(gauges, () => 1);
   assert.deepEqual((await used()).at(-1), 'b.open: 1', 'also when that is the first look');
 });
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { derivedTable } from '../../../src/stats/derived-table.ts';
 import { statTable } from '../../../src/stats/index.ts';
 import { type PrefixHost, PrefixStats } from '../../../src/stats/prefix-stats.ts';
-import { SingleBatch } from '../../../src/stats/single-batch.ts';
 import { listing, statsFixture } from '../../support/stats.ts';
 
 const TABLE = statTable({
@@ -18,7 +18,7 @@ const TABLE = statTable({
 
 /** A store that only hands out cells. */
 function hostWith(parts: Partial<PrefixHost>): PrefixHost {
-  return { allocateCells: () => 1, announceNumeric: () => {}, announceHistograms: () => {}, ...parts } as PrefixHost;
+  return { allocateCells: () => 1, ...parts } as PrefixHost;
 }
 
 describe('a stat by name', () => {
@@ -58,10 +58,12 @@ describe('a stat by name', () => {
   it('is worked out by the last who has said how', async () => {
     const { store } = statsFixture();
     const scope = store.scope('a.');
-    scope.derivedGauge('open', () => 1);
-    assert.deepEqual(await listing(store), ['a.open: 1']);
-    scope.derivedGauge('open', () => 2);
-    assert.deepEqual(await listing(store), ['a.open: 2']);
+    const [gauges, others] = ['open', 'shut'].map((name) => derivedTable({ [name]: (value: number) => value }));
+    scope.derive(gauges!, 1);
+    scope.derive(others!, 3);
+    assert.deepEqual(await listing(store), ['a.open: 1', 'a.shut: 3']);
+    scope.derive(gauges!, 2);
+    assert.deepEqual(await listing(store), ['a.open: 2', 'a.shut: 3']);
   });
 });
 
@@ -106,37 +108,5 @@ describe('a prefix beside others', () => {
     scope.close();
     owner.reclaimer.reclaim(owner.reclaimer.mark());
     assert.equal(owner.cells.usedCells, before);
-  });
-});
-
-describe('stats of their own', () => {
-  it('are announced many at a time', () => {
-    let announcements = 0;
-    const host = hostWith({
-      announceNumeric: () => {
-        announcements += 1;
-      },
-    });
-    const stats = new PrefixStats('a.', host);
-    for (let n = 0; n < 600; n++) stats.single('counter', `n${n}`);
-    assert.equal(announcements, 3);
-  });
-
-  it('join those that wait for a listing, until there are 256 or the listing comes', () => {
-    const source = {} as PrefixHost;
-    const full = new SingleBatch(source, { isLive: true });
-    for (let n = 0; n < 256; n++) {
-      assert.equal(full.isOpen, true);
-      full.add('counter', `n${n}`, n);
-    }
-    assert.equal(full.isOpen, false);
-
-    const taken = new SingleBatch(source, { isLive: true });
-    taken.add('gauge', 'g', 7);
-    assert.deepEqual(
-      taken.make().map(({ kind, name }) => [kind, name]),
-      [['gauge', 'g']],
-    );
-    assert.equal(taken.isOpen, false);
   });
 });

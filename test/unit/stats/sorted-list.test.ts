@@ -2,16 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Additions, SortedList } from '../../../src/stats/sorted-list.ts';
+import { SortedList } from '../../../src/stats/sorted-list.ts';
 
 interface Item {
   readonly name: string;
   readonly isLive: boolean;
 }
 
-const keepBoth = (): undefined => undefined;
 const named = (name: string): Item => ({ name, isLive: true });
-const always = (make: () => Item[]): Additions<Item> => ({ isLive: true, make });
 
 /** Keeps the processor busy. */
 function work(ms: number): void {
@@ -35,7 +33,7 @@ async function turnsUntil(done: Promise<unknown>): Promise<{ readonly turns: num
 
 describe('a sorted list', () => {
   it('forgets what has died, both of its own and what has waited to be taken in', async () => {
-    const list = new SortedList<Item>(keepBoth);
+    const list = new SortedList<Item>();
     let isLive = true;
     const mortal: Item = {
       name: 'b',
@@ -43,52 +41,52 @@ describe('a sorted list', () => {
         return isLive;
       },
     };
-    list.add(always(() => [named('c'), mortal, named('a')]));
+    for (const item of [named('c'), mortal, named('a')]) list.add(item);
     assert.deepEqual(
       (await list.items()).map(({ name }) => name),
       ['a', 'b', 'c'],
     );
     isLive = false;
-    list.add({ isLive: false, make: () => [named('never')] });
-    list.add(always(() => [named('d')]));
+    list.add({ name: 'never', isLive: false });
+    list.add(named('d'));
     assert.deepEqual(
       (await list.items()).map(({ name }) => name),
       ['a', 'c', 'd'],
     );
   });
 
-  it('throws out additions that died unseen, however many come and go between two listings', async () => {
-    const list = new SortedList<Item>(keepBoth);
+  it('throws out items that died unseen, however many come and go between two listings', async () => {
+    const list = new SortedList<Item>();
     let looks = 0;
-    const looked = (isLive: boolean): Additions<Item> => ({
+    const dead: Item = {
+      name: 'dead',
       get isLive() {
         looks += 1;
-        return isLive;
+        return false;
       },
-      make: () => [],
-    });
-    for (let n = 0; n < 100_000; n++) list.add(looked(false));
+    };
+    for (let n = 0; n < 100_000; n++) list.add(dead);
     looks = 0;
     await list.items();
     assert.ok(looks <= 1024, `${looks} were kept`);
   });
 
   it('does not look through what waits at each addition', () => {
-    const list = new SortedList<Item>(keepBoth);
+    const list = new SortedList<Item>();
     let looks = 0;
-    const additions: Additions<Item> = {
+    const item: Item = {
+      name: 'live',
       get isLive() {
         looks += 1;
         return true;
       },
-      make: () => [],
     };
-    for (let n = 0; n < 20_000; n++) list.add(additions);
+    for (let n = 0; n < 20_000; n++) list.add(item);
     assert.ok(looks < 60_000, `${looks} looks`);
   });
 
-  it('gives the event loop back while it makes what it takes in', async () => {
-    const list = new SortedList<Item>(keepBoth);
+  it('gives the event loop back while it sorts what it takes in', async () => {
+    const list = new SortedList<Item>();
     let turn = 0;
     let isOver = false;
     const watch = (): void => {
@@ -97,15 +95,19 @@ describe('a sorted list', () => {
     };
     setImmediate(watch);
     const turnsSeen = new Set<number>();
-    for (let n = 0; n < 40; n++) {
-      list.add(
-        always(() => {
-          turnsSeen.add(turn);
-          work(4);
-          return Array.from({ length: 256 }, (_, at) => named(`${n}.${at}`));
-        }),
-      );
+    for (let n = 0; n < 40 * 256; n++) {
+      list.add({
+        name: `${n}`,
+        get isLive() {
+          if (turnsSeen.size < 40) {
+            turnsSeen.add(turn);
+            if (n % 256 === 0) work(4);
+          }
+          return true;
+        },
+      });
     }
+    turnsSeen.clear();
     const items = await list.items();
     isOver = true;
     assert.equal(items.length, 40 * 256);
@@ -113,9 +115,9 @@ describe('a sorted list', () => {
   });
 
   it('gives the event loop back while it takes one more into many, but not for each of them', async () => {
-    const list = new SortedList<Item>(keepBoth);
+    const list = new SortedList<Item>();
     const LENGTH = 4096;
-    list.add(always(() => Array.from({ length: LENGTH }, (_, at) => named(String(at).padStart(4, '0')))));
+    for (let at = 0; at < LENGTH; at++) list.add(named(String(at).padStart(4, '0')));
     await list.items();
     let isSlow = true;
     // The first look of each step of the way through the list; the newcomer is compared with all of them.
@@ -126,7 +128,7 @@ describe('a sorted list', () => {
       },
       isLive: true,
     };
-    list.add(always(() => [newcomer]));
+    list.add(newcomer);
     const { turns } = await turnsUntil(list.items());
     isSlow = false;
     assert.ok(turns >= 5, `${turns} turns`);

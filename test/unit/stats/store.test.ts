@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { derivedTable } from '../../../src/stats/derived-table.ts';
 import { addCircuitBreakerGauges, CLUSTER_STATS, HOST_STATS, statTable } from '../../../src/stats/index.ts';
 import * as tables from '../../../src/stats/tables/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../src/wasm/shared-memory.ts';
@@ -12,6 +13,7 @@ const SMALL = statTable({
   cx_total: 'counter',
   rq_total: 'counter',
 });
+const DERIVED = derivedTable({ 'circuit_breakers.default.cx_open': (value: number) => value });
 
 test('a table puts counters first, then gauges, then histograms, and knows each place', () => {
   assert.deepEqual(
@@ -142,7 +144,7 @@ test('ten thousand owners that come and go do not grow the memory', async () => 
     const scope = store.scope(`cluster.c${n}.`);
     scope.allocate(CLUSTER_STATS).add('upstream_cx_total');
     store.dynamicCell({ scope: scope.prefix, name: 'upstream_rq_200' });
-    scope.derivedGauge('circuit_breakers.default.cx_open', () => 0);
+    scope.derive(DERIVED, n);
     scope.close();
     if (n % 10 === 0) owner.reclaimer.reclaim(owner.reclaimer.mark());
   }
@@ -348,6 +350,39 @@ function expected(model: Map<string, Map<string, number>>): string[] {
   }
   return [...sums.keys()].sort().map((name) => `${name}: ${sums.get(name)}`);
 }
+
+test('a listing of names that begin alike looks at no owner whose names do not', async () => {
+  const { store } = statsFixture();
+  for (const prefix of ['', 'a.', 'ab.', 'ab.c.', 'b.']) store.scope(prefix).allocate(SMALL);
+  const shown = async (namePrefix: string): Promise<(string | undefined)[]> => {
+    const names = new Set<string>();
+    for await (const batch of store.countersAndGauges(namePrefix)) for (const { name } of batch) names.add(name);
+    for await (const batch of store.histograms(namePrefix)) for (const { name } of batch) names.add(name);
+    return [...names].filter((name) => /cx_(length|total)/.test(name)).sort();
+  };
+  const of = (...prefixes: string[]): string[] =>
+    prefixes.flatMap((prefix) => ['cx_total', 'sub.cx_length_ms'].map((name) => prefix + name)).sort();
+  assert.deepEqual(await shown(''), of('', 'a.', 'ab.', 'ab.c.', 'b.'));
+  assert.deepEqual(await shown('a'), of('', 'a.', 'ab.', 'ab.c.'));
+  assert.deepEqual(await shown('a.'), of('', 'a.'));
+  assert.deepEqual(await shown('ab.cx_total'), of('', 'ab.'));
+  assert.deepEqual(await shown('ab.c.cx'), of('', 'ab.', 'ab.c.'));
+});
+
+test('owners that are closed while a listing goes on are left out of the rest of it', async () => {
+  const { store } = statsFixture();
+  const scopes = Array.from({ length: 300 }, (_, n) => store.scope(`c${String(n).padStart(3, '0')}.`));
+  for (const scope of scopes) scope.allocate(SMALL);
+  let isFirst = true;
+  const names: string[] = [];
+  for await (const batch of store.countersAndGauges()) {
+    names.push(...batch.map(({ name }) => name));
+    if (isFirst) for (const scope of scopes.slice(1)) scope.close();
+    isFirst = false;
+  }
+  // With what had been taken from each owner before it went, and the store's own.
+  assert.equal(names.length, 256 + 1);
+});
 
 test('listing 200,000 stats gives the event loop back again and again', async () => {
   const { store } = statsFixture();
