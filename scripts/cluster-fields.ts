@@ -16,29 +16,29 @@ const BALANCING = 'test/unit/config/resources/load-balancing.test.ts';
 const POLICY = 'test/unit/config/resources/balancing-policy.test.ts';
 const DNS_SETTINGS = 'test/unit/config/resources/dns-discovery.test.ts';
 const CHECK_SETTINGS = 'test/unit/config/resources/health-check.test.ts';
-const CHECK_STATE = 'test/unit/control-plane/health-check/check-state.test.ts';
-const CHECKER = 'test/unit/control-plane/health-check/health-checker.test.ts';
-const PROBES = 'test/unit/control-plane/health-check/probes.test.ts';
-const CHECK_EVENTS = 'test/unit/control-plane/health-check/event-log.test.ts';
+const CHECK_STATE = 'test/unit/control-plane/cluster-manager/health-check/check-state.test.ts';
+const CHECKER = 'test/unit/control-plane/cluster-manager/health-check/health-checker.test.ts';
+const PROBES = 'test/unit/control-plane/cluster-manager/health-check/probes.test.ts';
+const CHECK_EVENTS = 'test/unit/control-plane/cluster-manager/health-check/event-log.test.ts';
 const CHECKS = 'test/integration/health-checks.test.ts';
-const OUTLIERS = 'test/unit/control-plane/outlier-detection/outlier-detector.test.ts';
+const OUTLIERS = 'test/unit/control-plane/cluster-manager/outlier-detection/outlier-detector.test.ts';
 const OUTLIER_ROWS = 'test/unit/data-plane/upstream/outlier-monitor.test.ts';
 const EJECTIONS = 'test/integration/outlier-detection.test.ts';
-const RESOLVER = 'test/unit/control-plane/dns.test.ts';
-const DNS_CLIENT = 'test/unit/control-plane/dns-client.test.ts';
-const STRICT_DNS = 'test/unit/control-plane/strict-dns.test.ts';
-const LOGICAL_DNS = 'test/unit/control-plane/logical-dns.test.ts';
-const HOST_LISTS = 'test/unit/control-plane/host-lists.test.ts';
-const SLOW_START = 'test/unit/control-plane/slow-start.test.ts';
-const SUBSETS = 'test/unit/control-plane/subsets.test.ts';
+const RESOLVER = 'test/unit/control-plane/dns/dns.test.ts';
+const DNS_CLIENT = 'test/unit/control-plane/dns/dns-client.test.ts';
+const STRICT_DNS = 'test/unit/control-plane/cluster-manager/discovery/strict-dns.test.ts';
+const LOGICAL_DNS = 'test/unit/control-plane/cluster-manager/discovery/logical-dns.test.ts';
+const HOST_LISTS = 'test/unit/control-plane/cluster-manager/host-lists/host-lists.test.ts';
+const SLOW_START = 'test/unit/control-plane/cluster-manager/host-lists/slow-start.test.ts';
+const SUBSETS = 'test/unit/control-plane/cluster-manager/host-lists/subsets.test.ts';
 const SUBSET_ROUTES = 'test/integration/subsets.test.ts';
 const HASHING = 'test/integration/hashing.test.ts';
-const HASH_POLICY = 'test/unit/data-plane/hash-policy.test.ts';
+const HASH_POLICY = 'test/unit/data-plane/route/hash-policy.test.ts';
 const RING = 'test/wasm/lb-tables.test.ts';
 const MAGLEV = 'test/wasm/lb-tables.test.ts';
 const LEAST_REQUEST = 'test/wasm/lb-pickers.test.ts';
 const RETRIES = 'test/integration/retry-policy.test.ts';
-const RETRY_BUDGET = 'test/unit/data-plane/back-off.test.ts';
+const RETRY_BUDGET = 'test/unit/data-plane/router/back-off.test.ts';
 const BREAKERS = 'test/integration/circuit-breakers.test.ts';
 const FAILURES = 'test/integration/http-failures.test.ts';
 const UPDATES = 'test/integration/host-updates.test.ts';
@@ -73,12 +73,12 @@ const RING_FIELDS: Readonly<Record<string, FieldNote>> = {
   hash_balance_factor: [
     'Percent of the mean load that a host may have before the next one is taken; 100 or more.',
     'no bound',
-    'test/unit/control-plane/bounded-loads.test.ts',
+    'test/unit/control-plane/cluster-manager/host-lists/bounded-loads.test.ts',
   ],
   consistent_hashing_lb_config: ['Options of all balancers by hash.', 'none', POLICY],
   locality_weighted_lb_config: ['Localities are weighed.', 'they are not', POLICY],
 };
-const ZONES = 'test/unit/control-plane/zone-routing.test.ts';
+const ZONES = 'test/unit/control-plane/cluster-manager/host-lists/zone-routing.test.ts';
 
 const ZONE_FIELDS = {
   fail_traffic_on_panic: ['In panic, requests have no host instead of any.', '`false`', HOST_LISTS],
@@ -204,7 +204,7 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       locality_weighted_lb_config: [
         'Localities get requests by weight and health.',
         'they are not weighed',
-        'test/unit/control-plane/localities.test.ts',
+        'test/unit/control-plane/cluster-manager/host-lists/localities.test.ts',
       ],
       update_merge_window: [
         'Changes of health within this time are published together; 0 for at once.',
@@ -421,7 +421,7 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       load_balancing_weight: [
         'Of the locality, where localities are weighed; 1 or more.',
         'no traffic',
-        'test/unit/control-plane/localities.test.ts',
+        'test/unit/control-plane/cluster-manager/host-lists/localities.test.ts',
       ],
       priority: ['0 is preferred; contiguous, up to 128.', '0'],
       load_balancer_endpoints: ['The members, wrapped.', 'none'],

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  type PriorityState,
+  priorityLoads,
+} from '../../../../../src/control-plane/cluster-manager/host-lists/priority-load.ts';
+
+describe('the load of priorities', () => {
+  /** Hosts, healthy, degraded and excluded of each priority. */
+  type Row = readonly [hosts: number, healthy: number, degraded?: number, excluded?: number];
+  const state = ([hosts, healthy, degraded = 0, excluded = 0]: Row): PriorityState => {
+    const counts = { hosts, healthy, degraded, excluded };
+    return { counts, capacity: counts };
+  };
+  const LIMITS = { overprovisioningFactor: 140, healthyPanicThreshold: 50 };
+  const cases: {
+    name: string;
+    rows: Row[];
+    healthy: number[];
+    degraded?: number[];
+    panic?: boolean[];
+    threshold?: number;
+  }[] = [
+    {
+      name: 'all healthy: the first takes everything',
+      rows: [
+        [10, 10],
+        [10, 10],
+      ],
+      healthy: [100, 0],
+    },
+    {
+      name: '72 of 100 are still enough',
+      rows: [
+        [100, 72],
+        [100, 100],
+      ],
+      healthy: [100, 0],
+    },
+    {
+      name: 'what the first cannot take spills over',
+      rows: [
+        [100, 50],
+        [100, 100],
+      ],
+      healthy: [70, 30],
+    },
+    {
+      name: 'three in a row',
+      rows: [
+        [100, 25],
+        [100, 25],
+        [100, 100],
+      ],
+      healthy: [35, 35, 30],
+    },
+    {
+      name: 'too few in all: shares grow to 100',
+      rows: [
+        [100, 25],
+        [100, 25],
+      ],
+      healthy: [50, 50],
+      panic: [true, true],
+    },
+    {
+      name: 'rounding goes to the first',
+      rows: [
+        [100, 20],
+        [100, 20],
+        [100, 20],
+      ],
+      healthy: [34, 33, 33],
+      panic: [true, true, true],
+      threshold: 30,
+    },
+    {
+      name: 'an empty first priority',
+      rows: [
+        [0, 0],
+        [4, 4],
+      ],
+      healthy: [0, 100],
+    },
+    {
+      name: 'degraded hosts come after all healthy ones',
+      rows: [
+        [10, 5, 5],
+        [10, 2],
+      ],
+      healthy: [70, 28],
+      degraded: [2, 0],
+    },
+    { name: 'excluded hosts do not count', rows: [[10, 5, 0, 5]], healthy: [100] },
+    {
+      name: 'panic by size when nobody is healthy',
+      rows: [
+        [30, 0],
+        [10, 0],
+      ],
+      healthy: [75, 25],
+      panic: [true, true],
+    },
+    {
+      name: 'one in panic, one not',
+      rows: [
+        [100, 10],
+        [100, 55],
+      ],
+      healthy: [16, 84],
+      panic: [true, false],
+    },
+    {
+      name: 'no panic at all with threshold 0',
+      rows: [
+        [100, 0],
+        [100, 0],
+      ],
+      healthy: [100, 0],
+      threshold: 0,
+      panic: [false, false],
+    },
+    { name: 'no hosts', rows: [[0, 0]], healthy: [100], panic: [true] },
+  ];
+  for (const { name, rows, healthy, degraded, panic, threshold = 50 } of cases) {
+    test(name, () => {
+      const loads = priorityLoads(rows.map(state), { ...LIMITS, healthyPanicThreshold: threshold });
+      assert.deepEqual(loads.healthy, healthy);
+      assert.deepEqual(loads.degraded, degraded ?? rows.map(() => 0));
+      assert.deepEqual(loads.isPanic, panic ?? rows.map(() => false));
+    });
+  }
+
+  test('always makes 100 in all', () => {
+    const row = fc.tuple(fc.nat(50), fc.nat(50), fc.nat(50), fc.nat(50)).map(([healthy, degraded, ill, excluded]) => {
+      const hosts = healthy + degraded + ill;
+      return state([hosts, healthy, degraded, Math.min(excluded, ill)]);
+    });
+    const limits = fc.record({
+      overprovisioningFactor: fc.integer({ min: 1, max: 300 }),
+      healthyPanicThreshold: fc.integer({ min: 0, max: 100 }),
+    });
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 1, maxLength: 5 }), limits, (states, limit) => {
+        const { healthy, degraded } = priorityLoads(states, limit);
+        const all = [...healthy, ...degraded];
+        assert.equal(
+          all.reduce((sum, load) => sum + load, 0),
+          100,
+        );
+        assert.ok(all.every((load) => load >= 0 && load <= 100));
+      }),
+    );
+  });
+});

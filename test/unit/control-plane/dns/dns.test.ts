@@ -1,0 +1,415 @@
+// Lookups: the files of the system, families of addresses, and a server of the test's own.
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { SYSTEM_CLOCK } from '../../../../src/base/clock.ts';
+import type { DnsServerList } from '../../../../src/control-plane/dns/dns-client.ts';
+import type { DnsAnswer } from '../../../../src/control-plane/dns/dns-resolver.ts';
+import { HostsFile, parseHosts } from '../../../../src/control-plane/dns/hosts-file.ts';
+import {
+  parseResolvConf,
+  type ResolverConfig,
+  ResolverFile,
+  searchCandidates,
+} from '../../../../src/control-plane/dns/resolver-file.ts';
+import { DnsResolvers } from '../../../../src/control-plane/dns/resolvers.ts';
+import { chooseServers, SystemResolver } from '../../../../src/control-plane/dns/system-resolver.ts';
+import { WatchedText } from '../../../../src/control-plane/dns/watched-text.ts';
+import type { DnsResolverSettings } from '../../../../src/snapshot/index.ts';
+import { RESOLVER } from '../../../support/dns-discovery.ts';
+import { DnsServer } from '../../../support/dns-server.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+function ips(answer: DnsAnswer): string[] {
+  assert.equal(answer.kind, 'success');
+  return answer.kind === 'success' ? answer.addresses.map(({ ip }) => ip) : [];
+}
+
+const readText = (text: string, ownName = ''): ResolverConfig => parseResolvConf(text, ownName);
+
+describe('the hosts file', () => {
+  it('knows names and aliases in any case, and skips comments and nonsense', () => {
+    const entries = parseHosts(
+      '# 10.0.0.9 no\n10.0.0.1\tWeb web.alias # 10.0.0.2\nbroken line\n::1 web\n10.0.0.1 web\n',
+    );
+    assert.deepEqual(entries.get('web'), ['10.0.0.1', '::1']);
+    assert.deepEqual(entries.get('web.alias'), ['10.0.0.1']);
+    assert.equal(entries.size, 2);
+  });
+
+  it('is read again when it has changed, and does without a file', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-hosts-'));
+    const file = path.join(folder, 'hosts');
+    const hosts = new HostsFile(file);
+    assert.equal(await hosts.find('web'), undefined);
+    writeFileSync(file, '10.0.0.1 web\n');
+    assert.deepEqual(await hosts.find('WEB.'), ['10.0.0.1']);
+    writeFileSync(file, '10.0.0.1 web\n10.0.0.22 web\n');
+    assert.deepEqual(await hosts.find('web'), ['10.0.0.1', '10.0.0.22']);
+    rmSync(folder, { recursive: true });
+    assert.equal(await hosts.find('web'), undefined);
+  });
+
+  it('keeps what it has read while the file cannot be read', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-hosts-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'hosts');
+    writeFileSync(file, '10.0.0.1 web\n');
+    const hosts = new HostsFile(file);
+    assert.deepEqual(await hosts.find('web'), ['10.0.0.1']);
+    rmSync(file);
+    mkdirSync(file);
+    assert.deepEqual(await hosts.find('web'), ['10.0.0.1']);
+    rmSync(file, { recursive: true });
+    writeFileSync(file, '10.0.0.3 web\n');
+    assert.deepEqual(await hosts.find('web'), ['10.0.0.3']);
+  });
+
+  it('always knows localhost, by the file where it is listed', async () => {
+    const nowhere = new HostsFile('/nonexistent/hosts');
+    assert.deepEqual(await nowhere.find('localhost'), ['127.0.0.1', '::1']);
+    assert.deepEqual(await nowhere.find('app.localhost'), ['127.0.0.1', '::1']);
+    assert.deepEqual(parseHosts('127.0.0.1 localhost').get('localhost'), ['127.0.0.1']);
+  });
+});
+
+describe('the files of the system', () => {
+  it('are where every system has them', async () => {
+    const text = (file: string): string => (existsSync(file) ? readFileSync(file, 'latin1') : '');
+    assert.deepEqual(await new ResolverFile().read(), parseResolvConf(text('/etc/resolv.conf'), hostname()));
+    for (const [name, addresses] of parseHosts(text('/etc/hosts'))) {
+      assert.deepEqual(await new HostsFile().find(name), addresses);
+    }
+  });
+
+  it('are read anew only when they have changed', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-watched-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'text');
+    const parsed: string[] = [];
+    const watched = new WatchedText(file, (text) => {
+      parsed.push(text);
+      return text;
+    });
+    const write = (text: string, seconds: number): void => {
+      writeFileSync(file, text);
+      utimesSync(file, seconds, seconds);
+    };
+    write('one', 1);
+    assert.deepEqual([await watched.read(), await watched.read()], ['one', 'one']);
+    assert.deepEqual(parsed, ['', 'one']);
+    write('two', 2);
+    assert.equal(await watched.read(), 'two');
+    write('three', 2);
+    assert.equal(await watched.read(), 'three');
+    // One that is there again is another one, even where nothing tells them apart.
+    rmSync(file);
+    assert.equal(await watched.read(), '');
+    write('tree!', 2);
+    assert.equal(await watched.read(), 'tree!');
+  });
+
+  it('hold lines with blanks around them, in the ends of lines of any system', async () => {
+    assert.deepEqual(
+      parseHosts(' \t10.0.0.1 \t web  alias \r\n'),
+      new Map([
+        ['web', ['10.0.0.1']],
+        ['alias', ['10.0.0.1']],
+      ]),
+    );
+    const { servers, searchList } = readText('  nameserver \t 10.0.0.1 \r\n search  a.test\t b.test \r\nnameserver\n');
+    assert.deepEqual(servers, [{ ip: '10.0.0.1', port: 53 }]);
+    assert.deepEqual(searchList.domains, ['a.test', 'b.test']);
+  });
+});
+
+describe('the resolvers of the process', () => {
+  it('are shared by those who ask in the same way', () => {
+    const resolvers = new DnsResolvers(SYSTEM_CLOCK);
+    const shared = resolvers.get(RESOLVER);
+    assert.equal(resolvers.get({ ...RESOLVER }), shared);
+    assert.notEqual(resolvers.get({ ...RESOLVER, useTcp: true }), shared);
+  });
+
+  it('ask by the files that they are given, and give up together', async () => {
+    await using server = await DnsServer.start();
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-resolvers-'));
+    const [hosts, resolvConf] = [path.join(folder, 'hosts'), path.join(folder, 'resolv.conf')];
+    writeFileSync(hosts, '10.0.0.7 listed\n');
+    writeFileSync(resolvConf, 'search a.test\n');
+    const clock = new ManualClock();
+    const resolvers = new DnsResolvers(clock, new HostsFile(hosts), new ResolverFile(resolvConf));
+    const settings = { ...RESOLVER, servers: [{ ip: '127.0.0.1', port: server.port }] };
+    assert.deepEqual(ips(await resolvers.get(settings).lookup('listed', 'V4_ONLY')), ['10.0.0.7']);
+    server.set('short.a.test', ['10.0.0.5']);
+    assert.deepEqual(ips(await resolvers.get(settings).lookup('short', 'V4_ONLY')), ['10.0.0.5']);
+    server.tamper(() => []);
+    const query = server.nextQuery();
+    const both = [settings, { ...settings, queryTries: 1 }].map((each) => resolvers.get(each).lookup('web', 'V4_ONLY'));
+    await query;
+    resolvers.cancel();
+    for (const answer of await Promise.all(both)) assert.equal(answer.kind, 'failure');
+    assert.equal(clock.timerCount, 0);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe('search domains', () => {
+  const cases = [
+    { name: 'web', ndots: 1, candidates: ['web.a.test', 'web.b.test', 'web'] },
+    { name: 'web.x', ndots: 1, candidates: ['web.x', 'web.x.a.test', 'web.x.b.test'] },
+    { name: 'web.x', ndots: 5, candidates: ['web.x.a.test', 'web.x.b.test', 'web.x'] },
+    { name: 'web.', ndots: 1, candidates: ['web'] },
+  ];
+  for (const { name, ndots, candidates } of cases) {
+    it(`make ${name} with ndots ${ndots} into ${candidates.join(', ')}`, () => {
+      assert.deepEqual(searchCandidates(name, { domains: ['a.test', 'b.test'], ndots }), candidates);
+    });
+  }
+
+  it('come from the last search or domain line, or from the name of this machine', () => {
+    const text = 'domain first.test\n; comment\nsearch a.test. b.test # c\noptions timeout:1 ndots:3\n';
+    assert.deepEqual(readText(text).searchList, { domains: ['a.test', 'b.test'], ndots: 3 });
+    assert.deepEqual(readText('options ndots:99', 'host.own.test').searchList, {
+      domains: ['own.test'],
+      ndots: 15,
+    });
+    assert.deepEqual(readText('search .', 'host.own.test').searchList.domains, []);
+    assert.deepEqual(readText('domain a.test b.test').searchList.domains, ['a.test']);
+    assert.deepEqual(readText('', 'host').searchList.domains, []);
+  });
+
+  const ndots = [
+    { options: 'ndots:0', expected: 0 },
+    { options: 'ndots:2 ndots:4', expected: 4 },
+    { options: 'ndots:3 timeout:12', expected: 3 },
+    { options: 'ndots:x', expected: 1 },
+    { options: 'ndots:-1', expected: 1 },
+    { options: 'ndots:1.5', expected: 1 },
+    { options: 'xndots:3', expected: 1 },
+  ];
+  for (const { options, expected } of ndots) {
+    it(`take ${expected} for the dots of ${options}`, () => {
+      assert.equal(readText(`options ${options}`).searchList.ndots, expected);
+    });
+  }
+
+  it('take 0 dots for enough when told to', () => {
+    assert.deepEqual(searchCandidates('web', { domains: ['a.test'], ndots: 0 }), ['web', 'web.a.test']);
+  });
+});
+
+describe('servers', () => {
+  it('come from the lines of the file that hold addresses, with its options', () => {
+    const text = 'nameserver 10.0.0.1\nnameserver dns.test\nnameserver fe80::1%lo\noptions rotate use-vc\n';
+    const { servers, useTcp, rotate } = readText(text);
+    assert.deepEqual(servers, [
+      { ip: '10.0.0.1', port: 53 },
+      { ip: 'fe80::1%lo', port: 53 },
+    ]);
+    assert.deepEqual({ useTcp, rotate }, { useTcp: true, rotate: true });
+    assert.equal(readText('options usevc').useTcp, true);
+    const none = readText('use-vc rotate\nsortlist 10.0.0.1\n');
+    assert.deepEqual([none.useTcp, none.rotate, none.servers], [false, false, []]);
+  });
+
+  it('are read again when the file has changed', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-resolv-'));
+    const file = path.join(folder, 'resolv.conf');
+    const resolverFile = new ResolverFile(file);
+    assert.deepEqual((await resolverFile.read()).servers, []);
+    writeFileSync(file, 'nameserver 10.0.0.1\n');
+    assert.deepEqual((await resolverFile.read()).servers, [{ ip: '10.0.0.1', port: 53 }]);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe('the servers of a cluster', () => {
+  const own = { ip: '10.0.0.2', port: 5353 };
+  const system = { ip: '10.0.0.1', port: 53 };
+  const local = { ip: '127.0.0.1', port: 53 };
+  const cases: readonly {
+    readonly name: string;
+    readonly settings: Partial<DnsResolverSettings>;
+    readonly text: string;
+    readonly expected: DnsServerList;
+  }[] = [
+    {
+      name: 'are those of the system where it names none itself',
+      settings: {},
+      text: 'nameserver 10.0.0.1',
+      expected: { servers: [system], useTcp: false, rotate: false },
+    },
+    {
+      name: 'are asked as the system says',
+      settings: {},
+      text: 'nameserver 10.0.0.1\noptions use-vc rotate',
+      expected: { servers: [system], useTcp: true, rotate: true },
+    },
+    {
+      name: 'are asked over TCP when it says so',
+      settings: { useTcp: true },
+      text: 'nameserver 10.0.0.1',
+      expected: { servers: [system], useTcp: true, rotate: false },
+    },
+    {
+      name: 'are asked in turns when it says so',
+      settings: { rotate: true },
+      text: 'nameserver 10.0.0.1',
+      expected: { servers: [system], useTcp: false, rotate: true },
+    },
+    {
+      name: 'are this machine where nobody names any',
+      settings: {},
+      text: 'options rotate',
+      expected: { servers: [local], useTcp: false, rotate: true },
+    },
+    {
+      name: 'are its own, asked as it says',
+      settings: { servers: [own] },
+      text: 'nameserver 10.0.0.1\noptions use-vc rotate',
+      expected: { servers: [own], useTcp: false, rotate: false },
+    },
+    {
+      name: 'are those of the system before its fallback',
+      settings: { servers: [own], serversAreFallback: true },
+      text: 'nameserver 10.0.0.1',
+      expected: { servers: [system], useTcp: false, rotate: false },
+    },
+    {
+      name: 'are its fallback where the system names none',
+      settings: { servers: [own], serversAreFallback: true, useTcp: true },
+      text: 'options rotate',
+      expected: { servers: [own], useTcp: true, rotate: false },
+    },
+  ];
+  for (const { name, settings, text, expected } of cases) {
+    it(name, () => {
+      assert.deepEqual(chooseServers({ ...RESOLVER, ...settings }, readText(text)), expected);
+    });
+  }
+});
+
+describe('a lookup', () => {
+  let server: DnsServer;
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-resolv-'));
+  const resolverPath = path.join(folder, 'resolv.conf');
+  const resolver = (settings: Partial<DnsResolverSettings> = {}): SystemResolver =>
+    new SystemResolver({
+      settings: {
+        ...RESOLVER,
+        servers: [{ ip: '127.0.0.1', port: server.port }],
+        useSearchDomains: false,
+        ...settings,
+      },
+      hostsFile: new HostsFile('/nonexistent/hosts'),
+      resolverFile: new ResolverFile(resolverPath),
+      clock: SYSTEM_CLOCK,
+    });
+
+  before(async () => {
+    server = await DnsServer.start();
+    server.set('both.test', ['10.0.0.1', '10.0.0.2', 'fd00::1'], 30);
+    server.set('four.test', ['10.0.0.4'], 7);
+    server.set('none.test', []);
+    server.set('short.a.test', ['10.0.0.5']);
+  });
+  after(async () => {
+    await server.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const families = [
+    { family: 'AUTO', both: ['fd00::1'], four: ['10.0.0.4'], queries: ['AAAA', 'A'] },
+    { family: 'V4_ONLY', both: ['10.0.0.1', '10.0.0.2'], four: ['10.0.0.4'], queries: ['A'] },
+    { family: 'V6_ONLY', both: ['fd00::1'], four: [], queries: ['AAAA'] },
+    { family: 'V4_PREFERRED', both: ['10.0.0.1', '10.0.0.2'], four: ['10.0.0.4'], queries: ['A'] },
+    { family: 'ALL', both: ['fd00::1', '10.0.0.1', '10.0.0.2'], four: ['10.0.0.4'], queries: ['AAAA', 'A'] },
+  ] as const;
+  for (const { family, both, four, queries } of families) {
+    it(`${family} asks for ${queries.join(' and ')}`, async () => {
+      assert.deepEqual(ips(await resolver().lookup('both.test', family)), both);
+      server.queries.length = 0;
+      assert.deepEqual(ips(await resolver().lookup('four.test', family)), four);
+      assert.deepEqual(
+        server.queries,
+        queries.map((type) => `four.test ${type}`),
+      );
+    });
+  }
+
+  it('brings the time to live', async () => {
+    const answer = await resolver().lookup('four.test', 'V4_ONLY');
+    assert.deepEqual(answer, { kind: 'success', addresses: [{ ip: '10.0.0.4', ttlSeconds: 7 }] });
+  });
+
+  it('is empty, not failed, for a name without addresses and for one that does not exist', async () => {
+    assert.deepEqual(ips(await resolver().lookup('none.test', 'AUTO')), []);
+    assert.deepEqual(ips(await resolver().lookup('unknown.test', 'AUTO')), []);
+  });
+
+  it('fails when the server does', async () => {
+    server.fail('REFUSED');
+    const answer = await resolver().lookup('four.test', 'V4_ONLY');
+    server.fail(undefined);
+    assert.deepEqual(answer, { kind: 'failure', reason: 'REFUSED for four.test' });
+  });
+
+  it('brings what it has found of one family though the other fails', async () => {
+    server.tamper((answer, query) => {
+      const isV6 = query.readUInt16BE(query.length - 4) === 28;
+      if (isV6) answer.writeUInt16BE(0x8182, 2);
+      return [answer];
+    });
+    try {
+      assert.deepEqual(ips(await resolver().lookup('both.test', 'ALL')), ['10.0.0.1', '10.0.0.2']);
+      assert.deepEqual(ips(await resolver().lookup('both.test', 'AUTO')), ['10.0.0.1', '10.0.0.2']);
+      const answer = await resolver().lookup('none.test', 'AUTO');
+      assert.deepEqual(answer, { kind: 'failure', reason: 'SERVFAIL for none.test' });
+    } finally {
+      server.tamper(undefined);
+    }
+  });
+
+  it('brings addresses of the family that was asked for out of the hosts file', async () => {
+    const file = path.join(folder, 'hosts');
+    writeFileSync(file, '10.0.0.1 web\nfd00::1 web\n');
+    const listed = new SystemResolver({
+      settings: RESOLVER,
+      hostsFile: new HostsFile(file),
+      resolverFile: new ResolverFile(resolverPath),
+      clock: SYSTEM_CLOCK,
+    });
+    const addresses = [
+      { ip: 'fd00::1', ttlSeconds: 0 },
+      { ip: '10.0.0.1', ttlSeconds: 0 },
+    ];
+    assert.deepEqual(await listed.lookup('web', 'ALL'), { kind: 'success', addresses });
+    assert.deepEqual(ips(await listed.lookup('web', 'V4_PREFERRED')), ['10.0.0.1']);
+  });
+
+  it('tries search domains until one has the name, passing over those that make it too long', async () => {
+    writeFileSync(resolverPath, `search ${'x'.repeat(63)}.${'y'.repeat(190)}.test b.test a.test\n`);
+    const answer = await resolver({ useSearchDomains: true }).lookup('short', 'V4_ONLY');
+    assert.deepEqual(ips(answer), ['10.0.0.5']);
+    assert.deepEqual(ips(await resolver().lookup('short', 'V4_ONLY')), []);
+  });
+
+  it('takes its own servers as a fallback only when the system names none', async () => {
+    const fallback = { serversAreFallback: true, queryTries: 1 };
+    writeFileSync(resolverPath, 'search b.test\n');
+    assert.deepEqual(ips(await resolver(fallback).lookup('four.test', 'V4_ONLY')), ['10.0.0.4']);
+    // Nobody answers at this port of the system's server.
+    writeFileSync(resolverPath, 'nameserver 127.0.0.77\n');
+    assert.equal((await resolver(fallback).lookup('four.test', 'V4_ONLY')).kind, 'failure');
+  });
+
+  it('never asks a server for localhost', async () => {
+    server.queries.length = 0;
+    assert.deepEqual(ips(await resolver().lookup('localhost', 'V4_ONLY')), ['127.0.0.1']);
+    assert.deepEqual(server.queries, []);
+  });
+});
