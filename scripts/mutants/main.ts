@@ -1,6 +1,6 @@
 // `npm run mutants -- src/stats`: changes the code of a folder in one small way after the other and asks the tests that
 // concern it each time. What no test notices is printed as a survivor; the exit code is 1 when there are any that
-// equivalents.ts does not explain. Results are kept in build/mutants/. Runs at the lowest priority.
+// equivalents.ts does not explain. Results are kept in build/mutants/. Runs at a low priority.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
@@ -59,7 +59,7 @@ try {
   process.exit(2);
 }
 
-os.setPriority(os.constants.priority.PRIORITY_LOW);
+os.setPriority(os.constants.priority.PRIORITY_BELOW_NORMAL);
 process.chdir(root);
 const testFiles = filesBelow('test').filter((file) => file.endsWith('.test.ts') && !UNCONCERNED.test(file));
 const graph = readImportGraph(root, testFiles);
@@ -81,7 +81,7 @@ process.exit(reports.every(({ survivors }) => survivors.length === 0) ? 0 : 1);
 async function run(source: string, nearest: readonly string[]): Promise<readonly MutantResult[]> {
   const incrementalFile = `build/mutants/${source.replaceAll('/', '-')}.json`;
   if (!args.force) forgetSurvivors(incrementalFile, source, EQUIVALENT_MUTANTS);
-  const settings: RunSettings = { testFiles: nearest };
+  const settings: RunSettings = { source, testFiles: nearest };
   return await new Stryker({
     mutate: [source],
     testRunner: TEST_RUNNER,

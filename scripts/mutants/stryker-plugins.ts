@@ -18,10 +18,13 @@ import {
   TestStatus,
 } from '@stryker-mutator/api/test-runner';
 import type { babel } from '@stryker-mutator/core';
+import { InProcessJudge } from './in-process/judge.ts';
 import { runTestProcess, type TestProcessResult } from './test-process.ts';
 
 /** How a run is set up; travels to the test runner in the options of StrykerJS. */
 export interface RunSettings {
+  /** The file that is changed, relative to the root. */
+  readonly source: string;
   /** Test files to ask, the nearest first, relative to the root. */
   readonly testFiles: readonly string[];
 }
@@ -33,12 +36,15 @@ const FIRST_RUN_LIMIT_MS = 300_000;
 /** With a mutant, so many times as long as without, and this much more: the machine may have become busy. */
 const SLOWDOWN_FACTOR = 4;
 const SLOWDOWN_MS = 10_000;
+/** These leave nothing behind in their process, and start no program. */
+const IN_PROCESS = /^test\/unit\//;
 /** How long each test file takes without a mutant, in ms; at the root of the instrumented tree. */
 const TIMES_FILE = 'test-times.json';
 
 class NodeTestRunner implements TestRunner {
   static readonly inject = tokens(commonTokens.options);
   readonly #settings: RunSettings;
+  #judge: InProcessJudge | undefined;
   #times: Readonly<Record<string, number>> | undefined;
 
   constructor(options: StrykerOptions) {
@@ -72,6 +78,15 @@ class NodeTestRunner implements TestRunner {
   async mutantRun({ activeMutant, testFilter }: MutantRunOptions): Promise<MutantRunResult> {
     const reaching = new Set(testFilter);
     this.#times ??= JSON.parse(readFileSync(TIMES_FILE, 'utf8')) as Record<string, number>;
+    this.#judge ??= this.#newJudge();
+    const judgement = await this.#judge.ask(activeMutant.id);
+    if (judgement.outcome === 'timed-out') return { status: MutantRunStatus.Timeout, reason: judgement.failure };
+    if (judgement.outcome === 'failed') {
+      const { failure: failureMessage } = judgement;
+      return { status: MutantRunStatus.Killed, killedBy: [], failureMessage, nrOfTests: 1 };
+    }
+    // Those that have said what they can need not be asked again.
+    for (const file of judgement.outcome === 'passed' ? judgement.files : []) reaching.delete(file);
     let nrOfTests = 0;
     for (const testFile of this.#settings.testFiles.filter((file) => reaching.has(file))) {
       nrOfTests += 1;
@@ -83,6 +98,16 @@ class NodeTestRunner implements TestRunner {
       }
     }
     return { status: MutantRunStatus.Survived, nrOfTests };
+  }
+
+  async dispose(): Promise<void> {
+    this.#judge?.close();
+  }
+
+  #newJudge(): InProcessJudge {
+    const passing = Object.keys(this.#times!);
+    const testFiles = this.#settings.testFiles.filter((file) => IN_PROCESS.test(file) && passing.includes(file));
+    return new InProcessJudge({ root: process.cwd(), source: this.#settings.source, testFiles });
   }
 
   /** Twice where it fails: on a busy machine one run says little. */

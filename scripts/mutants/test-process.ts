@@ -34,17 +34,13 @@ export async function runTestProcess(options: TestProcessOptions): Promise<TestP
     const coverage = path.join(folder, 'coverage');
     const own = path.join(folder, 'tmp');
     for (const made of [coverage, own]) mkdirSync(made);
-    const { NODE_TEST_CONTEXT: _context, WEIR_TEST_MAIN: _main, ...env } = process.env;
     const child = spawn(process.execPath, [...NODE_FLAGS, options.testFile], {
       cwd: options.root,
       stdio: ['ignore', 'pipe', 'pipe'],
       // A process group, which holds all programs that the test starts.
       detached: true,
       env: {
-        ...env,
-        TMPDIR: own,
-        NODE_COMPILE_CACHE: path.join(options.root, 'compile-cache'),
-        NODE_OPTIONS: `--import=${PRELOAD}`,
+        ...testEnvironment(options.root, own),
         ...(options.mutantId === undefined
           ? { WEIR_MUTANTS_COVERAGE: coverage }
           : { __STRYKER_ACTIVE_MUTANT__: options.mutantId }),
@@ -54,6 +50,17 @@ export async function runTestProcess(options: TestProcessOptions): Promise<TestP
   } finally {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** @param temporary  the folder for whatever the tests write. */
+export function testEnvironment(root: string, temporary: string): NodeJS.ProcessEnv {
+  const { NODE_TEST_CONTEXT: _context, WEIR_TEST_MAIN: _main, ...env } = process.env;
+  return {
+    ...env,
+    TMPDIR: temporary,
+    NODE_COMPILE_CACHE: path.join(root, 'compile-cache'),
+    NODE_OPTIONS: `--import=${PRELOAD}`,
+  };
 }
 
 function settle(child: ChildProcess, limitMs: number, reached: () => string[]): Promise<TestProcessResult> {
@@ -83,8 +90,8 @@ function settle(child: ChildProcess, limitMs: number, reached: () => string[]): 
   });
 }
 
-/** Ends what is left of the test's own process group; there may be nothing. */
-function killGroup(child: ChildProcess): void {
+/** Ends what is left of a child's own process group; there may be nothing. */
+export function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid!, 'SIGKILL');
   } catch {

@@ -14,6 +14,7 @@ import { forgetSurvivors } from '../../scripts/mutants/former-results.ts';
 import { renderReport, renderSum, reportOf } from '../../scripts/mutants/report.ts';
 import { strykerPlugins } from '../../scripts/mutants/stryker-plugins.ts';
 import { runTestProcess, type TestProcessResult } from '../../scripts/mutants/test-process.ts';
+import { repositoryFiles } from '../../scripts/repository/files.ts';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -53,6 +54,15 @@ describe('the tests that concern a module', () => {
     assert.deepEqual(concernedTests(real, 'src/stats/flush.ts', files), [files[1], files[0]]);
     assert.deepEqual(concernedTests(real, 'src/data-plane/data-plane.ts', files), [files[0]]);
     assert.deepEqual(concernedTests(real, 'src/stats/gone.ts', files), []);
+  });
+
+  it('stand in a folder of the same name, so that they are the nearest', () => {
+    const folders = repositoryFiles(PACKAGE_ROOT)
+      .filter(({ path: file }) => file.startsWith('test/unit/') && file.endsWith('.test.ts'))
+      .map(({ path: file }) => path.posix.dirname(file));
+    assert.ok(folders.length > 0);
+    const others = folders.filter((folder) => !existsSync(path.join(PACKAGE_ROOT, folder.replace('test/unit', 'src'))));
+    assert.deepEqual(others, []);
   });
 });
 

@@ -1,0 +1,142 @@
+// The quick half of `npm run mutants`: what it says of a mutant, and what it leaves to processes of their own.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { InProcessJudge, type Judgement } from '../../scripts/mutants/in-process/judge.ts';
+
+/** Notes and asks for mutants as instrumented code does. */
+const SOURCE = `
+  const state = globalThis.__stryker__;
+  export const isActive = (id) => {
+    const { mutantCoverage: coverage, currentTestId: test } = state;
+    (test ? (coverage.perTest[test] ??= {}) : coverage.static)[id] = 1;
+    if (state.activeMutant !== id) return false;
+    if (++state.hitCount > state.hitLimit) throw new Error('enough');
+    return true;
+  };
+  export const LIMIT = isActive('at load') ? 2 : 1;
+  export const kept = [];
+`;
+
+/** What is said of these mutants, one after the other, over test files of this text. */
+async function judge(
+  files: Record<string, string>,
+  mutants: readonly string[],
+  patienceMs = 60_000,
+): Promise<Judgement[]> {
+  const root = mkdtempSync(path.join(tmpdir(), 'weir-test-'));
+  const heads = `
+    import assert from 'node:assert/strict';
+    import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+    import { isActive, kept, LIMIT } from './source.mjs';
+  `;
+  writeFileSync(path.join(root, 'source.mjs'), SOURCE);
+  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(root, name), heads + text);
+  const judge = new InProcessJudge({ root, source: 'source.mjs', testFiles: Object.keys(files), patienceMs });
+  try {
+    const said: Judgement[] = [];
+    for (const mutant of mutants) said.push(await judge.ask(mutant));
+    return said;
+  } finally {
+    judge.close();
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+const outcomes = async (text: string, mutants: readonly string[]): Promise<string[]> =>
+  (await judge({ 'it.test.mjs': text }, mutants)).map(({ outcome }) => outcome);
+
+describe('tests that run again and again in one process', () => {
+  it('notice one mutant after the other, by the first test that fails', async () => {
+    const text = `
+      describe('both', () => {
+        it('are off', () => assert.ok(!isActive('a') && !isActive('b')));
+        it('are unlike', async () => { isActive('c'); });
+      });
+    `;
+    const said = await judge({ 'it.test.mjs': text }, ['a', 'c', 'b', 'a']);
+    const failed: Judgement = { outcome: 'failed', failure: 'both > are off' };
+    assert.deepEqual(said, [failed, { outcome: 'passed', files: ['it.test.mjs'] }, failed, failed]);
+  });
+
+  it('say nothing of code that they do not reach, nor of code that runs while it is loaded', async () => {
+    const text = "it('has a limit', () => assert.equal(LIMIT, 1)); it('reaches', () => void isActive('a'));";
+    assert.deepEqual(await outcomes(text, ['elsewhere', 'at load', 'a']), ['unknown', 'unknown', 'passed']);
+  });
+
+  it('count as asked only where all of a file can be repeated', async () => {
+    const text = `
+      it('is repeatable', () => assert.ok(!isActive('a')));
+      it('is the first', () => { isActive('b'); assert.equal(kept.push(1), 1); });
+    `;
+    assert.deepEqual(await judge({ 'it.test.mjs': text }, ['b', 'a']), [
+      { outcome: 'unknown' },
+      { outcome: 'failed', failure: 'is repeatable' },
+    ]);
+    const reaching =
+      "it('reaches', () => { isActive('a'); }); it('is the first', () => assert.equal(kept.push(1), 1));";
+    assert.deepEqual(await judge({ 'it.test.mjs': reaching }, ['a']), [{ outcome: 'passed', files: [] }]);
+  });
+
+  it('run with their hooks, and anew with each mutant', async () => {
+    const text = `
+      const done = [];
+      before(() => done.push('before'));
+      after(() => assert.deepEqual(done, ['before', 'each', 'test', 'own', 'behind']));
+      beforeEach(() => done.push('each'));
+      afterEach(() => void (isActive('b') ? assert.fail() : done.push('own')));
+      it('is between', (t) => {
+        t.after(() => done.push('behind'));
+        done.push('test');
+        assert.ok(!isActive('a'));
+      });
+      it('is left out', { skip: true }, () => assert.fail());
+    `;
+    assert.deepEqual(await outcomes(text, ['a', 'b', 'a']), ['failed', 'failed', 'failed']);
+  });
+
+  it('fail by what nobody catches, by waiting in vain, by an end of the process and by a loop without end', async () => {
+    const text = `
+      it('throws later', () => new Promise((resolve) => {
+        setImmediate(() => { if (isActive('a')) throw new Error('later'); resolve(); });
+      }));
+      it('rejects aside', async () => {
+        if (isActive('b')) Promise.reject(new Error('aside'));
+        await new Promise(setImmediate);
+      });
+      it('waits', () => isActive('c') ? new Promise(() => {}) : undefined);
+      it('ends', () => { if (isActive('d')) process.exit(0); });
+      it('loops', () => { while (isActive('e')); });
+    `;
+    assert.deepEqual(await outcomes(text, ['a', 'b', 'c', 'd', 'e']), Array(5).fill('failed'));
+  });
+
+  it('are cut off when they do not end', async () => {
+    const text = "it('comes to an end', async () => { while (isActive('a')) await new Promise(setImmediate);});";
+    const [endless] = await judge({ 'it.test.mjs': text }, ['a'], 500);
+    assert.equal(endless!.outcome, 'timed-out');
+  });
+
+  it('do not take for noticed what a mutant before has spoilt', async () => {
+    const text = `
+      it('is clean', () => {
+        if (isActive('a')) kept.push('dirt');
+        assert.ok(!isActive('b'));
+        assert.deepEqual(kept, []);
+      });
+      it('reaches', () => void isActive('c'));
+    `;
+    assert.deepEqual(await outcomes(text, ['b', 'a', 'b', 'c']), ['failed', 'unknown', 'failed', 'passed']);
+  });
+
+  it('leave a file out that cannot be loaded here, and ask the others', async () => {
+    const files = {
+      'broken.test.mjs': "import './missing.mjs';",
+      'it.test.mjs': "it('is off', () => assert.ok(!isActive('a')));",
+    };
+    assert.deepEqual(await judge(files, ['a']), [{ outcome: 'failed', failure: 'is off' }]);
+  });
+});
