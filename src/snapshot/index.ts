@@ -66,6 +66,7 @@ export type {
   StatusRange,
   TcpProbeSettings,
 } from './health-check.ts';
+export type { InternalRedirectSettings, RedirectPredicate } from './internal-redirect.ts';
 export type {
   AcceptedSocketOptions,
   AcceptLimitSnapshot,

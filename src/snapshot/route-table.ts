@@ -5,6 +5,7 @@ import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments } from './format.ts';
+import type { InternalRedirectSettings } from './internal-redirect.ts';
 import type { Metadata } from './metadata.ts';
 import type { RetrySettings } from './retry.ts';
 
@@ -190,6 +191,8 @@ export interface ForwardAction {
   /** The listener's limit counts if it is lower. */
   readonly isReplayLimitCapped: boolean;
   readonly mirrors: readonly MirrorPolicy[];
+  /** Null: the client gets every redirect. */
+  readonly internalRedirects: InternalRedirectSettings | null;
   readonly pathRewrite: PathRewrite | null;
   readonly hostRewrite: HostRewrite | null;
   /** Tell the upstream, in X-Forwarded-Host, which host a rewrite has replaced. */

@@ -79,6 +79,7 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     replayLimitBytes: null,
     isReplayLimitCapped: false,
     mirrors: [],
+    internalRedirects: null,
     grpcTimeout: null,
     pathRewrite: null,
     hostRewrite: null,

@@ -11,6 +11,7 @@ export type ExtensionCategory =
   | 'filters.listener'
   | 'filters.network'
   | 'health_checkers'
+  | 'internal_redirect_predicates'
   | 'load_balancing_policies'
   | 'resolvers'
   | 'resource_monitors'
@@ -147,6 +148,7 @@ const LOAD_BALANCING_POLICIES: Rows = [
   row(`${BALANCING}.pick_first.v3.PickFirst`, 'load_balancing_policies.pick_first'),
 ];
 
+const REDIRECT = 'extensions.internal_redirect';
 const RETRY_HOST = 'extensions.retry.host';
 const HTTP_OPTIONS = 'extensions.upstreams.http.v3.HttpProtocolOptions';
 const TCP_OPTIONS = 'extensions.upstreams.tcp.v3.TcpProtocolOptions';
@@ -167,6 +169,14 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   'filters.listener': LISTENER_FILTERS,
   'filters.network': NETWORK_FILTERS,
   health_checkers: [row('extensions.health_checkers.redis.v3.Redis', 'health_checkers.redis')],
+  internal_redirect_predicates: [
+    row(
+      `${REDIRECT}.allow_listed_routes.v3.AllowListedRoutesConfig`,
+      'internal_redirect_predicates.allow_listed_routes',
+    ),
+    row(`${REDIRECT}.previous_routes.v3.PreviousRoutesConfig`, 'internal_redirect_predicates.previous_routes'),
+    row(`${REDIRECT}.safe_cross_scheme.v3.SafeCrossSchemeConfig`, 'internal_redirect_predicates.safe_cross_scheme'),
+  ],
   load_balancing_policies: LOAD_BALANCING_POLICIES,
   resolvers: [row('none', 'ip')],
   resource_monitors: [

@@ -6,6 +6,7 @@ import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHashPolicies } from './hash-policy.ts';
+import { convertInternalRedirects } from './internal-redirect.ts';
 import type { RegexMatchAndSubstitute, RouteActionMessage } from './messages.ts';
 import type { RouteResilience } from './resilience.ts';
 import { convertSubstitution } from './string-match.ts';
@@ -40,6 +41,7 @@ export function convertForward(
     idleTimeoutMs: message.idle_timeout === null ? null : durationMs(message.idle_timeout),
     maxStreamDurationMs: durationMsOr(message.max_stream_duration?.max_stream_duration ?? null, 0),
     ...resilience,
+    internalRedirects: convertInternalRedirects(message, at, faults),
     pathRewrite: convertPathRewrite(message, at, faults),
     hostRewrite: convertHostRewrite(message, at, faults),
     appendForwardedHost: message.append_x_forwarded_host,

@@ -34,7 +34,7 @@ export interface LiveResponse {
   headerByName(name: string): string | undefined;
 }
 
-const NOT_YET = -1;
+export const NOT_YET = -1;
 
 export class StreamFacts implements FormatFacts {
   readonly downstream: DownstreamFacts;

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import type { DownstreamFacts, IngressFacts } from '../format/facts.ts';
-import { type LiveHead, StreamFacts } from '../format/stream-facts.ts';
+import { type LiveHead, NOT_YET, StreamFacts } from '../format/stream-facts.ts';
 import type { Route } from '../route/route.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
@@ -39,6 +39,11 @@ export class HttpStreamFacts extends StreamFacts {
     this.#clock = clock;
     this.protocol = start.isHttp10 ? 'HTTP/1.0' : 'HTTP/1.1';
     this.liveHead = start.liveHead;
+  }
+
+  /** The client has sent all. Later times are those of requests that follow a redirect. */
+  noteRequestEnd(atMs: number): void {
+    if (this.requestEndMs === NOT_YET) this.requestEndMs = atMs;
   }
 
   noteRoute(route: Route): void {

@@ -9,6 +9,7 @@ export class ProxyHeaders {
   readonly externalAddress: string;
   readonly expectedTimeoutMs: string;
   readonly originalPath: string;
+  readonly originalUrl: string;
   readonly isTimeoutRetry: string;
   readonly internal: PreparedLines;
   /** Nearly every request is a first attempt. */
@@ -28,6 +29,7 @@ export class ProxyHeaders {
     this.expectedTimeoutMs = `${prefix}-expected-rq-timeout-ms`;
     this.isTimeoutRetry = `${prefix}-is-timeout-retry`;
     this.originalPath = `${prefix}-original-path`;
+    this.originalUrl = `${prefix}-original-url`;
     this.attemptCount = `${prefix}-attempt-count`;
     this.upstreamServiceTime = `${prefix}-upstream-service-time`;
     this.overloaded = `${prefix}-overloaded`;

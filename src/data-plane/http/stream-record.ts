@@ -102,7 +102,7 @@ export abstract class StreamRecord implements RoutedStream {
     facts.details = this.details;
     facts.isHealthCheck = this.#isHealthCheck;
     facts.liveResponse = this.editedHead;
-    if (this.isRequestComplete) facts.requestEndMs = this.requestCompleteMs;
+    if (this.isRequestComplete) facts.noteRequestEnd(this.requestCompleteMs);
     if (this.route !== null) facts.noteRoute(this.route);
     if (this.cluster !== null) facts.noteCluster(this.cluster);
     return facts;

@@ -11,6 +11,8 @@ import { HTTP_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
 import { type RequestClient, Verdict } from '../router/attempt-client.ts';
+import type { ForwardedRequest } from '../router/forwarded-request.ts';
+import type { InternalRedirects } from '../router/internal-redirects.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { RequestLimits } from './control-headers.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
@@ -40,6 +42,8 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   maxStreamDurationMs = 0;
   hedgesOnPerTryTimeout = false;
   wantsAltResponse = false;
+  /** Null for requests of routes that follow no redirects. */
+  redirects: InternalRedirects | null = null;
   /** Of a message whose end has come, or comes with the next call; its body holds none. */
   requestTrailers: Trailers | null = null;
   #isRequestPaused = false;
@@ -138,10 +142,9 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
     const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && end === start;
     const upstream = this.manager.router.route(this, head);
     if (upstream === null) return true;
-    this.upstream = upstream;
-    this.wantedFacts?.noteForwarding(upstream);
     if (awaitsContinue) this.#sendContinue();
-    upstream.start(bytes, start, end, isEnd);
+    this.redirects?.keep(bytes, start, end);
+    this.#send(upstream, bytes, start, end, isEnd);
     if (this.hasEnded) return true;
     if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, this.startedMs + this.maxStreamDurationMs);
     if (isEnd) this.#armTimeouts(this.requestCompleteMs);
@@ -151,6 +154,7 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   forwardBody(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
     const upstream = this.upstream;
     if (upstream === null) return true;
+    this.redirects?.keep(bytes, start, end);
     const goesOn = upstream.send(bytes, start, end, isEnd);
     if (isEnd && this.wantedFacts !== null && upstream.isSending) this.wantedFacts.requestSentMs = nowMs;
     return this.#noteSending(goesOn) || isEnd;
@@ -189,7 +193,12 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   }
 
   judgeResponse(): Verdict {
-    return Verdict.pass;
+    const { redirects } = this;
+    if (redirects === null || !redirects.concerns(this.context.codec.response.status)) return Verdict.pass;
+    const next = this.manager.router.follow(this, redirects, this.upstream!.head);
+    if (next === undefined) return Verdict.pass;
+    if (next !== null) this.#startAgain(next, redirects.body());
+    return Verdict.followed;
   }
 
   resumeRequest(): void {
@@ -221,6 +230,25 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
     // A filter may be waiting for the body, and the client for leave to send it.
     if (awaitsContinue && !this.hasEnded) this.#sendContinue();
     return this.#noteSending(goesOn);
+  }
+
+  #send(upstream: ForwardedRequest, bytes: Buffer, start: number, end: number, isEnd: boolean): void {
+    this.upstream = upstream;
+    this.wantedFacts?.noteForwarding(upstream);
+    upstream.start(bytes, start, end, isEnd);
+  }
+
+  /** A redirect is followed: all times of the request's route begin anew. @param body given away. */
+  #startAgain(upstream: ForwardedRequest, body: Buffer): void {
+    const nowMs = this.context.clock.monotonicMs();
+    this.codec.deadlines.clearLimits();
+    this.responseTrailers = null;
+    this.wantedFacts?.noteRequestEnd(this.requestCompleteMs);
+    this.requestCompleteMs = nowMs;
+    this.#send(upstream, body, 0, body.length, true);
+    if (this.hasEnded) return;
+    if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, nowMs + this.maxStreamDurationMs);
+    this.#armTimeouts(nowMs);
   }
 
   #sendContinue(): void {

@@ -7,6 +7,7 @@ import type {
   ForwardAction,
   GrpcTimeoutSettings,
   HostRewrite,
+  InternalRedirectSettings,
   PathMatch,
   RouteUpgrade,
   WeightedClusters,
@@ -63,6 +64,8 @@ export interface ForwardPlan {
   readonly replayLimitBytes: (listenerLimitBytes: number) => number;
   /** Null for none. */
   readonly mirrors: readonly Mirror[] | null;
+  /** Null: the client gets every redirect. */
+  readonly internalRedirects: InternalRedirectSettings | null;
   readonly rewritePath: RewritePath | null;
   readonly rewriteHost: RewriteHost | null;
   /** The host becomes the chosen upstream host's name. */
@@ -103,6 +106,7 @@ export function compileForward(
     tellsTimeoutRetry: action.tellsTimeoutRetry,
     replayLimitBytes: compileReplayLimit(action),
     mirrors: action.mirrors.length === 0 ? null : action.mirrors.map((policy) => compileMirror(policy, runtime)),
+    internalRedirects: action.internalRedirects,
     rewritePath: pathRewrite === null ? null : compilePathRewrite(match, pathRewrite),
     rewriteHost: hostRewrite === null ? null : compileHostRewrite(hostRewrite),
     usesUpstreamHostname: hostRewrite?.kind === 'auto',

@@ -15,6 +15,8 @@ export const Verdict = {
   retried: 1,
   /** Nobody gets it, because another attempt may bring a better one. */
   dropped: 2,
+  /** Nobody gets it, because the request goes where it leads. */
+  followed: 3,
 } as const;
 export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 

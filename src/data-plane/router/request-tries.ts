@@ -312,7 +312,11 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       each.noteAgain(this.#attempts);
     }
     this.client.flags |= flag;
-    return Verdict.pass;
+    const verdict = this.client.judgeResponse();
+    if (verdict === Verdict.pass) return verdict;
+    each.endTimes();
+    this.#answered = null;
+    return verdict;
   }
 
   #giveUpRetries(): void {

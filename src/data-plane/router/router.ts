@@ -2,10 +2,11 @@
 // request flow. What cannot be forwarded is answered here, through the stream.
 
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
-import { HTTP_STATS } from '../../stats/index.ts';
-import { codecError, HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
+import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
+import { codecError, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import { expectedMs, obeyControlHeaders } from '../http/control-headers.ts';
+import { NO_LIMITS } from '../http/filtered-stream.ts';
 import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/local-reply.ts';
 import type { HttpStream } from '../http/stream.ts';
 import { keepUpgradeFields } from '../http/upgrades.ts';
@@ -22,6 +23,8 @@ import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { grpcTimeoutMs, isGrpc } from './grpc-timeout.ts';
+import { InternalRedirects } from './internal-redirects.ts';
+import { redirectedHead, redirectTarget } from './redirect-target.ts';
 import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
 import { RequestTries, type TriesPlan } from './request-tries.ts';
 import { RetryDecisions } from './retry-decisions.ts';
@@ -32,8 +35,21 @@ import { TcpRequest } from './tcp-request.ts';
 import { TriedHosts } from './tried-hosts.ts';
 import { UpstreamAttempt } from './upstream-attempt.ts';
 
-const { no_cluster, no_route, rq_direct_response, rq_redirect, rq_total } = HTTP_STATS.index;
+const {
+  no_cluster,
+  no_route,
+  passthrough_internal_redirect_bad_location,
+  passthrough_internal_redirect_no_route,
+  passthrough_internal_redirect_predicate,
+  passthrough_internal_redirect_too_many_redirects,
+  passthrough_internal_redirect_unsafe_scheme,
+  rq_direct_response,
+  rq_redirect,
+  rq_total,
+} = HTTP_STATS.index;
+const { upstream_internal_redirect_failed_total, upstream_internal_redirect_succeeded_total } = CLUSTER_STATS.index;
 
+const SEE_OTHER = 303;
 const NO_SHADOWS: readonly ShadowTarget[] = [];
 
 export class Router {
@@ -83,11 +99,67 @@ export class Router {
       stream.reply(NO_ROUTE);
       return null;
     }
+    return this.#act(stream, head, route, false);
+  }
+
+  /**
+   * Goes where the response leads whose head lies in the codec, if the policy lets it.
+   * @param formerHead of the request, as it was sent.
+   * @returns undefined when the response is the answer; null when the request has another answer by now.
+   */
+  follow(stream: HttpStream, redirects: InternalRedirects, formerHead: string): ForwardedRequest | null | undefined {
+    const { statBase } = stream.cluster!;
+    const route = this.#redirectedRoute(stream, redirects, formerHead);
+    const stat =
+      route === undefined ? upstream_internal_redirect_failed_total : upstream_internal_redirect_succeeded_total;
+    this.#context.stats.values[statBase + stat]! += 1;
+    if (route === undefined) return undefined;
+    redirects.count += 1;
+    redirects.policy = null;
+    stream.setCookies = null;
+    return this.#act(stream, this.#request.head, route, true);
+  }
+
+  /** The head of the request that goes there lies in the codec then. */
+  #redirectedRoute(stream: HttpStream, redirects: InternalRedirects, formerHead: string): Route | undefined {
+    const { codec, proxyHeaders } = this.#context;
+    const { response } = codec;
+    const policy = redirects.policy!;
+    const location = response.headerByName('location');
+    if (!stream.isRequestComplete || !redirects.isKept || location === undefined) return undefined;
+    const target = redirectTarget(location);
+    if (target === undefined) return this.#refuse(passthrough_internal_redirect_bad_location);
+    // There are no clients that came by https.
+    if (target.isHttps && !policy.allowsCrossScheme) return this.#refuse(passthrough_internal_redirect_unsafe_scheme);
+    if (redirects.count >= policy.maxRedirects) return this.#refuse(passthrough_internal_redirect_too_many_redirects);
+    const becomesGet =
+      response.status === SEE_OTHER && stream.methodId !== Method.GET && stream.methodId !== Method.HEAD;
+    const { headersToCopy } = policy;
+    const text = redirectedHead(formerHead, proxyHeaders, { target, becomesGet, headersToCopy, response });
+    const bytes = Buffer.from(text, 'latin1');
+    if (codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0)
+      return this.#refuse(passthrough_internal_redirect_bad_location);
+    this.#request.read(codec.request, stream.isInternal);
+    const route = this.#routes.find(this.#request);
+    if (route === undefined) return this.#refuse(passthrough_internal_redirect_no_route);
+    if (!redirects.accepts(policy.predicates, stream.route!.name, route.name, target.isHttps))
+      return this.#refuse(passthrough_internal_redirect_predicate);
+    if (becomesGet) redirects.dropBody();
+    return route;
+  }
+
+  #refuse(stat: number): undefined {
+    this.#count(stat);
+  }
+
+  /** @param isFollowing the head has the connection manager's edits already. */
+  #act(stream: HttpStream, head: RequestHead, route: Route, isFollowing: boolean): ForwardedRequest | null {
+    const request = this.#request;
     stream.route = route;
     const { plan } = route;
     switch (plan.kind) {
       case 'cluster':
-        return this.#forward(stream, head, route, plan);
+        return this.#forward(stream, head, route, plan, isFollowing);
       case 'redirect':
         this.#count(rq_redirect);
         stream.reply(redirect(plan.status, plan.location(request)));
@@ -99,7 +171,13 @@ export class Router {
     }
   }
 
-  #forward(stream: HttpStream, head: RequestHead, route: Route, plan: ForwardPlan): ForwardedRequest | null {
+  #forward(
+    stream: HttpStream,
+    head: RequestHead,
+    route: Route,
+    plan: ForwardPlan,
+    isFollowing: boolean,
+  ): ForwardedRequest | null {
     const request = this.#request;
     const target = plan.target ?? plan.choose(request);
     const cluster = target === undefined ? undefined : this.#clusters.get(target.name);
@@ -120,7 +198,11 @@ export class Router {
     const pickContext = this.#pickContext(stream, plan, target, cluster);
     const tries = this.#planTries(stream, route, plan, cluster, pickContext);
     const shadows = plan.mirrors === null || stream.awaitsTunnel ? NO_SHADOWS : this.#shadowsOf(plan.mirrors);
-    stream.applyConnectionManagerEdits(head);
+    if (plan.internalRedirects !== null && !stream.awaitsTunnel) {
+      stream.redirects ??= new InternalRedirects(plan.replayLimitBytes(stream.bufferLimitBytes));
+      stream.redirects.policy = plan.internalRedirects;
+    }
+    if (!isFollowing) stream.applyConnectionManagerEdits(head);
     if (this.#passesTrailers && cluster.settings.enableTrailers && head.has(HEADER_ID.te)) {
       this.#edits.keepTrailersOption(head);
     }
@@ -203,7 +285,7 @@ export class Router {
     if (plan.grpcTimeout !== null && isGrpc(head)) stream.timeoutMs = grpcTimeoutMs(head, plan.grpcTimeout);
     stream.maxStreamDurationMs = plan.maxStreamDurationMs;
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
-    if (plan.retry !== null) stream.perTryTimeoutMs = plan.retry.perTryTimeoutMs;
+    stream.perTryTimeoutMs = plan.retry === null ? 0 : plan.retry.perTryTimeoutMs;
     stream.hedgesOnPerTryTimeout = plan.hedgesOnPerTryTimeout;
     if (stream.isInternal) obeyControlHeaders(head, stream, this.#settings.respectsExpectedTimeout);
     // The whole time ends first.

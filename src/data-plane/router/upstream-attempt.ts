@@ -283,7 +283,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
 
   /** Nobody gets the response; what is left of it ends with its connection. */
   #turnDown(status: number, verdict: Verdict, isEnd: boolean): void {
-    this.#countHost(rq_error);
+    if (verdict !== Verdict.followed) this.#countHost(rq_error);
     this.#host!.outlier?.answered(status);
     if (verdict === Verdict.retried) this.cluster.responseCodes.retry.count(status);
     if (isEnd) this.#end();

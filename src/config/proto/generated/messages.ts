@@ -4547,6 +4547,17 @@ export interface Redis {
   aws_iam: Struct | null;
 }
 
+/** proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig */
+export interface AllowListedRoutesConfig {
+  allowed_route_names: string[];
+}
+
+/** proxy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig */
+export interface PreviousRoutesConfig {}
+
+/** proxy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig */
+export interface SafeCrossSchemeConfig {}
+
 /** proxy.extensions.load_balancing_policies.cluster_provided.v3.ClusterProvided */
 export interface ClusterProvided {}
 
@@ -5696,6 +5707,9 @@ export interface MessageTypes {
   'proxy.extensions.filters.listener.tls_inspector.v3.TlsInspector': TlsInspector;
   'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': HealthCheckEventFileSink;
   'proxy.extensions.health_checkers.redis.v3.Redis': Redis;
+  'proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig': AllowListedRoutesConfig;
+  'proxy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig': PreviousRoutesConfig;
+  'proxy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig': SafeCrossSchemeConfig;
   'proxy.extensions.load_balancing_policies.cluster_provided.v3.ClusterProvided': ClusterProvided;
   'proxy.extensions.load_balancing_policies.common.v3.LocalityLbConfig': LocalityLbConfig;
   'proxy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfig': LocalityLbConfig_ZoneAwareLbConfig;

@@ -1,6 +1,15 @@
 // Support rows of route configurations.
 
-import { extensions, only, rejected, type SupportTable, supported, supportedWhole, warned } from '../verdict.ts';
+import {
+  extensions,
+  only,
+  rejected,
+  type SupportTable,
+  supported,
+  supportedAs,
+  supportedWhole,
+  warned,
+} from '../verdict.ts';
 import { READ_AS_TYPED } from './extensions.ts';
 
 const RETRY_POLICY = 'proxy.config.route.v3.RetryPolicy';
@@ -9,6 +18,11 @@ const PREVIOUS_HOSTS = `${RETRY_HOST}.previous_hosts.v3.PreviousHostsPredicate`;
 const OMIT_CANARIES = `${RETRY_HOST}.omit_canary_hosts.v3.OmitCanaryHostsPredicate`;
 const OMIT_METADATA = `${RETRY_HOST}.omit_host_metadata.v3.OmitHostMetadataConfig`;
 const PREVIOUS_PRIORITIES = 'proxy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig';
+
+const REDIRECT = 'proxy.extensions.internal_redirect';
+const ALLOWED_ROUTES = `${REDIRECT}.allow_listed_routes.v3.AllowListedRoutesConfig`;
+const PREVIOUS_ROUTES = `${REDIRECT}.previous_routes.v3.PreviousRoutesConfig`;
+const SAFE_CROSS_SCHEME = `${REDIRECT}.safe_cross_scheme.v3.SafeCrossSchemeConfig`;
 
 export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.RouteConfiguration': {
@@ -230,8 +244,9 @@ export const ROUTE_SUPPORT: SupportTable = {
       request_mirror_policy: supported(),
       request_mirror_policies: supported(),
       include_vh_rate_limits: warned(),
-      internal_redirect_action: only(['PASS_THROUGH_INTERNAL_REDIRECT']),
-      max_internal_redirects: warned(),
+      internal_redirect_action: supported('internal_redirect_policy supersedes it'),
+      max_internal_redirects: supported('with internal_redirect_action'),
+      internal_redirect_policy: supported(),
       append_x_forwarded_host: supported(),
       request_headers_to_add: supported('as on Route'),
       response_headers_to_add: supported('as on Route'),
@@ -298,6 +313,23 @@ export const ROUTE_SUPPORT: SupportTable = {
     fields: { metadata_match: supportedWhole('the balancer namespace') },
   },
   [PREVIOUS_PRIORITIES]: { otherwise: rejected(), fields: { update_frequency: supported() } },
+  'proxy.config.route.v3.InternalRedirectPolicy': {
+    otherwise: rejected(),
+    fields: {
+      max_internal_redirects: supported(),
+      redirect_response_codes: supported(),
+      predicates: supportedAs('redirect predicate'),
+      allow_cross_scheme_redirect: supported(),
+      response_headers_to_copy: supported(),
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (redirect predicate)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([ALLOWED_ROUTES, PREVIOUS_ROUTES, SAFE_CROSS_SCHEME]) },
+  },
+  [ALLOWED_ROUTES]: { otherwise: rejected(), fields: { allowed_route_names: supported() } },
+  [PREVIOUS_ROUTES]: { otherwise: rejected(), fields: {} },
+  [SAFE_CROSS_SCHEME]: { otherwise: rejected(), fields: {} },
   'proxy.config.route.v3.HedgePolicy': {
     otherwise: rejected(),
     fields: {

@@ -134,9 +134,9 @@ describe('a route table', () => {
     const routes = [
       { match: { prefix: '/', tls_context: { presented: true } }, route: { cluster: 'web' } },
       { match: { prefix: '/', cookies: [{ name: 'c', string_match: { exact: 'x' } }] }, route: { cluster: 'web' } },
-      { match: { prefix: '/' }, route: { cluster: 'web', internal_redirect_policy: {} } },
+      { match: { prefix: '/' }, route: { cluster: 'web', path_rewrite: '/x' } },
     ];
-    const expected = ['0].match.tls_context', '1].match.cookies', '2].route.internal_redirect_policy'].map((at) => {
+    const expected = ['0].match.tls_context', '1].match.cookies', '2].route.path_rewrite'].map((at) => {
       const field = at.slice(at.lastIndexOf('.') + 1);
       return `virtual_hosts[0].routes[${at}: ${field} is not supported by this build`;
     });
