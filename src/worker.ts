@@ -65,11 +65,11 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
   const { dataPlane, stats, loggers, logSink } = parts;
   switch (message.type) {
     case 'cluster':
-      return dataPlane.updateClusters([message.cluster], [], applied(message.generation));
+      return dataPlane.updateClusters([message.cluster], [], applied(message.generation, stats));
     case 'cluster-removed':
-      return dataPlane.updateClusters([], [message.name], applied(message.generation));
+      return dataPlane.updateClusters([], [message.name], applied(message.generation, stats));
     case 'hosts':
-      return dataPlane.updateHosts(message.update, applied(message.generation));
+      return dataPlane.updateHosts(message.update, applied(message.generation, stats));
     case 'listen':
       return listen(dataPlane, message.listener, message.ports);
     case 'stop-listener':
@@ -91,8 +91,8 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
   }
 }
 
-function applied(generation: number): () => void {
-  return () => tell({ type: 'applied', generation });
+function applied(generation: number, stats: WorkerStats): () => void {
+  return () => stats.whenWritten(() => tell({ type: 'applied', generation }));
 }
 
 async function listen(dataPlane: DataPlane, listener: ListenerSnapshot, ports: readonly number[]): Promise<void> {

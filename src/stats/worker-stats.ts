@@ -50,6 +50,9 @@ export class WorkerStats {
   readonly #recorder: HistogramRecorder;
   readonly #clock: Clock;
   #waiting: WaitingSample[] = [];
+  /** By scope: how many have it open. */
+  readonly #owners = new Map<string, number>();
+  readonly #onWritten: (() => void)[] = [];
   /** By scope, then by name. */
   readonly #dynamic = new Map<string, Map<string, DynamicCounter | DynamicHistogram>>();
 
@@ -127,9 +130,26 @@ export class WorkerStats {
     if (key.name === MEMORY_WAITS && this.#waiting.length > 0) this.#recordWaiting();
   }
 
-  /** Forgets the dynamic counters of a scope that is gone: its cells will serve other stats. */
-  forgetScope(scope: string): void {
+  /** Its owner lives here, one of several perhaps: two generations of a cluster share what is counted under their name. */
+  openScope(scope: string): void {
+    this.#owners.set(scope, (this.#owners.get(scope) ?? 0) + 1);
+  }
+
+  /** Once for each `openScope`. With the last owner goes all that it has named: the cells will serve other stats. */
+  closeScope(scope: string): void {
+    const owners = (this.#owners.get(scope) ?? 0) - 1;
+    if (owners > 0) {
+      this.#owners.set(scope, owners);
+      return;
+    }
+    this.#owners.delete(scope);
     this.#dynamic.delete(scope);
+  }
+
+  /** Calls back, perhaps at once, when nothing that was recorded until now is still to be written. */
+  whenWritten(then: () => void): void {
+    if (this.#waiting.length === 0) then();
+    else this.#onWritten.push(then);
   }
 
   /** Bins were needed and main's offer of memory is used up: main makes another when it is asked. */
@@ -146,7 +166,10 @@ export class WorkerStats {
 
   #recordWaiting(): void {
     this.#waiting = this.#waiting.filter(([index, value]) => !this.#recorder.record(index, value));
-    if (this.#waiting.length === 0) return;
+    if (this.#waiting.length === 0) {
+      for (const then of this.#onWritten.splice(0)) then();
+      return;
+    }
     this.#clock.after(ASK_AGAIN_MS, () => this.#requestCell({ scope: OWN_SCOPE, name: MEMORY_WAITS }));
   }
 

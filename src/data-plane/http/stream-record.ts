@@ -46,7 +46,9 @@ export abstract class StreamRecord implements RoutedStream {
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null = null;
   target: ClusterTarget | null = null;
-  cluster: Cluster | null = null;
+  #cluster: Cluster | null = null;
+  /** Those that a retry has left; null for none. */
+  #formerClusters: Cluster[] | null = null;
   /** Cookies that the response gives the client; null for none. */
   setCookies: string[] | null = null;
   /** Status sent or about to be; 0 before. */
@@ -113,6 +115,20 @@ export abstract class StreamRecord implements RoutedStream {
     if (this.wantedFacts !== null) this.wantedFacts.requestHead = head;
   }
 
+  get cluster(): Cluster | null {
+    return this.#cluster;
+  }
+
+  /** The request goes to this cluster from now on, and uses it until it is over, as those before. */
+  useCluster(cluster: Cluster): void {
+    cluster.acquire();
+    if (this.#cluster !== null) {
+      this.#formerClusters ??= [];
+      this.#formerClusters.push(this.#cluster);
+    }
+    this.#cluster = cluster;
+  }
+
   setCookie(text: string): void {
     this.setCookies ??= [];
     this.setCookies.push(text);
@@ -150,6 +166,8 @@ export abstract class StreamRecord implements RoutedStream {
       accessLog.write(facts);
     }
     this.context.stats.values[statBase + downstream_rq_active]! -= 1;
+    this.#cluster?.release();
+    if (this.#formerClusters !== null) for (const cluster of this.#formerClusters) cluster.release();
   }
 
   protected count(stat: number, change = 1): void {

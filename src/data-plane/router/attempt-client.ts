@@ -3,6 +3,7 @@
 
 import type { StreamLimit } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
+import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
@@ -66,6 +67,8 @@ export interface AttemptClient {
 export interface RequestClient extends AttemptClient {
   /** Bits of ResponseFlag. */
   flags: number;
+  /** A retry goes to another cluster: the first one has been replaced. */
+  useCluster(cluster: Cluster): void;
   /** No further attempt is made because this limit of the last one has passed. */
   onTryLimit(limit: StreamLimit): void;
   /** More of the body has come than is kept for a retry, and there is no attempt that takes it. */

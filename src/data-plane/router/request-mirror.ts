@@ -4,6 +4,7 @@
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import { insertTrailers, type Trailers } from '../http/trailers.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { Host } from '../upstream/host.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { AttemptClient } from './attempt-client.ts';
@@ -15,12 +16,14 @@ const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
 
 /** One copy. */
 export interface ShadowTarget {
-  readonly cluster: Cluster;
+  /** Looked up when the copy is sent: it may be another by then, or gone. */
+  readonly cluster: string;
   /** What the copy has as host in place of `host`. */
   readonly hostOf: (host: string) => string;
 }
 
 export interface MirrorOptions {
+  readonly clusters: ClusterMap;
   readonly targets: readonly ShadowTarget[];
   /** Of the body. */
   readonly limitBytes: number;
@@ -113,7 +116,9 @@ export class RequestMirror implements ForwardedRequest {
     if (kept === null) return;
     this.#body = null;
     const { methodId, isInternal } = this.#client;
-    for (const { cluster, hostOf } of this.#options.targets) {
+    for (const { cluster: name, hostOf } of this.#options.targets) {
+      const cluster = this.#options.clusters.get(name);
+      if (cluster === undefined) continue;
       const body = kept.copy();
       const passes = trailers !== null && cluster.settings.enableTrailers;
       new Shadow(this.#context, cluster, {

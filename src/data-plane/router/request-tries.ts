@@ -16,6 +16,7 @@ import { ResponseFlag } from '../response-flags.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { Host } from '../upstream/host.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
@@ -37,6 +38,7 @@ export interface TriesPlan extends TryTimeouts {
   readonly priority: ClusterPriority;
   readonly attemptEdits: AttemptEdits | null;
   readonly pickContext: PickContext | null;
+  readonly clusters: ClusterMap;
   /** Null when nothing is tried again. */
   readonly decisions: RetryDecisions | null;
   /** Null when every host will do for a retry. */
@@ -48,11 +50,12 @@ export interface TriesPlan extends TryTimeouts {
 }
 
 export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
-  readonly cluster: Cluster;
   readonly head: string;
   readonly client: RequestClient;
   readonly #context: WorkerContext;
   readonly #plan: TriesPlan;
+  #cluster: Cluster;
+  /** Of the cluster that the request began with; retries have their places under it. */
   readonly #breaker: CircuitBreaker;
   readonly #backOff: TimerEntry;
   /** Null when there are no retries any more. */
@@ -72,7 +75,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   constructor(context: WorkerContext, client: RequestClient, cluster: Cluster, head: string, plan: TriesPlan) {
     this.#context = context;
     this.client = client;
-    this.cluster = cluster;
+    this.#cluster = cluster;
     this.head = head;
     this.#plan = plan;
     this.#breaker = plan.priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
@@ -82,6 +85,10 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   }
 
   // ---- From the stream ----
+
+  get cluster(): Cluster {
+    return this.#cluster;
+  }
 
   get host(): Host | null {
     return this.#host;
@@ -127,8 +134,24 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   /** The wait before a retry is over. */
   onTimeout(): void {
     this.#isWaiting = false;
+    if (!this.#findCluster()) {
+      this.#breaker.releaseRetry();
+      if (this.#running.length === 0) this.client.onNoHealthyUpstream();
+      return;
+    }
     const body = this.#replay!.copy();
     this.#try(body, 0, body.length, true);
+  }
+
+  /** The cluster may have been replaced meanwhile. @returns false when it has gone. */
+  #findCluster(): boolean {
+    const cluster = this.#plan.clusters.get(this.#cluster.name);
+    if (cluster === undefined) return false;
+    if (cluster !== this.#cluster) {
+      this.#cluster = cluster;
+      this.client.useCluster(cluster);
+    }
+    return true;
   }
 
   // ---- From the tries ----

@@ -193,7 +193,7 @@ export class Router {
     }
     this.#count(rq_total);
     stream.target = target;
-    stream.cluster = cluster;
+    stream.useCluster(cluster);
     this.#setLimits(stream, head, plan);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
     const tries = this.#planTries(stream, route, plan, cluster, pickContext);
@@ -227,7 +227,12 @@ export class Router {
         : new RequestTries(context, stream, cluster, text, tries);
     if (shadows.length === 0) return forwarded;
     const limitBytes = plan.replayLimitBytes(stream.bufferLimitBytes);
-    return new RequestMirror(context, stream, forwarded, { targets: shadows, limitBytes, timeoutMs: stream.timeoutMs });
+    return new RequestMirror(context, stream, forwarded, {
+      clusters: this.#clusters,
+      targets: shadows,
+      limitBytes,
+      timeoutMs: stream.timeoutMs,
+    });
   }
 
   /** What the choice of a host may go by. */
@@ -242,8 +247,7 @@ export class Router {
   #shadowsOf(mirrors: readonly Mirror[]): readonly ShadowTarget[] {
     return mirrors.flatMap(({ clusterFor, hostOf }) => {
       const name = clusterFor(this.#request);
-      const cluster = name === '' ? undefined : this.#clusters.get(name);
-      return cluster === undefined ? [] : [{ cluster, hostOf }];
+      return name === '' || this.#clusters.get(name) === undefined ? [] : [{ cluster: name, hostOf }];
     });
   }
 
@@ -266,6 +270,7 @@ export class Router {
       priority,
       attemptEdits: route.attemptEdits,
       pickContext,
+      clusters: this.#clusters,
       decisions: terms === null ? null : new RetryDecisions(this.#context, { cluster, breaker, policy, terms, random }),
       triedHosts: asksOfHosts ? new TriedHosts(policy) : null,
       perTryTimeoutMs: stream.perTryTimeoutMs,

@@ -40,12 +40,16 @@ export class Shadow implements AttemptClient, TimeoutOwner {
   readonly requestTrailers = null;
   responseTrailers: Trailers | null = null;
   readonly #context: WorkerContext;
+  readonly #cluster: Cluster;
   readonly #attempt: UpstreamAttempt;
   readonly #timer: TimerEntry;
   #body: Buffer;
+  #isOver = false;
 
   constructor(context: WorkerContext, cluster: Cluster, options: ShadowOptions) {
     this.#context = context;
+    this.#cluster = cluster;
+    cluster.acquire();
     this.methodId = options.methodId;
     this.isInternal = options.isInternal;
     this.timeoutMs = options.timeoutMs || DEFAULT_TIMEOUT_MS;
@@ -64,6 +68,7 @@ export class Shadow implements AttemptClient, TimeoutOwner {
 
   onTimeout(): void {
     this.#attempt.timeOut(upstream_rq_timeout);
+    this.#end();
   }
 
   onUpstreamHost(): void {}
@@ -95,7 +100,10 @@ export class Shadow implements AttemptClient, TimeoutOwner {
   }
 
   #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#context.wheel.remove(this.#timer);
+    this.#cluster.release();
   }
 }
 

@@ -309,6 +309,8 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
   #connect(): void {
     const target = this.#filter.chooseTarget();
     const cluster = this.#filter.clusterOf(target);
+    cluster?.acquire();
+    this.#cluster?.release();
     this.#cluster = cluster;
     if (cluster === undefined) {
       this.#note(ResponseFlag.NR);
@@ -427,6 +429,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
     else this.#upstream?.destroy();
     this.#upstream = null;
     this.#log(this.#context.clock.monotonicMs());
+    this.#cluster?.release();
     this.#filter.onConnectionClosed(this);
   }
 

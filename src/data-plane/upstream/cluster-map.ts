@@ -35,7 +35,8 @@ export class ClusterMap {
     for (const cluster of updated) this.#put(cluster, retired);
     for (const name of removed) {
       this.#unopened.delete(name);
-      this.#clusters.get(name)?.retire(retired);
+      const known = this.#clusters.get(name);
+      if (known !== undefined) retired.add(known);
       this.#clusters.delete(name);
     }
     retired.seal();
@@ -74,7 +75,7 @@ export class ClusterMap {
       return;
     }
     this.#open(snapshot);
-    known?.retire(retired);
+    if (known !== undefined) retired.add(known);
   }
 
   #open(snapshot: ClusterSnapshot): Cluster {

@@ -1,5 +1,10 @@
 // One cluster in this worker: its settings, members, balancer, circuit breakers and stats. Step 5 of the request
 // flow. Replaced as a whole when its settings change; a change of members alone keeps the object and the pools.
+//
+//   ACTIVE ──removed, replaced──► RETIRED ──last use over──► UNUSED
+//
+// A request uses its cluster from the choice of it to its end, also between two tries; so does each host. Main may give the
+// cluster's places in shared memory to others once every worker has said that its one is unused.
 
 import { RandomSequence } from '../../base/random.ts';
 import { ZONE_ROUTING_ENABLED } from '../../base/runtime-values.ts';
@@ -60,6 +65,8 @@ export class Cluster {
   #order: readonly Host[] = [];
   /** By the address of the record: a host that has left and comes again has another one. */
   #hosts: ReadonlyMap<number, Host> = new Map();
+  #uses = 0;
+  #onUnused: (() => void) | null = null;
 
   /** A cluster without members: `updateHosts` brings them. */
   constructor(context: WorkerContext, snapshot: ClusterSnapshot) {
@@ -80,6 +87,7 @@ export class Cluster {
     this.breaker = breaker(ClusterPriority.default, circuitBreakers.default);
     this.highBreaker = breaker(ClusterPriority.high, circuitBreakers.high);
     const scope = `cluster.${settings.statName}.`;
+    context.stats.openScope(scope);
     const codes = (prefix: string): ResponseCodeStats => new ResponseCodeStats(context.stats, scope, prefix);
     this.#codes = codes;
     this.responseCodes = {
@@ -183,9 +191,26 @@ export class Cluster {
     }
   }
 
-  /** The cluster is gone or replaced: closes idle connections at once and the others after their request. */
-  retire(retired: RetiredHosts): void {
-    for (const host of this.#hosts.values()) retired.add(host);
+  /** Somebody begins to use it, who may write to its places until `release`. Hot. */
+  acquire(): void {
+    this.#uses += 1;
+  }
+
+  /** Once for each `acquire`. Who ends may have a last word to count in the same turn. Hot. */
+  release(): void {
+    this.#uses -= 1;
+    if (this.#onUnused !== null && this.#uses === 0) queueMicrotask(() => this.#tellUnused());
+  }
+
+  /**
+   * The cluster is gone or replaced: closes idle connections at once and the others after their request.
+   * @param onUnused told once, when no host and no request uses it any more.
+   */
+  retire(onUnused: () => void): void {
+    this.#onUnused = onUnused;
+    this.acquire();
+    for (const host of this.#hosts.values()) host.retire(() => {});
+    this.release();
   }
 
   /** Responses of the hosts of a zone to requests from here; null unless it is known where both are. */
@@ -211,5 +236,13 @@ export class Cluster {
 
   close(): void {
     for (const host of this.#hosts.values()) host.close();
+  }
+
+  #tellUnused(): void {
+    const onUnused = this.#onUnused;
+    if (onUnused === null || this.#uses > 0) return;
+    this.#onUnused = null;
+    this.#context.stats.closeScope(`cluster.${this.settings.statName}.`);
+    onUnused();
   }
 }

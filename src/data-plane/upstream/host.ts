@@ -61,6 +61,7 @@ export class Host {
   constructor(context: WorkerContext, cluster: Cluster, snapshot: HostSnapshot) {
     this.#context = context;
     this.cluster = cluster;
+    cluster.acquire();
     this.address = snapshot.address;
     this.label = formatAddress(snapshot.address);
     this.record = snapshot.recordAddress;
@@ -156,6 +157,7 @@ export class Host {
     if (onUnused === null || this.#isUsed()) return;
     this.#onUnused = null;
     onUnused();
+    this.cluster.release();
   }
 
   /** A check has failed, or the host was ejected: what uses it should go elsewhere. */

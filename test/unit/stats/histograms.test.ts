@@ -74,6 +74,11 @@ test('a batch is recorded like its values one by one, refusals and waiting sampl
   for (let n = 0; n < 20; n++) stats.record(stats.base(store.scope(`b${n}.`).allocate(TABLE).cell) + rq_time, 1);
   stats.recordMany(index, Float64Array.of(5, 50_000, 500_000, 7));
   assert.ok(stats.waitingSamples >= 2);
+  let isWritten = false;
+  stats.whenWritten(() => {
+    isWritten = true;
+  });
+  assert.ok(!isWritten);
   for (let n = 0; n < 4; n++) {
     await store.mergeHistograms();
     workers[0]!.answer(store);
@@ -84,6 +89,7 @@ test('a batch is recorded like its values one by one, refusals and waiting sampl
   }
   await store.mergeHistograms();
   assert.equal(stats.waitingSamples, 0);
+  assert.ok(isWritten);
   assert.equal((await histogramsOf(store)).get('a.rq_time')!.count('cumulative'), 9);
   assert.equal(store.value('stats.histogram_values_refused'), 2);
 });

@@ -205,7 +205,7 @@ test('stats of an owner that is gone are refused, and counting on does no harm',
   assert.deepEqual(await listing(store), []);
 
   store.scope('cluster.gone.');
-  stats.forgetScope('cluster.gone.');
+  stats.closeScope('cluster.gone.');
   stats.dynamicCounter('cluster.gone.', 'upstream_rq_503').add(2);
   workers[0]!.answer(store);
   assert.deepEqual(
@@ -213,6 +213,18 @@ test('stats of an owner that is gone are refused, and counting on does no harm',
     ['cluster.gone.upstream_rq_503: 2'],
     'a new owner of the name is asked for anew',
   );
+});
+
+test('what an owner has named in a worker stays until the last owner of the name has gone', () => {
+  const { store, workers } = statsFixture();
+  const { stats } = workers[0]!;
+  store.scope('cluster.web.');
+  for (let generation = 0; generation < 2; generation++) stats.openScope('cluster.web.');
+  const counter = stats.dynamicCounter('cluster.web.', 'upstream_rq_503');
+  stats.closeScope('cluster.web.');
+  assert.equal(stats.dynamicCounter('cluster.web.', 'upstream_rq_503'), counter);
+  stats.closeScope('cluster.web.');
+  assert.notEqual(stats.dynamicCounter('cluster.web.', 'upstream_rq_503'), counter);
 });
 
 test('names made up by clients cannot fill the memory', async () => {
