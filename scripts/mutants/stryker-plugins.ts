@@ -18,7 +18,7 @@ import {
   TestStatus,
 } from '@stryker-mutator/api/test-runner';
 import type { babel } from '@stryker-mutator/core';
-import { InProcessJudge } from './in-process/judge.ts';
+import { InProcessJudge, type JudgeOptions, type Observation, observe, sumOfMs } from './in-process/judge.ts';
 import { runTestProcess, type TestProcessResult } from './test-process.ts';
 
 /** How a run is set up; travels to the test runner in the options of StrykerJS. */
@@ -37,15 +37,23 @@ const FIRST_RUN_LIMIT_MS = 300_000;
 const SLOWDOWN_FACTOR = 4;
 const SLOWDOWN_MS = 10_000;
 /** These leave nothing behind in their process, and start no program. */
-const IN_PROCESS = /^test\/unit\//;
-/** How long each test file takes without a mutant, in ms; at the root of the instrumented tree. */
-const TIMES_FILE = 'test-times.json';
+const isUnitTest = (file: string): boolean => file.startsWith('test/unit/');
+/** Loading a test file in a process of its own, where only the time of its tests is known. */
+const START_MS = 3_000;
+/** What the first run has found, for those that follow; at the root of the instrumented tree. */
+const FIRST_RUN_FILE = 'first-run.json';
+
+interface FirstRun {
+  /** How long each test file takes without a mutant, in ms. */
+  readonly times: Readonly<Record<string, number>>;
+  readonly observation: Observation;
+}
 
 class NodeTestRunner implements TestRunner {
   static readonly inject = tokens(commonTokens.options);
   readonly #settings: RunSettings;
   #judge: InProcessJudge | undefined;
-  #times: Readonly<Record<string, number>> | undefined;
+  #firstRun: FirstRun | undefined;
 
   constructor(options: StrykerOptions) {
     this.#settings = options[SETTINGS_KEY] as RunSettings;
@@ -59,7 +67,17 @@ class NodeTestRunner implements TestRunner {
     const tests: TestResult[] = [];
     const perTest: Record<string, Record<string, number>> = {};
     const times: Record<string, number> = {};
+    const observation = await observe(this.#judgeOptions, this.#settings.testFiles.filter(isUnitTest));
     for (const testFile of this.#settings.testFiles) {
+      const observed = observation.files.find(({ file, isWhole }) => file === testFile && isWhole);
+      if (observed !== undefined) {
+        const timeSpentMs = 2 * sumOfMs(observed.tests) + START_MS;
+        tests.push({ id: testFile, name: testFile, timeSpentMs, status: TestStatus.Success });
+        const reached = [...observation.atLoad, ...observed.reached];
+        perTest[testFile] = Object.fromEntries(reached.map((mutantId) => [mutantId, 1]));
+        times[testFile] = timeSpentMs;
+        continue;
+      }
       const result = await this.#runUnchanged(testFile);
       const facts = { id: testFile, name: testFile, fileName: path.resolve(testFile), timeSpentMs: result.ms };
       if (result.outcome === 'passed') {
@@ -71,14 +89,15 @@ class NodeTestRunner implements TestRunner {
         tests.push({ ...facts, status: TestStatus.Failed, failureMessage });
       }
     }
-    writeFileSync(TIMES_FILE, JSON.stringify(times));
+    const firstRun: FirstRun = { times, observation };
+    writeFileSync(FIRST_RUN_FILE, JSON.stringify(firstRun));
     return { status: DryRunStatus.Complete, tests, mutantCoverage: { static: {}, perTest } };
   }
 
   async mutantRun({ activeMutant, testFilter }: MutantRunOptions): Promise<MutantRunResult> {
     const reaching = new Set(testFilter);
-    this.#times ??= JSON.parse(readFileSync(TIMES_FILE, 'utf8')) as Record<string, number>;
-    this.#judge ??= this.#newJudge();
+    this.#firstRun ??= JSON.parse(readFileSync(FIRST_RUN_FILE, 'utf8')) as FirstRun;
+    this.#judge ??= new InProcessJudge(this.#judgeOptions, this.#firstRun.observation);
     const judgement = await this.#judge.ask(activeMutant.id);
     if (judgement.outcome === 'timed-out') return { status: MutantRunStatus.Timeout, reason: judgement.failure };
     if (judgement.outcome === 'failed') {
@@ -90,7 +109,7 @@ class NodeTestRunner implements TestRunner {
     let nrOfTests = 0;
     for (const testFile of this.#settings.testFiles.filter((file) => reaching.has(file))) {
       nrOfTests += 1;
-      const limitMs = SLOWDOWN_FACTOR * this.#times[testFile]! + SLOWDOWN_MS;
+      const limitMs = SLOWDOWN_FACTOR * this.#firstRun.times[testFile]! + SLOWDOWN_MS;
       const result = await runTestProcess({ root: process.cwd(), testFile, mutantId: activeMutant.id, limitMs });
       if (result.outcome === 'timed-out') return { status: MutantRunStatus.Timeout, reason: testFile };
       if (result.outcome === 'failed') {
@@ -104,10 +123,8 @@ class NodeTestRunner implements TestRunner {
     this.#judge?.close();
   }
 
-  #newJudge(): InProcessJudge {
-    const passing = Object.keys(this.#times!);
-    const testFiles = this.#settings.testFiles.filter((file) => IN_PROCESS.test(file) && passing.includes(file));
-    return new InProcessJudge({ root: process.cwd(), source: this.#settings.source, testFiles });
+  get #judgeOptions(): JudgeOptions {
+    return { root: process.cwd(), source: this.#settings.source };
   }
 
   /** Twice where it fails: on a busy machine one run says little. */

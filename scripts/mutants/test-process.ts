@@ -99,7 +99,8 @@ export function killGroup(child: ChildProcess): void {
   }
 }
 
-function reachedMutants(folder: string): string[] {
+/** What preload.mjs has noted in a folder. */
+export function reachedMutants(folder: string): string[] {
   const ids = readdirSync(folder).flatMap((file) => readFileSync(path.join(folder, file), 'utf8').split('\n'));
   return [...new Set(ids)].filter((id) => id !== '');
 }

@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { InProcessJudge, type Judgement } from '../../scripts/mutants/in-process/judge.ts';
+import { InProcessJudge, type Judgement, type Observation, observe } from '../../scripts/mutants/in-process/judge.ts';
+import type { ObservedFile } from '../../scripts/mutants/in-process/messages.ts';
 
 /** Notes and asks for mutants as instrumented code does. */
 const SOURCE = `
@@ -22,11 +23,11 @@ const SOURCE = `
 `;
 
 /** What is said of these mutants, one after the other, over test files of this text. */
-async function judge(
+async function ask(
   files: Record<string, string>,
   mutants: readonly string[],
   patienceMs = 60_000,
-): Promise<Judgement[]> {
+): Promise<{ readonly observation: Observation; readonly said: readonly Judgement[] }> {
   const root = mkdtempSync(path.join(tmpdir(), 'weir-test-'));
   const heads = `
     import assert from 'node:assert/strict';
@@ -35,11 +36,13 @@ async function judge(
   `;
   writeFileSync(path.join(root, 'source.mjs'), SOURCE);
   for (const [name, text] of Object.entries(files)) writeFileSync(path.join(root, name), heads + text);
-  const judge = new InProcessJudge({ root, source: 'source.mjs', testFiles: Object.keys(files), patienceMs });
+  const options = { root, source: 'source.mjs', patienceMs };
+  const observation = await observe(options, Object.keys(files));
+  const judge = new InProcessJudge(options, observation);
   try {
     const said: Judgement[] = [];
     for (const mutant of mutants) said.push(await judge.ask(mutant));
-    return said;
+    return { observation, said };
   } finally {
     judge.close();
     rmSync(root, { recursive: true, force: true });
@@ -47,7 +50,7 @@ async function judge(
 }
 
 const outcomes = async (text: string, mutants: readonly string[]): Promise<string[]> =>
-  (await judge({ 'it.test.mjs': text }, mutants)).map(({ outcome }) => outcome);
+  (await ask({ 'it.test.mjs': text }, mutants)).said.map(({ outcome }) => outcome);
 
 describe('tests that run again and again in one process', () => {
   it('notice one mutant after the other, by the first test that fails', async () => {
@@ -57,7 +60,7 @@ describe('tests that run again and again in one process', () => {
         it('are unlike', async () => { isActive('c'); });
       });
     `;
-    const said = await judge({ 'it.test.mjs': text }, ['a', 'c', 'b', 'a']);
+    const { said } = await ask({ 'it.test.mjs': text }, ['a', 'c', 'b', 'a']);
     const failed: Judgement = { outcome: 'failed', failure: 'both > are off' };
     assert.deepEqual(said, [failed, { outcome: 'passed', files: ['it.test.mjs'] }, failed, failed]);
   });
@@ -72,13 +75,13 @@ describe('tests that run again and again in one process', () => {
       it('is repeatable', () => assert.ok(!isActive('a')));
       it('is the first', () => { isActive('b'); assert.equal(kept.push(1), 1); });
     `;
-    assert.deepEqual(await judge({ 'it.test.mjs': text }, ['b', 'a']), [
+    assert.deepEqual((await ask({ 'it.test.mjs': text }, ['b', 'a'])).said, [
       { outcome: 'unknown' },
       { outcome: 'failed', failure: 'is repeatable' },
     ]);
     const reaching =
       "it('reaches', () => { isActive('a'); }); it('is the first', () => assert.equal(kept.push(1), 1));";
-    assert.deepEqual(await judge({ 'it.test.mjs': reaching }, ['a']), [{ outcome: 'passed', files: [] }]);
+    assert.deepEqual((await ask({ 'it.test.mjs': reaching }, ['a'])).said, [{ outcome: 'passed', files: [] }]);
   });
 
   it('run with their hooks, and anew with each mutant', async () => {
@@ -116,8 +119,8 @@ describe('tests that run again and again in one process', () => {
 
   it('are cut off when they do not end', async () => {
     const text = "it('comes to an end', async () => { while (isActive('a')) await new Promise(setImmediate);});";
-    const [endless] = await judge({ 'it.test.mjs': text }, ['a'], 500);
-    assert.equal(endless!.outcome, 'timed-out');
+    const { said } = await ask({ 'it.test.mjs': text }, ['a'], 500);
+    assert.equal(said[0]!.outcome, 'timed-out');
   });
 
   it('do not take for noticed what a mutant before has spoilt', async () => {
@@ -132,11 +135,42 @@ describe('tests that run again and again in one process', () => {
     assert.deepEqual(await outcomes(text, ['b', 'a', 'b', 'c']), ['failed', 'unknown', 'failed', 'passed']);
   });
 
+  it('know what is reached while a file is loaded or run, also in threads', async () => {
+    const thread = `
+      const { parentPort } = await import('node:worker_threads');
+      const { isActive } = await import(process.env.SOURCE);
+      parentPort.postMessage(isActive('in a thread'));
+    `;
+    const text = `
+      import { Worker } from 'node:worker_threads';
+      process.env.SOURCE = import.meta.resolve('./source.mjs');
+      isActive('outside');
+      it('waits for a thread', async () => {
+        const worker = new Worker(${JSON.stringify(thread)}, { eval: true });
+        assert.equal(await new Promise((resolve) => worker.once('message', resolve)), false);
+        await worker.terminate();
+      });
+      it('is called once', () => { if (kept.length === 0) kept.push(isActive('once')); });
+    `;
+    const { observation } = await ask({ 'it.test.mjs': text }, []);
+    assert.deepEqual(observation.atLoad, ['at load']);
+    const [{ reached, tests, isWhole }] = observation.files as [ObservedFile];
+    assert.deepEqual(reached.toSorted(), ['at load', 'in a thread', 'once', 'outside']);
+    assert.deepEqual(
+      tests.map(({ id, reached: own }) => ({ id, own })),
+      [
+        { id: 'waits for a thread', own: ['outside'] },
+        { id: 'is called once', own: ['outside'] },
+      ],
+    );
+    assert.ok(isWhole);
+  });
+
   it('leave a file out that cannot be loaded here, and ask the others', async () => {
     const files = {
       'broken.test.mjs': "import './missing.mjs';",
       'it.test.mjs': "it('is off', () => assert.ok(!isActive('a')));",
     };
-    assert.deepEqual(await judge(files, ['a']), [{ outcome: 'failed', failure: 'is off' }]);
+    assert.deepEqual((await ask(files, ['a'])).said, [{ outcome: 'failed', failure: 'is off' }]);
   });
 });

@@ -1,10 +1,13 @@
 // A process that keeps the instrumented sources loaded and runs tests with one mutant after the other switched on. Test
 // files themselves are loaded anew each time, so that what they keep to themselves is new. Started by judge.ts.
 
+import { mkdtempSync } from 'node:fs';
 import { registerHooks } from 'node:module';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
+import { reachedMutants } from '../test-process.ts';
 import { DeclaredTests, failRunningTest, type RunWatcher } from './declared-tests.ts';
 import type { HostAnswer, HostRequest, ObservedTest, TestSelection } from './messages.ts';
 
@@ -104,17 +107,27 @@ class Observation implements RunWatcher {
 /** Twice: the second time shows what is reached when everything is loaded and begun, and whether a test can be repeated. */
 async function observe(file: string): Promise<HostAnswer> {
   const observation = new Observation();
-  for (let round = 0; round < 2; round++) {
+  const reached = new Set<string>();
+  const folder = mkdtempSync(path.join(tmpdir(), 'coverage-'));
+  process.env.WEIR_MUTANTS_COVERAGE = folder;
+  let failure: unknown;
+  for (let round = 0; round < 2 && failure === undefined; round++) {
     state.mutantCoverage.static = {};
     state.mutantCoverage.perTest = {};
-    const failure = await runFile(file, observation);
-    if (failure !== undefined) return { kind: 'observed', tests: [], isWhole: false };
+    failure = await runFile(file, observation);
+    for (const hits of [state.mutantCoverage.static, ...Object.values(state.mutantCoverage.perTest)]) {
+      for (const mutantId of Object.keys(hits)) reached.add(mutantId);
+    }
   }
-  const { static: around, perTest } = state.mutantCoverage;
+  delete process.env.WEIR_MUTANTS_COVERAGE;
+  for (const mutantId of reachedMutants(folder)) reached.add(mutantId);
+  const seen = { kind: 'observed', file, reached: [...reached] } as const;
+  if (failure !== undefined) return { ...seen, tests: [], isWhole: false };
+  const around = Object.keys(state.mutantCoverage.static);
   const tests = [...observation.tests].map(([id, ms]): ObservedTest => {
-    return { file, id, ms, reached: [...new Set([...Object.keys(around), ...Object.keys(perTest[id] ?? {})])] };
+    return { id, ms, reached: [...new Set([...around, ...Object.keys(state.mutantCoverage.perTest[id] ?? {})])] };
   });
-  return { kind: 'observed', tests, isWhole: observation.isWhole };
+  return { ...seen, tests, isWhole: observation.isWhole };
 }
 
 async function load(source: string, files: readonly string[]): Promise<HostAnswer> {

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { killGroup, testEnvironment } from '../test-process.ts';
-import type { HostAnswer, HostRequest, ObservedTest, TestSelection } from './messages.ts';
+import type { HostAnswer, HostRequest, ObservedFile, ObservedTest, TestSelection } from './messages.ts';
 
 const HOST = path.join(import.meta.dirname, 'host.ts');
 const LOAD_LIMIT_MS = 60_000;
@@ -22,10 +22,15 @@ export interface JudgeOptions {
   readonly root: string;
   /** The instrumented file, relative to `root`. */
   readonly source: string;
-  /** The nearest first, relative to `root`. */
-  readonly testFiles: readonly string[];
   /** For a busy machine. Tests that take longer are asked a second time, in a new host. */
   readonly patienceMs?: number;
+}
+
+/** What unit tests do without a mutant; what judges start from. */
+export interface Observation {
+  /** Mutants in code that runs while the source is loaded. */
+  readonly atLoad: readonly string[];
+  readonly files: readonly ObservedFile[];
 }
 
 export type Judgement =
@@ -35,22 +40,48 @@ export type Judgement =
   /** None can say anything about it. */
   | { readonly outcome: 'unknown' };
 
+/** @param testFiles  relative to the root. Those are left out that cannot be run here. */
+export async function observe(options: JudgeOptions, testFiles: readonly string[]): Promise<Observation> {
+  const files: ObservedFile[] = [];
+  let atLoad: readonly string[] = [];
+  let host: Host | null = null;
+  for (const file of testFiles) {
+    if (host === null) {
+      host = new Host(options.root);
+      const loaded = await host.request({ kind: 'load', source: options.source, files: [] }, LOAD_LIMIT_MS);
+      if (typeof loaded === 'object' && loaded.kind === 'loaded') atLoad = loaded.reached;
+    }
+    const answer = await host.request({ kind: 'observe', file }, OBSERVE_LIMIT_MS);
+    if (typeof answer === 'object' && answer.kind === 'observed') {
+      files.push(answer);
+    } else {
+      host.end();
+      host = null;
+    }
+  }
+  host?.end();
+  return { atLoad, files };
+}
+
+interface TestOfFile extends ObservedTest {
+  readonly file: string;
+}
+
 export class InProcessJudge {
   readonly #options: JudgeOptions;
-  readonly #tests: ObservedTest[] = [];
-  /** Files of which all tests can be repeated. */
-  readonly #wholeFiles = new Set<string>();
-  /** Mutants in code that runs while the source is loaded. */
-  #atLoad: ReadonlySet<string> = new Set();
-  #hasObserved = false;
+  readonly #tests: readonly TestOfFile[];
+  readonly #wholeFiles: ReadonlySet<string>;
+  readonly #atLoad: ReadonlySet<string>;
   #host: Host | null = null;
 
-  constructor(options: JudgeOptions) {
+  constructor(options: JudgeOptions, { atLoad, files }: Observation) {
     this.#options = options;
+    this.#tests = files.flatMap(({ file, tests }) => tests.map((observed) => ({ ...observed, file })));
+    this.#wholeFiles = new Set(files.filter(({ isWhole }) => isWhole).map(({ file }) => file));
+    this.#atLoad = new Set(atLoad);
   }
 
   async ask(mutantId: string): Promise<Judgement> {
-    if (!this.#hasObserved) await this.#observe();
     const reaching = this.#atLoad.has(mutantId) ? [] : this.#tests.filter(({ reached }) => reached.includes(mutantId));
     if (reaching.length === 0) return { outcome: 'unknown' };
     const first = await this.#askOnce(mutantId, reaching);
@@ -64,23 +95,7 @@ export class InProcessJudge {
     this.#host = null;
   }
 
-  async #observe(): Promise<void> {
-    this.#hasObserved = true;
-    for (const file of this.#options.testFiles) {
-      const host = this.#host ?? (await this.#start());
-      const answer = await host?.request({ kind: 'observe', file }, OBSERVE_LIMIT_MS);
-      if (typeof answer !== 'object' || answer.kind !== 'observed') {
-        this.close();
-        continue;
-      }
-      this.#tests.push(...answer.tests);
-      if (answer.isWhole) this.#wholeFiles.add(file);
-    }
-    // The next one loads those files alone whose tests are of use.
-    this.close();
-  }
-
-  async #askOnce(mutantId: string, reaching: readonly ObservedTest[]): Promise<Judgement> {
+  async #askOnce(mutantId: string, reaching: readonly TestOfFile[]): Promise<Judgement> {
     const host = this.#host ?? (await this.#start());
     const selection = selectionOf(reaching);
     const limitMs = SLOWDOWN_FACTOR * sumOfMs(reaching) + (this.#options.patienceMs ?? PATIENCE_MS);
@@ -104,19 +119,17 @@ export class InProcessJudge {
     const host = new Host(this.#options.root);
     this.#host = host;
     const answer = await host.request({ kind: 'load', source: this.#options.source, files }, LOAD_LIMIT_MS);
-    if (typeof answer === 'object' && answer.kind === 'loaded') {
-      this.#atLoad = new Set(answer.reached);
-      return host;
-    }
+    if (typeof answer === 'object' && answer.kind === 'loaded') return host;
     this.close();
     return null;
   }
 }
 
-const sumOfMs = (tests: readonly ObservedTest[]): number => tests.reduce((total, { ms }) => total + ms, 0);
+/** How long they take without a mutant. */
+export const sumOfMs = (tests: readonly ObservedTest[]): number => tests.reduce((total, { ms }) => total + ms, 0);
 
 /** The quickest file first: most mutants are noticed by any of them. */
-function selectionOf(tests: readonly ObservedTest[]): TestSelection {
+function selectionOf(tests: readonly TestOfFile[]): TestSelection {
   const byFile = [...Map.groupBy(tests, ({ file }) => file)].sort(([, a], [, b]) => sumOfMs(a) - sumOfMs(b));
   return byFile.map(([file, ofFile]) => ({ file, tests: ofFile.map(({ id }) => id) }));
 }

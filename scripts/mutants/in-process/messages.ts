@@ -9,20 +9,28 @@ export type HostRequest =
   | { readonly kind: 'observe'; readonly file: string }
   | { readonly kind: 'ask'; readonly mutantId: string; readonly selection: TestSelection };
 
-/** A test that passes again and again. */
 export interface ObservedTest {
-  readonly file: string;
   readonly id: string;
   readonly ms: number;
-  /** Mutants in the code that runs in it, or while its file is loaded. */
+  /** Mutants in the code that runs in it, or while its file is loaded, when it is run for the second time. */
+  readonly reached: readonly string[];
+}
+
+/** What is known of a test file whose tests were run twice. */
+export interface ObservedFile {
+  readonly file: string;
+  /** Those that pass each time. */
+  readonly tests: readonly ObservedTest[];
+  /** These are all of them. */
+  readonly isWhole: boolean;
+  /** Mutants that were reached at any time, also in threads and programs. */
   readonly reached: readonly string[];
 }
 
 export type HostAnswer =
   /** With the mutants in the code that runs while the source is loaded. */
   | { readonly kind: 'loaded'; readonly reached: readonly string[] }
-  /** `isWhole`: these are all tests of the file. */
-  | { readonly kind: 'observed'; readonly tests: readonly ObservedTest[]; readonly isWhole: boolean }
+  | ({ readonly kind: 'observed' } & ObservedFile)
   | { readonly kind: 'passed' }
   /** A test fails; when `isSpoilt` it fails without the mutant as well. */
   | { readonly kind: 'failed'; readonly isSpoilt: boolean; readonly file: string; readonly failure: string };
