@@ -5,6 +5,7 @@
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
+import { collectGarbage } from '../base/garbage.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import { revisionNumber, type Version } from '../base/version.ts';
 import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
@@ -62,6 +63,8 @@ export async function serve(parts: ServeParts): Promise<number> {
     const effective = demo ? { ...options, configYaml: demo.configYaml } : options;
     const loaded = loadAndReport(effective, loggers);
     if (!loaded.bootstrap) return 1;
+    // What it was read from is many times as large, and what is made of it now takes its room.
+    collectGarbage();
     const announce = (): void => void (demo && print('stdout', demo.describe(), 'serve'));
     const onServer = ({ clusterManager }: Server): void => {
       reopenEventLogs = () => clusterManager.reopenEventLogs();
