@@ -345,7 +345,17 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
   },
   'proxy.config.cluster.v3.CircuitBreakers': {
     test: BREAKERS,
-    fields: { thresholds: ['Limits, at most one entry for each priority.', 'the defaults for both', CONVERSION] },
+    fields: {
+      thresholds: ['Limits, at most one entry for each priority.', 'the defaults for both', CONVERSION],
+      per_host_thresholds: ['Limits of each host, at most one entry for each priority.', 'none', CONVERSION],
+    },
+  },
+  'proxy.config.cluster.v3.CircuitBreakers.Thresholds (per host)': {
+    test: BREAKERS,
+    fields: {
+      priority: ['The routing priority whose connections are limited.', '`DEFAULT`'],
+      max_connections: ['Connections of the host, of both priorities, up to which one more is opened.', 'no limit'],
+    },
   },
   'proxy.config.cluster.v3.CircuitBreakers.Thresholds': {
     test: BREAKERS,

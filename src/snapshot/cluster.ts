@@ -26,6 +26,8 @@ export interface CircuitBreakerThresholds {
   readonly maxRetries: number;
   /** Takes the place of `maxRetries`, where there is one. */
   readonly retryBudget?: RetryBudget;
+  /** Of a host, whatever the priority of the connections that it has; absent for no limit. */
+  readonly maxConnectionsPerHost?: number;
 }
 
 export interface Locality {

@@ -116,6 +116,12 @@ export class SharedRecords {
     );
   }
 
+  /** Takes a place for a connection to a host, as tryAcquire does; give it back with addActiveConnections(…, -1). */
+  tryAcquireHostConnection(host: number, limit: number): boolean {
+    const ledgerIndex = (HOST_ACTIVE_CONNECTIONS - HOST_COUNTS_AT) / 4;
+    return this.#tryAdd(host + HOST_ACTIVE_CONNECTIONS, host + HOST_LEDGER, ledgerIndex, limit);
+  }
+
   activeConnections(host: number): number {
     return this.#load(host + HOST_ACTIVE_CONNECTIONS);
   }

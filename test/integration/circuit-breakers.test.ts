@@ -2,9 +2,17 @@
 // once, with the upstream's response or with a refusal, and none is left behind.
 
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { clusterNamed, httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import {
+  clusterNamed,
+  httpFilter,
+  type JsonObject,
+  listenerWith,
+  socketAddress,
+  tcpFilter,
+} from '../support/bootstrap.ts';
 import { startWeir } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
@@ -21,18 +29,19 @@ interface Burst {
   readonly limits: JsonObject;
 }
 
-function bootstrap(ports: readonly number[], limits: JsonObject): JsonObject {
+const ROUTE = { match: { prefix: '/' }, route: { cluster: 'web', timeout: '30s' } };
+const TO_HTTP = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [ROUTE] }] } });
+
+function bootstrap(ports: readonly number[], filter: JsonObject, circuitBreakers: JsonObject): JsonObject {
   const lbEndpoints = ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } }));
-  const route = { match: { prefix: '/' }, route: { cluster: 'web', timeout: '30s' } };
-  const routes = { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] };
   return {
     admin: { address: socketAddress('127.0.0.1', 0) },
     static_resources: {
-      listeners: [listenerWith([httpFilter({ route_config: routes })], { address: socketAddress('127.0.0.1', 0) })],
+      listeners: [listenerWith([filter], { address: socketAddress('127.0.0.1', 0) })],
       clusters: [
         clusterNamed('web', {
           load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: lbEndpoints }] },
-          circuit_breakers: { thresholds: [limits] },
+          circuit_breakers: circuitBreakers,
         }),
       ],
     },
@@ -68,7 +77,7 @@ for (const [name, { workers, hosts, clients, limits }] of Object.entries(BURSTS)
     t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
     const ports = upstreams.map(({ port }) => port);
     await using weir = await startWeir({
-      configYaml: JSON.stringify(bootstrap(ports, limits)),
+      configYaml: JSON.stringify(bootstrap(ports, TO_HTTP, { thresholds: [limits] })),
       args: ['--concurrency', String(workers)],
     });
     const { port } = (await weir.listeners()).get('main')!;
@@ -98,3 +107,44 @@ for (const [name, { workers, hosts, clients, limits }] of Object.entries(BURSTS)
     await weir.untilStat('cluster.web.upstream_rq_pending_overflow', refused);
   });
 }
+
+test('a host gets no more proxied connections than one may have, from all workers together', async (t) => {
+  const greet = (socket: Socket): void => {
+    socket.write('hello');
+    socket.on('end', () => socket.end());
+  };
+  const upstreams = await Promise.all([WireUpstream.start(greet), WireUpstream.start(greet)]);
+  t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
+  const ports = upstreams.map(({ port }) => port);
+  const limits = { per_host_thresholds: [{ max_connections: 2 }] };
+  await using weir = await startWeir({
+    configYaml: JSON.stringify(bootstrap(ports, tcpFilter({ cluster: 'web' }), limits)),
+    args: ['--concurrency', '2'],
+  });
+  const { port } = (await weir.listeners()).get('main')!;
+  const served: WireClient[] = [];
+  t.after(() => {
+    for (const wire of served) wire.close();
+  });
+  // Until both hosts are full: which worker takes a client, and which host is next there, is by chance.
+  let refused = 0;
+  while (served.length < 4) {
+    const wire = new WireClient(port);
+    if (await wire.until('hello').catch(() => '')) served.push(wire);
+    else refused++;
+  }
+  assert.equal(await new WireClient(port).rest(), '');
+  await weir.untilStat('cluster.web.upstream_cx_overflow', refused + 1);
+  assert.deepEqual(
+    upstreams.map(({ sockets }) => sockets.length),
+    [2, 2],
+  );
+  served.pop()!.close();
+  await weir.untilStat('cluster.web.upstream_cx_active', 3);
+  for (let isServed = false; !isServed; ) {
+    const wire = new WireClient(port);
+    isServed = (await wire.until('hello').catch(() => '')) !== '';
+    if (isServed) served.push(wire);
+  }
+  assert.equal(upstreams[0]!.sockets.length + upstreams[1]!.sockets.length, 5);
+});

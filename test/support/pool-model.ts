@@ -126,6 +126,7 @@ export class PoolModel {
   #connections: Connection[] = [];
   #raw: RawConnection[] = [];
   #requests: Request[] = [];
+  readonly #ports = new WeakMap<Http1Pool, number>();
   /** Connections that have ended so far. */
   #ended = 0;
   /** By worker: others have given back connections, and it cannot have seen that yet. */
@@ -165,6 +166,7 @@ export class PoolModel {
     const host = pick(this.#clusters[worker]!.hosts, index);
     const priority = isHigh ? ClusterPriority.high : ClusterPriority.default;
     if (host === undefined) return NOBODY;
+    this.#ports.set(host.poolFor(priority), (host.address as { readonly port: number }).port);
     for (let n = 0; n < count; n++) this.request(worker, host.poolFor(priority), priority, followers);
     return worker;
   }
@@ -198,7 +200,7 @@ export class PoolModel {
     const cluster = this.#clusters[worker]!;
     const context = this.#workers.contexts[worker]!;
     const host = pick(cluster.hosts, index);
-    if (host === undefined || !cluster.breaker.tryAcquireConnection()) return NOBODY;
+    if (host === undefined || !host.tryAcquireConnection(cluster.breaker)) return NOBODY;
     const owner = {
       bufferLimitBytes: 1024,
       onUpstreamConnected() {},
@@ -334,6 +336,15 @@ export class PoolModel {
     return this.#workers.records.clusterCount(this.#snapshot.recordAddress, priority, count);
   }
 
+  /** As all workers count them. */
+  #connectionsOf(port: number): number {
+    return this.#workers.records.activeConnections(this.#snapshot.hosts[port - 1]!.recordAddress);
+  }
+
+  #perHost(priority: ClusterPriority): number {
+    return this.#limits[priority].maxConnectionsPerHost ?? Number.POSITIVE_INFINITY;
+  }
+
   #liveOf(priority: ClusterPriority): number {
     return this.#live.filter((connection) => connection.priority === priority).length;
   }
@@ -344,7 +355,10 @@ export class PoolModel {
     const isHigh = this.#count(high, ClusterCount.connections) > this.#liveOf(high);
     const priority = isHigh ? high : byDefault;
     const pool = socket.owner instanceof Http1ClientConnection ? socket.owner.host.poolFor(priority) : null;
-    if (this.#count(priority, ClusterCount.connections) > this.#limits[priority].maxConnections) {
+    const isBeyond =
+      this.#count(priority, ClusterCount.connections) > this.#limits[priority].maxConnections ||
+      this.#connectionsOf(port) > this.#perHost(priority);
+    if (isBeyond) {
       assert.equal(pool?.size, 0, 'only a pool without any connection goes beyond the limit');
     }
     this.#connections.push({ socket, worker, priority, port, pool });
@@ -355,7 +369,9 @@ export class PoolModel {
     this.#connections = this.#live;
     this.#requests = this.#unfinished;
     this.#ended += ended;
-    if (ended > 0) this.#isStale = this.#isStale.map((isStale, other) => isStale || other !== worker);
+    // Of a place at a host the line of the other priority hears in time only.
+    const isTold = PRIORITIES.every((priority) => this.#perHost(priority) === Number.POSITIVE_INFINITY);
+    if (ended > 0) this.#isStale = this.#isStale.map((isStale, other) => isStale || other !== worker || !isTold);
   }
 
   #assertCounts(): void {
@@ -398,7 +414,8 @@ export class PoolModel {
         this.#isStale[worker] ||
         !pool.lacksConnection ||
         pool.connectingCount >= CONNECTS_PER_CALL ||
-        this.#count(priority, ClusterCount.connections) >= this.#limits[priority].maxConnections;
+        this.#count(priority, ClusterCount.connections) >= this.#limits[priority].maxConnections ||
+        this.#connectionsOf(this.#ports.get(pool)!) >= this.#perHost(priority);
       assert.ok(mayWait, 'a request waits for a connection that nobody opens');
     }
   }

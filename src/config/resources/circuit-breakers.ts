@@ -1,5 +1,5 @@
-// CircuitBreakers message → limits of the two routing priorities. Missing entries and fields keep their
-// defaults; a second entry for one priority is a fault, because only one of them could apply.
+// CircuitBreakers message → limits of the two routing priorities, of the cluster and of each host. Missing entries and
+// fields keep their defaults; a second entry for one priority is a fault, because only one of them could apply.
 
 import { DEFAULT_RETRY_BUDGET } from '../../base/circuit-limits.ts';
 import type { CircuitBreakerThresholds, ClusterSettings, RetryBudget } from '../../snapshot/index.ts';
@@ -21,19 +21,25 @@ export function convertCircuitBreakers(
   at: string,
   faults: FaultSink,
 ): ClusterSettings['circuitBreakers'] {
-  const found = new Map<number, CircuitBreakerThresholds>();
-  for (const [index, entry] of (message?.thresholds ?? []).entries()) {
-    if (found.has(entry.priority)) {
-      const priority = enumName(RoutingPriority, entry.priority);
-      faults.error(`${at}.thresholds[${index}].priority`, `a second entry for priority ${priority}`);
-    } else {
-      found.set(entry.priority, convertThresholds(entry));
-    }
-  }
-  return {
-    default: found.get(RoutingPriority.DEFAULT) ?? DEFAULT_THRESHOLDS,
-    high: found.get(RoutingPriority.HIGH) ?? DEFAULT_THRESHOLDS,
+  const ofCluster = byPriority(message?.thresholds ?? [], `${at}.thresholds`, faults);
+  const ofHost = byPriority(message?.per_host_thresholds ?? [], `${at}.per_host_thresholds`, faults);
+  const limits = (priority: number): CircuitBreakerThresholds => {
+    const entry = ofCluster.get(priority);
+    const converted = entry === undefined ? DEFAULT_THRESHOLDS : convertThresholds(entry);
+    const maxConnectionsPerHost = ofHost.get(priority)?.max_connections?.value;
+    return maxConnectionsPerHost === undefined ? converted : { ...converted, maxConnectionsPerHost };
   };
+  return { default: limits(RoutingPriority.DEFAULT), high: limits(RoutingPriority.HIGH) };
+}
+
+function byPriority(entries: readonly Thresholds[], at: string, faults: FaultSink): ReadonlyMap<number, Thresholds> {
+  const found = new Map<number, Thresholds>();
+  for (const [index, entry] of entries.entries()) {
+    const { priority } = entry;
+    if (!found.has(priority)) found.set(priority, entry);
+    else faults.error(`${at}[${index}].priority`, `a second entry for priority ${enumName(RoutingPriority, priority)}`);
+  }
+  return found;
 }
 
 function convertThresholds(entry: Thresholds): CircuitBreakerThresholds {

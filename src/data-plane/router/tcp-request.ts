@@ -224,7 +224,7 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
       breaker.releasePending();
       return upstream_rq_pending_overflow;
     }
-    if (!breaker.tryAcquireConnection()) {
+    if (!this.#host!.tryAcquireConnection(breaker)) {
       breaker.releasePending();
       breaker.releaseRequest();
       return upstream_cx_overflow;

@@ -329,7 +329,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
       this.destroy();
       return;
     }
-    if (!cluster.breaker.tryAcquireConnection()) {
+    if (!host.tryAcquireConnection(cluster.breaker)) {
       this.#note(ResponseFlag.UO);
       this.#countCluster(cluster, upstream_cx_overflow);
       this.destroy();

@@ -53,7 +53,7 @@ export class TcpUpstream implements UpstreamSocketOwner, PausedPeerOwner {
   /** What the kernel has not taken in full. */
   #unsent: Buffer | null = null;
 
-  /** @param breaker under which the caller has acquired a place for the connection; it is given back here. */
+  /** @param breaker for which the caller has acquired a place at the host; it is given back here. */
   constructor(context: WorkerContext, host: Host, owner: TcpUpstreamOwner, nowMs: number, breaker: CircuitBreaker) {
     this.#context = context;
     this.host = host;

@@ -16,6 +16,8 @@ export class CircuitBreaker {
   readonly #priority: ClusterPriority;
   /** The configured ones, as the runtime has them. */
   readonly #limits: RuntimeDerived<CircuitBreakerThresholds>;
+  /** Connections that one host may have, whatever their priority; Infinity for no limit. */
+  readonly maxConnectionsPerHost: number;
   /** Null until a pool lacks a connection. */
   #waitingPools: WaitingPools | null = null;
 
@@ -31,10 +33,12 @@ export class CircuitBreaker {
     this.#records = context.records;
     this.#cluster = cluster;
     this.#priority = priority;
+    this.maxConnectionsPerHost = limits.maxConnectionsPerHost ?? Number.POSITIVE_INFINITY;
     const priorityName = priority === ClusterPriority.default ? 'default' : 'high';
     this.#limits = context.runtime.derived((values) => circuitLimits(values, clusterName, priorityName, limits));
   }
 
+  /** Of the cluster alone: Host.tryAcquireConnection asks here. */
   tryAcquireConnection(): boolean {
     return this.#records.tryAcquire(
       this.#cluster,
@@ -60,7 +64,7 @@ export class CircuitBreaker {
    * @returns false when the limit makes it wait.
    */
   openConnections(pool: WaitingPool, most: number): boolean {
-    this.#waitingPools ??= new WaitingPools(this.#context, () => this.tryAcquireConnection());
+    this.#waitingPools ??= new WaitingPools(this.#context);
     return this.#waitingPools.add(pool, most);
   }
 

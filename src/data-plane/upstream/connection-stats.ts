@@ -4,8 +4,8 @@
 //   OPEN ──connected──► its requests, one after the other ──► closed
 //     └──closed, and connectFailed or connectTimedOut
 //
-// Whoever makes it has acquired the place of the connection under the breaker, and that of each request before it
-// begins; both are given back here.
+// Whoever makes it has acquired the place of the connection at its host (Host.tryAcquireConnection), and that of each
+// request under the breaker before it begins; both are given back here.
 
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import { BufferedBytes } from '../network/buffered-bytes.ts';
@@ -71,7 +71,6 @@ export class UpstreamConnectionStats {
     this.#startMs = startMs;
     this.held = new BufferedBytes(context, this.#clusterStats + upstream_cx_rx_bytes_buffered);
     this.#unsent = new BufferedBytes(context, this.#clusterStats + upstream_cx_tx_bytes_buffered);
-    context.records.addActiveConnections(host.record, 1);
     this.count(upstream_cx_total);
     this.count(upstream_cx_active);
     this.#countHost(cx_total, 1);
@@ -159,8 +158,8 @@ export class UpstreamConnectionStats {
   closed(isLocal: boolean): void {
     this.held.note(0);
     this.#unsent.note(0);
-    this.#breaker.releaseConnection();
     this.#context.records.addActiveConnections(this.#record, -1);
+    this.#breaker.releaseConnection();
     this.#recordAge(upstream_cx_length_ms, this.#context.clock.monotonicMs());
     if (this.#requests > 0) this.#context.stats.record(this.#clusterStats + upstream_rq_per_cx, this.#requests);
     this.count(upstream_cx_active, -1);

@@ -11,6 +11,7 @@ import { type Address, formatAddress } from '../../base/address.ts';
 import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
 import { ClusterPriority, HealthFlag } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Cluster } from './cluster.ts';
 import { OutlierMonitor } from './outlier-monitor.ts';
 import { Http1Pool } from './pool/http1-pool.ts';
@@ -89,6 +90,29 @@ export class Host {
     if (priority === ClusterPriority.default) return this.pool;
     this.#highPool ??= new Http1Pool(this.#context, this, this.cluster.highBreaker);
     return this.#highPool;
+  }
+
+  /**
+   * Takes places for a connection: one of its own, and one of the cluster.
+   * @returns false when either has no more.
+   */
+  tryAcquireConnection(breaker: CircuitBreaker): boolean {
+    const { records } = this.#context;
+    if (!records.tryAcquireHostConnection(this.record, breaker.maxConnectionsPerHost)) return false;
+    if (breaker.tryAcquireConnection()) return true;
+    records.addActiveConnections(this.record, -1);
+    return false;
+  }
+
+  /** The same beyond any limit. */
+  acquireConnection(breaker: CircuitBreaker): void {
+    this.#context.records.addActiveConnections(this.record, 1);
+    breaker.acquireConnection();
+  }
+
+  /** It has as many connections as one host may have. */
+  isFull({ maxConnectionsPerHost }: CircuitBreaker): boolean {
+    return this.#context.records.activeConnections(this.record) >= maxConnectionsPerHost;
   }
 
   /** Takes over new settings. */

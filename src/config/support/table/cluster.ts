@@ -199,7 +199,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.cluster.v3.CircuitBreakers': {
     otherwise: warned(),
-    fields: { thresholds: supported() },
+    fields: { thresholds: supported(), per_host_thresholds: supportedAs('per host') },
   },
   'proxy.config.cluster.v3.CircuitBreakers.Thresholds': {
     otherwise: warned(),
@@ -211,6 +211,10 @@ export const CLUSTER_SUPPORT: SupportTable = {
       max_retries: supported('without a retry_budget'),
       retry_budget: supportedWhole(),
     },
+  },
+  'proxy.config.cluster.v3.CircuitBreakers.Thresholds (per host)': {
+    otherwise: rejected('hosts have no limit of their own for it'),
+    fields: { priority: supported(), max_connections: supported() },
   },
   'proxy.config.core.v3.HttpProtocolOptions (upstream)': {
     otherwise: warned(),

@@ -127,9 +127,14 @@ export class Http1Pool implements WaitingPool {
     this.#connecting = 0;
   }
 
-  openConnection(): void {
-    this.#connecting++;
-    this.#connections.add(new Http1ClientConnection(this.#context, this.#host, this));
+  get isHostFull(): boolean {
+    return this.#host.isFull(this.breaker);
+  }
+
+  tryOpenConnection(): boolean {
+    const hasPlace = this.#host.tryAcquireConnection(this.breaker);
+    if (hasPlace) this.#openConnection();
+    return hasPlace;
   }
 
   // ---- Called by connections ----
@@ -204,12 +209,16 @@ export class Http1Pool implements WaitingPool {
     if (this.lacksConnection && !this.breaker.openConnections(this, most)) this.#count(upstream_cx_overflow);
   }
 
+  #openConnection(): void {
+    this.#connecting++;
+    this.#connections.add(new Http1ClientConnection(this.#context, this.#host, this));
+  }
+
   #openFirst(): void {
-    if (!this.breaker.tryAcquireConnection()) {
-      this.#count(upstream_cx_overflow);
-      this.breaker.acquireConnection();
-    }
-    this.openConnection();
+    if (this.tryOpenConnection()) return;
+    this.#count(upstream_cx_overflow);
+    this.#host.acquireConnection(this.breaker);
+    this.#openConnection();
   }
 
   #failPending(failure: UpstreamFailure, detail: string): void {

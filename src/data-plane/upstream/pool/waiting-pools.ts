@@ -1,5 +1,6 @@
 // Pools of one cluster and routing priority that want more connections than they have, first come, first served. They
-// get one each in turn, as soon as the limit of connections, which all workers share, has a place for it.
+// get one each in turn, as soon as the limit of connections, which all workers share, has a place for it. A pool whose
+// host has all the connections that it may have keeps its place in the line, and holds nobody back.
 //
 // Of a place that this worker gives back the line hears at once. Workers never talk to each other: for places that
 // others give back it looks again every few milliseconds, as long as somebody waits (docs/decisions/0018).
@@ -14,31 +15,31 @@ const LOOK_AGAIN_MS = 16;
 export interface WaitingPool {
   /** More requests wait than connections are on their way. */
   readonly lacksConnection: boolean;
-  /** Opens one; its place under the limit has been acquired. */
-  openConnection(): void;
+  /** Its host takes no more connections. */
+  readonly isHostFull: boolean;
+  /** Opens one, if there is a place for it. */
+  tryOpenConnection(): boolean;
 }
 
 export class WaitingPools implements TimeoutOwner {
   readonly #context: WorkerContext;
-  readonly #tryAcquire: () => boolean;
   readonly #line = new Set<WaitingPool>();
   readonly #timer = new TimerEntry(this);
   #isWoken = false;
 
-  /** @param tryAcquire takes a place for a connection, if there is one. */
-  constructor(context: WorkerContext, tryAcquire: () => boolean) {
+  constructor(context: WorkerContext) {
     this.#context = context;
-    this.#tryAcquire = tryAcquire;
   }
 
   /**
    * Opens the connections that the pool lacks as soon as there are places; those who wait already come first.
    * @param most that it may open now.
-   * @returns false when the limit makes it wait.
+   * @returns false when a limit makes it wait.
    */
   add(pool: WaitingPool, most: number): boolean {
     this.#line.add(pool);
-    return this.#serve(most) || !this.#line.has(pool);
+    const hasPlaces = this.#serve(most);
+    return !this.#line.has(pool) || (hasPlaces && !pool.isHostFull);
   }
 
   /** Whoever has given the place back may still be at its books: the line moves when that is done. */
@@ -58,7 +59,7 @@ export class WaitingPools implements TimeoutOwner {
     this.#serve(CONNECTS_PER_CALL);
   }
 
-  /** @param most of each pool. @returns false when the limit is met. */
+  /** @param most of each pool. @returns false when the limit of the cluster is met. */
   #serve(most: number): boolean {
     let hasPlaces = true;
     for (let round = 0; round < most && hasPlaces && this.#line.size > 0; round++) hasPlaces = this.#serveEach();
@@ -67,14 +68,14 @@ export class WaitingPools implements TimeoutOwner {
     return hasPlaces;
   }
 
-  /** One connection for each. @returns false when the limit is met; who comes first keeps its place in the line. */
+  /** One connection for each. @returns false when that limit is met; who comes first keeps its place in the line. */
   #serveEach(): boolean {
     let turns = this.#line.size;
     for (const pool of this.#line) {
       if (turns-- === 0) break;
-      if (pool.lacksConnection) {
-        if (!this.#tryAcquire()) return false;
-        pool.openConnection();
+      if (pool.lacksConnection && !pool.tryOpenConnection()) {
+        if (pool.isHostFull) continue;
+        return false;
       }
       this.#line.delete(pool);
       if (pool.lacksConnection) this.#line.add(pool);

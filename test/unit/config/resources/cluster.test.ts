@@ -98,6 +98,16 @@ describe('a cluster', () => {
     assert.equal(circuitBreakers.high.maxRetries, 9);
   });
 
+  it('limits the connections of each host per priority, where that is asked for', () => {
+    const perHost = [{ max_connections: 0 }, { priority: 'HIGH' }];
+    const { circuitBreakers } = clusterSettings(
+      clusterNamed('web', { circuit_breakers: { per_host_thresholds: perHost } }),
+    );
+    assert.equal(circuitBreakers.default.maxConnectionsPerHost, 0);
+    assert.equal(circuitBreakers.default.maxConnections, 1024);
+    assert.equal('maxConnectionsPerHost' in circuitBreakers.high, false);
+  });
+
   it('never rounds a positive timeout down to 0, which would mean none', () => {
     const settings = clusterSettings(
       clusterNamed('web', { common_http_protocol_options: { idle_timeout: '0.0002s' } }),
@@ -348,6 +358,16 @@ const MEMBER_ERRORS: readonly ErrorCase[] = [
     name: 'two thresholds for one priority',
     cluster: clusterNamed('web', { circuit_breakers: { thresholds: [{}, { priority: 'DEFAULT' }] } }),
     errors: [`${AT}.circuit_breakers.thresholds[1].priority: a second entry for priority DEFAULT`],
+  },
+  {
+    name: 'two limits of each host for one priority, and limits that hosts do not have',
+    cluster: clusterNamed('web', {
+      circuit_breakers: { per_host_thresholds: [{ priority: 'HIGH' }, { priority: 'HIGH', max_requests: 1 }] },
+    }),
+    errors: [
+      `${AT}.circuit_breakers.per_host_thresholds[1].priority: a second entry for priority HIGH`,
+      `${AT}.circuit_breakers.per_host_thresholds[1].max_requests: max_requests is not supported by this build`,
+    ],
   },
   {
     name: 'a connect timeout of 0',

@@ -8,6 +8,7 @@ import { TICK_MS } from '../../../../src/data-plane/network/timer-wheel.ts';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import type { PoolClient } from '../../../../src/data-plane/upstream/pool/http1-pool.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../src/snapshot/index.ts';
+import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -72,6 +73,46 @@ class Bench {
     for (let turn = 0; turn < 5; turn++) await null;
   }
 }
+
+describe('a limit of connections per host', () => {
+  test('holds over all workers, and gives its places to whoever waits', async () => {
+    const bench = new Bench({ maxConnectionsPerHost: 2 }, { workers: 2 });
+    bench.request(0, 2, 0);
+    bench.request(0, 1, 1);
+    // A pool without any connection goes beyond it.
+    assert.deepEqual(bench.opened, [3]);
+    bench.request(0, 2, 1);
+    assert.deepEqual(bench.opened, [3]);
+    for (const socket of bench.sockets[0]!) socket.accept();
+    for (const socket of bench.sockets[0]!.slice(0, 2)) socket.reset();
+    await bench.settle();
+    bench.workers.clock.turn(LOOK_MS);
+    assert.deepEqual(bench.opened, [4]);
+  });
+
+  test('counts the connections of the other priority, whose own limit may be another', () => {
+    const bench = new Bench({ maxConnectionsPerHost: 1 });
+    const host = bench.clusters[0]!.hosts[0]!;
+    const high = host.poolFor(ClusterPriority.high);
+    for (let n = 0; n < 3; n++) high.newStream(new Client());
+    assert.deepEqual(bench.opened, [3]);
+    bench.request(0, 4);
+    assert.deepEqual(bench.opened, [4]);
+  });
+
+  test('takes no place of the cluster for a connection that it refuses, nor the other way round', () => {
+    const bench = new Bench({ maxConnections: 2, maxConnectionsPerHost: 1 }, { hosts: 2 });
+    const { breaker, hosts } = bench.clusters[0]!;
+    const [first, second] = hosts;
+    assert.ok(first!.tryAcquireConnection(breaker));
+    assert.equal(first!.tryAcquireConnection(breaker), false);
+    assert.ok(breaker.tryAcquireConnection());
+    assert.equal(second!.tryAcquireConnection(breaker), false);
+    breaker.releaseConnection();
+    assert.ok(second!.tryAcquireConnection(breaker));
+    assert.deepEqual([first!.isFull(breaker), second!.isFull(breaker)], [true, true]);
+  });
+});
 
 describe('a queue of requests', () => {
   test('is refused as a whole when a connection becomes ready while the limit of requests is met', async () => {
@@ -249,7 +290,9 @@ describe('a pool that lacks connections', () => {
     const release = bench.occupy(2);
     const broken = {
       lacksConnection: true,
-      openConnection(): void {
+      isHostFull: false,
+      tryOpenConnection(): boolean {
+        if (!breaker.tryAcquireConnection()) return false;
         this.lacksConnection = false;
         throw new Error('deliberate');
       },
@@ -261,6 +304,13 @@ describe('a pool that lacks connections', () => {
     release();
     bench.request(0);
     assert.deepEqual(bench.opened, [1]);
+  });
+
+  test('that waits for its host holds no other host back', () => {
+    const bench = new Bench({ maxConnections: 4, maxConnectionsPerHost: 1 }, { hosts: 3 });
+    for (const host of [0, 0, 1, 2, 2]) bench.request(host);
+    assert.deepEqual(bench.opened, [1, 1, 1]);
+    assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_cx_overflow'), 2);
   });
 
   test('leaves no timer behind once it has them', async () => {

@@ -106,7 +106,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'of proxied TCP': {
     open: ({ workers, cluster, socket }, taker) => {
       const context = workers.contexts[0]!;
-      cluster.breaker.acquireConnection();
+      cluster.hosts[0]!.acquireConnection(cluster.breaker);
       const upstream = new TcpUpstream(context, cluster.hosts[0]!, taker, context.clock.monotonicMs(), cluster.breaker);
       socket().accept();
       return { resume: () => upstream.resume(), end: () => upstream.destroy() };

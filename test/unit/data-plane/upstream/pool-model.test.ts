@@ -41,11 +41,15 @@ const step = fc.oneof(
   steps(2, fc.integer({ min: 1, max: 6000 }), (model, ms) => model.turn(ms)),
 );
 
-const limits = fc.record({
-  maxConnections: fc.integer({ min: 0, max: 6 }),
-  maxPendingRequests: fc.integer({ min: 1, max: 12 }),
-  maxRequests: fc.integer({ min: 0, max: 8 }),
-});
+const limits = fc.record(
+  {
+    maxConnections: fc.integer({ min: 0, max: 6 }),
+    maxPendingRequests: fc.integer({ min: 1, max: 12 }),
+    maxRequests: fc.integer({ min: 0, max: 8 }),
+    maxConnectionsPerHost: fc.nat(4),
+  },
+  { requiredKeys: ['maxConnections', 'maxPendingRequests', 'maxRequests'] },
+);
 
 test('no request waits for what is there, and no count is ever wrong', async () => {
   const model = new PoolModel(WORKERS, HOSTS);
