@@ -350,3 +350,35 @@ describe('the circuit breaker of retries', () => {
     assertBalanced(proxy);
   });
 });
+
+describe('the count of attempts, in replies of the proxy itself', () => {
+  const COUNT = /\r\nx-proxy-attempt-count: (\d+)\r\n/;
+  const counting = { routeFields: { countsAttemptsInResponse: true } };
+
+  test('is that of the tries that have failed', async (t) => {
+    const upstream = await answeringInTurn(RESET);
+    const { client, proxy } = await httpBench(t, {
+      upstream,
+      route: retrying(['5xx'], { maxRetries: 2 }),
+      ...counting,
+    });
+    const reply = await client().write(GET).response();
+    assert.equal(reply.status, 503);
+    assert.equal(COUNT.exec(reply.head)?.[1], '3');
+    assertBalanced(proxy);
+  });
+
+  test('is 1 where nothing is tried again', async (t) => {
+    const upstream = await answeringInTurn(RESET);
+    const { client } = await httpBench(t, { upstream, ...counting });
+    const reply = await client().write(GET).response();
+    assert.equal(COUNT.exec(reply.head)?.[1], '1');
+  });
+
+  test('is not there where no host was tried', async (t) => {
+    const { client } = await httpBench(t, { upstreams: [], ...counting });
+    const reply = await client().write(GET).response();
+    assert.deepEqual([reply.status, reply.body], [503, 'no healthy upstream']);
+    assert.doesNotMatch(reply.head, COUNT);
+  });
+});

@@ -24,11 +24,20 @@ export function hasResponseEdits({ route, target, setCookies }: RoutedStream): b
   );
 }
 
-/** @param attempts times that the request has been sent; 0 when it never was. */
-export function editResponse(head: EditableHead, stream: RoutedStream, names: ProxyHeaders, attempts: number): void {
+/**
+ * @param attempts times that the request has been sent; 0 when it never was.
+ * @param isLocal the response is a reply of the proxy's own.
+ */
+export function editResponse(
+  head: EditableHead,
+  stream: RoutedStream,
+  names: ProxyHeaders,
+  attempts: number,
+  isLocal: boolean,
+): void {
   const { route, target, setCookies } = stream;
   // A reply of the proxy's own does not bind a client to a host.
-  if (setCookies !== null && attempts > 0) for (const text of setCookies) head.append('set-cookie', text);
+  if (setCookies !== null && !isLocal) for (const text of setCookies) head.append('set-cookie', text);
   target?.responseEditor?.apply(head, stream);
   route?.responseEditor?.apply(head, stream);
   if (route?.countsAttemptsInResponse && attempts > 0) {

@@ -63,6 +63,8 @@ export abstract class StreamResponse extends StreamRecord {
   protected filters: StreamFilters | null = null;
   /** The upgrade that the request asks for was admitted, and counts as active. */
   protected isUpgradeCounted = false;
+  /** Of an upstream that was given up. */
+  #attempts = 0;
   #response: number = NOTHING;
   #hasEnded = false;
   #tunnel: number = NO_TUNNEL;
@@ -112,14 +114,14 @@ export abstract class StreamResponse extends StreamRecord {
 
   onNoHealthyUpstream(): void {
     this.chargeUpstream(replies.NO_HEALTHY_UPSTREAM.status);
-    this.upstream = null;
+    this.dropUpstream();
     this.giveUp(replies.NO_HEALTHY_UPSTREAM);
   }
 
   onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void {
     const reply = replies.upstreamReset(failure, transport, wasRetried);
     this.chargeUpstream(reply.status);
-    this.upstream = null;
+    this.dropUpstream();
     this.flags |= flagBit(replies.failureFlag(failure));
     if (this.wantedFacts !== null) this.wantedFacts.upstreamTransportFailure = transport;
     if (this.#response === STARTED) {
@@ -140,7 +142,7 @@ export abstract class StreamResponse extends StreamRecord {
       applyServiceTime(head, responseLines.names, serviceMs);
     }
     const isEdited = hasResponseEdits(this);
-    if (isEdited) this.#editResponse(head, head.status);
+    if (isEdited) this.#editResponse(head, head.status, false);
     const filters = this.filters;
     const { framing } = head;
     if (filters === null || !filters.encodes) return this.respond(bytes, start, end, isEnd, isEdited, framing, nowMs);
@@ -241,9 +243,7 @@ export abstract class StreamResponse extends StreamRecord {
    */
   giveUp(reply: replies.LocalReply): void {
     if (this.#hasEnded) return;
-    const upstream = this.upstream;
-    this.upstream = null;
-    upstream?.cancel(true);
+    this.dropUpstream()?.cancel(true);
     if (this.#response === NOTHING) {
       this.reply(reply);
       return;
@@ -272,6 +272,14 @@ export abstract class StreamResponse extends StreamRecord {
     if (this.upstream === null || this.#response !== NOTHING) return;
     const { cluster, host } = this.upstream;
     countStatus(this.context, cluster, host, status, this.isInternal, host?.canary ?? false);
+  }
+
+  /** The request to the upstream is over, or is to be. A reply in its place still says how often it was sent. */
+  protected dropUpstream(): ForwardedRequest | null {
+    const { upstream } = this;
+    if (upstream !== null && upstream.host !== null) this.#attempts = upstream.attempts;
+    this.upstream = null;
+    return upstream;
   }
 
   protected awaitTunnel(): void {
@@ -320,17 +328,18 @@ export abstract class StreamResponse extends StreamRecord {
     const isEdited = hasResponseEdits(this);
     if (!isEdited && !isFiltered) return replies.localReplyHead(reply, responseLines.local, date, extra);
     const head = new ReplyHead(reply);
-    if (isEdited) this.#editResponse(head, reply.status);
+    if (isEdited) this.#editResponse(head, reply.status, true);
     if (isFiltered) filters!.encodeLocalReply(head, reply);
     head.setOwn(responseLines.local, date);
     return head.text(extra);
   }
 
   /** Applies what the route asks for. @param status of the response at hand. */
-  #editResponse(head: EditableHead, status: number): void {
+  #editResponse(head: EditableHead, status: number, isLocal: boolean): void {
     this.status = status;
     this.editedHead = head;
-    editResponse(head, this, this.manager.responseLines.names, this.upstream?.attempts ?? 0);
+    const attempts = this.upstream?.attempts ?? this.#attempts;
+    editResponse(head, this, this.manager.responseLines.names, attempts, isLocal);
     this.editedHead = null;
   }
 

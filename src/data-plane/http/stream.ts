@@ -195,8 +195,14 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   judgeResponse(): Verdict {
     const { redirects } = this;
     if (redirects === null || !redirects.concerns(this.context.codec.response.status)) return Verdict.pass;
-    const next = this.manager.router.follow(this, redirects, this.upstream!.head);
-    if (next === undefined) return Verdict.pass;
+    const former = this.upstream!;
+    // A reply in its place is none of its own.
+    this.upstream = null;
+    const next = this.manager.router.follow(this, redirects, former.head);
+    if (next === undefined) {
+      this.upstream = former;
+      return Verdict.pass;
+    }
     if (next !== null) this.#startAgain(next, redirects.body());
     return Verdict.followed;
   }
@@ -267,7 +273,7 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
     const told = this.wantsAltResponse ? replies.altResponse(reply) : reply;
     if (isCharged) this.chargeUpstream(told.status);
     if (endsBudget) this.#recordBudget();
-    this.upstream = null;
+    this.dropUpstream();
     this.giveUp(told);
   }
 
