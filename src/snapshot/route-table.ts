@@ -157,6 +157,8 @@ export interface MirrorPolicy {
   readonly appendsHostSuffix: boolean;
   /** The copy's host; empty for that of the request. */
   readonly hostRewrite: string;
+  /** Changes of the copy's head, one after the other. */
+  readonly headEdits: readonly HeaderEdits[];
 }
 
 export interface ForwardAction {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import type { MirrorPolicy } from '../../src/snapshot/index.ts';
+import type { HeaderAddition, HeaderEdits, MirrorPolicy } from '../../src/snapshot/index.ts';
 import { loopback, retrySettings } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertBalanced, GET, type HttpBench, type HttpBenchOptions, httpBench, OK } from '../support/http-bench.ts';
@@ -18,6 +18,7 @@ function mirrorTo(cluster: string, overrides: Partial<MirrorPolicy> = {}): Mirro
     fraction: { key: '', default: { numerator: 100, denominator: 100 } },
     appendsHostSuffix: true,
     hostRewrite: '',
+    headEdits: [],
     ...overrides,
   };
 }
@@ -53,6 +54,28 @@ async function copied({ proxy }: HttpBench, count = 1): Promise<void> {
 }
 
 describe('a copy of a request', () => {
+  test('has a head of its own where the mirror changes it', async (t) => {
+    const add = (name: string, value: string, action: HeaderAddition['action']): HeaderEdits => ({
+      remove: [],
+      add: [{ name, value: [value], action, keepsEmptyValue: false }],
+    });
+    const headEdits = [
+      { remove: ['x-secret'], add: [] },
+      add('x-copy', 'one', 'append'),
+      add('x-copy', 'two', 'append'),
+      add('x-own', 'copy', 'overwrite'),
+      add('x-secret', 'none', 'add-if-absent'),
+    ];
+    const upstream = await WireUpstream.answering(OK);
+    const bench = await mirrored(t, [mirrorTo('shadow', { headEdits })], { upstream });
+    await bench.client().write('GET / HTTP/1.1\r\nhost: x\r\nX-Secret: s\r\nx-own: 1\r\n\r\n').response();
+    await copied(bench);
+    const fieldsOf = (head: string): string[] =>
+      head.split('\r\n').filter((line) => /^x-(secret|copy|own)/i.test(line));
+    assert.deepEqual(fieldsOf(bench.copies()), ['x-copy: one', 'x-copy: two', 'x-own: copy', 'x-secret: none']);
+    assert.deepEqual(fieldsOf(upstream.heads[0]!), ['X-Secret: s', 'x-own: 1']);
+  });
+
   test('goes to the cluster of the mirror, with a host of its own', async (t) => {
     const bench = await mirrored(t, [mirrorTo('shadow')]);
     const wire = bench.client().write('GET /path?q HTTP/1.1\r\nHost: a.example:8080\r\nx-own: 1\r\n\r\n');

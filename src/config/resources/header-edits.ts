@@ -6,7 +6,7 @@ import { quote } from '../source/node.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { parseFormat } from './format/format-string.ts';
-import type { HeaderValue, HeaderValueOption } from './messages.ts';
+import type { HeaderMutation, HeaderValue, HeaderValueOption } from './messages.ts';
 
 /** The fields that tables, virtual hosts, routes and weighted clusters have in common. */
 export interface HeaderEditFields {
@@ -59,6 +59,24 @@ function editsOf(
       remove.push(name);
   }
   return add.length + remove.length === 0 ? null : { remove, add };
+}
+
+/** @returns one level for each mutation, since each sees what those before it have done. */
+export function convertHeaderMutations(
+  messages: readonly HeaderMutation[],
+  at: string,
+  conversion: Conversion,
+): readonly HeaderEdits[] {
+  return messages.flatMap((message, index): readonly HeaderEdits[] => {
+    const place = `${at}[${index}]`;
+    if (message.append !== null) {
+      const addition = convertAddition(message.append, `${place}.append`, conversion);
+      return addition === undefined ? [] : [{ remove: [], add: [addition] }];
+    }
+    const name = message.remove.toLowerCase();
+    const isEdited = mayEdit(name, 'removed', `${place}.remove`, conversion.faults) && !CONNECTION.has(name);
+    return isEdited ? [{ remove: [name], add: [] }] : [];
+  });
 }
 
 /** @returns undefined when nothing will be added; a fault says why. */

@@ -35,6 +35,7 @@ export type {
   FilterChainMatch as FilterChainMatchMessage,
   FractionalPercent,
   HeaderMatcher,
+  HeaderMutation,
   HeaderValue,
   HeaderValueOption,
   HealthCheck_HttpHealthCheck as HttpHealthCheck,

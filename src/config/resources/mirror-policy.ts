@@ -3,6 +3,7 @@
 
 import type { MirrorPolicy } from '../../snapshot/index.ts';
 import type { Conversion } from './conversion.ts';
+import { convertHeaderMutations } from './header-edits.ts';
 import type { RequestMirrorPolicy, RouteActionMessage } from './messages.ts';
 import { runtimeFractionOf } from './runtime-settings.ts';
 
@@ -49,8 +50,9 @@ function convertPolicy(
   message: RequestMirrorPolicy,
   at: string,
   validateClusters: boolean,
-  { clusters, faults }: Conversion,
+  conversion: Conversion,
 ): MirrorPolicy | undefined {
+  const { clusters, faults } = conversion;
   const { cluster, cluster_header, runtime_key } = message;
   if ((cluster === '') === (cluster_header === '')) {
     faults.error(at, 'needs either cluster or cluster_header');
@@ -65,5 +67,6 @@ function convertPolicy(
       (runtime_key === '' ? { key: '', default: ALL } : { key: runtime_key, default: NONE }),
     appendsHostSuffix: !message.disable_shadow_host_suffix_append,
     hostRewrite: message.host_rewrite_literal,
+    headEdits: convertHeaderMutations(message.request_headers_mutations, `${at}.request_headers_mutations`, conversion),
   };
 }

@@ -2,6 +2,7 @@
 
 import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
 import type { MirrorPolicy } from '../../snapshot/index.ts';
+import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
 import type { RouteRequest } from './route-request.ts';
 
@@ -10,6 +11,8 @@ export interface Mirror {
   clusterFor(request: RouteRequest): string;
   /** The host that the copy names. */
   hostOf(host: string): string;
+  /** Null for none. */
+  readonly editor: HeaderEditor | null;
 }
 
 const SUFFIX = '-shadow';
@@ -20,6 +23,7 @@ export function compileMirror(policy: MirrorPolicy, runtime: RuntimeValues): Mir
   const share = runtime.share(policy.fraction);
   const read = clusterHeader === '' ? null : headerReader(clusterHeader);
   return {
+    editor: compileHeaderEdits(policy.headEdits),
     clusterFor: (request) => {
       if (!isWithin(share.value, request.random)) return '';
       return read === null ? cluster : (read(request) ?? '');

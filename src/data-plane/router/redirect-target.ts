@@ -3,6 +3,7 @@
 
 import type { ResponseHead } from '../../wasm/http1.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { TextHead } from '../http/text-head.ts';
 
 export interface RedirectTarget {
   readonly isHttps: boolean;
@@ -14,7 +15,6 @@ export interface RedirectTarget {
 
 /** Only what names its host can be followed; who it is for (`user@`) is for nobody to say. */
 const ABSOLUTE = /^(https?):\/\/([^/?#@\s]+)((?:[/?][^#\s]*)?)(?:#.*)?$/i;
-const HOST = 'host';
 const BODY_FIELDS = ['content-length', 'transfer-encoding', 'trailer'];
 
 /** @returns undefined when the location leads nowhere. */
@@ -34,41 +34,27 @@ export interface RedirectedHeadOptions {
   readonly response: ResponseHead;
 }
 
-/** @param head as it was sent. */
-export function redirectedHead(head: string, names: ProxyHeaders, options: RedirectedHeadOptions): string {
+/** @param formerHead as it was sent. */
+export function redirectedHead(formerHead: string, names: ProxyHeaders, options: RedirectedHeadOptions): string {
   const { target, becomesGet, headersToCopy, response } = options;
-  const [requestLine, ...lines] = head.slice(0, -4).split('\r\n') as [string, ...string[]];
-  const [method, formerTarget] = requestLine.split(' ') as [string, string];
-  const formerHost =
-    lines
-      .find((line) => nameOf(line) === HOST)
-      ?.slice(HOST.length + 1)
-      .trim() ?? '';
-  const dropped = new Set([
-    HOST,
-    names.originalUrl,
-    names.expectedTimeoutMs,
-    names.attemptCount,
-    ...headersToCopy,
-    ...(becomesGet ? BODY_FIELDS : []),
-  ]);
-  return `${[
-    `${becomesGet ? 'GET' : method} ${target.target} HTTP/1.1`,
-    `host: ${target.authority}`,
-    ...lines.filter((line) => !dropped.has(nameOf(line))),
-    `${names.originalUrl}: http://${formerHost}${formerTarget}`,
-    ...headersToCopy.flatMap((name) => fieldsOf(response, name)),
-  ].join('\r\n')}\r\n\r\n`;
-}
-
-function nameOf(line: string): string {
-  return line.slice(0, line.indexOf(':')).toLowerCase();
-}
-
-function fieldsOf(response: ResponseHead, name: string): string[] {
-  const fields: string[] = [];
-  for (let index = response.findByName(name, 0); index >= 0; index = response.findByName(name, index + 1)) {
-    fields.push(`${name}: ${response.valueAt(index)}`);
+  const head = TextHead.of(formerHead);
+  const [method, formerTarget] = head.startLine.split(' ') as [string, string];
+  const formerUrl = `http://${head.headerByName('host') ?? ''}${formerTarget}`;
+  head.startLine = `${becomesGet ? 'GET' : method} ${target.target} HTTP/1.1`;
+  head.replaceHost(target.authority);
+  // What the router says of itself, it says anew.
+  for (const name of [names.originalUrl, names.expectedTimeoutMs, names.attemptCount]) head.removeField(name);
+  if (becomesGet) for (const name of BODY_FIELDS) head.removeField(name);
+  for (const name of headersToCopy) {
+    head.removeField(name);
+    copyFields(response, name, head);
   }
-  return fields;
+  head.append(names.originalUrl, formerUrl);
+  return head.text();
+}
+
+function copyFields(response: ResponseHead, name: string, head: TextHead): void {
+  for (let index = response.findByName(name, 0); index >= 0; index = response.findByName(name, index + 1)) {
+    head.append(name, response.valueAt(index));
+  }
 }

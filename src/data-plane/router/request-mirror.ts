@@ -2,7 +2,9 @@
 // request has come in full. What becomes of them is of no interest to the request, and never slows it down.
 
 import { CLUSTER_STATS } from '../../stats/index.ts';
+import { TextHead } from '../http/text-head.ts';
 import { insertTrailers, type Trailers } from '../http/trailers.ts';
+import type { FactsSource, HeaderEditor } from '../route/header-editor.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { Host } from '../upstream/host.ts';
@@ -14,12 +16,16 @@ import { Shadow } from './shadow.ts';
 
 const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
 
+/** Whose request it is. */
+type MirroredClient = Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestTrailers'> & FactsSource;
+
 /** One copy. */
 export interface ShadowTarget {
   /** Looked up when the copy is sent: it may be another by then, or gone. */
   readonly cluster: string;
   /** What the copy has as host in place of `host`. */
   readonly hostOf: (host: string) => string;
+  readonly editor: HeaderEditor | null;
 }
 
 export interface MirrorOptions {
@@ -33,18 +39,13 @@ export interface MirrorOptions {
 
 export class RequestMirror implements ForwardedRequest {
   readonly #context: WorkerContext;
-  readonly #client: Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestTrailers'>;
+  readonly #client: MirroredClient;
   readonly #request: ForwardedRequest;
   readonly #options: MirrorOptions;
   /** Null when there are no copies any more. */
   #body: ReplayBuffer | null;
 
-  constructor(
-    context: WorkerContext,
-    client: Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestTrailers'>,
-    request: ForwardedRequest,
-    options: MirrorOptions,
-  ) {
+  constructor(context: WorkerContext, client: MirroredClient, request: ForwardedRequest, options: MirrorOptions) {
     this.#context = context;
     this.#client = client;
     this.#request = request;
@@ -116,7 +117,7 @@ export class RequestMirror implements ForwardedRequest {
     if (kept === null) return;
     this.#body = null;
     const { methodId, isInternal } = this.#client;
-    for (const { cluster: name, hostOf } of this.#options.targets) {
+    for (const { cluster: name, hostOf, editor } of this.#options.targets) {
       const cluster = this.#options.clusters.get(name);
       if (cluster === undefined) continue;
       const body = kept.copy();
@@ -124,16 +125,17 @@ export class RequestMirror implements ForwardedRequest {
       new Shadow(this.#context, cluster, {
         methodId,
         isInternal,
-        head: withHost(this.head, hostOf),
+        head: this.#headOf(hostOf, editor),
         body: passes ? insertTrailers(body, 0, body.length, trailers) : body,
         timeoutMs: this.#options.timeoutMs,
       }).start();
     }
   }
-}
 
-const HOST_LINE = /^(host:[ \t]*)([^\r]*)/im;
-
-function withHost(head: string, hostOf: (host: string) => string): string {
-  return head.replace(HOST_LINE, (_line, name: string, host: string) => name + hostOf(host));
+  #headOf(hostOf: ShadowTarget['hostOf'], editor: HeaderEditor | null): string {
+    const head = TextHead.of(this.head);
+    editor?.apply(head, this.#client);
+    head.replaceHost(hostOf(head.headerByName('host') ?? ''));
+    return head.text();
+  }
 }

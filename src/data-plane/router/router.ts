@@ -245,9 +245,9 @@ export class Router {
 
   /** Those that get a copy of this request. */
   #shadowsOf(mirrors: readonly Mirror[]): readonly ShadowTarget[] {
-    return mirrors.flatMap(({ clusterFor, hostOf }) => {
+    return mirrors.flatMap(({ clusterFor, hostOf, editor }) => {
       const name = clusterFor(this.#request);
-      return name === '' || this.#clusters.get(name) === undefined ? [] : [{ cluster: name, hostOf }];
+      return name === '' || this.#clusters.get(name) === undefined ? [] : [{ cluster: name, hostOf, editor }];
     });
   }
 

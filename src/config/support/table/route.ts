@@ -264,8 +264,12 @@ export const ROUTE_SUPPORT: SupportTable = {
       trace_sampled: warned(),
       disable_shadow_host_suffix_append: supported(),
       host_rewrite_literal: supported(),
-      request_headers_mutations: rejected(),
+      request_headers_mutations: supported(),
     },
+  },
+  'proxy.config.common.mutation_rules.v3.HeaderMutation': {
+    otherwise: rejected(),
+    fields: { remove: supported(), append: supported() },
   },
   [RETRY_POLICY]: {
     otherwise: rejected(),

@@ -32,9 +32,38 @@ describe('mirror policies', () => {
         fraction: { key: 'share', default: { numerator: 5, denominator: 10_000 } },
         appendsHostSuffix: false,
         hostRewrite: '',
+        headEdits: [],
       },
-      { cluster: '', clusterHeader: 'x-to', fraction: ALL, appendsHostSuffix: true, hostRewrite: 'other' },
+      {
+        cluster: '',
+        clusterHeader: 'x-to',
+        fraction: ALL,
+        appendsHostSuffix: true,
+        hostRewrite: 'other',
+        headEdits: [],
+      },
     ]);
+  });
+
+  it('change the heads of copies, one mutation after the other', () => {
+    const request_headers_mutations = [
+      { remove: 'X-Gone' },
+      { append: { header: { key: 'X-Copy', value: 'yes' }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } },
+    ];
+    const [policy] = mirrorsOf({ request_mirror_policies: [{ cluster: 'web', request_headers_mutations }] });
+    assert.deepEqual(policy!.headEdits, [
+      { remove: ['x-gone'], add: [] },
+      { remove: [], add: [{ name: 'x-copy', value: ['yes'], action: 'overwrite', keepsEmptyValue: false }] },
+    ]);
+    const refused = { request_headers_mutations: [{ remove: 'host' }, { append: { header: { key: ':path' } } }] };
+    const errors = faultTexts(load(withRoutes(table({ request_mirror_policies: [{ cluster: 'web', ...refused }] }))));
+    assert.deepEqual(
+      errors.map((text) => text.replace(/^.*mutations/, '')),
+      [
+        '[0].remove: "host" cannot be removed here: the host has its own rewrites',
+        '[1].append.header.key: ":path" cannot be set here: it is no header field',
+      ],
+    );
   });
 
   it('of the most specific level that has any are those of a route', () => {
