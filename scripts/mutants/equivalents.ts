@@ -94,4 +94,16 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     ],
     why: 'What runs behind it asks the same again; this saves it a turn for each connection that ends.',
   },
+  {
+    file: 'src/data-plane/upstream/pool/waiting-pools.ts',
+    line: 'if (this.#isWoken || this.#line.size === 0) return;',
+    changes: ['this.#line.size === 0 → false'],
+    why: 'Saves a turn that would serve an empty line.',
+  },
+  {
+    file: 'src/data-plane/upstream/pool/waiting-pools.ts',
+    line: 'for (let round = 0; round < most && hasPlaces && this.#line.size > 0; round++) hasPlaces = this.#serveEach();',
+    changes: ['this.#line.size > 0 → true', 'this.#line.size > 0 → this.#line.size >= 0'],
+    why: 'A round over an empty line serves nobody and meets no limit.',
+  },
 ];

@@ -304,7 +304,11 @@ describe('the report', () => {
 
 describe('mutants of texts', () => {
   const text = { type: 'StringLiteral' };
-  const method = (name: string) => ({ type: 'MemberExpression', property: { type: 'Identifier', name } });
+  const method = (name: string) => ({
+    type: 'MemberExpression',
+    object: { type: 'Identifier', name: 'it' },
+    property: { type: 'Identifier', name },
+  });
   const isLeftOut = (parent: object, node: object = text): boolean => {
     const ignorer = strykerPlugins.find(({ kind }) => kind === 'Ignore') as unknown as {
       readonly value: { shouldIgnore(place: object): string | undefined };
@@ -320,6 +324,14 @@ describe('mutants of texts', () => {
   it('are left out where they only reword a log line or an error', () => {
     assert.ok(isLeftOut({ type: 'CallExpression', callee: method('warning') }));
     assert.ok(isLeftOut({ type: 'CallExpression', callee: method('debug') }, { type: 'TemplateLiteral' }));
+    const ofFaults = { type: 'MemberExpression', property: { type: 'Identifier', name: 'faults' } };
+    const run = (object: object) => ({
+      type: 'CallExpression',
+      callee: { ...method('run'), object },
+      arguments: [text],
+    });
+    assert.ok(isLeftOut(run(ofFaults)));
+    assert.equal(isLeftOut(run({ type: 'Identifier', name: 'queries' })), false);
     assert.ok(isLeftOut(thrown('Error', text)));
     assert.ok(isLeftOut(thrown('WeirError', { type: 'StringLiteral' }, text)));
   });

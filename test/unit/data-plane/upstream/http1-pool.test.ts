@@ -284,6 +284,23 @@ describe('a pool that lacks connections', () => {
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_cx_overflow'), before);
   });
 
+  test('looks for a place every other tick, not at each', () => {
+    const bench = new Bench({});
+    let looks = 0;
+    const waiting = {
+      lacksConnection: true,
+      isHostFull: false,
+      tryOpenConnection(): boolean {
+        looks += 1;
+        return false;
+      },
+    };
+    assert.equal(bench.clusters[0]!.breaker.openConnections(waiting, 1), false);
+    looks = 0;
+    bench.workers.clock.turn(20 * TICK_MS);
+    assert.ok(looks === 9 || looks === 10, `${looks} looks`);
+  });
+
   test('costs nobody else anything when it fails by a bug', async () => {
     const bench = new Bench({ maxConnections: 2 });
     const { breaker } = bench.clusters[0]!;
