@@ -1,5 +1,5 @@
-// Which test files concern a module: those that load it, the nearest first. The tests of the same name in test/unit/
-// come first, then those that reach it over few imports; tests that start the whole program are slow and come last.
+// Which test files concern a module: those that load it, the nearest first. Tests of the same name come first, then
+// those of its folder in test/unit/, then those that reach it over few imports; tests that start the whole program are slow and come last.
 
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -56,12 +56,24 @@ export function concernedTests(graph: ImportGraph, source: string, testFiles: re
   const distance = distances(graph, source, testFiles);
   const startsProgram = distances(graph, PROGRAM, testFiles);
   const rank = (file: string): readonly number[] => [
+    path.posix.basename(file, '.test.ts') === path.posix.basename(source, '.ts') ? 0 : 1,
     -namesInCommon(file, source),
     startsProgram.has(file) ? 1 : 0,
     distance.get(file)!,
   ];
   return [...distance.keys()].sort((a, b) => compareRanks(rank(a), rank(b)) || (a < b ? -1 : 1));
 }
+
+/** The nearest of `tests`; of every four of them at least one is no unit test, if there is one: it sees more at once. */
+export function nearestTests(tests: readonly string[], most: number): string[] {
+  const nearest = tests.slice(0, most);
+  const others = tests.filter((file) => !isUnitTest(file)).slice(0, Math.floor(most / 4));
+  const missing = others.filter((file) => !nearest.includes(file));
+  const chosen = new Set([...nearest.slice(0, most - missing.length), ...missing]);
+  return tests.filter((file) => chosen.has(file));
+}
+
+export const isUnitTest = (file: string): boolean => file.startsWith('test/unit/');
 
 /**
  * Folders of src/ that a unit test repeats, and one more for the name of the file: `test/unit/stats/flush.test.ts` has
@@ -71,7 +83,7 @@ function namesInCommon(testFile: string, source: string): number {
   const names = source.replace(/^src\/|\.ts$/g, '').split('/');
   const ownName = path.posix.basename(testFile, '.test.ts');
   const isNamedAfter = names.some((name) => ownName === name || ownName.startsWith(`${name}-`)) ? 1 : 0;
-  if (!testFile.startsWith('test/unit/')) return isNamedAfter;
+  if (!isUnitTest(testFile)) return isNamedAfter;
   const folders = testFile.split('/').slice(2, -1);
   const shared = folders.findIndex((folder, index) => folder !== names[index]);
   return (shared === -1 ? folders.length : shared) + isNamedAfter;

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import type { LogLevel, MutantResult } from '@stryker-mutator/api/core';
 import { Stryker } from '@stryker-mutator/core';
 import { PACKAGE_ROOT as root } from '../../src/base/package-root.ts';
-import { concernedTests, readImportGraph } from './concerned-tests.ts';
+import { concernedTests, nearestTests, readImportGraph } from './concerned-tests.ts';
 import { EQUIVALENT_MUTANTS } from './equivalents.ts';
 import { forgetSurvivors } from './former-results.ts';
 import { type MutantsReport, renderReport, renderSum, reportOf } from './report.ts';
@@ -68,7 +68,7 @@ for (const source of sources) {
   const text = readFileSync(path.join(root, source), 'utf8');
   // What holds types alone has nothing to change.
   if (stripTypeScriptTypes(text).replaceAll(COMMENT, '').trim() === '') continue;
-  const nearest = concernedTests(graph, source, testFiles).slice(0, args.maxTestFiles);
+  const nearest = nearestTests(concernedTests(graph, source, testFiles), args.maxTestFiles);
   process.stderr.write(`# ${source}, by ${nearest.length} test files: ${nearest.join(' ')}\n`);
   const report = reportOf(source, text, await run(source, nearest), EQUIVALENT_MUTANTS);
   process.stdout.write(renderReport(report));

@@ -18,6 +18,7 @@ import {
   TestStatus,
 } from '@stryker-mutator/api/test-runner';
 import type { babel } from '@stryker-mutator/core';
+import { isUnitTest } from './concerned-tests.ts';
 import { InProcessJudge, type JudgeOptions, type Observation, observe, sumOfMs } from './in-process/judge.ts';
 import { runTestProcess, type TestProcessResult } from './test-process.ts';
 
@@ -36,8 +37,6 @@ const FIRST_RUN_LIMIT_MS = 300_000;
 /** With a mutant, so many times as long as without, and this much more: the machine may have become busy. */
 const SLOWDOWN_FACTOR = 4;
 const SLOWDOWN_MS = 10_000;
-/** These leave nothing behind in their process, and start no program. */
-const isUnitTest = (file: string): boolean => file.startsWith('test/unit/');
 /** Loading a test file in a process of its own, where only the time of its tests is known. */
 const START_MS = 3_000;
 /** What the first run has found, for those that follow; at the root of the instrumented tree. */

@@ -8,7 +8,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { MutantResult } from '@stryker-mutator/api/core';
-import { concernedTests, type ImportGraph, readImportGraph } from '../../scripts/mutants/concerned-tests.ts';
+import {
+  concernedTests,
+  type ImportGraph,
+  nearestTests,
+  readImportGraph,
+} from '../../scripts/mutants/concerned-tests.ts';
 import { EQUIVALENT_MUTANTS } from '../../scripts/mutants/equivalents.ts';
 import { forgetSurvivors } from '../../scripts/mutants/former-results.ts';
 import { renderReport, renderSum, reportOf } from '../../scripts/mutants/report.ts';
@@ -46,6 +51,20 @@ describe('the tests that concern a module', () => {
       'test/unit/config/far.test.ts',
       'test/integration/program.test.ts',
     ]);
+  });
+
+  it('begin with one of the very name, wherever it stands', () => {
+    const named = 'test/integration/store.test.ts';
+    const withNamed = new Map([...graph, [named, ['test/support/weir-process.ts']]]);
+    assert.equal(concernedTests(withNamed, 'src/stats/store.ts', [...tests, named])[1], named);
+  });
+
+  it('are not unit tests alone where others look at the module as well', () => {
+    const units = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `test/unit/stats/${n}.test.ts`);
+    const others = [1, 2, 3].map((n) => `test/integration/${n}.test.ts`);
+    assert.deepEqual(nearestTests(units, 8), units);
+    assert.deepEqual(nearestTests([...units, ...others], 8), [...units.slice(0, 6), ...others.slice(0, 2)]);
+    assert.deepEqual(nearestTests([...others, ...units], 4), [...others, units[0]]);
   });
 
   it('are found in the tree: by what they load when they run, over the programs and threads that they start', () => {
