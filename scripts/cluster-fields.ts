@@ -40,6 +40,7 @@ const LEAST_REQUEST = 'test/wasm/lb-pickers.test.ts';
 const RETRIES = 'test/integration/retry-policy.test.ts';
 const RETRY_BUDGET = 'test/unit/data-plane/router/back-off.test.ts';
 const BREAKERS = 'test/integration/circuit-breakers.test.ts';
+const PRECONNECT = 'test/unit/data-plane/upstream/preconnect.test.ts';
 const FAILURES = 'test/integration/http-failures.test.ts';
 const UPDATES = 'test/integration/host-updates.test.ts';
 const TRAILERS = 'test/integration/http-trailers.test.ts';
@@ -189,6 +190,7 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
         '`false`',
         CHECKER,
       ],
+      preconnect_policy: ['HTTP connections are there before the requests that need them.', 'none', PRECONNECT],
       wait_for_warm_on_init: ['The server goes live when the first lookups and checks have ended.', '`true`', CHECKER],
     },
   },
@@ -244,6 +246,19 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
   },
   'proxy.config.cluster.v3.Cluster.LbSubsetConfig': { test: SUBSETS, fields: SUBSET_FIELDS },
   'proxy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': { test: SUBSETS, fields: SELECTOR_FIELDS },
+  'proxy.config.cluster.v3.Cluster.PreconnectPolicy': {
+    test: PRECONNECT,
+    fields: {
+      per_upstream_preconnect_ratio: [
+        'Connections of a host for each of its requests that run or wait, below every limit; 1 to 3.',
+        '1.0',
+      ],
+      predictive_preconnect_ratio: [
+        'Connections of a worker for each request, opened to the hosts that the next ones will go to; 1 to 3.',
+        '1.0',
+      ],
+    },
+  },
   'proxy.config.cluster.v3.Cluster.CustomClusterType': {
     test: DNS_SETTINGS,
     fields: {

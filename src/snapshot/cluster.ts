@@ -218,6 +218,14 @@ export interface SubsetSettings {
   readonly allowsRedundantKeys: boolean;
 }
 
+/** HTTP connections that are opened before requests need them, as a ratio to the requests that run or wait, 1 to 3. */
+export interface PreconnectSettings {
+  /** Of each host. */
+  readonly perHostRatio: number;
+  /** Of all hosts, opened to those that the next requests will go to. */
+  readonly predictiveRatio: number;
+}
+
 /** Probes on idle connections. */
 export interface KeepaliveSettings {
   /** Unanswered probes before the connection is dead. */
@@ -271,6 +279,8 @@ export interface ClusterSettings {
   readonly maxRequestsPerConnection: number;
   /** Trailers pass: those of requests are written, those of responses read. */
   readonly enableTrailers: boolean;
+  /** Absent: every connection is opened for a request. */
+  readonly preconnect?: PreconnectSettings;
   /** Idle time of a pooled connection before it closes; 0 keeps it for ever. */
   readonly idleTimeoutMs: number;
   readonly circuitBreakers: { readonly default: CircuitBreakerThresholds; readonly high: CircuitBreakerThresholds };

@@ -28,6 +28,7 @@ export type {
   LeastRequestSettings,
   LoadBalancingPolicy,
   Locality,
+  PreconnectSettings,
   SlowStartSettings,
   SubsetCriteria,
   SubsetFallback,

@@ -122,6 +122,8 @@ export class PoolModel {
   readonly #hostCount: number;
   #snapshot!: ClusterSnapshot;
   #limits!: Record<ClusterPriority, Limits>;
+  /** Connections for each request. */
+  #ratio = 1;
   #clusters: Cluster[] = [];
   #connections: Connection[] = [];
   #raw: RawConnection[] = [];
@@ -138,11 +140,13 @@ export class PoolModel {
   }
 
   /** A new cluster in the place of the one before. */
-  begin(limits: Limits, highLimits: Limits): void {
+  begin(limits: Limits, highLimits: Limits, perHostRatio: number): void {
     // Where a run has failed.
     for (const cluster of this.#clusters) cluster.close();
+    this.#ratio = perHostRatio;
     this.#limits = { [ClusterPriority.default]: limits, [ClusterPriority.high]: highLimits };
     this.#snapshot = this.#workers.cluster(this.#hostCount, {
+      ...(perHostRatio > 1 ? { preconnect: { perHostRatio, predictiveRatio: 1 } } : {}),
       circuitBreakers: { default: { ...NO_LIMITS, ...limits }, high: { ...NO_LIMITS, ...highLimits } },
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       idleTimeoutMs: IDLE_TIMEOUT_MS,
@@ -361,6 +365,7 @@ export class PoolModel {
     if (isBeyond) {
       assert.equal(pool?.size, 0, 'only a pool without any connection goes beyond the limit');
     }
+    if (pool !== null) assert.ok(pool.size < pool.requestCount * this.#ratio, 'a connection that nobody may want');
     this.#connections.push({ socket, worker, priority, port, pool });
   }
 

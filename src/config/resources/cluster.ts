@@ -18,6 +18,7 @@ import { convertLoadBalancing } from './load-balancing.ts';
 import type { Cluster } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
 import { convertOutlierDetection } from './outlier-detection.ts';
+import { convertPreconnect } from './preconnect.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { convertUpstreamOptions } from './upstream-options.ts';
 import { convertUpstreamSocket } from './upstream-socket.ts';
@@ -43,6 +44,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),
+    ...convertPreconnect(balanced, at, conversion.faults),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
     closeConnectionsOnHostHealthFailure: message.close_connections_on_host_health_failure,
     updateMergeWindowMs: durationMsOr(message.common_lb_config?.update_merge_window ?? null, DEFAULT_MERGE_WINDOW_MS),

@@ -264,6 +264,7 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     }
     this.#state = WAITING;
     this.#client.onUpstreamHost(host, this.attempts);
+    this.cluster.forecast?.openAhead(this.#priority);
     host.poolFor(this.#priority).newStream(this);
   }
 

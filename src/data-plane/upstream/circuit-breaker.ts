@@ -58,6 +58,11 @@ export class CircuitBreaker {
     this.#waitingPools?.onPlaceFreed();
   }
 
+  /** Some pool waits for a place. */
+  get isAwaited(): boolean {
+    return this.#waitingPools?.isAwaited ?? false;
+  }
+
   /**
    * Has the pool open the connections that it lacks, now or as soon as there are places.
    * @param most that it may open now.

@@ -16,6 +16,7 @@ import type { WorkerContext } from '../worker-context.ts';
 import { AttemptMeasures } from './attempt-measures.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Host } from './host.ts';
+import { HostForecast } from './host-forecast.ts';
 import type { HostSelection } from './host-selection.ts';
 import type { ClusterLoads } from './load-balancer/bounded-picker.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
@@ -61,6 +62,8 @@ export class Cluster {
   readonly outlierRules: OutlierRules | null;
   readonly #context: WorkerContext;
   readonly #balancer: LoadBalancer;
+  /** Null unless connections are opened to hosts before requests choose them. */
+  readonly forecast: HostForecast | null;
   /** In the order of the snapshot, which host lists refer to. */
   #order: readonly Host[] = [];
   /** By the address of the record: a host that has left and comes again has another one. */
@@ -112,6 +115,8 @@ export class Cluster {
         context.stats.values[this.statBase + CLUSTER_STATS.index[event]]! += 1;
       },
     });
+    const ratio = settings.preconnect?.predictiveRatio ?? 1;
+    this.forecast = ratio > 1 ? new HostForecast(ratio, () => this.#pick(null)) : null;
   }
 
   get hosts(): readonly Host[] {
@@ -141,6 +146,7 @@ export class Cluster {
     for (const record of health) former.get(record)?.noteHealth();
     const leaving = order === null ? [] : this.#reorder(order, added);
     this.#balancer.setLists(hostLists);
+    this.forecast?.forget(this.#order);
     for (const host of leaving) retired.add(host);
     if ((added.size > 0 || leaving.length > 0) && this.settings.closeConnectionsOnHostSetChange) {
       for (const host of this.#order) host.renewConnections();
@@ -154,6 +160,10 @@ export class Cluster {
    */
   chooseHost(request: PickContext | null, selection: HostSelection | null = null): Host | null {
     if (selection !== null) return this.#select(request, selection);
+    return this.forecast?.take() ?? this.#pick(request);
+  }
+
+  #pick(request: PickContext | null): Host | null {
     const index = this.#balancer.pick(request);
     return index === NO_HOST ? null : this.#order[index]!;
   }

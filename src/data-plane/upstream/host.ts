@@ -9,7 +9,7 @@
 
 import { type Address, formatAddress } from '../../base/address.ts';
 import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
-import { ClusterPriority, HealthFlag } from '../../wasm/shared-records.ts';
+import { ClusterPriority, HealthFlag, HealthMask } from '../../wasm/shared-records.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Cluster } from './cluster.ts';
@@ -83,6 +83,11 @@ export class Host {
   /** HealthFlag bits. Main makes new host lists when they change, so nobody has to look per request. */
   get healthFlags(): number {
     return this.#context.records.healthFlags(this.record);
+  }
+
+  /** Neither unhealthy nor degraded. */
+  get isHealthy(): boolean {
+    return (this.healthFlags & (HealthMask.unhealthy | HealthMask.degraded)) === 0;
   }
 
   /** The connections that requests of a routing priority use; each priority has its own limits. */

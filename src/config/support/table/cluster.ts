@@ -75,7 +75,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       lrs_report_endpoint_metrics: warned(),
       track_timeout_budgets: supported(),
       track_cluster_stats: supported(),
-      preconnect_policy: warned(),
+      preconnect_policy: supported('of HTTP connections'),
       connection_pool_per_downstream_connection: warned(),
       wait_for_warm_on_init: supported(),
     },
@@ -131,6 +131,13 @@ export const CLUSTER_SUPPORT: SupportTable = {
   'proxy.config.core.v3.RuntimeDouble': {
     otherwise: rejected(),
     fields: { default_value: supported(), runtime_key: supported() },
+  },
+  'proxy.config.cluster.v3.Cluster.PreconnectPolicy': {
+    otherwise: rejected(),
+    fields: {
+      per_upstream_preconnect_ratio: supported(),
+      predictive_preconnect_ratio: supported('with ROUND_ROBIN and RANDOM, without subsets'),
+    },
   },
   'proxy.config.cluster.v3.Cluster.CustomClusterType': {
     otherwise: rejected(),

@@ -9,14 +9,15 @@
 //
 // Nobody waits beside an idle connection: one that becomes ready serves the queue until it is taken, and who meets it
 // while the limit of requests is reached fails. Every queued request has a connection on its way, or its pool stands in
-// the line of those that lack one under the circuit breaker; a pool without any opens one beyond the limit. A failure to
-// connect fails all that wait. A draining pool closes what is idle, and each other connection after its request.
+// the line of those that lack one under the circuit breaker; a pool without any opens one beyond the limit. With each
+// request connections may be opened for those to come, below every limit. A failure to connect fails all that wait. A draining pool closes what is idle, and each other connection after its request.
 
 import { CLUSTER_STATS } from '../../../stats/index.ts';
 import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
 import type { Host } from '../host.ts';
+import type { PoolTotals } from '../host-forecast.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from './failure.ts';
 import { CONNECTS_PER_CALL, type WaitingPool } from './waiting-pools.ts';
 
@@ -45,11 +46,19 @@ export class Http1Pool implements WaitingPool {
   #pending: PoolClient[] = [];
   #connecting = 0;
   #isDraining = false;
+  /** Connections for each request that runs or waits, 1 or more. */
+  readonly #ratio: number;
+  /** Null when nobody wants to know. */
+  readonly #totals: PoolTotals | null;
+  #notedRequests = 0;
+  #notedConnections = 0;
 
   constructor(context: WorkerContext, host: Host, breaker: CircuitBreaker) {
     this.#context = context;
     this.#host = host;
     this.breaker = breaker;
+    this.#ratio = host.cluster.settings.preconnect?.perHostRatio ?? 1;
+    this.#totals = host.cluster.forecast?.totals ?? null;
   }
 
   get size(): number {
@@ -77,10 +86,18 @@ export class Http1Pool implements WaitingPool {
     return this.#pending.length > this.#connecting;
   }
 
+  /** Requests that run or wait. */
+  get requestCount(): number {
+    return this.#pending.length + this.#connections.size - this.#idle.length - this.#connecting;
+  }
+
   /** Gives the client a connection now, later, or tells why not. */
   newStream(client: PoolClient): void {
+    const connections = this.#connections.size;
     if (this.#idle.length > 0) {
       this.#attach(client);
+      this.#openAhead(CONNECTS_PER_CALL);
+      this.#note();
       return;
     }
     if (!this.breaker.tryAcquirePending()) {
@@ -92,6 +109,13 @@ export class Http1Pool implements WaitingPool {
     this.#gauge(upstream_rq_pending_active, 1);
     this.#pending.push(client);
     this.#openForPending();
+    this.#openAhead(CONNECTS_PER_CALL - (this.#connections.size - connections));
+    this.#note();
+  }
+
+  /** Opens a connection for a request that is expected, unless there are enough. @returns whether one was opened. */
+  openForNext(ratio: number): boolean {
+    return this.#mayOpenAhead && (this.requestCount + 1) * ratio > this.#connections.size && this.#tryOpenAhead();
   }
 
   /** Takes back a request that still waits; returns false when it does not. */
@@ -101,6 +125,7 @@ export class Http1Pool implements WaitingPool {
     this.#pending.splice(index, 1);
     this.#leaveQueue();
     this.#count(upstream_rq_cancelled);
+    this.#note();
     this.#host.onUserGone();
     return true;
   }
@@ -125,6 +150,7 @@ export class Http1Pool implements WaitingPool {
     this.#connections.clear();
     this.#idle.length = 0;
     this.#connecting = 0;
+    this.#note();
   }
 
   get isHostFull(): boolean {
@@ -143,6 +169,7 @@ export class Http1Pool implements WaitingPool {
     this.#connecting--;
     this.#makeReady(connection);
     this.#openForPending();
+    this.#note();
   }
 
   onConnectFailed(connection: Http1ClientConnection, error: NodeJS.ErrnoException | null): void {
@@ -151,6 +178,7 @@ export class Http1Pool implements WaitingPool {
     const log = this.#context.logs.pool;
     if (log.enabled('debug')) log.debug(`cannot connect to ${this.#host.label}: ${error?.message ?? 'closed'}`);
     this.#failPending(connectFailure(error), transportDetail(error));
+    this.#note();
     this.#host.onUserGone();
   }
 
@@ -158,12 +186,14 @@ export class Http1Pool implements WaitingPool {
     this.#connecting--;
     this.#connections.delete(connection);
     this.#failPending('connection timeout', '');
+    this.#note();
     this.#host.onUserGone();
   }
 
   /** The connection's request is done and it may carry another. */
   onReusable(connection: Http1ClientConnection): void {
     this.#makeReady(connection);
+    this.#note();
   }
 
   /** An established connection has ended. */
@@ -173,6 +203,7 @@ export class Http1Pool implements WaitingPool {
     if (index !== -1) this.#idle.splice(index, 1);
     // Who waits may have no other connection to wait for.
     this.#openForPending();
+    this.#note();
     this.#host.onUserGone();
   }
 
@@ -209,9 +240,38 @@ export class Http1Pool implements WaitingPool {
     if (this.lacksConnection && !this.breaker.openConnections(this, most)) this.#count(upstream_cx_overflow);
   }
 
+  /** What requests to come may want, as far as this one stands for more: nobody waits for these. */
+  #openAhead(most: number): void {
+    if (this.#ratio === 1 || !this.#mayOpenAhead) return;
+    for (let n = 0; n < most && this.requestCount * this.#ratio > this.#connections.size; n++) {
+      if (!this.#tryOpenAhead()) return;
+    }
+  }
+
+  /** Hosts that are not well get no more than requests need, and places that others wait for are theirs. */
+  get #mayOpenAhead(): boolean {
+    return !this.#isDraining && this.#host.isHealthy && !this.breaker.isAwaited;
+  }
+
+  #tryOpenAhead(): boolean {
+    const isOpened = this.tryOpenConnection();
+    if (!isOpened) this.#count(upstream_cx_overflow);
+    return isOpened;
+  }
+
+  #note(): void {
+    const totals = this.#totals;
+    if (totals === null) return;
+    totals.requests += this.requestCount - this.#notedRequests;
+    totals.connections += this.#connections.size - this.#notedConnections;
+    this.#notedRequests = this.requestCount;
+    this.#notedConnections = this.#connections.size;
+  }
+
   #openConnection(): void {
-    this.#connecting++;
     this.#connections.add(new Http1ClientConnection(this.#context, this.#host, this));
+    this.#connecting++;
+    this.#note();
   }
 
   #openFirst(): void {

@@ -42,6 +42,10 @@ export class WaitingPools implements TimeoutOwner {
     return !this.#line.has(pool) || (hasPlaces && !pool.isHostFull);
   }
 
+  get isAwaited(): boolean {
+    return this.#line.size > 0;
+  }
+
   /** Whoever has given the place back may still be at its books: the line moves when that is done. */
   onPlaceFreed(): void {
     if (this.#isWoken || this.#line.size === 0) return;

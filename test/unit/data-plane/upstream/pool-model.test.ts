@@ -51,11 +51,14 @@ const limits = fc.record(
   { requiredKeys: ['maxConnections', 'maxPendingRequests', 'maxRequests'] },
 );
 
+const ratio = fc.constantFrom(1, 1, 1.25, 2, 3);
+const acts = fc.array(step, { maxLength: 120, size: 'max' });
+
 test('no request waits for what is there, and no count is ever wrong', async () => {
   const model = new PoolModel(WORKERS, HOSTS);
   await fc.assert(
-    fc.asyncProperty(limits, limits, fc.array(step, { maxLength: 120, size: 'max' }), async (byDefault, high, acts) => {
-      model.begin(byDefault, high);
+    fc.asyncProperty(limits, limits, ratio, acts, async (byDefault, high, perHostRatio, acts) => {
+      model.begin(byDefault, high, perHostRatio);
       for (const [n, act] of acts.entries()) {
         await model.step(() => act(model));
         if (n % 4 === 3) await model.look();
