@@ -25,7 +25,7 @@ import type { SharedRecords } from '../../src/wasm/shared-memory.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
 import { lbModule, lbTables } from './lb.ts';
 import { ManualClock } from './manual-clock.ts';
-import { statsFixture } from './stats.ts';
+import { type StatsFixture, statsFixture } from './stats.ts';
 
 /** The proxy's end of a connection to an upstream, as the codec, the writer and the TCP proxy use it. */
 export class FakeUpstreamSocket {
@@ -182,7 +182,7 @@ export class UpstreamWorkers {
   readonly contexts: WorkerContext[];
   /** What main was told of hosts that want to be left out: the cluster and the host's record. */
   readonly reported: (readonly [string, number])[] = [];
-  readonly #fixture;
+  readonly #fixture: StatsFixture;
   readonly #codec = new Http1Codec(http1);
   readonly #logFilesBlock: number;
   readonly #samples: readonly Samples[];
@@ -196,6 +196,11 @@ export class UpstreamWorkers {
     this.#logFilesBlock = this.#fixture.owner.cells.allocate(FILESYSTEM_STATS.size);
     this.#samples = this.#fixture.workers.map(({ stats }) => keepSamples(stats));
     this.contexts = this.#fixture.workers.map((_, worker) => this.#createContext(worker));
+  }
+
+  /** Main's side of the memory, and the workers' own of the stats. */
+  get stats(): StatsFixture {
+    return this.#fixture;
   }
 
   /** The shared counts, as main sees them. */

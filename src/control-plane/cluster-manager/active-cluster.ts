@@ -1,5 +1,5 @@
 // One cluster in service: its settings, its places in shared memory, its members, and the view of it that listings
-// read. Main thread. Owns the stats and records of the cluster and its hosts.
+// read. Main thread. Owns the stats and records of the cluster and its hosts, and its host lists, until it is closed.
 
 import { memberKey } from '../../base/address.ts';
 import { circuitLimits } from '../../base/circuit-limits.ts';
@@ -21,12 +21,14 @@ import {
   addCircuitBreakerGauges,
   CLUSTER_STATS,
   MESSAGE_SIZE_STATS,
+  type Scope,
   type StatsStore,
   TIMEOUT_BUDGET_STATS,
 } from '../../stats/index.ts';
 import type { LbTables } from '../../wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
+import { Holdings } from '../holdings.ts';
 import type { ActiveHost } from './active-host.ts';
 import { hashTableGauges, type ShowHashTable } from './host-lists/hash-table-gauges.ts';
 import { type BalancingSettings, HostLists } from './host-lists/host-lists.ts';
@@ -64,7 +66,10 @@ export interface ClusterPlaces {
 
 export class ActiveCluster {
   readonly stats;
+  /** For those who work for the cluster: theirs goes with it. */
+  readonly holdings: Holdings;
   readonly #places: ClusterPlaces;
+  readonly #scope: Scope;
   readonly #hostSet: HostSet;
   readonly #showHashTable: ShowHashTable | undefined;
   readonly #check: HealthCheckSettings | undefined;
@@ -85,43 +90,67 @@ export class ActiveCluster {
    * @throws WeirError WEIR_SHARED_MEMORY_FULL.
    */
   constructor(settings: ClusterSettings, addedViaApi: boolean, places: ClusterPlaces) {
-    const { stats, memory } = places;
-    const scope = stats.scope(`cluster.${settings.statName}.`);
+    const holdings = new Holdings(places);
+    const scope = holdings.scope(`cluster.${settings.statName}.`);
+    this.holdings = holdings;
     this.#places = places;
-    this.stats = scope.allocate(CLUSTER_STATS);
-    this.#showHashTable = hashTableGauges(stats, settings);
-    this.#check = settings.healthCheck;
-    this.#hostSet = new HostSet(
-      places,
-      flagsBeforeChecks(settings.healthCheck),
-      settings.outlierDetection !== undefined,
-    );
-    const { name, circuitBreakers } = settings;
-    this.#limits = places.runtime.derived((values) => ({
-      default: circuitLimits(values, name, 'default', circuitBreakers.default),
-      high: circuitLimits(values, name, 'high', circuitBreakers.high),
-    }));
-    const recordAddress = memory.recordAllocator.allocateCluster();
+    this.#scope = scope;
+    try {
+      this.stats = scope.allocate(CLUSTER_STATS);
+      this.#showHashTable = hashTableGauges(holdings, settings);
+      this.#check = settings.healthCheck;
+      this.#hostSet = new HostSet(
+        places,
+        flagsBeforeChecks(settings.healthCheck),
+        settings.outlierDetection !== undefined,
+      );
+      const { name, circuitBreakers } = settings;
+      this.#limits = places.runtime.derived((values) => ({
+        default: circuitLimits(values, name, 'default', circuitBreakers.default),
+        high: circuitLimits(values, name, 'high', circuitBreakers.high),
+      }));
+      const { hosts: _members, discovery: _discovery, healthCheck: _check, ...clusterSettings } = settings;
+      const budgetBlock = settings.tracksTimeoutBudgets ? scope.allocate(TIMEOUT_BUDGET_STATS).cell : NO_CELLS;
+      const sizeBlock = settings.tracksMessageSizes ? scope.allocate(MESSAGE_SIZE_STATS).cell : NO_CELLS;
+      const recordAddress = holdings.clusterRecord();
+      this.#lists = this.#listsOf(settings, []);
+      this.#snapshot = Object.freeze({
+        settings: clusterSettings,
+        hosts: [],
+        hostLists: this.#lists.address,
+        statBlock: this.stats.cell,
+        budgetBlock,
+        sizeBlock,
+        recordAddress,
+        addedViaApi,
+        isHealthChecked: settings.healthCheck !== undefined,
+      });
+    } catch (error) {
+      holdings.close();
+      throw error;
+    }
+  }
+
+  /** It serves from now on: gauges of its name are its own. */
+  show(): void {
     addCircuitBreakerGauges({
-      scope,
-      records: memory.shared.records,
-      recordAddress,
+      scope: this.#scope,
+      records: this.#places.memory.shared.records,
+      recordAddress: this.#snapshot.recordAddress,
       limits: this.#limits,
       trackRemaining: false,
     });
-    const { hosts: _members, discovery: _discovery, healthCheck: _check, ...clusterSettings } = settings;
-    this.#lists = this.#listsOf(settings, []);
-    this.#snapshot = Object.freeze({
-      settings: clusterSettings,
-      hosts: [],
-      hostLists: this.#lists.address,
-      statBlock: this.stats.cell,
-      budgetBlock: settings.tracksTimeoutBudgets ? scope.allocate(TIMEOUT_BUDGET_STATS).cell : NO_CELLS,
-      sizeBlock: settings.tracksMessageSizes ? scope.allocate(MESSAGE_SIZE_STATS).cell : NO_CELLS,
-      recordAddress,
-      addedViaApi,
-      isHealthChecked: settings.healthCheck !== undefined,
-    });
+    if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
+    this.#countMembers();
+  }
+
+  /** Gives everything back: no worker uses any of it any more, and nobody on this thread does after it. */
+  close(): void {
+    this.#places.memory.reclaimer.collect(() => {
+      for (const host of this.#hostSet.hosts) host.retire();
+      this.#lists.retire();
+    })();
+    this.holdings.close();
   }
 
   /** The cluster as workers should see it now; a new object after each change. */

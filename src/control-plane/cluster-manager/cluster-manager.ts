@@ -1,15 +1,21 @@
-// The set of clusters: makes them, starts them together, tells when they are warm, and publishes what they become. Main
-// thread.
+// The set of clusters: makes them, starts them together, tells when they are warm, publishes what they become, and takes them
+// away. Main thread.
 //
-// The places of hosts that left are freed when every worker has said that nothing of it uses them any more.
+//   put ──► WARMING ──ready──► ACTIVE ──removed, replaced──► DRAINING ──no worker uses it──► closed
+//
+// Until one is warm its predecessor serves. What hosts and clusters that left had been given is freed when every worker has
+// said that nothing of it uses them any more.
 
+import { errorMessage } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { ClusterSettings, ClusterSnapshot, ConsecutiveKind, HostsUpdate, Locality } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
+import { Failures, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
+import type { ActiveHost } from './active-host.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
 import { LocalCluster } from './local-cluster.ts';
 import { ManagedCluster, type ManagedClusterTools } from './managed-cluster.ts';
@@ -17,7 +23,10 @@ import { OutlierEventLog } from './outlier-detection/event-log.ts';
 
 /** Takes updates to the workers; WorkerPool does. Each tells `onApplied` once, when no worker uses what it has removed. */
 export interface ClusterPublisher {
+  /** A cluster that is new, or in the place of another. */
+  publishCluster(cluster: ClusterSnapshot, onApplied: () => void): void;
   publishHosts(update: HostsUpdate, onApplied: () => void): void;
+  removeCluster(name: string, onApplied: () => void): void;
 }
 
 export interface ClusterManagerDependencies extends Omit<ClusterPlaces, 'local'> {
@@ -41,7 +50,14 @@ export class ClusterManager {
   readonly #log: Logger;
   readonly #stats;
   readonly #tools: ManagedClusterTools;
+  /** Those that workers know, or will begin with. */
   readonly #clusters = new Map<string, ManagedCluster>();
+  /** Those that are to follow when they are warm. */
+  readonly #warming = new Map<string, ManagedCluster>();
+  /** Those that workers have been told to let go. */
+  readonly #draining = new Set<ManagedCluster>();
+  readonly #failures = new Failures<ClusterSettings>();
+  #version = '';
   /** Clusters whose first answer the start of the server waits for. */
   readonly #awaited = new Set<string>();
   readonly #warm = Promise.withResolvers<void>();
@@ -62,9 +78,13 @@ export class ClusterManager {
       },
       outliers: { ...deps, events: new OutlierEventLog(deps.clock, deps.loggers, deps.outlierEventLogPath) },
       updates: this.#stats,
-      publish: (update, free) => deps.workers.publishHosts(update, free),
+      publish: (managed, update, free) => {
+        // No worker has seen what is warming.
+        if (this.#clusters.get(managed.cluster.name) === managed) deps.workers.publishHosts(update, free);
+        else free();
+      },
       onChange: (cluster) => this.#changed(cluster),
-      onReady: ({ cluster }) => this.#becameReady(cluster.name),
+      onReady: (managed) => this.#becameReady(managed),
     };
   }
 
@@ -75,16 +95,61 @@ export class ClusterManager {
   addStatic(settings: ClusterSettings): void {
     const { name } = settings;
     if (settings.waitForWarmOnInit) this.#awaited.add(name);
-    const managed = new ManagedCluster(settings, false, this.#tools);
-    this.#clusters.set(name, managed);
-    const { local } = this.#tools;
-    if (name === local.name) {
-      local.members = () => managed.cluster.members();
-      managed.localChanged();
-      this.#changed(managed);
-    }
+    this.#serve(new ManagedCluster(settings, '', false, this.#tools));
     this.#stats.add('cluster_added');
+  }
+
+  /**
+   * Takes in a cluster, after the start: a new one, or a successor of the one of its name. Nothing happens to one that is as it
+   * was, and no other connection ends where only configured members are others.
+   * @returns false for the name of a cluster of the bootstrap, which stays as it is.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
+   */
+  put(settings: ClusterSettings, version: string): boolean {
+    const { name } = settings;
+    const active = this.#clusters.get(name);
+    if (active !== undefined && !active.cluster.addedViaApi) return false;
+    try {
+      this.#put(settings, version, active);
+    } catch (error) {
+      const updatedMs = this.#deps.clock.wallMs();
+      this.#failures.note({ name, resource: settings, version, updatedMs, error: errorMessage(error) });
+      throw error;
+    }
+    this.#failures.forget(name);
+    this.#version = version;
+    return true;
+  }
+
+  /** @returns false when there is no such cluster, or it is one of the bootstrap. */
+  remove(name: string): boolean {
+    const active = this.#clusters.get(name);
+    if (active !== undefined && !active.cluster.addedViaApi) return false;
+    this.#failures.forget(name);
+    const isWarming = this.#giveUpWarming(name);
+    if (active === undefined && !isWarming) return false;
+    this.#stats.add('cluster_removed');
+    if (active === undefined) return true;
+    this.#clusters.delete(name);
     this.#stats.set('active_clusters', this.#clusters.size);
+    this.#noteLocal(name, undefined);
+    this.#deps.workers.removeCluster(name, this.#drain(active));
+    this.#log.debug(`cluster ${name} is removed`);
+    return true;
+  }
+
+  /** All that there are, and those that could not be had. */
+  dump(): ResourceRecord<ClusterSettings>[] {
+    const record = (managed: ManagedCluster, state: ResourceState): ResourceRecord<ClusterSettings> => {
+      const { settings: resource, version, updatedMs } = managed;
+      return { name: resource.name, resource, version, updatedMs, state, error: '' };
+    };
+    return [
+      ...[...this.#clusters.values()].map((managed) => record(managed, managed.isWarming ? 'warming' : 'active')),
+      ...[...this.#warming.values()].map((managed) => record(managed, 'warming')),
+      ...[...this.#draining].map((managed) => record(managed, 'draining')),
+      ...this.#failures.values(),
+    ];
   }
 
   /** Starts to look for members; resolves when nothing has to be waited for any more, or never after `stop`. */
@@ -97,7 +162,7 @@ export class ClusterManager {
 
   /** Looks for nothing any more. Idempotent. */
   stop(): void {
-    for (const cluster of this.#clusters.values()) cluster.stop();
+    for (const cluster of [...this.#clusters.values(), ...this.#warming.values()]) cluster.stop();
     this.#tools.health.events.close();
     this.#tools.outliers.events.close();
     this.#deps.resolvers.cancel();
@@ -125,7 +190,7 @@ export class ClusterManager {
 
   /** Version of the last accepted cluster discovery update. */
   versionInfo(): string {
-    return 'static';
+    return this.#version || 'static';
   }
 
   *clusters(): Iterable<ActiveCluster> {
@@ -138,13 +203,83 @@ export class ClusterManager {
     for (const managed of this.#clusters.values()) if (managed.cluster !== cluster) managed.localChanged();
   }
 
-  #becameReady(name: string): void {
+  #put(settings: ClusterSettings, version: string, active: ManagedCluster | undefined): void {
+    const { name } = settings;
+    const latest = this.#warming.get(name) ?? active;
+    if (latest?.takeOver(settings, version)) return;
+    if (latest !== active && active?.takeOver(settings, version)) {
+      this.#giveUpWarming(name);
+      return;
+    }
+    const managed = new ManagedCluster(settings, version, true, this.#tools);
+    this.#giveUpWarming(name);
+    this.#stats.add(active === undefined ? 'cluster_added' : 'cluster_modified');
+    this.#warming.set(name, managed);
+    managed.start();
+    if (managed.isWarming) this.#countWarming();
+    else this.#activate(managed);
+  }
+
+  /** @returns whether there was one. */
+  #giveUpWarming(name: string): boolean {
+    const managed = this.#warming.get(name);
+    if (managed === undefined) return false;
+    this.#warming.delete(name);
+    managed.stop();
+    managed.close();
+    this.#countWarming();
+    return true;
+  }
+
+  /** It is warm: it serves from now on, in the place of its predecessor. */
+  #activate(managed: ManagedCluster): void {
+    const { name } = managed.cluster;
+    if (!this.#warming.delete(name)) return;
+    this.#countWarming();
+    const former = this.#clusters.get(name);
+    const letGo = former === undefined ? (): void => {} : this.#drain(former);
+    this.#serve(managed);
+    this.#deps.workers.publishCluster(managed.cluster.snapshot, letGo);
+    // That was all of it.
+    managed.cluster.takeUpdate();
+    this.#log.debug(`cluster ${name} ${former === undefined ? 'is new' : 'takes the place of its predecessor'}`);
+  }
+
+  #serve(managed: ManagedCluster): void {
+    const { name } = managed.cluster;
+    this.#clusters.set(name, managed);
+    managed.cluster.show();
+    this.#stats.set('active_clusters', this.#clusters.size);
+    this.#noteLocal(name, managed);
+  }
+
+  /** @returns what gives everything back, to be called when no worker uses it any more. */
+  #drain(managed: ManagedCluster): () => void {
+    managed.stop();
+    this.#draining.add(managed);
+    return () => {
+      this.#draining.delete(managed);
+      managed.close();
+    };
+  }
+
+  /** The cluster that this proxy belongs to is another, or has gone. */
+  #noteLocal(name: string, managed: ManagedCluster | undefined): void {
+    const { local } = this.#tools;
+    if (name !== local.name) return;
+    local.members = managed && ((): readonly ActiveHost[] => managed.cluster.members());
+    for (const each of this.#clusters.values()) each.localChanged();
+  }
+
+  #becameReady(managed: ManagedCluster): void {
+    const { name } = managed.cluster;
     this.#awaited.delete(name);
-    if (this.#isStarted) this.#countWarming();
+    if (this.#warming.get(name) === managed) this.#activate(managed);
+    else if (this.#isStarted) this.#countWarming();
   }
 
   #countWarming(): void {
-    const warming = [...this.#clusters.values()].filter(({ isWarming }) => isWarming).length;
+    const warming = [...this.#clusters.values()].filter(({ isWarming }) => isWarming).length + this.#warming.size;
     this.#stats.set('warming_clusters', warming);
     if (this.#awaited.size === 0) this.#warm.resolve();
   }

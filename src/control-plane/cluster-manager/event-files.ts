@@ -10,12 +10,22 @@ export class EventFiles {
   readonly #loggers: Loggers;
   readonly #what: string;
   readonly #files = new Map<string, LogDestination>();
+  /** Owners by path. */
+  readonly #holders = new Map<string, number>();
 
   /** @param what the events are, for log lines. */
   constructor(clock: Clock, loggers: Loggers, what: string) {
     this.#clock = clock;
     this.#loggers = loggers;
     this.#what = what;
+  }
+
+  /** Files of these paths stay open from their first event on, until all who hold them have let go. @returns what lets go. */
+  hold(paths: readonly string[]): () => void {
+    for (const path of paths) this.#holders.set(path, (this.#holders.get(path) ?? 0) + 1);
+    return () => {
+      for (const path of paths) this.#letGo(path);
+    };
   }
 
   /** @param line without its end. */
@@ -37,6 +47,17 @@ export class EventFiles {
   close(): void {
     for (const file of this.#files.values()) file.close('none');
     this.#files.clear();
+  }
+
+  #letGo(path: string): void {
+    const holders = this.#holders.get(path)! - 1;
+    if (holders > 0) {
+      this.#holders.set(path, holders);
+      return;
+    }
+    this.#holders.delete(path);
+    this.#files.get(path)?.close('none');
+    this.#files.delete(path);
   }
 
   /** Undefined when it cannot be opened; the next event tries again. */

@@ -2,9 +2,10 @@
 // them, and the window in which
 // changes are taken together. Main thread.
 //
-//   WARMING ──members found, or a failure; first round of checks, if there are any──► ACTIVE
+//   WARMING ──members found, or a failure; first round of checks, if there are any──► ACTIVE ──stop──► ──close──►
 //
-// While it warms, what checks find is only noted, and delivered at the end.
+// It is stopped when something takes its place, and closed when no worker uses it any more. While it
+// warms, what checks find is only noted, and delivered at the end.
 
 import { formatAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -36,7 +37,7 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly outliers: OutlierTools;
   readonly updates: MergeStats;
   /** @param free to be called when no worker uses any more what the update replaces. */
-  readonly publish: (update: HostsUpdate, free: () => void) => void;
+  readonly publish: (cluster: ManagedCluster, update: HostsUpdate, free: () => void) => void;
   /** Its members or their health have changed. */
   readonly onChange: (cluster: ManagedCluster) => void;
   /** The cluster is warm. */
@@ -45,6 +46,10 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
 
 export class ManagedCluster {
   readonly cluster: ActiveCluster;
+  /** As it was put last. */
+  settings: ClusterSettings;
+  version: string;
+  updatedMs: number;
   readonly #tools: ManagedClusterTools;
   readonly #discovery: Discovery;
   readonly #checker: HealthChecker | undefined;
@@ -60,8 +65,11 @@ export class ManagedCluster {
   #hasNews = false;
 
   /** @throws WeirError WEIR_SHARED_MEMORY_FULL. */
-  constructor(settings: ClusterSettings, addedViaApi: boolean, tools: ManagedClusterTools) {
+  constructor(settings: ClusterSettings, version: string, addedViaApi: boolean, tools: ManagedClusterTools) {
     this.#tools = tools;
+    this.settings = settings;
+    this.version = version;
+    this.updatedMs = tools.clock.wallMs();
     this.cluster = new ActiveCluster(settings, addedViaApi, tools);
     this.#window = new MergeWindow(tools.clock, settings.updateMergeWindowMs, tools.updates, () => this.#refresh());
     this.#slowStart =
@@ -74,16 +82,39 @@ export class ManagedCluster {
             () => this.#refresh(),
           );
     this.cluster.stats.set('warming_state', 1);
-    this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
-    this.#detector = settings.outlierDetection && this.#createDetector(settings, settings.outlierDetection);
-    this.cluster.outlier = this.#detector;
-    this.#discovery = this.#createDiscovery(settings);
-    // What needs no search is there from the start: the workers begin with it.
-    if (settings.discovery.kind === 'static') this.#discovery.start();
+    try {
+      this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
+      this.#detector = settings.outlierDetection && this.#createDetector(settings, settings.outlierDetection);
+      this.cluster.outlier = this.#detector;
+      this.#discovery = this.#createDiscovery(settings);
+      // What needs no search is there from the start: the workers begin with it.
+      if (settings.discovery.kind === 'static') this.#discovery.start();
+    } catch (error) {
+      // Nobody has seen it.
+      this.cluster.close();
+      throw error;
+    }
   }
 
   get isWarming(): boolean {
     return this.#isWarming;
+  }
+
+  /**
+   * Takes over what has been put under its name, if that can be done without another cluster in its place: it is the same, or
+   * only its configured members are others.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
+   */
+  takeOver(settings: ClusterSettings, version: string): boolean {
+    const { hosts: former, ...formerOthers } = this.settings;
+    const { hosts, ...others } = settings;
+    if (JSON.stringify(others) !== JSON.stringify(formerOthers)) return false;
+    if (settings.discovery.kind !== 'static' && JSON.stringify(hosts) !== JSON.stringify(former)) return false;
+    if (settings.discovery.kind === 'static') this.#setMembers(hosts);
+    this.settings = settings;
+    this.version = version;
+    this.updatedMs = this.#tools.clock.wallMs();
+    return true;
   }
 
   /** Starts to look for members, and to check them. */
@@ -102,6 +133,11 @@ export class ManagedCluster {
     this.#detector?.stop();
     this.#window.cancel();
     this.#slowStart?.stop();
+  }
+
+  /** Gives everything back, after `stop`: no worker uses the cluster any more. */
+  close(): void {
+    this.cluster.close();
   }
 
   /** The members of the local cluster, or their health, have changed. */
@@ -126,7 +162,7 @@ export class ManagedCluster {
   #createDiscovery(settings: ClusterSettings): Discovery {
     const { discovery, hosts } = settings;
     const listener: DiscoveryListener = {
-      onHosts: (found) => this.#takeOver(found),
+      onHosts: (found) => this.#tryUpdate(() => this.#setMembers(found)),
       onReady: () => this.#discovered(),
     };
     if (discovery.kind === 'static') return new StaticDiscovery(hosts, listener);
@@ -147,15 +183,18 @@ export class ManagedCluster {
       onHealthChange: (host: ActiveHost) => this.#healthChanged(host),
       onPassed: (host: ActiveHost) => this.#detector?.checkPassed(host),
     };
-    return new HealthChecker(settings, checked, this.#tools.health);
+    const { health } = this.#tools;
+    cluster.holdings.hold(health.events.hold(settings.eventLogPaths));
+    return new HealthChecker(settings, checked, { ...health, stats: cluster.holdings });
   }
 
   #createDetector({ name, statName }: ClusterSettings, settings: OutlierSettings): OutlierDetector {
     const onHealthChange = (host: ActiveHost): void => this.#healthChanged(host);
-    return new OutlierDetector(settings, { name, statName, onHealthChange }, this.#tools.outliers);
+    const tools = { ...this.#tools.outliers, stats: this.cluster.holdings };
+    return new OutlierDetector(settings, { name, statName, onHealthChange }, tools);
   }
 
-  #takeOver(found: readonly HostSettings[]): void {
+  #setMembers(found: readonly HostSettings[]): void {
     // No worker has seen the former members.
     if (!this.#isStarted) {
       this.cluster.setMembers(found)?.();
@@ -209,29 +248,43 @@ export class ManagedCluster {
       this.#window.change();
       return;
     }
-    this.#updateMembers(() => this.cluster.dropFailed());
-    this.#setHosts();
+    this.#tryUpdate(() => {
+      this.#updateMembers(() => this.cluster.dropFailed());
+      this.#setHosts();
+    });
   }
 
+  /** @throws as ActiveCluster.setMembers. */
   #updateMembers(update: () => (() => void) | undefined): void {
     const { clock, log, publish, updates } = this.#tools;
     const { cluster } = this;
     const before = cluster.snapshot.hosts.length;
     const startedMs = clock.monotonicMs();
+    const free = update();
+    if (free === undefined) return;
+    log.debug(`cluster ${cluster.name} has ${cluster.snapshot.hosts.length} hosts, before ${before}`);
+    updates.add('cluster_updated');
+    this.#window.cancel();
+    this.#hasNews = false;
+    publish(this, cluster.takeUpdate(), free);
+    this.#watchStart();
+    this.#tools.onChange(this);
+    cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
+  }
+
+  #tryUpdate(update: () => void): void {
+    // Who starts hears of it.
+    if (!this.#isStarted) {
+      update();
+      return;
+    }
     try {
-      const free = update();
-      if (free === undefined) return;
-      log.debug(`cluster ${cluster.name} has ${cluster.snapshot.hosts.length} hosts, before ${before}`);
-      updates.add('cluster_updated');
-      this.#window.cancel();
-      this.#hasNews = false;
-      publish(cluster.takeUpdate(), free);
-      this.#watchStart();
-      this.#tools.onChange(this);
-      cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
+      update();
     } catch (error) {
       // The shared memory is full. The members of before still serve.
-      log.error(`cluster ${cluster.name} keeps its ${before} hosts: ${errorMessage(error)}`);
+      const { log } = this.#tools;
+      const { cluster } = this;
+      log.error(`cluster ${cluster.name} keeps its ${cluster.snapshot.hosts.length} hosts: ${errorMessage(error)}`);
     }
   }
 
@@ -245,7 +298,7 @@ export class ManagedCluster {
     try {
       const free = cluster.refreshHealth();
       this.#hasNews = false;
-      this.#tools.publish(cluster.takeUpdate(), free);
+      this.#tools.publish(this, cluster.takeUpdate(), free);
       this.#watchStart();
       this.#tools.onChange(this);
     } catch (error) {

@@ -32,6 +32,11 @@ export class HealthEventLogs {
     this.#files = new EventFiles(clock, loggers, 'health check events');
   }
 
+  /** As EventFiles.hold. */
+  hold(paths: readonly string[]): () => void {
+    return this.#files.hold(paths);
+  }
+
   write(paths: readonly string[], subject: EventSubject, event: CheckEvent): void {
     if (paths.length === 0) return;
     this.#files.write(paths, JSON.stringify(renderEvent(subject, event, this.#clock.wallMs())));

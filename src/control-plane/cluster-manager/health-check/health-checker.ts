@@ -27,7 +27,7 @@ export interface HealthCheckTools {
   readonly clock: Clock;
   readonly random: Random;
   readonly runtime: RuntimeValues;
-  readonly stats: StatsStore;
+  readonly stats: Pick<StatsStore, 'scope'>;
   readonly events: HealthEventLogs;
   /** Made when the first check by HTTP needs it. */
   readonly codec: () => Http1Codec;

@@ -10,7 +10,7 @@ export type ShowHashTable = (table: HashTable) => void;
 
 /** @returns undefined for policies without tables, which have no such gauges. */
 export function hashTableGauges(
-  stats: StatsStore,
+  stats: Pick<StatsStore, 'scope'>,
   { statName, lbPolicy }: Pick<ClusterSettings, 'statName' | 'lbPolicy'>,
 ): ShowHashTable | undefined {
   if (lbPolicy === 'RING_HASH') {

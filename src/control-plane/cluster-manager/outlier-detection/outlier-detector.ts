@@ -76,7 +76,7 @@ export interface OutlierTools {
   readonly clock: Clock;
   readonly random: Random;
   readonly runtime: RuntimeValues;
-  readonly stats: StatsStore;
+  readonly stats: Pick<StatsStore, 'scope'>;
   readonly events: OutlierEventLog;
 }
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { WeirError } from '../../../../src/base/errors.ts';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { ClusterManager } from '../../../../src/control-plane/cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../../../../src/control-plane/dns/resolvers.ts';
@@ -13,7 +14,7 @@ import { clusterNamed, type JsonObject, mustLoad, socketAddress, withClusters } 
 import { DnsServer } from '../../../support/dns-server.ts';
 import { lbTables } from '../../../support/lb.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { statsFixture } from '../../../support/stats.ts';
+import { listing, statsFixture } from '../../../support/stats.ts';
 
 interface Published {
   readonly snapshot: ClusterSnapshot;
@@ -42,8 +43,9 @@ class Fixture {
   readonly runtime = new RuntimeValues();
   readonly stats = statsFixture({ workerCount: 2 });
   readonly published: Published[] = [];
+  readonly removed: { readonly name: string; readonly applied: () => void }[] = [];
   readonly manager: ClusterManager;
-  #onPublished: (() => void) | undefined;
+  onPublished: (() => void) | undefined;
 
   constructor(...clusters: ClusterSettings[]) {
     this.manager = new ClusterManager({
@@ -54,10 +56,15 @@ class Fixture {
       random: { u32: () => 0 },
       loggers: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }),
       workers: {
+        publishCluster: (snapshot, applied) => {
+          this.published.push({ snapshot, applied });
+          this.onPublished?.();
+        },
+        removeCluster: (name, applied) => this.removed.push({ name, applied }),
         publishHosts: ({ cluster }, applied) => {
           const snapshot = this.manager.snapshots().find(({ settings }) => settings.name === cluster)!;
           this.published.push({ snapshot, applied });
-          this.#onPublished?.();
+          this.onPublished?.();
         },
       },
       resolvers: new DnsResolvers(this.clock),
@@ -77,7 +84,7 @@ class Fixture {
   /** Looks up again and waits for the update that it leads to. */
   async nextUpdate(): Promise<Published> {
     const published = new Promise<void>((resolve) => {
-      this.#onPublished = resolve;
+      this.onPublished = resolve;
     });
     this.clock.turn(REFRESH_MS);
     await published;
@@ -292,6 +299,139 @@ describe('the cluster manager', () => {
     assert.ok(used.size <= 3, `${used.size} records`);
     slow.applied();
     assert.equal(fixture.stats.owner.reclaimer.waitingCount, 0);
+    fixture.manager.stop();
+  });
+});
+
+describe('clusters that come and go', () => {
+  const at = (port: number, fields: JsonObject = {}): ClusterSettings => {
+    const members = [{ endpoint: { address: socketAddress('10.0.0.1', port) } }];
+    const load_assignment = { cluster_name: 'new', endpoints: [{ lb_endpoints: members }] };
+    return mustLoad(withClusters(clusterNamed('new', { load_assignment, ...fields }))).clusters[0]!;
+  };
+  const states = ({ manager }: Fixture): (readonly string[])[] =>
+    manager
+      .dump()
+      .map(({ name, version, state, error }) =>
+        error === '' ? [name, version, state] : [name, version, state, error],
+      );
+  const held = ({ stats: { owner } }: Fixture): object => ({
+    cells: owner.cells.usedCells,
+    records: owner.recordAllocator.usedRecords,
+    bytes: owner.heap.usedBytes,
+    waiting: owner.reclaimer.waitingCount,
+  });
+
+  it('are published when they are there, and given back when no worker uses them', async () => {
+    const fixture = new Fixture();
+    await fixture.manager.start();
+    assert.ok(fixture.manager.put(at(1), 'one'));
+    fixture.published.pop()!.applied();
+    fixture.manager.remove('new');
+    fixture.removed.pop()!.applied();
+    const before = held(fixture);
+    fixture.clock.turn(1000);
+    fixture.manager.put(at(1), 'one');
+    assert.deepEqual(states(fixture), [['new', 'one', 'active']]);
+    assert.equal(fixture.manager.dump()[0]!.updatedMs, fixture.clock.wallMs());
+    assert.equal(fixture.manager.versionInfo(), 'one');
+    assert.equal(fixture.published.at(-1)!.snapshot.addedViaApi, true);
+    assert.equal(fixture.value('cluster_manager.active_clusters'), 1);
+    assert.equal(fixture.value('cluster.new.membership_total'), 1);
+    assert.ok(fixture.manager.put(at(1, { connect_timeout: '7s' }), 'two'));
+    assert.deepEqual(states(fixture), [
+      ['new', 'two', 'active'],
+      ['new', 'one', 'draining'],
+    ]);
+    fixture.published.at(-1)!.applied();
+    assert.deepEqual(states(fixture), [['new', 'two', 'active']]);
+    assert.ok((await listing(fixture.stats.store)).includes('cluster.new.circuit_breakers.default.rq_open: 0'));
+    assert.ok(fixture.manager.remove('new'));
+    assert.deepEqual(states(fixture), [['new', 'two', 'draining']]);
+    assert.equal(fixture.value('cluster.new.membership_total'), 1);
+    assert.equal(fixture.manager.remove('new'), false);
+    fixture.removed.at(-1)!.applied();
+    assert.deepEqual(states(fixture), []);
+    assert.equal(fixture.value('cluster.new.membership_total'), undefined);
+    assert.deepEqual(held(fixture), before);
+    const counts = ['added', 'modified', 'removed'].map((what) => fixture.value(`cluster_manager.cluster_${what}`));
+    assert.deepEqual(counts, [2, 1, 2]);
+    fixture.manager.stop();
+  });
+
+  it('change nothing where they are as they were, and members alone where those are others', async () => {
+    const fixture = new Fixture();
+    await fixture.manager.start();
+    fixture.manager.put(at(1), 'one');
+    const { recordAddress } = fixture.published[0]!.snapshot;
+    fixture.manager.put(at(1), 'two');
+    assert.equal(fixture.published.length, 1);
+    fixture.manager.put(at(2), 'three');
+    assert.equal(fixture.published.length, 2);
+    assert.equal(fixture.published[1]!.snapshot.recordAddress, recordAddress);
+    assert.deepEqual(states(fixture), [['new', 'three', 'active']]);
+    fixture.manager.stop();
+  });
+
+  it('leave those of the bootstrap alone', async () => {
+    const fixture = new Fixture(at(1));
+    await fixture.manager.start();
+    assert.equal(fixture.manager.put(at(2), 'one'), false);
+    assert.equal(fixture.manager.remove('new'), false);
+    assert.deepEqual(states(fixture), [['new', '', 'active']]);
+    assert.equal(fixture.manager.versionInfo(), 'static');
+    fixture.manager.stop();
+  });
+
+  it('let their predecessor serve until they are warm, and go without a trace if they never are', async () => {
+    await using server = await DnsServer.start();
+    const fixture = new Fixture();
+    await fixture.manager.start();
+    fixture.manager.put(at(1), 'one');
+    const before = held(fixture);
+    const named = { ...dnsCluster(server), name: 'new', statName: 'new', observabilityName: 'new' };
+    fixture.manager.put(named, 'two');
+    assert.deepEqual(states(fixture), [
+      ['new', 'one', 'active'],
+      ['new', 'two', 'warming'],
+    ]);
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 1);
+    assert.equal(fixture.published.length, 1);
+    fixture.manager.put(at(1), 'three');
+    assert.deepEqual(states(fixture), [['new', 'three', 'active']]);
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 0);
+    assert.deepEqual(held(fixture), before);
+    server.set('web.test', ['10.0.0.9']);
+    const published = new Promise<void>((resolve) => {
+      fixture.onPublished = resolve;
+    });
+    fixture.manager.put(named, 'four');
+    await published;
+    assert.deepEqual(ipsOf(fixture.published.at(-1)!.snapshot), ['10.0.0.9']);
+    assert.deepEqual(states(fixture), [['new', 'four', 'active'], ['new', 'one', 'draining'].with(1, 'three')]);
+    fixture.manager.stop();
+  });
+
+  it('that find no memory leave everything as it was, and say so', async () => {
+    const fixture = new Fixture();
+    await fixture.manager.start();
+    fixture.manager.put(at(1), 'one');
+    const { owner } = fixture.stats;
+    const before = held(fixture);
+    const allocate = owner.recordAllocator.allocateHost.bind(owner.recordAllocator);
+    owner.recordAllocator.allocateHost = () => {
+      throw new WeirError('WEIR_SHARED_MEMORY_FULL', 'nothing left');
+    };
+    assert.throws(() => fixture.manager.put(at(2), 'two'), { code: 'WEIR_SHARED_MEMORY_FULL' });
+    assert.throws(() => fixture.manager.put(at(1, { connect_timeout: '7s' }), 'three'), /nothing left/);
+    assert.deepEqual(states(fixture), [
+      ['new', 'one', 'active'],
+      ['new', 'three', 'failed', 'nothing left'],
+    ]);
+    assert.deepEqual(held(fixture), before);
+    owner.recordAllocator.allocateHost = allocate;
+    fixture.manager.put(at(2), 'four');
+    assert.deepEqual(states(fixture), [['new', 'four', 'active']]);
     fixture.manager.stop();
   });
 });

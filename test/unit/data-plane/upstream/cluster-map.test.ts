@@ -175,6 +175,23 @@ test('an update of several clusters is confirmed once, when the last of what the
   assert.ok(requests.every(({ outcome }) => outcome === 'answered'));
 });
 
+test('what a cluster has named at run time goes with it, and not with a predecessor', async () => {
+  const bench = new Bench();
+  const { stats } = bench.workers.contexts[0]!;
+  const counter = (): object => stats.dynamicCounter('cluster.web.', 'upstream_rq_200');
+  const snapshot = bench.workers.cluster(1, {});
+  bench.update('first', [snapshot]);
+  bench.cluster.responseCodes.all.count(200);
+  const first = counter();
+  bench.update('replaced', [{ ...snapshot, settings: { ...snapshot.settings, connectTimeoutMs: 1 } }]);
+  await bench.settle();
+  assert.equal(counter(), first);
+  bench.update('removed', [], ['web']);
+  await bench.settle();
+  assert.deepEqual(bench.confirmed, ['first', 'replaced', 'removed']);
+  assert.notEqual(counter(), first);
+});
+
 test('all connections of all clusters end with the worker', () => {
   const bench = new Bench();
   bench.update('both', [bench.workers.cluster(1, { name: 'other' }), bench.workers.cluster(2, {})]);

@@ -75,6 +75,8 @@ class Fixture implements Disposable {
       random: { u32: () => this.chance },
       loggers: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }),
       workers: {
+        publishCluster: () => {},
+        removeCluster: () => {},
         publishHosts: (_update, applied) => {
           this.published.push(this.manager.snapshots()[0]!);
           applied();

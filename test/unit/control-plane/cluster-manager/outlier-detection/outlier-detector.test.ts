@@ -58,6 +58,8 @@ class Watched implements Disposable {
       random: { u32: random ?? (() => 0) },
       loggers: LOGGERS,
       workers: {
+        publishCluster: () => {},
+        removeCluster: () => {},
         publishHosts: (_update, applied) => {
           this.published.push(this.manager.snapshots()[0]!);
           applied();

@@ -1,0 +1,42 @@
+// What managers of resources (clusters, listeners) tell of each: the language that listings and acknowledgements speak.
+
+export type ResourceState =
+  /** It serves. */
+  | 'active'
+  /** It will serve when it is ready; until then what it replaces does. */
+  | 'warming'
+  /** It takes nothing new, and is waited for. */
+  | 'draining'
+  /** It could not be had; what it was to replace goes on. */
+  | 'failed';
+
+export interface ResourceRecord<Resource> {
+  readonly name: string;
+  /** As it was put. */
+  readonly resource: Resource;
+  /** Empty for those of the bootstrap. */
+  readonly version: string;
+  /** When it was put, in milliseconds since the Unix epoch. */
+  readonly updatedMs: number;
+  readonly state: ResourceState;
+  /** Why it has failed; empty otherwise. */
+  readonly error: string;
+}
+
+/** One resource of a manager by its name, with what a failure to have its successor has left. */
+export class Failures<Resource> {
+  readonly #records = new Map<string, ResourceRecord<Resource>>();
+
+  note(record: Omit<ResourceRecord<Resource>, 'state'>): void {
+    this.#records.set(record.name, { ...record, state: 'failed' });
+  }
+
+  /** It has been put again, or removed. */
+  forget(name: string): void {
+    this.#records.delete(name);
+  }
+
+  values(): Iterable<ResourceRecord<Resource>> {
+    return this.#records.values();
+  }
+}
