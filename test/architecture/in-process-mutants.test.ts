@@ -101,6 +101,17 @@ describe('tests that run again and again in one process', () => {
     assert.deepEqual(await outcomes(text, ['a', 'b', 'a']), ['failed', 'failed', 'failed']);
   });
 
+  it('put back what they have replaced', async () => {
+    const text = `
+      it('replaces', (t) => {
+        t.mock.method(Reflect, 'ownKeys', () => isActive('c'));
+        assert.equal(Reflect.ownKeys({}), false);
+      });
+      it('has it back', () => { isActive('c'); assert.deepEqual(Reflect.ownKeys({}), []); });
+    `;
+    assert.deepEqual(await outcomes(text, ['c', 'c']), ['failed', 'failed']);
+  });
+
   it('fail by what nobody catches, by waiting in vain, by an end of the process and by a loop without end', async () => {
     const text = `
       it('throws later', () => new Promise((resolve) => {

@@ -1,5 +1,9 @@
 // Stands in for node:test where test files run many times in one process: `it`, `before` and the like note what a file
-// declares, and a run goes through it. A file that uses more of node:test fails here and is asked in a process of its own.
+// declares, and a run goes through it. Loaded before the name `node:test` leads here. A file that uses more of node:test fails here and is asked in a process of its own.
+
+import { type MockTracker, mock } from 'node:test';
+
+const Mocks = mock.constructor as new () => MockTracker;
 
 export type Body = (context: TestContext) => unknown;
 type SuiteBody = () => void;
@@ -28,6 +32,8 @@ interface Suite {
 /** What a body is given, as far as the tests of this repository use it. */
 export class TestContext {
   readonly name: string;
+  /** What it replaces is put back in the end. */
+  readonly mock = new Mocks();
   readonly #cleanups: Body[] = [];
 
   constructor(name: string) {
@@ -43,7 +49,11 @@ export class TestContext {
   diagnostic(_text: string): void {}
 
   async end(): Promise<void> {
-    for (const cleanup of this.#cleanups) await cleanup(this);
+    try {
+      for (const cleanup of this.#cleanups) await cleanup(this);
+    } finally {
+      this.mock.reset();
+    }
   }
 }
 
