@@ -54,7 +54,8 @@ export function convertSocketAddress(
   if (socket.port_value === 0 && use === 'static-endpoint') warnOfPortZero(at, faults);
   const ip = canonicalIp(socket.address);
   const acceptsIpv4 = socket.ipv4_compat && use === 'listener' && ip.includes(':');
-  return { kind: 'ip', ip, port: socket.port_value, ...(acceptsIpv4 ? { acceptsIpv4 } : {}) };
+  const address = { kind: 'ip', ip, port: socket.port_value } as const;
+  return acceptsIpv4 ? { ...address, acceptsIpv4 } : address;
 }
 
 /** The address of an endpoint that DNS finds: a host name, in ASCII, or an IP literal, with a port. */

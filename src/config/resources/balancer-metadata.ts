@@ -11,6 +11,7 @@ const BALANCER_NAMESPACES = ['proxy.lb', 'envoy.lb'] as const;
 export type BalancerMetadata = ReadonlyMap<string, Value>;
 
 const NOTHING: BalancerMetadata = new Map();
+const NO_VALUES: readonly SubsetValue[] = [];
 
 /** The first namespace that is there counts alone. */
 export function balancerMetadata(metadata: Metadata | null): BalancerMetadata {
@@ -37,6 +38,7 @@ export function criteriaOf(...levels: readonly (Metadata | null)[]): SubsetCrite
 
 /** Those of an endpoint's values that subsets go by. */
 export function subsetValues(fields: BalancerMetadata, keys: ReadonlySet<string>): readonly SubsetValue[] {
+  if (keys.size === 0) return NO_VALUES;
   return [...keys].flatMap((key) => {
     const value = fields.get(key);
     if (value === undefined) return [];

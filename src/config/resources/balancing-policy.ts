@@ -103,9 +103,9 @@ function ownSlowStart(cluster: Cluster, at: string): Pick<NewerBalancing, 'slow_
   return { slow_start: cluster[field]?.slow_start_config ?? null, slow_start_at: `${at}.${field}.slow_start_config` };
 }
 
-/** Fields that a message does not set are its prototype's, so that a copy would lose them. */
+/** A copy with other fields. Those that a message does not set are its prototype's, which the copy has, too. */
 function withFields<Message extends object, Fields extends object>(message: Message, fields: Fields): Message & Fields {
-  return Object.assign(Object.create(message), fields);
+  return Object.assign(Object.create(Object.getPrototypeOf(message)), message, fields);
 }
 
 /** The first policy that this build has counts alone. */

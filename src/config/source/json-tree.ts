@@ -27,10 +27,20 @@ export function parseJson(text: string): ValueNode | undefined {
   return new JsonTreeBuilder(text).build();
 }
 
+/** Among so few, looking through them is quicker than a map. */
+const FEW_KEYS = 8;
+
+function offsetOf(key: string, entries: readonly MapEntry[]): number | undefined {
+  for (const entry of entries) if (entry.key === key) return entry.offset;
+  return undefined;
+}
+
 class JsonTreeBuilder {
   readonly #text: string;
   #at = 0;
   #depth = 0;
+  /** The same few keys come again and again: each is kept once. */
+  readonly #keys = new Map<string, string>();
 
   constructor(text: string) {
     this.#text = text;
@@ -49,9 +59,9 @@ class JsonTreeBuilder {
     const start = this.#at;
     switch (this.#text[start]) {
       case '{':
-        return { kind: 'map', offset: start, entries: this.#nested(() => this.#members()) };
+        return { kind: 'map', offset: start, entries: this.#members() };
       case '[':
-        return { kind: 'list', offset: start, items: this.#nested(() => this.#items()) };
+        return { kind: 'list', offset: start, items: this.#items() };
       case '"':
         return scalarNode(start, 'string', this.#string());
       default:
@@ -59,57 +69,63 @@ class JsonTreeBuilder {
     }
   }
 
-  #nested<T>(read: () => T): T {
-    if (this.#depth === MAX_DEPTH) throw tooDeep(this.#at);
-    this.#depth += 1;
-    const result = read();
-    this.#depth -= 1;
-    return result;
-  }
-
   #members(): MapEntry[] {
     const entries: MapEntry[] = [];
-    const places = new Map<string, number>();
-    this.#separated('}', () => {
+    let places: Map<string, number> | undefined;
+    for (let hasNext = this.#enter('}'); hasNext; hasNext = this.#next('}')) {
       const offset = this.#at;
       if (this.#text[offset] !== '"') throw this.#unexpected('a key in double quotes');
-      const key = this.#string();
-      const first = places.get(key);
+      const key = this.#key();
+      if (entries.length === FEW_KEYS) places = new Map(entries.map((entry) => [entry.key, entry.offset]));
+      const first = places === undefined ? offsetOf(key, entries) : places.get(key);
       if (first !== undefined) {
         throw new SyntaxFault(`duplicate key ${quote(key)}, first given in line ${this.#line(first)}`, offset);
       }
-      places.set(key, offset);
+      places?.set(key, offset);
       this.#skipSpace();
       this.#expect(':');
       this.#skipSpace();
       entries.push({ key, offset, value: this.#value() });
-    });
+    }
     return entries;
   }
 
   #items(): ValueNode[] {
     const items: ValueNode[] = [];
-    this.#separated(']', () => items.push(this.#value()));
+    for (let hasNext = this.#enter(']'); hasNext; hasNext = this.#next(']')) items.push(this.#value());
     return items;
   }
 
-  /** Reads from the opening bracket to `close`, calling `readOne` between the commas. */
-  #separated(close: string, readOne: () => void): void {
+  /** Passes the opening bracket. @returns whether there is anything before `close`; passes that if not. */
+  #enter(close: string): boolean {
+    if (this.#depth === MAX_DEPTH) throw tooDeep(this.#at);
+    this.#depth += 1;
     this.#at += 1;
     this.#skipSpace();
-    if (this.#text[this.#at] === close) {
-      this.#at += 1;
-      return;
-    }
-    for (;;) {
-      readOne();
-      this.#skipSpace();
-      if (this.#text[this.#at] === close) break;
-      if (this.#text[this.#at] !== ',') throw this.#unexpected(`"," or "${close}"`);
-      this.#at += 1;
-      this.#skipSpace();
-    }
+    return this.#text[this.#at] !== close || this.#leave();
+  }
+
+  /** Passes the comma or `close`. @returns whether it was a comma. */
+  #next(close: string): boolean {
+    this.#skipSpace();
+    if (this.#text[this.#at] === close) return this.#leave();
+    if (this.#text[this.#at] !== ',') throw this.#unexpected(`"," or "${close}"`);
     this.#at += 1;
+    this.#skipSpace();
+    return true;
+  }
+
+  #leave(): false {
+    this.#depth -= 1;
+    this.#at += 1;
+    return false;
+  }
+
+  #key(): string {
+    const read = this.#string();
+    const kept = this.#keys.get(read);
+    if (kept === undefined) this.#keys.set(read, read);
+    return kept ?? read;
   }
 
   #string(): string {

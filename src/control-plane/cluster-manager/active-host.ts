@@ -218,9 +218,12 @@ export class ActiveHost {
   }
 
   #freeze(settings: HostSettings): HostSnapshot {
-    const outlierBlock = this.#outlierBlock?.cell ?? 0;
-    const places = { recordAddress: this.#recordAddress, statBlock: this.#statBlock.cell, outlierBlock };
-    return Object.freeze({ ...settings, ...places });
+    return Object.freeze({
+      ...settings,
+      recordAddress: this.#recordAddress,
+      statBlock: this.#statBlock.cell,
+      outlierBlock: this.#outlierBlock?.cell ?? 0,
+    });
   }
 
   #applyHealth(health: ConfiguredHealth): void {

@@ -44,13 +44,12 @@ export class HostSet {
     const hosts = new Map<string, ActiveHost>();
     const added = this.#makeNew(members, hosts);
     const updated = new Map<ActiveHost, HostSettings>();
-    for (const member of members) {
-      const host = hosts.get(memberKey(member))!;
+    for (const [at, host] of [...hosts.values()].entries()) {
       const { snapshot } = host;
-      if (!added.has(host) && host.update(member)) updated.set(host, snapshot);
+      if (!added.has(host) && host.update(members[at]!)) updated.set(host, snapshot);
     }
     const former = this.#hosts;
-    const removed = this.hosts.filter((host) => hosts.get(memberKey(host.snapshot)) !== host);
+    const removed = [...former].filter(([key, host]) => hosts.get(key) !== host).map(([, host]) => host);
     if (added.size === 0 && updated.size === 0 && removed.length === 0) return undefined;
     this.#hosts = hosts;
     const undo = (): void => {
