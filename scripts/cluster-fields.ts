@@ -381,6 +381,7 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       max_requests: ['Requests that run.', '1024'],
       max_retries: ['Retries that run, without a budget.', '3', RETRIES],
       retry_budget: ['Retries that run, as a share of the requests that run or wait.', 'none', RETRY_BUDGET],
+      track_remaining: ['What is left below each limit is shown in stats.', '`false`'],
     },
   },
   'proxy.config.core.v3.HttpProtocolOptions (upstream)': {

@@ -28,6 +28,8 @@ export interface CircuitBreakerThresholds {
   readonly retryBudget?: RetryBudget;
   /** Of a host, whatever the priority of the connections that it has; absent for no limit. */
   readonly maxConnectionsPerHost?: number;
+  /** What is left below each limit is shown in stats. */
+  readonly tracksRemaining?: boolean;
 }
 
 export interface Locality {

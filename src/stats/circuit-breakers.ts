@@ -6,6 +6,9 @@ import { ClusterCount, ClusterPriority, type SharedRecords } from '../wasm/share
 import { type DerivedTable, derivedTable } from './derived-table.ts';
 import type { Scope } from './scope.ts';
 
+const PRIORITIES = ['default', 'high'] as const;
+type Priority = (typeof PRIORITIES)[number];
+
 /** Limits of one priority over all workers. */
 export interface CircuitBreakerLimits {
   readonly maxConnections: number;
@@ -29,8 +32,8 @@ interface CircuitBreakerSource {
 export interface CircuitBreakerOptions extends CircuitBreakerSource {
   /** `cluster.<name>.` */
   readonly scope: Scope;
-  /** Show the remaining_* gauges too. */
-  readonly trackRemaining: boolean;
+  /** Which priorities show the remaining_* gauges too. */
+  readonly tracksRemaining: Readonly<Record<Priority, boolean>>;
 }
 
 interface Breaker {
@@ -58,11 +61,9 @@ const BREAKERS: readonly Breaker[] = [
   { open: 'rq_retry_open', remaining: 'remaining_retries', count: ClusterCount.retries, limit: (l) => l.maxRetries },
 ];
 
-const PRIORITIES = ['default', 'high'] as const;
-type Priority = (typeof PRIORITIES)[number];
 type Gauges = Record<string, (source: CircuitBreakerSource) => number>;
 
-function gauges(trackRemaining: boolean): DerivedTable<CircuitBreakerSource> {
+function gauges(tracksRemaining: CircuitBreakerOptions['tracksRemaining']): DerivedTable<CircuitBreakerSource> {
   const reads: Gauges = {};
   for (const priority of PRIORITIES) {
     for (const breaker of BREAKERS) {
@@ -70,7 +71,7 @@ function gauges(trackRemaining: boolean): DerivedTable<CircuitBreakerSource> {
       const left = (source: CircuitBreakerSource): number =>
         limitOf(breaker, source, priority) - countOf(breaker.count, source, priority);
       reads[prefix + breaker.open] = (source) => (left(source) <= 0 ? 1 : 0);
-      if (!trackRemaining) continue;
+      if (!tracksRemaining[priority]) continue;
       // What a budget leaves depends on requests that come and go.
       reads[prefix + breaker.remaining] = (source) =>
         hasBudget(breaker, source, priority) ? 0 : Math.max(0, left(source));
@@ -79,12 +80,20 @@ function gauges(trackRemaining: boolean): DerivedTable<CircuitBreakerSource> {
   return derivedTable(reads);
 }
 
-const OPEN = gauges(false);
-const OPEN_AND_REMAINING = gauges(true);
+/** One table for each choice, which all clusters share. */
+const WITHOUT_DEFAULT = {
+  withoutHigh: gauges({ default: false, high: false }),
+  withHigh: gauges({ default: false, high: true }),
+};
+const WITH_DEFAULT = {
+  withoutHigh: gauges({ default: true, high: false }),
+  withHigh: gauges({ default: true, high: true }),
+};
 
 /** Adds the gauges of both priorities to the cluster's scope; they go with it. */
-export function addCircuitBreakerGauges({ scope, trackRemaining, ...source }: CircuitBreakerOptions): void {
-  scope.derive<CircuitBreakerSource>(trackRemaining ? OPEN_AND_REMAINING : OPEN, source);
+export function addCircuitBreakerGauges({ scope, tracksRemaining, ...source }: CircuitBreakerOptions): void {
+  const tables = tracksRemaining.default ? WITH_DEFAULT : WITHOUT_DEFAULT;
+  scope.derive<CircuitBreakerSource>(tracksRemaining.high ? tables.withHigh : tables.withoutHigh, source);
 }
 
 function countOf(count: ClusterCount, { records, recordAddress }: CircuitBreakerSource, priority: Priority): number {

@@ -1,4 +1,4 @@
-export { addCircuitBreakerGauges, type CircuitBreakerLimits } from './circuit-breakers.ts';
+export { addCircuitBreakerGauges, type CircuitBreakerLimits, type CircuitBreakerOptions } from './circuit-breakers.ts';
 export type { DynamicCounter } from './dynamic-counter.ts';
 export type { DynamicHistogram } from './dynamic-histogram.ts';
 export { type FlushPhase, type FlushStep, StatsFlush } from './flush.ts';

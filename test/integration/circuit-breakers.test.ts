@@ -148,3 +148,20 @@ test('a host gets no more proxied connections than one may have, from all worker
   }
   assert.equal(upstreams[0]!.sockets.length + upstreams[1]!.sockets.length, 5);
 });
+
+test('shows what is left below the limits of a priority that asks for it, from all workers together', async (t) => {
+  const upstream = await WireUpstream.start((socket) => socket.on('end', () => socket.end()));
+  t.after(() => upstream.close());
+  const limits = { thresholds: [{ max_requests: 5, track_remaining: true }] };
+  await using weir = await startWeir({
+    configYaml: JSON.stringify(bootstrap([upstream.port], TO_HTTP, limits)),
+    args: ['--concurrency', '2'],
+  });
+  const { port } = (await weir.listeners()).get('main')!;
+  const clients = Array.from({ length: 3 }, () => new WireClient(port));
+  for (const client of clients) client.write(GET);
+  await weir.untilStat('cluster.web.circuit_breakers.default.remaining_rq', 2);
+  assert.doesNotMatch(await weir.admin('/stats'), /circuit_breakers\.high\.remaining/);
+  for (const client of clients) client.close();
+  await weir.untilStat('cluster.web.circuit_breakers.default.remaining_rq', 5);
+});

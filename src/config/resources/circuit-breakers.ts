@@ -49,6 +49,7 @@ function convertThresholds(entry: Thresholds): CircuitBreakerThresholds {
     maxRequests: valueOr(entry.max_requests, DEFAULT_THRESHOLDS.maxRequests),
     maxRetries: valueOr(entry.max_retries, DEFAULT_THRESHOLDS.maxRetries),
     ...(entry.retry_budget === null ? {} : { retryBudget: convertBudget(entry.retry_budget) }),
+    ...(entry.track_remaining ? { tracksRemaining: true } : {}),
   };
 }
 

@@ -133,12 +133,13 @@ export class ActiveCluster {
 
   /** It serves from now on: gauges of its name are its own. */
   show(): void {
+    const { default: byDefault, high } = this.#snapshot.settings.circuitBreakers;
     addCircuitBreakerGauges({
       scope: this.#scope,
       records: this.#places.memory.shared.records,
       recordAddress: this.#snapshot.recordAddress,
       limits: this.#limits,
-      trackRemaining: false,
+      tracksRemaining: { default: byDefault.tracksRemaining ?? false, high: high.tracksRemaining ?? false },
     });
     if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
     this.#countMembers();

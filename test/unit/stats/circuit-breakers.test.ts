@@ -2,7 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addCircuitBreakerGauges, type CircuitBreakerLimits } from '../../../src/stats/index.ts';
+import {
+  addCircuitBreakerGauges,
+  type CircuitBreakerLimits,
+  type CircuitBreakerOptions,
+} from '../../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../src/wasm/shared-memory.ts';
 import { listing, type StatsFixture, statsFixture } from '../../support/stats.ts';
 
@@ -15,7 +19,9 @@ const LIMITS: Required<Omit<CircuitBreakerLimits, 'retryBudget'>> = {
 };
 const PREFIX = 'cluster.web.circuit_breakers.';
 
-function breakersOf(trackRemaining: boolean): StatsFixture & { readonly recordAddress: number } {
+function breakersOf(
+  tracksRemaining: CircuitBreakerOptions['tracksRemaining'],
+): StatsFixture & { readonly recordAddress: number } {
   const fixture = statsFixture();
   const recordAddress = fixture.owner.recordAllocator.allocateCluster();
   addCircuitBreakerGauges({
@@ -23,7 +29,7 @@ function breakersOf(trackRemaining: boolean): StatsFixture & { readonly recordAd
     records: fixture.owner.shared.records,
     recordAddress,
     limits: { value: { default: LIMITS, high: LIMITS } },
-    trackRemaining,
+    tracksRemaining,
   });
   return { ...fixture, recordAddress };
 }
@@ -38,7 +44,7 @@ const BREAKERS = [
 
 for (const { count, limit, open, remaining } of BREAKERS) {
   test(`${open} says that its own limit is reached, and ${remaining} what is left below it`, async () => {
-    const { store, workers, recordAddress } = breakersOf(true);
+    const { store, workers, recordAddress } = breakersOf({ default: true, high: true });
     const { records } = workers[0]!.memory;
     const changed = async (): Promise<string[]> =>
       (await listing(store)).filter((line) => /_open: 1$/.test(line) || line.includes(`.${remaining}: `));
@@ -52,10 +58,24 @@ for (const { count, limit, open, remaining } of BREAKERS) {
   });
 }
 
-test('what remains is shown only where that is asked for', async () => {
-  const lines = await listing(breakersOf(false).store);
-  assert.deepEqual(
-    lines,
-    ['default', 'high'].flatMap((priority) => BREAKERS.map(({ open }) => `${PREFIX}${priority}.${open}: 0`)).sort(),
-  );
-});
+for (const tracksRemaining of [
+  { default: false, high: false },
+  { default: true, high: false },
+  { default: false, high: true },
+]) {
+  const shown = Object.entries(tracksRemaining).flatMap(([priority, isShown]) => (isShown ? [priority] : []));
+  test(`what remains is shown for the priorities that ask for it: ${shown.join() || 'none'}`, async () => {
+    const lines = await listing(breakersOf(tracksRemaining).store);
+    assert.deepEqual(
+      lines,
+      (['default', 'high'] as const)
+        .flatMap((priority) => [
+          ...BREAKERS.map(({ open }) => `${PREFIX}${priority}.${open}: 0`),
+          ...BREAKERS.filter(() => tracksRemaining[priority]).map(
+            ({ remaining, limit }) => `${PREFIX}${priority}.${remaining}: ${limit}`,
+          ),
+        ])
+        .sort(),
+    );
+  });
+}

@@ -267,7 +267,7 @@ test('circuit breaker gauges show totals over all workers', async () => {
     records: owner.shared.records,
     recordAddress: cluster,
     limits: { value: { default: limits, high: { ...limits, maxConnectionPools: 5 } } },
-    trackRemaining: true,
+    tracksRemaining: { default: true, high: true },
   });
   for (const { memory } of workers) {
     memory.records.addClusterCount(cluster, ClusterPriority.default, ClusterCount.connections, 2);

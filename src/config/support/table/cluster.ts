@@ -217,6 +217,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       max_requests: supported(),
       max_retries: supported('without a retry_budget'),
       retry_budget: supportedWhole(),
+      track_remaining: supported(),
     },
   },
   'proxy.config.cluster.v3.CircuitBreakers.Thresholds (per host)': {
