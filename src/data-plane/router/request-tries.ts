@@ -14,6 +14,7 @@ import type { StreamLimit } from '../http/stream-limits.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
+import type { RetryPolicy, RetryTerms } from '../route/retry-policy.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
@@ -25,28 +26,30 @@ import type { WorkerContext } from '../worker-context.ts';
 import { type RequestClient, Verdict } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
-import { Decision, type RetryDecisions } from './retry-decisions.ts';
-import type { RetryHead } from './retry-head.ts';
+import { Decision, RetryDecisions, wantsAnother } from './retry-decisions.ts';
+import { RetryHead, type RetryHeadOptions } from './retry-head.ts';
 import { TimedTry, type TryOwner, type TryTimeouts } from './timed-try.ts';
 import type { TriedHosts } from './tried-hosts.ts';
 import { UpstreamAttempt, withTrailers } from './upstream-attempt.ts';
 
 const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
 
+const NO_BYTES = Buffer.alloc(0);
+
 /** What the route and the request ask for, worked out before the first attempt. */
-export interface TriesPlan extends TryTimeouts {
+export interface TriesPlan extends TryTimeouts, RetryHeadOptions {
   readonly priority: ClusterPriority;
   readonly attemptEdits: AttemptEdits | null;
   readonly pickContext: PickContext | null;
   readonly clusters: ClusterMap;
+  readonly policy: RetryPolicy;
   /** Null when nothing is tried again. */
-  readonly decisions: RetryDecisions | null;
+  readonly terms: RetryTerms | null;
   /** Null when every host will do for a retry. */
   readonly triedHosts: TriedHosts | null;
   /** A slow attempt goes on beside its retry. */
   readonly hedges: boolean;
   readonly replayLimitBytes: number;
-  readonly retryHead: RetryHead;
 }
 
 export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
@@ -57,11 +60,14 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   #cluster: Cluster;
   /** Of the cluster that the request began with; retries have their places under it. */
   readonly #breaker: CircuitBreaker;
-  readonly #backOff: TimerEntry;
+  // Most requests are answered by their first try, and need none of what comes after it before it comes.
   /** Null when there are no retries any more. */
-  #decisions: RetryDecisions | null;
-  /** Null when the body is not kept any more. */
-  #replay: ReplayBuffer | null;
+  #terms: RetryTerms | null;
+  /** Null before the first decision. */
+  #decided: RetryDecisions | null = null;
+  #backOff: TimerEntry | null = null;
+  /** Null as long as no body has come. */
+  #replay: ReplayBuffer | null = null;
   /** Those that have no answer, and the one that has. */
   #running: TimedTry[] = [];
   #answered: TimedTry | null = null;
@@ -79,9 +85,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.head = head;
     this.#plan = plan;
     this.#breaker = plan.priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
-    this.#decisions = plan.decisions;
-    this.#replay = plan.decisions === null ? null : new ReplayBuffer(plan.replayLimitBytes);
-    this.#backOff = new TimerEntry(this);
+    this.#terms = plan.terms;
   }
 
   // ---- From the stream ----
@@ -139,7 +143,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       if (this.#running.length === 0) this.client.onNoHealthyUpstream();
       return;
     }
-    const body = this.#replay!.copy();
+    const body = this.#replay?.copy() ?? NO_BYTES;
     this.#try(body, 0, body.length, true);
   }
 
@@ -169,14 +173,14 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   }
 
   judge(each: TimedTry): Verdict {
-    const decisions = this.#decisions;
-    if (decisions === null) return this.#settle(each, 0);
+    const terms = this.#terms;
+    if (terms === null) return this.#settle(each, 0);
     const { response } = this.#context.codec;
     let flag = 0;
     if (each.isHedged) {
-      if (decisions.wantsAnother(response) && this.#hasOthers(each)) return this.#drop(each);
-    } else {
-      const decision = decisions.onResponse(response, each.isRetry);
+      if (wantsAnother(terms, response) && this.#hasOthers(each)) return this.#drop(each);
+    } else if (each.isRetry || wantsAnother(terms, response)) {
+      const decision = this.#decisions(terms).onResponse(response, each.isRetry);
       if (decision === Decision.retry) {
         this.#leave(each);
         this.#wait(false);
@@ -243,7 +247,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#keep(bytes, start, end);
     const current = this.#current;
     if (current === null) {
-      if (this.#isWaiting && this.#replay === null) {
+      if (this.#isWaiting && this.#terms === null) {
         this.#endWait();
         this.client.onReplayAbandoned();
       }
@@ -255,14 +259,16 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   }
 
   #keep(bytes: Buffer, start: number, end: number): void {
-    if (this.#replay === null || this.#replay.add(bytes, start, end)) return;
+    if (this.#terms === null || end === start) return;
+    this.#replay ??= new ReplayBuffer(this.#plan.replayLimitBytes);
+    if (this.#replay.add(bytes, start, end)) return;
     this.#giveUpRetries();
     this.#context.stats.values[this.cluster.statBase + retry_or_shadow_abandoned]! += 1;
   }
 
   #try(bytes: Buffer, start: number, end: number, isRetry: boolean): void {
-    const { priority, attemptEdits, pickContext, triedHosts, retryHead } = this.#plan;
-    const head = isRetry ? retryHead.apply(this.head, this.client, this.#followsTimeout) : this.head;
+    const { priority, attemptEdits, pickContext, triedHosts } = this.#plan;
+    const head = isRetry ? this.#retryHead() : this.head;
     const each = new TimedTry(this.#context, this, this.#plan, isRetry);
     each.attempt = new UpstreamAttempt(
       this.#context,
@@ -279,15 +285,32 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     each.attempt.start(bytes, start, end, this.#isRequestDone);
   }
 
+  #retryHead(): string {
+    const { proxyHeaders, clock } = this.#context;
+    return new RetryHead(proxyHeaders, clock, this.#plan).apply(this.head, this.client, this.#followsTimeout);
+  }
+
+  #decisions(terms: RetryTerms): RetryDecisions {
+    const { policy } = this.#plan;
+    this.#decided ??= new RetryDecisions(this.#context, {
+      cluster: this.#cluster,
+      breaker: this.#breaker,
+      policy,
+      terms,
+      random: this.#context.random,
+    });
+    return this.#decided;
+  }
+
   #decide(each: TimedTry, failure: UpstreamFailure | 'timeout'): Decision {
-    if (this.#decisions === null || each.isHedged) return Decision.no;
-    return this.#decisions.onFailure(failure, each.isConnected);
+    if (this.#terms === null || each.isHedged) return Decision.no;
+    return this.#decisions(this.#terms).onFailure(failure, each.isConnected);
   }
 
   /** What is slow may still answer; a retry runs beside it. */
   #hedge(each: TimedTry): void {
-    if (this.#decisions === null || each.isHedged || this.#isWaiting) return;
-    if (this.#decisions.onSlowness() !== Decision.retry) return;
+    if (this.#terms === null || each.isHedged || this.#isWaiting) return;
+    if (this.#decisions(this.#terms).onSlowness() !== Decision.retry) return;
     each.isHedged = true;
     this.#wait(true);
   }
@@ -296,14 +319,15 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   #wait(followsTimeout: boolean): void {
     this.#isWaiting = true;
     this.#followsTimeout = followsTimeout;
+    this.#backOff ??= new TimerEntry(this);
     const nowMs = this.#context.clock.monotonicMs();
-    this.#context.wheel.arm(this.#backOff, nowMs + this.#decisions!.nextDelayMs());
+    this.#context.wheel.arm(this.#backOff, nowMs + this.#decided!.nextDelayMs());
   }
 
   #endWait(): void {
     if (!this.#isWaiting) return;
     this.#isWaiting = false;
-    this.#context.wheel.remove(this.#backOff);
+    this.#context.wheel.remove(this.#backOff!);
     this.#breaker.releaseRetry();
   }
 
@@ -324,12 +348,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#answered = each;
     this.#giveUpRetries();
     this.#endWait();
-    const others = this.#running;
-    this.#running = [];
-    for (const other of others) {
-      this.#free(other);
-      other.attempt.cancel(true);
-    }
+    this.#cancelRunning();
     if (each.attempt.host !== this.#host) {
       this.#host = each.attempt.host;
       each.noteAgain(this.#attempts);
@@ -342,8 +361,18 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     return verdict;
   }
 
+  #cancelRunning(): void {
+    if (this.#running.length === 0) return;
+    const others = this.#running;
+    this.#running = [];
+    for (const other of others) {
+      this.#free(other);
+      other.attempt.cancel(true);
+    }
+  }
+
   #giveUpRetries(): void {
-    this.#decisions = null;
+    this.#terms = null;
     this.#replay = null;
   }
 
@@ -363,7 +392,8 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   #leave(each: TimedTry): void {
     const index = this.#running.indexOf(each);
     if (index === -1) return;
-    this.#running.splice(index, 1);
+    if (index === this.#running.length - 1) this.#running.pop();
+    else this.#running.splice(index, 1);
     this.#free(each);
   }
 

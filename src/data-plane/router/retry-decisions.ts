@@ -69,6 +69,21 @@ export interface RetryDecisionsOptions {
   readonly random: Random;
 }
 
+/** Of a response whose head lies in the codec, apart from how many retries there may be. */
+export function wantsAnother({ conditions, statusCodes, responseTests }: RetryTerms, head: ResponseHead): boolean {
+  // Who is overloaded does not want to hear the same again.
+  if (head.has(OVERLOADED)) return false;
+  if (head.has(RATE_LIMITED)) return (conditions & RetryOn.ratelimited) !== 0;
+  const { status } = head;
+  if ((conditions & RetryOn['5xx']) !== 0 && status >= 500 && status <= 599) return true;
+  if ((conditions & RetryOn['gateway-error']) !== 0 && status >= 502 && status <= 504) return true;
+  if ((conditions & RetryOn['retriable-4xx']) !== 0 && status === 409) return true;
+  if ((conditions & RetryOn['retriable-status-codes']) !== 0 && statusCodes.includes(status)) return true;
+  if ((conditions & RetryOn['retriable-headers']) !== 0 && responseTests.some((holds) => holds(head))) return true;
+  if ((conditions & ANY_GRPC) === 0) return false;
+  return (conditions & (CONDITION_OF_GRPC_STATUS.get(head.header(GRPC_STATUS) ?? '') ?? 0)) !== 0;
+}
+
 export class RetryDecisions {
   readonly #context: WorkerContext;
   readonly #options: RetryDecisionsOptions;
@@ -84,25 +99,9 @@ export class RetryDecisions {
     this.#remaining = options.terms.maxRetries;
   }
 
-  /** Of a response whose head lies in the codec, apart from how many retries there may be. */
-  wantsAnother(head: ResponseHead): boolean {
-    const { conditions, statusCodes, responseTests } = this.#options.terms;
-    // Who is overloaded does not want to hear the same again.
-    if (head.has(OVERLOADED)) return false;
-    if (head.has(RATE_LIMITED)) return (conditions & RetryOn.ratelimited) !== 0;
-    const { status } = head;
-    if ((conditions & RetryOn['5xx']) !== 0 && status >= 500 && status <= 599) return true;
-    if ((conditions & RetryOn['gateway-error']) !== 0 && status >= 502 && status <= 504) return true;
-    if ((conditions & RetryOn['retriable-4xx']) !== 0 && status === 409) return true;
-    if ((conditions & RetryOn['retriable-status-codes']) !== 0 && statusCodes.includes(status)) return true;
-    if ((conditions & RetryOn['retriable-headers']) !== 0 && responseTests.some((holds) => holds(head))) return true;
-    if ((conditions & ANY_GRPC) === 0) return false;
-    return (conditions & (CONDITION_OF_GRPC_STATUS.get(head.header(GRPC_STATUS) ?? '') ?? 0)) !== 0;
-  }
-
   /** @param isRetry the response is that of a retry. */
   onResponse(head: ResponseHead, isRetry: boolean): Decision {
-    if (!this.wantsAnother(head)) {
+    if (!wantsAnother(this.#options.terms, head)) {
       if (isRetry) this.#note(upstream_rq_retry_success);
       return Decision.no;
     }

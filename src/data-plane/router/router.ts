@@ -4,7 +4,6 @@
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
 import { codecError, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
-import { ClusterPriority } from '../../wasm/shared-records.ts';
 import { expectedMs, obeyControlHeaders } from '../http/control-headers.ts';
 import { NO_LIMITS } from '../http/filtered-stream.ts';
 import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/local-reply.ts';
@@ -27,8 +26,6 @@ import { InternalRedirects } from './internal-redirects.ts';
 import { redirectedHead, redirectTarget } from './redirect-target.ts';
 import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
 import { RequestTries, type TriesPlan } from './request-tries.ts';
-import { RetryDecisions } from './retry-decisions.ts';
-import { RetryHead } from './retry-head.ts';
 import { retryTerms } from './retry-terms.ts';
 import { StrictChecks } from './strict-checks.ts';
 import { TcpRequest } from './tcp-request.ts';
@@ -196,7 +193,7 @@ export class Router {
     stream.useCluster(cluster);
     this.#setLimits(stream, head, plan);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
-    const tries = this.#planTries(stream, route, plan, cluster, pickContext);
+    const tries = this.#planTries(stream, route, plan, pickContext);
     const shadows = plan.mirrors === null || stream.awaitsTunnel ? NO_SHADOWS : this.#shadowsOf(plan.mirrors);
     if (plan.internalRedirects !== null && !stream.awaitsTunnel) {
       stream.redirects ??= new InternalRedirects(plan.replayLimitBytes(stream.bufferLimitBytes));
@@ -252,36 +249,27 @@ export class Router {
   }
 
   /** @returns null when one attempt is all there is. */
-  #planTries(
-    stream: HttpStream,
-    route: Route,
-    plan: ForwardPlan,
-    cluster: Cluster,
-    pickContext: PickContext | null,
-  ): TriesPlan | null {
+  #planTries(stream: HttpStream, route: Route, plan: ForwardPlan, pickContext: PickContext | null): TriesPlan | null {
     const { priority, retry } = plan;
     const terms = retry === null && !stream.isInternal ? null : retryTerms(this.#request, retry);
     const policy = retry ?? NO_POLICY;
     if (terms === null && stream.perTryTimeoutMs === 0 && policy.perTryIdleTimeoutMs === 0) return null;
-    const { clock, random, proxyHeaders } = this.#context;
-    const breaker = priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
     const asksOfHosts = policy.hostPredicates.length > 0 || policy.previousPrioritiesFrequency > 0;
     return {
       priority,
       attemptEdits: route.attemptEdits,
       pickContext,
       clusters: this.#clusters,
-      decisions: terms === null ? null : new RetryDecisions(this.#context, { cluster, breaker, policy, terms, random }),
+      policy,
+      terms,
       triedHosts: asksOfHosts ? new TriedHosts(policy) : null,
       perTryTimeoutMs: stream.perTryTimeoutMs,
       perTryIdleTimeoutMs: policy.perTryIdleTimeoutMs,
       hedges: stream.hedgesOnPerTryTimeout,
       replayLimitBytes: plan.replayLimitBytes(stream.bufferLimitBytes),
-      retryHead: new RetryHead(proxyHeaders, clock, {
-        timeoutMs: stream.timeoutMs,
-        expectedMs: this.#settings.suppressProxyHeaders ? 0 : expectedMs(stream),
-        tellsTimeoutRetry: plan.tellsTimeoutRetry,
-      }),
+      timeoutMs: stream.timeoutMs,
+      expectedMs: this.#settings.suppressProxyHeaders ? 0 : expectedMs(stream),
+      tellsTimeoutRetry: plan.tellsTimeoutRetry,
     };
   }
 
