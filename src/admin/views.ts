@@ -78,6 +78,20 @@ export interface CheckView {
   readonly detail: string;
 }
 
+/** How a host was taken out of service because it failed more than it should. */
+export interface EjectionView {
+  /** The detector, such as `consecutive-5xx`. */
+  readonly kind: string;
+  /** In percent, where hosts were compared; undefined after failures in a row. */
+  readonly successRate: number | undefined;
+  /** Since the host came, this one included. */
+  readonly count: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly beganMs: number;
+  /** Undefined while it lasts. */
+  readonly endedMs: number | undefined;
+}
+
 export interface HostView {
   readonly address: Address;
   /** The configured DNS name, or empty. */
@@ -96,6 +110,8 @@ export interface HostView {
   readonly lastCheck: CheckView | undefined;
   /** The one that brought the host into its state. */
   readonly decidingCheck: CheckView | undefined;
+  /** Undefined for a host that was never ejected. */
+  readonly lastEjection: EjectionView | undefined;
 }
 
 export interface ClusterView {

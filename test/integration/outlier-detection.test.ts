@@ -131,6 +131,9 @@ describe('a host that answers with errors', () => {
     assert.match(clusters, /^web::outlier::success_rate_average::-1$/m);
     assert.match(clusters, new RegExp(`^web::127\\.0\\.0\\.1:${bad.port}::health_flags::/failed_outlier_check$`, 'm'));
     assert.match(clusters, new RegExp(`^web::127\\.0\\.0\\.1:${first.port}::health_flags::healthy$`, 'm'));
+    const reason = /::last_ejection::by consecutive-5xx at \d{4}-[-\d:T.]+Z, number 1$/m;
+    assert.match(clusters, reason);
+    assert.equal(clusters.split('::last_ejection::').length, 2, 'of the one host alone');
     const json = JSON.parse(await weir.admin('/clusters?format=json')) as {
       cluster_statuses: { host_statuses: { health_status: JsonObject }[] }[];
     };

@@ -2,7 +2,7 @@
 // piece: a cluster may have 10,000 hosts.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { CheckView, CircuitBreakerView, ClusterView, HostView } from '../views.ts';
+import type { CheckView, CircuitBreakerView, ClusterView, EjectionView, HostView } from '../views.ts';
 import { addressJson } from './address-json.ts';
 import { CONFIGURED, HEALTH_FLAGS } from './health-flags.ts';
 
@@ -54,6 +54,7 @@ export function hostJson(host: HostView, showsChecks: boolean): string {
       },
       ...(showsChecks && host.lastCheck !== undefined ? { last_check: checkJson(host.lastCheck) } : {}),
       ...(showsChecks && host.decidingCheck !== undefined ? { deciding_check: checkJson(host.decidingCheck) } : {}),
+      ...(showsChecks && host.lastEjection !== undefined ? { last_ejection: ejectionJson(host.lastEjection) } : {}),
     },
     HOST_INDENT,
   );
@@ -112,4 +113,14 @@ function configuredHealth(flags: number): string {
 
 function checkJson({ kind, endedMs, hasPassed, detail }: CheckView): JsonObject {
   return { kind, time: new Date(endedMs).toISOString(), passed: hasPassed, detail };
+}
+
+function ejectionJson({ kind, successRate, count, beganMs, endedMs }: EjectionView): JsonObject {
+  return {
+    kind,
+    time: new Date(beganMs).toISOString(),
+    count,
+    ...(successRate === undefined ? {} : { success_rate: successRate }),
+    ...(endedMs === undefined ? {} : { ended: new Date(endedMs).toISOString() }),
+  };
 }

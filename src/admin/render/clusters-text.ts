@@ -1,9 +1,10 @@
 // GET /clusters as text: `<cluster>::<key>::<value>` lines, then `<cluster>::<host>::<key>::<value>` lines of each
-// host. Scrapers key on these words. The last two, of hosts that are checked, are this build's own.
+// host. Scrapers key on these words. The last three, of hosts that are checked or were
+// ejected, are this build's own.
 
 import { formatAddress } from '../../base/address.ts';
 import { escapeControls } from '../../base/control-characters.ts';
-import type { CheckView, CircuitBreakerView, ClusterView, HostView } from '../views.ts';
+import type { CheckView, CircuitBreakerView, ClusterView, EjectionView, HostView } from '../views.ts';
 import { formatHealthFlags } from './health-flags.ts';
 import { formatG } from './number.ts';
 
@@ -62,6 +63,7 @@ export function hostText(clusterName: string, host: HostView): string {
   ];
   if (host.lastCheck !== undefined) lines.push(`last_check::${checkText(host.lastCheck)}`);
   if (host.decidingCheck !== undefined) lines.push(`deciding_check::${checkText(host.decidingCheck)}`);
+  if (host.lastEjection !== undefined) lines.push(`last_ejection::${ejectionText(host.lastEjection)}`);
   const prefix = `${clusterName}::${formatAddress(host.address)}::`;
   return lines.map((line) => `${prefix}${line}\n`).join('');
 }
@@ -70,4 +72,10 @@ export function hostText(clusterName: string, host: HostView): string {
 function checkText({ kind, endedMs, hasPassed, detail }: CheckView): string {
   const what = escapeControls(detail).replaceAll('::', ': :');
   return `${hasPassed ? 'passed' : 'failed'} by ${kind} at ${new Date(endedMs).toISOString()}: ${what}`;
+}
+
+function ejectionText({ kind, successRate, count, beganMs, endedMs }: EjectionView): string {
+  const rate = successRate === undefined ? '' : ` with ${formatG(successRate)} % of successes`;
+  const end = endedMs === undefined ? '' : `, ended at ${new Date(endedMs).toISOString()}`;
+  return `by ${kind} at ${new Date(beganMs).toISOString()}${rate}, number ${count}${end}`;
 }

@@ -2,7 +2,13 @@
 // long as its address, or the name of a LOGICAL_DNS member, stays in the cluster. Main thread.
 
 import { memberKey } from '../../base/address.ts';
-import type { ConfiguredHealth, HealthCheckSettings, HostSettings, HostSnapshot } from '../../snapshot/index.ts';
+import type {
+  ConfiguredHealth,
+  HealthCheckSettings,
+  HostSettings,
+  HostSnapshot,
+  OutlierKind,
+} from '../../snapshot/index.ts';
 import { HOST_STATS, OUTLIER_HOST_STATS, type StatBlock } from '../../stats/index.ts';
 import { type FailureRow, HealthFlag } from '../../wasm/shared-memory.ts';
 import type { ClusterPlaces } from './active-cluster.ts';
@@ -25,6 +31,19 @@ const FLAGS_OF_HEALTH: Readonly<Record<ConfiguredHealth, number>> = {
 /** Sums over all threads; the keys are those of a listing's lines. */
 type HostStats = Readonly<Record<keyof (typeof HOST_STATS)['index'], number>>;
 
+/** How an outlier detector has taken the host out of service. */
+export interface EjectionRecord {
+  readonly kind: OutlierKind;
+  /** Of the host in percent, where hosts were compared; undefined after failures in a row. */
+  readonly successRate: number | undefined;
+  /** Since the host came, this one included. */
+  readonly count: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly beganMs: number;
+  /** Undefined while it lasts. */
+  readonly endedMs: number | undefined;
+}
+
 export class ActiveHost {
   readonly #places: ClusterPlaces;
   readonly #statBlock: StatBlock;
@@ -35,6 +54,8 @@ export class ActiveHost {
   successRate = NOT_MEASURED;
   localOriginSuccessRate = NOT_MEASURED;
   #snapshot: HostSnapshot;
+  /** Undefined before the first. */
+  lastEjection: EjectionRecord | undefined;
   #lastCheck: CheckRecord | undefined;
   #decidingCheck: CheckRecord | undefined;
   #startedMs: number;

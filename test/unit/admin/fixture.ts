@@ -167,6 +167,7 @@ function host(changes: Partial<HostView>): HostView {
     },
     lastCheck: undefined,
     decidingCheck: undefined,
+    lastEjection: undefined,
     ...changes,
   };
 }
@@ -198,6 +199,13 @@ const CLUSTERS: ReturnType<AdminServerOptions['clusters']['clusters']> = [
         successRate: 99.25,
         lastCheck: { kind: 'http', endedMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6), hasPassed: false, detail: 'HTTP 503' },
         decidingCheck: { kind: 'tcp', endedMs: 0, hasPassed: false, detail: 'answered a::b\n' },
+        lastEjection: {
+          kind: 'success-rate',
+          successRate: 62.5,
+          count: 3,
+          beganMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
+          endedMs: Date.UTC(2026, 0, 2, 3, 5, 5, 6),
+        },
       }),
     ],
   },

@@ -251,7 +251,7 @@ export class OutlierDetector implements OutlierRates {
     this.#stats.add('ejections_total');
     const isEnforced = this.#isEnforced(kind);
     const nowMs = this.#tools.clock.monotonicMs();
-    if (isEnforced) this.#eject(state, kind, nowMs);
+    if (isEnforced) this.#eject(state, kind, rate, nowMs);
     const rates = this.#rates[kind.startsWith('local') ? 'local' : 'external'];
     this.#log(state, { kind: 'eject', type: kind, isEnforced, rate, rates }, state.unejectedAtMs, nowMs);
     if (isEnforced) this.#cluster.onHealthChange(state.host);
@@ -270,13 +270,20 @@ export class OutlierDetector implements OutlierRates {
     return runtime.happens(OUTLIER_DETECTION + OUTLIER_SHARE_KEYS[kind], percent, random.u32());
   }
 
-  #eject(state: EjectionState, kind: OutlierKind, nowMs: number): void {
+  #eject(state: EjectionState, kind: OutlierKind, rate: number, nowMs: number): void {
     const limits = this.#limits.value;
     const { maxEjectionTimeJitterMs: jitterMs } = limits;
     this.#stats.add('ejections_enforced_total');
     this.#stats.add(COUNTERS[kind].enforced);
     state.host.setHealthFlags(EJECTED, true);
     state.eject(nowMs, limits, this.#tools.random.u32() % (jitterMs + 1));
+    state.host.lastEjection = {
+      kind,
+      successRate: kind in ROWS ? undefined : rate,
+      count: state.ejections,
+      beganMs: this.#tools.clock.wallMs(),
+      endedMs: undefined,
+    };
     this.#countEjected(1);
   }
 
@@ -285,6 +292,7 @@ export class OutlierDetector implements OutlierRates {
     host.setHealthFlags(EJECTED, false);
     for (const row of Object.values(FailureRow)) host.endFailures(row);
     state.uneject(nowMs);
+    if (host.lastEjection) host.lastEjection = { ...host.lastEjection, endedMs: this.#tools.clock.wallMs() };
     this.#countEjected(-1);
     this.#log(state, { kind: 'uneject' }, state.ejectedAtMs, nowMs);
     this.#cluster.onHealthChange(host);

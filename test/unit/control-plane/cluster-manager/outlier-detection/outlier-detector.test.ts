@@ -281,6 +281,21 @@ describe('an ejection', () => {
     assert.equal(watched.stats.store.value('cluster.web.membership_healthy'), 10);
   });
 
+  it('is kept with its detector, its times and its number, also behind its end', () => {
+    using watched = new Watched();
+    const { clock } = watched;
+    assert.equal(watched.hosts[2]!.lastEjection, undefined);
+    const beganMs = clock.wallMs();
+    watched.row(2, 'consecutive-5xx');
+    const first = { kind: 'consecutive-5xx', successRate: undefined, count: 1, beganMs };
+    assert.deepEqual(watched.hosts[2]!.lastEjection, { ...first, endedMs: undefined });
+    watched.interval(3);
+    assert.deepEqual(watched.hosts[2]!.lastEjection, { ...first, endedMs: clock.wallMs() });
+    watched.row(2, 'consecutive-5xx');
+    const again = { ...first, count: 2, beganMs: clock.wallMs(), endedMs: undefined };
+    assert.deepEqual(watched.hosts[2]!.lastEjection, again);
+  });
+
   it('leaves no row of failures behind', () => {
     using watched = new Watched();
     watched.row(0);
@@ -355,6 +370,10 @@ describe('the success rate', () => {
     assert.deepEqual(
       [watched.stat('ejections_detected_success_rate'), watched.stat('ejections_enforced_success_rate')],
       [1, 1],
+    );
+    assert.deepEqual(
+      [watched.hosts[4]!.lastEjection!.kind, watched.hosts[4]!.lastEjection!.successRate],
+      ['success-rate', 50],
     );
     watched.interval();
     assert.deepEqual(
