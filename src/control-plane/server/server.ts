@@ -82,7 +82,7 @@ export class Server {
       resolvers: new DnsResolvers(clock),
       runtime: runtime.values,
       outlierEventLogPath: bootstrap.outlierEventLogPath,
-      headerPrefix: bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
+      headerPrefix: this.#headerPrefix,
       localCluster: bootstrap.localCluster,
       locality: bootstrap.node.locality,
     });
@@ -116,6 +116,10 @@ export class Server {
     for (const cluster of bootstrap.clusters) this.clusterManager.addStatic(cluster);
   }
 
+  get #headerPrefix(): string {
+    return this.bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX;
+  }
+
   get state(): ServerState {
     return this.#state === 'LIVE' && this.#isHealthCheckFailing ? 'DRAINING' : this.#state;
   }
@@ -140,7 +144,7 @@ export class Server {
         lbModule: this.#lbModule,
         sharedMemory: this.#memory.memory,
         accessLogFiles: this.#accessLogFiles,
-        headerPrefix: this.bootstrap.headerPrefix || DEFAULT_HEADER_PREFIX,
+        headerPrefix: this.#headerPrefix,
         localZone: this.bootstrap.node.locality.zone,
       },
       clusters: () => this.clusterManager.snapshots(),

@@ -1,0 +1,265 @@
+// The server over workers that only note what they are told: what it makes of a bootstrap, when it is in which state, and
+// what it has done when.
+
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
+import type { RuntimeTexts } from '../../../../src/base/runtime.ts';
+import { Server } from '../../../../src/control-plane/server/server.ts';
+import type { WorkerPool, WorkerService } from '../../../../src/control-plane/workers/worker-pool.ts';
+import { Loggers } from '../../../../src/log/index.ts';
+import type { ListenerSnapshot } from '../../../../src/snapshot/index.ts';
+import { FILESYSTEM_STATS } from '../../../../src/stats/index.ts';
+import { clusterNamed, type JsonObject, listenerWith, mustLoad, tcpFilter } from '../../../support/bootstrap.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const FLUSH_MS = 5000;
+const PORT = 4711;
+
+/** In the place of the threads; a test says when they are ready. */
+class Workers {
+  readonly concurrency = 2;
+  readonly runtimes: RuntimeTexts[] = [];
+  readonly listeners: ListenerSnapshot[] = [];
+  readonly healthChecks: boolean[] = [];
+  readonly stops: number[] = [];
+  readonly ready = Promise.withResolvers<void>();
+  service: WorkerService | undefined;
+
+  async start(service: WorkerService): Promise<void> {
+    this.service = service;
+    await this.ready.promise;
+  }
+
+  async openListener(listener: ListenerSnapshot): Promise<readonly number[]> {
+    this.listeners.push(listener);
+    return [PORT];
+  }
+
+  publishRuntime(texts: RuntimeTexts): void {
+    this.runtimes.push(texts);
+  }
+
+  failHealthChecks(isFailing: boolean): void {
+    this.healthChecks.push(isFailing);
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.stops.push(graceMs);
+  }
+}
+
+const LISTENERS = ['first', 'second'].map((name) =>
+  listenerWith([tcpFilter({})], { name, address: { socket_address: { address: '127.0.0.1', port_value: 0 } } }),
+);
+
+function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true } = {}) {
+  const workers = new Workers();
+  if (isReady) workers.ready.resolve();
+  const clock = new ManualClock();
+  const log: string[] = [];
+  const loggers = new Loggers({
+    levels: { default: 'info' },
+    threadId: 0,
+    sink: { write: ({ logger, message }) => void log.push(`${logger}: ${message}`) },
+  });
+  const faults: string[] = [];
+  const server = new Server({
+    bootstrap: mustLoad({
+      static_resources: { listeners: LISTENERS, clusters: [clusterNamed('web'), clusterNamed('api')] },
+      ...('stats_flush_on_admin' in fields ? {} : { stats_flush_interval: `${FLUSH_MS / 1000}s` }),
+      ...fields,
+    }),
+    workers: workers as unknown as WorkerPool,
+    loggers,
+    clock,
+    faults: new FaultBoundary((where, error) => faults.push(`${where}: ${(error as Error).message}`)),
+    revisionNumber: 42,
+    unknownFields: 3,
+    fileFlushIntervalMs: 250,
+  });
+  t.after(() => server.stop(0));
+  const stat = (name: string): number | undefined => server.stats.value(name);
+  return { server, workers, clock, loggers, log, faults, stat };
+}
+
+describe('a server', () => {
+  it('is live when its clusters are warm and its workers and listeners are ready, in that order', async (t) => {
+    const { server, workers, clock, log, stat } = openServer(t, {}, { isReady: false });
+    const warm = Promise.withResolvers<void>();
+    t.mock.method(server.clusterManager, 'start', () => warm.promise);
+    assert.equal(server.state, 'PRE_INITIALIZING');
+    const started = server.start();
+    assert.deepEqual([server.state, stat('server.state')], ['INITIALIZING', 3]);
+    assert.equal(stat('server.live'), 0);
+    workers.ready.resolve();
+    await new Promise(setImmediate);
+    assert.equal(workers.listeners.length, 0);
+    clock.turn(700);
+    warm.resolve();
+    await started;
+    assert.deepEqual(
+      workers.listeners.map(({ settings }) => settings.name),
+      ['first', 'second'],
+    );
+    assert.equal(server.state, 'LIVE');
+    assert.deepEqual([stat('server.state'), stat('server.live'), stat('server.uptime')], [0, 1, 0]);
+    assert.equal(stat('listener_manager.workers_started'), 1);
+    assert.equal(log.at(-1), 'main: all clusters and listeners initialized, serving');
+    clock.turn(300);
+    assert.equal(server.uptimeSeconds, 1);
+    await server.stats.mergeHistograms();
+    const times: number[] = [];
+    for await (const batch of server.stats.histograms()) {
+      const time = batch.find(({ name }) => name === 'server.initialization_time_ms');
+      if (time !== undefined) times.push(...time.quantiles('cumulative', [0.5]));
+    }
+    // A bucket holds 700 to 710.
+    assert.ok(times.length === 1 && times[0]! >= 700 && times[0]! <= 710, String(times));
+  });
+
+  it('opens nothing when a worker cannot start', async (t) => {
+    const { server, workers, clock } = openServer(t, {}, { isReady: false });
+    const started = server.start();
+    workers.ready.reject(new Error('no thread'));
+    await assert.rejects(started, /no thread/);
+    assert.equal(workers.listeners.length, 0);
+    assert.equal(server.state, 'INITIALIZING');
+    assert.equal(clock.timerCount, 0);
+  });
+
+  it('counts what it is made of, once', async (t) => {
+    const { stat } = openServer(t);
+    assert.equal(stat('cluster_manager.active_clusters'), 2);
+    assert.equal(stat('server.static_unknown_fields'), 3);
+    assert.deepEqual([stat('server.concurrency'), stat('server.version')], [2, 42]);
+  });
+
+  it('gives its workers what all of them share, and takes what they tell', async (t) => {
+    const { server, workers, stat } = openServer(t, {
+      header_prefix: 'x-other',
+      node: { id: 'a', cluster: 'b', locality: { zone: 'east' } },
+    });
+    await server.start();
+    const { shared, ...service } = workers.service!;
+    assert.deepEqual([shared.headerPrefix, shared.localZone], ['x-other', 'east']);
+    assert.equal(shared.accessLogFiles.flushIntervalMs, 250);
+    const { statBlock } = shared.accessLogFiles;
+    assert.equal(server.stats.scope('filesystem.').allocate(FILESYSTEM_STATS).cell, statBlock);
+    assert.deepEqual([...service.clusters()], server.clusterManager.snapshots());
+    const cell = service.dynamicStatCell({ scope: 'http.x.', name: 'found' });
+    assert.equal(server.stats.dynamicCell({ scope: 'http.x.', name: 'found' }), cell);
+    const failed = t.mock.method(server.clusterManager, 'hostFailed', () => {});
+    const inRow = t.mock.method(server.clusterManager, 'hostFailedInRow', () => {});
+    const cleared = t.mock.method(server.stats, 'clearWorker', () => {});
+    service.onHostFailed('web', 64);
+    service.onHostFailedInRow('api', 128, 'consecutive-gateway-failure');
+    service.onWorkerLost(1);
+    service.onWorkerRestarted(1);
+    const told = [failed, inRow, cleared].map(({ mock }) => mock.calls.map((call) => [...call.arguments]));
+    assert.deepEqual(told, [[['web', 64]], [['api', 128, 'consecutive-gateway-failure']], [[1]]]);
+    assert.equal(stat('server.worker_restarts'), 1);
+  });
+
+  it('has a prefix of its headers also where none is configured', async (t) => {
+    const { server, workers } = openServer(t);
+    await server.start();
+    assert.equal(workers.service!.shared.headerPrefix, 'x-proxy');
+  });
+
+  it('has the runtime in force before its listeners are made', async (t) => {
+    const layers = [{ name: 'static', static_layer: { 'overload.global_downstream_max_connections': 7 } }];
+    const { server, workers } = openServer(t, { layered_runtime: { layers } });
+    await server.start();
+    assert.deepEqual(
+      workers.runtimes.map((texts) => [...texts]),
+      [[['overload.global_downstream_max_connections', '7']]],
+    );
+    assert.equal(workers.listeners[0]!.globalLimit?.maxConnections, 7);
+  });
+
+  it('gives its stats the tags of the bootstrap', async (t) => {
+    const stats_config = { stats_tags: [{ tag_name: 'site', fixed_value: 'lab' }], use_all_default_tags: false };
+    const { server } = openServer(t, { stats_config });
+    for await (const batch of server.stats.countersAndGauges()) {
+      for (const { name, tags } of batch) assert.deepEqual(tags, [{ name: 'site', value: 'lab' }], name);
+    }
+  });
+
+  it('fails the health checks of its clients for as long as it is told to', async (t) => {
+    const { server, workers, stat } = openServer(t);
+    server.failHealthChecks(true);
+    assert.equal(server.state, 'PRE_INITIALIZING');
+    await server.start();
+    assert.deepEqual([server.state, stat('server.state'), stat('server.live')], ['DRAINING', 1, 0]);
+    server.failHealthChecks(false);
+    assert.deepEqual([server.state, stat('server.state'), stat('server.live')], ['LIVE', 0, 1]);
+    assert.deepEqual(workers.healthChecks, [true, false]);
+  });
+
+  it('looks for members no longer and flushes no longer once it is stopped, and passes on the grace', async (t) => {
+    const { server, workers, clock } = openServer(t);
+    const stopped = t.mock.method(server.clusterManager, 'stop');
+    await server.start();
+    assert.equal(clock.timerCount, 1);
+    const stopping = server.stop(1234);
+    assert.equal(server.state, 'DRAINING');
+    await stopping;
+    assert.deepEqual(workers.stops, [1234]);
+    assert.equal(stopped.mock.callCount(), 1);
+    assert.equal(clock.timerCount, 0);
+  });
+});
+
+describe('the flush of a server', () => {
+  it('brings gauges up to date and merges histograms, from time to time', async (t) => {
+    const { server, clock, loggers, stat } = openServer(t);
+    const merge = t.mock.method(server.stats, 'mergeHistograms');
+    t.mock.method(server.listenerManager, 'activeConnections', () => 9);
+    clock.turn(FLUSH_MS);
+    assert.equal(merge.mock.callCount(), 0);
+    await server.start();
+    for (let round = 1; round < 4; round++) {
+      loggers.countDropped(round);
+      clock.turn(FLUSH_MS);
+      await new Promise(setImmediate);
+      assert.equal(merge.mock.callCount(), round);
+      assert.equal(stat('server.uptime'), ((round + 1) * FLUSH_MS) / 1000);
+    }
+    assert.equal(stat('server.total_connections'), 9);
+    assert.equal(stat('server.dropped_log_lines'), 6);
+  });
+
+  it('reports a step that fails, which is counted, and goes on', async (t) => {
+    const { server, clock, faults, stat } = openServer(t);
+    await server.start();
+    t.mock.method(server.stats, 'mergeHistograms', () => {
+      throw new Error('no memory');
+    });
+    for (let round = 0; round < 2; round++) {
+      clock.turn(FLUSH_MS);
+      await new Promise(setImmediate);
+    }
+    assert.deepEqual(faults, ['a stats flush: no memory', 'a stats flush: no memory']);
+    await server.beforeStatsRead();
+    assert.equal(stat('server.contained_faults'), 2);
+  });
+
+  it('is whole before stats are read where the bootstrap says so, and one at a time', async (t) => {
+    const { server, clock, stat } = openServer(t, { stats_flush_on_admin: true });
+    const merge = t.mock.method(server.stats, 'mergeHistograms');
+    clock.turn(2000);
+    await Promise.all([server.beforeStatsRead(), server.beforeStatsRead()]);
+    assert.equal(merge.mock.callCount(), 1);
+    assert.deepEqual([stat('server.uptime'), stat('server.dropped_stat_flushes')], [2, 1]);
+  });
+
+  it('is otherwise of gauges alone before stats are read', async (t) => {
+    const { server, clock, stat } = openServer(t);
+    const merge = t.mock.method(server.stats, 'mergeHistograms');
+    clock.turn(2000);
+    await server.beforeStatsRead();
+    assert.equal(merge.mock.callCount(), 0);
+    assert.equal(stat('server.uptime'), 2);
+  });
+});
