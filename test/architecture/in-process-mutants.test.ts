@@ -146,6 +146,23 @@ describe('tests that run again and again in one process', () => {
     assert.deepEqual(await outcomes(text, ['b', 'a', 'b', 'c']), ['failed', 'unknown', 'failed', 'passed']);
   });
 
+  it('try a property for a moment only, and leave the rest to another process', async () => {
+    const text = `
+      const { default: fc } = await import(${JSON.stringify(import.meta.resolve('fast-check'))});
+      const isShort = fc.property(fc.nat(), () => !isActive('a'));
+      it('is always off', () => fc.assert(isShort, { numRuns: 10 }));
+      const isLong = fc.asyncProperty(fc.nat(), async () => {
+        isActive('b');
+        await new Promise(setImmediate);
+      });
+      it('takes long', () => fc.assert(isLong, { numRuns: 1e6 }));
+    `;
+    assert.deepEqual((await ask({ 'it.test.mjs': text }, ['a', 'b'])).said, [
+      { outcome: 'failed', failure: 'is always off' },
+      { outcome: 'passed', files: [] },
+    ]);
+  });
+
   it('know what is reached while a file is loaded or run, also in threads', async () => {
     const thread = `
       const { parentPort } = await import('node:worker_threads');

@@ -36,8 +36,19 @@ registerHooks({
     specifier === 'node:test' ? { url: STAND_IN, shortCircuit: true } : next(specifier, context),
 });
 
-// That a property fails is enough; by what little it fails is not asked.
-fc.configureGlobal({ endOnFailure: true });
+/** For the many cases of a property; most mutants are noticed by the first ones. */
+const PROPERTY_LIMIT_MS = 500;
+/** A property was not tried in full. */
+let wasCut = false;
+fc.configureGlobal({
+  interruptAfterTimeLimit: PROPERTY_LIMIT_MS,
+  // That it fails is enough; by what little it fails is not asked.
+  endOnFailure: true,
+  reporter: ({ failed, interrupted }) => {
+    wasCut ||= interrupted;
+    if (failed) throw new Error('a property fails');
+  },
+});
 
 /** An error that came while no test was running. */
 let stray: unknown;
@@ -156,15 +167,20 @@ async function runTests(file: string, tests: readonly string[]): Promise<{ ran: 
 }
 
 async function ask(mutantId: string, selection: TestSelection): Promise<HostAnswer> {
+  const inFull: string[] = [];
   for (const { file, tests } of selection) {
+    wasCut = false;
     switchTo(mutantId);
     const { ran, failure } = await runTests(file, tests);
     switchTo(undefined);
-    if (failure === null) continue;
+    if (failure === null) {
+      if (!wasCut) inFull.push(file);
+      continue;
+    }
     const unchanged = await runTests(file, ran.length === 0 ? tests : ran);
     return { kind: 'failed', isSpoilt: unchanged.failure !== null, file, failure };
   }
-  return { kind: 'passed' };
+  return { kind: 'passed', inFull };
 }
 
 async function answer(request: HostRequest): Promise<HostAnswer> {

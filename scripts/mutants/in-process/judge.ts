@@ -35,7 +35,7 @@ export interface Observation {
 
 export type Judgement =
   | { readonly outcome: 'failed' | 'timed-out'; readonly failure: string }
-  /** No test of these files notices the mutant. */
+  /** No test notices the mutant; these files have nothing more to say. */
   | { readonly outcome: 'passed'; readonly files: readonly string[] }
   /** None can say anything about it. */
   | { readonly outcome: 'unknown' };
@@ -101,17 +101,14 @@ export class InProcessJudge {
     const limitMs = SLOWDOWN_FACTOR * sumOfMs(reaching) + (this.#options.patienceMs ?? PATIENCE_MS);
     const answer = await host?.request({ kind: 'ask', mutantId, selection }, limitMs);
     if (typeof answer === 'object') {
-      if (answer.kind === 'passed') return { outcome: 'passed', files: this.#wholeOf(selection) };
+      if (answer.kind === 'passed')
+        return { outcome: 'passed', files: answer.inFull.filter((file) => this.#wholeFiles.has(file)) };
       if (answer.kind === 'failed' && !answer.isSpoilt) return { outcome: 'failed', failure: answer.failure };
     }
     this.close();
     if (answer === 'late') return { outcome: 'timed-out', failure: selection[0]!.file };
     if (answer === 'gone') return { outcome: 'failed', failure: 'the process has ended' };
     return { outcome: 'unknown' };
-  }
-
-  #wholeOf(selection: TestSelection): string[] {
-    return selection.map(({ file }) => file).filter((file) => this.#wholeFiles.has(file));
   }
 
   async #start(): Promise<Host | null> {

@@ -31,6 +31,7 @@ export type HostAnswer =
   /** With the mutants in the code that runs while the source is loaded. */
   | { readonly kind: 'loaded'; readonly reached: readonly string[] }
   | ({ readonly kind: 'observed' } & ObservedFile)
-  | { readonly kind: 'passed' }
+  /** `inFull`: files whose properties were all tried as often as they say. */
+  | { readonly kind: 'passed'; readonly inFull: readonly string[] }
   /** A test fails; when `isSpoilt` it fails without the mutant as well. */
   | { readonly kind: 'failed'; readonly isSpoilt: boolean; readonly file: string; readonly failure: string };
