@@ -43,6 +43,7 @@ const BREAKERS = 'test/integration/circuit-breakers.test.ts';
 const PRECONNECT = 'test/unit/data-plane/upstream/preconnect.test.ts';
 const FAILURES = 'test/integration/http-failures.test.ts';
 const UPDATES = 'test/integration/host-updates.test.ts';
+const ORIGINAL_DST = 'test/integration/original-dst.test.ts';
 const TRAILERS = 'test/integration/http-trailers.test.ts';
 const METADATA = 'test/integration/metadata.test.ts';
 const MEASURES = 'test/integration/attempt-measures.test.ts';
@@ -151,6 +152,12 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
       least_request_lb_config: ['Options of `LEAST_REQUEST`, and of no other policy.', 'none', LIMITS],
       ring_hash_lb_config: ['Options of `RING_HASH`, and of no other policy.', 'none', LIMITS],
       maglev_lb_config: ['Options of `MAGLEV`, and of no other policy.', 'none', LIMITS],
+      original_dst_lb_config: ['Where requests name their hosts, in `ORIGINAL_DST` clusters.', 'none', ORIGINAL_DST],
+      cleanup_interval: [
+        'Hosts of `ORIGINAL_DST` clusters that nobody has used for one to two of these go, above 0.',
+        '5 s',
+        ORIGINAL_DST,
+      ],
       hosts: ['Members of equal weight; an address that comes twice is one host.', 'none'],
       load_assignment: ['Members with priorities, localities, weights and health.', 'none; required without `hosts`'],
       health_checks: ['Main asks each host how it is.', 'nobody asks', CHECKS],
@@ -244,6 +251,17 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: MAGLEV,
     fields: { table_size: ['Entries of the table: a prime, up to 5000011.', '65537', LIMITS] },
   },
+  'proxy.config.cluster.v3.Cluster.OriginalDstLbConfig': {
+    test: ORIGINAL_DST,
+    fields: {
+      use_http_header: [
+        'The header may name the host, `1.2.3.4:80` or `[::1]:80`, before the destination of the connection does. It is taken from anybody: clients reach what this proxy reaches.',
+        '`false`',
+      ],
+      http_header_name: ['The header; of several of the name the first counts.', '`x-proxy-original-dst-host`'],
+      upstream_port_override: ['The port of all hosts, whatever is asked for.', 'the port asked for'],
+    },
+  },
   'proxy.config.cluster.v3.Cluster.LbSubsetConfig': { test: SUBSETS, fields: SUBSET_FIELDS },
   'proxy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': { test: SUBSETS, fields: SELECTOR_FIELDS },
   'proxy.config.cluster.v3.Cluster.PreconnectPolicy': {
@@ -262,7 +280,7 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.cluster.v3.Cluster.CustomClusterType': {
     test: DNS_SETTINGS,
     fields: {
-      name: ['`envoy.cluster.static`, `.strict_dns`, `.logical_dns` or `.dns`.', 'required'],
+      name: ['`envoy.cluster.static`, `.strict_dns`, `.logical_dns`, `.original_dst` or `.dns`.', 'required'],
       typed_config: ['Settings of `.dns`.', 'none'],
     },
   },

@@ -50,6 +50,7 @@ function build(init: WorkerInit): Parts {
     workerIndex: init.workerIndex,
     reportHostFailure: (cluster, recordAddress) => tell({ type: 'host-failed', cluster, recordAddress }),
     reportOutlier: (cluster, recordAddress, kind) => tell({ type: 'outlier', cluster, recordAddress, kind }),
+    requestHost: (cluster, address) => tell({ type: 'host-wanted', cluster, address }),
     accessLogFiles: init.accessLogFiles,
     httpFilters: HTTP_FILTERS,
   });
@@ -70,6 +71,8 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.updateClusters([], [message.name], applied(message.generation, stats));
     case 'hosts':
       return dataPlane.updateHosts(message.update, applied(message.generation, stats));
+    case 'host-refused':
+      return dataPlane.refuseHost(message.cluster, message.address);
     case 'listen':
       return listen(dataPlane, message.listener, message.ports);
     case 'stop-listener':

@@ -112,6 +112,15 @@ function maskedWord(word: number, length: number): number {
   return length >= 32 ? word : word - (word % 2 ** (32 - length));
 }
 
+const MAPPED_IPV4 = '::ffff:';
+
+/** The same with an IPv4 address in its own notation that is written in IPv6. For valid literals only. */
+export function plainIp(literal: string): string {
+  const canonical = canonicalIp(literal);
+  const isMapped = canonical.startsWith(MAPPED_IPV4) && canonical.includes('.');
+  return isMapped ? canonical.slice(MAPPED_IPV4.length) : canonical;
+}
+
 /** IPv6 in its shortest form, so that equal addresses are equal strings. For valid literals only. */
 export function canonicalIp(literal: string): string {
   if (isIPv4(literal)) return literal;

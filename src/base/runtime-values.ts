@@ -22,6 +22,9 @@ export const ZONE_MIN_CLUSTER_SIZE = 'upstream.zone_routing.min_cluster_size';
 /** How many healthy hosts in the own locality take all requests, where a cluster has such a rule. */
 export const ZONE_FORCED_FROM = 'upstream.zone_routing.force_local_zone.min_size';
 
+/** How many hosts an ORIGINAL_DST cluster makes on demand. */
+export const ORIGINAL_DST_HOSTS = 'upstream.original_dst.max_hosts';
+
 /** Percent of the retries that a policy wants which are made. */
 export const USE_RETRY = 'upstream.use_retry';
 /** The shortest back-off of retry policies that name none, in milliseconds. */
@@ -80,6 +83,7 @@ const INTEGER_KEYS: ReadonlySet<string> = new Set([
   PANIC_THRESHOLD,
   ZONE_MIN_CLUSTER_SIZE,
   ZONE_FORCED_FROM,
+  ORIGINAL_DST_HOSTS,
   BASE_RETRY_BACKOFF,
   ...Object.values(OUTLIER_KEYS).map((key) => OUTLIER_DETECTION + key),
 ]);

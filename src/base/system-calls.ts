@@ -23,6 +23,18 @@ const SIG_UNBLOCK = 1;
 const SIGNAL_SET_BYTES = 128;
 const RLIMIT_NOFILE = 7;
 const RLIMIT_BYTES = 16;
+const SOL_IP = 0;
+const SOL_IPV6 = 41;
+/** Of both levels. */
+const SO_ORIGINAL_DST = 80;
+const IP_TRANSPARENT = 19;
+const IPV6_TRANSPARENT = 75;
+const INTEGER_BYTES = 4;
+/** Of an IPv6 address with port, which is longer than an IPv4 one: family, port, flow, address, scope. */
+const SOCKET_ADDRESS_BYTES = 28;
+const PORT_AT = 2;
+const IPV4_AT = 4;
+const IPV6_AT = 8;
 
 const SIGNATURES = {
   poll: { arguments: ['pointer', 'u64', 'i32'], return: 'i32' },
@@ -30,6 +42,7 @@ const SIGNATURES = {
   dup: { arguments: ['i32'], return: 'i32' },
   close: { arguments: ['i32'], return: 'i32' },
   pthread_sigmask: { arguments: ['i32', 'pointer', 'pointer'], return: 'i32' },
+  getsockopt: { arguments: ['i32', 'i32', 'i32', 'pointer', 'pointer'], return: 'i32' },
   getrlimit: { arguments: ['i32', 'pointer'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -40,6 +53,9 @@ export class SystemCalls {
   readonly #functions: Functions;
   /** Reused by every call of `peerStates`; grows. */
   #pollMemory: Buffer = Buffer.alloc(0);
+  /** Of the options of sockets, and how long each is; reused by every call. */
+  readonly #option = Buffer.alloc(SOCKET_ADDRESS_BYTES);
+  readonly #optionLength = Buffer.alloc(INTEGER_BYTES);
 
   private constructor(functions: Functions) {
     this.#functions = functions;
@@ -113,6 +129,34 @@ export class SystemCalls {
     const memory = Buffer.alloc(RLIMIT_BYTES);
     if (this.#functions.getrlimit(RLIMIT_NOFILE, getRawPointer(memory)) !== 0) return undefined;
     return Number(memory.readBigUInt64LE(0));
+  }
+
+  /**
+   * Where a connection meant to go that the system has redirected here; 1 us.
+   * @param isIpv4 of the connection, also where it came through an IPv6 socket.
+   * @returns undefined when the system knows of no redirection; otherwise perhaps the address that it came to.
+   */
+  originalDestination(descriptor: number, isIpv4: boolean): { readonly ip: string; readonly port: number } | undefined {
+    const memory = this.#option;
+    if (!this.#readOption(descriptor, isIpv4 ? SOL_IP : SOL_IPV6, SO_ORIGINAL_DST, SOCKET_ADDRESS_BYTES))
+      return undefined;
+    const port = memory.readUInt16BE(PORT_AT);
+    if (isIpv4) return { ip: memory.subarray(IPV4_AT, IPV4_AT + 4).join('.'), port };
+    const groups = [0, 2, 4, 6, 8, 10, 12, 14].map((offset) => memory.readUInt16BE(IPV6_AT + offset).toString(16));
+    return { ip: groups.join(':'), port };
+  }
+
+  /** Whether an accepted socket took a connection that was meant for another address, which its local address is then. */
+  isTransparent(descriptor: number, isIpv4: boolean): boolean {
+    const [level, option] = isIpv4 ? [SOL_IP, IP_TRANSPARENT] : [SOL_IPV6, IPV6_TRANSPARENT];
+    return this.#readOption(descriptor, level, option, INTEGER_BYTES) && this.#option.readInt32LE(0) !== 0;
+  }
+
+  #readOption(descriptor: number, level: number, option: number, length: number): boolean {
+    this.#optionLength.writeInt32LE(length);
+    const memory = getRawPointer(this.#option);
+    const result = this.#functions.getsockopt(descriptor, level, option, memory, getRawPointer(this.#optionLength));
+    return result === 0;
   }
 
   /** A second descriptor of the same open file. @returns minus the system's error number when there is none. */

@@ -23,7 +23,7 @@ import type { ActiveListener } from './listener/active-listener.ts';
 import { chooseReadMode } from './network/read-mode.ts';
 import type { ReadMode } from './network/socket-events.ts';
 import { ClusterMap } from './upstream/cluster-map.ts';
-import { type ReportOutlier, WorkerContext } from './worker-context.ts';
+import { type ReportOutlier, type RequestHost, WorkerContext } from './worker-context.ts';
 
 export interface DataPlaneDependencies {
   readonly stats: WorkerStats;
@@ -39,6 +39,8 @@ export interface DataPlaneDependencies {
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
   /** Tells main of a host that has failed as often in a row as it may; nobody is told without. */
   readonly reportOutlier?: ReportOutlier;
+  /** Asks main for a host that is not there yet; nobody is asked without. */
+  readonly requestHost?: RequestHost;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
   /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */
@@ -104,6 +106,11 @@ export class DataPlane {
   /** Takes over what has changed about the members of a cluster. @param onApplied as for updateClusters. */
   updateHosts(update: HostsUpdate, onApplied: () => void): void {
     this.#clusters.updateHosts(update, onApplied);
+  }
+
+  /** There is no room for a host that was wanted. @param address as text. */
+  refuseHost(cluster: string, address: string): void {
+    this.#clusters.refuseHost(cluster, address);
   }
 
   /**

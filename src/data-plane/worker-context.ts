@@ -1,6 +1,7 @@
 // What every part of one worker's data plane shares. Made once by DataPlane and passed by constructor; it holds
 // owners and tools, no state of connections.
 
+import type { IpAddress } from '../base/address.ts';
 import type { Clock } from '../base/clock.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
 import { stackFrames } from '../base/errors.ts';
@@ -45,6 +46,8 @@ export interface DataPlaneLogs {
 
 export type ReportOutlier = (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
 
+export type RequestHost = (cluster: string, address: IpAddress) => void;
+
 export interface WorkerContextOptions {
   readonly stats: WorkerStats;
   readonly records: SharedRecords;
@@ -64,6 +67,8 @@ export interface WorkerContextOptions {
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
   /** Tells main of a host that has failed as often in a row as it may; nobody is told without. */
   readonly reportOutlier?: ReportOutlier;
+  /** Asks main for a host that is not there yet; nobody is asked without. */
+  readonly requestHost?: RequestHost;
   /** Opens connections to upstreams; the system's sockets unless a test has its own. */
   readonly connectUpstream?: typeof connectUpstream;
 }
@@ -94,6 +99,7 @@ export class WorkerContext {
   readonly logFiles: LogFiles;
   readonly reportHostFailure: (cluster: string, recordAddress: number) => void;
   readonly reportOutlier: ReportOutlier;
+  readonly requestHost: RequestHost;
   readonly httpFilters: HttpFilterRegistry;
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
@@ -140,6 +146,7 @@ export class WorkerContext {
     this.logFiles = new LogFiles(options.accessLogFiles, { stats, clock, log: this.logs.filter });
     this.reportHostFailure = options.reportHostFailure ?? (() => {});
     this.reportOutlier = options.reportOutlier ?? (() => {});
+    this.requestHost = options.requestHost ?? (() => {});
   }
 
   /** Identifies a connection in logs among those of all workers; the last digits are the worker's index. */

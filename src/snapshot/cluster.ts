@@ -118,8 +118,23 @@ export interface DnsDiscoverySettings {
   readonly resolver: DnsResolverSettings;
 }
 
+/** Members are made where connections and requests ask for them, and go when nobody does any more. */
+export interface OriginalDstDiscoverySettings {
+  readonly kind: 'original-dst';
+  /** Members that nobody has used for one to two such times go; above 0. */
+  readonly cleanupIntervalMs: number;
+}
+
 /** Where a cluster's members come from; a static cluster has them in its settings. */
-export type DiscoverySettings = { readonly kind: 'static' } | DnsDiscoverySettings;
+export type DiscoverySettings = { readonly kind: 'static' } | DnsDiscoverySettings | OriginalDstDiscoverySettings;
+
+/** Where requests say which member they want. */
+export interface OriginalDstSettings {
+  /** Lower-case name of the header that goes before the address that the client meant to reach; null for none. */
+  readonly header: string | null;
+  /** Takes the place of the port that was meant; 0 for none. */
+  readonly port: number;
+}
 
 export interface LeastRequestSettings {
   /** Random hosts to compare, 2 or more. */
@@ -250,6 +265,8 @@ export interface ClusterSettings {
   /** Upper bound of bytes that wait in each direction of one connection. */
   readonly bufferLimitBytes: number;
   readonly lbPolicy: LoadBalancingPolicy;
+  /** Null when a balancer chooses the member. */
+  readonly originalDst: OriginalDstSettings | null;
   readonly leastRequest: LeastRequestSettings;
   /** Of hosts in turn and of the least request; null for none. */
   readonly slowStart: SlowStartSettings | null;

@@ -58,7 +58,12 @@ export interface ProxyProtocolSettings {
   readonly statPrefix: string;
 }
 
-export type ListenerFilterSettings = ProxyProtocolSettings;
+/** The original destination listener filter: asks the system where a redirected connection meant to go. */
+export interface OriginalDstFilterSettings {
+  readonly kind: 'original-dst';
+}
+
+export type ListenerFilterSettings = ProxyProtocolSettings | OriginalDstFilterSettings;
 
 /** The part of a connection limit that all workers see. */
 export interface ConnectionLimitSnapshot {
@@ -78,8 +83,8 @@ export interface FilterChainSnapshot {
   readonly connectionLimits: readonly ConnectionLimitSnapshot[];
 }
 
-export interface ListenerFilterSnapshot {
-  readonly settings: ListenerFilterSettings;
-  /** First cell of PROXY_PROTOCOL_STATS. */
+export interface ListenerFilterSnapshot<Settings extends ListenerFilterSettings = ListenerFilterSettings> {
+  readonly settings: Settings;
+  /** First cell of PROXY_PROTOCOL_STATS; 0 for a filter without stats. */
   readonly statBlock: number;
 }

@@ -28,6 +28,8 @@ export type {
   LeastRequestSettings,
   LoadBalancingPolicy,
   Locality,
+  OriginalDstDiscoverySettings,
+  OriginalDstSettings,
   PreconnectSettings,
   SlowStartSettings,
   SubsetCriteria,
@@ -48,6 +50,7 @@ export type {
   FilterChainSnapshot,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
+  OriginalDstFilterSettings,
   ProxyProtocolSettings,
 } from './filter-chain.ts';
 export type {

@@ -1,6 +1,7 @@
 // The whole conversation between the main thread and its workers. Everything in it can be cloned; compiled
 // modules, the shared memory and the texts of clusters are the only things shared.
 
+import type { IpAddress } from '../base/address.ts';
 import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { HostsUpdate } from './cluster.ts';
@@ -67,6 +68,8 @@ export type MainToWorker =
   | { readonly type: 'cluster-removed'; readonly generation: number; readonly name: string }
   /** Members of a cluster that stays as it is. */
   | { readonly type: 'hosts'; readonly generation: number; readonly update: HostsUpdate }
+  /** There is no room for a host that was wanted. */
+  | { readonly type: 'host-refused'; readonly cluster: string; readonly address: string }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */
   | { readonly type: 'listen'; readonly listener: ListenerSnapshot; readonly ports: readonly number[] }
   | { readonly type: 'stop-listener'; readonly listenerId: number }
@@ -86,6 +89,8 @@ export type WorkerToMain =
   | { readonly type: 'listening'; readonly listenerId: number; readonly ports: readonly number[] }
   | { readonly type: 'listen-failed'; readonly listenerId: number; readonly reason: string }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey }
+  /** A request wants a host that its cluster has not. Main adds it for all workers, or refuses it. */
+  | { readonly type: 'host-wanted'; readonly cluster: string; readonly address: IpAddress }
   /** A checked host has asked, in an answer to a request, to be left out. */
   | { readonly type: 'host-failed'; readonly cluster: string; readonly recordAddress: number }
   /** A host has failed as often in a row as it may. */

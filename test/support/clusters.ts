@@ -40,6 +40,7 @@ export function clusterSettings(
     connectTimeoutMs: 5000,
     bufferLimitBytes: 1024 * 1024,
     ...BALANCING,
+    originalDst: null,
     slowStart: null,
     closeConnectionsOnHostSetChange: false,
     sourceAddress: undefined,

@@ -158,6 +158,10 @@ const POLICIES: ReadonlyMap<string, Apply> = new Map<string, Apply>([
       message.locality_lb_config,
     ),
   ),
+  policy('cluster_provided.v3.ClusterProvided', (_message, balancing) => ({
+    ...balancing,
+    lb_policy: Cluster_LbPolicy.CLUSTER_PROVIDED,
+  })),
   policy('ring_hash.v3.RingHash', (message, balancing, at, faults) => {
     checkRingSizes(message, at, faults);
     const isMurmur = message.hash_function === RingHash_HashFunction.MURMUR_HASH_2;

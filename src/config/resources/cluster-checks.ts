@@ -41,7 +41,6 @@ const POLICY_OF_CONFIG = [
   ['maglev_lb_config', 'MAGLEV'],
   ['least_request_lb_config', 'LEAST_REQUEST'],
   ['round_robin_lb_config', 'ROUND_ROBIN'],
-  ['original_dst_lb_config', 'CLUSTER_PROVIDED'],
 ] as const satisfies readonly (readonly [keyof Cluster, string])[];
 
 function checkBalancerConfig(cluster: Cluster, at: string, faults: FaultSink): void {
@@ -66,9 +65,6 @@ function checkPolicyConfig(cluster: Cluster, at: string, faults: FaultSink): voi
   if (policy === 'LOAD_BALANCING_POLICY_CONFIG' && cluster.load_balancing_policy === null) {
     faults.error(`${at}.lb_policy`, `${policy} needs load_balancing_policy`);
   }
-  if (policy === 'CLUSTER_PROVIDED' && cluster.lb_subset_config !== null) {
-    faults.error(`${at}.lb_subset_config`, `cannot be combined with lb_policy ${policy}`);
-  }
 }
 
 function checkEdsConfig(cluster: Cluster, at: string, faults: FaultSink): void {
@@ -80,14 +76,36 @@ function checkEdsConfig(cluster: Cluster, at: string, faults: FaultSink): void {
 }
 
 function checkOriginalDst(cluster: Cluster, at: string, faults: FaultSink): void {
-  if (discoveryTypeOf(cluster) !== 'ORIGINAL_DST') return;
-  const policy = lbPolicyName(cluster);
-  if (policy !== 'CLUSTER_PROVIDED') {
-    faults.error(`${at}.lb_policy`, `type ORIGINAL_DST needs CLUSTER_PROVIDED, not ${policy}`);
+  const { cleanup_interval, original_dst_lb_config, load_assignment, hosts } = cluster;
+  if (discoveryTypeOf(cluster) === 'ORIGINAL_DST') {
+    const reason = 'type ORIGINAL_DST takes its members from the connections';
+    if (load_assignment !== null) faults.error(`${at}.load_assignment`, reason);
+    if (hosts.length > 0) faults.error(`${at}.hosts`, reason);
+    return;
   }
-  if (cluster.load_assignment !== null) {
-    faults.error(`${at}.load_assignment`, 'type ORIGINAL_DST takes its members from the connections');
+  if (original_dst_lb_config !== null) faults.error(`${at}.original_dst_lb_config`, 'needs type ORIGINAL_DST');
+  if (cleanup_interval !== null) faults.warning(`${at}.cleanup_interval`, 'ignored without type ORIGINAL_DST');
+}
+
+/**
+ * A cluster either chooses its hosts itself or has a balancer do it.
+ * @param balanced the cluster, with what its load_balancing_policy says.
+ */
+export function checkProvidedBalancer(balanced: Cluster, at: string, faults: FaultSink): void {
+  const policy = lbPolicyName(balanced);
+  const policyAt = `${at}.${balanced.load_balancing_policy === null ? 'lb_policy' : 'load_balancing_policy'}`;
+  const isProvided = policy === 'CLUSTER_PROVIDED';
+  const type = discoveryTypeOf(balanced);
+  if (type === 'ORIGINAL_DST' && !isProvided) {
+    faults.error(policyAt, `type ORIGINAL_DST needs CLUSTER_PROVIDED, not ${policy}`);
   }
+  if (type !== undefined && type !== 'ORIGINAL_DST' && isProvided) {
+    faults.error(policyAt, `CLUSTER_PROVIDED needs type ORIGINAL_DST, not ${type}`);
+  }
+  if (!isProvided || balanced.lb_subset_config === null) return;
+  if (balanced.load_balancing_policy === null) {
+    faults.error(`${at}.lb_subset_config`, `cannot be combined with lb_policy ${policy}`);
+  } else faults.error(policyAt, `subsets cannot be combined with ${policy}`);
 }
 
 const TYPES_WITH_MEMBERS: ReadonlySet<string> = new Set(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']);

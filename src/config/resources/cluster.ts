@@ -6,7 +6,7 @@
 import type { ClusterSettings, DnsDiscoverySettings, LoadBalancingPolicy } from '../../snapshot/index.ts';
 import { withBalancingPolicy } from './balancing-policy.ts';
 import { convertCircuitBreakers } from './circuit-breakers.ts';
-import { checkCluster, lbPolicyName } from './cluster-checks.ts';
+import { checkCluster, checkProvidedBalancer, lbPolicyName } from './cluster-checks.ts';
 import type { Conversion } from './conversion.ts';
 import { discoveryTypeOf } from './discovery-type.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
@@ -17,6 +17,7 @@ import { convertSubsets, subsetKeys } from './lb-subsets.ts';
 import { convertLoadBalancing } from './load-balancing.ts';
 import type { Cluster } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
+import { convertOriginalDst, convertOriginalDstDiscovery } from './original-dst.ts';
 import { convertOutlierDetection } from './outlier-detection.ts';
 import { convertPreconnect } from './preconnect.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -31,6 +32,7 @@ const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
 export function convertCluster(message: Cluster, at: string, conversion: Conversion): ClusterSettings {
   checkCluster(message, at, conversion.faults);
   const balanced = withBalancingPolicy(message, at, conversion.faults);
+  checkProvidedBalancer(balanced, at, conversion.faults);
   const observabilityName = message.alt_stat_name || message.name;
   return {
     name: message.name,
@@ -40,6 +42,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     connectTimeoutMs: durationMsOr(message.connect_timeout, DEFAULT_CONNECT_TIMEOUT_MS),
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
     lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,
+    originalDst: convertOriginalDst(message),
     ...convertLoadBalancing(balanced, conversion.faults),
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),
@@ -75,6 +78,7 @@ function convertMembers(message: Cluster, at: string, conversion: Conversion): M
     collectMembers(message, at, members, faults);
     return { discovery: STATIC, hosts: members.hosts };
   }
+  if (type === 'ORIGINAL_DST') return { discovery: convertOriginalDstDiscovery(message), hosts: [] };
   const kind = type === undefined ? undefined : DNS_KINDS.get(type);
   // The support table refuses the other types.
   if (kind === undefined) return NO_MEMBERS;

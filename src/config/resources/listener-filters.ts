@@ -7,6 +7,7 @@ import type { FaultSink } from './fault-sink.ts';
 import type { FilterChain, Listener, ProxyProtocol } from './messages.ts';
 import { valueOr } from './units.ts';
 
+const ORIGINAL_DST = 'proxy.extensions.filters.listener.original_dst.v3.OriginalDst';
 const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
 /** What use_proxy_proto asks for. */
 const PLAIN_PROXY_PROTOCOL: ProxyProtocolSettings = {
@@ -23,14 +24,15 @@ export function convertListenerFilters(
   at: string,
   faults: FaultSink,
 ): readonly ListenerFilterSettings[] {
-  const filters = message.listener_filters.flatMap((filter, index) => {
+  const filters = message.listener_filters.flatMap((filter, index): ListenerFilterSettings[] => {
     const opened = openExtension(filter.typed_config);
+    if (opened?.typeName === ORIGINAL_DST) return [{ kind: 'original-dst' }];
     if (opened?.typeName !== PROXY_PROTOCOL) return [];
     const settingsAt = `${at}.listener_filters[${index}].typed_config`;
     return [convertProxyProtocol(opened.message as ProxyProtocol, settingsAt, faults)];
   });
-  const hasFilter = filters.length > 0;
-  return usesProxyProto(message.filter_chains, at, faults) && !hasFilter ? [PLAIN_PROXY_PROTOCOL] : filters;
+  const hasFilter = filters.some(({ kind }) => kind === 'proxy-protocol');
+  return usesProxyProto(message.filter_chains, at, faults) && !hasFilter ? [...filters, PLAIN_PROXY_PROTOCOL] : filters;
 }
 
 function convertProxyProtocol(message: ProxyProtocol, at: string, faults: FaultSink): ProxyProtocolSettings {

@@ -191,6 +191,34 @@ export class ActiveCluster {
     });
   }
 
+  /** Adds a member that no balancer picks from, and that is not there. @throws as setMembers. */
+  addMember(member: HostSettings): ActiveHost {
+    const host = this.#hostSet.add(member);
+    this.#showMembers();
+    return host;
+  }
+
+  /** Takes such members out. @returns as setMembers. */
+  removeMembers(hosts: readonly ActiveHost[]): () => void {
+    this.#hostSet.remove(hosts);
+    this.#showMembers();
+    return this.#places.memory.reclaimer.collect(() => {
+      for (const host of hosts) host.retire();
+    });
+  }
+
+  /** By its address or name. */
+  member(key: string): ActiveHost | undefined {
+    return this.#hostSet.get(key);
+  }
+
+  #showMembers(): void {
+    const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
+    this.#snapshot = Object.freeze({ ...this.#snapshot, hosts });
+    this.stats.add('membership_change');
+    this.#countMembers();
+  }
+
   /**
    * Works out anew which hosts are picked from, after flags of theirs have changed.
    * @returns as setMembers.
@@ -237,6 +265,10 @@ export class ActiveCluster {
   hasTraffic(): boolean {
     this.#hasHadTraffic ||= this.stats.value('upstream_cx_total') > 0;
     return this.#hasHadTraffic;
+  }
+
+  get size(): number {
+    return this.#hostSet.size;
   }
 
   /** In the order of the snapshot. */
@@ -291,7 +323,9 @@ export class ActiveCluster {
   }
 
   #buildLists(): HostLists {
-    return this.#listsOf(this.#snapshot.settings, this.#hostSet.hosts);
+    const { settings } = this.#snapshot;
+    // Nobody picks from a list where requests name their hosts.
+    return this.#listsOf(settings, settings.originalDst === null ? this.#hostSet.hosts : []);
   }
 
   #listsOf(settings: ClusterSnapshot['settings'], hosts: readonly ActiveHost[]): HostLists {

@@ -221,6 +221,15 @@ export class ActiveHost {
     return this.#snapshot.weight;
   }
 
+  get activeConnections(): number {
+    return this.#places.memory.shared.records.activeConnections(this.#recordAddress);
+  }
+
+  /** Connections and requests since it came, over all workers. */
+  get uses(): number {
+    return this.#statBlock.value('cx_total') + this.#statBlock.value('rq_total');
+  }
+
   /** What it has done since it came, over all workers. */
   outlierVolume(origin: Origin): Volume {
     const block = this.#outlierBlock;

@@ -6,6 +6,7 @@
 // Until one is warm its predecessor serves. What hosts and clusters that left had been given is freed when every worker has
 // said that nothing of it uses them any more.
 
+import type { IpAddress } from '../../base/address.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
@@ -177,6 +178,11 @@ export class ClusterManager {
   /** A host has failed as often in a row as it may; both may have gone by now. */
   hostFailedInRow(clusterName: string, recordAddress: number, kind: ConsecutiveKind): void {
     this.#clusters.get(clusterName)?.hostFailedInRow(recordAddress, kind);
+  }
+
+  /** A worker wants a host that it does not know. @returns false when it gets none. */
+  hostWanted(clusterName: string, address: IpAddress): boolean {
+    return this.#clusters.get(clusterName)?.hostWanted(address) ?? false;
   }
 
   /** A host has asked a worker to be left out; both may have gone by now. */

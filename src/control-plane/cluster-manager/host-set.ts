@@ -18,7 +18,7 @@ export class HostSet {
   readonly #places: ClusterPlaces;
   readonly #unchecked: number;
   readonly #isWatched: boolean;
-  #hosts: ReadonlyMap<string, ActiveHost> = new Map();
+  #hosts = new Map<string, ActiveHost>();
 
   /**
    * @param unchecked flags of new hosts that will be checked.
@@ -33,6 +33,27 @@ export class HostSet {
   /** In the order of the last update. */
   get hosts(): readonly ActiveHost[] {
     return [...this.#hosts.values()];
+  }
+
+  get size(): number {
+    return this.#hosts.size;
+  }
+
+  /** By its address or name. */
+  get(key: string): ActiveHost | undefined {
+    return this.#hosts.get(key);
+  }
+
+  /** Adds a member that is not there. @throws WeirError WEIR_SHARED_MEMORY_FULL; the set is as before then. */
+  add(member: HostSettings): ActiveHost {
+    const host = new ActiveHost(member, this.#places, this.#unchecked, this.#isWatched);
+    this.#hosts.set(memberKey(member), host);
+    return host;
+  }
+
+  /** Takes members out; they are to be retired once the workers have been told. */
+  remove(hosts: readonly ActiveHost[]): void {
+    for (const { snapshot } of hosts) this.#hosts.delete(memberKey(snapshot));
   }
 
   /**

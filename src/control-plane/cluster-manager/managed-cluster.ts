@@ -7,7 +7,7 @@
 // It is stopped when something takes its place, and closed when no worker uses it any more. While it
 // warms, what checks find is only noted, and delivered at the end.
 
-import { formatAddress } from '../../base/address.ts';
+import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { Logger } from '../../log/index.ts';
@@ -16,6 +16,7 @@ import type {
   ConsecutiveKind,
   HostSettings,
   HostsUpdate,
+  OriginalDstDiscoverySettings,
   OutlierSettings,
 } from '../../snapshot/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
@@ -23,6 +24,7 @@ import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import type { Discovery, DiscoveryListener, DiscoveryTools } from './discovery/discovery.ts';
 import { LogicalDnsDiscovery } from './discovery/logical-dns.ts';
+import { OriginalDstDiscovery } from './discovery/original-dst.ts';
 import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
@@ -52,6 +54,8 @@ export class ManagedCluster {
   updatedMs: number;
   readonly #tools: ManagedClusterTools;
   readonly #discovery: Discovery;
+  /** Undefined where members are found, and not made on demand. */
+  readonly #onDemand: OriginalDstDiscovery<ActiveHost> | undefined;
   readonly #checker: HealthChecker | undefined;
   readonly #detector: OutlierDetector | undefined;
   readonly #window: MergeWindow;
@@ -86,9 +90,11 @@ export class ManagedCluster {
       this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
       this.#detector = settings.outlierDetection && this.#createDetector(settings, settings.outlierDetection);
       this.cluster.outlier = this.#detector;
-      this.#discovery = this.#createDiscovery(settings);
+      const { discovery } = settings;
+      this.#onDemand = discovery.kind === 'original-dst' ? this.#createOnDemand(discovery) : undefined;
+      this.#discovery = this.#onDemand ?? this.#createDiscovery(settings);
       // What needs no search is there from the start: the workers begin with it.
-      if (settings.discovery.kind === 'static') this.#discovery.start();
+      if (discovery.kind === 'static') this.#discovery.start();
     } catch (error) {
       // Nobody has seen it.
       this.cluster.close();
@@ -159,13 +165,42 @@ export class ManagedCluster {
     this.#detector?.failedInRow(recordAddress, kind);
   }
 
+  /** A worker wants a host that it does not know. @returns false when it gets none. */
+  hostWanted(address: IpAddress): boolean {
+    return this.#onDemand?.want(address) ?? false;
+  }
+
+  #createOnDemand(settings: OriginalDstDiscoverySettings): OriginalDstDiscovery<ActiveHost> {
+    const { cluster } = this;
+    return new OriginalDstDiscovery(settings, this.#tools, {
+      name: cluster.name,
+      get size() {
+        return cluster.size;
+      },
+      members: () => cluster.members(),
+      member: (key) => cluster.member(key),
+      add: (member, onApplied) => {
+        this.#updateMembers(() => {
+          cluster.addMember(member);
+          return onApplied;
+        });
+        this.#setHosts();
+      },
+      remove: (hosts) => {
+        this.#updateMembers(() => cluster.removeMembers(hosts));
+        this.#setHosts();
+      },
+      onReady: () => this.#discovered(),
+    });
+  }
+
   #createDiscovery(settings: ClusterSettings): Discovery {
     const { discovery, hosts } = settings;
     const listener: DiscoveryListener = {
       onHosts: (found) => this.#tryUpdate(() => this.#setMembers(found)),
       onReady: () => this.#discovered(),
     };
-    if (discovery.kind === 'static') return new StaticDiscovery(hosts, listener);
+    if (discovery.kind === 'static' || discovery.kind === 'original-dst') return new StaticDiscovery(hosts, listener);
     const Discovery = discovery.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
     return new Discovery(discovery, this.cluster.stats, this.#tools, listener);
   }

@@ -122,6 +122,7 @@ function makeConnectionLimit(
 }
 
 function makeListenerFilter(settings: ListenerFilterSettings, stats: StatsStore): ListenerFilterSnapshot {
+  if (settings.kind === 'original-dst') return { settings, statBlock: 0 };
   const { statPrefix } = settings;
   const scope = statPrefix === '' ? 'proxy_proto.' : `proxy_proto.${statPrefix}.`;
   return { settings, statBlock: stats.scope(scope).allocate(PROXY_PROTOCOL_STATS).cell };

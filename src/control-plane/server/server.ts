@@ -150,6 +150,7 @@ export class Server {
       clusters: () => this.clusterManager.snapshots(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
+      onHostWanted: (cluster, address) => this.clusterManager.hostWanted(cluster, address),
       onHostFailedInRow: (cluster, recordAddress, kind) =>
         this.clusterManager.hostFailedInRow(cluster, recordAddress, kind),
       onWorkerLost: (index) => this.stats.clearWorker(index),

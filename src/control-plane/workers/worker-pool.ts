@@ -1,6 +1,7 @@
 // The data-plane threads: started together, kept alive, stopped together. Main thread. It remembers which listeners are
 // open, and asks for the clusters of the moment, so that a worker started after a crash catches up by itself.
 
+import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
@@ -42,6 +43,8 @@ export interface WorkerService {
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
   /** A checked host has asked to be left out. */
   readonly onHostFailed: (cluster: string, recordAddress: number) => void;
+  /** A request wants a host that its worker does not know. @returns false when it gets none. */
+  readonly onHostWanted: (cluster: string, address: IpAddress) => boolean;
   /** A host has failed as often in a row as it may. */
   readonly onHostFailedInRow: (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
   /** A worker is gone for good: take back what it had added to gauges and shared counts. */
@@ -243,6 +246,9 @@ export class WorkerPool {
       case 'host-failed':
         this.#service?.onHostFailed(message.cluster, message.recordAddress);
         break;
+      case 'host-wanted':
+        this.#answerWanted(worker, message.cluster, message.address);
+        break;
       case 'outlier':
         this.#service?.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
         break;
@@ -271,6 +277,12 @@ export class WorkerPool {
 
   #answerDynamicStat(worker: WorkerThread, key: DynamicStatKey): void {
     if (this.#service) worker.send({ type: 'dynamic-stat', key, cell: this.#service.dynamicStatCell(key) });
+  }
+
+  /** A host that can be had reaches the worker as every other: it has been published before this returns. */
+  #answerWanted(worker: WorkerThread, cluster: string, address: IpAddress): void {
+    if (this.#service?.onHostWanted(cluster, address)) return;
+    worker.send({ type: 'host-refused', cluster, address: formatAddress(address) });
   }
 
   #workerReady(worker: WorkerThread): void {

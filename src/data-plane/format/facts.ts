@@ -84,6 +84,8 @@ export interface DownstreamFacts {
   readonly directRemote: Endpoint;
   readonly local: Endpoint;
   readonly directLocal: Endpoint;
+  /** Where the client meant to go, if a listener filter has found it out. */
+  readonly originalDestination: Endpoint | null;
   /** By SNI; empty without TLS. */
   readonly requestedServerName: string;
 }

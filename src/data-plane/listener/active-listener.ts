@@ -18,13 +18,13 @@ import { ActiveFilterChain, type FilterChainOwner } from './active-filter-chain.
 import { ConnectionLimit } from './connection-limit.ts';
 import { FilterChainMatcher } from './filter-chain-match.ts';
 import { ListenerAccessLog } from './listener-access-log.ts';
+import { createListenerFilter } from './listener-filter/create.ts';
 import type { ListenerFilter } from './listener-filter/filter.ts';
 import {
   ListenerFilterPhase,
   type ListenerFilterPhaseOwner,
   type PhaseEnd,
 } from './listener-filter/listener-filter-phase.ts';
-import { ProxyProtocolFilter } from './listener-filter/proxy-protocol.ts';
 import { ListeningSocket, type ListeningSocketOwner } from './listening-socket.ts';
 
 const {
@@ -44,6 +44,7 @@ const {
   no_filter_chain_match,
 } = LISTENER_STATS.index;
 const WORKER = LISTENER_WORKER_STATS.index;
+const NO_BYTES = Buffer.alloc(0);
 /** Pauses of accepting that are this close are one in the log. */
 const PAUSE_LOG_INTERVAL_MS = 60_000;
 
@@ -57,6 +58,7 @@ const PHASE_END_STATS: Partial<Record<PhaseEnd, number>> = {
 export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwner, ListeningSocketOwner {
   readonly snapshot: ListenerSnapshot;
   readonly listenerFilters: readonly ListenerFilter[];
+  readonly filtersWithoutBytes: number;
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
@@ -88,7 +90,9 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.snapshot = snapshot;
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#workerStatBase = context.stats.base(snapshot.workerStatBlocks[context.workerIndex]!);
-    this.listenerFilters = snapshot.listenerFilters.map((filter) => new ProxyProtocolFilter(context, filter));
+    this.listenerFilters = snapshot.listenerFilters.map((filter) => createListenerFilter(context, filter));
+    const firstReader = this.listenerFilters.findIndex(({ readsBytes }) => readsBytes);
+    this.filtersWithoutBytes = firstReader === -1 ? this.listenerFilters.length : firstReader;
     this.listenerFiltersTimeoutMs = settings.listenerFiltersTimeoutMs;
     this.continueOnListenerFiltersTimeout = settings.continueOnListenerFiltersTimeout;
     const activate = (chain: FilterChainSnapshot): ActiveFilterChain => {
@@ -238,7 +242,10 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#limitedReads?.apply(socket);
     const nowMs = this.#context.clock.monotonicMs();
     const connection = new DownstreamConnection(socket, nowMs, this.#bufferLimitBytes);
-    if (this.listenerFilters.length === 0) {
+    for (let index = 0; index < this.filtersWithoutBytes; index++) {
+      this.listenerFilters[index]!.inspect(NO_BYTES, 0, 0, connection);
+    }
+    if (this.filtersWithoutBytes === this.listenerFilters.length) {
       this.onListenerFiltersDone(connection);
       return;
     }

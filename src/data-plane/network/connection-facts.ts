@@ -17,6 +17,7 @@ class ConnectionFacts implements DownstreamFacts {
   readonly directRemote: Endpoint;
   readonly local: Endpoint;
   readonly directLocal: Endpoint;
+  readonly originalDestination: Endpoint | null;
   /** There is no TLS, so nobody has named a server. */
   readonly requestedServerName = '';
 
@@ -26,6 +27,7 @@ class ConnectionFacts implements DownstreamFacts {
     this.remote = { ip: connection.remoteAddress, port: connection.remotePort };
     this.directRemote = { ip: connection.directRemoteAddress, port: connection.directRemotePort };
     this.local = { ip: connection.localAddress, port: connection.localPort };
+    this.originalDestination = connection.originalDestination;
     this.directLocal = { ip: plainAddress(socket.localAddress ?? ''), port: socket.localPort ?? 0 };
   }
 }

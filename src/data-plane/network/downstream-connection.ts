@@ -3,7 +3,7 @@
 
 import type { Socket } from 'node:net';
 import { type IpNumber, parseIp } from '../../base/ip-number.ts';
-import type { DownstreamFacts } from '../format/facts.ts';
+import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
 import { plainAddress } from './peer-address.ts';
 
 /** Both ends of a connection, as a listener filter has learnt them. IP literals. */
@@ -27,6 +27,7 @@ export class DownstreamConnection {
   /** What logs and header values know of the connection; null until one asks (connectionFacts). */
   facts: DownstreamFacts | null = null;
   #restored: RestoredAddresses | null = null;
+  #destination: Endpoint | null = null;
   #owner: DownstreamConnectionOwner | null = null;
 
   constructor(socket: Socket, startMs: number, bufferLimitBytes: number) {
@@ -47,12 +48,17 @@ export class DownstreamConnection {
 
   /** Address that the client meant to reach; empty for a pipe. */
   get localAddress(): string {
-    return this.#restored?.localAddress ?? plainAddress(this.socket.localAddress ?? '');
+    return this.#destination?.ip ?? plainAddress(this.socket.localAddress ?? '');
   }
 
   /** 0 for a pipe. */
   get localPort(): number {
-    return this.#restored?.localPort ?? this.socket.localPort ?? 0;
+    return this.#destination?.port ?? this.socket.localPort ?? 0;
+  }
+
+  /** The same where a listener filter has found it out; null when all that is known is where the socket listens. */
+  get originalDestination(): Endpoint | null {
+    return this.#destination;
   }
 
   /** Address at the other end of the socket, whatever a PROXY header has said; empty for a pipe. */
@@ -80,6 +86,12 @@ export class DownstreamConnection {
   /** From here on the connection is between these addresses. */
   restoreAddresses(addresses: RestoredAddresses): void {
     this.#restored = addresses;
+    this.#destination = { ip: addresses.localAddress, port: addresses.localPort };
+  }
+
+  /** The client meant to reach this address. */
+  restoreDestination(destination: Endpoint): void {
+    this.#destination = destination;
   }
 
   /** The connection counts as open until `closed`, and its owner is told of that. */

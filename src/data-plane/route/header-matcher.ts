@@ -9,7 +9,7 @@ export type RequestTest = (request: RouteRequest) => boolean;
 export type HeaderTest = (value: string | undefined) => boolean;
 
 /** @returns the value, several fields joined by ','; undefined when there is none. */
-type ReadHeader = (request: RouteRequest) => string | undefined;
+export type ReadHeader = (request: RouteRequest) => string | undefined;
 
 /** What is no field of the request as received: parts of its first line, and what the proxy itself says of it. */
 const SPECIAL: Readonly<Record<string, ReadHeader>> = {
@@ -48,9 +48,8 @@ export function compileHeaderTest(match: HeaderMatch): HeaderTest {
 /** @param name in lower case. */
 export function headerReader(name: string): ReadHeader {
   if (Object.hasOwn(SPECIAL, name)) return SPECIAL[name]!;
-  // An x-envoy-* name is a spelling of the x-proxy-* one, and both share an id.
-  const known = name.replace(/^x-envoy-/, 'x-proxy-');
-  if (Object.hasOwn(HEADER_ID, known)) return knownHeaderReader(HEADER_ID[known as KnownHeader]);
+  const id = knownId(name);
+  if (id !== undefined) return knownHeaderReader(id);
   return ({ head }) => {
     let index = head.findByName(name, 0);
     if (index < 0) return undefined;
@@ -77,6 +76,25 @@ export function headerValuesReader(name: string): (request: RouteRequest) => str
     for (; next >= 0; next = head.findByName(name, next + 1)) values.push(head.valueAt(next));
     return values;
   };
+}
+
+/**
+ * @param name in lower case.
+ * @returns the value of the first field of that name, whatever follows it.
+ */
+export function firstValueReader(name: string): ReadHeader {
+  if (Object.hasOwn(SPECIAL, name)) return SPECIAL[name]!;
+  const id = knownId(name);
+  return ({ head }) => {
+    const index = id === undefined ? head.findByName(name, 0) : head.indexOf(id);
+    return index < 0 ? undefined : head.valueAt(index);
+  };
+}
+
+/** An x-envoy-* name is a spelling of the x-proxy-* one, and both share an id. */
+function knownId(name: string): number | undefined {
+  const known = name.replace(/^x-envoy-/, 'x-proxy-');
+  return Object.hasOwn(HEADER_ID, known) ? HEADER_ID[known as KnownHeader] : undefined;
 }
 
 function knownHeaderReader(id: number): ReadHeader {

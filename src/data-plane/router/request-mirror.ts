@@ -8,6 +8,7 @@ import type { FactsSource, HeaderEditor } from '../route/header-editor.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { Host } from '../upstream/host.ts';
+import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { AttemptClient } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
@@ -26,6 +27,8 @@ export interface ShadowTarget {
   /** What the copy has as host in place of `host`. */
   readonly hostOf: (host: string) => string;
   readonly editor: HeaderEditor | null;
+  /** The host that the request names, in a cluster where no balancer chooses; null for none. */
+  readonly pickContext: PickContext | null;
 }
 
 export interface MirrorOptions {
@@ -117,7 +120,7 @@ export class RequestMirror implements ForwardedRequest {
     if (kept === null) return;
     this.#body = null;
     const { methodId, isInternal } = this.#client;
-    for (const { cluster: name, hostOf, editor } of this.#options.targets) {
+    for (const { cluster: name, hostOf, editor, pickContext } of this.#options.targets) {
       const cluster = this.#options.clusters.get(name);
       if (cluster === undefined) continue;
       const body = kept.copy();
@@ -126,6 +129,7 @@ export class RequestMirror implements ForwardedRequest {
         methodId,
         isInternal,
         head: this.#headOf(hostOf, editor),
+        pickContext,
         body: passes ? insertTrailers(body, 0, body.length, trailers) : body,
         timeoutMs: this.#options.timeoutMs,
       }).start();

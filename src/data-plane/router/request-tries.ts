@@ -9,7 +9,7 @@
 // the others. What an upstream answers after that is not tried again, so the body is not kept any longer.
 
 import { CLUSTER_STATS } from '../../stats/index.ts';
-import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { StreamLimit } from '../http/stream-limits.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
@@ -84,7 +84,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#cluster = cluster;
     this.head = head;
     this.#plan = plan;
-    this.#breaker = plan.priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
+    this.#breaker = cluster.breakerFor(plan.priority);
     this.#terms = plan.terms;
   }
 

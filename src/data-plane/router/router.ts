@@ -234,6 +234,9 @@ export class Router {
 
   /** What the choice of a host may go by. */
   #pickContext(stream: HttpStream, plan: ForwardPlan, target: ClusterTarget, cluster: Cluster): PickContext | null {
+    if (cluster.destinations !== null) {
+      return cluster.destinations.contextOf(this.#request, stream.connectionEnds.originalDestination);
+    }
     const hasher = cluster.hasher ?? plan.hasher;
     if (!cluster.isHashed || hasher === null) return target.pickContext;
     const criteria = target.pickContext?.criteria ?? null;
@@ -244,7 +247,11 @@ export class Router {
   #shadowsOf(mirrors: readonly Mirror[]): readonly ShadowTarget[] {
     return mirrors.flatMap(({ clusterFor, hostOf, editor }) => {
       const name = clusterFor(this.#request);
-      return name === '' || this.#clusters.get(name) === undefined ? [] : [{ cluster: name, hostOf, editor }];
+      const cluster = name === '' ? undefined : this.#clusters.get(name);
+      if (cluster === undefined) return [];
+      // Nobody has connected for the copy: only a header can say where it goes.
+      const pickContext = cluster.destinations?.contextOf(this.#request, null) ?? null;
+      return [{ cluster: name, hostOf, editor, pickContext }];
     });
   }
 

@@ -6,6 +6,7 @@ import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { Trailers } from '../http/trailers.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
 import { UpstreamAttempt } from './upstream-attempt.ts';
@@ -21,6 +22,8 @@ export interface ShadowOptions {
   readonly methodId: number;
   readonly isInternal: boolean;
   readonly head: string;
+  /** What the choice of a host may go by. */
+  readonly pickContext: PickContext | null;
   /** Given away. */
   readonly body: Buffer;
   /** 0 for the time of copies that have none. */
@@ -55,7 +58,8 @@ export class Shadow implements AttemptClient, TimeoutOwner {
     this.timeoutMs = options.timeoutMs || DEFAULT_TIMEOUT_MS;
     this.requestCompleteMs = context.clock.monotonicMs();
     this.#body = options.body;
-    this.#attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, options.head, null, null);
+    const { head, pickContext } = options;
+    this.#attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, head, null, pickContext);
     this.#timer = new TimerEntry(this);
     context.wheel.arm(this.#timer, this.requestCompleteMs + this.timeoutMs);
   }

@@ -6,13 +6,14 @@
 
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
-import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from '../tcp-proxy/tcp-upstream.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
+import type { HostUser } from '../upstream/original-destinations.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import { countResponse } from '../upstream/response-count.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
@@ -58,7 +59,7 @@ export interface TunnelClient {
   onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void;
 }
 
-export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOwner {
+export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstreamOwner, TimeoutOwner {
   readonly cluster: Cluster;
   readonly head: string;
   readonly attempts = 1;
@@ -84,7 +85,7 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
     this.#context = context;
     this.#client = client;
     this.cluster = cluster;
-    this.#breaker = priority === ClusterPriority.default ? cluster.breaker : cluster.highBreaker;
+    this.#breaker = cluster.breakerFor(priority);
     this.#timer = new TimerEntry(this);
     this.head = head;
     this.#pickContext = pickContext;
@@ -108,13 +109,27 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
 
   /** What the tunnel carries comes by `send`, after the answer. */
   start(): void {
-    const host = this.cluster.chooseHost(this.#pickContext);
-    if (host === null) {
-      this.#state = DONE;
-      this.#count(upstream_cx_none_healthy);
-      this.#client.onNoHealthyUpstream();
+    const { destinations } = this.cluster;
+    if (destinations !== null) {
+      destinations.choose(this.#pickContext, this.#breaker, this);
       return;
     }
+    const host = this.cluster.chooseHost(this.#pickContext);
+    if (host === null) this.onNoHost('none');
+    else this.onHost(host);
+  }
+
+  onNoHost(reason: 'none' | 'overflow'): void {
+    this.#state = DONE;
+    if (reason === 'overflow') {
+      this.#client.onUpstreamFailure('overflow', '', false);
+      return;
+    }
+    this.#count(upstream_cx_none_healthy);
+    this.#client.onNoHealthyUpstream();
+  }
+
+  onHost(host: Host): void {
     this.#host = host;
     this.#client.onUpstreamHost(host, this.attempts);
     const overflow = this.#acquire();
@@ -151,9 +166,11 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
   timeOut(stat: number): void {
     if (this.#state === DONE) return;
     this.#count(stat);
-    this.#countHost(rq_timeout, 1);
-    this.#countHost(rq_error, 1);
-    if (stat !== upstream_rq_max_duration_reached) this.#host?.outlier?.timedOut();
+    if (this.#host !== null) {
+      this.#countHost(rq_timeout, 1);
+      this.#countHost(rq_error, 1);
+      if (stat !== upstream_rq_max_duration_reached) this.#host.outlier?.timedOut();
+    }
     this.cancel(true);
   }
 
@@ -241,6 +258,11 @@ export class TcpRequest implements ForwardedRequest, TcpUpstreamOwner, TimeoutOw
   }
 
   #end(): void {
+    if (this.#host === null) {
+      this.#state = DONE;
+      this.cluster.destinations?.cancel(this);
+      return;
+    }
     if (this.#state === CONNECTING) this.#leaveQueue();
     else this.#leaveActive();
     this.#state = DONE;

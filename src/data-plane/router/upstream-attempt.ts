@@ -1,8 +1,8 @@
 // One attempt to have a request answered by an upstream: the host, the wait for a connection, the request's bytes, the
 // response's bytes. Step 4 of the request flow. Most requests are one attempt, and their stream is its client.
 //
-//   WAITING ──connection──► SENDING ──response complete, reset, cancel──► DONE
-//      └──no connection, cancel──────────────────────────────────────────►┘
+//   WAITING ──host, connection──► SENDING ──response complete, reset, cancel──► DONE
+//      └──neither, cancel──────────────────────────────────────────────────────►┘
 //
 // A pooled connection that its peer closed before any byte of a response is no fault of the request: it is sent
 // once more, on another connection, if that can do no harm.
@@ -19,6 +19,7 @@ import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { HostSelection } from '../upstream/host-selection.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
+import type { HostUser } from '../upstream/original-destinations.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { PoolClient } from '../upstream/pool/http1-pool.ts';
 import { countResponse, recordResponseTime } from '../upstream/response-count.ts';
@@ -52,7 +53,7 @@ const IDEMPOTENT: ReadonlySet<number> = new Set([
   Method.DELETE,
 ]);
 
-export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseReceiver {
+export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolClient, ResponseReceiver {
   readonly cluster: Cluster;
   readonly #context: WorkerContext;
   readonly #client: AttemptClient;
@@ -164,6 +165,27 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
     this.#connection?.resume();
   }
 
+  // ---- From the cluster ----
+
+  onHost(host: Host): void {
+    this.#host = host;
+    this.#state = WAITING;
+    this.#client.onUpstreamHost(host, this.attempts);
+    this.cluster.forecast?.openAhead(this.#priority);
+    host.poolFor(this.#priority).newStream(this);
+  }
+
+  onNoHost(reason: 'none' | 'overflow'): void {
+    this.#host = null;
+    this.#end();
+    if (reason === 'overflow') {
+      this.#client.onUpstreamFailure('overflow', '', this.#hasRetried);
+      return;
+    }
+    this.#count(upstream_cx_none_healthy);
+    this.#client.onNoHealthyUpstream();
+  }
+
   // ---- From the pool ----
 
   onConnection(connection: Http1ClientConnection): void {
@@ -254,18 +276,16 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   // ---- Inside ----
 
   #attempt(): void {
-    const host = this.cluster.chooseHost(this.#pickContext, this.#selection);
-    this.#host = host;
-    if (host === null) {
-      this.#end();
-      this.#count(upstream_cx_none_healthy);
-      this.#client.onNoHealthyUpstream();
+    const { destinations } = this.cluster;
+    if (destinations !== null) {
+      this.#state = WAITING;
+      this.#host = null;
+      destinations.choose(this.#pickContext, this.cluster.breakerFor(this.#priority), this);
       return;
     }
-    this.#state = WAITING;
-    this.#client.onUpstreamHost(host, this.attempts);
-    this.cluster.forecast?.openAhead(this.#priority);
-    host.poolFor(this.#priority).newStream(this);
+    const host = this.cluster.chooseHost(this.#pickContext, this.#selection);
+    if (host === null) this.onNoHost('none');
+    else this.onHost(host);
   }
 
   #send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
@@ -305,7 +325,8 @@ export class UpstreamAttempt implements ForwardedRequest, PoolClient, ResponseRe
   #abort(isReset: boolean): void {
     if (this.#state === WAITING) {
       this.#end();
-      this.#host?.poolFor(this.#priority).cancel(this);
+      if (this.#host === null) this.cluster.destinations?.cancel(this);
+      else this.#host.poolFor(this.#priority).cancel(this);
     } else if (this.#state === SENDING) {
       const connection = this.#connection!;
       this.#end();

@@ -24,7 +24,9 @@ import { attachAccepted, resetSocket, resumeAccepted, type SocketOwner } from '.
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { Host } from '../upstream/host.ts';
 import { type PickContext, RequestHash } from '../upstream/load-balancer/pick-context.ts';
+import type { HostUser } from '../upstream/original-destinations.ts';
 import { UpstreamEnd } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
@@ -54,7 +56,9 @@ const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
 const LAST_ENTRY = 'TcpConnectionEnd';
 const MAX_DURATION_DETAILS = 'max_connection_duration_reached';
 
-export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, PausedPeerOwner, TimeoutOwner {
+export class TcpProxyConnection
+  implements SocketOwner, HostUser<Host>, TcpUpstreamOwner, PausedPeerOwner, TimeoutOwner
+{
   readonly downstream: DownstreamConnection;
   readonly #context: WorkerContext;
   readonly #filter: TcpProxy;
@@ -322,13 +326,27 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
       this.#facts.upstreamCluster = cluster.settings.name;
       this.#facts.clusterMetadata = cluster.settings.metadata;
     }
-    const host = cluster.chooseHost(cluster.isHashed ? this.#hash(cluster, target.asks) : target.asks);
-    if (host === null) {
-      this.#note(ResponseFlag.UH);
-      this.#countCluster(cluster, upstream_cx_none_healthy);
-      this.destroy();
+    if (cluster.destinations !== null) {
+      // Whoever is asked keeps the time.
+      this.#deadlineMs = NEVER;
+      const asked = cluster.destinations.contextOf(null, this.downstream.originalDestination);
+      cluster.destinations.choose(asked, cluster.breaker, this);
       return;
     }
+    const host = cluster.chooseHost(cluster.isHashed ? this.#hash(cluster, target.asks) : target.asks);
+    if (host === null) this.onNoHost('none');
+    else this.onHost(host);
+  }
+
+  onNoHost(reason: 'none' | 'overflow'): void {
+    const isFull = reason === 'overflow';
+    this.#note(isFull ? ResponseFlag.UO : ResponseFlag.UH);
+    if (!isFull) this.#countCluster(this.#cluster!, upstream_cx_none_healthy);
+    this.destroy();
+  }
+
+  onHost(host: Host): void {
+    const { cluster } = host;
     if (!host.tryAcquireConnection(cluster.breaker)) {
       this.#note(ResponseFlag.UO);
       this.#countCluster(cluster, upstream_cx_overflow);
@@ -428,6 +446,7 @@ export class TcpProxyConnection implements SocketOwner, TcpUpstreamOwner, Paused
     if (isReset) this.#upstream?.reset();
     else this.#upstream?.destroy();
     this.#upstream = null;
+    this.#cluster?.destinations?.cancel(this);
     this.#log(this.#context.clock.monotonicMs());
     this.#cluster?.release();
     this.#filter.onConnectionClosed(this);

@@ -52,6 +52,11 @@ export class ClusterMap {
     retired.seal();
   }
 
+  /** Main has no room for a host. @param address as text. */
+  refuseHost(cluster: string, address: string): void {
+    this.#clusters.get(cluster)?.destinations?.refuse(address);
+  }
+
   /** Ends every upstream connection now. */
   close(): void {
     for (const cluster of this.#clusters.values()) cluster.close();

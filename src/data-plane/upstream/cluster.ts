@@ -22,6 +22,7 @@ import type { ClusterLoads } from './load-balancer/bounded-picker.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
 import type { PickContext } from './load-balancer/pick-context.ts';
 import { NO_HOST } from './load-balancer/source-picker.ts';
+import { OriginalDestinations } from './original-destinations.ts';
 import { OutlierRules } from './outlier-monitor.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
@@ -60,6 +61,8 @@ export class Cluster {
   readonly measures: AttemptMeasures | null;
   /** Null: nobody wants to know of outliers. */
   readonly outlierRules: OutlierRules | null;
+  /** Requests name their hosts, by way of this; null where the balancer chooses. */
+  readonly destinations: OriginalDestinations<Host> | null;
   readonly #context: WorkerContext;
   readonly #balancer: LoadBalancer;
   /** Null unless connections are opened to hosts before requests choose them. */
@@ -68,6 +71,8 @@ export class Cluster {
   #order: readonly Host[] = [];
   /** By the address of the record: a host that has left and comes again has another one. */
   #hosts: ReadonlyMap<number, Host> = new Map();
+  /** By the address, where requests name it; else empty. */
+  #byAddress: ReadonlyMap<string, Host> = new Map();
   #uses = 0;
   #onUnused: (() => void) | null = null;
 
@@ -84,6 +89,16 @@ export class Cluster {
     const { policies } = settings.hashing;
     this.hasher = policies.length === 0 ? null : new RequestHasher(policies);
     this.statBase = context.stats.base(snapshot.statBlock);
+    this.destinations =
+      settings.originalDst === null
+        ? null
+        : new OriginalDestinations(context, {
+            name: this.name,
+            statBase: this.statBase,
+            settings: settings.originalDst,
+            connectTimeoutMs: settings.connectTimeoutMs,
+            host: (key) => this.#byAddress.get(key),
+          });
     const { circuitBreakers } = settings;
     const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
       new CircuitBreaker(context, snapshot.recordAddress, settings.name, priority, limits);
@@ -119,6 +134,10 @@ export class Cluster {
     this.forecast = ratio > 1 ? new HostForecast(ratio, () => this.#pick(null)) : null;
   }
 
+  breakerFor(priority: ClusterPriority): CircuitBreaker {
+    return priority === ClusterPriority.default ? this.breaker : this.highBreaker;
+  }
+
   get hosts(): readonly Host[] {
     return this.#order;
   }
@@ -151,10 +170,13 @@ export class Cluster {
     if ((added.size > 0 || leaving.length > 0) && this.settings.closeConnectionsOnHostSetChange) {
       for (const host of this.#order) host.renewConnections();
     }
+    if (this.destinations === null) return;
+    this.#byAddress = new Map(this.#order.map((host) => [host.label, host]));
+    this.destinations.settle();
   }
 
   /**
-   * The host for a request, or null when there is none to use. Hot.
+   * The host for a request, or null when there is none to use; for clusters without `destinations`. Hot.
    * @param request what the choice may go by; null when nothing is known.
    * @param selection what else it asks; null for nothing.
    */
@@ -219,6 +241,7 @@ export class Cluster {
   retire(onUnused: () => void): void {
     this.#onUnused = onUnused;
     this.acquire();
+    this.destinations?.close();
     for (const host of this.#hosts.values()) host.retire(() => {});
     this.release();
   }
@@ -245,6 +268,7 @@ export class Cluster {
   }
 
   close(): void {
+    this.destinations?.close();
     for (const host of this.#hosts.values()) host.close();
   }
 

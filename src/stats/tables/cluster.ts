@@ -81,6 +81,7 @@ export const CLUSTER_STATS = statTable({
   max_host_weight: 'gauge',
   bind_errors: 'counter',
   original_dst_host_invalid: 'counter',
+  original_dst_host_overflow: 'counter',
   assignment_stale: 'counter',
   assignment_timeout_received: 'counter',
   assignment_use_cached: 'counter',

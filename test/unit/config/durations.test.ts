@@ -9,6 +9,7 @@ import { protoSchema } from '../../../src/config/proto/root.ts';
 import { coverageFrom, SUPPORT } from '../../../src/config/support/index.ts';
 import type {
   CheckIntervals,
+  DnsDiscoverySettings,
   ForwardAction,
   HttpConnectionManagerSettings,
   TcpProxySettings,
@@ -56,7 +57,7 @@ const forwarding = (bootstrap: BootstrapConfig) => {
 };
 const discovery = (bootstrap: BootstrapConfig) => {
   const settings = firstCluster(bootstrap).discovery;
-  return settings as Exclude<typeof settings, { readonly kind: 'static' }>;
+  return settings as Extract<typeof settings, DnsDiscoverySettings>;
 };
 
 function cluster(fields: JsonObject): JsonObject {
@@ -144,6 +145,14 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.config.cluster.v3.Cluster.dns_jitter': {
     bootstrap: (value) => dnsCluster({ dns_jitter: value }),
     settingMs: (bootstrap) => discovery(bootstrap).jitterMs,
+  },
+  'proxy.config.cluster.v3.Cluster.cleanup_interval': {
+    bootstrap: (value) =>
+      withClusters({ name: 'web', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED', cleanup_interval: value }),
+    settingMs: (bootstrap) => {
+      const settings = firstCluster(bootstrap).discovery;
+      return (settings as Extract<typeof settings, { readonly kind: 'original-dst' }>).cleanupIntervalMs;
+    },
   },
   'proxy.config.cluster.v3.Cluster.dns_refresh_rate': {
     bootstrap: (value) => dnsCluster({ dns_refresh_rate: value }),

@@ -18,6 +18,7 @@ const POLICIES = [
   `${PREFIX}.maglev.v3.Maglev`,
   `${PREFIX}.wrr_locality.v3.WrrLocality`,
   `${PREFIX}.subset.v3.Subset`,
+  `${PREFIX}.cluster_provided.v3.ClusterProvided`,
 ];
 const WITHOUT_NEWER = 'without consistent_hashing_lb_config';
 
@@ -95,6 +96,7 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
       locality_weighted_lb_config: supportedWhole(),
     },
   },
+  [`${PREFIX}.cluster_provided.v3.ClusterProvided`]: { otherwise: rejected(), fields: {} },
   [`${PREFIX}.wrr_locality.v3.WrrLocality`]: {
     otherwise: rejected(),
     fields: { endpoint_picking_policy: supported() },

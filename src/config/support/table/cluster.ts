@@ -22,7 +22,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       alt_stat_name: supported(),
-      type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS']),
+      type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS', 'ORIGINAL_DST']),
       cluster_type: supported('the types by their names, or settings for DNS'),
       connect_timeout: supported(),
       per_connection_buffer_limit_bytes: supported(),
@@ -32,6 +32,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
         'LEAST_REQUEST',
         'RING_HASH',
         'MAGLEV',
+        'CLUSTER_PROVIDED',
+        'ORIGINAL_DST_LB',
         'LOAD_BALANCING_POLICY_CONFIG',
       ]),
       round_robin_lb_config: supported(),
@@ -40,6 +42,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       least_request_lb_config: supported(),
       ring_hash_lb_config: supported(),
       maglev_lb_config: supported(),
+      original_dst_lb_config: supported(),
       hosts: supported('the v2 form of load_assignment'),
       load_assignment: supported(),
       health_checks: supported('one of them; without any, all members are healthy'),
@@ -63,7 +66,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       dns_resolution_config: supported(),
       typed_dns_resolver_config: supportedAs('DNS resolver', 'supersedes the other forms'),
       use_tcp_for_dns_lookups: supported('of dns_resolvers, or of the servers of the bootstrap'),
-      cleanup_interval: warned('concerns ORIGINAL_DST clusters'),
+      cleanup_interval: supported('of ORIGINAL_DST clusters'),
       transport_socket: supportedAs('upstream'),
       metadata: supportedWhole('CLUSTER_METADATA, METADATA(CLUSTER)'),
       common_lb_config: supported(),
@@ -124,6 +127,15 @@ export const CLUSTER_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: { table_size: supported() },
   },
+  'proxy.config.cluster.v3.Cluster.OriginalDstLbConfig': {
+    otherwise: rejected(),
+    fields: {
+      use_http_header: supported('clients inside and outside may send it'),
+      http_header_name: supported(),
+      upstream_port_override: supported(),
+      metadata_key: warned('no filter sets metadata of a request, so that the next source counts'),
+    },
+  },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': {
     otherwise: rejected(),
     fields: { use_hostname_for_hashing: supported(), hash_balance_factor: supported() },
@@ -143,7 +155,10 @@ export const CLUSTER_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       name: supported(),
-      typed_config: extensions([DNS_CLUSTER], ['cluster.static', 'cluster.strict_dns', 'cluster.logical_dns']),
+      typed_config: extensions(
+        [DNS_CLUSTER],
+        ['cluster.static', 'cluster.strict_dns', 'cluster.logical_dns', 'cluster.original_dst'],
+      ),
     },
   },
   [DNS_CLUSTER]: {

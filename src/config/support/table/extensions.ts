@@ -5,6 +5,7 @@ export const HTTP_CONNECTION_MANAGER =
 export const TCP_PROXY = 'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 export const CONNECTION_LIMIT = 'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 export const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
+export const ORIGINAL_DST = 'proxy.extensions.filters.listener.original_dst.v3.OriginalDst';
 export const ROUTER = 'proxy.extensions.filters.http.router.v3.Router';
 export const HEALTH_CHECK = 'proxy.extensions.filters.http.health_check.v3.HealthCheck';
 export const FILE_ACCESS_LOG = 'proxy.extensions.access_loggers.file.v3.FileAccessLog';

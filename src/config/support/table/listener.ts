@@ -14,6 +14,7 @@ import {
 import {
   CONNECTION_LIMIT,
   HTTP_CONNECTION_MANAGER,
+  ORIGINAL_DST,
   PROXY_PROTOCOL,
   RAW_BUFFER,
   READ_AS_TYPED,
@@ -63,8 +64,13 @@ export const LISTENER_SUPPORT: SupportTable = {
   },
   'proxy.config.listener.v3.ListenerFilter': {
     otherwise: rejected(),
-    fields: { name: supported(), config: supported(READ_AS_TYPED), typed_config: extensions([PROXY_PROTOCOL]) },
+    fields: {
+      name: supported(),
+      config: supported(READ_AS_TYPED),
+      typed_config: extensions([PROXY_PROTOCOL, ORIGINAL_DST]),
+    },
   },
+  [ORIGINAL_DST]: { otherwise: rejected(), fields: {} },
   [PROXY_PROTOCOL]: {
     otherwise: rejected(),
     fields: {

@@ -1,5 +1,5 @@
-// A listener filter looks at the first bytes of a connection before its filter chain is chosen. It keeps nothing of a
-// connection: each time it is shown all bytes that have come so far.
+// A listener filter looks at a connection, in most cases at its first bytes, before its filter chain is chosen. It keeps
+// nothing of a connection: each time it is shown all bytes that have come so far.
 
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 
@@ -9,6 +9,8 @@ export const NEED_MORE = -1;
 export const REFUSED = -2;
 
 export interface ListenerFilter {
+  /** False: it decides without any, so that it need not wait for a client that lets the server speak first. */
+  readonly readsBytes: boolean;
   /**
    * @param bytes all that has come and that no earlier filter has taken, from `start` to `end`; borrowed until return.
    * @returns how many of them the filter takes for itself, being done, or NEED_MORE or REFUSED.

@@ -19,6 +19,8 @@ export type PhaseEnd = 'done' | 'refused' | 'remote-close' | 'remote-error' | 't
 /** The listener, as a connection in this phase sees it. */
 export interface ListenerFilterPhaseOwner {
   readonly listenerFilters: readonly ListenerFilter[];
+  /** So many of them, from the first, have seen the connection already. */
+  readonly filtersWithoutBytes: number;
   /** 0 for no limit. */
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
@@ -40,7 +42,7 @@ export class ListenerFilterPhase implements SocketOwner, TimeoutOwner {
   readonly #timer: TimerEntry;
   readonly #held = new HeldBytes();
   #state: number = WAITING;
-  #nextFilter = 0;
+  #nextFilter: number;
   /** Bytes of what is held that filters have taken. */
   #taken = 0;
 
@@ -49,6 +51,7 @@ export class ListenerFilterPhase implements SocketOwner, TimeoutOwner {
     this.#owner = owner;
     this.#connection = connection;
     this.#socket = connection.socket;
+    this.#nextFilter = owner.filtersWithoutBytes;
     this.#timer = new TimerEntry(this);
     const timeoutMs = owner.listenerFiltersTimeoutMs;
     if (timeoutMs > 0) context.wheel.arm(this.#timer, connection.startMs + timeoutMs);

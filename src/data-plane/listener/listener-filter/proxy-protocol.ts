@@ -39,11 +39,12 @@ const VERSIONS: readonly Version[] = [
 ];
 
 export class ProxyProtocolFilter implements ListenerFilter {
+  readonly readsBytes = true;
   readonly #context: WorkerContext;
   readonly #settings: ProxyProtocolSettings;
   readonly #statBase: number;
 
-  constructor(context: WorkerContext, { settings, statBlock }: ListenerFilterSnapshot) {
+  constructor(context: WorkerContext, { settings, statBlock }: ListenerFilterSnapshot<ProxyProtocolSettings>) {
     this.#context = context;
     this.#settings = settings;
     this.#statBase = context.stats.base(statBlock);

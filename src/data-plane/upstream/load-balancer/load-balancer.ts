@@ -186,6 +186,7 @@ const NOTHING_KNOWN = contextOf(null);
 /** Takes the place of a hash where the request has none. */
 class DrawnHash implements PickContext {
   readonly hasHash = false;
+  readonly destination = null;
   hashHi = 0;
   hashLo = 0;
   criteria: Criteria | null = null;

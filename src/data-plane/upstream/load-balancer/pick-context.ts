@@ -1,5 +1,6 @@
 // What a pick may know of its request.
 
+import type { IpAddress } from '../../../base/address.ts';
 import type { JsonValue } from '../../../base/json.ts';
 import { comparable, keySetName, type MetadataPair, subsetKey } from '../../../base/subset-key.ts';
 import type { SubsetCriteria } from '../../../snapshot/index.ts';
@@ -67,6 +68,8 @@ export interface PickContext {
   readonly hashLo: number;
   /** Null when it asks nothing. */
   readonly criteria: Criteria | null;
+  /** The one host that it wants, in clusters where no balancer chooses; null where it has named none, and elsewhere. */
+  readonly destination: IpAddress | null;
 }
 
 /** Of a request that may be picked for several times: what went before. */
@@ -84,12 +87,18 @@ export function contextAsking(criteria: SubsetCriteria | null): PickContext | nu
 
 /** A request of which nothing else is known. */
 export function contextOf(criteria: Criteria | null): PickContext {
-  return { hasHash: false, hashHi: 0, hashLo: 0, criteria };
+  return { hasHash: false, hashHi: 0, hashLo: 0, criteria, destination: null };
+}
+
+/** A request for this host. */
+export function contextFor(destination: IpAddress): PickContext {
+  return { hasHash: false, hashHi: 0, hashLo: 0, criteria: null, destination };
 }
 
 /** The hash of one request, while it is put together. */
 export class RequestHash implements PickContext {
   readonly criteria: Criteria | null;
+  readonly destination = null;
   hasHash = false;
   hashHi = 0;
   hashLo = 0;

@@ -27,6 +27,7 @@ describe('a cluster', () => {
       connectTimeoutMs: 5000,
       bufferLimitBytes: 1048576,
       lbPolicy: 'ROUND_ROBIN',
+      originalDst: null,
       leastRequest: { choiceCount: 2, activeRequestBias: undefined, activeRequestBiasKey: '', comparesAll: false },
       slowStart: null,
       hashing: DEFAULT_HASHING,
@@ -232,7 +233,7 @@ const POLICY_ERRORS: readonly ErrorCase[] = [
     name: 'subsets where the cluster brings its own balancer',
     cluster: clusterNamed('web', { lb_policy: 'CLUSTER_PROVIDED', lb_subset_config: {} }),
     errors: [
-      `${AT}.lb_policy: lb_policy CLUSTER_PROVIDED ${UNSUPPORTED}`,
+      `${AT}.lb_policy: CLUSTER_PROVIDED needs type ORIGINAL_DST, not STATIC`,
       `${AT}.lb_subset_config: cannot be combined with lb_policy CLUSTER_PROVIDED`,
     ],
   },
@@ -259,6 +260,15 @@ const POLICY_ERRORS: readonly ErrorCase[] = [
   },
 ];
 
+function originalDst(fields: JsonObject): JsonObject {
+  return { name: 'web', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED', ...fields };
+}
+
+function newerPolicy(name: string, fields: JsonObject = {}): JsonObject {
+  const type = `type.googleapis.com/envoy.extensions.load_balancing_policies.${name}`;
+  return { policies: [{ typed_extension_config: { name, typed_config: { '@type': type, ...fields } } }] };
+}
+
 const TYPE_ERRORS: readonly ErrorCase[] = [
   {
     name: 'EDS without eds_cluster_config',
@@ -279,8 +289,63 @@ const TYPE_ERRORS: readonly ErrorCase[] = [
     errors: [
       `${AT}.load_assignment: type ORIGINAL_DST takes its members from the connections`,
       `${AT}.lb_policy: type ORIGINAL_DST needs CLUSTER_PROVIDED, not ROUND_ROBIN`,
-      `${AT}.type: type ORIGINAL_DST ${UNSUPPORTED}`,
     ],
+  },
+  {
+    name: 'ORIGINAL_DST with members of the older form, and with subsets',
+    cluster: originalDst({ hosts: [socketAddress('127.0.0.1', 80)], lb_subset_config: {} }),
+    errors: [
+      `${AT}.hosts: type ORIGINAL_DST takes its members from the connections`,
+      `${AT}.lb_subset_config: cannot be combined with lb_policy CLUSTER_PROVIDED`,
+    ],
+  },
+  {
+    name: 'ORIGINAL_DST that is balanced by a policy of the newer form',
+    cluster: originalDst({
+      lb_policy: 'LOAD_BALANCING_POLICY_CONFIG',
+      load_balancing_policy: newerPolicy('random.v3.Random'),
+    }),
+    errors: [`${AT}.load_balancing_policy: type ORIGINAL_DST needs CLUSTER_PROVIDED, not RANDOM`],
+  },
+  {
+    name: 'ORIGINAL_DST with subsets of the newer form',
+    cluster: originalDst({
+      load_balancing_policy: newerPolicy('subset.v3.Subset', {
+        subset_selectors: [{ keys: ['a'] }],
+        subset_lb_policy: newerPolicy('cluster_provided.v3.ClusterProvided'),
+      }),
+    }),
+    errors: [`${AT}.load_balancing_policy: subsets cannot be combined with CLUSTER_PROVIDED`],
+  },
+  {
+    name: 'CLUSTER_PROVIDED, in each of its forms, where nothing provides for it',
+    cluster: clusterNamed('web', { lb_policy: 'CLUSTER_PROVIDED' }),
+    errors: [`${AT}.lb_policy: CLUSTER_PROVIDED needs type ORIGINAL_DST, not STATIC`],
+  },
+  {
+    name: 'the v2 name of CLUSTER_PROVIDED on a STATIC cluster',
+    cluster: clusterNamed('web', { lb_policy: 'ORIGINAL_DST_LB' }),
+    errors: [`${AT}.lb_policy: CLUSTER_PROVIDED needs type ORIGINAL_DST, not STATIC`],
+  },
+  {
+    name: 'the newer form of CLUSTER_PROVIDED on a STATIC cluster',
+    cluster: clusterNamed('web', { load_balancing_policy: newerPolicy('cluster_provided.v3.ClusterProvided') }),
+    errors: [`${AT}.load_balancing_policy: CLUSTER_PROVIDED needs type ORIGINAL_DST, not STATIC`],
+  },
+  {
+    name: 'options of ORIGINAL_DST on a STATIC cluster',
+    cluster: clusterNamed('web', { original_dst_lb_config: { use_http_header: true } }),
+    errors: [`${AT}.original_dst_lb_config: needs type ORIGINAL_DST`],
+  },
+  {
+    name: 'a port that is none',
+    cluster: originalDst({ original_dst_lb_config: { upstream_port_override: 65_536 } }),
+    errors: [`${AT}.original_dst_lb_config.upstream_port_override: 65536 exceeds the limit 65535`],
+  },
+  {
+    name: 'a cleanup that never ends',
+    cluster: originalDst({ cleanup_interval: '0s' }),
+    errors: [`${AT}.cleanup_interval: 0s is not above 0s`],
   },
   {
     name: 'a STATIC cluster without members',
@@ -377,6 +442,37 @@ const MEMBER_ERRORS: readonly ErrorCase[] = [
 ];
 
 describe('balancing and connections of a cluster', () => {
+  it('of ORIGINAL_DST have hosts on demand, whichever way they say so', () => {
+    const onDemand = { kind: 'original-dst', cleanupIntervalMs: 5000 };
+    const newer = { load_balancing_policy: newerPolicy('cluster_provided.v3.ClusterProvided') };
+    const named = { name: 'web', lb_policy: 'ORIGINAL_DST_LB', cluster_type: { name: 'envoy.cluster.original_dst' } };
+    for (const cluster of [originalDst({}), originalDst({ lb_policy: 4 }), originalDst(newer), named]) {
+      const { lbPolicy, discovery, originalDst: settings, hosts } = clusterSettings(cluster);
+      assert.deepEqual([lbPolicy, discovery, hosts], ['CLUSTER_PROVIDED', onDemand, []]);
+      assert.deepEqual(settings, { header: null, port: 0 });
+    }
+    assert.equal(clusterSettings(clusterNamed('web')).originalDst, null);
+  });
+
+  it('of ORIGINAL_DST read where requests name their hosts', () => {
+    const read = (original_dst_lb_config: JsonObject): unknown =>
+      clusterSettings(originalDst({ original_dst_lb_config, cleanup_interval: '0.5s' })).originalDst;
+    assert.deepEqual(read({ use_http_header: true }), { header: 'x-proxy-original-dst-host', port: 0 });
+    assert.deepEqual(read({ http_header_name: 'x-a', upstream_port_override: 81 }), { header: null, port: 81 });
+    assert.deepEqual(read({ use_http_header: true, http_header_name: 'X-A' }), { header: 'x-a', port: 0 });
+  });
+
+  it('warn of what concerns ORIGINAL_DST elsewhere, and of what nothing sets', () => {
+    const warnings = (cluster: JsonObject): string[] => faultTexts(load(withClusters(cluster)), 'warning');
+    assert.deepEqual(warnings(clusterNamed('web', { cleanup_interval: '1s' })), [
+      `${AT}.cleanup_interval: ignored without type ORIGINAL_DST`,
+    ]);
+    const metadata_key = { key: 'com.test', path: [{ key: 'a' }] };
+    const [text, ...others] = warnings(originalDst({ original_dst_lb_config: { metadata_key } }));
+    assert.match(text!, /original_dst_lb_config\.metadata_key/);
+    assert.deepEqual(others, []);
+  });
+
   it('read what is configured', () => {
     const settings = clusterSettings(
       clusterNamed('web', {

@@ -22,6 +22,7 @@ const DOWNSTREAM = {
   directRemote: PEER,
   local: LOCAL,
   directLocal: { ip: '/run/weir.sock', port: 0 },
+  originalDestination: null,
   requestedServerName: '',
 };
 

@@ -1,0 +1,153 @@
+// ORIGINAL_DST: members are made when a worker wants them, and taken back when nobody has used them from one cleanup to the
+// next. What is in use is read from their counts: whoever takes a host opens a connection to it, or uses one. Main thread.
+//
+// Clients say which hosts there are, so there is a limit to them; beyond it nobody is sent anywhere that is not known.
+
+import { type Address, formatAddress, type IpAddress } from '../../../base/address.ts';
+import type { Clock } from '../../../base/clock.ts';
+import { errorMessage } from '../../../base/errors.ts';
+import type { RuntimeValues } from '../../../base/runtime.ts';
+import { ORIGINAL_DST_HOSTS } from '../../../base/runtime-values.ts';
+import type { Logger } from '../../../log/index.ts';
+import type { HostSettings, OriginalDstDiscoverySettings } from '../../../snapshot/index.ts';
+import type { Discovery } from './discovery.ts';
+
+/** Of one cluster, unless the runtime says otherwise. */
+const DEFAULT_MAX_HOSTS = 4096;
+
+/** A member, as its discovery sees it. */
+export interface UsedHost {
+  readonly address: Address;
+  /** Over all workers, open or on their way. */
+  readonly activeConnections: number;
+  /** Connections and requests since it came: a number that grows with use. */
+  readonly uses: number;
+}
+
+/** The cluster whose members these are. */
+export interface OnDemandMembers<Host extends UsedHost> {
+  readonly name: string;
+  readonly size: number;
+  /** In any order. */
+  members(): readonly Host[];
+  /** By its address as text. */
+  member(key: string): Host | undefined;
+  /**
+   * Makes a member, and tells all workers of it. @throws WeirError WEIR_SHARED_MEMORY_FULL.
+   * @param onApplied called once, when all workers know it, and those of them who waited for it use it.
+   */
+  add(member: HostSettings, onApplied: () => void): void;
+  /** Takes members out, and has them taken out of all workers. */
+  remove(hosts: readonly Host[]): void;
+  /** Nobody needs to wait for members. */
+  onReady(): void;
+}
+
+export interface OriginalDstTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly runtime: RuntimeValues;
+}
+
+export class OriginalDstDiscovery<Host extends UsedHost> implements Discovery {
+  readonly #cleanupIntervalMs: number;
+  readonly #tools: OriginalDstTools;
+  readonly #cluster: OnDemandMembers<Host>;
+  /** Their uses at the last cleanup; without one they stay at the next. */
+  readonly #uses = new Map<Host, number>();
+  /** Addresses of which not all workers know: whoever waits for one of them has had no chance to use it. */
+  readonly #arriving = new Set<string>();
+  #cancelTimer: (() => void) | undefined;
+  #isStopped = false;
+  #hasRefused = false;
+
+  constructor(
+    { cleanupIntervalMs }: OriginalDstDiscoverySettings,
+    tools: OriginalDstTools,
+    cluster: OnDemandMembers<Host>,
+  ) {
+    this.#cleanupIntervalMs = cleanupIntervalMs;
+    this.#tools = tools;
+    this.#cluster = cluster;
+  }
+
+  start(): void {
+    this.#cluster.onReady();
+    this.#cleanUpLater();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelTimer?.();
+  }
+
+  /**
+   * A worker wants a host that it does not know, perhaps because it has not been told of it yet.
+   * @returns false when there is no room for it.
+   */
+  want(address: IpAddress): boolean {
+    if (this.#isStopped) return false;
+    // One that is known is on its way: the worker that asks will confirm it behind its question, and it stays till then.
+    const key = formatAddress(address);
+    return this.#cluster.member(key) !== undefined || this.#make(key, address);
+  }
+
+  #make(key: string, address: IpAddress): boolean {
+    const { log, runtime } = this.#tools;
+    const { name } = this.#cluster;
+    const limit = runtime.integer(ORIGINAL_DST_HOSTS) ?? DEFAULT_MAX_HOSTS;
+    if (this.#cluster.size >= limit) {
+      // A cluster that stays full is worth one line, not one per host.
+      if (!this.#hasRefused) log.warning(`cluster ${name} has ${limit} hosts, and makes no more on demand`);
+      this.#hasRefused = true;
+      return false;
+    }
+    try {
+      this.#arriving.add(key);
+      this.#cluster.add(memberAt(name, address), () => this.#arriving.delete(key));
+      return true;
+    } catch (error) {
+      this.#arriving.delete(key);
+      log.error(`cluster ${name} cannot make the host ${key}: ${errorMessage(error)}`);
+      return false;
+    }
+  }
+
+  #cleanUpLater(): void {
+    this.#cancelTimer = this.#tools.clock.after(this.#cleanupIntervalMs, () => {
+      this.#cleanUp();
+      this.#cleanUpLater();
+    });
+  }
+
+  #cleanUp(): void {
+    const unused = this.#cluster.members().filter((host) => !this.#isUsed(host));
+    if (unused.length === 0) return;
+    for (const host of unused) this.#uses.delete(host);
+    this.#hasRefused = false;
+    this.#cluster.remove(unused);
+  }
+
+  #isUsed(host: Host): boolean {
+    if (this.#arriving.size > 0 && this.#arriving.has(formatAddress(host.address))) return true;
+    const before = this.#uses.get(host);
+    const { uses } = host;
+    this.#uses.set(host, uses);
+    return uses !== before || host.activeConnections > 0;
+  }
+}
+
+function memberAt(cluster: string, address: IpAddress): HostSettings {
+  return {
+    address,
+    hostname: cluster + formatAddress(address),
+    weight: 1,
+    locality: { region: '', zone: '', subZone: '' },
+    localityWeight: 0,
+    priority: 0,
+    canary: false,
+    health: 'healthy',
+    hashKey: '',
+    subsetValues: [],
+  };
+}
