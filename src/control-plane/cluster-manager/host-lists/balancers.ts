@@ -78,7 +78,7 @@ export function buildStarting(
   const weights = Float64Array.from(hosts, ({ weight }, at) => weight * shares[at]!);
   if (lbPolicy !== 'LEAST_REQUEST') return tables.buildTurns(weights);
   const records = hosts.map(({ recordAddress }) => recordAddress);
-  return tables.buildTurns(weights, { records, bias: activeRequestBias < 0 ? DEFAULT_BIAS : activeRequestBias });
+  return tables.buildTurns(weights, { records, bias: usableBias(activeRequestBias) });
 }
 
 function buildLeastRequest(
@@ -87,8 +87,11 @@ function buildLeastRequest(
   hosts: readonly ListedHost[],
 ): PickPlan {
   const members = hosts.map(({ recordAddress, weight }) => ({ record: recordAddress, weight }));
-  const selection = comparesAll ? 'FULL_SCAN' : 'N_CHOICES';
-  if (bias === undefined) return tables.buildLeastRequest(members, { choiceCount, selection });
-  // A negative bias would prefer busy hosts.
-  return tables.buildLeastRequest(members, { choiceCount, activeRequestBias: bias < 0 ? DEFAULT_BIAS : bias });
+  if (bias !== undefined) return tables.buildLeastRequest(members, { activeRequestBias: usableBias(bias) });
+  return tables.buildLeastRequest(members, comparesAll ? { selection: 'FULL_SCAN' } : { choiceCount });
+}
+
+/** A negative one would prefer busy hosts. */
+function usableBias(bias: number): number {
+  return bias < 0 ? DEFAULT_BIAS : bias;
 }

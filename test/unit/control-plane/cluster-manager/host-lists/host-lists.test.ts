@@ -250,6 +250,32 @@ describe('host lists', () => {
     assert.ok(least(false)[2]! > 0);
   });
 
+  test('weigh requests in flight by the bias where one is asked for', () => {
+    const [idle, busy] = [0, 3].map((active) => {
+      const recordAddress = lb.owner.recordAllocator.allocateHost(1);
+      lb.owner.shared.records.addActiveRequests(recordAddress, active);
+      return host(active === 0 ? 'idle' : 'busy', { recordAddress });
+    });
+    const shares = (activeRequestBias: number, comparesAll: boolean): Record<string, number> =>
+      new BalancedCluster({
+        lbPolicy: 'LEAST_REQUEST',
+        leastRequest: { ...BALANCING.leastRequest, activeRequestBias, comparesAll },
+      })
+        .setHosts(idle!, busy!)
+        .shares(340);
+    for (const comparesAll of [false, true]) {
+      assert.deepEqual(shares(0, comparesAll), { idle: 170, busy: 170 });
+      assert.deepEqual(shares(2, comparesAll), { idle: 320, busy: 20 });
+      // A negative one would prefer busy hosts.
+      for (const bias of [1, -1, -0.001]) assert.deepEqual(shares(bias, comparesAll), { idle: 272, busy: 68 });
+    }
+  });
+
+  test('are refused for a policy that has no balancer', () => {
+    const settings = { ...BALANCING, lbPolicy: 'NO_SUCH_POLICY' as 'RANDOM' };
+    assert.throws(() => new HostLists(lb.tables, settings, [host('a'), host('b')]), { code: 'WEIR_LB_POLICY' });
+  });
+
   test('give all their memory back, and leave none behind when there is too little', () => {
     const { owner, tables } = openLb({ workerCount: 1, maxBytes: 1024 * 1024 });
     const members = Array.from({ length: 100 }, (_, index) => host(`${index}`, { weight: index + 1 }));

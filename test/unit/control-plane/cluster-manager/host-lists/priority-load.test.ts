@@ -122,6 +122,50 @@ describe('the load of priorities', () => {
       panic: [false, false],
     },
     { name: 'no hosts', rows: [[0, 0]], healthy: [100], panic: [true] },
+    { name: 'no hosts, and no panic', rows: [[0, 0]], healthy: [100], threshold: 0 },
+    { name: 'just as many as the threshold asks for', rows: [[100, 50]], healthy: [100] },
+    { name: 'one less than that', rows: [[100, 49]], healthy: [100], panic: [true] },
+    {
+      name: 'healthy and degraded ones count alike against the threshold',
+      rows: [[100, 25, 25]],
+      healthy: [50],
+      degraded: [50],
+    },
+    { name: 'excluded hosts count neither for panic nor against it', rows: [[100, 20, 0, 60]], healthy: [100] },
+    {
+      name: 'rounding goes to the first that has healthy hosts',
+      rows: [
+        [100, 0, 20],
+        [100, 20],
+        [100, 20],
+      ],
+      healthy: [0, 34, 33],
+      degraded: [33, 0, 0],
+      threshold: 0,
+    },
+    {
+      name: 'rounding goes to the first that has degraded hosts where none is healthy',
+      rows: [
+        [100, 0],
+        [100, 0, 20],
+        [100, 0, 20],
+        [100, 0, 20],
+      ],
+      healthy: [0, 0, 0, 0],
+      degraded: [0, 34, 33, 33],
+      threshold: 0,
+    },
+    {
+      name: 'rounding goes to the first that has hosts where all are in panic',
+      rows: [
+        [0, 0],
+        [7, 0],
+        [7, 0],
+        [7, 0],
+      ],
+      healthy: [0, 34, 33, 33],
+      panic: [true, true, true, true],
+    },
   ];
   for (const { name, rows, healthy, degraded, panic, threshold = 50 } of cases) {
     test(name, () => {

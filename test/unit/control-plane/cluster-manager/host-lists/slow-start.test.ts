@@ -6,12 +6,13 @@ import fc from 'fast-check';
 import { RandomSequence } from '../../../../../src/base/random.ts';
 import { RuntimeValues } from '../../../../../src/base/runtime.ts';
 import { ActiveCluster } from '../../../../../src/control-plane/cluster-manager/active-cluster.ts';
+import type { BalancingSettings } from '../../../../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import { startShare } from '../../../../../src/control-plane/cluster-manager/host-lists/slow-start.ts';
 import { SlowStartTimer } from '../../../../../src/control-plane/cluster-manager/slow-start-timer.ts';
 import { LbKernel, LbTables, openPicker, readHostLists } from '../../../../../src/wasm/lb.ts';
 import { HealthFlag } from '../../../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject } from '../../../../support/bootstrap.ts';
-import { NO_LOCAL_CLUSTER } from '../../../../support/clusters.ts';
+import { BALANCING, NO_LOCAL_CLUSTER } from '../../../../support/clusters.ts';
 import { BalancedCluster, host, lb, type NamedHost } from '../../../../support/host-lists.ts';
 import { lbModule } from '../../../../support/lb.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
@@ -30,6 +31,7 @@ describe('the share of a host that starts', () => {
       { aggression: 1, ageMs: 5_999, share: 0.1 },
       { aggression: 1, ageMs: WINDOW_MS, share: 1 },
       { aggression: 1, ageMs: Number.POSITIVE_INFINITY, share: 1 },
+      { aggression: Number.MIN_VALUE, ageMs: WINDOW_MS, share: 1 },
     ];
     for (const { aggression, ageMs, share } of cases) assert.equal(startShare(SETTINGS, aggression, ageMs), share);
     assert.equal(startShare({ ...SETTINGS, minWeightPercent: 0 }, 1, 0), 1 / WINDOW_MS);
@@ -98,9 +100,18 @@ describe('lists with hosts that start', () => {
     const busy = host('busy', { recordAddress: lb.owner.recordAllocator.allocateHost(1) });
     const fresh = host('fresh', { recordAddress: lb.owner.recordAllocator.allocateHost(1) });
     lb.owner.shared.records.addActiveRequests(busy.recordAddress, 9);
-    const cluster = new BalancedCluster({ lbPolicy: 'LEAST_REQUEST' }, 7);
-    cluster.setHostsStarting((index) => (index === 1 ? 0.1 : 1), busy, fresh);
-    assert.deepEqual(cluster.shares(200), { busy: 100, fresh: 100 });
+    const shares = (settings: Partial<BalancingSettings>): Record<string, number> => {
+      const cluster = new BalancedCluster(settings, 7);
+      cluster.setHostsStarting((index) => (index === 1 ? 0.1 : 1), busy, fresh);
+      return cluster.shares(220);
+    };
+    const biased = (activeRequestBias: number | undefined): Record<string, number> =>
+      shares({ lbPolicy: 'LEAST_REQUEST', leastRequest: { ...BALANCING.leastRequest, activeRequestBias } });
+    for (const bias of [undefined, 1, -1]) assert.deepEqual(biased(bias), { busy: 110, fresh: 110 });
+    // As often as the weights say, or less by the square of what is in flight.
+    assert.deepEqual(biased(0), { busy: 200, fresh: 20 });
+    assert.deepEqual(biased(2), { busy: 20, fresh: 200 });
+    assert.deepEqual(shares({ lbPolicy: 'ROUND_ROBIN' }), { busy: 200, fresh: 20 });
   });
 });
 
