@@ -102,7 +102,7 @@ export class HostLists {
     const { subsets } = settings;
     if (subsets === null) return new SourceBuilder(this.#tables, settings, hosts, hosts.keys(), built).build();
     const weighsLocalities = settings.weighsLocalities && subsets.weighsLocalities;
-    const scale = weighsLocalities && subsets.scalesLocalityWeights ? scaleBySize(hosts) : null;
+    const scale = subsets.scalesLocalityWeights ? scaleBySize(hosts) : null;
     const sourceOf = (indexes: Iterable<number>): HostSource =>
       new SourceBuilder(this.#tables, { ...settings, weighsLocalities }, hosts, indexes, built, scale).build();
     const sources = [...this.subsets.members.values()].map(sourceOf);
@@ -119,7 +119,8 @@ export class HostLists {
 }
 
 function fallbacksOf({ fallback, panicModeAny, selectors }: SubsetSettings): ReadonlySet<string> {
-  return new Set([fallback, panicModeAny ? 'any-host' : 'none', ...selectors.map((selector) => selector.fallback)]);
+  const ofSelectors = selectors.map((selector) => selector.fallback);
+  return new Set([fallback, ...ofSelectors, ...(panicModeAny ? ['any-host'] : [])]);
 }
 
 /** By the part of a locality's hosts that is among those at hand. */

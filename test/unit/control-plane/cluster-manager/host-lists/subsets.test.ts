@@ -235,6 +235,16 @@ describe('the hosts of a subset', () => {
     assert.equal(duplicates, 2);
   });
 
+  test('are told apart by the keys of selectors, of which the first one with the same keys counts', () => {
+    const hosts = [saying('a', { v: '1', w: '2', vw: '3' }), saying('b', { v: '1', w: '2', vw: '3' })];
+    const selectors = [selector(['v', 'w']), selector(['vw'], { isSingleHost: true }), selector(['v', 'w'])];
+    const names = (...list: readonly SubsetSelector[]): Record<string, readonly number[]> =>
+      Object.fromEntries(subsetsOf(hosts, subsetting(list)).members);
+    assert.deepEqual(names(...selectors), { '"v":"1","w":"2"': [0, 1], '"vw":"3"': [0] });
+    assert.deepEqual(names(selector(['vw'], { isSingleHost: true }), selector(['vw'])), { '"vw":"3"': [0] });
+    assert.deepEqual(names(selector(['vw']), selector(['vw'], { isSingleHost: true })), { '"vw":"3"': [0, 1] });
+  });
+
   test('are those that have all values, as a property over any hosts', () => {
     const value = fc.constantFrom('1', '2', '3');
     const says = fc.record({ a: value, b: value, c: value }, { requiredKeys: [] });
@@ -258,8 +268,8 @@ describe('localities of a subset', () => {
     [...stages].map((stage) =>
       saying(zone, { stage }, { locality: { region: '', zone, subZone: '' }, localityWeight }),
     );
-  const shares = (fields: Partial<SubsetSettings>): { a: number; b: number } => {
-    const cluster = new BalancedCluster({ weighsLocalities: true, subsets: subsetting([selector(['stage'])], fields) });
+  const shares = (fields: Partial<SubsetSettings>, weighsLocalities = true): { a: number; b: number } => {
+    const cluster = new BalancedCluster({ weighsLocalities, subsets: subsetting([selector(['stage'])], fields) });
     // Of zone a, one host of four is of stage x; of zone b, three of three.
     cluster.setHosts(...inZone('a', 40, 'xyyy'), ...inZone('b', 10, 'xxx'));
     const request = contextOf(criteria({ stage: 'x' }));
@@ -269,6 +279,8 @@ describe('localities of a subset', () => {
 
   test('count for nothing unless that is asked for, then as configured, or scaled by what is in the subset', () => {
     assert.deepEqual(shares({}), { a: 500, b: 1500 });
+    assert.deepEqual(shares({ weighsLocalities: true }, false), { a: 500, b: 1500 });
+    assert.deepEqual(shares({ scalesLocalityWeights: true }), { a: 500, b: 1500 });
     assert.deepEqual(shares({ weighsLocalities: true }), { a: 1600, b: 400 });
     assert.deepEqual(shares({ weighsLocalities: true, scalesLocalityWeights: true }), { a: 1000, b: 1000 });
   });

@@ -84,6 +84,26 @@ describe('zones', () => {
     }
   });
 
+  test('without available hosts or proxies take nothing, or send nothing', () => {
+    const ill = (name: string): NamedHost[] => fleet({ [name]: 1 }, { healthFlags: ILL });
+    const numbers = (hosts: readonly NamedHost[], senders: readonly NamedHost[], routing = {}): object => {
+      const zones = { locality: zone('a'), hosts: senders, isPanic: false };
+      const routes = route(hosts, zones, { minClusterSize: 0, ...routing });
+      assert.ok(typeof routes === 'object' && routes !== null);
+      const { localities: _, ...rest } = routes;
+      return rest;
+    };
+    const others = fleet({ b: 1, c: 1 });
+    const full = { isDirect: false, localShare: 0, upTo: [0, 0, 0] };
+    assert.deepEqual(numbers([...ill('a'), ...others], [...ill('a'), ...others]), full);
+    assert.deepEqual(numbers([...ill('a'), ...others], [...ill('a'), ...others], { forcedFrom: 0 }), full);
+    assert.deepEqual(numbers(fleet({ a: 1, b: 1, c: 1 }), [...ill('a'), ...ill('b')]), {
+      isDirect: true,
+      localShare: 0,
+      upTo: [0, 3333, 6666],
+    });
+  });
+
   test('count weights where asked to', () => {
     const hosts = [...fleet({ a: 2 }, { weight: 4 }), ...fleet({ b: 4 })];
     const from = proxies({ a: 2, b: 1 });
@@ -185,6 +205,8 @@ describe('picks by zone', () => {
     const { a = 0, b = 0, slow: degraded = 0 } = cluster.shares(2000);
     assert.equal(b, 0);
     assert.ok(Math.abs(a - 1400) < 120 && Math.abs(degraded - 600) < 120, `${a} and ${degraded}`);
+    // For both at once.
+    assert.deepEqual(cluster.zoneEvents, ['lb_recalculate_zone_structures']);
     const spare = open(
       [...fleet({ a: 1, b: 1 }, { healthFlags: ILL }), ...fleet({ c: 3, d: 3 }, { priority: 1 })],
       proxies({ a: 1, c: 1 }),
