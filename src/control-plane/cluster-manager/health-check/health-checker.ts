@@ -147,7 +147,8 @@ export class HealthChecker implements HostCheckListener {
   }
 
   #noteChecked(check: HostCheck): void {
-    if (this.#unchecked.delete(check)) this.#endRoundIfDone();
+    this.#unchecked.delete(check);
+    this.#endRoundIfDone();
   }
 
   #endRoundIfDone(): void {
@@ -204,5 +205,5 @@ function isHealthy(flags: number | undefined): boolean {
 }
 
 function isDegraded(flags: number | undefined): boolean {
-  return flags !== undefined && (flags & DEGRADED) !== 0;
+  return ((flags ?? 0) & DEGRADED) !== 0;
 }

@@ -96,7 +96,7 @@ export class HostCheck {
     this.#listener.onAttempt();
     this.#cancelTimer = this.#tools.clock.after(timeoutMs, () => {
       this.#probe.abort();
-      this.#fail('network-timeout', `no answer within ${timeoutMs} ms`);
+      this.#end(this.#state.fail('network-timeout'), 'network-timeout', `no answer within ${timeoutMs} ms`);
     });
     this.#probe.check(this.host.target(this.#settings), (result) => {
       this.#cancelTimer();
@@ -105,13 +105,10 @@ export class HostCheck {
   }
 
   #conclude(result: ProbeResult): void {
-    if (result.kind === 'broken') this.#fail('network', result.detail);
-    else if (result.kind === 'wrong') this.#fail('active', result.detail, result.isRetriable, result.isImmediate);
-    else this.#end(this.#state.pass(result.isDegraded), undefined, result.detail);
-  }
-
-  #fail(failureType: FailureType, detail: string, isRetriable = false, isImmediate = false): void {
-    this.#end(this.#state.fail(failureType, isRetriable, isImmediate), failureType, detail);
+    const { kind, detail } = result;
+    if (kind === 'broken') this.#end(this.#state.fail('network'), 'network', detail);
+    else if (kind === 'passed') this.#end(this.#state.pass(result.isDegraded), undefined, detail);
+    else this.#end(this.#state.fail('active', result.isRetriable, result.isImmediate), 'active', detail);
   }
 
   #end(verdict: Verdict, failureType: FailureType | undefined, detail: string): void {

@@ -68,7 +68,7 @@ export class HttpAnswer {
 
   /** The host has closed its side. */
   end(): AnswerState {
-    if (this.#facts !== undefined && this.#framing === Framing.UNTIL_CLOSE) return complete(false);
+    if (this.#framing === Framing.UNTIL_CLOSE) return complete(false);
     return brokenBy(this.#facts === undefined ? 'closed before the answer' : 'closed in the middle of the answer');
   }
 

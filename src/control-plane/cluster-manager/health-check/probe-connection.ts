@@ -19,7 +19,7 @@ export class ProbeConnection {
   readonly #listener: ConnectionListener;
   #socket: Socket | undefined;
   #target: ProbeTarget | undefined;
-  #label = '';
+  #label: string | undefined;
   #isBusy = false;
   /** An earlier check has used it, and nothing has come back in this one. */
   #isUntried = false;
@@ -49,7 +49,6 @@ export class ProbeConnection {
 
   /** Idempotent. */
   close(): void {
-    this.#isBusy = false;
     const socket = this.#socket;
     this.#socket = undefined;
     socket?.destroy();
@@ -87,7 +86,6 @@ export class ProbeConnection {
       this.#connect();
       return;
     }
-    this.#isBusy = false;
     this.#listener.onLost(reason);
   }
 }

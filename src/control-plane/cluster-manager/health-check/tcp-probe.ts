@@ -47,7 +47,8 @@ export class TcpProbe implements Probe, ConnectionListener {
   }
 
   #finish(result: ProbeResult): void {
-    if (result.kind === 'passed' && this.#reusesConnection) this.#connection.keep();
+    // Nothing is kept of a connection that has broken.
+    if (this.#reusesConnection) this.#connection.keep();
     else this.#connection.close();
     const onResult = this.#onResult;
     this.#onResult = undefined;

@@ -125,6 +125,14 @@ describe('the state of a checked host', () => {
       events: [{ kind: 'eject-unhealthy', failureType: 'passive' }],
     });
     assert.equal(host.healthFlags, FAILED | IMMEDIATE);
+    assert.deepEqual(state.fail('passive', false, true), { transition: 'unchanged', events: [] });
+  });
+
+  it('asks to be left out for good also when it is unhealthy already', () => {
+    const { host, state } = checked(FAILED);
+    state.fail('network');
+    assert.deepEqual(state.fail('active', false, true), { transition: 'changed', events: [] });
+    assert.equal(host.healthFlags, FAILED | IMMEDIATE);
   });
 
   it('remembers that the last failure was a timeout, while the host is unhealthy', () => {
@@ -240,6 +248,9 @@ describe('expected bytes', () => {
     const bytewise = blocks('aab', 'b');
     for (const byte of 'aaabab') bytewise.read(Buffer.from(byte));
     assert.equal(bytewise.isMatched, true);
+    const long = blocks('ababac');
+    for (const byte of 'abababac') long.read(Buffer.from(byte));
+    assert.equal(long.isMatched, true);
   });
 
   it('are not there in another order, or twice in the same place', () => {

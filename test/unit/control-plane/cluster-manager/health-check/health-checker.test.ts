@@ -340,6 +340,8 @@ describe('a cluster with health checks', () => {
     fixture.manager.hostFailed('web', fixture.hosts[1]!.snapshot.recordAddress);
     assert.deepEqual(counts(), [4, 3, 1, 1]);
     assert.deepEqual(fixture.flags, [FAILED, FAILED | HealthFlag.excludedViaImmediateHealthCheckFail]);
+    const { kind, hasPassed, detail } = fixture.hosts[1]!.decidingCheck!;
+    assert.deepEqual([kind, hasPassed, detail], ['request', false, 'asked to be left out']);
     assert.equal(fixture.stat('health_check.healthy'), 0);
     // It is asked when it would have been asked anyway, and healthy again after as many checks as any.
     await fixture.nextRound();

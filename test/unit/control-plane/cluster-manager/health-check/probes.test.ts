@@ -156,6 +156,29 @@ describe('a check by HTTP', () => {
       expected: PASSED,
     },
     {
+      name: 'does not take the sizes of chunks for a body',
+      settings: { receive: [Buffer.from('2')] },
+      behaviour: raw('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nal\r\n0\r\n\r\n'),
+      expected: wrong('HTTP 200 without the expected body'),
+    },
+    {
+      name: 'takes a body in broken chunks for a failure',
+      behaviour: raw('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nz\r\n'),
+      expected: { kind: 'broken', detail: 'no HTTP: chunk_size_invalid' },
+    },
+    {
+      name: 'looks no further than it is told to, however the body is cut',
+      settings: { receive: [Buffer.from('f')], responseBufferBytes: 4 },
+      behaviour: raw('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n1\r\nf\r\n0\r\n\r\n'),
+      expected: wrong('HTTP 200 without the expected body'),
+    },
+    {
+      name: 'takes an answer that names no service for one of another',
+      settings: { serviceName: { kind: 'prefix', value: 'web', ignoresCase: false } },
+      behaviour: answer(200),
+      expected: wrong('HTTP 200 of another service: ""'),
+    },
+    {
       name: 'looks no further than it is told to',
       settings: { receive: [Buffer.from('alive')], responseBufferBytes: 6 },
       behaviour: answer(200, '', '  alive'),
@@ -375,6 +398,21 @@ describe('a check by HTTP', () => {
     assert.equal(server.connections, 3);
   });
 
+  it('makes no second one when that goes as well, nor when an answer has begun', async () => {
+    await using server = await HealthServer.start(answer(200));
+    const probe = httpProbe();
+    await ask(probe, server.port);
+    server.behaviour = (socket) => socket.destroy();
+    assert.equal((await ask(probe, server.port)).kind, 'broken');
+    assert.equal(server.connections, 2);
+    server.behaviour = answer(200);
+    await ask(probe, server.port);
+    server.behaviour = raw('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf', true);
+    const half = { kind: 'broken', detail: 'closed in the middle of the answer' };
+    assert.deepEqual(await ask(probe, server.port), half);
+    assert.equal(server.connections, 3);
+  });
+
   it('closes a connection on which something comes between checks', async () => {
     const { promise: isClosed, resolve: onClosed } = Promise.withResolvers<void>();
     await using server = await HealthServer.start((socket) => {
@@ -443,7 +481,8 @@ describe('a check by TCP', () => {
       socket.write('..po', () => socket.write('ng..!'));
     });
     const probe = tcpProbe({ send: Buffer.from('ping'), receive: [Buffer.from('pong'), Buffer.from('!')] });
-    for (let count = 0; count < 3; count++) assert.equal((await ask(probe, server.port)).kind, 'passed');
+    const result = { kind: 'passed', isDegraded: false, detail: 'answered as expected' };
+    for (let count = 0; count < 3; count++) assert.deepEqual(await ask(probe, server.port), result);
     assert.deepEqual(server.received, ['ping', 'ping', 'ping']);
     assert.equal(server.connections, 1);
     probe.abort();
