@@ -50,9 +50,7 @@ export class EjectionState {
 
   /** An interval in service has passed. */
   forgive(nowMs: number, { intervalMs }: EjectionTimes): void {
-    if (this.#multiplier > 0 && this.unejectedAtMs !== undefined && nowMs - this.unejectedAtMs >= intervalMs) {
-      this.#multiplier -= 1;
-    }
+    if (this.#multiplier > 0 && nowMs - (this.unejectedAtMs ?? nowMs) >= intervalMs) this.#multiplier -= 1;
   }
 
   /** Ends an interval: what the workers have counted in it is what `lastInterval` says from now on. */

@@ -219,7 +219,7 @@ export class OutlierDetector implements OutlierRates {
         this.#detected(host, KINDS[origin].successRate, rate);
       }
     }
-    if (judged.length > 0 && judged.length >= forPercentage.minimumHosts) {
+    if (judged.length >= forPercentage.minimumHosts) {
       for (const { host, rate } of judged) {
         if (ALL - rate >= limits.failurePercentageThreshold) {
           this.#detected(host, KINDS[origin].failurePercentage, rate);

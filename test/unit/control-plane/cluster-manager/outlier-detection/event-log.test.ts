@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { renderOutlierEvent } from '../../../../../src/control-plane/cluster-manager/outlier-detection/event-log.ts';
+import {
+  OutlierEventLog,
+  renderOutlierEvent,
+} from '../../../../../src/control-plane/cluster-manager/outlier-detection/event-log.ts';
+import { Loggers } from '../../../../../src/log/index.ts';
 import type { OutlierKind } from '../../../../../src/snapshot/index.ts';
+import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const SUBJECT = {
   clusterName: 'web',
@@ -60,6 +65,22 @@ describe('the event of an ejection', () => {
       enforced: false,
       ...consecutive,
     });
+  });
+});
+
+describe('the file of events', () => {
+  it('is told of when it cannot be written, and is none without a name', () => {
+    const messages: string[] = [];
+    const sink = { write: ({ message }: { message: string }) => void messages.push(message) };
+    const loggers = new Loggers({ levels: { default: 'info' }, threadId: 0, sink });
+    for (const path of ['', '/dev/null/events']) {
+      const log = new OutlierEventLog(new ManualClock(), loggers, path);
+      log.write(SUBJECT, { kind: 'uneject' });
+      log.close();
+    }
+    assert.equal(messages.length, 1);
+    assert.match(messages[0]!, /^cannot write ejections of outliers to \/dev\/null\/events: .*ENOTDIR/);
+    assert.equal(loggers.dropped, 1);
   });
 });
 

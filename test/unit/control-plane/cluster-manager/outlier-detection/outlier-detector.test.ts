@@ -176,6 +176,8 @@ describe('failures in a row', () => {
       }
       assert.equal(watched.stat(`ejections_detected_${stat}`), 2);
       assert.equal(watched.stat('ejections_total'), 2);
+      assert.equal(watched.stat('ejections_consecutive_5xx'), kind === 'consecutive-5xx' ? 2 : 0);
+      assert.equal(watched.published.length, 1);
     });
   }
 
@@ -349,7 +351,104 @@ describe('an ejection', () => {
     assert.equal(active(), 1);
     detector.setHosts(hosts.slice(1));
     assert.equal(active(), 1);
+    // A host in service leaves nothing behind.
+    hosts[0]!.setHealthFlags(EJECTED, false);
+    detector.setHosts(hosts);
+    detector.setHosts(hosts.slice(1));
+    assert.equal(active(), 1);
+    // The other one goes on as it was, and comes back when its time is over.
+    watched.manager.stop();
+    detector.start();
+    clock.turn(BASE_MS);
+    assert.equal(active(), 0);
+    detector.stop();
   });
+
+  it('is not ended by a check that a host has passed which is still unhealthy, or which nobody watches', () => {
+    using watched = new Watched({ hosts: 2 });
+    const { clock, runtime, hosts } = watched;
+    const stats = watched.stats.store;
+    const events = new OutlierEventLog(clock, LOGGERS, '');
+    const changed: ActiveHost[] = [];
+    const cluster = { name: 'other', statName: 'other', onHealthChange: (host: ActiveHost) => void changed.push(host) };
+    const tools = { clock, runtime, stats, events, random: { u32: () => 0 } };
+    const detector = new OutlierDetector(outlierSettings(), cluster, tools);
+    const [first, second] = hosts;
+    detector.setHosts([first!]);
+    detector.failedInRow(first!.recordAddress, 'consecutive-5xx');
+    second!.setHealthFlags(EJECTED, true);
+    detector.checkPassed(second!);
+    first!.setHealthFlags(HealthFlag.failedActiveHealthCheck, true);
+    detector.checkPassed(first!);
+    assert.deepEqual(changed, [first]);
+    assert.deepEqual(watched.ejected, [0, 1]);
+    first!.setHealthFlags(HealthFlag.failedActiveHealthCheck, false);
+    detector.checkPassed(first!);
+    assert.deepEqual(changed, [first, first]);
+    assert.deepEqual(watched.ejected, [1]);
+    detector.checkPassed(first!);
+    assert.deepEqual(changed, [first, first]);
+  });
+});
+
+describe('a detector', () => {
+  it('has one timer between its start and its stop, however often it is told', () => {
+    using watched = new Watched({ hosts: 1 });
+    const { clock, runtime } = watched;
+    const events = new OutlierEventLog(clock, LOGGERS, '');
+    const tools = { clock, runtime, stats: watched.stats.store, events, random: { u32: () => 0 } };
+    const before = clock.timerCount;
+    const detector = new OutlierDetector(
+      outlierSettings(),
+      { name: '', statName: 'other', onHealthChange() {} },
+      tools,
+    );
+    detector.stop();
+    for (const count of [1, 1]) {
+      detector.start();
+      assert.equal(clock.timerCount - before, count);
+    }
+    clock.turn(INTERVAL_MS);
+    assert.equal(clock.timerCount - before, 1);
+    for (let stops = 0; stops < 2; stops += 1) detector.stop();
+    assert.equal(clock.timerCount, before);
+    detector.start();
+    assert.equal(clock.timerCount - before, 1);
+    detector.stop();
+  });
+
+  const comparisons = [
+    ['external', 'success_rate', 'failure_percentage'],
+    ['local', 'local_origin_success_rate', 'local_origin_failure_percentage'],
+  ] as const;
+  for (const [origin, successRate, failurePercentage] of comparisons) {
+    it(`counts what it finds of ${origin} failures, by how it has found it`, () => {
+      const enforced = {
+        enforcing_failure_percentage: 100,
+        enforcing_failure_percentage_local_origin: 100,
+        failure_percentage_threshold: 90,
+      };
+      using watched = new Watched({ hosts: 5, detection: enforced });
+      const counts = (): number[] =>
+        [successRate, failurePercentage].flatMap((name) => [
+          watched.stat(`ejections_detected_${name}`),
+          watched.stat(`ejections_enforced_${name}`),
+        ]);
+      const rates = (...list: number[]): void => {
+        for (const [index, rate] of list.entries()) watched.requests(index, 100, rate, origin);
+      };
+      rates(100, 100, 100, 100, 50);
+      watched.interval();
+      assert.deepEqual(counts(), [1, 1, 0, 0]);
+      watched.interval(3);
+      assert.deepEqual(watched.ejected, []);
+      // Hosts that are all as bad are no outliers among themselves.
+      rates(10, 10, 10, 10, 10);
+      watched.interval();
+      assert.deepEqual(counts(), [1, 1, 5, 5]);
+      assert.equal(watched.stat('ejections_success_rate'), 1);
+    });
+  }
 });
 
 describe('the success rate', () => {
@@ -408,6 +507,50 @@ describe('the success rate', () => {
       watched.hosts.map(({ successRate }) => successRate),
       [100, 100, 100, 100, 0, -1],
     );
+  });
+
+  it('is shown of no host where they are too few to be compared', () => {
+    using watched = new Watched({ hosts: 4 });
+    watched.rates(100, 100, 100, 50);
+    watched.interval();
+    assert.deepEqual(
+      watched.hosts.map(({ successRate }) => successRate),
+      [-1, -1, -1, -1],
+    );
+  });
+
+  it('is none of a host without requests, nor of all together, whatever is enough', () => {
+    const detection = {
+      success_rate_minimum_hosts: 0,
+      success_rate_request_volume: 0,
+      failure_percentage_minimum_hosts: 0,
+      failure_percentage_request_volume: 0,
+      enforcing_failure_percentage: 100,
+    };
+    using watched = new Watched({ hosts: 3, detection });
+    watched.interval();
+    assert.deepEqual(watched.ejected, []);
+    assert.equal(watched.cluster.outlier!.successRateAverage, -1);
+    watched.requests(0, 1, 1);
+    watched.interval();
+    assert.equal(watched.cluster.outlier!.successRateAverage, 100);
+    assert.deepEqual(
+      watched.hosts.map(({ successRate }) => successRate),
+      [100, -1, -1],
+    );
+  });
+
+  it('leaves hosts out that are out of service', () => {
+    using watched = new Watched({ hosts: 6 });
+    watched.row(5);
+    watched.rates(100, 100, 100, 100, 90, 0);
+    watched.interval();
+    assert.equal(watched.cluster.outlier!.successRateAverage, 98);
+    assert.deepEqual(
+      watched.hosts.map(({ successRate }) => successRate),
+      [100, 100, 100, 100, 90, -1],
+    );
+    assert.deepEqual(watched.ejected, [4, 5]);
   });
 
   it('of connections is a comparison of its own', () => {
@@ -591,5 +734,30 @@ describe('the file of events', () => {
         ['EJECT', false, 1, '5', '127.0.0.1:8'],
       ],
     );
+  });
+
+  it('says by which average and threshold a host was judged, those of its requests or those of connections', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-outliers-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'events.json');
+    using watched = new Watched({ hosts: 6, eventLog: file });
+    const lines = (): string[] => readFileSync(file, 'utf8').split('\n').slice(0, -1);
+    watched.rates(100, 100, 100, 100, 50);
+    for (const index of [1, 2, 3, 5]) watched.requests(index, 100, 90, 'local');
+    watched.requests(0, 100, 50, 'local');
+    watched.interval();
+    await eventually(() => lines().length === 2, 'two lines');
+    assert.deepEqual(
+      lines().map((line) => JSON.parse(line).eject_success_rate_event),
+      [
+        { host_success_rate: 50, cluster_average_success_rate: 90, cluster_success_rate_ejection_threshold: 52 },
+        { host_success_rate: 50, cluster_average_success_rate: 82, cluster_success_rate_ejection_threshold: 51 },
+      ],
+    );
+    // Goes on in a new file when the old one is moved away.
+    rmSync(file);
+    watched.manager.reopenEventLogs();
+    watched.row(1);
+    await eventually(() => lines().length === 1, 'a line in a new file');
   });
 });
