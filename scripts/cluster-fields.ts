@@ -40,6 +40,7 @@ const LEAST_REQUEST = 'test/wasm/lb-pickers.test.ts';
 const RETRIES = 'test/integration/retry-policy.test.ts';
 const RETRY_BUDGET = 'test/unit/data-plane/router/back-off.test.ts';
 const BREAKERS = 'test/integration/circuit-breakers.test.ts';
+const CLIENT_POOLS = 'test/integration/client-pools.test.ts';
 const PRECONNECT = 'test/unit/data-plane/upstream/preconnect.test.ts';
 const FAILURES = 'test/integration/http-failures.test.ts';
 const UPDATES = 'test/integration/host-updates.test.ts';
@@ -196,6 +197,11 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
         'A host that discovery no longer finds goes although it passes its checks.',
         '`false`',
         CHECKER,
+      ],
+      connection_pool_per_downstream_connection: [
+        'Each HTTP client has connections of its own, which end with it.',
+        '`false`',
+        CLIENT_POOLS,
       ],
       preconnect_policy: ['HTTP connections are there before the requests that need them.', 'none', PRECONNECT],
       wait_for_warm_on_init: ['The server goes live when the first lookups and checks have ended.', '`true`', CHECKER],

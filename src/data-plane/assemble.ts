@@ -5,7 +5,7 @@
 //     └─ terminal filter    ConnectionManager (HTTP)              or  TcpProxy
 //        └─ per connection  Http1ServerConnection                     TcpProxyConnection
 //            └─ per request HttpStream ── Router ── UpstreamAttempt     │
-//                └─ cluster Cluster.chooseHost ── Host.pool             Cluster.chooseHost
+//                └─ cluster Cluster.chooseHost ── Host.pools            Cluster.chooseHost
 //                    └─     Http1ClientConnection                       TcpUpstream
 
 import type { FilterChainSnapshot, ListenerSnapshot } from '../snapshot/index.ts';

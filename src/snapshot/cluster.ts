@@ -298,6 +298,8 @@ export interface ClusterSettings {
   readonly maxRequestsPerConnection: number;
   /** Trailers pass: those of requests are written, those of responses read. */
   readonly enableTrailers: boolean;
+  /** Each client has HTTP connections of its own. */
+  readonly poolsPerClient: boolean;
   /** Absent: every connection is opened for a request. */
   readonly preconnect?: PreconnectSettings;
   /** Idle time of a pooled connection before it closes; 0 keeps it for ever. */

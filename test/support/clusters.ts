@@ -53,6 +53,7 @@ export function clusterSettings(
     waitForWarmOnInit: true,
     maxRequestsPerConnection: 0,
     enableTrailers: false,
+    poolsPerClient: false,
     idleTimeoutMs: 3_600_000,
     outlierDetection: undefined,
     circuitBreakers: { default: NO_LIMITS, high: NO_LIMITS },

@@ -170,8 +170,8 @@ export class PoolModel {
     const host = pick(this.#clusters[worker]!.hosts, index);
     const priority = isHigh ? ClusterPriority.high : ClusterPriority.default;
     if (host === undefined) return NOBODY;
-    this.#ports.set(host.poolFor(priority), (host.address as { readonly port: number }).port);
-    for (let n = 0; n < count; n++) this.request(worker, host.poolFor(priority), priority, followers);
+    this.#ports.set(host.poolFor(priority, null), (host.address as { readonly port: number }).port);
+    for (let n = 0; n < count; n++) this.request(worker, host.poolFor(priority, null), priority, followers);
     return worker;
   }
 
@@ -358,7 +358,7 @@ export class PoolModel {
     const { default: byDefault, high } = ClusterPriority;
     const isHigh = this.#count(high, ClusterCount.connections) > this.#liveOf(high);
     const priority = isHigh ? high : byDefault;
-    const pool = socket.owner instanceof Http1ClientConnection ? socket.owner.host.poolFor(priority) : null;
+    const pool = socket.owner instanceof Http1ClientConnection ? socket.owner.host.poolFor(priority, null) : null;
     const isBeyond =
       this.#count(priority, ClusterCount.connections) > this.#limits[priority].maxConnections ||
       this.#connectionsOf(port) > this.#perHost(priority);

@@ -47,6 +47,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),
+    poolsPerClient: message.connection_pool_per_downstream_connection,
     ...convertPreconnect(balanced, at, conversion.faults),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
     closeConnectionsOnHostHealthFailure: message.close_connections_on_host_health_failure,

@@ -2,6 +2,7 @@
 // downstream protocol than this.
 
 import type { DownstreamFacts } from '../format/facts.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { BodyMode } from './codec/http1/response-writer.ts';
 import type { StreamLimit } from './stream-limits.ts';
 
@@ -16,6 +17,7 @@ export interface StreamDeadlines {
 }
 
 export interface DownstreamCodec {
+  readonly downstream: DownstreamConnection;
   /** Soft bound of what waits to be sent to the client; in steps of a read. */
   readonly bufferLimitBytes: number;
   /** Peer's address without port; an IPv4 one in its own notation also when it came by IPv6. Empty for a pipe. */

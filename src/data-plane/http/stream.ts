@@ -10,6 +10,7 @@ import { isIP } from 'node:net';
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type RequestClient, Verdict } from '../router/attempt-client.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
 import type { InternalRedirects } from '../router/internal-redirects.ts';
@@ -49,6 +50,10 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   #isRequestPaused = false;
   #isContinueSent = false;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
+
+  get downstream(): DownstreamConnection {
+    return this.codec.downstream;
+  }
 
   get bufferLimitBytes(): number {
     return this.codec.bufferLimitBytes;

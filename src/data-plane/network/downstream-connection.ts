@@ -18,6 +18,11 @@ export interface DownstreamConnectionOwner {
   onConnectionClosed(connection: DownstreamConnection): void;
 }
 
+/** Somebody beside the owner who is told of the end, once. */
+export interface DownstreamWatcher {
+  onDownstreamClosed(connection: DownstreamConnection): void;
+}
+
 export class DownstreamConnection {
   readonly socket: Socket;
   /** Monotonic milliseconds of the accept. */
@@ -29,6 +34,9 @@ export class DownstreamConnection {
   #restored: RestoredAddresses | null = null;
   #destination: Endpoint | null = null;
   #owner: DownstreamConnectionOwner | null = null;
+  #isClosed = false;
+  /** Null before the first one. */
+  #watchers: DownstreamWatcher[] | null = null;
 
   constructor(socket: Socket, startMs: number, bufferLimitBytes: number) {
     this.socket = socket;
@@ -99,10 +107,24 @@ export class DownstreamConnection {
     this.#owner = owner;
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Of a connection that is not closed. */
+  watch(watcher: DownstreamWatcher): void {
+    this.#watchers ??= [];
+    this.#watchers.push(watcher);
+  }
+
   /** Called at its end by whoever the connection was given to. Idempotent. */
   closed(): void {
     const owner = this.#owner;
     this.#owner = null;
+    this.#isClosed = true;
     owner?.onConnectionClosed(this);
+    const watchers = this.#watchers;
+    this.#watchers = null;
+    if (watchers !== null) for (const watcher of watchers) watcher.onDownstreamClosed(this);
   }
 }

@@ -3,6 +3,7 @@
 
 import type { StreamLimit } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
@@ -25,6 +26,8 @@ export interface AttemptClient {
   /** Method of the request. */
   readonly methodId: number;
   readonly isInternal: boolean;
+  /** Whom it is sent for; null for nobody. */
+  readonly downstream: DownstreamConnection | null;
   /** For the whole response, and for one attempt; 0 for any time. */
   readonly timeoutMs: number;
   readonly perTryTimeoutMs: number;

@@ -34,6 +34,7 @@ export class Shadow implements AttemptClient, TimeoutOwner {
   readonly methodId: number;
   readonly isInternal: boolean;
   readonly timeoutMs: number;
+  readonly downstream = null;
   readonly perTryTimeoutMs = 0;
   readonly bufferLimitBytes = BUFFER_LIMIT_BYTES;
   readonly awaitsTunnel = false;

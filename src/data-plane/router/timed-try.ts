@@ -6,6 +6,7 @@
 import type { StreamLimit } from '../http/stream-limits.ts';
 import { PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
@@ -97,6 +98,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
 
   get methodId(): number {
     return this.#owner.client.methodId;
+  }
+
+  get downstream(): DownstreamConnection | null {
+    return this.#owner.client.downstream;
   }
 
   get isInternal(): boolean {

@@ -21,7 +21,7 @@ import type { HostSelection } from '../upstream/host-selection.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { HostUser } from '../upstream/original-destinations.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
-import type { PoolClient } from '../upstream/pool/http1-pool.ts';
+import type { Http1Pool, PoolClient } from '../upstream/pool/http1-pool.ts';
 import { countResponse, recordResponseTime } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
@@ -70,6 +70,8 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   readonly #before: number;
   #state: number = WAITING;
   #host: Host | null = null;
+  /** Where it asked for a connection. */
+  #pool: Http1Pool | null = null;
   #connection: Http1ClientConnection | null = null;
   /** Body bytes that came before the connection; owned, nobody else writes to them. */
   #early: Buffer = NO_BYTES;
@@ -171,8 +173,10 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#host = host;
     this.#state = WAITING;
     this.#client.onUpstreamHost(host, this.attempts);
-    this.cluster.forecast?.openAhead(this.#priority);
-    host.poolFor(this.#priority).newStream(this);
+    const { downstream } = this.#client;
+    this.cluster.forecast?.openAhead(this.#priority, downstream);
+    this.#pool = host.poolFor(this.#priority, downstream);
+    this.#pool.newStream(this);
   }
 
   onNoHost(reason: 'none' | 'overflow'): void {
@@ -326,7 +330,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (this.#state === WAITING) {
       this.#end();
       if (this.#host === null) this.cluster.destinations?.cancel(this);
-      else this.#host.poolFor(this.#priority).cancel(this);
+      else this.#pool!.cancel(this);
     } else if (this.#state === SENDING) {
       const connection = this.#connection!;
       this.#end();

@@ -134,12 +134,12 @@ export class Cluster {
     this.forecast = ratio > 1 ? new HostForecast(ratio, () => this.#pick(null)) : null;
   }
 
-  breakerFor(priority: ClusterPriority): CircuitBreaker {
-    return priority === ClusterPriority.default ? this.breaker : this.highBreaker;
-  }
-
   get hosts(): readonly Host[] {
     return this.#order;
+  }
+
+  breakerFor(priority: ClusterPriority): CircuitBreaker {
+    return priority === ClusterPriority.default ? this.breaker : this.highBreaker;
   }
 
   /** True when the snapshot differs from this cluster by its members only. */

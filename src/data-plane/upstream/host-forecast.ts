@@ -3,6 +3,7 @@
 // Step 4 of the request flow.
 
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { Host } from './host.ts';
 import { CONNECTS_PER_CALL } from './pool/waiting-pools.ts';
 
@@ -41,7 +42,7 @@ export class HostForecast {
   }
 
   /** A request is about to ask its pool for a connection: opens those that the next ones will want. */
-  openAhead(priority: ClusterPriority): void {
+  openAhead(priority: ClusterPriority, downstream: DownstreamConnection | null): void {
     const { totals } = this;
     for (let n = 0; n < CONNECTS_PER_CALL; n++) {
       const isEnough = (totals.requests + 1) * this.#ratio <= totals.connections;
@@ -49,7 +50,7 @@ export class HostForecast {
       const host = this.#pick();
       if (host === null) return;
       this.#foreseen.push(host);
-      if (!host.poolFor(priority).openForNext(this.#ratio)) return;
+      if (!host.poolFor(priority, downstream).openForNext(this.#ratio)) return;
     }
   }
 }

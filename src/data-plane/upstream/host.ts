@@ -9,11 +9,14 @@
 
 import { type Address, formatAddress } from '../../base/address.ts';
 import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
-import { ClusterPriority, HealthFlag, HealthMask } from '../../wasm/shared-records.ts';
+import { type ClusterPriority, HealthFlag, HealthMask } from '../../wasm/shared-records.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Cluster } from './cluster.ts';
 import { OutlierMonitor } from './outlier-monitor.ts';
+import { ClientPools } from './pool/client-pools.ts';
+import { HostPools } from './pool/host-pools.ts';
 import { Http1Pool } from './pool/http1-pool.ts';
 import type { ResponseCodeStats } from './response-code-stats.ts';
 
@@ -32,8 +35,8 @@ export class Host {
   address: Address;
   /** The address as text, for logs. */
   label: string;
-  /** Connections for requests of the default priority. */
-  readonly pool: Http1Pool;
+  /** Connections for requests of all clients. */
+  readonly pools: HostPools<Http1Pool>;
   /** Byte address of the record in shared memory. */
   readonly record: number;
   /** First cell of HOST_STATS in this worker's slab. */
@@ -50,7 +53,8 @@ export class Host {
   /** Null unless its zone and that of this proxy are known. */
   readonly zoneCodes: ResponseCodeStats | null;
   readonly #context: WorkerContext;
-  #highPool: Http1Pool | null = null;
+  /** Null where clients share connections. */
+  readonly #clientPools: ClientPools<Http1Pool> | null;
   /** Proxied TCP connections, which belong to no pool. */
   readonly #rawConnections = new Set<RawConnection>();
   /** By its health flags when they were looked at last. */
@@ -76,7 +80,10 @@ export class Host {
     this.priority = snapshot.priority;
     this.metadata = snapshot.metadata;
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
-    this.pool = new Http1Pool(context, this, cluster.breaker);
+    const makePools = (): HostPools<Http1Pool> =>
+      new HostPools((priority) => new Http1Pool(context, this, cluster.breakerFor(priority)));
+    this.pools = makePools();
+    this.#clientPools = cluster.settings.poolsPerClient ? new ClientPools(makePools) : null;
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }
 
@@ -90,11 +97,13 @@ export class Host {
     return (this.healthFlags & (HealthMask.unhealthy | HealthMask.degraded)) === 0;
   }
 
-  /** The connections that requests of a routing priority use; each priority has its own limits. */
-  poolFor(priority: ClusterPriority): Http1Pool {
-    if (priority === ClusterPriority.default) return this.pool;
-    this.#highPool ??= new Http1Pool(this.#context, this, this.cluster.highBreaker);
-    return this.#highPool;
+  /**
+   * The connections that requests of a routing priority use.
+   * @param downstream whom the request is sent for; null for nobody.
+   */
+  poolFor(priority: ClusterPriority, downstream: DownstreamConnection | null): Http1Pool {
+    if (this.#clientPools === null || downstream === null || downstream.isClosed) return this.pools.for(priority);
+    return this.#clientPools.of(downstream).for(priority);
   }
 
   /**
@@ -147,22 +156,22 @@ export class Host {
 
   /** Replaces all connections: idle ones close now, busy ones after their request. */
   renewConnections(): void {
-    this.pool.renew();
-    this.#highPool?.renew();
+    this.pools.renew();
+    this.#clientPools?.renew();
   }
 
   /** The host has left its cluster. @param onUnused told once, when nothing here refers to it any more. */
   retire(onUnused: () => void): void {
     this.#onUnused = onUnused;
-    this.pool.drain();
-    this.#highPool?.drain();
+    this.pools.drain();
+    this.#clientPools?.drain();
     this.onUserGone();
   }
 
   /** Ends all pooled connections now. */
   close(): void {
-    this.pool.close();
-    this.#highPool?.close();
+    this.pools.close();
+    this.#clientPools?.close();
   }
 
   addRawConnection(connection: RawConnection): void {
@@ -174,8 +183,9 @@ export class Host {
     this.onUserGone();
   }
 
-  /** A connection or a waiting request has gone: of interest to a retired host alone. */
+  /** A connection or a waiting request has gone: of interest to a retired host, and to pools of clients that have left. */
   onUserGone(): void {
+    this.#clientPools?.forgetUnused();
     if (this.#onUnused === null || this.#isUsed()) return;
     // The caller may have a last word to count, on the stack above, or a request to send once more.
     queueMicrotask(() => this.#tellUnused());
@@ -197,6 +207,6 @@ export class Host {
   }
 
   #isUsed(): boolean {
-    return this.#rawConnections.size > 0 || this.pool.isUsed || (this.#highPool?.isUsed ?? false);
+    return this.#rawConnections.size > 0 || this.pools.isUsed || (this.#clientPools?.isUsed ?? false);
   }
 }

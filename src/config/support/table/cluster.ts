@@ -79,7 +79,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       track_timeout_budgets: supported(),
       track_cluster_stats: supported(),
       preconnect_policy: supported('of HTTP connections'),
-      connection_pool_per_downstream_connection: warned(),
+      connection_pool_per_downstream_connection: supported('of HTTP connections'),
       wait_for_warm_on_init: supported(),
     },
   },

@@ -53,14 +53,14 @@ class ModelRequest {
     this.#host = now.chooseHost(null);
     if (this.#host === null) return;
     this.#pooled = new UpstreamRequest();
-    this.#host.pool.newStream(this.#pooled);
+    this.#host.pools.default.newStream(this.#pooled);
     // While it is there, since a connection is.
     if (this.isBusy) this.#worker.values[this.#host.statBase + HOST_STATS.index.rq_total]! += 1;
   }
 
   /** Gives up waiting for a connection, which is still on its way then. @returns false when it has one, and is not over. */
   cancel(): boolean {
-    return !this.isBusy || this.#host!.pool.cancel(this.#pooled!);
+    return !this.isBusy || this.#host!.pools.default.cancel(this.#pooled!);
   }
 
   end(): void {

@@ -27,7 +27,7 @@ class Bench {
   /** A request on a new connection to the cluster's first host. */
   request(): { request: UpstreamRequest; socket: FakeUpstreamSocket } {
     const request = new UpstreamRequest();
-    this.cluster.hosts[0]!.pool.newStream(request);
+    this.cluster.hosts[0]!.pools.default.newStream(request);
     const socket = this.sockets.at(-1)!;
     socket.accept();
     return { request, socket };
@@ -159,7 +159,7 @@ test('an update of several clusters is confirmed once, when the last of what the
   bench.update('first', [snapshot]);
   const requests = [0, 1].map((host) => {
     const request = new UpstreamRequest();
-    bench.cluster.hosts[host]!.pool.newStream(request);
+    bench.cluster.hosts[host]!.pools.default.newStream(request);
     bench.sockets.at(-1)!.accept();
     return request;
   });
@@ -197,7 +197,7 @@ test('all connections of all clusters end with the worker', () => {
   bench.update('both', [bench.workers.cluster(1, { name: 'other' }), bench.workers.cluster(2, {})]);
   const sockets = [bench.idle(), bench.request().socket];
   const other = new UpstreamRequest();
-  bench.map.get('other')!.hosts[0]!.pool.newStream(other);
+  bench.map.get('other')!.hosts[0]!.pools.default.newStream(other);
   sockets.push(bench.sockets.at(-1)!);
   bench.map.close();
   assert.ok(sockets.every(({ isLive }) => !isLive));

@@ -58,7 +58,7 @@ describe('connections of a cluster', () => {
     const cluster = workers.open(0, { ...snapshot, hosts: snapshot.hosts.slice(0, 2) });
     const [first] = cluster.hosts;
     const request = new UpstreamRequest();
-    first!.pool.newStream(request);
+    first!.pools.default.newStream(request);
     sockets[0]!.accept();
     sockets[0]!.send(ANSWER);
     return {

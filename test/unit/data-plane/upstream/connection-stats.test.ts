@@ -39,7 +39,7 @@ class Bench {
   readonly cluster = this.workers.open(0, this.snapshot);
 
   get pool() {
-    return this.cluster.hosts[0]!.pool;
+    return this.cluster.hosts[0]!.pools.default;
   }
 
   request(): UpstreamRequest {

@@ -47,7 +47,7 @@ class Bench {
 
   waiting(priority: ClusterPriority = ClusterPriority.default): UpstreamRequest {
     const request = new UpstreamRequest();
-    this.host.poolFor(priority).newStream(request);
+    this.host.poolFor(priority, null).newStream(request);
     return request;
   }
 
@@ -231,7 +231,7 @@ describe('a host that has left its cluster', () => {
     const bench = new Bench();
     const request = bench.waiting();
     const told = bench.retire();
-    assert.ok(bench.host.pool.cancel(request));
+    assert.ok(bench.host.pools.default.cancel(request));
     await bench.settle();
     assert.equal(told.count, 0);
     bench.sockets[0]!.accept();

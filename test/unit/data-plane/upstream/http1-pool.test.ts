@@ -53,7 +53,7 @@ class Bench {
 
   /** So many requests at once to a host. */
   request(host: number, count = 1, worker = 0): Client[] {
-    const { pool } = this.clusters[worker]!.hosts[host]!;
+    const { default: pool } = this.clusters[worker]!.hosts[host]!.pools;
     return Array.from({ length: count }, () => {
       const client = new Client();
       pool.newStream(client);
@@ -93,7 +93,7 @@ describe('a limit of connections per host', () => {
   test('counts the connections of the other priority, whose own limit may be another', () => {
     const bench = new Bench({ maxConnectionsPerHost: 1 });
     const host = bench.clusters[0]!.hosts[0]!;
-    const high = host.poolFor(ClusterPriority.high);
+    const high = host.poolFor(ClusterPriority.high, null);
     for (let n = 0; n < 3; n++) high.newStream(new Client());
     assert.deepEqual(bench.opened, [3]);
     bench.request(0, 4);
@@ -127,7 +127,7 @@ describe('a queue of requests', () => {
       new Array(5).fill('overflow'),
     );
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_rq_pending_overflow'), 5);
-    assert.equal(bench.clusters[0]!.hosts[1]!.pool.idleCount, 1);
+    assert.equal(bench.clusters[0]!.hosts[1]!.pools.default.idleCount, 1);
   });
 
   test('is served in its order by the connections that become ready', () => {
@@ -204,7 +204,7 @@ describe('a place for a connection that is given back', () => {
     const release = bench.occupy(1);
     bench.request(0);
     const [waiting] = bench.request(0);
-    assert.ok(bench.clusters[0]!.hosts[0]!.pool.cancel(waiting!));
+    assert.ok(bench.clusters[0]!.hosts[0]!.pools.default.cancel(waiting!));
     release();
     await bench.settle();
     bench.workers.clock.turn(LOOK_MS);

@@ -95,7 +95,7 @@ interface Kind {
 const KINDS: Readonly<Record<string, Kind>> = {
   'of a request': {
     open: ({ cluster, socket }, taker) => {
-      cluster.hosts[0]!.pool.newStream(taker);
+      cluster.hosts[0]!.pools.default.newStream(taker);
       socket().accept();
       return { resume: () => taker.connection!.resume(), end: () => taker.connection!.abort(false) };
     },
@@ -189,7 +189,7 @@ for (const [name, { open, first, seen, over }] of Object.entries(KINDS)) {
 test('a response that is complete ends the wait, and the connection', async () => {
   const { workers, cluster, socket } = bench();
   const taker = new Taker();
-  cluster.hosts[0]!.pool.newStream(taker);
+  cluster.hosts[0]!.pools.default.newStream(taker);
   socket().accept();
   // As if the request had been sent in full.
   taker.connection!.send(NO_BYTES, 0, 0, true);
@@ -197,7 +197,7 @@ test('a response that is complete ends the wait, and the connection', async () =
   socket().send(`${ANSWER}last`);
   assert.deepEqual(taker.events, ['head 4 end']);
   assert.equal(socket().isLive, false);
-  assert.equal(cluster.hosts[0]!.pool.size, 0);
+  assert.equal(cluster.hosts[0]!.pools.default.size, 0);
   assert.equal(workers.contexts[0]!.wheel.size, 0);
   workers.clock.turn(2 * SILENCE_MS);
   assert.deepEqual(taker.events, ['head 4 end']);

@@ -91,8 +91,8 @@ class Bench {
   request(): Request {
     const request = new Request(this.cluster.chooseHost(null)!);
     this.requests.push(request);
-    this.cluster.forecast?.openAhead(ClusterPriority.default);
-    request.host.pool.newStream(request);
+    this.cluster.forecast?.openAhead(ClusterPriority.default, null);
+    request.host.pools.default.newStream(request);
     return request;
   }
 
@@ -180,7 +180,7 @@ describe('connections ahead of the requests of a host', () => {
   test('leave the places that others wait for to those', () => {
     const bench = new Bench({ perHostRatio: 2, hosts: 2, limits: { maxConnections: 4 } });
     const [first, second] = bench.cluster.hosts;
-    const ask = (host: Host): void => host.pool.newStream(new Request(host));
+    const ask = (host: Host): void => host.pools.default.newStream(new Request(host));
     ask(first!);
     for (const socket of bench.sockets) socket.accept();
     for (let n = 0; n < 3; n++) ask(second!);
@@ -264,7 +264,7 @@ describe('connections ahead of the requests of a cluster', () => {
               bench.requests.filter(({ state }) => state === 'waiting'),
               which,
             );
-            if (waiting?.host.pool.cancel(waiting)) waiting.state = 'over';
+            if (waiting?.host.pools.default.cancel(waiting)) waiting.state = 'over';
           } else {
             const isConnecting = kind === 'accept' || kind === 'refuse';
             const live = bench.sockets.filter((socket) => (isConnecting ? socket.isConnecting : socket.isOpen));
@@ -275,8 +275,8 @@ describe('connections ahead of the requests of a cluster', () => {
             else socket?.send(ANSWER);
           }
           assert.deepEqual(forecast!.totals, {
-            requests: sum(({ pool }) => pool.requestCount),
-            connections: sum(({ pool }) => pool.size),
+            requests: sum(({ pools }) => pools.default.requestCount),
+            connections: sum(({ pools }) => pools.default.size),
           });
         }
         bench.cluster.close();

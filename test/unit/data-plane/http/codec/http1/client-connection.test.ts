@@ -71,7 +71,7 @@ describe('a long response body', () => {
   });
 
   async function fetch(receiver: Receiver): Promise<void> {
-    cluster.chooseHost(null)!.pool.newStream({
+    cluster.chooseHost(null)!.pools.default.newStream({
       onConnection(connection) {
         connection.start(receiver, Method.GET, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', NO_BYTES, 0, 0, true);
       },

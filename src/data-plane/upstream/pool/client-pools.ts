@@ -1,0 +1,71 @@
+// The connections of one host that belong to one client each, in clusters that want that: nobody else's request ever goes
+// out on them, and they end with the connection of the client.
+//
+//   OPEN ──client gone──► ENDING: idle connections close, the others with what they carry ──last one gone──► forgotten
+
+import type { DownstreamConnection, DownstreamWatcher } from '../../network/downstream-connection.ts';
+import type { DrainablePool, HostPools } from './host-pools.ts';
+
+export class ClientPools<Pool extends DrainablePool> implements DownstreamWatcher {
+  readonly #make: () => HostPools<Pool>;
+  readonly #open = new Map<DownstreamConnection, HostPools<Pool>>();
+  readonly #ending = new Set<HostPools<Pool>>();
+  /** The host has left: what is made from now on drains at once. */
+  #isDraining = false;
+
+  constructor(make: () => HostPools<Pool>) {
+    this.#make = make;
+  }
+
+  /** Clients with connections of their own, also those that have left some behind. */
+  get size(): number {
+    return this.#open.size + this.#ending.size;
+  }
+
+  get isUsed(): boolean {
+    for (const pools of this.#open.values()) if (pools.isUsed) return true;
+    return this.#ending.size > 0;
+  }
+
+  of(downstream: DownstreamConnection): HostPools<Pool> {
+    let pools = this.#open.get(downstream);
+    if (pools === undefined) {
+      pools = this.#make();
+      if (this.#isDraining) pools.drain();
+      this.#open.set(downstream, pools);
+      downstream.watch(this);
+    }
+    return pools;
+  }
+
+  onDownstreamClosed(downstream: DownstreamConnection): void {
+    const pools = this.#open.get(downstream);
+    if (pools === undefined) return;
+    this.#open.delete(downstream);
+    this.#ending.add(pools);
+    pools.drain();
+    this.forgetUnused();
+  }
+
+  /** A connection or a waiting request has gone. */
+  forgetUnused(): void {
+    for (const pools of this.#ending) if (!pools.isUsed) this.#ending.delete(pools);
+  }
+
+  renew(): void {
+    for (const pools of this.#all()) pools.renew();
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    for (const pools of this.#all()) pools.drain();
+  }
+
+  close(): void {
+    for (const pools of this.#all()) pools.close();
+  }
+
+  #all(): HostPools<Pool>[] {
+    return [...this.#open.values(), ...this.#ending];
+  }
+}

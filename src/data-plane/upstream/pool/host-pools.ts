@@ -1,0 +1,49 @@
+// The connections to a host that some requests share: of all clients, or of one where a cluster wants that. Each routing
+// priority has a pool of its own, because each has its own limits.
+
+import { ClusterPriority } from '../../../wasm/shared-records.ts';
+
+/** What becomes of connections when nobody asks for one. */
+export interface DrainablePool {
+  readonly isUsed: boolean;
+  renew(): void;
+  drain(): void;
+  close(): void;
+}
+
+export class HostPools<Pool extends DrainablePool> {
+  /** Of requests of the default priority. */
+  readonly default: Pool;
+  readonly #make: (priority: ClusterPriority) => Pool;
+  #high: Pool | null = null;
+
+  constructor(make: (priority: ClusterPriority) => Pool) {
+    this.#make = make;
+    this.default = make(ClusterPriority.default);
+  }
+
+  get isUsed(): boolean {
+    return this.default.isUsed || (this.#high?.isUsed ?? false);
+  }
+
+  for(priority: ClusterPriority): Pool {
+    if (priority === ClusterPriority.default) return this.default;
+    this.#high ??= this.#make(priority);
+    return this.#high;
+  }
+
+  renew(): void {
+    this.default.renew();
+    this.#high?.renew();
+  }
+
+  drain(): void {
+    this.default.drain();
+    this.#high?.drain();
+  }
+
+  close(): void {
+    this.default.close();
+    this.#high?.close();
+  }
+}
