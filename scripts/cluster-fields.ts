@@ -39,6 +39,7 @@ const MAGLEV = 'test/wasm/lb-tables.test.ts';
 const LEAST_REQUEST = 'test/wasm/lb-pickers.test.ts';
 const RETRIES = 'test/integration/retry-policy.test.ts';
 const RETRY_BUDGET = 'test/unit/data-plane/router/back-off.test.ts';
+const LOAD_SHEDDING = 'test/integration/load-shedding.test.ts';
 const BREAKERS = 'test/integration/circuit-breakers.test.ts';
 const CLIENT_POOLS = 'test/integration/client-pools.test.ts';
 const PRECONNECT = 'test/unit/data-plane/upstream/preconnect.test.ts';
@@ -455,8 +456,16 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
         'Percent by which healthy hosts may be too few before the next priority helps out.',
         '140',
       ],
+      drop_overloads: ['Requests that are turned away before a host is chosen.', 'none', LOAD_SHEDDING],
       endpoint_stale_after: ['Nothing: a configured assignment never goes stale.', 'none', CONVERSION],
       weighted_priority_health: ['Health of a priority by weight instead of number.', '`false`'],
+    },
+  },
+  'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverload': {
+    test: LOAD_SHEDDING,
+    fields: {
+      category: ['Not empty; a name for why.', 'required'],
+      drop_percentage: ['Their share, at most all. A category without it drops nothing.', 'none'],
     },
   },
   'proxy.config.endpoint.v3.LocalityLbEndpoints': {

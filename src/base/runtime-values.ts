@@ -25,6 +25,11 @@ export const ZONE_FORCED_FROM = 'upstream.zone_routing.force_local_zone.min_size
 /** How many hosts an ORIGINAL_DST cluster makes on demand. */
 export const ORIGINAL_DST_HOSTS = 'upstream.original_dst.max_hosts';
 
+/** Before the name of a cluster: percent of its requests that are turned away. */
+export const MAINTENANCE_MODE = 'upstream.maintenance_mode.';
+/** Most percent of requests that a load assignment may have dropped. */
+export const DROP_OVERLOAD_LIMIT = 'load_balancing_policy.drop_overload_limit';
+
 /** Percent of the retries that a policy wants which are made. */
 export const USE_RETRY = 'upstream.use_retry';
 /** The shortest back-off of retry policies that name none, in milliseconds. */
@@ -81,6 +86,7 @@ const INTEGER_KEYS: ReadonlySet<string> = new Set([
   MIN_CHECK_INTERVAL,
   MAX_CHECK_INTERVAL,
   PANIC_THRESHOLD,
+  DROP_OVERLOAD_LIMIT,
   ZONE_MIN_CLUSTER_SIZE,
   ZONE_FORCED_FROM,
   ORIGINAL_DST_HOSTS,
@@ -107,7 +113,7 @@ export function expectedValue(key: string): 'integer' | 'share' | 'flag' | 'any'
   if (INTEGER_KEYS.has(key) || isCircuitBreakerKey(key, INTEGER_LIMITS)) return 'integer';
   // A percentage with its fraction.
   if (isCircuitBreakerKey(key, [RETRY_BUDGET_KEYS.percent])) return 'any';
-  if (SHARE_KEYS.has(key)) return 'share';
+  if (SHARE_KEYS.has(key) || key.startsWith(MAINTENANCE_MODE)) return 'share';
   if (FLAG_KEYS.has(key)) return 'flag';
   return OWN_KEYS.test(key) ? 'none' : 'any';
 }

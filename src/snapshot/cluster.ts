@@ -3,7 +3,7 @@
 
 import type { Address, IpAddress } from '../base/address.ts';
 import type { RetryBudget } from '../base/circuit-limits.ts';
-import type { RuntimeSetting } from '../base/runtime.ts';
+import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
 import type { Metadata } from './metadata.ts';
@@ -279,6 +279,8 @@ export interface ClusterSettings {
   readonly overprovisioningFactor: number;
   /** Health of a priority by the weights of its hosts instead of their number. */
   readonly weightedPriorityHealth: boolean;
+  /** Of requests, which are turned away before a host is chosen; null for none. */
+  readonly dropShare: Fraction | null;
   /** Requests of a priority in panic have no host, instead of any. */
   readonly failsTrafficOnPanic: boolean;
   /** Localities get requests by their weights and their health, and hosts then of their locality's. */

@@ -72,7 +72,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
       'override_dir_not_exists',
     ],
   },
-  'maintenance by the runtime does not exist': { CLUSTER_STATS: ['upstream_rq_maintenance_mode'] },
   'zones of different number do not keep requests from being routed by them': {
     CLUSTER_STATS: ['lb_zone_number_differs'],
   },

@@ -42,6 +42,7 @@ export function clusterSettings(
     ...BALANCING,
     originalDst: null,
     slowStart: null,
+    dropShare: null,
     closeConnectionsOnHostSetChange: false,
     sourceAddress: undefined,
     tcpKeepalive: undefined,

@@ -10,6 +10,7 @@ import { checkCluster, checkProvidedBalancer, lbPolicyName } from './cluster-che
 import type { Conversion } from './conversion.ts';
 import { discoveryTypeOf } from './discovery-type.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
+import { convertDropShare } from './drop-overloads.ts';
 import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHealthCheck } from './health-check.ts';
@@ -49,6 +50,11 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     ...convertUpstreamOptions(message, at, conversion),
     poolsPerClient: message.connection_pool_per_downstream_connection,
     ...convertPreconnect(balanced, at, conversion.faults),
+    dropShare: convertDropShare(
+      message.load_assignment?.policy?.drop_overloads ?? [],
+      `${at}.load_assignment.policy.drop_overloads`,
+      conversion.faults,
+    ),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),
     closeConnectionsOnHostHealthFailure: message.close_connections_on_host_health_failure,
     updateMergeWindowMs: durationMsOr(message.common_lb_config?.update_merge_window ?? null, DEFAULT_MERGE_WINDOW_MS),

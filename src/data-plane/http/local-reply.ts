@@ -17,6 +17,8 @@ export interface LocalReply {
   readonly details: string;
   /** Tells well-behaved callers to back off: a limit was met, not a fault. */
   readonly isOverload?: boolean;
+  /** Of what the load assignment has dropped. */
+  readonly isDropOverload?: boolean;
   /** Where a redirect leads. */
   readonly location?: string;
 }
@@ -35,6 +37,20 @@ export const NO_HEALTHY_UPSTREAM: LocalReply = {
   body: 'no healthy upstream',
   flag: 'UH',
   details: 'no_healthy_upstream',
+};
+export const MAINTENANCE: LocalReply = {
+  status: 503,
+  body: 'maintenance mode',
+  flag: 'UO',
+  details: 'maintenance_mode',
+  isOverload: true,
+};
+export const DROPPED_OVERLOAD: LocalReply = {
+  status: 503,
+  body: 'drop overload',
+  flag: 'DO',
+  details: 'drop_overload',
+  isDropOverload: true,
 };
 export const ROUTE_TIMEOUT: LocalReply = {
   status: 504,

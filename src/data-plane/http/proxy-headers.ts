@@ -18,6 +18,7 @@ export class ProxyHeaders {
   readonly attemptCount: string;
   readonly upstreamServiceTime: string;
   readonly overloaded: string;
+  readonly dropOverload: string;
   // To those who check the health of this proxy.
   readonly degraded: string;
   readonly immediateHealthCheckFail: string;
@@ -33,6 +34,7 @@ export class ProxyHeaders {
     this.attemptCount = `${prefix}-attempt-count`;
     this.upstreamServiceTime = `${prefix}-upstream-service-time`;
     this.overloaded = `${prefix}-overloaded`;
+    this.dropOverload = `${prefix}-drop-overload`;
     this.degraded = `${prefix}-degraded`;
     this.immediateHealthCheckFail = `${prefix}-immediate-health-check-fail`;
     this.healthCheckedCluster = `${prefix}-upstream-healthchecked-cluster`;

@@ -321,6 +321,7 @@ export abstract class StreamResponse extends StreamRecord {
     const date = this.context.date.text(nowMs);
     let extra = '';
     if (reply.isOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.overloaded}: true\r\n`;
+    if (reply.isDropOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.dropOverload}: true\r\n`;
     if (mustClose) extra += 'connection: close\r\n';
     else if (this.isHttp10) extra += 'connection: keep-alive\r\n';
     const filters = this.filters;

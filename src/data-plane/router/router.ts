@@ -6,7 +6,14 @@ import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
 import { codecError, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
 import { expectedMs, obeyControlHeaders } from '../http/control-headers.ts';
 import { NO_LIMITS } from '../http/filtered-stream.ts';
-import { clusterNotFound, NO_ROUTE, REWRITE_FAILED, redirect } from '../http/local-reply.ts';
+import {
+  clusterNotFound,
+  DROPPED_OVERLOAD,
+  MAINTENANCE,
+  NO_ROUTE,
+  REWRITE_FAILED,
+  redirect,
+} from '../http/local-reply.ts';
 import type { HttpStream } from '../http/stream.ts';
 import { keepUpgradeFields } from '../http/upgrades.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
@@ -18,6 +25,8 @@ import { RouteTable } from '../route/route-table.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
+import type { SheddingReason } from '../upstream/load-shedding.ts';
+import { countStatus } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
@@ -44,7 +53,11 @@ const {
   rq_redirect,
   rq_total,
 } = HTTP_STATS.index;
-const { upstream_internal_redirect_failed_total, upstream_internal_redirect_succeeded_total } = CLUSTER_STATS.index;
+const {
+  upstream_internal_redirect_failed_total,
+  upstream_internal_redirect_succeeded_total,
+  upstream_rq_maintenance_mode,
+} = CLUSTER_STATS.index;
 
 const SEE_OTHER = 303;
 const NO_SHADOWS: readonly ShadowTarget[] = [];
@@ -191,6 +204,11 @@ export class Router {
     this.#count(rq_total);
     stream.target = target;
     stream.useCluster(cluster);
+    const shedding = cluster.shedding.reason();
+    if (shedding !== null) {
+      this.#shed(stream, cluster, shedding);
+      return null;
+    }
     this.#setLimits(stream, head, plan);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
     const tries = this.#planTries(stream, route, plan, pickContext);
@@ -230,6 +248,14 @@ export class Router {
       limitBytes,
       timeoutMs: stream.timeoutMs,
     });
+  }
+
+  /** Turns the request away for the sake of the cluster. */
+  #shed(stream: HttpStream, cluster: Cluster, reason: SheddingReason): void {
+    const reply = reason === 'maintenance-mode' ? MAINTENANCE : DROPPED_OVERLOAD;
+    if (reply === MAINTENANCE) this.#context.stats.values[cluster.statBase + upstream_rq_maintenance_mode]! += 1;
+    countStatus(this.#context, cluster, null, reply.status, stream.isInternal, false);
+    stream.reply(reply);
   }
 
   /** What the choice of a host may go by. */

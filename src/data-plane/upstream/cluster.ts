@@ -22,6 +22,7 @@ import type { ClusterLoads } from './load-balancer/bounded-picker.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
 import type { PickContext } from './load-balancer/pick-context.ts';
 import { NO_HOST } from './load-balancer/source-picker.ts';
+import { LoadShedding } from './load-shedding.ts';
 import { OriginalDestinations } from './original-destinations.ts';
 import { OutlierRules } from './outlier-monitor.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
@@ -57,6 +58,7 @@ export class Cluster {
   /** What they are hashed by; null for what their routes say. */
   readonly hasher: RequestHasher | null;
   readonly isHealthChecked: boolean;
+  readonly shedding: LoadShedding;
   /** Null: nobody wants to know more of attempts than all clusters tell. */
   readonly measures: AttemptMeasures | null;
   /** Null: nobody wants to know of outliers. */
@@ -83,6 +85,7 @@ export class Cluster {
     this.name = settings.name;
     this.settings = settings;
     this.isHealthChecked = snapshot.isHealthChecked;
+    this.shedding = new LoadShedding(context.runtime, context.random, settings.name, settings.dropShare);
     this.measures = AttemptMeasures.of(context, snapshot);
     this.outlierRules = settings.outlierDetection ? new OutlierRules(context, settings.outlierDetection) : null;
     this.isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';

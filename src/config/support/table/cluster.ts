@@ -284,9 +284,13 @@ export const CLUSTER_SUPPORT: SupportTable = {
       overprovisioning_factor: supported(),
       weighted_priority_health: supported(),
       drop_overload: rejected('an early form of drop_overloads'),
-      drop_overloads: rejected(),
+      drop_overloads: supported('one category at most'),
       endpoint_stale_after: supported('a configured assignment never goes stale'),
     },
+  },
+  'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverload': {
+    otherwise: rejected(),
+    fields: { category: supported(), drop_percentage: supportedWhole() },
   },
   'proxy.config.endpoint.v3.LocalityLbEndpoints': {
     otherwise: rejected(),

@@ -310,6 +310,33 @@ describe('names and addresses that come twice', () => {
   });
 });
 
+describe('requests that a load assignment has dropped', () => {
+  const dropping = (...percentages: readonly Json[]): JsonObject =>
+    assigned([{ lb_endpoints: [member(80)] }], {
+      policy: { drop_overloads: percentages.map((drop_percentage) => ({ category: 'storm', drop_percentage })) },
+    });
+
+  it('are a share of all', () => {
+    const cluster = dropping({ numerator: 25, denominator: 'TEN_THOUSAND' });
+    assert.deepEqual(clusterSettings(cluster).dropShare, { numerator: 25, denominator: 10_000 });
+    for (const none of [dropping(), dropping({ numerator: 0 }), named({})]) {
+      assert.equal(clusterSettings(none).dropShare, null);
+    }
+  });
+
+  it('are no more than all', () => {
+    const at = `${AT}.load_assignment.policy.drop_overloads[0].drop_percentage`;
+    assert.deepEqual(clusterErrors(dropping({ numerator: 101 })), [`${at}: 101 of 100 is more than all requests`]);
+    assert.deepEqual(clusterErrors(dropping({ numerator: 100 })), []);
+  });
+
+  it('are of one category', () => {
+    const at = `${AT}.load_assignment.policy.drop_overloads`;
+    const errors = clusterErrors(dropping({ numerator: 1 }, { numerator: 2 }));
+    assert.deepEqual(errors, [`${at}: one category can be dropped, 2 are given`]);
+  });
+});
+
 describe('a ring', () => {
   it('has room for an entry whatever its sizes say', () => {
     const { hashing } = clusterSettings(ring({ minimum_ring_size: 0, maximum_ring_size: 0 }));

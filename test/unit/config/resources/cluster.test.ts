@@ -36,6 +36,7 @@ describe('a cluster', () => {
       overprovisioningFactor: 140,
       weightedPriorityHealth: false,
       failsTrafficOnPanic: false,
+      dropShare: null,
       weighsLocalities: false,
       zoneRouting: { enabledPercent: 100, minClusterSize: 6, forcedFrom: null, goesByWeight: false },
       closeConnectionsOnHostSetChange: false,
