@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import { RandomSequence } from '../../../../src/base/random.ts';
 import { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import { RequestHash } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import type { LoadBalancingPolicy } from '../../../../src/snapshot/index.ts';
+import { HTTP1_CODEC_STATS } from '../../../../src/stats/index.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback } from '../../../support/data-plane.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
@@ -105,6 +107,100 @@ test('responses are counted by the name for stats, by origin, class and code', (
     'cluster.shown.upstream_rq_200',
     ...prefixed,
   ]);
+});
+
+test('responses are counted by zone where both zones are known, under names that fit into a stat', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const [context] = workers.contexts;
+  const cluster = workers.open(0, workers.cluster(1, { statName: 'shown' }));
+  assert.equal(cluster.codesOfZone('far'), null);
+  Object.assign(context!, { localZone: 'zone:here' });
+  assert.equal(cluster.codesOfZone(''), null);
+  const codes = cluster.codesOfZone('zone:far');
+  assert.equal(cluster.codesOfZone('zone:far'), codes);
+  assert.notEqual(cluster.codesOfZone('other'), codes);
+  codes!.count(200);
+  assert.deepEqual(
+    workers.dynamicStats(),
+    ['completed', '2xx', '200'].map((what) => `cluster.shown.zone.zone_here.zone_far.upstream_rq_${what}`),
+  );
+});
+
+test('tries that were followed by a retry have names of their own', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  workers.open(0, workers.cluster(1, { statName: 'shown' })).responseCodes.retry.count(503);
+  assert.ok(workers.dynamicStats().includes('cluster.shown.retry.upstream_rq_503'));
+});
+
+test('the stats of HTTP/1 are there once it is spoken', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const cluster = workers.open(0, workers.cluster(1, { statName: 'shown' }));
+  assert.deepEqual(workers.dynamicStats(), []);
+  const names = HTTP1_CODEC_STATS.map((name) => `cluster.shown.http1.${name}`);
+  for (let times = 0; times < 2; times++) {
+    cluster.showHttp1Stats();
+    assert.deepEqual(workers.dynamicStats(), names);
+  }
+});
+
+describe('a cluster in use', () => {
+  function bench() {
+    const workers = new UpstreamWorkers(1, () => {});
+    const snapshot = workers.cluster(2, {});
+    const cluster = workers.open(0, snapshot);
+    let told = 0;
+    return { cluster, retire: () => cluster.retire(() => void told++), told: () => told };
+  }
+
+  async function turns(): Promise<void> {
+    for (let turn = 0; turn < 5; turn++) await null;
+  }
+
+  test('is unused when it was retired and every use has ended, in whatever order', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 12 }), fc.nat(12), async (steps, retireAt) => {
+        const { cluster, retire, told } = bench();
+        let uses = 0;
+        let wasUnused = false;
+        for (let step = 0; step <= Math.max(steps.length, retireAt); step++) {
+          if (step === retireAt) retire();
+          // Nobody begins to use what is unused.
+          if (steps[step] === true && !wasUnused) {
+            cluster.acquire();
+            uses += 1;
+          } else if (uses > 0) {
+            cluster.release();
+            uses -= 1;
+          }
+          await turns();
+          wasUnused ||= step >= retireAt && uses === 0;
+          assert.equal(told(), wasUnused ? 1 : 0);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('is not unused when it is used again in the same turn', async () => {
+    const { cluster, retire, told } = bench();
+    cluster.acquire();
+    retire();
+    cluster.release();
+    cluster.acquire();
+    await turns();
+    assert.equal(told(), 0);
+    cluster.release();
+    await turns();
+    assert.equal(told(), 1);
+  });
+});
+
+test('a snapshot has the same settings when members alone differ', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const snapshot = workers.cluster(2, {});
+  const cluster = workers.open(0, snapshot);
+  assert.ok(cluster.hasSameSettings({ ...snapshot, hosts: [], hostLists: 8 }));
+  assert.ok(!cluster.hasSameSettings({ ...snapshot, settings: { ...snapshot.settings, connectTimeoutMs: 1 } }));
 });
 
 test('a choice among subsets is counted', () => {
