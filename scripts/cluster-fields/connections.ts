@@ -1,0 +1,110 @@
+// Notes on connections to hosts: limits, sockets, protocols, and what is measured of them.
+
+import type { MessageNotes } from './note.ts';
+import {
+  BREAKERS,
+  CONVERSION,
+  FAILURES,
+  MEASURES,
+  PRECONNECT,
+  RETRIES,
+  RETRY_BUDGET,
+  TRAILERS,
+  UPDATES,
+} from './tests.ts';
+
+export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
+  'proxy.config.cluster.v3.Cluster.PreconnectPolicy': {
+    test: PRECONNECT,
+    fields: {
+      per_upstream_preconnect_ratio: [
+        'Connections of a host for each of its requests that run or wait, below every limit; 1 to 3.',
+        '1.0',
+      ],
+      predictive_preconnect_ratio: [
+        'Connections of a worker for each request, opened to the hosts that the next ones will go to; 1 to 3.',
+        '1.0',
+      ],
+    },
+  },
+  'proxy.config.core.v3.BindConfig': {
+    test: CONVERSION,
+    fields: { source_address: ['Where connections come from; empty with port 0 leaves it to the system.', 'none'] },
+  },
+  'proxy.config.cluster.v3.UpstreamConnectionOptions': {
+    test: UPDATES,
+    fields: { tcp_keepalive: ['Probes on silent connections.', 'none'] },
+  },
+  'proxy.config.cluster.v3.TrackClusterStats': {
+    test: MEASURES,
+    fields: {
+      timeout_budgets: ['As `track_timeout_budgets`.', '`false`'],
+      request_response_sizes: ['Histograms of the sizes of heads and bodies, chunk framing included.', '`false`'],
+    },
+  },
+  'proxy.config.core.v3.TcpKeepalive': {
+    test: UPDATES,
+    fields: {
+      keepalive_probes: ['Unanswered probes before a connection is dead.', '9'],
+      keepalive_time: ['Seconds of silence before the first.', '7200'],
+      keepalive_interval: ['Seconds between them.', '75'],
+    },
+  },
+  'proxy.config.cluster.v3.CircuitBreakers': {
+    test: BREAKERS,
+    fields: {
+      thresholds: ['Limits, at most one entry for each priority.', 'the defaults for both', CONVERSION],
+      per_host_thresholds: ['Limits of each host, at most one entry for each priority.', 'none', CONVERSION],
+    },
+  },
+  'proxy.config.cluster.v3.CircuitBreakers.Thresholds (per host)': {
+    test: BREAKERS,
+    fields: {
+      priority: ['The routing priority whose connections are limited.', '`DEFAULT`'],
+      max_connections: ['Connections of the host, of both priorities, up to which one more is opened.', 'no limit'],
+    },
+  },
+  'proxy.config.cluster.v3.CircuitBreakers.Thresholds': {
+    test: BREAKERS,
+    fields: {
+      priority: ['The routing priority that is limited.', '`DEFAULT`'],
+      max_connections: ['Connections.', '1024'],
+      max_pending_requests: ['Requests that wait for a connection.', '1024'],
+      max_requests: ['Requests that run.', '1024'],
+      max_retries: ['Retries that run, without a budget.', '3', RETRIES],
+      retry_budget: ['Retries that run, as a share of the requests that run or wait.', 'none', RETRY_BUDGET],
+      track_remaining: ['What is left below each limit is shown in stats.', '`false`'],
+    },
+  },
+  'proxy.config.core.v3.HttpProtocolOptions (upstream)': {
+    test: FAILURES,
+    fields: {
+      idle_timeout: ['A connection without requests closes after it; 0 for never.', '1 h'],
+      max_connection_duration: ['Age at which a connection takes no more requests.', 'none', UPDATES],
+      max_requests_per_connection: ['Requests after which a connection closes.', 'no limit'],
+    },
+  },
+  'proxy.config.core.v3.Http1ProtocolOptions (upstream)': {
+    test: TRAILERS,
+    fields: { enable_trailers: ['Trailers pass, both ways.', '`false`'] },
+  },
+  'proxy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+    test: CONVERSION,
+    fields: {
+      common_http_protocol_options: ['Options of HTTP.', 'none'],
+      explicit_http_config: ['The protocol, and its options.', 'HTTP/1.1'],
+    },
+  },
+  'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {
+    test: CONVERSION,
+    fields: { http_protocol_options: ['HTTP/1, and its options.', 'none'] },
+  },
+  'proxy.config.core.v3.TransportSocket (upstream)': {
+    test: CONVERSION,
+    fields: {
+      name: ['For people, and the older form of naming the kind.', 'required'],
+      config: ['The older form of settings.', 'none'],
+      typed_config: ['`RawBuffer`.', 'none'],
+    },
+  },
+};

@@ -1,0 +1,114 @@
+// Notes on who may be chosen: health checks and outlier detection.
+
+import type { MessageNotes } from './note.ts';
+import { CHECK_EVENTS, CHECK_SETTINGS, CHECK_STATE, CHECKER, OUTLIER_ROWS, OUTLIERS, PROBES } from './tests.ts';
+
+export const HEALTH_NOTES: Readonly<Record<string, MessageNotes>> = {
+  'proxy.config.cluster.v3.OutlierDetection': {
+    test: OUTLIERS,
+    fields: {
+      consecutive_5xx: ['Answers of 5xx in a row, over all workers; 0 for any number.', '5', OUTLIER_ROWS],
+      interval: ['Between two comparisons of all hosts; ejections end with one.', '10 s'],
+      base_ejection_time: ['Times the number of ejections that count, how long one lasts.', '30 s'],
+      max_ejection_time: ['How long one lasts at most.', '300 s, or base_ejection_time'],
+      max_ejection_time_jitter: ['A random part of it is added.', 'none'],
+      max_ejection_percent: ['Of the hosts that may be out of service.', '10'],
+      always_eject_one_host: ['One host may go whatever the percentage.', '`true`, unless max_ejection_percent is 0'],
+      successful_active_health_check_uneject_host: ['A passed health check ends an ejection.', '`true`'],
+      split_external_local_origin_errors: [
+        'Connections are judged apart from answers, instead of as answers of 503 and 504.',
+        '`false`',
+        OUTLIER_ROWS,
+      ],
+      consecutive_gateway_failure: ['Answers of 502, 503 and 504 in a row.', '5', OUTLIER_ROWS],
+      consecutive_local_origin_failure: [
+        'Connections that fail in a row, where they are judged apart.',
+        '5',
+        OUTLIER_ROWS,
+      ],
+      success_rate_minimum_hosts: ['Hosts with enough requests that it takes to compare them.', '5'],
+      success_rate_request_volume: ['Requests within an interval that are enough.', '100'],
+      success_rate_stdev_factor: ['Thousandths of a standard deviation that a host may be below the average.', '1900'],
+      failure_percentage_threshold: ['Percent of failures from which on a host is an outlier.', '85'],
+      failure_percentage_minimum_hosts: ['As success_rate_minimum_hosts.', '5'],
+      failure_percentage_request_volume: ['As success_rate_request_volume.', '50'],
+      enforcing_consecutive_5xx: ['Percent of the detections that have consequences.', '100'],
+      enforcing_consecutive_gateway_failure: ['The same.', '0'],
+      enforcing_consecutive_local_origin_failure: ['The same.', '100'],
+      enforcing_success_rate: ['The same.', '100'],
+      enforcing_local_origin_success_rate: ['The same, of connections.', '100'],
+      enforcing_failure_percentage: ['The same.', '0'],
+      enforcing_failure_percentage_local_origin: ['The same, of connections.', '0'],
+    },
+  },
+  'proxy.config.core.v3.HealthCheck': {
+    test: CHECKER,
+    fields: {
+      timeout: ['How long a check may take.', 'required'],
+      interval: ['Between the checks of a host.', 'required'],
+      interval_jitter: ['A random part of it is added to every interval.', 'none', CHECK_STATE],
+      interval_jitter_percent: ['The same, as a share of the interval.', '0', CHECK_STATE],
+      initial_jitter: ['A random part of it comes before the first check.', 'none'],
+      unhealthy_threshold: ['Failed checks in a row after which a host is unhealthy.', 'required', CHECK_STATE],
+      healthy_threshold: [
+        'Checks in a row with which it is healthy again; the first check counts at once.',
+        'required',
+        CHECK_STATE,
+      ],
+      alt_port: ['The port of checks.', 'that of the host'],
+      reuse_connection: ['Checks of a host share a connection.', '`true`', PROBES],
+      http_health_check: ['By a request and its answer.', 'none', PROBES],
+      tcp_health_check: ['By a connection and what comes over it.', 'none', PROBES],
+      no_traffic_interval: ['Between checks until the cluster has traffic.', '60 s', CHECK_STATE],
+      no_traffic_healthy_interval: ['The same, of healthy hosts.', '`no_traffic_interval`', CHECK_STATE],
+      unhealthy_interval: ['Between checks of an unhealthy host.', '`interval`', CHECK_STATE],
+      unhealthy_edge_interval: ['After the check that has made a host unhealthy.', '`unhealthy_interval`', CHECK_STATE],
+      healthy_edge_interval: ['After the check that has made it healthy.', '`interval`', CHECK_STATE],
+      event_log_path: ['A file that gets a line for each event.', 'none', CHECK_EVENTS],
+      event_logger: ['The newer form.', 'none', CHECK_EVENTS],
+      always_log_health_check_failures: ['Every failure is an event.', '`false`', CHECK_EVENTS],
+      always_log_health_check_success: ['Every success is an event.', '`false`', CHECK_EVENTS],
+    },
+  },
+  'proxy.config.core.v3.HealthCheck.HttpHealthCheck': {
+    test: PROBES,
+    fields: {
+      host: ['Host header.', 'the name of the cluster'],
+      path: ['The target.', 'required'],
+      send: ['The body, with methods that have one.', 'none'],
+      receive: ['What the body of the answer must hold, in this order.', 'nothing'],
+      response_buffer_size: ['How much of the answer is looked at.', '1 MiB'],
+      service_name: ['The service that must answer, by the beginning of its name.', 'any'],
+      service_name_matcher: ['The same, by any match.', 'any'],
+      request_headers_to_add: ['Headers of the request.', 'none'],
+      request_headers_to_remove: ['Headers that it goes without.', 'none'],
+      expected_statuses: ['Ranges of statuses that pass.', '200'],
+      retriable_statuses: ['Statuses that count toward the threshold instead of failing the host at once.', 'none'],
+      codec_client_type: ['The protocol.', '`HTTP1`', CHECK_SETTINGS],
+      method: ['The method.', '`GET`'],
+    },
+  },
+  'proxy.config.core.v3.HealthCheck.TcpHealthCheck': {
+    test: PROBES,
+    fields: {
+      send: ['What is sent.', 'nothing'],
+      receive: ['What must come back, in this order.', 'nothing: a connection is enough'],
+    },
+  },
+  'proxy.config.core.v3.HealthCheck.Payload': {
+    test: CHECK_SETTINGS,
+    fields: { text: ['Bytes in hexadecimal.', 'none'], binary: ['Bytes.', 'none'] },
+  },
+  'proxy.type.v3.Int64Range': {
+    test: CHECK_SETTINGS,
+    fields: { start: ['The first that is within.', '0'], end: ['The first that is not.', '0'] },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (health check event sink)': {
+    test: CHECK_SETTINGS,
+    fields: { name: ['For people alone.', 'required'], typed_config: ['`HealthCheckEventFileSink`.', 'required'] },
+  },
+  'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': {
+    test: CHECK_EVENTS,
+    fields: { event_log_path: ['The file.', 'required'] },
+  },
+};

@@ -1,0 +1,186 @@
+// Notes on where the members of a cluster come from: assignments, endpoints, addresses, DNS.
+
+import type { FieldNote, MessageNotes } from './note.ts';
+import { DNS_FIELDS } from './shared-fields.ts';
+import {
+  CHECKER,
+  CONVERSION,
+  DNS_CLIENT,
+  DNS_SETTINGS,
+  HOST_LISTS,
+  LIMITS,
+  LOAD_SHEDDING,
+  LOGICAL_DNS,
+  METADATA,
+  RESOLVER,
+  STRICT_DNS,
+} from './tests.ts';
+
+const RATE_FIELDS: Readonly<Record<string, FieldNote>> = {
+  base_interval: ['Bound of the first wait, above 0.', 'required', LIMITS],
+  max_interval: ['Bound of all waits, not below the first.', '10 times `base_interval`', LIMITS],
+};
+
+export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
+  'proxy.config.cluster.v3.Cluster.CustomClusterType': {
+    test: DNS_SETTINGS,
+    fields: {
+      name: ['`envoy.cluster.static`, `.strict_dns`, `.logical_dns`, `.original_dst` or `.dns`.', 'required'],
+      typed_config: ['Settings of `.dns`.', 'none'],
+    },
+  },
+  'proxy.extensions.clusters.dns.v3.DnsCluster': {
+    test: DNS_SETTINGS,
+    fields: {
+      ...DNS_FIELDS,
+      all_addresses_in_single_endpoint: [
+        'One member, whose address is the first that was found last.',
+        '`false`',
+        LOGICAL_DNS,
+      ],
+    },
+  },
+  'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate': { test: STRICT_DNS, fields: RATE_FIELDS },
+  'proxy.config.cluster.v3.Cluster.RefreshRate': { test: STRICT_DNS, fields: RATE_FIELDS },
+  'proxy.config.core.v3.DnsResolutionConfig': {
+    test: DNS_SETTINGS,
+    fields: { resolvers: ['Servers to ask.', 'required'], dns_resolver_options: ['How to ask them.', 'none'] },
+  },
+  'proxy.config.core.v3.DnsResolverOptions': {
+    test: RESOLVER,
+    fields: {
+      use_tcp_for_dns_lookups: ['TCP alone.', '`false`', DNS_CLIENT],
+      no_default_search_domain: ['Names are asked for as they are.', '`false`'],
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (DNS resolver)': {
+    test: DNS_SETTINGS,
+    fields: { name: ['For people alone.', 'required'], typed_config: ['Which resolver.', 'required'] },
+  },
+  'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': {
+    test: DNS_CLIENT,
+    fields: {
+      resolvers: ['Servers to ask.', 'those of the system', DNS_SETTINGS],
+      dns_resolver_options: ['How to ask them.', 'none', DNS_SETTINGS],
+      use_resolvers_as_fallback: ['Only when the system names no server.', '`false`', RESOLVER],
+      udp_max_queries: ['Nothing: every question has a port of its own.', 'none', DNS_SETTINGS],
+      query_timeout_seconds: ['For one question to one server.', '5 s'],
+      query_tries: ['Questions to a silent server before a lookup fails.', '4'],
+      rotate_nameservers: ['Begin with another server each time.', '`false`'],
+      max_udp_channel_duration: ['Nothing, as `udp_max_queries`.', 'none', DNS_SETTINGS],
+      reinit_channel_on_timeout: ['Nothing, as `udp_max_queries`.', '`false`', DNS_SETTINGS],
+    },
+  },
+  'proxy.config.core.v3.Address': {
+    test: CONVERSION,
+    fields: {
+      socket_address: ['An IP address, or a name where DNS is used, and a port.', 'none'],
+      pipe: ['A unix socket.', 'none'],
+    },
+  },
+  'proxy.config.core.v3.SocketAddress': {
+    test: CONVERSION,
+    fields: {
+      protocol: ['TCP.', '`TCP`'],
+      address: ['An IP address, or a name.', 'required'],
+      port_value: ['The port, up to 65535.', 'required', LIMITS],
+      ipv4_compat: [
+        'Of listeners: IPv4 over an IPv6 address.',
+        '`false`',
+        'test/unit/config/resources/listener.test.ts',
+      ],
+    },
+  },
+  'proxy.config.core.v3.Pipe': {
+    test: CONVERSION,
+    fields: {
+      path: ['Of the socket; `@` first for an abstract one.', 'required'],
+      mode: ['Of a socket that is made.', 'by the umask'],
+    },
+  },
+  'proxy.config.endpoint.v3.ClusterLoadAssignment': {
+    test: CONVERSION,
+    fields: {
+      cluster_name: ['Not empty; the name of the cluster by custom.', 'required'],
+      endpoints: ['Members by locality and priority.', 'none'],
+      named_endpoints: ['Endpoints that members may name.', 'none'],
+      policy: ['How localities and priorities share requests.', 'none', HOST_LISTS],
+    },
+  },
+  'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy': {
+    test: HOST_LISTS,
+    fields: {
+      overprovisioning_factor: [
+        'Percent by which healthy hosts may be too few before the next priority helps out.',
+        '140',
+      ],
+      drop_overloads: ['Requests that are turned away before a host is chosen.', 'none', LOAD_SHEDDING],
+      endpoint_stale_after: ['Nothing: a configured assignment never goes stale.', 'none', CONVERSION],
+      weighted_priority_health: ['Health of a priority by weight instead of number.', '`false`'],
+    },
+  },
+  'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverload': {
+    test: LOAD_SHEDDING,
+    fields: {
+      category: ['Not empty; a name for why.', 'required'],
+      drop_percentage: ['Their share, at most all. A category without it drops nothing.', 'none'],
+    },
+  },
+  'proxy.config.endpoint.v3.LocalityLbEndpoints': {
+    test: CONVERSION,
+    fields: {
+      locality: [
+        'Region, zone and sub zone of the members; the zone is that of `zone.<from>.<to>.*`.',
+        'none',
+        'test/integration/response-stats.test.ts',
+      ],
+      lb_endpoints: ['The members.', 'none'],
+      load_balancing_weight: [
+        'Of the locality, where localities are weighed; 1 or more.',
+        'no traffic',
+        'test/unit/control-plane/cluster-manager/host-lists/localities.test.ts',
+      ],
+      priority: ['0 is preferred; contiguous, up to 128.', '0'],
+      load_balancer_endpoints: ['The members, wrapped.', 'none'],
+      metadata: ['Nothing: no operator asks for it.', 'none'],
+    },
+  },
+  'proxy.config.endpoint.v3.LocalityLbEndpoints.LbEndpointList': {
+    test: CONVERSION,
+    fields: { lb_endpoints: ['The members.', 'none'] },
+  },
+  'proxy.config.endpoint.v3.LbEndpoint': {
+    test: CONVERSION,
+    fields: {
+      endpoint: ['The member.', 'none'],
+      endpoint_name: ['A member of `named_endpoints`.', 'none'],
+      health_status: [
+        '`UNHEALTHY`, `TIMEOUT` and `DRAINING` get no requests, `DEGRADED` only when others are too few.',
+        'healthy',
+      ],
+      metadata: [
+        '`envoy.lb`: `canary`, `hash_key`, what subsets go by; all of it for access logs and headers.',
+        'none',
+        METADATA,
+      ],
+      load_balancing_weight: ['Of the member within its locality; 1 or more.', '1', LIMITS],
+    },
+  },
+  'proxy.config.endpoint.v3.Endpoint': {
+    test: CONVERSION,
+    fields: {
+      address: ['Where it is.', 'required'],
+      health_check_config: ['How it is checked.', 'as the cluster says', CHECKER],
+      hostname: ['Its name, for rewrites and logs.', 'none'],
+    },
+  },
+  'proxy.config.endpoint.v3.Endpoint.HealthCheckConfig': {
+    test: CHECKER,
+    fields: {
+      port_value: ['The port of checks.', 'that of the address'],
+      hostname: ['Host header of checks.', 'that of the check, or the name of the cluster'],
+      address: ['Where checks go.', 'to the address of the endpoint'],
+      disable_active_health_check: ['It is not checked.', '`false`'],
+    },
+  },
+};
