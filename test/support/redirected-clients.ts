@@ -3,10 +3,10 @@
 //
 //   client ──10.9.9.1:80, [fd00::1]:80──► iptables REDIRECT ──► weir:15001 ──original destination──► upstream there, port 81
 
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { httpFilter, listenerWith, ROUTER, socketAddress, tcpFilter } from './bootstrap.ts';
+import { runProgram } from './child-process.ts';
 import { startWeir } from './weir-process.ts';
 
 const ADDRESSES = ['10.9.9.1', '10.9.9.2', 'fd00::1'];
@@ -18,22 +18,23 @@ const LISTENER_FILTER = {
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.listener.original_dst.v3.OriginalDst' },
 };
 
-function run(command: string): void {
+async function run(command: string): Promise<void> {
   const [file, ...args] = command.split(' ');
-  execFileSync(file!, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const { code, stderr } = await runProgram(file!, args);
+  if (code !== 0) throw new Error(`${command}: ${stderr}`);
 }
 
-function setUpNetwork(): void {
-  run('ip link set lo up');
+async function setUpNetwork(): Promise<void> {
+  await run('ip link set lo up');
   for (const ip of ADDRESSES) {
     const isIpv6 = ip.includes(':');
-    run(isIpv6 ? `ip -6 addr add ${ip}/128 dev lo nodad` : `ip addr add ${ip}/32 dev lo`);
+    await run(isIpv6 ? `ip -6 addr add ${ip}/128 dev lo nodad` : `ip addr add ${ip}/32 dev lo`);
     const rule = `-t nat -A OUTPUT -p tcp -d ${ip}`;
     for (const [port, to] of [
       [80, TCP_PORT],
       [8080, HTTP_PORT],
     ]) {
-      run(`${isIpv6 ? 'ip6tables' : 'iptables'} ${rule} --dport ${port} -j REDIRECT --to-ports ${to}`);
+      await run(`${isIpv6 ? 'ip6tables' : 'iptables'} ${rule} --dport ${port} -j REDIRECT --to-ports ${to}`);
     }
   }
 }
@@ -50,7 +51,7 @@ async function ask(ip: string, port: number, request: string): Promise<string> {
   return text;
 }
 
-setUpNetwork();
+await setUpNetwork();
 for (const ip of ADDRESSES) {
   // Greets, and sends what it hears back in an answer that HTTP can read, too.
   const server = createServer((socket) => {
