@@ -28,6 +28,7 @@ describe('a cluster', () => {
       bufferLimitBytes: 1048576,
       lbPolicy: 'ROUND_ROBIN',
       originalDst: null,
+      poolsPerClient: false,
       leastRequest: { choiceCount: 2, activeRequestBias: undefined, activeRequestBiasKey: '', comparesAll: false },
       slowStart: null,
       hashing: DEFAULT_HASHING,
