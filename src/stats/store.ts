@@ -42,7 +42,7 @@ export class StatsStore {
   readonly #host: PrefixHost;
   readonly #prefixes = new Map<string, PrefixStats>();
   /** Blocks without names: per-host stats, which listings show in their own way. */
-  readonly #unnamed = new Set<StatBlock>();
+  readonly #unnamed = new Map<StatTable, Set<number>>();
   /** Stats and samples that found no room. Made beforehand: when it is needed there is none for it. */
   readonly #overflow: Counter;
   readonly #owners = new SortedList<PrefixStats>();
@@ -74,16 +74,25 @@ export class StatsStore {
     stats.retire();
   }
 
-  /** A block that no listing of stats shows, such as that of a host. */
-  allocateUnnamed<Rows extends StatRows>(table: StatTable<Rows>): StatBlock<Rows> {
-    const block = new StatBlock(table, this.#owner.cells.allocate(table.size), this.cells);
-    this.#unnamed.add(block);
-    return block;
+  /**
+   * Cells that no listing of stats shows, such as those of a host. There are very many of them, so that nothing is kept but
+   * their numbers. @returns the first cell.
+   */
+  allocateUnnamed(table: StatTable): number {
+    const cell = this.#owner.cells.allocate(table.size);
+    const cells = this.#unnamed.get(table) ?? new Set();
+    this.#unnamed.set(table, cells.add(cell));
+    return cell;
   }
 
-  /** Gives an unnamed block back once no worker can write it any more. */
-  retireUnnamed(block: StatBlock): void {
-    if (this.#unnamed.delete(block)) this.#host.retireBlock(block.table, block.cell);
+  /** To read and write cells of allocateUnnamed. */
+  unnamedBlock<Rows extends StatRows>(table: StatTable<Rows>, cell: number): StatBlock<Rows> {
+    return new StatBlock(table, cell, this.cells);
+  }
+
+  /** Gives cells of allocateUnnamed back once no worker can write them any more. */
+  retireUnnamed(table: StatTable, cell: number): void {
+    if (this.#unnamed.get(table)?.delete(cell)) this.#host.retireBlock(table, cell);
   }
 
   /**
@@ -150,7 +159,9 @@ export class StatsStore {
     for (const stats of this.#prefixes.values()) {
       stats.eachStretch('counter', (cell, count) => this.#kernel.reset(cell, count));
     }
-    for (const { cell, table } of this.#unnamed) this.#kernel.reset(cell, table.gaugesAt);
+    for (const [table, cells] of this.#unnamed) {
+      for (const cell of cells) this.#kernel.reset(cell, table.gaugesAt);
+    }
   }
 
   /**
@@ -177,8 +188,8 @@ export class StatsStore {
     for (const stats of this.#prefixes.values()) {
       stats.eachStretch('gauge', (cell, count) => this.#kernel.zeroSlab(cell, count, slab));
     }
-    for (const { cell, table } of this.#unnamed) {
-      this.#kernel.zeroSlab(cell + table.gaugesAt, table.histogramsAt - table.gaugesAt, slab);
+    for (const [{ gaugesAt, histogramsAt }, cells] of this.#unnamed) {
+      for (const cell of cells) this.#kernel.zeroSlab(cell + gaugesAt, histogramsAt - gaugesAt, slab);
     }
     this.#owner.clearWorker(workerIndex);
   }

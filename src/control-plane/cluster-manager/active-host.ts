@@ -2,14 +2,15 @@
 // long as its address, or the name of a LOGICAL_DNS member, stays in the cluster. Main thread.
 
 import { memberKey } from '../../base/address.ts';
-import type {
-  ConfiguredHealth,
-  HealthCheckSettings,
-  HostSettings,
-  HostSnapshot,
-  OutlierKind,
+import {
+  type ConfiguredHealth,
+  type HealthCheckSettings,
+  type HostSettings,
+  type HostSnapshot,
+  NO_CELLS,
+  type OutlierKind,
 } from '../../snapshot/index.ts';
-import { HOST_STATS, OUTLIER_HOST_STATS, type StatBlock } from '../../stats/index.ts';
+import { HOST_STATS, OUTLIER_HOST_STATS } from '../../stats/index.ts';
 import { type FailureRow, HealthFlag } from '../../wasm/shared-memory.ts';
 import type { ClusterPlaces } from './active-cluster.ts';
 import type { CheckRecord } from './health-check/host-check.ts';
@@ -46,10 +47,7 @@ export interface EjectionRecord {
 
 export class ActiveHost {
   readonly #places: ClusterPlaces;
-  readonly #statBlock: StatBlock;
   readonly #recordAddress: number;
-  /** Of hosts that an outlier detector watches. */
-  readonly #outlierBlock: StatBlock | undefined;
   /** Of its last interval, 0 to 100; for listings. */
   successRate = NOT_MEASURED;
   localOriginSuccessRate = NOT_MEASURED;
@@ -72,17 +70,17 @@ export class ActiveHost {
     this.#places = places;
     this.#startedMs = clock.monotonicMs();
     this.#recordAddress = memory.recordAllocator.allocateHost(settings.weight);
-    const blocks: StatBlock[] = [];
+    let statBlock: number | undefined;
+    let outlierBlock: number;
     try {
-      this.#statBlock = stats.allocateUnnamed(HOST_STATS);
-      blocks.push(this.#statBlock);
-      this.#outlierBlock = isWatched ? stats.allocateUnnamed(OUTLIER_HOST_STATS) : undefined;
+      statBlock = stats.allocateUnnamed(HOST_STATS);
+      outlierBlock = isWatched ? stats.allocateUnnamed(OUTLIER_HOST_STATS) : NO_CELLS;
     } catch (error) {
-      for (const block of blocks) stats.retireUnnamed(block);
+      if (statBlock !== undefined) stats.retireUnnamed(HOST_STATS, statBlock);
       memory.recordAllocator.free(this.#recordAddress);
       throw error;
     }
-    this.#snapshot = this.#freeze(settings);
+    this.#snapshot = this.#freeze(settings, statBlock, outlierBlock);
     this.#applyHealth(settings.health);
     if (!this.isCheckDisabled) this.setHealthFlags(unchecked, true);
   }
@@ -107,7 +105,8 @@ export class ActiveHost {
   /** Takes over weight, health, priority and the like, and a logical member's address. @returns whether anything has changed. */
   update(settings: HostSettings): boolean {
     const before = JSON.stringify(this.#snapshot);
-    const snapshot = this.#freeze(settings);
+    const { statBlock, outlierBlock } = this.#snapshot;
+    const snapshot = this.#freeze(settings, statBlock, outlierBlock);
     if (JSON.stringify(snapshot) === before) return false;
     this.#snapshot = snapshot;
     this.#places.memory.shared.records.setWeight(this.#recordAddress, settings.weight);
@@ -118,8 +117,9 @@ export class ActiveHost {
   /** Gives the places back; they serve others once the reclaimer says so. */
   retire(): void {
     this.#places.memory.retireRecord(this.#recordAddress);
-    this.#places.stats.retireUnnamed(this.#statBlock);
-    if (this.#outlierBlock) this.#places.stats.retireUnnamed(this.#outlierBlock);
+    const { statBlock, outlierBlock } = this.#snapshot;
+    this.#places.stats.retireUnnamed(HOST_STATS, statBlock);
+    if (outlierBlock !== NO_CELLS) this.#places.stats.retireUnnamed(OUTLIER_HOST_STATS, outlierBlock);
   }
 
   /** No active check is made, whatever the cluster says. */
@@ -227,13 +227,15 @@ export class ActiveHost {
 
   /** Connections and requests since it came, over all workers. */
   get uses(): number {
-    return this.#statBlock.value('cx_total') + this.#statBlock.value('rq_total');
+    const block = this.#ownBlock();
+    return block.value('cx_total') + block.value('rq_total');
   }
 
   /** What it has done since it came, over all workers. */
   outlierVolume(origin: Origin): Volume {
-    const block = this.#outlierBlock;
-    if (block === undefined) return { total: 0, success: 0 };
+    const { outlierBlock } = this.#snapshot;
+    if (outlierBlock === NO_CELLS) return { total: 0, success: 0 };
+    const block = this.#places.stats.unnamedBlock(OUTLIER_HOST_STATS, outlierBlock);
     return { total: block.value(`${origin}_total`), success: block.value(`${origin}_success`) };
   }
 
@@ -243,17 +245,18 @@ export class ActiveHost {
   }
 
   get stats(): HostStats {
-    const entries = HOST_STATS.rows.map((row) => [row.name, this.#statBlock.value(row.name)]);
+    const block = this.#ownBlock();
+    const entries = HOST_STATS.rows.map((row) => [row.name, block.value(row.name as keyof HostStats)]);
     return Object.fromEntries(entries) as HostStats;
   }
 
-  #freeze(settings: HostSettings): HostSnapshot {
-    return Object.freeze({
-      ...settings,
-      recordAddress: this.#recordAddress,
-      statBlock: this.#statBlock.cell,
-      outlierBlock: this.#outlierBlock?.cell ?? 0,
-    });
+  /** Made when it is asked for: there are very many hosts. */
+  #ownBlock() {
+    return this.#places.stats.unnamedBlock(HOST_STATS, this.#snapshot.statBlock);
+  }
+
+  #freeze(settings: HostSettings, statBlock: number, outlierBlock: number): HostSnapshot {
+    return Object.freeze({ ...settings, recordAddress: this.#recordAddress, statBlock, outlierBlock });
   }
 
   #applyHealth(health: ConfiguredHealth): void {

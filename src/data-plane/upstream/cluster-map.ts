@@ -98,7 +98,8 @@ class UnopenedCluster {
   #hostLists: number | null = null;
   /** Records; null while they are as they were packed. */
   #order: readonly number[] | null = null;
-  #hosts = new Map<number, HostSnapshot>();
+  /** New and changed ones by record; null while there are none. */
+  #hosts: Map<number, HostSnapshot> | null = null;
 
   constructor(packed: PackedCluster) {
     this.#packed = packed;
@@ -110,22 +111,26 @@ class UnopenedCluster {
 
   add({ hostLists, order, hosts }: HostsUpdate): void {
     this.#hostLists = hostLists;
-    for (const host of hosts) this.#hosts.set(host.recordAddress, host);
-    if (order === null) return;
-    this.#order = order;
-    const members = new Set(order);
-    for (const record of this.#hosts.keys()) if (!members.has(record)) this.#hosts.delete(record);
+    const changed = this.#hosts ?? new Map<number, HostSnapshot>();
+    for (const host of hosts) changed.set(host.recordAddress, host);
+    if (order !== null) {
+      this.#order = order;
+      const members = new Set(order);
+      for (const record of changed.keys()) if (!members.has(record)) changed.delete(record);
+    }
+    this.#hosts = changed.size === 0 ? null : changed;
   }
 
   /** As it is now. */
   snapshot(): ClusterSnapshot {
     const packed = unpackCluster(this.#packed);
+    if (this.#hostLists === null) return packed;
     const hosts = new Map(packed.hosts.map((host) => [host.recordAddress, host]));
-    for (const [record, host] of this.#hosts) hosts.set(record, host);
+    for (const [record, host] of this.#hosts ?? []) hosts.set(record, host);
     const order = this.#order ?? packed.hosts.map(({ recordAddress }) => recordAddress);
     return {
       ...packed,
-      hostLists: this.#hostLists ?? packed.hostLists,
+      hostLists: this.#hostLists,
       hosts: order.map((record) => hosts.get(record)!),
     };
   }

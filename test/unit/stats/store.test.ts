@@ -75,7 +75,7 @@ test('only stats that were written count as used, even where they are 0 again', 
 test('counters read 0 after a reset while workers go on counting, gauges keep their values', async () => {
   const { store, workers } = statsFixture();
   const block = store.scope('a.').allocate(SMALL);
-  const host = store.allocateUnnamed(HOST_STATS);
+  const host = store.unnamedBlock(HOST_STATS, store.allocateUnnamed(HOST_STATS));
   const single = store.scope('a.').counter('single');
   const { stats } = workers[0]!;
   const base = stats.base(block.cell);
@@ -98,7 +98,7 @@ test('counters read 0 after a reset while workers go on counting, gauges keep th
 test('a lost worker leaves no gauge behind, and takes no counter with it', () => {
   const { store, workers } = statsFixture();
   const block = store.scope('a.').allocate(SMALL);
-  const host = store.allocateUnnamed(HOST_STATS);
+  const host = store.unnamedBlock(HOST_STATS, store.allocateUnnamed(HOST_STATS));
   for (const { stats } of workers) {
     for (const cell of [
       stats.base(block.cell) + SMALL.index.cx_total,

@@ -17,7 +17,10 @@ class Watching {
   readonly reports: ConsecutiveKind[] = [];
   readonly monitors: readonly OutlierMonitor[];
   readonly #fixture = statsFixture({ workerCount: 2 });
-  readonly #block = this.#fixture.store.allocateUnnamed(OUTLIER_HOST_STATS);
+  readonly #block = this.#fixture.store.unnamedBlock(
+    OUTLIER_HOST_STATS,
+    this.#fixture.store.allocateUnnamed(OUTLIER_HOST_STATS),
+  );
 
   constructor(fields: JsonObject = {}) {
     const record = this.#fixture.owner.recordAllocator.allocateHost(1);
