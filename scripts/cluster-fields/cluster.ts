@@ -20,6 +20,7 @@ import {
   ORIGINAL_DST,
   POLICY,
   PRECONNECT,
+  SOCKET_MATCHES,
   SUBSET_ROUTES,
   TRAILERS,
   UPDATES,
@@ -90,6 +91,11 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
         'A host that discovery no longer finds goes although it passes its checks.',
         '`false`',
         CHECKER,
+      ],
+      transport_socket_matches: [
+        'What connections are made of, by metadata of endpoints; the first match counts.',
+        'transport_socket for all',
+        SOCKET_MATCHES,
       ],
       connection_pool_per_downstream_connection: [
         'Each HTTP client has connections of its own, which end with it.',

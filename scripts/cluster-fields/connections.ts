@@ -9,11 +9,23 @@ import {
   PRECONNECT,
   RETRIES,
   RETRY_BUDGET,
+  SOCKET_MATCHES,
   TRAILERS,
   UPDATES,
 } from './tests.ts';
 
 export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
+  'proxy.config.cluster.v3.Cluster.TransportSocketMatch': {
+    test: SOCKET_MATCHES,
+    fields: {
+      name: ['In the name of its stat, `transport_socket_match.<name>.total_match_count`.', 'required'],
+      match: [
+        'What hosts have in their metadata under `envoy.transport_socket_match`; equal values match.',
+        'every host matches',
+      ],
+      transport_socket: ['What their connections are made of: plain TCP.', 'plain TCP'],
+    },
+  },
   'proxy.config.cluster.v3.Cluster.PreconnectPolicy': {
     test: PRECONNECT,
     fields: {

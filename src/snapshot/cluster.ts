@@ -243,6 +243,13 @@ export interface PreconnectSettings {
   readonly predictiveRatio: number;
 }
 
+/** Hosts whose endpoint's metadata says all of this have the transport socket of this name. */
+export interface TransportSocketMatch {
+  readonly name: string;
+  /** Empty for all hosts. */
+  readonly criteria: readonly MetadataPair[];
+}
+
 /** Probes on idle connections. */
 export interface KeepaliveSettings {
   /** Unanswered probes before the connection is dead. */
@@ -300,6 +307,8 @@ export interface ClusterSettings {
   readonly maxRequestsPerConnection: number;
   /** Trailers pass: those of requests are written, those of responses read. */
   readonly enableTrailers: boolean;
+  /** In this order; the first that takes a host counts. Absent without any. */
+  readonly transportSocketMatches?: readonly TransportSocketMatch[];
   /** Each client has HTTP connections of its own. */
   readonly poolsPerClient: boolean;
   /** Absent: every connection is opened for a request. */

@@ -37,6 +37,7 @@ export type {
   SubsetSelector,
   SubsetSettings,
   SubsetValue,
+  TransportSocketMatch,
   ZoneRoutingSettings,
 } from './cluster.ts';
 export { NO_CELLS } from './cluster.ts';

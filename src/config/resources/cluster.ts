@@ -21,6 +21,7 @@ import { convertMetadata } from './metadata.ts';
 import { convertOriginalDst, convertOriginalDstDiscovery } from './original-dst.ts';
 import { convertOutlierDetection } from './outlier-detection.ts';
 import { convertPreconnect } from './preconnect.ts';
+import { convertTransportSocketMatches } from './transport-socket-matches.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { convertUpstreamOptions } from './upstream-options.ts';
 import { convertUpstreamSocket } from './upstream-socket.ts';
@@ -48,6 +49,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),
+    ...convertTransportSocketMatches(message),
     poolsPerClient: message.connection_pool_per_downstream_connection,
     ...convertPreconnect(balanced, at, conversion.faults),
     dropShare: convertDropShare(

@@ -40,6 +40,7 @@ import type { LocalZones } from './host-lists/zone-routing.ts';
 import { HostSet } from './host-set.ts';
 import type { LocalCluster } from './local-cluster.ts';
 import type { OutlierRates } from './outlier-detection/success-rate.ts';
+import { TransportSocketMatcher } from './transport-socket-matcher.ts';
 
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
 
@@ -72,6 +73,8 @@ export class ActiveCluster {
   readonly #scope: Scope;
   readonly #hostSet: HostSet;
   readonly #showHashTable: ShowHashTable | undefined;
+  /** Undefined: all hosts have the transport socket of the cluster. */
+  readonly #sockets: TransportSocketMatcher | undefined;
   readonly #check: HealthCheckSettings | undefined;
   /** As the runtime has them. */
   readonly #limits: RuntimeDerived<ClusterSettings['circuitBreakers']>;
@@ -98,6 +101,8 @@ export class ActiveCluster {
     try {
       this.stats = scope.allocate(CLUSTER_STATS);
       this.#showHashTable = hashTableGauges(holdings, settings);
+      const { transportSocketMatches: matches } = settings;
+      this.#sockets = matches && new TransportSocketMatcher(holdings, settings.statName, matches);
       this.#check = settings.healthCheck;
       this.#hostSet = new HostSet(
         places,
@@ -183,7 +188,8 @@ export class ActiveCluster {
     }
     const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
     this.#snapshot = Object.freeze({ ...this.#snapshot, hosts, hostLists: this.#lists.address });
-    if (change.added > 0 || change.removed.length > 0) this.stats.add('membership_change');
+    for (const host of change.added) this.#sockets?.assign(host.snapshot);
+    if (change.added.size > 0 || change.removed.length > 0) this.stats.add('membership_change');
     this.#showLists(formerLists);
     return this.#places.memory.reclaimer.collect(() => {
       for (const host of change.removed) host.retire();
@@ -194,6 +200,7 @@ export class ActiveCluster {
   /** Adds a member that no balancer picks from, and that is not there. @throws as setMembers. */
   addMember(member: HostSettings): ActiveHost {
     const host = this.#hostSet.add(member);
+    this.#sockets?.assign(member);
     this.#showMembers();
     return host;
   }

@@ -7,7 +7,7 @@ import type { ClusterPlaces } from './active-cluster.ts';
 import { ActiveHost } from './active-host.ts';
 
 export interface HostSetChange {
-  readonly added: number;
+  readonly added: ReadonlySet<ActiveHost>;
   /** Out of the set, and to be retired once the workers have been told. */
   readonly removed: readonly ActiveHost[];
   /** Puts everything back, for a change that no worker has been told of; retires what was added. */
@@ -78,7 +78,7 @@ export class HostSet {
       for (const [host, settings] of updated) host.update(settings);
       for (const host of added) host.retire();
     };
-    return { added: added.size, removed, undo };
+    return { added, removed, undo };
   }
 
   /** Puts all members into `hosts`, making those that are new; all of them are made or none. */

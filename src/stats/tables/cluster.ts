@@ -104,6 +104,11 @@ export const CLUSTER_STATS = statTable({
 });
 
 /** cluster.<name>.*: how much of their time requests have used, in percent, of clusters that want to know. */
+/** cluster.<name>.transport_socket_match.<name of the match>.*, in clusters that have matches. */
+export const TRANSPORT_SOCKET_MATCH_STATS = statTable({
+  total_match_count: 'counter',
+});
+
 export const TIMEOUT_BUDGET_STATS = statTable({
   upstream_rq_timeout_budget_percent_used: 'histogram:count',
   upstream_rq_timeout_budget_per_try_percent_used: 'histogram:count',

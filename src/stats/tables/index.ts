@@ -7,6 +7,7 @@ export {
   MESSAGE_SIZE_STATS,
   OUTLIER_STATS,
   TIMEOUT_BUDGET_STATS,
+  TRANSPORT_SOCKET_MATCH_STATS,
 } from './cluster.ts';
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
 export { HOST_STATS, OUTLIER_HOST_STATS } from './host.ts';

@@ -68,6 +68,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       use_tcp_for_dns_lookups: supported('of dns_resolvers, or of the servers of the bootstrap'),
       cleanup_interval: supported('of ORIGINAL_DST clusters'),
       transport_socket: supportedAs('upstream'),
+      transport_socket_matches: supported('by metadata of endpoints'),
       metadata: supportedWhole('CLUSTER_METADATA, METADATA(CLUSTER)'),
       common_lb_config: supported(),
       upstream_bind_config: supported('takes the place of that of the bootstrap'),
@@ -264,6 +265,10 @@ export const CLUSTER_SUPPORT: SupportTable = {
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {
     otherwise: rejected(),
     fields: { http_protocol_options: supportedAs('upstream') },
+  },
+  'proxy.config.cluster.v3.Cluster.TransportSocketMatch': {
+    otherwise: rejected(),
+    fields: { name: supported(), match: supportedWhole(), transport_socket: supportedAs('upstream') },
   },
   'proxy.config.core.v3.TransportSocket (upstream)': {
     otherwise: rejected(),
