@@ -3,6 +3,7 @@
 import type { MessageNotes } from './note.ts';
 import {
   BREAKERS,
+  CLUSTER_POLICIES,
   CONVERSION,
   FAILURES,
   MEASURES,
@@ -105,6 +106,16 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       common_http_protocol_options: ['Options of HTTP.', 'none'],
       explicit_http_config: ['The protocol, and its options.', 'HTTP/1.1'],
+      retry_policy: [
+        'Retries of requests to this cluster, in place of those of routes.',
+        'that of the route',
+        CLUSTER_POLICIES,
+      ],
+      request_mirror_policies: [
+        'Who gets copies of requests to this cluster, in place of what routes say.',
+        'those of the route',
+        CLUSTER_POLICIES,
+      ],
     },
   },
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {

@@ -40,5 +40,6 @@ export const ORIGINAL_DST = 'test/integration/original-dst.test.ts';
 export const TRAILERS = 'test/integration/http-trailers.test.ts';
 export const METADATA = 'test/integration/metadata.test.ts';
 export const MEASURES = 'test/integration/attempt-measures.test.ts';
+export const CLUSTER_POLICIES = 'test/integration/cluster-policies.test.ts';
 export const BUFFERS = 'test/integration/buffer-limits.test.ts';
 export const ZONES = 'test/unit/control-plane/cluster-manager/host-lists/zone-routing.test.ts';

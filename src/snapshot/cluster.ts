@@ -8,7 +8,8 @@ import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
 import type { Metadata } from './metadata.ts';
 import type { OutlierSettings } from './outlier.ts';
-import type { HashPolicy } from './route-table.ts';
+import type { RetrySettings } from './retry.ts';
+import type { HashPolicy, MirrorPolicy } from './route-table.ts';
 
 export type LoadBalancingPolicy =
   | 'ROUND_ROBIN'
@@ -311,6 +312,10 @@ export interface ClusterSettings {
   readonly transportSocketMatches?: readonly TransportSocketMatch[];
   /** Each client has HTTP connections of its own. */
   readonly poolsPerClient: boolean;
+  /** Takes the place of the policy of routes; null for theirs. */
+  readonly retry: RetrySettings | null;
+  /** Take the place of those of routes; null for theirs. */
+  readonly mirrors: readonly MirrorPolicy[] | null;
   /** Absent: every connection is opened for a request. */
   readonly preconnect?: PreconnectSettings;
   /** Idle time of a pooled connection before it closes; 0 keeps it for ever. */

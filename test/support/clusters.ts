@@ -55,6 +55,8 @@ export function clusterSettings(
     maxRequestsPerConnection: 0,
     enableTrailers: false,
     poolsPerClient: false,
+    retry: null,
+    mirrors: null,
     idleTimeoutMs: 3_600_000,
     outlierDetection: undefined,
     circuitBreakers: { default: NO_LIMITS, high: NO_LIMITS },

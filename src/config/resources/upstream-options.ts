@@ -1,10 +1,14 @@
 // HTTP options towards an upstream: the fields of Cluster itself, or the v3 message that replaces them
 // under typed_extension_protocol_options.
 
+import type { MirrorPolicy, RetrySettings } from '../../snapshot/index.ts';
+import { entryPath, fieldPath } from '../source/field-path.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { Cluster, UpstreamHttpOptions } from './messages.ts';
+import { convertMirrorPolicies } from './mirror-policy.ts';
+import { convertRetryPolicy } from './retry-policy.ts';
 import { durationMsOr, valueOr } from './units.ts';
 
 const HTTP_OPTIONS_TYPE = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
@@ -25,10 +29,13 @@ export interface UpstreamOptions {
   /** 0 for no limit. */
   readonly maxRequestsPerConnection: number;
   readonly enableTrailers: boolean;
+  readonly retry: RetrySettings | null;
+  readonly mirrors: readonly MirrorPolicy[] | null;
 }
 
 export function convertUpstreamOptions(cluster: Cluster, at: string, conversion: Conversion): UpstreamOptions {
-  const extension = findHttpOptions(cluster);
+  const found = findHttpOptions(cluster, at);
+  const extension = found?.message;
   if (extension !== undefined) checkReplacedFields(cluster, at, conversion.faults);
   const common = extension?.common_http_protocol_options ?? cluster.common_http_protocol_options;
   const http1 = extension?.explicit_http_config?.http_protocol_options ?? cluster.http_protocol_options;
@@ -42,14 +49,32 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
     maxConnectionDurationMs: durationMsOr(common?.max_connection_duration ?? null, 0),
     maxRequestsPerConnection: valueOr(cluster.max_requests_per_connection ?? limit, 0),
     enableTrailers: http1?.enable_trailers ?? false,
+    retry: convertRetryPolicy(extension?.retry_policy ?? null, `${found?.at}.retry_policy`, conversion.faults),
+    mirrors: convertMirrors(found, conversion),
   };
 }
 
-function findHttpOptions(cluster: Cluster): UpstreamHttpOptions | undefined {
+/** @returns null where routes have their own. */
+function convertMirrors(found: FoundOptions | undefined, conversion: Conversion): UpstreamOptions['mirrors'] {
+  if (found === undefined || found.message.request_mirror_policies.length === 0) return null;
+  const { at, message } = found;
+  return convertMirrorPolicies(message.request_mirror_policies, `${at}.request_mirror_policies`, true, conversion);
+}
+
+interface FoundOptions {
+  readonly message: UpstreamHttpOptions;
+  readonly at: string;
+}
+
+function findHttpOptions(cluster: Cluster, at: string): FoundOptions | undefined {
   const byName = cluster.typed_extension_protocol_options;
   for (const name in byName) {
     const opened = openExtension(byName[name]!);
-    if (opened?.typeName === HTTP_OPTIONS_TYPE) return opened.message as UpstreamHttpOptions;
+    if (opened?.typeName !== HTTP_OPTIONS_TYPE) continue;
+    return {
+      message: opened.message as UpstreamHttpOptions,
+      at: entryPath(fieldPath(at, 'typed_extension_protocol_options'), name),
+    };
   }
   return undefined;
 }

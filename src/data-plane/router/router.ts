@@ -18,7 +18,7 @@ import type { HttpStream } from '../http/stream.ts';
 import { keepUpgradeFields } from '../http/upgrades.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Mirror } from '../route/mirror.ts';
-import { NO_POLICY } from '../route/retry-policy.ts';
+import { NO_POLICY, type RetryPolicy } from '../route/retry-policy.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import { RouteTable } from '../route/route-table.ts';
@@ -209,10 +209,12 @@ export class Router {
       this.#shed(stream, cluster, shedding);
       return null;
     }
-    this.#setLimits(stream, head, plan);
+    const retry = cluster.retry ?? plan.retry;
+    this.#setLimits(stream, head, plan, retry);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
-    const tries = this.#planTries(stream, route, plan, pickContext);
-    const shadows = plan.mirrors === null || stream.awaitsTunnel ? NO_SHADOWS : this.#shadowsOf(plan.mirrors);
+    const tries = this.#planTries(stream, route, plan, retry, pickContext);
+    const mirrors = cluster.mirrors ?? plan.mirrors;
+    const shadows = mirrors === null || stream.awaitsTunnel ? NO_SHADOWS : this.#shadowsOf(mirrors);
     if (plan.internalRedirects !== null && !stream.awaitsTunnel) {
       stream.redirects ??= new InternalRedirects(plan.replayLimitBytes(stream.bufferLimitBytes));
       stream.redirects.policy = plan.internalRedirects;
@@ -282,8 +284,14 @@ export class Router {
   }
 
   /** @returns null when one attempt is all there is. */
-  #planTries(stream: HttpStream, route: Route, plan: ForwardPlan, pickContext: PickContext | null): TriesPlan | null {
-    const { priority, retry } = plan;
+  #planTries(
+    stream: HttpStream,
+    route: Route,
+    plan: ForwardPlan,
+    retry: RetryPolicy | null,
+    pickContext: PickContext | null,
+  ): TriesPlan | null {
+    const { priority } = plan;
     const terms = retry === null && !stream.isInternal ? null : retryTerms(this.#request, retry);
     const policy = retry ?? NO_POLICY;
     if (terms === null && stream.perTryTimeoutMs === 0 && policy.perTryIdleTimeoutMs === 0) return null;
@@ -306,12 +314,12 @@ export class Router {
     };
   }
 
-  #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan): void {
+  #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan, retry: RetryPolicy | null): void {
     stream.timeoutMs = plan.timeoutMs;
     if (plan.grpcTimeout !== null && isGrpc(head)) stream.timeoutMs = grpcTimeoutMs(head, plan.grpcTimeout);
     stream.maxStreamDurationMs = plan.maxStreamDurationMs;
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
-    stream.perTryTimeoutMs = plan.retry === null ? 0 : plan.retry.perTryTimeoutMs;
+    stream.perTryTimeoutMs = retry === null ? 0 : retry.perTryTimeoutMs;
     stream.hedgesOnPerTryTimeout = plan.hedgesOnPerTryTimeout;
     if (stream.isInternal) obeyControlHeaders(head, stream, this.#settings.respectsExpectedTimeout);
     // The whole time ends first.

@@ -12,6 +12,8 @@ import type { CircuitBreakerThresholds, ClusterSnapshot, HostsUpdate } from '../
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestHasher } from '../route/hash-policy.ts';
+import { compileMirror, type Mirror } from '../route/mirror.ts';
+import { compileRetryPolicy, type RetryPolicy } from '../route/retry-policy.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { AttemptMeasures } from './attempt-measures.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
@@ -57,6 +59,9 @@ export class Cluster {
   readonly isHashed: boolean;
   /** What they are hashed by; null for what their routes say. */
   readonly hasher: RequestHasher | null;
+  /** In place of what routes say; null for theirs. */
+  readonly retry: RetryPolicy | null;
+  readonly mirrors: readonly Mirror[] | null;
   readonly isHealthChecked: boolean;
   readonly shedding: LoadShedding;
   /** Null: nobody wants to know more of attempts than all clusters tell. */
@@ -86,6 +91,8 @@ export class Cluster {
     this.settings = settings;
     this.isHealthChecked = snapshot.isHealthChecked;
     this.shedding = new LoadShedding(context.runtime, context.random, settings.name, settings.dropShare);
+    this.retry = settings.retry === null ? null : compileRetryPolicy(settings.retry);
+    this.mirrors = settings.mirrors?.map((policy) => compileMirror(policy, context.runtime)) ?? null;
     this.measures = AttemptMeasures.of(context, snapshot);
     this.outlierRules = settings.outlierDetection ? new OutlierRules(context, settings.outlierDetection) : null;
     this.isHashed = settings.lbPolicy === 'RING_HASH' || settings.lbPolicy === 'MAGLEV';

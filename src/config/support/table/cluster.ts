@@ -259,7 +259,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
       upstream_http_protocol_options: warned('concerns TLS'),
       explicit_http_config: supported(),
       outlier_detection: warned(),
-      retry_policy: warned(),
+      retry_policy: supported("takes the place of the route's"),
+      request_mirror_policies: supported("take the place of the route's"),
     },
   },
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {

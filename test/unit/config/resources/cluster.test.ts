@@ -54,6 +54,8 @@ describe('a cluster', () => {
       discovery: { kind: 'static' },
       maxRequestsPerConnection: 0,
       enableTrailers: false,
+      retry: null,
+      mirrors: null,
       idleTimeoutMs: 3_600_000,
       circuitBreakers: {
         default: { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
@@ -117,6 +119,34 @@ describe('a cluster', () => {
     );
     assert.equal(settings.idleTimeoutMs, 1);
     assert.equal(clusterSettings(clusterNamed('web', { connect_timeout: '1.2345s' })).connectTimeoutMs, 1234);
+  });
+
+  it('may have a retry policy and mirrors of its own', () => {
+    const name = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+    const options = (fields: JsonObject): JsonObject => ({
+      typed_extension_protocol_options: {
+        [name]: {
+          '@type': `type.googleapis.com/${name}`,
+          explicit_http_config: { http_protocol_options: {} },
+          ...fields,
+        },
+      },
+    });
+    const retry_policy = { retry_on: '5xx', num_retries: 7 };
+    const settings = clusterSettings(
+      clusterNamed('web', options({ retry_policy, request_mirror_policies: [{ cluster: 'web' }] })),
+    );
+    assert.deepEqual([settings.retry!.conditions, settings.retry!.maxRetries], [['5xx'], 7]);
+    assert.deepEqual(
+      settings.mirrors!.map(({ cluster }) => cluster),
+      ['web'],
+    );
+    const wrong = { retry_policy: { retry_back_off: { base_interval: '2s', max_interval: '1s' } } };
+    const mirrors = { request_mirror_policies: [{ cluster: 'nobody' }] };
+    assert.deepEqual(clusterErrors(clusterNamed('web', options({ ...wrong, ...mirrors }))), [
+      `static_resources.clusters[0].typed_extension_protocol_options["${name}"].retry_policy.retry_back_off.max_interval: 1000ms is below base_interval 2000ms`,
+      `static_resources.clusters[0].typed_extension_protocol_options["${name}"].request_mirror_policies[0].cluster: cluster "nobody" does not exist`,
+    ]);
   });
 
   it('reads HTTP options from the extension message as from its own fields', () => {
