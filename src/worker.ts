@@ -7,7 +7,7 @@ import { errorMessage } from './base/errors.ts';
 import { DataPlane } from './data-plane/index.ts';
 import { HTTP_FILTERS } from './extensions/data-registry.ts';
 import { LineTable, Loggers, RelaySink } from './log/index.ts';
-import type { ListenerSnapshot, MainToWorker, WorkerInit, WorkerToMain } from './snapshot/index.ts';
+import type { MainToWorker, WorkerInit, WorkerToMain } from './snapshot/index.ts';
 import { WorkerStats } from './stats/index.ts';
 import { Http1Codec } from './wasm/http1.ts';
 import { LbKernel } from './wasm/lb.ts';
@@ -74,9 +74,16 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
     case 'host-refused':
       return dataPlane.refuseHost(message.cluster, message.address);
     case 'listen':
-      return listen(dataPlane, message.listener, message.ports);
-    case 'stop-listener':
-      return dataPlane.stopListener(message.listenerId);
+      return listen(dataPlane, message);
+    case 'stop-listener': {
+      const { listenerId, successor, drainMs, generation } = message;
+      return dataPlane.stopListener(listenerId, {
+        successor,
+        endsIdle: false,
+        drainMs,
+        onGone: applied(generation, stats),
+      });
+    }
     case 'dynamic-stat':
       return stats.resolve(message.key, message.cell);
     case 'reopen-access-logs':
@@ -98,9 +105,12 @@ function applied(generation: number, stats: WorkerStats): () => void {
   return () => stats.whenWritten(() => tell({ type: 'applied', generation }));
 }
 
-async function listen(dataPlane: DataPlane, listener: ListenerSnapshot, ports: readonly number[]): Promise<void> {
+async function listen(
+  dataPlane: DataPlane,
+  { listener, ports, predecessor }: Extract<MainToWorker, { type: 'listen' }>,
+): Promise<void> {
   try {
-    tell({ type: 'listening', listenerId: listener.id, ports: await dataPlane.listen(listener, ports) });
+    tell({ type: 'listening', listenerId: listener.id, ports: await dataPlane.listen(listener, ports, predecessor) });
   } catch (error) {
     tell({ type: 'listen-failed', listenerId: listener.id, reason: errorMessage(error) });
   }

@@ -57,13 +57,33 @@ export interface DataPlaneDependencies {
 
 /** How often a shutdown looks whether the last connection has ended. */
 const SHUTDOWN_CHECK_MS = 10;
+/** The same of a listener that was stopped. */
+const DRAIN_CHECK_MS = 50;
+
+interface Drain {
+  /** Monotonic. */
+  readonly endMs: number;
+  readonly onGone: () => void;
+}
+
+export interface StopOptions {
+  /** The listener that takes over the sockets on addresses of both; null for none. */
+  readonly successor?: number | null;
+  /** Whether connections without a request are ended, or may have one more; defaults to the first. */
+  readonly endsIdle?: boolean;
+  /** Connections that are left then are cut; defaults to never. */
+  readonly drainMs?: number;
+  /** Called once, in a later turn, when nothing of the listener is left. */
+  readonly onGone?: () => void;
+}
 
 export class DataPlane {
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
   readonly #listeners = new Map<number, ActiveListener>();
   /** Stopped listeners whose connections go on. */
-  readonly #draining = new Set<ActiveListener>();
+  readonly #draining = new Map<ActiveListener, Drain>();
+  #watchesDrains = false;
   readonly #readMode: ReadMode | undefined;
   #readModeChosen: Promise<void> | undefined;
   #shutdown: Promise<void> | undefined;
@@ -80,7 +100,7 @@ export class DataPlane {
 
   /** Connections from clients that are open now. */
   get connectionCount(): number {
-    return [...this.#listeners.values(), ...this.#draining].reduce(
+    return [...this.#listeners.values(), ...this.#draining.keys()].reduce(
       (sum, listener) => sum + listener.connectionCount,
       0,
     );
@@ -116,12 +136,17 @@ export class DataPlane {
   /**
    * Starts to accept. @param ports by address of the listener, 0 lets the system choose. Resolves with the bound ones
    * (0 for a pipe); rejects with a WeirError when binding fails.
+   * @param predecessor that goes on with addresses of both until it is stopped with this one as its successor.
    */
-  async listen(listener: ListenerSnapshot, ports: readonly number[]): Promise<readonly number[]> {
+  async listen(
+    listener: ListenerSnapshot,
+    ports: readonly number[],
+    predecessor: number | null = null,
+  ): Promise<readonly number[]> {
     this.#readModeChosen ??= this.#chooseReadMode();
     await this.#readModeChosen;
     const active = assembleListener(this.#context, this.#clusters, listener);
-    const boundPorts = await active.listen(ports);
+    const boundPorts = await active.listen(ports, predecessor === null ? undefined : this.#listeners.get(predecessor));
     this.#listeners.set(listener.id, active);
     return boundPorts;
   }
@@ -146,15 +171,20 @@ export class DataPlane {
     this.#context.logFiles.reopen();
   }
 
-  /** Stops accepting; open connections of the listener go on. Unknown ids are ignored. */
-  async stopListener(id: number): Promise<void> {
+  /** Stops accepting; open connections of the listener go on. */
+  async stopListener(id: number, options: StopOptions = {}): Promise<void> {
+    const { successor = null, endsIdle = true, drainMs = Number.POSITIVE_INFINITY, onGone = (): void => {} } = options;
     const listener = this.#listeners.get(id);
-    if (listener === undefined) return;
+    if (listener === undefined) {
+      onGone();
+      return;
+    }
     this.#listeners.delete(id);
-    this.#forgetDrained();
+    if (successor !== null) this.#listeners.get(successor)?.takeOver(listener);
     listener.stop();
-    listener.drain();
-    this.#draining.add(listener);
+    listener.drain(endsIdle);
+    this.#draining.set(listener, { endMs: this.#context.clock.monotonicMs() + drainMs, onGone });
+    this.#watchDrains();
   }
 
   /**
@@ -168,21 +198,40 @@ export class DataPlane {
 
   async #drainAll(graceMs: number): Promise<void> {
     for (const id of [...this.#listeners.keys()]) await this.stopListener(id);
-    for (const listener of this.#draining) listener.finish();
+    for (const listener of this.#draining.keys()) {
+      listener.drain(true);
+      listener.finish();
+    }
     const { clock, wheel, logFiles } = this.#context;
     const deadlineMs = clock.monotonicMs() + graceMs;
     while (this.connectionCount > 0 && clock.monotonicMs() < deadlineMs) {
       await new Promise<void>((resolve) => clock.after(SHUTDOWN_CHECK_MS, resolve));
     }
-    for (const listener of this.#draining) listener.destroyConnections();
+    for (const listener of this.#draining.keys()) listener.destroyConnections();
     this.#draining.clear();
     this.#clusters.close();
     wheel.close();
     await logFiles.close();
   }
 
-  #forgetDrained(): void {
-    for (const listener of this.#draining) if (listener.connectionCount === 0) this.#draining.delete(listener);
+  #watchDrains(): void {
+    if (this.#watchesDrains || this.#draining.size === 0) return;
+    this.#watchesDrains = true;
+    this.#context.clock.after(DRAIN_CHECK_MS, () => {
+      this.#watchesDrains = false;
+      this.#checkDrains();
+      this.#watchDrains();
+    });
+  }
+
+  #checkDrains(): void {
+    const nowMs = this.#context.clock.monotonicMs();
+    for (const [listener, { endMs, onGone }] of this.#draining) {
+      if (nowMs >= endMs) listener.destroyConnections();
+      if (listener.isUsed) continue;
+      this.#draining.delete(listener);
+      onGone();
+    }
   }
 
   async #chooseReadMode(): Promise<void> {

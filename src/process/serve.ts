@@ -117,6 +117,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     revisionNumber: revisionNumber(version),
     unknownFields: loaded.unknownFields,
     fileFlushIntervalMs: options.fileFlushIntervalMsec,
+    drainMs: options.drainTimeS * 1000,
   });
   onServer(server);
   const openAdmin = async (systemCalls: SystemCalls | undefined): Promise<{ close(): Promise<void> } | undefined> => {

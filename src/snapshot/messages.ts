@@ -71,8 +71,22 @@ export type MainToWorker =
   /** There is no room for a host that was wanted. */
   | { readonly type: 'host-refused'; readonly cluster: string; readonly address: string }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */
-  | { readonly type: 'listen'; readonly listener: ListenerSnapshot; readonly ports: readonly number[] }
-  | { readonly type: 'stop-listener'; readonly listenerId: number }
+  | {
+      readonly type: 'listen';
+      readonly listener: ListenerSnapshot;
+      readonly ports: readonly number[];
+      /** Whose sockets it is to have on addresses of both, once that one is stopped; null for nobody's. */
+      readonly predecessor: number | null;
+    }
+  /** Answered by `applied`, when the last connection has ended; those left after `drainMs` are cut. */
+  | {
+      readonly type: 'stop-listener';
+      readonly generation: number;
+      readonly listenerId: number;
+      /** Takes over the sockets on addresses of both; null for nobody. */
+      readonly successor: number | null;
+      readonly drainMs: number;
+    }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey; readonly cell: number }
   | { readonly type: 'reopen-access-logs' }
   /** The values in force; those of before are no more. */

@@ -70,6 +70,7 @@ async function startServer(
     faults,
     revisionNumber: 0,
     unknownFields: 0,
+    drainMs: 1000,
     fileFlushIntervalMs: 10_000,
   });
   await server.start();

@@ -1,8 +1,9 @@
 // `npm run soak -- --minutes 5 --workers 2`: runs the soak, prints what came of it, and ends with 1 when something that
-// must hold did not. With `--faults` it is the fault run instead, with `--chaos` the chaos run.
+// must hold did not. With `--faults` it is the fault run instead, with `--chaos` the chaos run, with `--churn` the churn run.
 
 import { parseArgs } from 'node:util';
 import { type ChaosRunReport, runChaos } from './chaos-run.ts';
+import { type ChurnReport, runChurn } from './churn-run.ts';
 import { type FaultRunReport, runFaults } from './fault-run.ts';
 import { runSoak, type SoakReport } from './soak.ts';
 
@@ -12,12 +13,18 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '2' },
     faults: { type: 'boolean', default: false },
     chaos: { type: 'boolean', default: false },
+    churn: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '10000' },
   },
 });
 const seconds = Math.round(Number(values.minutes) * 60);
 const workers = Number(values.workers);
-if (!(seconds > 0) || !Number.isInteger(workers) || workers < 1 || (values.faults && values.chaos)) {
-  process.stderr.write('usage: npm run soak -- [--minutes 5] [--workers 2] [--faults | --chaos]\n');
+const rounds = Number(values.rounds);
+const kinds = [values.faults, values.chaos, values.churn].filter(Boolean).length;
+if (!(seconds > 0) || !(rounds > 0) || !Number.isInteger(workers) || workers < 1 || kinds > 1) {
+  process.stderr.write(
+    'usage: npm run soak -- [--minutes 5] [--workers 2] [--faults | --chaos | --churn [--rounds 10000]]\n',
+  );
   process.exit(2);
 }
 
@@ -63,6 +70,16 @@ function renderChaos(report: ChaosRunReport): string {
   return `${lines.join('\n')}\n`;
 }
 
+function renderChurn(report: ChurnReport): string {
+  const lines = [
+    `${report.rounds} rounds in ${Math.round(report.seconds)} s, ${workers} workers`,
+    `held at rest, warm: ${JSON.stringify(report.warm)}`,
+    `held at rest, end:  ${JSON.stringify(report.end)}`,
+    ...renderEnd(report),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
 function renderEnd({ outcomes, violations }: Pick<SoakReport, 'outcomes' | 'violations'>): string[] {
   return [
     '',
@@ -94,6 +111,11 @@ async function run(): Promise<readonly string[]> {
   if (values.chaos) {
     const report = await runChaos({ ...common, changeMs: 200, leastSuccessShare: 0.99, checksMemory: true });
     process.stdout.write(renderChaos(report));
+    return report.violations;
+  }
+  if (values.churn) {
+    const report = await runChurn({ ...common, rounds, warmUpRounds: Math.min(1000, rounds) });
+    process.stdout.write(renderChurn(report));
     return report.violations;
   }
   const report = await runSoak({

@@ -1,66 +1,96 @@
-// The set of listeners: makes their stats, has the workers open them, and knows the addresses in use.
-// Main thread. Static listeners only, so nothing ever leaves the set.
+// The set of listeners: makes their stats, has the workers open them, knows the addresses in use, and takes them away. Main
+// thread.
+//
+//   put ──► WARMING ──open in all workers──► ACTIVE ──removed, replaced──► DRAINING ──last connection over──► closed
+//
+// A successor takes over the sockets of its predecessor on addresses of both, so that nobody who connects meanwhile is refused.
 
 import { type Address, formatAddress } from '../../base/address.ts';
-import { WeirError } from '../../base/errors.ts';
+import type { Clock } from '../../base/clock.ts';
+import { errorMessage, WeirError } from '../../base/errors.ts';
 import { GLOBAL_CONNECTION_LIMIT } from '../../base/runtime-values.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { ListenerSettings } from '../../snapshot/index.ts';
-import { LISTENER_MANAGER_STATS, LISTENER_STATS } from '../../stats/index.ts';
-import type { WorkerPool } from '../workers/worker-pool.ts';
-import { type ListenerSnapshotDependencies, makeListenerSnapshot } from './listener-snapshot.ts';
+import type { ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
+import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
+import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
+import { Failures, type ResourceRecord, type ResourceState } from '../resource-record.ts';
+import { ActiveListener } from './active-listener.ts';
+import type { ListenerSnapshotDependencies } from './listener-snapshot.ts';
 
-export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDependencies, 'globalRecord'> {
-  readonly workers: WorkerPool;
-  readonly loggers: Loggers;
+/** Opens listeners in the workers; WorkerPool does. */
+export interface ListenerPublisher {
+  openListener(listener: ListenerSnapshot, predecessor: number | null): Promise<readonly number[]>;
+  stopListener(id: number, successor: number | null, drainMs: number, onApplied: () => void): void;
 }
 
-interface ActiveListener {
-  readonly name: string;
-  /** With the port in use where the configuration said 0. */
-  readonly addresses: readonly Address[];
+export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDependencies, 'globalRecord' | 'holdings'> {
+  readonly stats: StatsStore;
+  readonly memory: SharedMemoryOwner;
+  readonly workers: ListenerPublisher;
+  readonly loggers: Loggers;
+  readonly clock: Clock;
+  /** Connections of a listener that has gone are cut after this. */
+  readonly drainMs: number;
 }
 
 export class ListenerManager {
-  readonly #deps: ListenerManagerDependencies & ListenerSnapshotDependencies;
+  readonly #deps: ListenerManagerDependencies;
+  readonly #globalRecord: number | null;
   readonly #log: Logger;
   readonly #stats;
-  readonly #listeners: ActiveListener[] = [];
-  /** Cells of downstream_cx_active; several listeners may share one. */
-  readonly #connectionCells = new Set<number>();
+  readonly #listeners = new Map<string, ActiveListener>();
+  readonly #warming = new Set<ActiveListener>();
+  readonly #draining = new Set<ActiveListener>();
+  readonly #failures = new Failures<ListenerSettings>();
+  /** The last of the changes that wait for one another. */
+  #change: Promise<unknown> = Promise.resolve();
   #nextId = 1;
 
   constructor(deps: ListenerManagerDependencies) {
     const hasGlobalLimit = deps.runtime.integer(GLOBAL_CONNECTION_LIMIT) !== undefined;
-    this.#deps = { ...deps, globalRecord: hasGlobalLimit ? deps.memory.recordAllocator.allocateCount() : null };
+    this.#globalRecord = hasGlobalLimit ? deps.memory.recordAllocator.allocateCount() : null;
+    this.#deps = deps;
     this.#log = deps.loggers.get('config');
     this.#stats = deps.stats.scope('listener_manager.').allocate(LISTENER_MANAGER_STATS);
   }
 
   /**
-   * Opens a listener of the bootstrap in every worker.
+   * Opens a listener of the bootstrap in every worker; one whose name is taken is left out.
    * @throws WeirError WEIR_LISTEN_FAILED naming the listener and the address.
    */
   async addStatic(settings: ListenerSettings): Promise<void> {
-    const snapshot = makeListenerSnapshot(this.#nextId++, settings, this.#deps);
-    this.#connectionCells.add(snapshot.statBlock + LISTENER_STATS.index.downstream_cx_active);
-    const { addresses } = settings;
-    this.#stats.add('listener_added');
-    try {
-      for (const address of addresses) if (address.kind === 'pipe') await removeStaleSocket(address.path);
-      const ports = await this.#deps.workers.openListener(snapshot);
-      const bound = addresses.map((address, index) => withPort(address, ports[index]!));
-      this.#listeners.push({ name: settings.name, addresses: bound });
-      this.#stats.add('listener_create_success', this.#deps.concurrency);
-      this.#stats.set('total_listeners_active', this.#listeners.length);
-      this.#log.info(`listener ${settings.name} accepts on ${bound.map(formatAddress).join(', ')}`);
-    } catch (error) {
-      this.#stats.add('listener_create_failure');
-      const reason = error instanceof Error ? error.message : String(error);
-      const text = `error adding listener '${formatAddress(addresses[0])}' (${settings.name}): ${reason}`;
-      throw new WeirError('WEIR_LISTEN_FAILED', text, { source: 'config', cause: error });
-    }
+    if (this.#listeners.has(settings.name)) this.#log.warning(`a second listener ${settings.name} is left out`);
+    else await this.#open(settings, '', false);
+  }
+
+  /**
+   * Takes in a listener: a new one, or a successor of the one of its name, whose connections drain. Nothing happens to one that
+   * is as it was. Changes wait for one another.
+   * @returns false for the name of a listener of the bootstrap, which stays as it is.
+   * @throws WeirError WEIR_LISTEN_FAILED or WEIR_SHARED_MEMORY_FULL; all is as before then.
+   */
+  put(settings: ListenerSettings, version: string): Promise<boolean> {
+    return this.#next(() => this.#put(settings, version));
+  }
+
+  /** @returns false when there is no such listener, or it is one of the bootstrap. */
+  remove(name: string): Promise<boolean> {
+    return this.#next(() => this.#remove(name));
+  }
+
+  /** All that there are, and those that could not be had. */
+  dump(): ResourceRecord<ListenerSettings>[] {
+    const record = (listener: ActiveListener, state: ResourceState): ResourceRecord<ListenerSettings> => {
+      const { name, settings: resource, version, updatedMs } = listener;
+      return { name, resource, version, updatedMs, state, error: '' };
+    };
+    return [
+      ...[...this.#listeners.values()].map((listener) => record(listener, 'active')),
+      ...[...this.#warming].map((listener) => record(listener, 'warming')),
+      ...[...this.#draining].map((listener) => record(listener, 'draining')),
+      ...this.#failures.values(),
+    ];
   }
 
   /** All static listeners are open in all workers. */
@@ -69,14 +99,116 @@ export class ListenerManager {
   }
 
   listeners(): Iterable<ActiveListener> {
-    return this.#listeners;
+    return this.#listeners.values();
   }
 
   /** Open downstream connections over all listeners and workers. */
   activeConnections(): number {
-    let total = 0;
-    for (const cell of this.#connectionCells) total += this.#deps.stats.cells.total(cell);
-    return total;
+    const listeners = [...this.#listeners.values(), ...this.#warming, ...this.#draining];
+    // Several listeners may share one.
+    const cells = new Set(
+      listeners.map(({ snapshot }) => snapshot.statBlock + LISTENER_STATS.index.downstream_cx_active),
+    );
+    return [...cells].reduce((total, cell) => total + this.#deps.stats.cells.total(cell), 0);
+  }
+
+  #next<Result>(change: () => Promise<Result>): Promise<Result> {
+    const done = this.#change.then(change);
+    this.#change = done.catch(() => {});
+    return done;
+  }
+
+  async #put(settings: ListenerSettings, version: string): Promise<boolean> {
+    const { name } = settings;
+    const active = this.#listeners.get(name);
+    if (active !== undefined && !active.addedViaApi) return false;
+    if (active?.isSame(settings)) {
+      active.version = version;
+      active.updatedMs = this.#deps.clock.wallMs();
+    } else {
+      try {
+        await this.#open(settings, version, true);
+      } catch (error) {
+        const updatedMs = this.#deps.clock.wallMs();
+        this.#failures.note({ name, resource: settings, version, updatedMs, error: errorMessage(error) });
+        throw error;
+      }
+    }
+    this.#failures.forget(name);
+    return true;
+  }
+
+  async #remove(name: string): Promise<boolean> {
+    const listener = this.#listeners.get(name);
+    if (listener !== undefined && !listener.addedViaApi) return false;
+    this.#failures.forget(name);
+    if (listener === undefined) return false;
+    this.#listeners.delete(name);
+    this.#stats.add('listener_removed');
+    this.#stop(listener, null);
+    this.#log.info(`listener ${name} is removed`);
+    return true;
+  }
+
+  async #open(settings: ListenerSettings, version: string, addedViaApi: boolean): Promise<void> {
+    const { name, addresses } = settings;
+    const former = this.#listeners.get(name);
+    let listener: ActiveListener | undefined;
+    this.#stats.add(former === undefined ? 'listener_added' : 'listener_modified');
+    try {
+      this.#refuseUsedAddress(settings);
+      listener = new ActiveListener(this.#nextId++, settings, version, addedViaApi, {
+        ...this.#deps,
+        globalRecord: this.#globalRecord,
+      });
+      this.#warming.add(listener);
+      this.#count();
+      for (const address of addresses) {
+        if (address.kind === 'pipe' && former?.has(address) !== true) await removeStaleSocket(address.path);
+      }
+      const ports = await this.#deps.workers.openListener(listener.snapshot, former?.snapshot.id ?? null);
+      listener.addresses = addresses.map((address, index) => withPort(address, ports[index]!));
+    } catch (error) {
+      this.#stats.add('listener_create_failure');
+      if (listener) this.#stop(listener, null);
+      const text = `error adding listener '${formatAddress(addresses[0])}' (${name}): ${errorMessage(error)}`;
+      throw new WeirError('WEIR_LISTEN_FAILED', text, { source: 'config', cause: error });
+    }
+    this.#warming.delete(listener);
+    this.#listeners.set(name, listener);
+    this.#stats.add('listener_create_success', this.#deps.concurrency);
+    if (former) this.#stop(former, listener.snapshot.id);
+    this.#count();
+    this.#log.info(`listener ${name} accepts on ${listener.addresses.map(formatAddress).join(', ')}`);
+  }
+
+  #stop(listener: ActiveListener, successor: number | null): void {
+    this.#warming.delete(listener);
+    this.#draining.add(listener);
+    this.#count();
+    this.#deps.workers.stopListener(listener.snapshot.id, successor, this.#deps.drainMs, () => {
+      this.#draining.delete(listener);
+      listener.close();
+      this.#count();
+    });
+  }
+
+  /** Workers share ports: the system would let two listeners have the same. */
+  #refuseUsedAddress({ name, addresses }: ListenerSettings): void {
+    for (const other of this.#listeners.values()) {
+      if (other.name === name) continue;
+      for (const address of addresses) {
+        if (address.kind === 'ip' && address.port === 0) continue;
+        if (!other.has(address)) continue;
+        throw new WeirError('WEIR_LISTEN_FAILED', `listener ${other.name} has the same address`);
+      }
+    }
+  }
+
+  #count(): void {
+    this.#stats.set('total_listeners_active', this.#listeners.size);
+    this.#stats.set('total_listeners_warming', this.#warming.size);
+    this.#stats.set('total_listeners_draining', this.#draining.size);
   }
 }
 

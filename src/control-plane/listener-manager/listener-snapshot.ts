@@ -23,14 +23,13 @@ import {
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
   PROXY_PROTOCOL_STATS,
-  type StatsStore,
   TCP_PROXY_STATS,
 } from '../../stats/index.ts';
-import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
+import type { Holdings } from '../holdings.ts';
 
 export interface ListenerSnapshotDependencies {
-  readonly stats: StatsStore;
-  readonly memory: SharedMemoryOwner;
+  /** Keeps all that the listener is given. */
+  readonly holdings: Holdings;
   readonly concurrency: number;
   /** Says how many connections there may be. */
   readonly runtime: Pick<RuntimeValues, 'integer'>;
@@ -46,23 +45,23 @@ export function makeListenerSnapshot(
   settings: ListenerSettings,
   deps: ListenerSnapshotDependencies,
 ): ListenerSnapshot {
-  const { stats } = deps;
+  const { holdings } = deps;
   const prefix = `listener.${cleanStatName(settings.statPrefix || formatAddress(settings.addresses[0]))}.`;
   // Main accepts no connections; its rows stand beside those of the workers, as in other builds.
-  stats.scope(`${prefix}main_thread.`).allocate(LISTENER_WORKER_STATS);
+  holdings.scope(`${prefix}main_thread.`).allocate(LISTENER_WORKER_STATS);
   const chain = (chainSettings: FilterChainSettings): FilterChainSnapshot =>
     makeFilterChain(prefix, chainSettings, deps);
   return Object.freeze({
     id,
     settings,
-    statBlock: stats.scope(prefix).allocate(LISTENER_STATS).cell,
+    statBlock: holdings.scope(prefix).allocate(LISTENER_STATS).cell,
     workerStatBlocks: Array.from(
       { length: deps.concurrency },
-      (_, index) => stats.scope(`${prefix}worker_${index}.`).allocate(LISTENER_WORKER_STATS).cell,
+      (_, index) => holdings.scope(`${prefix}worker_${index}.`).allocate(LISTENER_WORKER_STATS).cell,
     ),
     globalLimit: globalLimit(settings, deps),
     limit: listenerLimit(settings, deps),
-    listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, stats)),
+    listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, holdings)),
     filterChains: settings.filterChains.map(chain),
     defaultFilterChain: settings.defaultFilterChain && chain(settings.defaultFilterChain),
   });
@@ -80,13 +79,13 @@ function globalLimit(
 
 function listenerLimit(
   { name }: ListenerSettings,
-  { runtime, memory }: ListenerSnapshotDependencies,
+  { runtime, holdings }: ListenerSnapshotDependencies,
 ): AcceptLimitSnapshot | null {
   const maxConnections = runtime.integer(listenerConnectionLimit(name));
   if (maxConnections === undefined) return null;
   return {
     maxConnections: Math.min(maxConnections, UNLIMITED),
-    recordAddress: memory.recordAllocator.allocateCount(),
+    recordAddress: holdings.countRecord(),
   };
 }
 
@@ -96,15 +95,15 @@ function makeFilterChain(
   settings: FilterChainSettings,
   deps: ListenerSnapshotDependencies,
 ): FilterChainSnapshot {
-  const { stats } = deps;
+  const { holdings } = deps;
   const { filter } = settings;
   const isHttp = filter.kind === 'http-connection-manager';
-  const filterScope = stats.scope(`${isHttp ? 'http' : 'tcp'}.${filter.statPrefix}.`);
+  const filterScope = holdings.scope(`${isHttp ? 'http' : 'tcp'}.${filter.statPrefix}.`);
   return {
     settings,
     filterStatBlock: (isHttp ? filterScope.allocate(HTTP_STATS) : filterScope.allocate(TCP_PROXY_STATS)).cell,
     listenerHttpStatBlock: isHttp
-      ? stats.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell
+      ? holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell
       : 0,
     connectionLimits: settings.connectionLimits.map((limit) => makeConnectionLimit(limit, deps)),
   };
@@ -112,18 +111,18 @@ function makeFilterChain(
 
 function makeConnectionLimit(
   settings: ConnectionLimitSettings,
-  { stats, memory }: ListenerSnapshotDependencies,
+  { holdings }: ListenerSnapshotDependencies,
 ): ConnectionLimitSnapshot {
   return {
     settings,
-    statBlock: stats.scope(`connection_limit.${settings.statPrefix}.`).allocate(CONNECTION_LIMIT_STATS).cell,
-    recordAddress: memory.recordAllocator.allocateCount(),
+    statBlock: holdings.scope(`connection_limit.${settings.statPrefix}.`).allocate(CONNECTION_LIMIT_STATS).cell,
+    recordAddress: holdings.countRecord(),
   };
 }
 
-function makeListenerFilter(settings: ListenerFilterSettings, stats: StatsStore): ListenerFilterSnapshot {
+function makeListenerFilter(settings: ListenerFilterSettings, holdings: Holdings): ListenerFilterSnapshot {
   if (settings.kind === 'original-dst') return { settings, statBlock: 0 };
   const { statPrefix } = settings;
   const scope = statPrefix === '' ? 'proxy_proto.' : `proxy_proto.${statPrefix}.`;
-  return { settings, statBlock: stats.scope(scope).allocate(PROXY_PROTOCOL_STATS).cell };
+  return { settings, statBlock: holdings.scope(scope).allocate(PROXY_PROTOCOL_STATS).cell };
 }

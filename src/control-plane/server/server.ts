@@ -34,6 +34,8 @@ export interface ServerDependencies {
   readonly unknownFields: number;
   /** Access logs are written after this time at the latest. */
   readonly fileFlushIntervalMs: number;
+  /** Connections of a listener that has gone are cut after this. */
+  readonly drainMs: number;
 }
 
 export class Server {
@@ -44,7 +46,7 @@ export class Server {
   readonly #flush: StatsFlush;
   readonly #gauges: ServerGauges;
   readonly #workers: WorkerPool;
-  readonly #memory: SharedMemoryOwner;
+  readonly memory: SharedMemoryOwner;
   readonly #statsModule: WebAssembly.Module;
   readonly #lbModule: WebAssembly.Module;
   readonly #accessLogFiles: AccessLogFileSettings;
@@ -59,10 +61,10 @@ export class Server {
     this.bootstrap = bootstrap;
     this.#log = loggers.get('main');
     this.#workers = workers;
-    this.#memory = new SharedMemoryOwner({ workerCount: concurrency });
+    this.memory = new SharedMemoryOwner({ workerCount: concurrency });
     this.#statsModule = compileModule('stats');
     this.stats = new StatsStore({
-      owner: this.#memory,
+      owner: this.memory,
       module: this.#statsModule,
       tags: { useAllDefaultTags: bootstrap.useAllDefaultTags, fixedTags: bootstrap.fixedStatTags },
     });
@@ -73,8 +75,8 @@ export class Server {
     runtime.load(bootstrap.runtimeLayers);
     this.clusterManager = new ClusterManager({
       stats: this.stats,
-      memory: this.#memory,
-      tables: new LbTables(this.#memory, new LbKernel(this.#memory.shared, this.#lbModule)),
+      memory: this.memory,
+      tables: new LbTables(this.memory, new LbKernel(this.memory.shared, this.#lbModule)),
       clock,
       random: SYSTEM_RANDOM,
       loggers,
@@ -88,11 +90,13 @@ export class Server {
     });
     this.listenerManager = new ListenerManager({
       stats: this.stats,
-      memory: this.#memory,
+      memory: this.memory,
       workers,
       loggers,
       concurrency,
       runtime: runtime.values,
+      clock,
+      drainMs: deps.drainMs,
     });
     this.#gauges = new ServerGauges({
       stats: this.stats,
@@ -142,7 +146,7 @@ export class Server {
         http1: compileHttp1(),
         statsModule: this.#statsModule,
         lbModule: this.#lbModule,
-        sharedMemory: this.#memory.memory,
+        sharedMemory: this.memory.memory,
         accessLogFiles: this.#accessLogFiles,
         headerPrefix: this.#headerPrefix,
         localZone: this.bootstrap.node.locality.zone,

@@ -136,23 +136,25 @@ export class WorkerPool {
   /**
    * Opens a listener in every worker. The first worker settles the ports, the others share them (SO_REUSEPORT);
    * a listener that cannot or must not be shared is served by the first worker alone.
+   * @param predecessor whose sockets it gets on addresses of both when that one is stopped; null for nobody's.
    * @returns the ports in use by address, 0 for a pipe.
-   * @throws WeirError WEIR_LISTEN_FAILED when a worker cannot bind; the listener is then open nowhere.
+   * @throws WeirError WEIR_LISTEN_FAILED when a worker cannot bind; the caller stops the listener then.
    */
-  async openListener(listener: ListenerSnapshot): Promise<readonly number[]> {
+  async openListener(listener: ListenerSnapshot, predecessor: number | null = null): Promise<readonly number[]> {
     const ports = listener.settings.addresses.map((address) => (address.kind === 'ip' ? address.port : 0));
     const open: OpenListener = { listener, ports };
     this.#listeners.set(listener.id, open);
-    try {
-      open.ports = await this.#listen(0, open);
-      if (isShared(listener)) {
-        await Promise.all(this.#workers.map((_, index) => (index === 0 ? undefined : this.#listen(index, open))));
-      }
-      return open.ports;
-    } catch (error) {
-      this.closeListener(listener.id);
-      throw error;
+    open.ports = await this.#listen(0, open, predecessor);
+    if (isShared(listener)) {
+      const others = this.#workers.map((_, index) =>
+        index === 0 ? undefined : this.#listen(index, open, predecessor),
+      );
+      // All of them, so that none opens it after it has been stopped for the failure of another.
+      const results = await Promise.allSettled(others);
+      const failed = results.find((result) => result.status === 'rejected');
+      if (failed) throw failed.reason;
     }
+    return open.ports;
   }
 
   /** Has health checks fail, or succeed again, in every worker and those that start later. */
@@ -174,10 +176,14 @@ export class WorkerPool {
     this.#broadcast({ type: 'reopen-access-logs' });
   }
 
-  /** Stops accepting on a listener; its open connections go on. */
-  closeListener(listenerId: number): void {
+  /**
+   * Stops accepting on a listener; its open connections go on for `drainMs`.
+   * @param successor that takes over its sockets on addresses of both; null for nobody.
+   * @param onApplied called once, when no worker has a connection of it any more.
+   */
+  stopListener(listenerId: number, successor: number | null, drainMs: number, onApplied: () => void): void {
     this.#listeners.delete(listenerId);
-    this.#broadcast({ type: 'stop-listener', listenerId });
+    this.#publish((generation) => ({ type: 'stop-listener', generation, listenerId, successor, drainMs }), onApplied);
   }
 
   /** Stops accepting, lets running requests end within `graceMs`, ends the threads. Can be called again. */
@@ -307,10 +313,10 @@ export class WorkerPool {
     for (const address of listener.settings.addresses) {
       if (address.kind === 'pipe') await removeStaleSocket(address.path);
     }
-    worker.send({ type: 'listen', listener, ports });
+    worker.send({ type: 'listen', listener, ports, predecessor: null });
   }
 
-  #listen(index: number, open: OpenListener): Promise<readonly number[]> {
+  #listen(index: number, open: OpenListener, predecessor: number | null): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
       const worker = this.#workers[index];
       // A worker that is being restarted opens all listeners by itself once it is ready.
@@ -319,7 +325,7 @@ export class WorkerPool {
         return;
       }
       this.#pendingListens.set(pendingKey(open.listener.id, index), { resolve, reject });
-      worker.send({ type: 'listen', listener: open.listener, ports: open.ports });
+      worker.send({ type: 'listen', listener: open.listener, ports: open.ports, predecessor });
     });
   }
 

@@ -102,8 +102,9 @@ export class ConnectionManager implements NetworkFilter {
     this.#connections.add(new Http1ServerConnection(this.#context, this, downstream));
   }
 
-  drain(): void {
+  drain(endsIdle: boolean): void {
     this.#isDraining = true;
+    if (!endsIdle) return;
     for (const connection of [...this.#connections]) {
       if (!connection.isBusy) this.#context.stats.values[this.statBase + downstream_cx_drain_close]! += 1;
       connection.drain();

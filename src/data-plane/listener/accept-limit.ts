@@ -8,7 +8,10 @@ import type { SharedRecords } from '../../wasm/shared-records.ts';
 export class AcceptLimits {
   readonly #global: AcceptLimit | null;
   readonly #own: AcceptLimit | null;
+  /** Sockets that have places. */
+  held = 0;
   readonly #release = (): void => {
+    this.held -= 1;
     this.#global?.release();
     this.#own?.release();
   };
@@ -26,6 +29,7 @@ export class AcceptLimits {
       this.#global?.release();
       return 'listener';
     }
+    this.held += 1;
     socket.on('close', this.#release);
     return null;
   }

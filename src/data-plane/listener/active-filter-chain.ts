@@ -48,9 +48,9 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
     this.#filter.accept(connection);
   }
 
-  drain(): void {
-    this.#destroyRefused();
-    this.#filter.drain();
+  drain(endsIdle: boolean): void {
+    if (endsIdle) this.#destroyRefused();
+    this.#filter.drain(endsIdle);
   }
 
   finish(): void {

@@ -62,7 +62,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
-  readonly #sockets: readonly ListeningSocket[];
+  /** By address; several may let the system choose a port of theirs. */
+  readonly #sockets: ListeningSocket[];
   readonly #statBase: number;
   readonly #workerStatBase: number;
   readonly #chains: readonly ActiveFilterChain[];
@@ -121,12 +122,16 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /**
    * @param ports by address; 0 lets the system choose.
+   * @param predecessor that accepts on addresses of both, until they are taken over from it.
    * @returns the bound ports, 0 for a pipe. @throws WeirError WEIR_LISTEN when an address cannot be had.
    */
-  async listen(ports: readonly number[]): Promise<readonly number[]> {
+  async listen(ports: readonly number[], predecessor?: ActiveListener): Promise<readonly number[]> {
     const bound: number[] = [];
     try {
-      for (const [index, socket] of this.#sockets.entries()) bound.push(await socket.listen(ports[index]!));
+      const held = predecessor === undefined ? [] : this.#shared(predecessor);
+      for (const [index, socket] of this.#sockets.entries()) {
+        bound.push(held[index]?.port ?? (await socket.listen(ports[index]!)));
+      }
     } catch (error) {
       this.stop();
       throw error;
@@ -134,15 +139,39 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     return bound;
   }
 
+  /** Accepts from now on in the place of another on addresses of both: no client that waits there is lost. */
+  takeOver(predecessor: ActiveListener): void {
+    for (const [index, socket] of this.#shared(predecessor).entries()) {
+      if (socket === undefined || this.#sockets[index]!.isOpen) continue;
+      predecessor.#sockets.splice(predecessor.#sockets.indexOf(socket), 1);
+      this.#sockets[index] = socket;
+      socket.handTo(this);
+    }
+  }
+
+  /** By address of its own: the other's open socket on the same one. */
+  #shared(predecessor: ActiveListener): readonly (ListeningSocket | undefined)[] {
+    const open = predecessor.#sockets.filter(({ isOpen }) => isOpen);
+    return this.#sockets.map(({ label }) => {
+      const at = open.findIndex((socket) => socket.label === label);
+      return at === -1 ? undefined : open.splice(at, 1)[0];
+    });
+  }
+
   /** Closes the listening sockets; accepted connections go on. Idempotent. */
   stop(): void {
     for (const socket of this.#sockets) socket.close();
   }
 
-  /** Lets what runs finish and ends the rest; a connection without a filter chain has not begun. */
-  drain(): void {
-    for (const phase of this.#phases) phase.destroy();
-    for (const chain of this.#chains) chain.drain();
+  /** Connections are here, or sockets of them that hold places under limits. */
+  get isUsed(): boolean {
+    return this.connectionCount > 0 || this.#limits.held > 0;
+  }
+
+  /** Lets what runs finish. @param endsIdle as for NetworkFilter; a connection without a filter chain has not begun. */
+  drain(endsIdle: boolean): void {
+    if (endsIdle) for (const phase of this.#phases) phase.destroy();
+    for (const chain of this.#chains) chain.drain(endsIdle);
   }
 
   /** The process ends, `drain` has been called: see NetworkFilter. */

@@ -47,9 +47,11 @@ const NONE = -1;
 
 export class ListeningSocket {
   readonly #options: ListeningSocketOptions;
-  readonly #owner: ListeningSocketOwner;
+  #owner: ListeningSocketOwner;
   readonly #server: Server;
   #state: State = 'closed';
+  /** Bound; 0 for a pipe. */
+  #port = 0;
   /** Holds the second descriptor. A socket object and no bare number: it is closed when the thread ends, however. */
   #kept: Socket | null = null;
   /** Descriptors have run short before: each client is followed by a look whether there is one for the next. */
@@ -85,7 +87,26 @@ export class ListeningSocket {
     if (address.kind === 'pipe' && address.mode !== 0 && !address.path.startsWith('@'))
       await chmod(address.path, address.mode);
     const bound = this.#server.address();
-    return bound === null || typeof bound === 'string' ? 0 : bound.port;
+    this.#port = bound === null || typeof bound === 'string' ? 0 : bound.port;
+    return this.#port;
+  }
+
+  /** The address as configured. */
+  get label(): string {
+    return formatAddress(this.#options.address);
+  }
+
+  get isOpen(): boolean {
+    return this.#state !== 'closed';
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Whoever connects from now on is another's client. */
+  handTo(owner: ListeningSocketOwner): void {
+    this.#owner = owner;
   }
 
   /** Accepted connections go on, those that wait are reset. Idempotent. */

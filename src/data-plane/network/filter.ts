@@ -12,8 +12,8 @@ export interface NetworkFilter {
    * in the turn of the accept, or in that in which a listener filter has finished with the socket.
    */
   accept(connection: DownstreamConnection): void;
-  /** Lets what runs finish and ends the rest. Idempotent. */
-  drain(): void;
+  /** Lets what runs finish. @param endsIdle whether the rest is ended, or may begin once more. Idempotent. */
+  drain(endsIdle: boolean): void;
   /** The process ends, `drain` has been called: ends also what would go on as long as its peers like, without loss. */
   finish(): void;
   /** Ends every connection now. */
