@@ -17,7 +17,7 @@ import type { SharedHeap } from './heap.ts';
 import type { SharedMemory } from './shared-memory.ts';
 
 const BLOCKS_PER_SPAN = 64;
-/** Blocks of the first offer; each that was taken doubles the next, up to the largest. */
+/** Blocks of the first offer. Later ones grow with what the histograms of the slab have, up to the largest. */
 const FIRST_OFFER = 16;
 const LARGEST_OFFER = 4096;
 
@@ -31,14 +31,16 @@ export class HistogramArenas {
   readonly #heap: SharedHeap;
   /** Blocks that no histogram uses. */
   readonly #unused: number[] = [];
-  /** Length of the next offer, by slab. */
-  readonly #offerLengths: number[];
+  /** Length of the last offer, and blocks that histograms have of all that were taken, by slab. */
+  readonly #offered: number[];
+  readonly #taken: number[];
 
   /** @throws WeirError WEIR_SHARED_MEMORY_FULL. */
   constructor(memory: SharedMemory, heap: SharedHeap) {
     this.#memory = memory;
     this.#heap = heap;
-    this.#offerLengths = Array.from({ length: memory.slabCount }, () => FIRST_OFFER);
+    this.#offered = Array.from({ length: memory.slabCount }, () => 0);
+    this.#taken = Array.from({ length: memory.slabCount }, () => 0);
     const staging = heap.allocate(memory.slabCount * STAGED_VALUES * CELL_SIZE);
     for (let slab = 0; slab < memory.slabCount; slab++) {
       memory.i32[(arenaAddress(slab) + ARENA_STAGING) >>> 2] = staging + slab * STAGED_VALUES * CELL_SIZE;
@@ -55,7 +57,8 @@ export class HistogramArenas {
   refill(slab: number): void {
     const offer = (arenaAddress(slab) + ARENA_OFFER) >>> 2;
     if (Atomics.load(this.#memory.i32, offer) !== 0) return;
-    const length = this.#offerLengths[slab]!;
+    const taken = this.#taken[slab]! + this.#offered[slab]!;
+    const length = Math.min(LARGEST_OFFER, FIRST_OFFER + taken);
     this.#stock(length);
     let first = 0;
     for (let n = 0; n < length; n++) {
@@ -64,7 +67,8 @@ export class HistogramArenas {
       this.#memory.i32[block >>> 2] = first;
       first = block;
     }
-    this.#offerLengths[slab] = Math.min(LARGEST_OFFER, 2 * length);
+    this.#taken[slab] = taken;
+    this.#offered[slab] = length;
     Atomics.store(this.#memory.i32, offer, first);
   }
 
@@ -72,17 +76,22 @@ export class HistogramArenas {
   release(cell: number): void {
     for (let slab = 0; slab < this.#memory.slabCount; slab++) {
       const head = this.#memory.i32[(cell + slab * CELLS_PER_SLAB) * 2]! >>> 0;
-      if (head !== 0) this.#releaseBlocks(head);
+      if (head !== 0) this.#taken[slab]! -= this.#releaseBlocks(head);
     }
   }
 
-  #releaseBlocks(head: number): void {
+  /** @returns how many. */
+  #releaseBlocks(head: number): number {
+    let count = 1;
     for (let page = 0; page < HISTOGRAM_PAGES; page++) {
       const bins = this.#memory.i32[(head >>> 2) + page]! >>> 0;
       const block = bins - HISTOGRAM_BINS_AT;
-      if (bins !== 0 && block !== head) this.#unused.push(block);
+      if (bins === 0 || block === head) continue;
+      this.#unused.push(block);
+      count += 1;
     }
     this.#unused.push(head);
+    return count;
   }
 
   #stock(count: number): void {
