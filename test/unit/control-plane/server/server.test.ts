@@ -76,6 +76,7 @@ function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true } 
     faults: new FaultBoundary((where, error) => faults.push(`${where}: ${(error as Error).message}`)),
     revisionNumber: 42,
     unknownFields: 3,
+    drainMs: 1000,
     fileFlushIntervalMs: 250,
   });
   t.after(() => server.stop(0));
