@@ -7,6 +7,7 @@ import { CONNECTIONS_NOTES } from './connections.ts';
 import { HEALTH_NOTES } from './health.ts';
 import { MEMBERS_NOTES } from './members.ts';
 import type { MessageNotes } from './note.ts';
+import { REQUESTS_NOTES } from './requests.ts';
 
 export type { FieldNote, MessageNotes } from './note.ts';
 
@@ -16,4 +17,5 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
   ...BALANCING_NOTES,
   ...HEALTH_NOTES,
   ...CONNECTIONS_NOTES,
+  ...REQUESTS_NOTES,
 };
