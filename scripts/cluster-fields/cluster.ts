@@ -24,6 +24,7 @@ import {
   SUBSET_ROUTES,
   TRAILERS,
   UPDATES,
+  UPSTREAM_FILTERS,
 } from './tests.ts';
 
 export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
@@ -92,6 +93,7 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
         '`false`',
         CHECKER,
       ],
+      filters: ['Network filters of upstream connections.', 'none', UPSTREAM_FILTERS],
       transport_socket_matches: [
         'What connections are made of, by metadata of endpoints; the first match counts.',
         'transport_socket for all',

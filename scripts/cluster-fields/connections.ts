@@ -13,9 +13,17 @@ import {
   SOCKET_MATCHES,
   TRAILERS,
   UPDATES,
+  UPSTREAM_FILTERS,
 } from './tests.ts';
 
 export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
+  'proxy.config.cluster.v3.Filter': {
+    test: UPSTREAM_FILTERS,
+    fields: {
+      name: ['Of the filter; one that this build has not is an error.', 'required'],
+      typed_config: ['Its settings.', 'none'],
+    },
+  },
   'proxy.config.cluster.v3.Cluster.TransportSocketMatch': {
     test: SOCKET_MATCHES,
     fields: {

@@ -10,6 +10,7 @@ export type ExtensionCategory =
   | 'filters.http'
   | 'filters.listener'
   | 'filters.network'
+  | 'filters.upstream_network'
   | 'health_checkers'
   | 'internal_redirect_predicates'
   | 'load_balancing_policies'
@@ -168,6 +169,8 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   'filters.http': HTTP_FILTERS,
   'filters.listener': LISTENER_FILTERS,
   'filters.network': NETWORK_FILTERS,
+  // There are none, neither here nor among those that configurations are known to name.
+  'filters.upstream_network': [],
   health_checkers: [row('extensions.health_checkers.redis.v3.Redis', 'health_checkers.redis')],
   internal_redirect_predicates: [
     row(

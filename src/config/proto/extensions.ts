@@ -65,6 +65,7 @@ const CATEGORY_OF_HOLDER: Readonly<Record<string, ExtensionCategory>> = {
   'proxy.config.accesslog.v3.AccessLog': 'access_loggers',
   'proxy.config.cluster.v3.Cluster.CustomClusterType': 'clusters',
   'proxy.config.cluster.v3.LoadBalancingPolicy.Policy': 'load_balancing_policies',
+  'proxy.config.cluster.v3.Filter': 'filters.upstream_network',
   'proxy.config.core.v3.HealthCheck.CustomHealthCheck': 'health_checkers',
   'proxy.config.core.v3.RetryPolicy.RetryHostPredicate': 'retry_host_predicates',
   'proxy.config.core.v3.RetryPolicy.RetryPriority': 'retry_priorities',

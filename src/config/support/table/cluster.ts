@@ -12,7 +12,14 @@ import {
   warned,
 } from '../verdict.ts';
 import { SLOW_START_SUPPORT, SUBSET_FIELDS, SUBSET_SELECTOR_SUPPORT } from './balancing-policy.ts';
-import { CARES_RESOLVER, DNS_CLUSTER, HEALTH_EVENT_FILE, RAW_BUFFER, READ_AS_TYPED } from './extensions.ts';
+import {
+  CARES_RESOLVER,
+  DNS_CLUSTER,
+  HEALTH_EVENT_FILE,
+  RAW_BUFFER,
+  READ_AS_TYPED,
+  UPSTREAM_NETWORK_FILTERS,
+} from './extensions.ts';
 
 const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
@@ -69,6 +76,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       cleanup_interval: supported('of ORIGINAL_DST clusters'),
       transport_socket: supportedAs('upstream'),
       transport_socket_matches: supported('by metadata of endpoints'),
+      filters: supported('of upstream connections; this build has none'),
       metadata: supportedWhole('CLUSTER_METADATA, METADATA(CLUSTER)'),
       common_lb_config: supported(),
       upstream_bind_config: supported('takes the place of that of the bootstrap'),
@@ -207,6 +215,10 @@ export const CLUSTER_SUPPORT: SupportTable = {
       max_udp_channel_duration: supported('every question has a port of its own'),
       reinit_channel_on_timeout: supported('every question has a port of its own'),
     },
+  },
+  'proxy.config.cluster.v3.Filter': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions(UPSTREAM_NETWORK_FILTERS) },
   },
   'proxy.config.core.v3.BindConfig': {
     otherwise: rejected(),

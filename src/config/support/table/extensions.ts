@@ -15,6 +15,8 @@ export const RAW_BUFFER = 'proxy.extensions.transport_sockets.raw_buffer.v3.RawB
 export const CARES_RESOLVER = 'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 export const DNS_CLUSTER = 'proxy.extensions.clusters.dns.v3.DnsCluster';
 export const HEALTH_EVENT_FILE = 'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink';
+/** Of the connections to the hosts of a cluster. */
+export const UPSTREAM_NETWORK_FILTERS: readonly string[] = [];
 
 /** Note on the v2 field `config` beside `typed_config`. */
 export const READ_AS_TYPED = 'read as typed_config';
