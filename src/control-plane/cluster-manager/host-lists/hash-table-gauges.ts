@@ -3,7 +3,7 @@
 
 import type { ClusterSettings } from '../../../snapshot/index.ts';
 import { MAGLEV_STATS, RING_HASH_STATS, type StatsStore } from '../../../stats/index.ts';
-import { HashRing, type HashTable } from '../../../wasm/lb.ts';
+import type { HashRing, HashTable } from '../../../wasm/lb.ts';
 
 /** Shows a table that has just been built. */
 export type ShowHashTable = (table: HashTable) => void;
@@ -16,7 +16,8 @@ export function hashTableGauges(
   if (lbPolicy === 'RING_HASH') {
     const gauges = stats.scope(`cluster.${statName}.ring_hash_lb.`).allocate(RING_HASH_STATS);
     return (table) => {
-      gauges.set('size', table instanceof HashRing ? table.nominalSize : table.size);
+      // No other table is built for this policy.
+      gauges.set('size', (table as HashRing).nominalSize);
       gauges.set('min_hashes_per_host', table.minEntriesPerHost);
       gauges.set('max_hashes_per_host', table.maxEntriesPerHost);
     };
