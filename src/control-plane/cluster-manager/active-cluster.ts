@@ -54,6 +54,8 @@ function flagsBeforeChecks(check: HealthCheckSettings | undefined): number {
   return check.excludesNewHosts ? failedActiveHealthCheck | pendingActiveHealthCheck : failedActiveHealthCheck;
 }
 
+type RuntimeSettings = Pick<BalancingSettings, 'healthyPanicThreshold' | 'zoneRouting' | 'leastRequest'>;
+
 /** Where a cluster's stats and records are made. */
 export interface ClusterPlaces {
   readonly stats: StatsStore;
@@ -84,6 +86,8 @@ export class ActiveCluster {
   #found: readonly HostSettings[] = [];
   #hasHadTraffic = false;
   #lists: HostLists;
+  /** Settings that the runtime may override, as they were when the lists were made. */
+  #builtWith = '';
   #snapshot: ClusterSnapshot;
   /** What workers know of its members. */
   #told: readonly HostSnapshot[] = [];
@@ -258,6 +262,11 @@ export class ActiveCluster {
     };
   }
 
+  /** The runtime has other values than those that the lists were made with. */
+  get isOutdated(): boolean {
+    return JSON.stringify(this.#runtimeSettings(this.#snapshot.settings)) !== this.#builtWith;
+  }
+
   /** Some hosts have only a part of their weights. */
   get isStarting(): boolean {
     return this.#lists.isStarting;
@@ -336,21 +345,26 @@ export class ActiveCluster {
   }
 
   #listsOf(settings: ClusterSnapshot['settings'], hosts: readonly ActiveHost[]): HostLists {
-    const { tables, runtime } = this.#places;
+    const runtimeSettings = this.#runtimeSettings(settings);
+    const lists = new HostLists(this.#places.tables, { ...settings, ...runtimeSettings }, hosts, {
+      shareOf: this.#startShares(settings.slowStart, hosts),
+      localZones: this.#localZones(runtimeSettings.healthyPanicThreshold),
+    });
+    this.#builtWith = JSON.stringify(runtimeSettings);
+    return lists;
+  }
+
+  /** As the runtime has them now. */
+  #runtimeSettings(settings: ClusterSnapshot['settings']): RuntimeSettings {
+    const { runtime } = this.#places;
     const threshold = runtime.integer(PANIC_THRESHOLD) ?? settings.healthyPanicThreshold;
     const { activeRequestBias: bias, activeRequestBiasKey } = settings.leastRequest;
     const activeRequestBias = bias === undefined ? undefined : (runtime.number(activeRequestBiasKey) ?? bias);
-    const healthyPanicThreshold = Math.min(ALL, threshold);
-    const balancing: BalancingSettings = {
-      ...settings,
-      healthyPanicThreshold,
+    return {
+      healthyPanicThreshold: Math.min(ALL, threshold),
       zoneRouting: this.#zoneRouting(settings.zoneRouting),
       leastRequest: { ...settings.leastRequest, activeRequestBias },
     };
-    return new HostLists(tables, balancing, hosts, {
-      shareOf: this.#startShares(settings.slowStart, hosts),
-      localZones: this.#localZones(healthyPanicThreshold),
-    });
   }
 
   #zoneRouting(settings: ZoneRoutingSettings | null): ZoneRoutingSettings | null {

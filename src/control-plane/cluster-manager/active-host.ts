@@ -45,6 +45,15 @@ export interface EjectionRecord {
   readonly endedMs: number | undefined;
 }
 
+/** Of plain data, as settings are: most hosts of an update are as they were, and thousands are looked at. */
+function isSameData(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => isSameData(a[key as keyof typeof a], b[key as keyof typeof b]));
+}
+
 export class ActiveHost {
   readonly #places: ClusterPlaces;
   readonly #recordAddress: number;
@@ -98,17 +107,15 @@ export class ActiveHost {
       region === own.region &&
       zone === own.zone &&
       subZone === own.subZone &&
-      JSON.stringify(settings.check) === JSON.stringify(this.#snapshot.check)
+      isSameData(settings.check, this.#snapshot.check)
     );
   }
 
   /** Takes over weight, health, priority and the like, and a logical member's address. @returns whether anything has changed. */
   update(settings: HostSettings): boolean {
-    const before = JSON.stringify(this.#snapshot);
-    const { statBlock, outlierBlock } = this.#snapshot;
-    const snapshot = this.#freeze(settings, statBlock, outlierBlock);
-    if (JSON.stringify(snapshot) === before) return false;
-    this.#snapshot = snapshot;
+    const { recordAddress: _record, statBlock, outlierBlock, ...before } = this.#snapshot;
+    if (isSameData(settings, before)) return false;
+    this.#snapshot = this.#freeze(settings, statBlock, outlierBlock);
     this.#places.memory.shared.records.setWeight(this.#recordAddress, settings.weight);
     this.#applyHealth(settings.health);
     return true;

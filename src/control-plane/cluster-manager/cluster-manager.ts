@@ -190,6 +190,11 @@ export class ClusterManager {
     this.#clusters.get(clusterName)?.hostFailed(recordAddress);
   }
 
+  /** Values of the runtime have changed: those that decide which hosts are picked from hold at once. */
+  runtimeChanged(): void {
+    for (const cluster of [...this.#clusters.values(), ...this.#warming.values()]) cluster.runtimeChanged();
+  }
+
   snapshots(): ClusterSnapshot[] {
     return [...this.#clusters.values()].map(({ cluster }) => cluster.snapshot);
   }

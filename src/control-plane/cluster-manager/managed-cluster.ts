@@ -141,6 +141,14 @@ export class ManagedCluster {
     this.#slowStart?.stop();
   }
 
+  /** Values of the runtime have changed. */
+  runtimeChanged(): void {
+    if (!this.cluster.isOutdated) return;
+    if (!this.#isStarted) this.cluster.refreshHealth()();
+    else if (this.#isWarming) this.#hasNews = true;
+    else this.#refresh();
+  }
+
   /** Gives everything back, after `stop`: no worker uses the cluster any more. */
   close(): void {
     this.cluster.close();

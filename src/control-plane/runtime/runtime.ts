@@ -16,6 +16,8 @@ export class Runtime {
   readonly values = new RuntimeValues();
   readonly #workers: RuntimePublisher;
   readonly #stats;
+  /** Told each time that values have been replaced. */
+  onChanged: () => void = () => {};
 
   /** Without layers. */
   constructor(stats: StatsStore, workers: RuntimePublisher) {
@@ -32,6 +34,7 @@ export class Runtime {
     }
     this.values.replace(texts);
     this.#workers.publishRuntime(texts);
+    this.onChanged();
     this.#stats.add('load_success');
     this.#stats.set('num_layers', layers.length);
     this.#stats.set('num_keys', new Set(layers.flatMap(({ values }) => [...values.keys()])).size);

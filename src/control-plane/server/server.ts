@@ -88,6 +88,7 @@ export class Server {
       localCluster: bootstrap.localCluster,
       locality: bootstrap.node.locality,
     });
+    runtime.onChanged = () => this.clusterManager.runtimeChanged();
     this.listenerManager = new ListenerManager({
       stats: this.stats,
       memory: this.memory,

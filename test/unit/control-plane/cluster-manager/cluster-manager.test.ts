@@ -303,6 +303,36 @@ describe('the cluster manager', () => {
   });
 });
 
+describe('a change of the runtime', () => {
+  it('makes lists anew at once where it matters to them, and nowhere else', async () => {
+    const members = ['HEALTHY', 'UNHEALTHY', 'UNHEALTHY'].map((health_status, index) => ({
+      endpoint: { address: socketAddress('10.0.0.1', index + 1) },
+      health_status,
+    }));
+    const load_assignment = { cluster_name: 'web', endpoints: [{ lb_endpoints: members }] };
+    const fixture = new Fixture(mustLoad(withClusters(clusterNamed('web', { load_assignment }))).clusters[0]!);
+    const inPanic = (): boolean => {
+      const source = readHostLists(fixture.stats.owner.shared, fixture.manager.snapshots()[0]!.hostLists);
+      return source.kind === 'shares' && source.shares.some(({ isPanic }) => isPanic);
+    };
+    const set = (values: Readonly<Record<string, string>>): void => {
+      fixture.runtime.replace(new Map(Object.entries(values)));
+      fixture.manager.runtimeChanged();
+    };
+    await fixture.manager.start();
+    assert.ok(inPanic());
+    set({ 'upstream.healthy_panic_threshold': '10' });
+    assert.ok(!inPanic());
+    assert.equal(fixture.published.length, 1);
+    set({ 'upstream.healthy_panic_threshold': '10', other: '7' });
+    assert.equal(fixture.published.length, 1);
+    set({});
+    assert.ok(inPanic());
+    assert.equal(fixture.published.length, 2);
+    fixture.manager.stop();
+  });
+});
+
 describe('clusters that come and go', () => {
   const at = (port: number, fields: JsonObject = {}): ClusterSettings => {
     const members = [{ endpoint: { address: socketAddress('10.0.0.1', port) } }];

@@ -37,6 +37,8 @@ describe('the runtime', () => {
   it('sends the workers what holds in the end, each time that layers are loaded', () => {
     const { runtime, published } = open();
     const derived = runtime.values.derived((values) => values.integer('x'));
+    const told: (number | undefined)[] = [];
+    runtime.onChanged = () => told.push(derived.value);
     runtime.load([layer('a', { 'envoy.x': '1', x: '2' }), layer('b', { x: '3', y: '' })]);
     assert.equal(derived.value, 3);
     runtime.load([]);
@@ -51,6 +53,8 @@ describe('the runtime', () => {
         [],
       ],
     );
+    assert.equal(told.length, published.length);
+    assert.equal(told.at(-1), derived.value);
   });
 
   it('counts its layers and their keys', async () => {
