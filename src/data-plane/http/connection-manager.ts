@@ -58,6 +58,7 @@ export class ConnectionManager implements NetworkFilter {
   readonly #context: WorkerContext;
   readonly #connections = new Set<Http1ServerConnection>();
   #isDraining = false;
+  #hasEndedIdle = false;
   #isFinishing = false;
 
   constructor(
@@ -104,7 +105,8 @@ export class ConnectionManager implements NetworkFilter {
 
   drain(endsIdle: boolean): void {
     this.#isDraining = true;
-    if (!endsIdle) return;
+    if (!endsIdle || this.#hasEndedIdle) return;
+    this.#hasEndedIdle = true;
     for (const connection of [...this.#connections]) {
       if (!connection.isBusy) this.#context.stats.values[this.statBase + downstream_cx_drain_close]! += 1;
       connection.drain();
