@@ -156,6 +156,12 @@ export async function peerEnd(socket: Socket): Promise<string> {
   return await ended.promise;
 }
 
+/** Whether short writes are not held back for longer ones; Node shows it nowhere else. */
+export function sendsAtOnce(socket: Socket): boolean {
+  const noDelay = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'kSetNoDelay')!;
+  return (socket as unknown as Record<symbol, unknown>)[noDelay] === true;
+}
+
 /** A port on which nobody listens. */
 export async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

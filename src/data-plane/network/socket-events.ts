@@ -252,7 +252,8 @@ export function connectUpstream(
     noDelay: true,
     allowHalfOpen: true,
   };
-  if (sourceAddress !== undefined && address.kind === 'ip') {
+  // A pipe has no use for it.
+  if (sourceAddress !== undefined) {
     Object.assign(options, { localAddress: sourceAddress.ip, localPort: sourceAddress.port });
   }
   if (mode === 'lean') {

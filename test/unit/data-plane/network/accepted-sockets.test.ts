@@ -14,7 +14,7 @@ import {
   type SocketOwner,
 } from '../../../../src/data-plane/network/socket-events.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { peerEnd, WireClient } from '../../../support/wire.ts';
+import { peerEnd, sendsAtOnce, WireClient } from '../../../support/wire.ts';
 
 /** Notes what it is told. */
 class Owner implements SocketOwner {
@@ -81,6 +81,7 @@ for (const readMode of ['lean', 'events'] as const) {
   describe(`the owner of an accepted socket, reading by ${readMode}`, () => {
     test('hears of bytes, of the end, of what was sent, and of the close', async (t) => {
       const { owner, socket, client } = await accepted(t);
+      assert.ok(sendsAtOnce(socket));
       client.write('hello');
       await eventually(() => owner.text === 'hello', 'the bytes');
       client.socket.end(' there');
