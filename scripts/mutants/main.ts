@@ -94,7 +94,8 @@ async function run(source: string, nearest: readonly string[]): Promise<readonly
     incremental: true,
     incrementalFile,
     force: args.force,
-    tempDirName: 'build/mutants/tree',
+    // One for each run: whoever ends first takes it away.
+    tempDirName: `build/mutants/tree-${process.pid}`,
     ignorePatterns: ['/bench', '/biome.json', '/build/compile-cache', '/build/mutants', '/dist', '/docs'],
     reporters: process.stdout.isTTY ? ['progress'] : [],
     logLevel: 'error' as LogLevel,

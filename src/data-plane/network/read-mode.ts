@@ -77,7 +77,6 @@ export async function chooseReadMode(): Promise<ReadMode> {
       server.listen(0, '127.0.0.1', () => {
         const client = connect((server!.address() as { port: number }).port, '127.0.0.1');
         client.on('error', () => verdict(false));
-        client.on('data', () => {});
         client.write(FIRST);
         sockets.push(client);
         server!.on('connection', (socket) => {

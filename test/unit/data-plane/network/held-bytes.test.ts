@@ -44,3 +44,13 @@ test('a peer that sends single bytes does not have all copied with each', (t) =>
   // From 1 KiB on, twice as much each time.
   assert.equal(allocate.mock.callCount(), 8);
 });
+
+test('what is just full is not copied before more comes', (t) => {
+  const allocate = t.mock.method(Buffer, 'allocUnsafeSlow');
+  const held = new HeldBytes();
+  held.append(Buffer.alloc(1023), 0, 1023);
+  held.append(Buffer.alloc(1), 0, 1);
+  assert.equal(allocate.mock.callCount(), 1);
+  held.append(Buffer.alloc(1), 0, 1);
+  assert.equal(allocate.mock.callCount(), 2);
+});

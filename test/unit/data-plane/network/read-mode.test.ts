@@ -59,24 +59,37 @@ function limit(t: TestContext) {
 }
 
 test('this Node release can read accepted sockets the lean way', async (t) => {
+  const connect = t.mock.method(Socket.prototype, 'connect');
   const accepted = inAcceptedSockets(t, () => {});
   const time = limit(t);
   assert.equal(await chooseReadMode(), 'lean');
   assert.ok(time.isCancelled);
+  const sockets = [...accepted, ...connect.mock.calls.map((call) => call.this as Socket)];
   assert.deepEqual(
-    accepted.map(({ destroyed }) => destroyed),
-    [true],
+    sockets.map(({ destroyed }) => destroyed),
+    [true, true],
   );
+});
+
+test('nobody but this machine can take part in the look', async (t) => {
+  const listen = t.mock.method(Server.prototype, 'listen');
+  await chooseReadMode();
+  assert.deepEqual(listen.mock.calls[0]!.arguments.slice(0, 2), [0, '127.0.0.1']);
 });
 
 describe('accepted sockets are read by events under a Node release that', () => {
   for (const [what, act] of Object.entries<(socket: Socket) => void>({
-    'goes on after a stop': (socket) =>
+    // All that is awaited, but before it is asked for.
+    'goes on after a stop': (socket) => {
+      let hasStopped = false;
       pushBy(socket, (push, chunk) => {
+        if (hasStopped && chunk !== null) return true;
         const goesOn = push(chunk);
         if (!goesOn) setImmediate(push, Buffer.from('second'));
+        hasStopped ||= !goesOn;
         return goesOn;
-      }),
+      });
+    },
     'hands over what is no buffer': (socket) => pushBy(socket, (push) => push(Object.create(null))),
     'hands over other bytes': (socket) =>
       pushBy(socket, (push, chunk) => push(chunk?.toString() === 'second' ? Buffer.from('other') : chunk)),
@@ -87,7 +100,8 @@ describe('accepted sockets are read by events under a Node release that', () => 
         return goesOn;
       }),
     'closes the socket': (socket) => void socket.destroy(),
-    'says of a write that it waits': (socket) => void Object.assign(socket, { write: () => false }),
+    'says of a short text that it waits': (socket) =>
+      void Object.assign(socket, { write: (text: string, encoding: string) => text === '' || encoding !== 'latin1' }),
     'keeps what was written': (socket) => void Object.defineProperty(socket, 'writableLength', { value: 1 }),
   })) {
     test(what, async (t) => {
@@ -125,6 +139,13 @@ describe('accepted sockets are read by events under a Node release that', () => 
       throw new Error('deliberate');
     });
     limit(t);
+    assert.equal(await chooseReadMode(), 'events');
+  });
+
+  test('has no timer to give', async (t) => {
+    t.mock.method(SYSTEM_CLOCK, 'after', () => {
+      throw new Error('deliberate');
+    });
     assert.equal(await chooseReadMode(), 'events');
   });
 

@@ -5,6 +5,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { packClusters } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
+import { DEFAULT_HASHING } from '../../../support/lb.ts';
 import {
   CONNECT_TIMEOUT_MS,
   IDLE_TIMEOUT_MS,
@@ -179,14 +180,21 @@ describe('an attempt to connect', () => {
     assert.equal(bench.stat('downstream_cx_total'), 2);
   });
 
-  for (const [lbPolicy, hashesSourceIp, isHashed] of [
-    ['RING_HASH', true, true],
-    ['RING_HASH', false, false],
-    ['ROUND_ROBIN', true, false],
+  const header = { kind: 'header', name: 'x', rewrite: null, isTerminal: false } as const;
+  const address = { kind: 'source-ip', isTerminal: false } as const;
+  for (const [lbPolicy, hashesSourceIp, policies, isHashed] of [
+    ['RING_HASH', true, [], true],
+    ['RING_HASH', false, [], false],
+    ['ROUND_ROBIN', true, [], false],
+    // What the cluster says comes first.
+    ['RING_HASH', false, [header, address], true],
+    ['RING_HASH', true, [header], false],
   ] as const) {
-    const settings = `with ${lbPolicy}${hashesSourceIp ? ', by the source address' : ''}`;
+    const own = policies.length === 0 ? '' : `, whose cluster hashes by ${policies.map(({ kind }) => kind).join()}`;
+    const settings = `with ${lbPolicy}${hashesSourceIp ? ', by the source address' : ''}${own}`;
     test(`goes by ${isHashed ? 'the address of the client' : 'no hash'} ${settings}`, async (t) => {
-      const bench = new TcpProxyBench(t, { hosts: 5, cluster: { lbPolicy }, settings: { hashesSourceIp } });
+      const cluster = { lbPolicy, hashing: { ...DEFAULT_HASHING, policies } };
+      const bench = new TcpProxyBench(t, { hosts: 5, cluster, settings: { hashesSourceIp } });
       const choose = t.mock.method(bench.cluster, 'chooseHost');
       for (let client = 0; client < 4; client++) await bench.client();
       const hashes = choose.mock.calls.map((call) => call.arguments[0]);

@@ -1,0 +1,122 @@
+// A worker as the main thread sees it: real threads, which are given their work, told to stop, or fail.
+
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { WorkerThread } from '../../../../src/control-plane/workers/worker-thread.ts';
+import type { WorkerInit } from '../../../../src/snapshot/index.ts';
+import { FILESYSTEM_STATS } from '../../../../src/stats/index.ts';
+import { compileHttp1 } from '../../../../src/wasm/http1.ts';
+import { compileModule } from '../../../../src/wasm/instantiate.ts';
+import { statsFixture } from '../../../support/stats.ts';
+
+interface Ending {
+  readonly reason: string;
+  readonly stack: string;
+}
+
+function init(): WorkerInit {
+  const { store, owner } = statsFixture({ workerCount: 1 });
+  return {
+    workerIndex: 0,
+    statsModule: compileModule('stats'),
+    lbModule: compileModule('lb'),
+    http1: compileHttp1(),
+    sharedMemory: owner.memory,
+    accessLogFiles: {
+      flushIntervalMs: 1000,
+      statBlock: store.scope('filesystem.').allocate(FILESYSTEM_STATS).cell,
+    },
+    headerPrefix: 'x-proxy',
+    localZone: '',
+    isHealthCheckFailing: false,
+    runtime: new Map(),
+    clusters: [],
+    logLevels: { default: 'off' },
+  };
+}
+
+/** A thread, and Node's own object for it. */
+function start(t: TestContext) {
+  const on = t.mock.method(Worker.prototype, 'on');
+  const messages: string[] = [];
+  const endings: Ending[] = [];
+  const ended = Promise.withResolvers<void>();
+  const waiting = new Map<string, () => void>();
+  const worker = new WorkerThread(3, {
+    onMessage: (sender, { type }) => {
+      assert.equal(sender, worker);
+      messages.push(type);
+      waiting.get(type)?.();
+    },
+    onEnd: (sender, reason, stack) => {
+      assert.equal(sender, worker);
+      endings.push({ reason, stack });
+      ended.resolve();
+    },
+  });
+  const thread = on.mock.calls[0]!.this as unknown as Worker;
+  on.mock.restore();
+  t.after(() => thread.terminate());
+  const message = (type: string): Promise<void> => new Promise((resolve) => waiting.set(type, resolve));
+  return { worker, thread, messages, endings, ended: ended.promise, message };
+}
+
+describe('a worker thread', () => {
+  it('runs once it has its work, and ends without a reason when it is ended', async (t) => {
+    const { worker, thread, messages, endings, ended, message } = start(t);
+    assert.deepEqual([worker.index, worker.isRunning], [3, false]);
+    assert.ok(worker.threadId > 0);
+    assert.equal(worker.threadId, thread.threadId);
+    const ready = message('ready');
+    worker.send({ type: 'init', init: init() });
+    await ready;
+    assert.ok(worker.isRunning);
+    await worker.terminate();
+    await ended;
+    assert.ok(!worker.isRunning);
+    assert.deepEqual([messages, endings], [['ready'], [{ reason: '', stack: '' }]]);
+    await worker.terminate();
+    assert.equal(endings.length, 1);
+  });
+
+  it('is stopping from the moment that it is told to, whatever it says behind that', async (t) => {
+    const { worker, thread, endings, ended, message } = start(t);
+    const stopped = message('stopped');
+    worker.send({ type: 'shutdown', graceMs: 0 });
+    thread.emit('message', { type: 'ready' });
+    assert.ok(!worker.isRunning);
+    await stopped;
+    await thread.terminate();
+    await ended;
+    assert.deepEqual(endings, [{ reason: '', stack: '' }]);
+  });
+
+  it('that cannot begin ends with what it has thrown, and where', async (t) => {
+    const { worker, endings, ended } = start(t);
+    worker.send({ type: 'init', init: {} as WorkerInit });
+    await ended;
+    const [{ reason, stack }] = endings as [Ending];
+    assert.match(reason, /^TypeError: /);
+    assert.match(stack, /^\s+at .*worker/m);
+    assert.ok(!worker.isRunning);
+  });
+
+  it('that exits by itself ends with its code', (t) => {
+    const { thread, endings } = start(t);
+    thread.emit('exit', 7);
+    assert.deepEqual(endings, [{ reason: 'exit code 7', stack: '' }]);
+  });
+
+  it('is told what has been taken of its log', async (t) => {
+    const { worker, thread } = start(t);
+    const posted = t.mock.method(thread, 'postMessage');
+    const place = { file: '', line: 0, functionName: '' };
+    const message = 'x'.repeat(1_000_000);
+    worker.logRelay.taken({ logger: 'main', level: 'info', message, stack: '', timeMs: 0, ...place });
+    assert.deepEqual(
+      posted.mock.calls.map(({ arguments: [posting] }) => (posting as { readonly type: string }).type),
+      ['log-taken'],
+    );
+  });
+});
