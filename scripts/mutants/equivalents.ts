@@ -97,6 +97,18 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'The last slot is that of the cursor, which has just been run and is empty.',
   },
   {
+    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
+    line: '#isReadStopped = false;',
+    changes: ['false → true'],
+    why: 'Reading goes on when the upstream is there; whether it had stopped is asked after that.',
+  },
+  {
+    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
+    line: 'if (filter.accessLog !== null) {',
+    changes: ['filter.accessLog !== null → true'],
+    why: 'Spares connections that are not logged the collection of facts.',
+  },
+  {
     file: 'src/data-plane/upstream/host.ts',
     line: 'if (this.#onUnused === null || this.#isUsed()) return;',
     changes: [

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import { QUIET_MS } from '../../../../src/data-plane/network/filter.ts';
 import { packClusters } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
@@ -42,11 +43,13 @@ describe('a client whose upstream is not there yet', () => {
     const bench = new TcpProxyBench(t, {});
     const wire = (await bench.client()).write('early');
     await bench.until(() => bench.stat('downstream_cx_rx_bytes_total') === 5, 'the bytes');
+    assert.equal(bench.stat('downstream_cx_rx_bytes_buffered'), 5);
     wire.write(' and late');
     await bench.settle();
     assert.equal(bench.upstream.received, '');
     bench.upstream.accept();
     assert.equal(bench.upstream.received, 'early');
+    assert.equal(bench.stat('downstream_cx_rx_bytes_buffered'), 0);
     await bench.until(() => bench.upstream.received === 'early and late', 'the rest');
     assert.equal(bench.stat('downstream_flow_control_paused_reading_total'), 0);
     assert.equal(bench.stat('downstream_flow_control_resumed_reading_total'), 0);
@@ -206,6 +209,26 @@ describe('an attempt to connect', () => {
   }
 });
 
+describe('a cluster that says what it hashes by', () => {
+  const policies = {
+    ip: { kind: 'source-ip', isTerminal: false },
+    header: { kind: 'header', name: 'x', rewrite: null, isTerminal: false },
+  } as const;
+
+  for (const [names, hashesSourceIp, isHashed] of [
+    [['header', 'ip'], false, true],
+    [['header'], true, false],
+  ] as const) {
+    test(`decides over the proxy: by ${names.join(' and ')}`, async (t) => {
+      const hashing = { ...DEFAULT_HASHING, policies: names.map((name) => policies[name]) };
+      const bench = new TcpProxyBench(t, { cluster: { lbPolicy: 'RING_HASH', hashing }, settings: { hashesSourceIp } });
+      const choose = t.mock.method(bench.cluster, 'chooseHost');
+      await bench.client();
+      assert.equal(choose.mock.calls[0]!.arguments[0]?.hasHash ?? false, isHashed);
+    });
+  }
+});
+
 describe('an open connection', () => {
   test('carries bytes and ends in both directions, each for itself', async (t) => {
     const { bench, wire } = await opened(t);
@@ -257,6 +280,31 @@ describe('an open connection', () => {
     assert.equal(bench.stat('downstream_flow_control_resumed_reading_total'), 1);
   });
 
+  test('does not go on with a client that it has not stopped', async (t) => {
+    const { bench } = await opened(t);
+    bench.upstream.owner.onDrain();
+    assert.equal(bench.stat('downstream_flow_control_resumed_reading_total'), 0);
+  });
+
+  test('whose upstream has gone takes nothing more, and gives the client the rest', async (t) => {
+    const { bench, wire } = await opened(t);
+    wire.socket.pause();
+    let sent = 0;
+    while (bench.upstream.isRead) {
+      bench.upstream.send(PIECE);
+      sent += PIECE.length;
+    }
+    bench.upstream.finish();
+    wire.write('late');
+    await bench.until(() => bench.stat('downstream_cx_rx_bytes_total') === 4, 'the bytes');
+    assert.equal(bench.closed, 0);
+    assert.equal(bench.upstream.received, '');
+    wire.socket.resume();
+    assert.equal((await wire.rest()).length, sent);
+    assert.equal(wire.error, null);
+    await bench.untilClosed();
+  });
+
   test('holds its upstream back as long as the client takes nothing', async (t) => {
     const { bench, wire } = await opened(t);
     wire.socket.pause();
@@ -268,9 +316,11 @@ describe('an open connection', () => {
     const count = (what: 'paused' | 'resumed'): number =>
       bench.clusterStat(`upstream_flow_control_${what}_reading_total`);
     assert.deepEqual([count('paused'), count('resumed')], [1, 0]);
+    assert.ok(bench.stat('downstream_cx_tx_bytes_buffered') >= PIECE.length);
     wire.socket.resume();
     await wire.bytes(sent);
     await bench.until(() => bench.upstream.isRead, 'reading goes on');
+    assert.equal(bench.stat('downstream_cx_tx_bytes_buffered'), 0);
     assert.deepEqual([count('paused'), count('resumed')], [1, 1]);
   });
 
@@ -390,6 +440,18 @@ describe('the times of a connection', () => {
     const { bench } = await opened(t, { settings: { idleTimeoutMs: 0 } });
     bench.wait(100 * 24 * 3_600_000);
     assert.ok(bench.upstream.isOpen);
+  });
+
+  test('at the end of the process: it ends when it has been silent for a moment', async (t) => {
+    const { bench, wire } = await opened(t, { settings: { idleTimeoutMs: 0 } });
+    bench.wait(CONNECT_TIMEOUT_MS + TICK_MS);
+    bench.proxy.finish();
+    bench.wait(QUIET_MS - TICK_MS);
+    assert.ok(bench.upstream.isOpen);
+    bench.wait(2 * TICK_MS);
+    assert.ok(!bench.upstream.isLive);
+    assert.equal(await wire.rest(), '');
+    await bench.untilClosed();
   });
 
   test('at the end of the process: silence ends it, bytes on their way do not', async (t) => {
