@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type {
+  ClusterSnapshot,
   HashingSettings,
   HashPolicy,
   HttpConnectionManagerSettings,
@@ -17,6 +18,7 @@ const BY_USER: HashPolicy = { kind: 'header', name: 'x-user', rewrite: null, isT
 
 interface Setup {
   readonly proxy: DataPlaneFixture;
+  readonly cluster: ClusterSnapshot;
   /** Sends a request on a connection; answers with the number of the host that got it, and the head. */
   readonly ask: (client: WireClient, lines?: readonly string[]) => Promise<{ host: string; head: string }>;
   readonly connect: () => WireClient;
@@ -34,7 +36,7 @@ async function serve(
     upstreams.push(await WireUpstream.answering(`HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n${host}`));
   }
   const proxy = new DataPlaneFixture();
-  proxy.cluster(
+  const cluster = proxy.cluster(
     'web',
     upstreams.map(({ port }) => loopback(port)),
     { lbPolicy, hashing },
@@ -56,7 +58,7 @@ async function serve(
     clients.push(client);
     return client;
   };
-  return { proxy, ask, connect };
+  return { proxy, cluster, ask, connect };
 }
 
 function setCookies(head: string): string[] {
@@ -77,6 +79,31 @@ for (const lbPolicy of ['RING_HASH', 'MAGLEV'] as const) {
         }
       }
       assert.equal(new Set(hosts.values()).size, HOSTS);
+    });
+
+    test('moves the users of a host that leaves and few others, and takes all back when it comes again', async (t) => {
+      const { proxy, cluster, ask, connect } = await serve(t, lbPolicy, [BY_USER]);
+      const client = connect();
+      const publish = (members: readonly number[]): Promise<void> =>
+        new Promise((resolve) => {
+          const { hosts, hostLists, settings } = proxy.withMembers(cluster, ...members);
+          const order = hosts.map(({ recordAddress }) => recordAddress);
+          proxy.dataPlane.updateHosts({ cluster: settings.name, hostLists, order, hosts, health: [] }, resolve);
+        });
+      const places = async (): Promise<string[]> => {
+        const hosts: string[] = [];
+        for (let user = 0; user < 200; user += 1) hosts.push((await ask(client, [`x-user: user-${user}`])).host);
+        return hosts;
+      };
+      const before = await places();
+      await publish([0, 1, 3]);
+      const without = await places();
+      assert.ok(!without.includes('2'));
+      const moved = before.filter((host, user) => host !== '2' && host !== without[user]).length;
+      // Of 150: those that the entries get which the remaining hosts have more of now, some 25. By a remainder 100 would move.
+      assert.ok(moved < 60, `${moved} others have moved`);
+      await publish([0, 1, 2, 3]);
+      assert.deepEqual(await places(), before);
     });
 
     test('takes any host for requests without a hash', async (t) => {
