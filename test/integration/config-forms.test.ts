@@ -16,6 +16,8 @@ import { readText } from '../support/config/read.ts';
 import { type EchoUpstream, startEchoUpstream } from '../support/echo-upstream.ts';
 import { startWeir } from '../support/weir-process.ts';
 
+/** With a fraction, to see that read; else beyond what a crowded machine takes, so that no time runs out. */
+const TIMEOUT = '90.25s';
 const ANY = 'type.googleapis.com/envoy.extensions.filters';
 
 function virtualHosts(rewriteField: string): JsonObject[] {
@@ -24,7 +26,7 @@ function virtualHosts(rewriteField: string): JsonObject[] {
       name: 'shop',
       domains: ['shop.test', '*.shop.test'],
       routes: [
-        { match: { prefix: '/api/' }, route: { cluster: 'api', prefix_rewrite: '/', timeout: '2.5s' } },
+        { match: { prefix: '/api/' }, route: { cluster: 'api', prefix_rewrite: '/', timeout: TIMEOUT } },
         { match: { path: '/exact' }, route: { cluster: 'api', [rewriteField]: 'api.internal' } },
       ],
     },
@@ -35,7 +37,7 @@ function virtualHosts(rewriteField: string): JsonObject[] {
 function bootstrapV3(api: number, web: readonly number[]): JsonObject {
   const cluster = (name: string, ports: readonly number[]): JsonObject => ({
     name,
-    connect_timeout: '0.25s',
+    connect_timeout: TIMEOUT,
     type: 'STATIC',
     lb_policy: 'ROUND_ROBIN',
     load_assignment: {
@@ -73,7 +75,7 @@ function bootstrapV3(api: number, web: readonly number[]): JsonObject {
 function bootstrapV2(api: number, web: readonly number[]): JsonObject {
   const cluster = (name: string, ports: readonly number[]): JsonObject => ({
     name,
-    connect_timeout: '0.25s',
+    connect_timeout: TIMEOUT,
     type: 'static',
     lb_policy: 'round_robin',
     hosts: ports.map((port) => socketAddress('127.0.0.1', port)),
