@@ -1,7 +1,7 @@
 // A data plane in front of one upstream, with an access log; made for tests of upgrades and of CONNECT.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -61,6 +61,8 @@ export async function tunnelBench(t: TestContext, options: TunnelOptions): Promi
     ],
     ...settings,
   });
+  // A clock that a test turns may end the log before it is there: it would come into the folder that is being removed.
+  await eventually(() => existsSync(log), 'the log file');
   const clients: WireClient[] = [];
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => {
