@@ -49,7 +49,7 @@ export const BLOCK_ALIGNMENT = 128;
 // Blocks for the bins of the histograms that the slab's owner records. Free blocks form a chain: the first
 // word of each is the address of the next. Main offers a chain, the owner takes it when its own is used up.
 export const ARENAS_AT = HEADER_SIZE;
-/** Address of the first block of the owner's chain, 0 when it is used up; read and written by the owner. */
+/** Address of the first block of the owner's chain, 0 when it is used up; written by the owner. */
 export const ARENA_CHAIN = 0;
 /** u32, atomic: first block of the chain that main offers, 0 when the owner has taken it. */
 export const ARENA_OFFER = 4;

@@ -2,6 +2,7 @@
 // must not wait for main then, so main keeps a chain of zeroed blocks on offer for each slab.
 
 import {
+  ARENA_CHAIN,
   ARENA_OFFER,
   ARENA_STAGING,
   ARENA_STRIDE,
@@ -17,7 +18,7 @@ import type { SharedHeap } from './heap.ts';
 import type { SharedMemory } from './shared-memory.ts';
 
 const BLOCKS_PER_SPAN = 64;
-/** Blocks of the first offer. Later ones grow with what the histograms of the slab have, up to the largest. */
+/** Blocks of the first offer. Later ones have as many more as the histograms of the slab have, up to the largest. */
 const FIRST_OFFER = 16;
 const LARGEST_OFFER = 4096;
 
@@ -31,8 +32,9 @@ export class HistogramArenas {
   readonly #heap: SharedHeap;
   /** Blocks that no histogram uses. */
   readonly #unused: number[] = [];
-  /** Length of the last offer, and blocks that histograms have of all that were taken, by slab. */
+  /** Length of the last offer, by slab. */
   readonly #offered: number[];
+  /** Blocks of all offers before the last that were not released, by slab: those of histograms and of the chain. */
   readonly #taken: number[];
 
   /** @throws WeirError WEIR_SHARED_MEMORY_FULL. */
@@ -58,7 +60,7 @@ export class HistogramArenas {
     const offer = (arenaAddress(slab) + ARENA_OFFER) >>> 2;
     if (Atomics.load(this.#memory.i32, offer) !== 0) return;
     const taken = this.#taken[slab]! + this.#offered[slab]!;
-    const length = Math.min(LARGEST_OFFER, FIRST_OFFER + taken);
+    const length = Math.min(LARGEST_OFFER, FIRST_OFFER + this.#usedBlocks(slab));
     this.#stock(length);
     let first = 0;
     for (let n = 0; n < length; n++) {
@@ -70,6 +72,18 @@ export class HistogramArenas {
     this.#taken[slab] = taken;
     this.#offered[slab] = length;
     Atomics.store(this.#memory.i32, offer, first);
+  }
+
+  /**
+   * Blocks that histograms of a slab have, roughly, when the last offer has been taken. Its blocks count only once
+   * all of them are used: where histograms come and go, each offer would otherwise be longer than the one before.
+   * A worker that is just taking it may look as if it had used it up; that is one offer too long, and the next is not.
+   */
+  #usedBlocks(slab: number): number {
+    const taken = this.#taken[slab]!;
+    const isUsedUp = Atomics.load(this.#memory.i32, (arenaAddress(slab) + ARENA_CHAIN) >>> 2) === 0;
+    // What was released may be of the last offer, which is not counted then.
+    return isUsedUp ? taken + this.#offered[slab]! : Math.max(0, taken);
   }
 
   /** Takes back the blocks of a histogram in all slabs. No thread may record into it any more. */

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { CELLS_PER_SLAB, HISTOGRAM_BLOCK_SIZE } from '../../assembly/layout/shared-memory.ts';
+import { ARENA_OFFER, CELLS_PER_SLAB, HISTOGRAM_BLOCK_SIZE } from '../../assembly/layout/shared-memory.ts';
 import { WeirError } from '../../src/base/errors.ts';
+import { arenaAddress } from '../../src/wasm/histogram-arenas.ts';
 import { binWidth, leftEdge, positionAfter } from '../../src/wasm/histogram-bins.ts';
 import { HistogramMerger } from '../../src/wasm/histogram-merger.ts';
 import { HistogramRecorder, isRecordable, MAX_HISTOGRAM_VALUE } from '../../src/wasm/histogram-recorder.ts';
 import { compileModule } from '../../src/wasm/instantiate.ts';
-import { SharedMemory } from '../../src/wasm/shared-memory.ts';
+import { SharedMemory, workerSlab } from '../../src/wasm/shared-memory.ts';
 import { SharedMemoryOwner } from '../../src/wasm/shared-memory-owner.ts';
 import { HistogramSpan } from '../../src/wasm/stats-exports.ts';
 import { ReferenceHistogram } from '../support/reference/histogram.ts';
@@ -56,6 +57,14 @@ function histogramOf(...values: number[]): Fixture {
   for (const value of values) assert.ok(fixture.record(value));
   fixture.merger.merge(fixture.cell);
   return fixture;
+}
+
+/** Length of main's offer to a worker. */
+function offeredBlocks({ i32 }: SharedMemory, worker: number): number {
+  let length = 0;
+  let block = i32[(arenaAddress(workerSlab(worker)) + ARENA_OFFER) / 4]!;
+  for (; block !== 0; block = i32[block / 4]!) length += 1;
+  return length;
 }
 
 test('one sample of 100 gives 105 for every quantile', () => {
@@ -397,10 +406,57 @@ test('ten thousand histograms that come and go leave no block behind', () => {
     merger.release(cell);
     owner.cells.free(cell, 1);
     merger.arenas.refillAll();
-    if (n === 1000) settled = owner.heap.usedBytes;
+    if (n === 100) settled = owner.heap.usedBytes;
   }
-  // Offers grow with use up to their limit; beyond that nothing may.
-  assert.ok(owner.heap.usedBytes - settled <= 2 * 4096 * HISTOGRAM_BLOCK_SIZE, `${settled} to ${owner.heap.usedBytes}`);
+  assert.equal(owner.heap.usedBytes, settled);
+});
+
+test('an offer is no longer than what the histograms of its slab have, however many have come and gone', () => {
+  const FIRST_OFFER = 16;
+  const coming = fc.record({
+    worker: fc.nat(1),
+    decades: fc.uniqueArray(fc.nat(6), { minLength: 1 }),
+    isMerged: fc.boolean(),
+    isRefilled: fc.boolean(),
+  });
+  const histograms = fc.array(coming, { minLength: 1, maxLength: 2000, size: 'max' });
+  fc.assert(
+    fc.property(histograms, fc.integer({ min: 1, max: 40 }), (sequence, mostAtOnce) => {
+      const fixture = new Fixture(2);
+      const { owner, merger } = fixture;
+      const living: { cell: number; worker: number; blocks: number }[] = [];
+      const used = [0, 0];
+      const refill = (worker: number): void => {
+        if (offeredBlocks(owner.shared, worker) > 0) return;
+        merger.arenas.refill(workerSlab(worker));
+        const length = offeredBlocks(owner.shared, worker);
+        assert.ok(length >= FIRST_OFFER, `${length} blocks`);
+        assert.ok(length <= FIRST_OFFER + used[worker]!, `${length} blocks, ${used[worker]} are in use`);
+      };
+      for (const { worker, decades, isMerged, isRefilled } of sequence) {
+        const cell = owner.cells.allocate(1);
+        // One block for each decade.
+        for (const decade of decades) {
+          const value = 10 ** (decade + 1);
+          if (!fixture.record(value, worker, cell)) {
+            refill(worker);
+            assert.ok(fixture.record(value, worker, cell));
+          }
+          used[worker]! += 1;
+        }
+        living.push({ cell, worker, blocks: decades.length });
+        if (isMerged) merger.merge(cell);
+        if (living.length > mostAtOnce) {
+          const oldest = living.shift()!;
+          merger.release(oldest.cell);
+          owner.cells.free(oldest.cell, 1);
+          used[oldest.worker]! -= oldest.blocks;
+        }
+        if (isRefilled) refill(worker);
+      }
+    }),
+    { numRuns: 20 },
+  );
 });
 
 test('latencies of ten thousand requests cost a worker less than 2.3 KB', () => {
