@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { createServer, type Server, type Socket } from 'node:net';
-import { describe, it } from 'node:test';
+import { createServer, type Socket } from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
 import {
   httpFilter,
   type Json,
@@ -16,6 +16,7 @@ import {
   tcpFilter,
 } from '../support/bootstrap.ts';
 import { startEchoUpstream } from '../support/echo-upstream.ts';
+import { untilEqual } from '../support/eventually.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { unusedPort, WireClient, WireUpstream } from '../support/wire.ts';
 
@@ -169,11 +170,13 @@ describe('ORIGINAL_DST by header', () => {
     assert.deepEqual(await membersOf(weir), [`127.0.0.1:${upstream.port}`]);
   });
 
-  it('has one host for all spellings of an address', async () => {
+  it('has one host for all spellings of an address', async (t) => {
     const server = createServer((socket) => {
+      socket.on('error', () => {});
       socket.on('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'));
     });
     server.listen(0, '::');
+    t.after(() => server.close());
     await once(server, 'listening');
     const there = (server.address() as AddressInfo).port;
     const { weir, port } = await start();
@@ -183,7 +186,6 @@ describe('ORIGINAL_DST by header', () => {
       assert.equal((await ask(port, get(host))).status, 200, host);
     }
     assert.deepEqual(await membersOf(weir), [`127.0.0.1:${there}`, `[::1]:${there}`]);
-    server.close();
   });
 
   it('keeps a body that comes before the host does', async () => {
@@ -218,8 +220,9 @@ describe('ORIGINAL_DST by header', () => {
     assert.equal(copies.requests, 1);
   });
 
-  it('ends a CONNECT where it says', async () => {
+  it('ends a CONNECT where it says', async (t) => {
     const upstream = await WireUpstream.start((socket) => socket.on('data', (bytes) => socket.write(bytes)));
+    t.after(() => upstream.close());
     const route = { cluster: 'any', upgrade_configs: [{ upgrade_type: 'CONNECT', connect_config: {} }] };
     const upgrade_configs = [{ upgrade_type: 'CONNECT' }];
     const virtual_hosts = [{ name: 'all', domains: ['*'], routes: [{ match: { connect_matcher: {} }, route }] }];
@@ -230,7 +233,6 @@ describe('ORIGINAL_DST by header', () => {
     await client.until('\r\n\r\n');
     assert.equal((await client.write('ping').bytes(4)).toString(), 'ping');
     client.close();
-    await upstream.close();
   });
 });
 
@@ -248,14 +250,15 @@ describe('hosts on demand', () => {
     assert.equal(await weir.stat('cluster.any.upstream_rq_total'), 5);
   });
 
-  it('stay while a request is with them, and while a connection is kept for the next', async () => {
+  it('stay while a request is with them, and while a connection is kept for the next', async (t) => {
     const upstream = await WireUpstream.start(() => {});
+    t.after(() => upstream.close());
     const cluster = { original_dst_lb_config: BY_HEADER, cleanup_interval: '0.02s' };
     const { weir, port } = await start({ cluster });
     await using _ = weir;
     const there = `127.0.0.1:${upstream.port}`;
     const client = new WireClient(port).write(get(there));
-    while (upstream.sockets.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await untilEqual(1, () => upstream.sockets.length, 'connections of the upstream');
     const [socket] = upstream.sockets as [Socket];
     await once(socket, 'data');
     // Another host comes and goes meanwhile, so that there have been cleanups: one that nobody can connect to.
@@ -272,7 +275,6 @@ describe('hosts on demand', () => {
     socket.destroy();
     await weir.untilStat('cluster.any.membership_total', 0);
     client.close();
-    await upstream.close();
   });
 
   it('are limited in number, and what is beyond is answered and counted', async () => {
@@ -304,15 +306,14 @@ describe('hosts on demand', () => {
 
 describe('ORIGINAL_DST by the destination of a connection', () => {
   /** Says to everybody who it is before it hears anything. */
-  async function greeter(name: string): Promise<{ server: Server; port: number }> {
-    const server = createServer((socket) => socket.end(name));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return { server, port: (server.address() as AddressInfo).port };
+  async function greeter(t: TestContext, name: string): Promise<WireUpstream> {
+    const upstream = await WireUpstream.start((socket) => socket.end(name));
+    t.after(() => upstream.close());
+    return upstream;
   }
 
-  it('connects where a PROXY header says', async () => {
-    const upstreams = [await greeter('first'), await greeter('second')];
+  it('connects where a PROXY header says', async (t) => {
+    const upstreams = [await greeter(t, 'first'), await greeter(t, 'second')];
     const { weir, port } = await start({
       filter: tcpFilter({ cluster: 'any' }),
       listener: { listener_filters: [PROXY_PROTOCOL] },
@@ -323,7 +324,6 @@ describe('ORIGINAL_DST by the destination of a connection', () => {
       assert.equal(await client.rest(), ['first', 'second'][index]);
     }
     assert.equal((await membersOf(weir)).length, 2);
-    for (const { server } of upstreams) server.close();
   });
 
   it('serves a request whose header is of no use where its connection meant to go', async () => {
