@@ -22,7 +22,7 @@ const MAIN = path.join(import.meta.dirname, '../..', process.env.WEIR_TEST_MAIN 
 const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 /** Far beyond any real start: a test that waits this long has failed. */
 const START_LIMIT_MS = 90_000;
-/** After this the process is killed, so that no test leaves one behind. */
+/** After this the process is killed, so that no test leaves one behind, and its test has failed. */
 const STOP_LIMIT_MS = 90_000;
 /** /ready is polled: a listener that comes up later has no event of its own outside the process. */
 const POLL_MS = 5;
@@ -160,9 +160,15 @@ async function isLive(address: string): Promise<boolean> {
 
 async function stopChild(child: Child, signal: NodeJS.Signals): Promise<ExitResult> {
   child.process.kill(signal);
-  const limit = AbortSignal.timeout(STOP_LIMIT_MS);
-  limit.addEventListener('abort', () => child.process.kill('SIGKILL'), { once: true });
-  return child.exited;
+  let isOverdue = false;
+  const limit = setTimeout(() => {
+    isOverdue = true;
+    child.process.kill('SIGKILL');
+  }, STOP_LIMIT_MS);
+  const result = await child.exited;
+  clearTimeout(limit);
+  if (!isOverdue) return result;
+  throw new Error(`weir had not ended ${STOP_LIMIT_MS} ms after ${signal}:\n${result.stdout}${result.stderr}`);
 }
 
 function weirProcess(child: Child, adminUrl: string, stop: WeirProcess['stop']): WeirProcess {
