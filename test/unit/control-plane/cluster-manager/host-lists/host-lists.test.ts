@@ -70,6 +70,12 @@ describe('host lists', () => {
     const cluster = new BalancedCluster({ weightedPriorityHealth: true });
     cluster.setHosts(host('big', { weight: 9 }), ill('ill'), host('next', { priority: 1 }));
     assert.deepEqual(cluster.shares(100), { big: 100 });
+    const counting = new BalancedCluster().setHosts(
+      host('big', { weight: 9 }),
+      ill('ill'),
+      host('next', { priority: 1 }),
+    );
+    assert.ok(counting.shares(1000).next! > 200);
   });
 
   test('follow a change of health', () => {
@@ -286,10 +292,20 @@ describe('host lists', () => {
     assert.ok(owner.heap.usedBytes > before);
     owner.reclaimer.collect(() => lists.retire())();
     assert.equal(owner.heap.usedBytes, before);
+    for (const fields of [{ lbPolicy: 'RING_HASH' }, { lbPolicy: 'MAGLEV' }, { weighsLocalities: true }] as const) {
+      const located = members.map((member) => ({ ...member, localityWeight: 1 }));
+      const others = new HostLists(tables, { ...BALANCING, ...fields }, located);
+      owner.reclaimer.collect(() => others.retire())();
+      assert.equal(owner.heap.usedBytes, before);
+    }
     const many = Array.from({ length: 20_000 }, (_, index) => host(`${index}`, { weight: (index % 9) + 1 }));
     assert.throws(() => new HostLists(tables, BALANCING, [...many, host('next', { priority: 1 })]), {
       code: 'WEIR_SHARED_MEMORY_FULL',
     });
+    assert.equal(owner.heap.usedBytes, before);
+    // The list of the first priority has been built by then.
+    const next = many.map((member) => ({ ...member, priority: 1 }));
+    assert.throws(() => new HostLists(tables, BALANCING, [...members, ...next]), { code: 'WEIR_SHARED_MEMORY_FULL' });
     assert.equal(owner.heap.usedBytes, before);
   });
 });

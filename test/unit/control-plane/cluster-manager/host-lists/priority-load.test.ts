@@ -94,6 +94,14 @@ describe('the load of priorities', () => {
     },
     { name: 'excluded hosts do not count', rows: [[10, 5, 0, 5]], healthy: [100] },
     {
+      name: 'excluded hosts take nothing away from what the others can take',
+      rows: [
+        [10, 4, 0, 5],
+        [10, 10],
+      ],
+      healthy: [100, 0],
+    },
+    {
       name: 'panic by size when nobody is healthy',
       rows: [
         [30, 0],

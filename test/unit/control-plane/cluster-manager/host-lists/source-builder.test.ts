@@ -68,6 +68,8 @@ const inZone = (zone: string, localityWeight: number, fields: Partial<NamedHost>
 describe('the lists of a cluster', () => {
   test('are one of the healthy hosts where these take all requests', () => {
     assert.equal(shape({}, [at(0), at(0, ILL), at(0), at(0)]), '1: 0 2 3');
+    // What the degraded one could take as well is not asked of it.
+    assert.equal(shape({}, [at(0), at(0, DEGRADED), at(0), at(0)]), '1: 0 2 3');
     const panic = [{ upTo: 100, source: 'none', isPanic: true, priority: 0, availability: 0 }];
     assert.deepEqual(shape({}, []), panic);
   });
@@ -178,6 +180,10 @@ describe('the lists of a cluster', () => {
     const all = shape(failing, hosts.toSpliced(2, 1), panicking);
     assert.deepEqual(all, zones('1: 0 1 2', '1025: 1', '2049: 0 2', { isPanic: true, failsInPanic: true }));
     // Neither in panic of the cluster nor in further priorities.
+    const ill = inZone('a', 0, { healthFlags: ILL });
+    assert.deepEqual(shape({ zoneRouting }, [...hosts.toSpliced(2, 2), ill, ill, ill], { localZones }), [
+      { upTo: 100, source: '0: 0 1 2 3 4', isPanic: true, priority: 0, availability: 56 },
+    ]);
     const second = [...hosts.toSpliced(2, 1), inZone('a', 0, { priority: 1 }), inZone('b', 0, { priority: 1 })];
     assert.deepEqual(shape({ zoneRouting }, second, { localZones }), [
       { upTo: 100, source: zones('1: 0 1 2', '1025: 1', '2049: 0 2'), isPanic: false, priority: 0, availability: 100 },
