@@ -42,7 +42,8 @@ export function priorityLoads(priorities: readonly PriorityState[], limits: Prio
   const available = Math.min(ALL, sum(healthy) + sum(degraded));
   const loads = { healthy: priorities.map(() => 0), degraded: priorities.map(() => 0) };
   const isPanic = priorities.map(({ counts }) => available !== ALL && isBelow(counts, healthyPanicThreshold));
-  if (isPanic.every(Boolean)) loads.healthy = sharesBySize(priorities);
+  const hasHosts = priorities.some(({ counts }) => counts.hosts > 0);
+  if (hasHosts && isPanic.every(Boolean)) loads.healthy = sharesBySize(priorities);
   else if (available === 0) loads.healthy[0] = ALL;
   else spread(healthy, degraded, available, loads);
   return { ...loads, isPanic, availability: { healthy, degraded } };
@@ -82,10 +83,9 @@ function spread(
   else loads.degraded[degraded.findIndex((share) => share > 0)]! += left;
 }
 
-/** Everyone in panic: health says nothing any more, so traffic follows the number of hosts. */
+/** Everyone in panic: health says nothing any more, so traffic follows the number of hosts, of which there are some. */
 function sharesBySize(priorities: readonly PriorityState[]): number[] {
   const total = sum(priorities.map(({ counts }) => counts.hosts));
-  if (total === 0) return priorities.map((_, priority) => (priority === 0 ? ALL : 0));
   const shares = priorities.map(({ counts }) => Math.floor((ALL * counts.hosts) / total));
   shares[priorities.findIndex(({ counts }) => counts.hosts > 0)]! += ALL - sum(shares);
   return shares;
