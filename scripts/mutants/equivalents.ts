@@ -13,6 +13,30 @@ export interface EquivalentMutants {
 
 export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
   {
+    file: 'src/control-plane/cluster-manager/health-check/payload-match.ts',
+    line: 'const kept = Math.min(rest.length, block.length - 1);',
+    changes: ['block.length - 1 → block.length + 1'],
+    why: 'A block that begins in the two bytes more that are kept would have ended with them, and been found.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/host-lists/source-builder.ts',
+    line: 'const isFirst = slot < SLOTS_PER_PRIORITY;',
+    changes: ['slot < SLOTS_PER_PRIORITY → slot <= SLOTS_PER_PRIORITY'],
+    why: 'The next slot is that of all hosts of the second priority, and panic knows no zones.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/host-lists/zone-routing.ts',
+    line: 'settings.goesByWeight ? healthy.reduce((sum, index) => sum + members[index]!.weight, 0) : healthy.length;',
+    changes: ['sum + members[index]!.weight → sum - members[index]!.weight'],
+    why: 'Each size is made negative, and so is their sum: the shares are the same.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/outlier-detection/event-log.ts',
+    line: 'if (this.#paths.length === 0) return;',
+    changes: ['this.#paths.length === 0 → false'],
+    why: 'Spares the rendering of an event that goes to no file.',
+  },
+  {
     file: 'src/control-plane/dns/dns-client.ts',
     line: "const outcome = await this.#exchange(useTcp ? 'tcp' : 'udp', server, question);",
     changes: ['\'tcp\' → ""'],
