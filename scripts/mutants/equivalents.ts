@@ -91,6 +91,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'What is no failure is a success.',
   },
   {
+    file: 'src/data-plane/network/peer-address.ts',
+    line: "return isIPv6(address) && PRIVATE_NETWORKS.check(address, 'ipv6');",
+    changes: ['\'ipv6\' → ""'],
+    why: 'To Node every family is IPv6 that is not IPv4.',
+  },
+  {
     file: 'src/data-plane/network/read-mode.ts',
     line: "const client = connect((server!.address() as { port: number }).port, '127.0.0.1');",
     changes: ['\'127.0.0.1\' → ""'],
@@ -131,6 +137,24 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     line: 'if (filter.accessLog !== null) {',
     changes: ['filter.accessLog !== null → true'],
     why: 'Spares connections that are not logged the collection of facts.',
+  },
+  {
+    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
+    line: 'if (furtherLogEntries.intervalMs > 0 && this.#facts !== null)',
+    changes: ['this.#facts !== null → true'],
+    why: 'Spares connections that are not logged a timer.',
+  },
+  {
+    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
+    line: 'if (this.#state === CLOSED) return;',
+    changes: ['this.#state === CLOSED → false'],
+    why: 'Of `destroy`: both sockets are destroyed by then, and `#close`, where it is noticed, asks the same.',
+  },
+  {
+    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
+    line: 'if (this.#state >= FLUSHING) return true;',
+    changes: ['this.#state >= FLUSHING → this.#state > FLUSHING'],
+    why: 'FLUSHING begins when the socket of the client has closed: no bytes come from it.',
   },
   {
     file: 'src/data-plane/upstream/host.ts',

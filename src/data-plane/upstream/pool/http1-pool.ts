@@ -73,9 +73,9 @@ export class Http1Pool implements WaitingPool {
     return this.#pending.length;
   }
 
-  /** True while a connection or a waiting request is here. */
+  /** True while a connection is here: no request waits without one. */
   get isUsed(): boolean {
-    return this.#connections.size > 0 || this.#pending.length > 0;
+    return this.#connections.size > 0;
   }
 
   get connectingCount(): number {

@@ -5,11 +5,13 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { RandomSequence } from '../../../../src/base/random.ts';
 import { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
-import { RequestHash } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
+import { contextFor, RequestHash } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import type { LoadBalancingPolicy } from '../../../../src/snapshot/index.ts';
 import { HTTP1_CODEC_STATS } from '../../../../src/stats/index.ts';
+import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback } from '../../../support/data-plane.ts';
+import { DEFAULT_HASHING } from '../../../support/lb.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -46,6 +48,101 @@ describe('requests of one hash', () => {
       assert.ok(chosen(cluster, null) > 1);
     });
   }
+});
+
+test('requests of one hash go elsewhere when their host has more than its share of all that run', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const hashing = { ...DEFAULT_HASHING, balancePercent: 100 };
+  const snapshot = workers.balanced(workers.cluster(2, { lbPolicy: 'RING_HASH', hashing }));
+  const cluster = workers.open(0, snapshot);
+  const hash = new RequestHash(null);
+  hash.add(0x12345678, 0x0abcdef0);
+  const preferred = cluster.chooseHost(hash)!;
+  const { records } = workers;
+  const add = (priority: ClusterPriority, n: number): void =>
+    void records.addClusterCount(snapshot.recordAddress, priority, ClusterCount.requests, n);
+  records.addActiveRequests(preferred.record, 2);
+  for (const priority of [ClusterPriority.default, ClusterPriority.high]) {
+    add(ClusterPriority.default, 1);
+    // One request runs, of which a host of two may have one.
+    assert.notEqual(cluster.chooseHost(hash), preferred);
+    add(priority, 1);
+    assert.equal(cluster.chooseHost(hash), preferred);
+    add(priority, -1);
+    add(ClusterPriority.default, -1);
+  }
+});
+
+test('a cluster hashes by what it says, or leaves that to routes', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const hasher = (policies: typeof DEFAULT_HASHING.policies) =>
+    workers.open(0, workers.cluster(1, { hashing: { ...DEFAULT_HASHING, policies } })).hasher;
+  assert.equal(hasher([]), null);
+  assert.ok(hasher([{ kind: 'source-ip', isTerminal: false }]) !== null);
+});
+
+test('zones are minded for the share of requests that the cluster says, unless the runtime says otherwise', (t) => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const share = t.mock.method(workers.contexts[0]!.runtime, 'share');
+  const zoneRouting = { enabledPercent: 40, minClusterSize: 6, forcedFrom: null, goesByWeight: false };
+  for (const each of [zoneRouting, null]) workers.open(0, workers.cluster(1, { zoneRouting: each }));
+  const asked = share.mock.calls.map(({ arguments: [setting] }) => setting);
+  assert.deepEqual(
+    asked.filter(({ key }) => key === 'upstream.zone_routing.enabled').map((setting) => setting.default),
+    [
+      { numerator: 40, denominator: 100 },
+      { numerator: 0, denominator: 100 },
+    ],
+  );
+});
+
+describe('a cluster whose requests name their hosts', () => {
+  function bench() {
+    const workers = new UpstreamWorkers(1, () => {});
+    const snapshot = workers.cluster(2, { originalDst: { header: null, port: 0 }, connectTimeoutMs: 3000 });
+    const cluster = workers.open(0, { ...snapshot, hosts: snapshot.hosts.slice(0, 1) });
+    const told: unknown[] = [];
+    const choose = (port: number): void =>
+      cluster.destinations!.choose(contextFor({ kind: 'ip', ip: '127.0.0.1', port }), cluster.breaker, {
+        onHost: (host) => void told.push(host),
+        onNoHost: (reason) => void told.push(reason),
+      });
+    return { workers, snapshot, cluster, told, choose };
+  }
+
+  test('gives them by their addresses, also to those who wait when a host comes', () => {
+    const { snapshot, cluster, told, choose } = bench();
+    for (const port of [1, 2]) choose(port);
+    assert.deepEqual(told, [cluster.hosts[0]]);
+    cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
+    assert.deepEqual(told, [...cluster.hosts]);
+    cluster.updateHosts({ ...snapshot, hosts: [] }, new RetiredHosts(() => {}));
+    choose(1);
+    assert.equal(told.length, 2);
+  });
+
+  test('lets nobody wait for longer than a connection may take', () => {
+    const { workers, told, choose } = bench();
+    choose(2);
+    workers.clock.turn(2900);
+    assert.deepEqual(told, []);
+    workers.clock.turn(200);
+    assert.deepEqual(told, ['none']);
+  });
+
+  for (const end of ['retire', 'close'] as const) {
+    test(`lets nobody wait behind its end: ${end}`, () => {
+      const { cluster, told, choose } = bench();
+      choose(2);
+      cluster[end](() => {});
+      assert.deepEqual(told, ['none']);
+    });
+  }
+
+  test('is one that was configured so', () => {
+    const workers = new UpstreamWorkers(1, () => {});
+    assert.equal(workers.open(0, workers.cluster(1, {})).destinations, null);
+  });
 });
 
 test('a request gets no host where the cluster has none', () => {

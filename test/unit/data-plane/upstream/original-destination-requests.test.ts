@@ -1,0 +1,176 @@
+// Where a request or connection to an ORIGINAL_DST cluster goes, what it is told when it can go nowhere, and what counts
+// that. original-destinations.test.ts has the rest: hosts that come and go.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { formatAddress, type IpAddress } from '../../../../src/base/address.ts';
+import type { RouteRequest } from '../../../../src/data-plane/route/route-request.ts';
+import { CircuitBreaker } from '../../../../src/data-plane/upstream/circuit-breaker.ts';
+import { contextFor, contextOf } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
+import { type HostUser, OriginalDestinations } from '../../../../src/data-plane/upstream/original-destinations.ts';
+import type { OriginalDstSettings } from '../../../../src/snapshot/index.ts';
+import type { CLUSTER_STATS } from '../../../../src/stats/index.ts';
+import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
+import { NO_LIMITS } from '../../../support/clusters.ts';
+import { UpstreamWorkers } from '../../../support/upstream-workers.ts';
+
+/** Questions that one worker may have of main at a time. */
+const MAX_QUESTIONS = 1024;
+const TIMEOUT_MS = 2000;
+
+class User implements HostUser<string> {
+  told: string[] = [];
+  onTold: () => void = () => {};
+
+  onHost(host: string): void {
+    this.told.push(host);
+    this.onTold();
+  }
+
+  onNoHost(reason: string): void {
+    this.told.push(reason);
+    this.onTold();
+  }
+}
+
+class Bench {
+  readonly workers = new UpstreamWorkers(1, () => {});
+  readonly snapshot = this.workers.cluster(0, {});
+  readonly context = this.workers.contexts[0]!;
+  readonly hosts = new Map<string, string>();
+  readonly asked: string[] = [];
+  readonly breaker: CircuitBreaker;
+  readonly destinations: OriginalDestinations<string>;
+
+  constructor(settings: Partial<OriginalDstSettings> = {}, maxPendingRequests = 2 * MAX_QUESTIONS) {
+    const requestHost = (cluster: string, address: IpAddress) =>
+      void this.asked.push(`${cluster} ${formatAddress(address)}`);
+    Object.assign(this.context, { requestHost });
+    const limits = { ...NO_LIMITS, maxPendingRequests };
+    const { recordAddress, statBlock } = this.snapshot;
+    this.breaker = new CircuitBreaker(this.context, recordAddress, 'web', ClusterPriority.default, limits);
+    this.destinations = new OriginalDestinations(this.context, {
+      name: 'web',
+      statBase: this.context.stats.base(statBlock),
+      connectTimeoutMs: TIMEOUT_MS,
+      settings: { header: null, port: 0, ...settings },
+      host: (key) => this.hosts.get(key),
+    });
+  }
+
+  choose(port: number): User {
+    const user = new User();
+    this.destinations.choose(contextFor({ kind: 'ip', ip: '10.0.0.1', port }), this.breaker, user);
+    return user;
+  }
+
+  stat(name: keyof typeof CLUSTER_STATS.index): number {
+    return this.workers.clusterStat(this.snapshot, name);
+  }
+}
+
+/** A request with one header, x-to. */
+function requestTo(value: string | null): RouteRequest {
+  const head = {
+    findByName: (name: string) => (name === 'x-to' && value !== null ? 3 : -1),
+    valueAt: (index: number) => (index === 3 ? value : assert.fail('no such field')),
+  };
+  return { head } as unknown as RouteRequest;
+}
+
+describe('a request goes', () => {
+  const meant = { ip: '10.0.0.9', port: 99 };
+
+  for (const [what, settings, value, expected, invalid] of [
+    ['where its client meant to go', {}, '10.0.0.2:22', '10.0.0.9:99', 0],
+    ['where its header says', { header: 'x-to' }, '10.0.0.2:22', '10.0.0.2:22', 0],
+    ['where its client meant to go without the header', { header: 'x-to' }, null, '10.0.0.9:99', 0],
+    ['where its client meant to go by a header of no use', { header: 'x-to' }, 'somewhere', '10.0.0.9:99', 1],
+    ['to the port of the cluster', { port: 7 }, null, '10.0.0.9:7', 0],
+    ['to the port of the cluster, whatever its header says', { header: 'x-to', port: 7 }, '[::2]:22', '[::2]:7', 0],
+  ] as const) {
+    test(what, () => {
+      const bench = new Bench(settings);
+      const { destination } = bench.destinations.contextOf(requestTo(value), meant)!;
+      assert.equal(formatAddress(destination!), expected);
+      assert.equal(bench.stat('original_dst_host_invalid'), invalid);
+    });
+  }
+
+  test('nowhere when nobody says where, which a connection cannot do by a header', () => {
+    const bench = new Bench({ header: 'x-to' });
+    assert.equal(bench.destinations.contextOf(requestTo(null), null), null);
+    assert.equal(bench.destinations.contextOf(null, null), null);
+    for (const context of [null, contextOf(null)]) {
+      const user = new User();
+      bench.destinations.choose(context, bench.breaker, user);
+      assert.deepEqual(user.told, ['none']);
+    }
+    assert.deepEqual(bench.asked, []);
+  });
+});
+
+describe('a host that is not there', () => {
+  test('is asked of main by its address, and given to all who want it when it comes', () => {
+    const bench = new Bench();
+    const users = [bench.choose(1), bench.choose(2), bench.choose(1)];
+    assert.deepEqual(bench.asked, ['web 10.0.0.1:1', 'web 10.0.0.1:2']);
+    bench.hosts.set('10.0.0.1:1', 'first');
+    assert.deepEqual(bench.choose(1).told, ['first']);
+    bench.destinations.settle();
+    assert.deepEqual(
+      users.map(({ told }) => told),
+      [['first'], [], ['first']],
+    );
+    bench.workers.clock.turn(TIMEOUT_MS + 100);
+    assert.deepEqual(users[1]!.told, ['none']);
+    assert.equal(bench.context.wheel.size, 0);
+    assert.equal(bench.stat('original_dst_host_overflow'), 0);
+    assert.equal(bench.stat('upstream_rq_pending_overflow'), 0);
+  });
+
+  test('is refused to all who wait for it when main has no room, which counts once', () => {
+    const bench = new Bench();
+    const users = [bench.choose(1), bench.choose(1), bench.choose(2)];
+    bench.destinations.refuse('10.0.0.1:1');
+    bench.destinations.refuse('10.0.0.1:3');
+    assert.deepEqual(
+      users.map(({ told }) => told),
+      [['overflow'], ['overflow'], []],
+    );
+    assert.equal(bench.stat('original_dst_host_overflow'), 1);
+    bench.choose(1);
+    assert.equal(bench.asked.length, 3);
+  });
+
+  test('is not waited for by more requests than may', () => {
+    const bench = new Bench({}, 1);
+    const [waiting, refused] = [bench.choose(1), bench.choose(1)];
+    assert.deepEqual([waiting.told, refused.told], [[], ['overflow']]);
+    assert.equal(bench.stat('upstream_rq_pending_overflow'), 1);
+    assert.equal(bench.stat('original_dst_host_overflow'), 0);
+    bench.destinations.cancel(refused);
+    bench.destinations.cancel(waiting);
+    assert.deepEqual(bench.choose(1).told, []);
+  });
+
+  test('is not asked for while too many others are, unless somebody has asked already', () => {
+    const bench = new Bench();
+    for (let port = 1; port <= MAX_QUESTIONS; port++) assert.deepEqual(bench.choose(port).told, []);
+    assert.deepEqual(bench.choose(MAX_QUESTIONS + 1).told, ['overflow']);
+    assert.equal(bench.asked.length, MAX_QUESTIONS);
+    assert.equal(bench.stat('original_dst_host_overflow'), 1);
+    assert.deepEqual(bench.choose(1).told, []);
+    bench.destinations.refuse('10.0.0.1:1');
+    assert.deepEqual(bench.choose(MAX_QUESTIONS + 1).told, []);
+  });
+
+  test('is given to nobody whom another has ended meanwhile', () => {
+    const bench = new Bench();
+    const [first, second] = [bench.choose(1), bench.choose(1)];
+    first.onTold = () => bench.destinations.cancel(second);
+    bench.hosts.set('10.0.0.1:1', 'host');
+    bench.destinations.settle();
+    assert.deepEqual([first.told, second.told], [['host'], []]);
+  });
+});
