@@ -54,4 +54,30 @@ describe('the ejections of a host', () => {
     state.eject(300, limits, 0);
     assert.deepEqual([state.isOver(309, limits), state.isOver(310, limits)], [false, true]);
   });
+
+  it('take as many intervals in service to be forgotten as there are steps, however often they went to the limit', () => {
+    const limits = { baseEjectionTimeMs: 10, maxEjectionTimeMs: 20, intervalMs: 10 };
+    const state = new EjectionState(NO_HOST);
+    for (const nowMs of [100, 200, 300, 400, 500]) state.eject(nowMs, limits, 0);
+    state.uneject(600);
+    for (const nowMs of [610, 620, 630]) state.forgive(nowMs, limits);
+    state.eject(700, limits, 0);
+    assert.deepEqual([state.isOver(709, limits), state.isOver(710, limits)], [false, true]);
+  });
+});
+
+describe('what a host did in the last interval', () => {
+  it('is what it has done since the one before, for either origin', () => {
+    const volumes = { external: { total: 7, success: 5 }, local: { total: 4, success: 3 } };
+    const state = new EjectionState({ outlierVolume: (origin) => ({ ...volumes[origin] }) } as ActiveHost);
+    const last = (): object => ({ external: state.lastInterval('external'), local: state.lastInterval('local') });
+    const nothing = { total: 0, success: 0 };
+    assert.deepEqual(last(), { external: nothing, local: nothing });
+    state.endInterval();
+    assert.deepEqual(last(), volumes);
+    volumes.external = { total: 17, success: 6 };
+    assert.deepEqual(state.lastInterval('external'), { total: 7, success: 5 });
+    state.endInterval();
+    assert.deepEqual(last(), { external: { total: 10, success: 1 }, local: nothing });
+  });
 });
