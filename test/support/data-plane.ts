@@ -43,6 +43,7 @@ import {
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { LbKernel } from '../../src/wasm/lb.ts';
+import { closeAtEnd } from './close-at-end.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
 import { lbModule, lbTables } from './lb.ts';
 import { filterChain, listenerSettings } from './listeners.ts';
@@ -88,6 +89,7 @@ export class DataPlaneFixture {
   readonly #clusters = new Map<string, ClusterSnapshot>();
   /** Recorded values by index of the histogram. */
   readonly #samples = new Map<number, number[]>();
+  readonly #forget = closeAtEnd(() => void this.dataPlane.shutdown(0));
   #nextListener = 1;
 
   constructor(options: FixtureOptions = {}) {
@@ -288,6 +290,7 @@ export class DataPlaneFixture {
   }
 
   async close(): Promise<void> {
+    this.#forget();
     await this.dataPlane.shutdown(0);
     this.context.wheel.close();
   }

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { closeAtEnd } from './close-at-end.ts';
 
 /** A client connection whose received bytes a test waits for. */
 export class WireClient {
@@ -18,7 +19,11 @@ export class WireClient {
       this.#wake?.();
     });
     this.socket.on('end', () => this.#finish());
-    this.socket.on('close', () => this.#finish());
+    const forget = closeAtEnd(() => this.close());
+    this.socket.on('close', () => {
+      forget();
+      this.#finish();
+    });
     this.socket.on('error', (error) => {
       this.#error = error;
     });
@@ -103,6 +108,7 @@ function matchEnd(text: string, pattern: RegExp): number {
 /** An upstream by bytes: what each connection received, and what to do about it. */
 export class WireUpstream {
   readonly #server: Server;
+  readonly #forget = closeAtEnd(() => this.#end());
   readonly sockets: Socket[] = [];
   port = 0;
 
@@ -141,9 +147,14 @@ export class WireUpstream {
   }
 
   async close(): Promise<void> {
+    this.#forget();
+    this.#end();
+    await once(this.#server, 'close');
+  }
+
+  #end(): void {
     for (const socket of this.sockets) socket.destroy();
     this.#server.close();
-    await once(this.#server, 'close');
   }
 }
 
