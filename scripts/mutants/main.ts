@@ -2,7 +2,7 @@
 // concern it each time. What no test notices is printed as a survivor; the exit code is 1 when there are any that
 // equivalents.ts does not explain. Results are kept in build/mutants/. Runs at a low priority.
 
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
@@ -19,6 +19,7 @@ import { MESSAGES, type RunSettings, SETTINGS_KEY, TEST_RUNNER } from './stryker
 const USAGE = `usage: npm run mutants -- <folder or file below src/>... [options]
   --concurrency 1   test files that run at a time
   --tests 8         test files that are asked about one source file, the nearest ones
+  --by <test file>  asks this one in their place; may be given more than once
   --force           ask again about what a test has noticed before
 `;
 /** Look at the whole tree, or run for long: no tests of one folder. */
@@ -40,13 +41,16 @@ function readArguments() {
     options: {
       concurrency: { type: 'string', default: '1' },
       tests: { type: 'string', default: '8' },
+      by: { type: 'string', multiple: true, default: [] },
       force: { type: 'boolean', default: false },
     },
   });
   const places = positionals.map((place) => path.posix.normalize(place).replace(/\/$/, ''));
   const [concurrency, maxTestFiles] = [Number(values.concurrency), Number(values.tests)];
   if (places.length === 0 || !(concurrency >= 1) || !(maxTestFiles >= 1)) throw new Error('nothing to do');
-  return { places, concurrency, maxTestFiles, force: values.force };
+  const missing = values.by.find((file) => !existsSync(path.join(root, file)));
+  if (missing !== undefined) throw new Error(`no test file ${missing}`);
+  return { places, concurrency, maxTestFiles, chosenTests: values.by, force: values.force };
 }
 
 let args: ReturnType<typeof readArguments>;
@@ -68,7 +72,10 @@ for (const source of sources) {
   const text = readFileSync(path.join(root, source), 'utf8');
   // What holds types alone has nothing to change.
   if (stripTypeScriptTypes(text).replaceAll(COMMENT, '').trim() === '') continue;
-  const nearest = nearestTests(concernedTests(graph, source, testFiles), args.maxTestFiles);
+  const nearest =
+    args.chosenTests.length > 0
+      ? args.chosenTests
+      : nearestTests(concernedTests(graph, source, testFiles), args.maxTestFiles);
   process.stderr.write(`# ${source}, by ${nearest.length} test files: ${nearest.join(' ')}\n`);
   const report = reportOf(source, text, await run(source, nearest), EQUIVALENT_MUTANTS);
   process.stdout.write(renderReport(report));
