@@ -1,38 +1,33 @@
-// What an admin endpoint is: a row of the table in routes.ts, and the response that its handler returns.
+// What an admin endpoint is: a row of the table that endpoints/index.ts collects. Routing, the method check, /help, the
+// home page and the documentation read it. A row stands with its handler; what its parameters may be stands in it alone, and
+// the handler gets them read and checked.
 
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Loggers } from '../log/index.ts';
+import type { Arguments, ListedParameter, Parameters } from './parameter.ts';
 import type { AdminQuery } from './query.ts';
-import type { ClustersView, ListenersView, ServerCommands, ServerView, StatsView } from './views.ts';
+import type { AdminResponse } from './response.ts';
+import type { ClustersView, ListenersView, ServerCommands, ServerView, StatsView } from './views/index.ts';
 
+/** The running server. */
 export interface AdminContext {
-  readonly server: ServerView;
   readonly clusters: ClustersView;
-  readonly listeners: ListenersView;
-  readonly stats: StatsView;
-  readonly loggers: Loggers;
   readonly commands: ServerCommands;
+  readonly listeners: ListenersView;
+  readonly loggers: Loggers;
+  readonly server: ServerView;
+  readonly stats: StatsView;
 }
 
-export interface AdminResponse {
-  readonly status: number;
-  readonly contentType: string;
-  /** Headers beyond those of every response. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Whole, or piece by piece as the client takes it. */
-  readonly body: string | AsyncIterable<string>;
-  /** Called when the response has been handed to the system, or the client is gone. */
-  readonly afterSent?: () => void;
+/** What only few endpoints look at beside their parameters. */
+export interface AdminRequest {
+  readonly query: AdminQuery;
+  readonly headers: IncomingHttpHeaders;
+  /** Undefined without one. */
+  readonly body: Buffer | undefined;
+  /** Those that this build answers. */
+  readonly endpoints: readonly Endpoint[];
 }
-
-interface ParameterBase {
-  readonly id: string;
-  readonly help: string;
-}
-
-export type EndpointParameter =
-  | (ParameterBase & { readonly kind: 'flag' })
-  | (ParameterBase & { readonly kind: 'text' })
-  | (ParameterBase & { readonly kind: 'choice'; readonly choices: readonly string[] });
 
 export interface Endpoint {
   /** Matched exactly, without query. */
@@ -40,18 +35,46 @@ export interface Endpoint {
   readonly help: string;
   /** Changes the server: only POST may call it. */
   readonly mutates: boolean;
-  readonly parameters: readonly EndpointParameter[];
-  readonly handle: (context: AdminContext, query: AdminQuery) => AdminResponse | Promise<AdminResponse>;
+  readonly parameters: readonly ListedParameter[];
+  /** Undefined while this build has no answer: the path is then as unknown as any other. */
+  readonly answer:
+    | ((context: AdminContext, request: AdminRequest) => AdminResponse | Promise<AdminResponse>)
+    | undefined;
 }
 
-export const TEXT = 'text/plain; charset=UTF-8';
-export const HTML = 'text/html; charset=UTF-8';
-export const JSON_TYPE = 'application/json';
-
-export function textResponse(body: AdminResponse['body'], status = 200): AdminResponse {
-  return { status, contentType: TEXT, body };
+export interface EndpointRow<Row extends Parameters> {
+  readonly path: string;
+  readonly help: string;
+  readonly mutates?: boolean;
+  /** By name, in the order in which they are listed, read and refused. */
+  readonly parameters?: Row;
+  readonly handle?: (
+    context: AdminContext,
+    parameters: Arguments<Row>,
+    request: AdminRequest,
+  ) => AdminResponse | Promise<AdminResponse>;
 }
 
-export function jsonResponse(body: string): AdminResponse {
-  return { status: 200, contentType: JSON_TYPE, body };
+/** Declares an endpoint. */
+export function endpoint<const Row extends Parameters = Record<never, never>>(row: EndpointRow<Row>): Endpoint {
+  const { path, help, mutates = false, handle } = row;
+  const parameters = Object.entries(row.parameters ?? {}).map(([name, parameter]) => ({ name, ...parameter }));
+  const known = new Set(parameters.map(({ name }) => name));
+  return {
+    path,
+    help,
+    mutates,
+    parameters,
+    answer:
+      handle &&
+      ((context, request) => {
+        const values: Record<string, unknown> = {};
+        for (const { name, read } of parameters) {
+          const { value, refusal } = read({ name, query: request.query, context, known });
+          if (refusal !== undefined) return refusal;
+          values[name] = value;
+        }
+        return handle(context, values as Arguments<Row>, request);
+      }),
+  };
 }

@@ -18,4 +18,4 @@ export type {
   ServerView,
   StatsView,
   TextStatView,
-} from './views.ts';
+} from './views/index.ts';

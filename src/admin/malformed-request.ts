@@ -3,7 +3,7 @@
 // by itself: two lengths, a length beside chunks, folded lines, bare CR and LF, a space before the colon.
 
 import type { IncomingMessage } from 'node:http';
-import { type AdminResponse, textResponse } from './endpoint.ts';
+import { type AdminResponse, textResponse } from './response.ts';
 
 /** A name or address and perhaps a port; empty for a target that has no host. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;

@@ -14,11 +14,13 @@ import { removeStaleSocket } from '../base/stale-socket.ts';
 import type { LogDestination, Logger } from '../log/index.ts';
 import { AccessLog } from './access-log.ts';
 import { crossSiteRefusal } from './cross-site.ts';
-import { type AdminContext, type AdminResponse, type Endpoint, textResponse } from './endpoint.ts';
+import type { AdminContext, AdminRequest, Endpoint } from './endpoint.ts';
+import { ENDPOINTS } from './endpoints/index.ts';
 import { malformedRequestAnswer } from './malformed-request.ts';
 import { AdminQuery } from './query.ts';
-import { adminEndpoints, unknownPath } from './routes.ts';
-import type { AdminTraffic } from './views.ts';
+import { helpText } from './render/help-text.ts';
+import { type AdminResponse, textResponse } from './response.ts';
+import type { AdminTraffic } from './views/index.ts';
 
 /** A request that is not complete after this time is given up. */
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -28,6 +30,10 @@ const ANY_BYTES = 'application/octet-stream';
 
 /** No endpoint has a schema. With compilers of its own fastify does not load two large packages for them. */
 const NO_SCHEMAS = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas };
+
+/** Endpoints that this build answers. */
+const ANSWERED = ENDPOINTS.filter(({ answer }) => answer !== undefined);
+const ROUTES: ReadonlyMap<string, Endpoint> = new Map(ANSWERED.map((endpoint) => [endpoint.path, endpoint]));
 
 function refuseSchemas(): never {
   throw new Error('the admin interface has no schemas');
@@ -48,8 +54,6 @@ export class AdminServer {
   readonly #traffic: AdminTraffic | undefined;
   readonly #accessLog: AccessLog | undefined;
   readonly #log: Logger;
-  readonly #endpoints = adminEndpoints();
-  readonly #routes: ReadonlyMap<string, Endpoint>;
   readonly #app: FastifyInstance;
   readonly #connections = new Set<Socket>();
   /** Connections that a malformed request has come over. */
@@ -65,7 +69,6 @@ export class AdminServer {
     this.#address = options.address;
     this.#acceptBelow = options.acceptBelow ?? Number.POSITIVE_INFINITY;
     this.#log = options.loggers.get('admin');
-    this.#routes = new Map(this.#endpoints.map((endpoint) => [endpoint.path, endpoint]));
     this.#app = this.#build();
   }
 
@@ -190,10 +193,10 @@ export class AdminServer {
 
   #answer(request: FastifyRequest): AdminResponse | Promise<AdminResponse> {
     const [path, queryText] = splitTarget(request.raw.url ?? '/');
-    const endpoint = this.#routes.get(path);
-    if (endpoint === undefined) return unknownPath(this.#endpoints);
+    const endpoint = ROUTES.get(path);
+    if (endpoint?.answer === undefined) return textResponse(`invalid path. ${helpText(ANSWERED)}`, 404);
     const refusal = endpoint.mutates ? this.#refuseMutation(request, path) : undefined;
-    return refusal ?? endpoint.handle(this.#context, new AdminQuery(queryText || formBody(request)));
+    return refusal ?? endpoint.answer(this.#context, adminRequest(request, queryText));
   }
 
   #refuseMutation({ method, headers }: FastifyRequest, path: string): AdminResponse | undefined {
@@ -219,7 +222,7 @@ export class AdminServer {
       ...headers,
     });
     // As bytes, because fastify adds a charset to the type of a JSON string.
-    if (typeof body === 'string') return reply.send(countedBytes(reply, body));
+    if (typeof body === 'string' || body instanceof Uint8Array) return reply.send(countedBytes(reply, body));
     const stream = Readable.from(countedStream(reply, body));
     stream.once('error', (error) => {
       // Before the head is out the error handler answers, and logs.
@@ -237,19 +240,28 @@ export class AdminServer {
   }
 }
 
-function countedBytes(reply: FastifyReply, text: string): Buffer {
-  const bytes = Buffer.from(text);
+function countedBytes(reply: FastifyReply, body: string | Uint8Array): Buffer {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length);
   if (reply.request.method !== 'HEAD') reply.bodyBytes += bytes.length;
   return bytes;
 }
 
-async function* countedStream(reply: FastifyReply, texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
-  for await (const text of texts) yield countedBytes(reply, text);
+async function* countedStream(reply: FastifyReply, pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) yield countedBytes(reply, piece);
 }
 
 function splitTarget(target: string): [path: string, query: string] {
   const mark = target.indexOf('?');
   return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
+}
+
+function adminRequest(request: FastifyRequest, queryText: string): AdminRequest {
+  return {
+    query: new AdminQuery(queryText || formBody(request)),
+    headers: request.headers,
+    body: request.body instanceof Buffer ? request.body : undefined,
+    endpoints: ANSWERED,
+  };
 }
 
 /** Parameters that a form sent in the body, as the home page does for commands that mutate. */

@@ -1,22 +1,24 @@
 // GET /clusters: every active cluster with its limits and the statistics of each host, as text or JSON.
 
 import { TimeSlice } from '../../base/time-slice.ts';
-import { type AdminContext, type AdminResponse, type EndpointParameter, JSON_TYPE, textResponse } from '../endpoint.ts';
-import type { AdminQuery } from '../query.ts';
+import { type AdminContext, endpoint } from '../endpoint.ts';
+import { choice, flag } from '../parameter.ts';
 import { clusterJson, hostJson } from '../render/clusters-json.ts';
 import { clusterText, hostText } from '../render/clusters-text.ts';
-import type { ClusterView } from '../views.ts';
+import { jsonResponse, textResponse } from '../response.ts';
+import type { ClusterView } from '../views/index.ts';
 
-export const CLUSTERS_PARAMETERS: readonly EndpointParameter[] = [
-  { id: 'format', kind: 'choice', choices: ['text', 'json'], help: 'Format of the output' },
-  { id: 'health_checks', kind: 'flag', help: 'Have JSON show the health checks of hosts, as text does' },
-];
-
-export function handleClusters(context: AdminContext, query: AdminQuery): AdminResponse {
-  if (query.value('format') !== 'json') return textResponse(clustersText(context));
-  const body = clustersJson(context, query.flag('health_checks'));
-  return { status: 200, contentType: JSON_TYPE, body };
-}
+export const CLUSTERS = endpoint({
+  path: '/clusters',
+  help: 'Upstream clusters: limits, hosts and their health and statistics',
+  parameters: {
+    // Any other word means text, as it always has.
+    format: choice({ help: 'Format of the output', values: ['text', 'json'] }),
+    health_checks: flag('Have JSON show the health checks of hosts, as text does'),
+  },
+  handle: (context, { format, health_checks: showsChecks }) =>
+    format === 'json' ? jsonResponse(clustersJson(context, showsChecks)) : textResponse(clustersText(context)),
+});
 
 function sorted({ clusters }: AdminContext): readonly ClusterView[] {
   return [...clusters.clusters()].sort((a, b) => (a.name < b.name ? -1 : 1));

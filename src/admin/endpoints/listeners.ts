@@ -2,27 +2,24 @@
 
 import { formatAddress } from '../../base/address.ts';
 import type { JsonObject } from '../../base/json.ts';
-import {
-  type AdminContext,
-  type AdminResponse,
-  type EndpointParameter,
-  jsonResponse,
-  textResponse,
-} from '../endpoint.ts';
-import type { AdminQuery } from '../query.ts';
+import { endpoint } from '../endpoint.ts';
+import { choice } from '../parameter.ts';
 import { addressJson } from '../render/address-json.ts';
 import { jsonBody } from '../render/json.ts';
-import type { ListenerView } from '../views.ts';
+import { jsonResponse, textResponse } from '../response.ts';
+import type { ListenerView } from '../views/index.ts';
 
-export const LISTENERS_PARAMETERS: readonly EndpointParameter[] = [
-  { id: 'format', kind: 'choice', choices: ['text', 'json'], help: 'Format of the output' },
-];
-
-export function handleListeners({ listeners }: AdminContext, query: AdminQuery): AdminResponse {
-  const all = [...listeners.listeners()];
-  if (query.value('format') === 'json') return jsonResponse(jsonBody(listenersJson(all)));
-  return textResponse(all.map(listenerText).join(''));
-}
+export const LISTENERS = endpoint({
+  path: '/listeners',
+  help: 'Names and addresses of the listeners',
+  parameters: { format: choice({ help: 'Format of the output', values: ['text', 'json'] }) },
+  handle({ listeners }, { format }) {
+    const all = [...listeners.listeners()];
+    return format === 'json'
+      ? jsonResponse(jsonBody(listenersJson(all)))
+      : textResponse(all.map(listenerText).join(''));
+  },
+});
 
 function listenerText({ name, addresses }: ListenerView): string {
   return addresses.map((address) => `${name}::${formatAddress(address)}\n`).join('');

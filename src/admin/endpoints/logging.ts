@@ -2,13 +2,9 @@
 // changes or none.
 
 import { findLevel, LOG_LEVELS, type Loggers, type LogLevel } from '../../log/index.ts';
-import { type AdminContext, type AdminResponse, type EndpointParameter, textResponse } from '../endpoint.ts';
-import type { AdminQuery } from '../query.ts';
-
-export const LOGGING_PARAMETERS: readonly EndpointParameter[] = [
-  { id: 'paths', kind: 'text', help: 'Set several loggers: name1=level1,name2=level2' },
-  { id: 'level', kind: 'choice', choices: ['', ...LOG_LEVELS], help: 'Set all loggers' },
-];
+import { endpoint } from '../endpoint.ts';
+import { choice, type Parsed, pairs, parsed } from '../parameter.ts';
+import { textResponse } from '../response.ts';
 
 const USAGE = `usage: /logging?<name>=<level> (change single level)
 usage: /logging?paths=name1:level1,name2:level2,... (change multiple levels)
@@ -16,52 +12,74 @@ usage: /logging?level=<level> (change all levels)
 levels: ${LOG_LEVELS.join(' ')} 
 `;
 
-/** What to change: every logger, or those named. */
-type Change =
-  | { readonly all: LogLevel }
-  | { readonly each: readonly (readonly [name: string, level: LogLevel])[] }
-  | { readonly error: string };
+const UNKNOWN_LEVEL = 'unknown logger level';
 
-export function handleLogging({ loggers }: AdminContext, query: AdminQuery): AdminResponse {
-  const changes = query.pairs.filter(([, value]) => value !== '');
-  if (changes.length > 1) return refuse(loggers, 'invalid number of parameters');
-  const [name, value] = changes[0] ?? [];
-  const error = name === undefined || value === undefined ? undefined : apply(loggers, readChange(name, value));
-  return error === undefined ? textResponse(loggerList(loggers)) : refuse(loggers, error);
+/** Loggers and their new levels. */
+type Levels = readonly (readonly [name: string, level: LogLevel])[];
+
+export const LOGGING = endpoint({
+  path: '/logging',
+  help: 'Log levels: show or change them',
+  mutates: true,
+  parameters: {
+    paths: parsed('Set several loggers: name1=level1,name2=level2', (paths, { loggers }) => {
+      const { value, error } = readPaths(paths);
+      return error === undefined ? { value } : { error: errorText(loggers, error) };
+    }),
+    level: choice({
+      help: 'Set all loggers',
+      values: ['', ...LOG_LEVELS],
+      refusal: ({ loggers }) => errorText(loggers, UNKNOWN_LEVEL),
+    }),
+    logger: pairs('<logger>', 'Set one logger'),
+  },
+  handle({ loggers }, { paths, level, logger }) {
+    const single = logger.filter(([, value]) => value !== '');
+    const given = single.length + (paths === undefined ? 0 : 1) + (level === '' ? 0 : 1);
+    const error = given > 1 ? 'invalid number of parameters' : change(loggers, { paths, level, single });
+    return error === undefined ? textResponse(loggerList(loggers)) : textResponse(errorText(loggers, error), 400);
+  },
+});
+
+interface Change {
+  readonly paths: Levels | undefined;
+  readonly level: LogLevel | '';
+  readonly single: readonly (readonly [name: string, level: string])[];
 }
 
-function readChange(name: string, value: string): Change {
-  if (name === 'paths') return readPaths(value);
-  const level = findLevel(value);
-  if (level === undefined) return { error: 'unknown logger level' };
-  return name === 'level' ? { all: level } : { each: [[name, level]] };
+/** @returns the error, or undefined when done. */
+function change(loggers: Loggers, { paths, level, single }: Change): string | undefined {
+  if (paths !== undefined) return setEach(loggers, paths);
+  if (level !== '') return setAll(loggers, level);
+  const [name, levelName] = single[0] ?? [];
+  if (name === undefined || levelName === undefined) return undefined;
+  const found = findLevel(levelName);
+  return found === undefined ? UNKNOWN_LEVEL : setEach(loggers, [[name, found]]);
+}
+
+function setAll(loggers: Loggers, level: LogLevel): undefined {
+  loggers.get('admin').info(`change all log levels: level='${level}'`);
+  loggers.setAll(level);
+}
+
+function setEach(loggers: Loggers, levels: Levels): string | undefined {
+  if (loggers.set(levels) !== undefined) return 'unknown logger name';
+  const log = loggers.get('admin');
+  for (const [name, level] of levels) log.info(`change log level: name='${name}' level='${level}'`);
+  return undefined;
 }
 
 /** @param paths `name=level,name:level`. */
-function readPaths(paths: string): Change {
+function readPaths(paths: string): Parsed<Levels> {
   const each: [string, LogLevel][] = [];
   for (const path of paths.split(',')) {
     const [, name, levelName] = /^([^=:]+)[=:]([^=:]+)$/.exec(path) ?? [];
     if (name === undefined || levelName === undefined) return { error: 'empty logger name or empty logger level' };
     const level = findLevel(levelName);
-    if (level === undefined) return { error: 'unknown logger level' };
+    if (level === undefined) return { error: UNKNOWN_LEVEL };
     each.push([name, level]);
   }
-  return { each };
-}
-
-/** @returns the error, or undefined when done. */
-function apply(loggers: Loggers, change: Change): string | undefined {
-  if ('error' in change) return change.error;
-  const log = loggers.get('admin');
-  if ('all' in change) {
-    log.info(`change all log levels: level='${change.all}'`);
-    loggers.setAll(change.all);
-    return undefined;
-  }
-  if (loggers.set(change.each) !== undefined) return 'unknown logger name';
-  for (const [name, level] of change.each) log.info(`change log level: name='${name}' level='${level}'`);
-  return undefined;
+  return { value: each };
 }
 
 function loggerList(loggers: Loggers): string {
@@ -69,6 +87,6 @@ function loggerList(loggers: Loggers): string {
   return `active loggers:\n${lines.join('')}\n`;
 }
 
-function refuse(loggers: Loggers, error: string): AdminResponse {
-  return textResponse(`error: ${error}\n\n${USAGE}${loggerList(loggers)}`, 400);
+function errorText(loggers: Loggers, error: string): string {
+  return `error: ${error}\n\n${USAGE}${loggerList(loggers)}`;
 }

@@ -1,28 +1,61 @@
 // GET /stats as text: text readouts, then counters and gauges in one list, then histograms, each sorted by name.
 
 import { compileRegex, literalPrefix, type Regex } from '../../base/regex.ts';
-import { type AdminContext, type AdminResponse, type EndpointParameter, textResponse } from '../endpoint.ts';
-import type { AdminQuery } from '../query.ts';
+import { endpoint } from '../endpoint.ts';
+import { choice, flag, parsed } from '../parameter.ts';
 import { HISTOGRAM_FORMS, type HistogramForm, histogramText } from '../render/histogram-text.ts';
-import type { HistogramView, NumericStatView, StatsView, TextStatView } from '../views.ts';
+import { textResponse } from '../response.ts';
+import type { HistogramView, NumericStatView, StatsView, TextStatView } from '../views/index.ts';
 
-const FORMATS = ['html', 'active-html', 'json', 'prometheus', 'text'];
-const TYPES = ['All', 'Counters', 'Gauges', 'Histograms', 'TextReadouts'];
+/** Known elsewhere, not to this build. */
+const FOREIGN_FORMATS = ['html', 'active-html', 'json', 'prometheus'];
 
-export const STATS_PARAMETERS: readonly EndpointParameter[] = [
-  { id: 'usedonly', kind: 'flag', help: 'Only include stats that have been written since the server started' },
-  { id: 'filter', kind: 'text', help: 'Regular expression (RE2 syntax) that the name of a stat must match' },
-  { id: 'format', kind: 'choice', choices: ['text'], help: 'Format of the output' },
-  { id: 'type', kind: 'choice', choices: TYPES, help: 'Kind of stats to include' },
-  { id: 'histogram_buckets', kind: 'choice', choices: HISTOGRAM_FORMS, help: 'Show histograms as buckets' },
-];
-
-export async function handleStats({ server, stats }: AdminContext, query: AdminQuery): Promise<AdminResponse> {
-  const read = readRequest(query);
-  if (read.refusal !== undefined) return read.refusal;
-  await server.beforeStatsRead();
-  return textResponse(statsText(stats, read.request));
+interface NameFilter {
+  readonly regex: Regex;
+  /** Of all names that it lets through; spares making the others. */
+  readonly literalPrefix: string;
 }
+
+export const STATS = endpoint({
+  path: '/stats',
+  help: 'Statistics of the server',
+  parameters: {
+    usedonly: flag('Only include stats that have been written since the server started'),
+    filter: parsed<NameFilter>('Regular expression (RE2 syntax) that the name of a stat must match', (pattern) => {
+      const { regex, error } = compileRegex(pattern);
+      if (error !== undefined) return { error: 'Invalid re2 regex' };
+      return { value: { regex, literalPrefix: literalPrefix(pattern) } };
+    }),
+    format: choice({
+      help: 'Format of the output',
+      values: ['text'],
+      refusal: (_context, format) =>
+        FOREIGN_FORMATS.includes(format)
+          ? textResponse(`format=${format} is not supported by this build\n`, 501)
+          : 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n',
+    }),
+    type: choice({
+      help: 'Kind of stats to include',
+      values: ['All', 'Counters', 'Gauges', 'Histograms', 'TextReadouts'],
+      refusal: 'invalid &type= param',
+    }),
+    histogram_buckets: choice({
+      help: 'Show histograms as buckets',
+      values: HISTOGRAM_FORMS,
+      refusal: 'usage: /stats?histogram_buckets=(cumulative|disjoint|none)\n',
+    }),
+  },
+  async handle({ server, stats }, { usedonly, filter, type, histogram_buckets: histogramForm }) {
+    await server.beforeStatsRead();
+    const includes = makeFilter(usedonly, filter?.regex);
+    return textResponse(statsText(stats, { type, histogramForm, includes, namePrefix: filter?.literalPrefix ?? '' }));
+  },
+});
+
+export const STATS_PROMETHEUS = endpoint({
+  path: '/stats/prometheus',
+  help: 'Statistics of the server in the form that Prometheus reads',
+});
 
 interface StatsRequest {
   readonly type: string;
@@ -31,30 +64,6 @@ interface StatsRequest {
   readonly includes: (name: string, isUsed: boolean) => boolean;
   /** Of all names that `filter` lets through; spares making the others. */
   readonly namePrefix: string;
-}
-
-type ReadRequest =
-  | { readonly refusal: AdminResponse; readonly request?: undefined }
-  | { readonly refusal: undefined; readonly request: StatsRequest };
-
-function readRequest(query: AdminQuery): ReadRequest {
-  const format = query.value('format') ?? 'text';
-  if (!FORMATS.includes(format)) return refuse('usage: /stats?format=(html|active-html|json|prometheus|text)\n\n');
-  if (format !== 'text') return refuse(`format=${format} is not supported by this build\n`, 501);
-  const type = query.value('type') ?? 'All';
-  if (!TYPES.includes(type)) return refuse('invalid &type= param');
-  const form = query.value('histogram_buckets') ?? 'none';
-  const histogramForm = HISTOGRAM_FORMS.find((known) => known === form);
-  if (!histogramForm) return refuse('usage: /stats?histogram_buckets=(cumulative|disjoint|none)\n');
-  const pattern = query.value('filter');
-  const compiled = pattern === undefined ? undefined : compileRegex(pattern);
-  if (compiled?.error !== undefined) return refuse('Invalid re2 regex');
-  const includes = makeFilter(query.flag('usedonly'), compiled?.regex);
-  return { refusal: undefined, request: { type, histogramForm, includes, namePrefix: literalPrefix(pattern ?? '') } };
-}
-
-function refuse(body: string, status = 400): ReadRequest {
-  return { refusal: textResponse(body, status) };
 }
 
 function makeFilter(usedOnly: boolean, filter: Regex | undefined): StatsRequest['includes'] {

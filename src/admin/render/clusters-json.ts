@@ -2,7 +2,7 @@
 // piece: a cluster may have 10,000 hosts.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { CheckView, CircuitBreakerView, ClusterView, EjectionView, HostView } from '../views.ts';
+import type { CheckView, CircuitBreakerView, ClusterView, EjectionView, HostView } from '../views/index.ts';
 import { addressJson } from './address-json.ts';
 import { CONFIGURED, HEALTH_FLAGS } from './health-flags.ts';
 

@@ -4,7 +4,7 @@
 
 import { formatAddress } from '../../base/address.ts';
 import { escapeControls } from '../../base/control-characters.ts';
-import type { CheckView, CircuitBreakerView, ClusterView, EjectionView, HostView } from '../views.ts';
+import type { CheckView, CircuitBreakerView, ClusterView, EjectionView, HostView } from '../views/index.ts';
 import { formatHealthFlags } from './health-flags.ts';
 import { formatG } from './number.ts';
 

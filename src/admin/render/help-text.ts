@@ -1,6 +1,7 @@
 // GET /help, which is also the answer to unknown paths.
 
-import type { Endpoint, EndpointParameter } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
+import type { ListedParameter } from '../parameter.ts';
 
 /** @param endpoints in any order. */
 export function helpText(endpoints: readonly Endpoint[]): string {
@@ -12,7 +13,7 @@ function endpointText({ path, mutates, help, parameters }: Endpoint): string {
   return `  ${path}${mutates ? ' (POST)' : ''}: ${help}\n${parameters.map(parameterText).join('')}`;
 }
 
-function parameterText(parameter: EndpointParameter): string {
-  const choices = parameter.kind === 'choice' ? `; One of (${parameter.choices.join(', ')})` : '';
-  return `      ${parameter.id}: ${parameter.help}${choices}\n`;
+function parameterText({ name, label = name, help, choices }: ListedParameter): string {
+  const values = choices.length === 0 ? '' : `; One of (${choices.join(', ')})`;
+  return `      ${label}: ${help}${values}\n`;
 }

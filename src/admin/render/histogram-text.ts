@@ -1,7 +1,7 @@
 // One histogram as text in GET /stats: quantiles, buckets or bins, each for the interval and since the start.
 
 import { DEFAULT_BUCKET_BOUNDS, LISTED_QUANTILES } from '../../stats/index.ts';
-import type { HistogramSpanName, HistogramView } from '../views.ts';
+import type { HistogramSpanName, HistogramView } from '../views/index.ts';
 import { formatG } from './number.ts';
 
 /** The values of `histogram_buckets`, the default first; `none` and `summary` are the same. */

@@ -3,8 +3,10 @@
 
 import { createHash } from 'node:crypto';
 import { formatVersion } from '../../base/version.ts';
-import { type AdminResponse, type Endpoint, type EndpointParameter, HTML } from '../endpoint.ts';
-import type { ServerView } from '../views.ts';
+import type { Endpoint } from '../endpoint.ts';
+import type { ListedParameter } from '../parameter.ts';
+import { type AdminResponse, HTML } from '../response.ts';
+import type { ServerView } from '../views/index.ts';
 import { HOME_STYLE } from './home-style.ts';
 import { escapeHtml } from './html.ts';
 
@@ -69,7 +71,8 @@ function endpointRows(endpoint: Endpoint): string {
   const note = mutates ? " <span class='note'>changes the server</span>" : '';
   const rows = [
     `<tr class='command'><td class='home-data'>${command}</td><td class='home-data'>${escapeHtml(help)}${note}</td></tr>`,
-    ...parameters.map((parameter) => parameterRow(name, parameter)),
+    // A form cannot ask for names that the caller makes up.
+    ...parameters.filter(({ kind }) => kind !== 'pairs').map((parameter) => parameterRow(name, parameter)),
   ];
   return `<tbody>\n${rows.join('\n')}\n</tbody>`;
 }
@@ -81,14 +84,14 @@ function commandForm({ mutates }: Endpoint, name: string): string {
   return `<form action='${name}' method='${method}' id='${name}' class='home-form'>${button}</form>`;
 }
 
-function parameterRow(form: string, parameter: EndpointParameter): string {
-  const name = escapeHtml(parameter.id);
+function parameterRow(form: string, parameter: ListedParameter): string {
+  const name = escapeHtml(parameter.name);
   const id = `${form}-${name}`;
   const label = `<label for='${id}'>${name}: ${escapeHtml(parameter.help)}</label>`;
   return `<tr class='parameter'><td class='option'>${control(form, id, name, parameter)}</td><td class='home-data'>${label}</td></tr>`;
 }
 
-function control(form: string, id: string, name: string, parameter: EndpointParameter): string {
+function control(form: string, id: string, name: string, parameter: ListedParameter): string {
   const attributes = `form='${form}' id='${id}' name='${name}'`;
   if (parameter.kind === 'flag') return `<input type='checkbox' ${attributes}>`;
   if (parameter.kind === 'text') return `<input type='text' ${attributes} autocomplete='off' spellcheck='false'>`;

@@ -1,56 +1,30 @@
-// GET /ready and /server_info, POST /healthcheck/*, /quitquitquit, /reopen_logs and /reset_counters: the server as a
-// whole.
+// GET /server_info: version, state, uptime, options and node.
 
 import { type JsonObject, type JsonValue, jsonDuration } from '../../base/json.ts';
 import { formatVersion, type Version } from '../../base/version.ts';
-import { type AdminContext, type AdminResponse, jsonResponse, textResponse } from '../endpoint.ts';
+import { endpoint } from '../endpoint.ts';
 import { jsonBody } from '../render/json.ts';
-import type { LocalityView, NodeView } from '../views.ts';
+import { jsonResponse } from '../response.ts';
+import type { LocalityView, NodeView } from '../views/index.ts';
 
 /** What the node tells management servers of its software, when the bootstrap says nothing else. */
 const USER_AGENT_NAME = 'weir';
 
-export function handleReady({ server }: AdminContext): AdminResponse {
-  const state = server.state();
-  return textResponse(`${state}\n`, state === 'LIVE' ? 200 : 503);
-}
-
-export function handleServerInfo({ server }: AdminContext): AdminResponse {
-  return jsonResponse(
-    jsonBody({
-      version: formatVersion(server.version),
-      state: server.state(),
-      uptime_current_epoch: jsonDuration(server.uptimeCurrentEpochSeconds() * 1000),
-      uptime_all_epochs: jsonDuration(server.uptimeAllEpochsSeconds() * 1000),
-      command_line_options: server.commandLineOptions,
-      node: nodeJson(server.node, server.version),
-    }),
-  );
-}
-
-export function handleQuit({ commands }: AdminContext): AdminResponse {
-  return { ...textResponse('OK\n'), afterSent: () => commands.quit() };
-}
-
-export function handleReopenLogs({ commands }: AdminContext): AdminResponse {
-  commands.reopenLogs();
-  return textResponse('OK\n');
-}
-
-export function handleResetCounters({ commands }: AdminContext): AdminResponse {
-  commands.resetCounters();
-  return textResponse('OK\n');
-}
-
-export function handleHealthCheckFail({ commands }: AdminContext): AdminResponse {
-  commands.failHealthChecks(true);
-  return textResponse('OK\n');
-}
-
-export function handleHealthCheckOk({ commands }: AdminContext): AdminResponse {
-  commands.failHealthChecks(false);
-  return textResponse('OK\n');
-}
+export const SERVER_INFO = endpoint({
+  path: '/server_info',
+  help: 'Version, state, uptime, command line options and node',
+  handle: ({ server }) =>
+    jsonResponse(
+      jsonBody({
+        version: formatVersion(server.version),
+        state: server.state(),
+        uptime_current_epoch: jsonDuration(server.uptimeCurrentEpochSeconds() * 1000),
+        uptime_all_epochs: jsonDuration(server.uptimeAllEpochsSeconds() * 1000),
+        command_line_options: server.commandLineOptions,
+        node: nodeJson(server.node, server.version),
+      }),
+    ),
+});
 
 /** Defaults are printed; sub-messages that are not set are not. */
 function nodeJson(node: NodeView, version: Version): JsonObject {

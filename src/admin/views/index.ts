@@ -1,0 +1,19 @@
+// What the admin interface reads of the running server, and what it may command: a file for each subject. The control plane
+// implements these; the endpoints know nothing else of it. Main thread. All values are those of the moment of the call.
+
+export type {
+  CheckView,
+  CircuitBreakerView,
+  ClustersView,
+  ClusterView,
+  EjectionView,
+  HostStatsView,
+  HostView,
+  OutlierView,
+} from './clusters.ts';
+export type { ServerCommands } from './commands.ts';
+export type { ListenersView, ListenerView } from './listeners.ts';
+export type { LocalityView } from './locality.ts';
+export type { NodeView, ServerState, ServerView } from './server.ts';
+export type { HistogramSpanName, HistogramView, NumericStatView, StatsView, TextStatView } from './stats.ts';
+export type { AdminTraffic } from './traffic.ts';

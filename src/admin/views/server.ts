@@ -1,0 +1,34 @@
+// The server as a whole, as the admin interface reads it.
+
+import type { JsonObject } from '../../base/json.ts';
+import type { Version } from '../../base/version.ts';
+import type { LocalityView } from './locality.ts';
+
+/** LIVE 0, DRAINING 1, PRE_INITIALIZING 2, INITIALIZING 3 in the gauge server.state. */
+export type ServerState = 'LIVE' | 'DRAINING' | 'PRE_INITIALIZING' | 'INITIALIZING';
+
+/** The bootstrap's node after the overrides of the command line. */
+export interface NodeView {
+  readonly id: string;
+  readonly cluster: string;
+  /** Metadata as plain JSON; not shown when empty. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** Not shown when all of it is empty. */
+  readonly locality: LocalityView;
+  /** Linked extensions; `disabled` ones may not be used by configuration. */
+  readonly extensions: readonly { readonly name: string; readonly category: string; readonly disabled: boolean }[];
+}
+
+export interface ServerView {
+  state(): ServerState;
+  /** Whole seconds since this process started. */
+  uptimeCurrentEpochSeconds(): number;
+  /** Whole seconds since the first process of the chain of hot restarts started. */
+  uptimeAllEpochsSeconds(): number;
+  readonly version: Version;
+  /** Before stats are listed: a whole flush when stats_flush_on_admin is set, else only what must be fresh. */
+  beforeStatsRead(): void | Promise<void>;
+  /** Keys and order of /server_info: commandLineOptionsJson of src/cli. */
+  readonly commandLineOptions: JsonObject;
+  readonly node: NodeView;
+}
