@@ -8,6 +8,7 @@ import {
   FAILURES,
   MEASURES,
   PRECONNECT,
+  RESPONSE_HEADS,
   RETRIES,
   RETRY_BUDGET,
   SOCKET_MATCHES,
@@ -15,6 +16,8 @@ import {
   UPDATES,
   UPSTREAM_FILTERS,
 } from './tests.ts';
+
+const OF_LISTENERS = 'Nothing: it concerns requests of clients.';
 
 export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.cluster.v3.Filter': {
@@ -103,11 +106,35 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
       idle_timeout: ['A connection without requests closes after it; 0 for never.', '1 h'],
       max_connection_duration: ['Age at which a connection takes no more requests.', 'none', UPDATES],
       max_requests_per_connection: ['Requests after which a connection closes.', 'no limit'],
+      max_headers_count: [
+        'Fields of a response; one with more is answered with 502 in its place and flagged `UPE`.',
+        '100',
+        RESPONSE_HEADS,
+      ],
+      max_response_headers_kb: [
+        'KiB of the head of a response, and of its trailers; as `max_headers_count`.',
+        '60',
+        RESPONSE_HEADS,
+      ],
+      headers_with_underscores_action: ['Nothing: it concerns requests of clients.', '`ALLOW`', CONVERSION],
     },
   },
   'proxy.config.core.v3.Http1ProtocolOptions (upstream)': {
     test: TRAILERS,
-    fields: { enable_trailers: ['Trailers pass, both ways.', '`false`'] },
+    fields: {
+      allow_absolute_url: [OF_LISTENERS, '`true`', CONVERSION],
+      accept_http_10: [OF_LISTENERS, '`false`', CONVERSION],
+      default_host_for_http_10: [OF_LISTENERS, 'none', CONVERSION],
+      enable_trailers: ['Trailers pass, both ways.', '`false`'],
+      override_stream_error_on_invalid_http_message: [OF_LISTENERS, 'none', CONVERSION],
+      use_balsa_parser: ['Nothing: there is one parser.', 'none', CONVERSION],
+      allow_custom_methods: ['Nothing: every method passes.', '`false`', CONVERSION],
+      ignore_http_11_upgrade: [
+        'Nothing: an upgrade passes only where the request has asked for it.',
+        'none',
+        CONVERSION,
+      ],
+    },
   },
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions': {
     test: CONVERSION,

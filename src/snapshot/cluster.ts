@@ -251,6 +251,12 @@ export interface TransportSocketMatch {
   readonly criteria: readonly MetadataPair[];
 }
 
+/** How large the head of a response may be, and its trailers. */
+export interface ResponseHeadLimits {
+  readonly maxHeadBytes: number;
+  readonly maxFields: number;
+}
+
 /** Probes on idle connections. */
 export interface KeepaliveSettings {
   /** Unanswered probes before the connection is dead. */
@@ -308,6 +314,8 @@ export interface ClusterSettings {
   readonly maxRequestsPerConnection: number;
   /** Trailers pass: those of requests are written, those of responses read. */
   readonly enableTrailers: boolean;
+  /** Absent for those that hold without a word. */
+  readonly responseHeadLimits?: ResponseHeadLimits;
   /** In this order; the first that takes a host counts. Absent without any. */
   readonly transportSocketMatches?: readonly TransportSocketMatch[];
   /** Each client has HTTP connections of its own. */

@@ -31,6 +31,7 @@ export type {
   OriginalDstDiscoverySettings,
   OriginalDstSettings,
   PreconnectSettings,
+  ResponseHeadLimits,
   SlowStartSettings,
   SubsetCriteria,
   SubsetFallback,

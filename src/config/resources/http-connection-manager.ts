@@ -12,6 +12,7 @@ import { convertAccessLogs } from './access-log/access-log.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
+import { convertHeadLimits } from './head-limits.ts';
 import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
 import { convertRouteTable } from './route-table.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -26,8 +27,6 @@ const SERVER_HEADER: Readonly<Record<number, ServerHeaderTransformation>> = {
 const DEFAULT_SERVER_NAME = 'proxy';
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
 const DEFAULT_STREAM_IDLE_TIMEOUT_MS = 300_000;
-const DEFAULT_MAX_REQUEST_HEADERS_KB = 60;
-const DEFAULT_MAX_HEADERS_COUNT = 100;
 const NO_ROUTES: RouteTableSnapshot = { name: '', virtualHosts: [], ignoresPort: false, internalOnlyHeaders: [] };
 
 /** @param at path of the filter's configuration, `…filters[0].typed_config`. */
@@ -37,6 +36,12 @@ export function convertHttpConnectionManager(
   conversion: Conversion,
 ): HttpConnectionManagerSettings {
   const common = message.common_http_protocol_options;
+  const headLimits = convertHeadLimits(
+    message.max_request_headers_kb,
+    common?.max_headers_count ?? null,
+    { kb: `${at}.max_request_headers_kb`, count: `${at}.common_http_protocol_options.max_headers_count` },
+    conversion.faults,
+  );
   return {
     kind: 'http-connection-manager',
     statPrefix: message.stat_prefix,
@@ -56,8 +61,8 @@ export function convertHttpConnectionManager(
     streamIdleTimeoutMs: durationMsOr(message.stream_idle_timeout, DEFAULT_STREAM_IDLE_TIMEOUT_MS),
     requestTimeoutMs: durationMsOr(message.request_timeout, 0),
     requestHeadersTimeoutMs: durationMsOr(message.request_headers_timeout, 0),
-    maxRequestHeadersBytes: valueOr(message.max_request_headers_kb, DEFAULT_MAX_REQUEST_HEADERS_KB) * 1024,
-    maxHeadersCount: valueOr(common?.max_headers_count, DEFAULT_MAX_HEADERS_COUNT),
+    maxRequestHeadersBytes: headLimits.maxHeadBytes,
+    maxHeadersCount: headLimits.maxFields,
     enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
     suppressProxyHeaders: routerOf(message.http_filters)?.suppress_envoy_headers ?? false,
     respectsExpectedTimeout: routerOf(message.http_filters)?.respect_expected_rq_timeout ?? false,

@@ -1,12 +1,13 @@
 // HTTP options towards an upstream: the fields of Cluster itself, or the v3 message that replaces them
 // under typed_extension_protocol_options.
 
-import type { MirrorPolicy, RetrySettings } from '../../snapshot/index.ts';
+import type { MirrorPolicy, ResponseHeadLimits, RetrySettings } from '../../snapshot/index.ts';
 import { entryPath, fieldPath } from '../source/field-path.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { Cluster, UpstreamHttpOptions } from './messages.ts';
+import { convertHeadLimits } from './head-limits.ts';
+import type { Cluster, HttpProtocolOptions, UpstreamHttpOptions } from './messages.ts';
 import { convertMirrorPolicies } from './mirror-policy.ts';
 import { convertRetryPolicy } from './retry-policy.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -29,6 +30,7 @@ export interface UpstreamOptions {
   /** 0 for no limit. */
   readonly maxRequestsPerConnection: number;
   readonly enableTrailers: boolean;
+  readonly responseHeadLimits?: ResponseHeadLimits;
   readonly retry: RetrySettings | null;
   readonly mirrors: readonly MirrorPolicy[] | null;
 }
@@ -38,6 +40,7 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
   const extension = found?.message;
   if (extension !== undefined) checkReplacedFields(cluster, at, conversion.faults);
   const common = extension?.common_http_protocol_options ?? cluster.common_http_protocol_options;
+  const commonAt = `${extension?.common_http_protocol_options ? found!.at : at}.common_http_protocol_options`;
   const http1 = extension?.explicit_http_config?.http_protocol_options ?? cluster.http_protocol_options;
   const limit = common?.max_requests_per_connection ?? null;
   if (limit !== null && cluster.max_requests_per_connection !== null) {
@@ -49,9 +52,22 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
     maxConnectionDurationMs: durationMsOr(common?.max_connection_duration ?? null, 0),
     maxRequestsPerConnection: valueOr(cluster.max_requests_per_connection ?? limit, 0),
     enableTrailers: http1?.enable_trailers ?? false,
+    ...responseHeadLimits(common, commonAt, conversion.faults),
     retry: convertRetryPolicy(extension?.retry_policy ?? null, `${found?.at}.retry_policy`, conversion.faults),
     mirrors: convertMirrors(found, conversion),
   };
+}
+
+function responseHeadLimits(
+  common: HttpProtocolOptions | null,
+  at: string,
+  faults: FaultSink,
+): Pick<UpstreamOptions, 'responseHeadLimits'> {
+  const maxKb = common?.max_response_headers_kb ?? null;
+  const maxCount = common?.max_headers_count ?? null;
+  if (maxKb === null && maxCount === null) return {};
+  const paths = { kb: `${at}.max_response_headers_kb`, count: `${at}.max_headers_count` };
+  return { responseHeadLimits: convertHeadLimits(maxKb, maxCount, paths, faults) };
 }
 
 /** @returns null where routes have their own. */

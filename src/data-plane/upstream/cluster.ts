@@ -8,7 +8,12 @@
 
 import { RandomSequence } from '../../base/random.ts';
 import { ZONE_ROUTING_ENABLED } from '../../base/runtime-values.ts';
-import type { CircuitBreakerThresholds, ClusterSnapshot, HostsUpdate } from '../../snapshot/index.ts';
+import type {
+  CircuitBreakerThresholds,
+  ClusterSnapshot,
+  HostsUpdate,
+  ResponseHeadLimits,
+} from '../../snapshot/index.ts';
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestHasher } from '../route/hash-policy.ts';
@@ -30,6 +35,9 @@ import { OutlierRules } from './outlier-monitor.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
 
+/** What an upstream may send as head, unless its cluster says otherwise. */
+const RESPONSE_HEAD_LIMITS: ResponseHeadLimits = { maxHeadBytes: 60 * 1024, maxFields: 100 };
+
 export type ClusterRuntimeSettings = ClusterSnapshot['settings'];
 
 /** Where responses of a cluster are counted, by the request's origin and the host's kind. */
@@ -47,6 +55,7 @@ export class Cluster {
   readonly settings: ClusterRuntimeSettings;
   /** First cell of CLUSTER_STATS in this worker's slab. */
   readonly statBase: number;
+  readonly responseHeadLimits: ResponseHeadLimits;
   /** Limits of requests with the default priority, and of proxied TCP connections. */
   readonly breaker: CircuitBreaker;
   readonly highBreaker: CircuitBreaker;
@@ -89,6 +98,7 @@ export class Cluster {
     this.#context = context;
     this.name = settings.name;
     this.settings = settings;
+    this.responseHeadLimits = settings.responseHeadLimits ?? RESPONSE_HEAD_LIMITS;
     this.isHealthChecked = snapshot.isHealthChecked;
     this.shedding = new LoadShedding(context.runtime, context.random, settings.name, settings.dropShare);
     this.retry = settings.retry === null ? null : compileRetryPolicy(settings.retry);

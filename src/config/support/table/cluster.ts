@@ -23,6 +23,8 @@ import {
 
 const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
+const OF_LISTENERS = 'concerns requests of clients';
+
 export const CLUSTER_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.Cluster': {
     otherwise: rejected(),
@@ -253,16 +255,32 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: { priority: supported(), max_connections: supported() },
   },
   'proxy.config.core.v3.HttpProtocolOptions (upstream)': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
       idle_timeout: supported(),
+      max_headers_count: supported('of responses; up to 1024'),
       max_connection_duration: supported(),
+      max_stream_duration: warned(),
+      headers_with_underscores_action: supported('concerns requests of clients: responses pass as they are'),
       max_requests_per_connection: supported(),
+      max_response_headers_kb: supported('up to 64 KiB less one byte'),
     },
   },
   'proxy.config.core.v3.Http1ProtocolOptions (upstream)': {
-    otherwise: warned(),
-    fields: { enable_trailers: supported(), send_fully_qualified_url: rejected() },
+    otherwise: rejected(),
+    fields: {
+      allow_absolute_url: supported(OF_LISTENERS),
+      accept_http_10: supported(OF_LISTENERS),
+      default_host_for_http_10: supported(OF_LISTENERS),
+      header_key_format: warned('names of headers pass as they came'),
+      enable_trailers: supported(),
+      allow_chunked_length: warned('such a response is a protocol error'),
+      override_stream_error_on_invalid_http_message: supported(OF_LISTENERS),
+      send_fully_qualified_url: rejected(),
+      use_balsa_parser: supported('there is one parser'),
+      allow_custom_methods: supported('every method passes'),
+      ignore_http_11_upgrade: supported('an upgrade passes only where the request has asked for it'),
+    },
   },
   [HTTP_OPTIONS]: {
     otherwise: rejected(),

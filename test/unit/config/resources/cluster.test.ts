@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FIELD_LIMIT, HEAD_LIMIT_BYTES } from '../../../../src/wasm/http1.ts';
 import {
   assigned,
   clusterErrors,
@@ -17,6 +18,20 @@ import {
 import { DEFAULT_HASHING } from '../../../support/lb.ts';
 
 const AT = 'static_resources.clusters[0]';
+
+/** The newer form of the HTTP options, and where it stands. */
+function typedOptions(fields: JsonObject): { readonly typed: JsonObject; readonly at: string } {
+  const name = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+  const options = {
+    '@type': `type.googleapis.com/${name}`,
+    explicit_http_config: { http_protocol_options: {} },
+    ...fields,
+  };
+  return {
+    typed: { typed_extension_protocol_options: { [name]: options } },
+    at: `${AT}.typed_extension_protocol_options["${name}"]`,
+  };
+}
 
 describe('a cluster', () => {
   it('fills in the documented defaults', () => {
@@ -147,6 +162,58 @@ describe('a cluster', () => {
       `static_resources.clusters[0].typed_extension_protocol_options["${name}"].retry_policy.retry_back_off.max_interval: 1000ms is below base_interval 2000ms`,
       `static_resources.clusters[0].typed_extension_protocol_options["${name}"].request_mirror_policies[0].cluster: cluster "nobody" does not exist`,
     ]);
+  });
+
+  it('limits the heads of responses by either of two fields', () => {
+    const limits = (fields: JsonObject): unknown =>
+      clusterSettings(clusterNamed('web', { common_http_protocol_options: fields })).responseHeadLimits;
+    assert.equal(limits({ idle_timeout: '1s' }), undefined);
+    assert.deepEqual(limits({ max_response_headers_kb: 2 }), { maxHeadBytes: 2048, maxFields: 100 });
+    assert.deepEqual(limits({ max_headers_count: 7 }), { maxHeadBytes: 61_440, maxFields: 7 });
+    assert.deepEqual(limits({ max_response_headers_kb: 63, max_headers_count: 1024 }), {
+      maxHeadBytes: 64_512,
+      maxFields: 1024,
+    });
+  });
+
+  it('says by name which limits of heads are beyond what can be read', () => {
+    const fields = { max_response_headers_kb: 64, max_headers_count: 1025 };
+    const { typed, at } = typedOptions({ common_http_protocol_options: fields });
+    const texts = [
+      '64 KiB is more than can be read: heads end at 65535 bytes',
+      '1025 is more than can be read: heads have at most 1024 fields',
+    ];
+    for (const [cluster, path] of [
+      [clusterNamed('web', { common_http_protocol_options: fields }), AT],
+      [clusterNamed('web', typed), at],
+    ] as const) {
+      const common = `${path}.common_http_protocol_options`;
+      assert.deepEqual(faultTexts(load(withClusters(cluster)), 'warning'), [
+        `${common}.max_response_headers_kb: ${texts[0]}`,
+        `${common}.max_headers_count: ${texts[1]}`,
+      ]);
+      assert.deepEqual(clusterSettings(cluster).responseHeadLimits, {
+        maxHeadBytes: HEAD_LIMIT_BYTES,
+        maxFields: FIELD_LIMIT,
+      });
+    }
+  });
+
+  it('takes options of HTTP/1 that mean nothing to it without a word', () => {
+    const http_protocol_options = {
+      allow_absolute_url: false,
+      accept_http_10: true,
+      default_host_for_http_10: 'x',
+      override_stream_error_on_invalid_http_message: true,
+      use_balsa_parser: true,
+      allow_custom_methods: true,
+      ignore_http_11_upgrade: [{ exact: 'h2c' }],
+    };
+    const common_http_protocol_options = { headers_with_underscores_action: 'REJECT_REQUEST' };
+    const cluster = clusterNamed('web', { http_protocol_options, common_http_protocol_options });
+    const result = load(withClusters(cluster));
+    assert.deepEqual([faultTexts(result), faultTexts(result, 'warning')], [[], []]);
+    assert.deepEqual(clusterSettings(cluster), clusterSettings(clusterNamed('web')));
   });
 
   it('reads HTTP options from the extension message as from its own fields', () => {

@@ -568,6 +568,19 @@ describe('an HTTP connection manager', () => {
     });
   });
 
+  it('says by name which limits of heads are beyond what can be read', () => {
+    const filter = httpFilter({
+      route_config: {},
+      max_request_headers_kb: 96,
+      common_http_protocol_options: { max_headers_count: 2000 },
+    });
+    const at = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config';
+    assert.deepEqual(faultTexts(load(withListeners(listenerWith([filter]))), 'warning'), [
+      `${at}.max_request_headers_kb: 96 KiB is more than can be read: heads end at 65535 bytes`,
+      `${at}.common_http_protocol_options.max_headers_count: 2000 is more than can be read: heads have at most 1024 fields`,
+    ]);
+  });
+
   it('prefers the newer place of the idle timeout to the older', () => {
     const older = { idle_timeout: '9s' };
     assert.equal(managerOf(older).idleTimeoutMs, 9000);

@@ -16,7 +16,7 @@
 import type { Socket } from 'node:net';
 import type { Address } from '../../../../base/address.ts';
 import { CLUSTER_STATS } from '../../../../stats/index.ts';
-import { codecError, Framing, HeadFlag, type HeadLimits } from '../../../../wasm/http1.ts';
+import { codecError, Framing, HeadFlag } from '../../../../wasm/http1.ts';
 import type { Endpoint } from '../../../format/facts.ts';
 import { BulkReads } from '../../../network/bulk-reads.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
@@ -49,8 +49,6 @@ const IDLE = 1;
 const BUSY = 2;
 const CLOSED = 3;
 
-/** What an upstream may send as head; the reference's defaults. */
-const RESPONSE_LIMITS: HeadLimits = { maxHeadBytes: 60 * 1024, maxFields: 100 };
 /** Bodies with less than this to come are read through the shared buffer and copied. */
 const SLAB_THRESHOLD = 64 * 1024;
 
@@ -298,6 +296,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
 
   #readHead(chunk: Buffer, length: number, nowMs: number): boolean {
     const { codec } = this.#context;
+    const limits = this.host.cluster.responseHeadLimits;
     let bytes = chunk;
     let end = length;
     if (this.#partialHead !== null) {
@@ -308,7 +307,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     }
     let start = 0;
     for (;;) {
-      const headLength = codec.parseResponse(bytes, start, end, RESPONSE_LIMITS, this.#requestMethod);
+      const headLength = codec.parseResponse(bytes, start, end, limits, this.#requestMethod);
       if (headLength < 0) {
         this.#protocolError(codecError(headLength).reason);
         return false;
@@ -330,7 +329,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     }
     const { response } = codec;
     this.#isReusable = response.isPersistent;
-    this.#body.begin(response, RESPONSE_LIMITS, this.host.cluster.settings.enableTrailers);
+    this.#body.begin(response, limits, this.host.cluster.settings.enableTrailers);
     if (this.#body.framing === Framing.TUNNEL) this.#bulk = new BulkReads();
     return this.#readBody(bytes, start, end, nowMs);
   }
