@@ -91,6 +91,27 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'What is no failure is a success.',
   },
   {
+    file: 'src/data-plane/network/paused-peers.ts',
+    line: 'isPaused = false;',
+    changes: ['false → true'],
+    why: 'The first pause sets it, and nobody asks before.',
+  },
+  {
+    file: 'src/data-plane/network/paused-peers.ts',
+    line: 'wasSeen = false;',
+    changes: ['false → true'],
+    why: 'The first pause sets it, and nobody asks before.',
+  },
+  {
+    file: 'src/data-plane/network/paused-peers.ts',
+    line: 'if (this.#states.length < watched.length) this.#states = new Uint8Array(2 * watched.length);',
+    changes: [
+      'this.#states.length < watched.length → true',
+      'this.#states.length < watched.length → this.#states.length <= watched.length',
+    ],
+    why: 'Spares most looks an allocation: what they read has been written by the same look.',
+  },
+  {
     file: 'src/data-plane/network/peer-address.ts',
     line: "return isIPv6(address) && PRIVATE_NETWORKS.check(address, 'ipv6');",
     changes: ['\'ipv6\' → ""'],
@@ -107,6 +128,24 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     line: 'return false;',
     changes: ['false → true'],
     why: 'The connection of the fault has been reset: nothing is read from it, whatever is said here.',
+  },
+  {
+    file: 'src/data-plane/network/socket-events.ts',
+    line: "if (mode === 'events') owned.on('data', onData);",
+    changes: ["mode === 'events' → true"],
+    why: 'A socket that reads into buffers of ours has no `data` events.',
+  },
+  {
+    file: 'src/data-plane/network/socket-writer.ts',
+    line: 'if (total > LARGEST_SCRATCH) return this.#writeFresh(socket, head, bytes, start, end);',
+    changes: ['total > LARGEST_SCRATCH → total >= LARGEST_SCRATCH'],
+    why: 'Of just that length, memory of its own is as long as the scratch buffer.',
+  },
+  {
+    file: 'src/data-plane/network/socket-writer.ts',
+    line: 'return socket.write(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));',
+    changes: ['start === 0 && end === bytes.length → false'],
+    why: 'Spares a view of the whole.',
   },
   {
     file: 'src/data-plane/network/timer-wheel.ts',
@@ -157,6 +196,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'FLUSHING begins when the socket of the client has closed: no bytes come from it.',
   },
   {
+    file: 'src/data-plane/upstream/attempt-measures.ts',
+    line: 'const NONE = -1;',
+    changes: ['-1 → +1'],
+    why: 'No block begins at the second cell: it is of the header of the memory.',
+  },
+  {
     file: 'src/data-plane/upstream/host.ts',
     line: 'if (this.#onUnused === null || this.#isUsed()) return;',
     changes: [
@@ -165,6 +210,14 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
       'this.#onUnused === null → false',
     ],
     why: 'What runs behind it asks the same again; this saves it a turn for each connection that ends.',
+  },
+  {
+    file: 'src/data-plane/upstream/load-shedding.ts',
+    line: 'if (percent === undefined || share.numerator * 100 <= percent * share.denominator) return share;',
+    changes: [
+      'share.numerator * 100 <= percent * share.denominator → share.numerator * 100 < percent * share.denominator',
+    ],
+    why: 'A share that is equal to the limit is the same share, whichever way it is written.',
   },
   {
     file: 'src/data-plane/upstream/pool/waiting-pools.ts',

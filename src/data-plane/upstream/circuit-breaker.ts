@@ -105,12 +105,10 @@ export class CircuitBreaker {
   }
 
   #retryLimit(): number {
-    const limits = this.#limits.value;
-    if (limits.retryBudget === undefined) return limits.maxRetries;
     const { requests, pendingRequests } = ClusterCount;
     const running =
       this.#records.clusterCount(this.#cluster, this.#priority, requests) +
       this.#records.clusterCount(this.#cluster, this.#priority, pendingRequests);
-    return retryLimit(limits, running);
+    return retryLimit(this.#limits.value, running);
   }
 }

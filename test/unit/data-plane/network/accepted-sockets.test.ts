@@ -187,6 +187,19 @@ for (const readMode of ['lean', 'events'] as const) {
         resumeAccepted(socket, readMode);
       }
       await eventually(() => owner.text === 'early bytes later behind', 'the rest');
+      owner.goesOn = true;
+      resumeAccepted(socket, readMode);
+      client.socket.end(', last');
+      await owner.has('end');
+      assert.equal(owner.text, 'early bytes later behind, last');
+    });
+
+    test('goes on after the bytes that an earlier one has read, unless it asks to stop', async (t) => {
+      const { owner, socket, client } = await accepted(t);
+      passOnLater(socket, Buffer.from('early'), readMode);
+      client.socket.end(' and late');
+      await owner.has('end');
+      assert.equal(owner.text, 'early and late');
     });
   });
 }

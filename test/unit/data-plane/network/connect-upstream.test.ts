@@ -27,6 +27,8 @@ class Owner implements UpstreamSocketOwner {
   readonly events: string[] = [];
   text = '';
   goesOn = true;
+  /** What was read lies in the owner's own memory. */
+  readsIntoBuffer = false;
   connected = (): void => {};
   readonly #buffer = Buffer.alloc(64);
 
@@ -44,6 +46,7 @@ class Owner implements UpstreamSocketOwner {
   }
 
   onBytes(chunk: Buffer, length: number): boolean {
+    this.readsIntoBuffer = chunk === this.#buffer;
     this.text += chunk.toString('latin1', 0, length);
     return this.goesOn;
   }
@@ -125,6 +128,7 @@ for (const readMode of ['lean', 'events'] as const) {
         peer.end('answer, longer than what is read at once, so that it comes in some pieces');
         await owner.has('end');
         assert.ok(owner.text.startsWith('answer') && owner.text.endsWith('pieces'));
+        assert.equal(owner.readsIntoBuffer, readMode === 'lean');
         assert.ok(socket.writable);
         socket.end();
         await owner.has('close');

@@ -171,10 +171,25 @@ it('an owner that throws costs the others nothing', async (t) => {
   assert.deepEqual(one.told, [true]);
 });
 
+it('others that pause meanwhile do not put off the look at one', async (t) => {
+  const { clock, peers } = watch();
+  const one = await watched(t);
+  const others = await Promise.all(Array.from({ length: 4 }, () => watched(t)));
+  peers.pause(one.peerOf);
+  await leave(one, 'reset');
+  for (const other of others) {
+    clock.turn(SECOND_MS / 5);
+    peers.pause(other.peerOf);
+  }
+  clock.turn(SECOND_MS / 5);
+  assert.deepEqual(one.told, [true]);
+});
+
 it('without system calls nobody is watched', async (t) => {
   const { clock, peers } = watch({ systemCalls: undefined });
   const one = await watched(t);
   peers.pause(one.peerOf);
+  assert.equal(peers.size, 0);
   await leave(one, 'reset');
   clock.turn(SECOND_MS);
   assert.deepEqual(one.told, []);

@@ -94,8 +94,8 @@ test('a head alone, a body alone and texts around a body arrive as they were', a
     Buffer.from('before'),
     bytes.subarray(3, 9),
     Buffer.from('after'),
-    Buffer.from('before'),
-    Buffer.from('after'),
+    Buffer.from('before \xe9', 'latin1'),
+    Buffer.from('after \xe9', 'latin1'),
     bytes,
   ]);
   assert.ok(writer.text(near, 'text \xe9'));
@@ -103,9 +103,108 @@ test('a head alone, a body alone and texts around a body arrive as they were', a
   assert.ok(writer.copied(near, '', bytes, 10, 30));
   assert.ok(writer.copied(near, '', bytes, 0, 20_000));
   assert.ok(writer.pinned(near, 'before', bytes, 3, 9, 'after'));
-  assert.ok(writer.pinned(near, 'before', bytes, 3, 3, 'after'));
+  assert.ok(writer.pinned(near, 'before \xe9', bytes, 3, 3, 'after \xe9'));
   assert.ok(writer.owned(near, '', bytes, 0, 20_000));
   assert.ok((await arrived(expected.length)).equals(expected));
+});
+
+type Piece = string | Buffer;
+
+/** What goes to the kernel: the pieces of each system call, and how large the memory was that each lay in. */
+function systemCallsOf(t: TestContext, near: Socket) {
+  const calls: Piece[][] = [];
+  const memory: (number | 'text')[][] = [];
+  const note = (pieces: readonly Piece[], done: () => void): void => {
+    calls.push([...pieces]);
+    memory.push(pieces.map((piece) => (typeof piece === 'string' ? 'text' : piece.buffer.byteLength)));
+    done();
+  };
+  t.mock.method(near, '_write', (piece: Piece, _encoding: string, done: () => void) => note([piece], done));
+  t.mock.method(
+    near as Required<Pick<Socket, '_writev'>>,
+    '_writev',
+    (pieces: readonly { chunk: Piece }[], done: () => void) =>
+      note(
+        pieces.map(({ chunk }) => chunk),
+        done,
+      ),
+  );
+  return { calls, memory };
+}
+
+describe('what waits for the kernel keeps no more memory than it needs', () => {
+  const KB = 1024;
+  const most = 144 * KB;
+  for (const [total, memory] of [
+    [HEAD.length + 1, 'text'],
+    [2 * KB, 'text'],
+    [2 * KB + 1, 8 * KB],
+    [8 * KB, 8 * KB],
+    [8 * KB + 1, 32 * KB],
+    [32 * KB, 32 * KB],
+    [32 * KB + 1, most],
+    [most, most],
+    [most + 1, most + 1],
+  ] as const) {
+    test(`copied with a head, ${total} bytes`, async (t) => {
+      const { near } = await pair(t);
+      const sent = systemCallsOf(t, near);
+      const length = total - HEAD.length;
+      new SocketWriter().copied(near, HEAD, body(length + 7), 7, 7 + length);
+      assert.deepEqual(sent.memory, [[memory]]);
+    });
+  }
+
+  test('a long head alone: none', async (t) => {
+    const { near } = await pair(t);
+    const sent = systemCallsOf(t, near);
+    new SocketWriter().copied(near, 'h'.repeat(3 * KB), body(10), 7, 7);
+    assert.deepEqual(sent.memory, [['text']]);
+  });
+
+  for (const [start, total, memory] of [
+    [7, most, [most]],
+    [7, most + 1, ['text', most + 1 - HEAD.length + 7]],
+    [0, most + 1, ['text', most + 1 - HEAD.length]],
+  ] as const) {
+    test(`given away behind a head, ${total} bytes from ${start} on`, async (t) => {
+      const { near } = await pair(t);
+      const sent = systemCallsOf(t, near);
+      const length = total - HEAD.length;
+      new SocketWriter().owned(near, HEAD, body(start + length), start, start + length);
+      assert.deepEqual(sent.memory, [memory]);
+    });
+  }
+
+  test('given away without a head: none', async (t) => {
+    const { near } = await pair(t);
+    const { calls } = systemCallsOf(t, near);
+    const bytes = body(3 * KB);
+    new SocketWriter().owned(near, '', bytes, 10, bytes.length);
+    assert.deepEqual(calls, [[bytes.subarray(10)]]);
+    assert.equal((calls[0]![0]! as Buffer).buffer, bytes.buffer);
+  });
+});
+
+describe('texts and the bytes between them go in one system call, without pieces that are empty', () => {
+  const bytes = body(100);
+  const part = bytes.subarray(3, 9);
+  for (const [before, end, after, pieces] of [
+    ['before \xe9', 9, 'after \xe9', ['before \xe9', part, 'after \xe9']],
+    ['before', 9, '', ['before', part]],
+    ['', 9, 'after', [part, 'after']],
+    ['before', 3, 'after', ['before', 'after']],
+    ['', 9, '', [part]],
+  ] as const) {
+    test(`'${before}', ${end - 3} bytes, '${after}'`, async (t) => {
+      const { near } = await pair(t);
+      const { calls } = systemCallsOf(t, near);
+      const cork = t.mock.method(near, 'cork');
+      assert.ok(new SocketWriter().pinned(near, before, bytes, 3, end, after));
+      assert.deepEqual(calls, [[...pieces]]);
+      assert.equal(cork.mock.callCount(), pieces.length === 1 ? 0 : 1);
+    });
+  }
 });
 
 describe('a writer says that a part waits', () => {

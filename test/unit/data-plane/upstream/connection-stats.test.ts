@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { UpstreamConnectionStats } from '../../../../src/data-plane/upstream/connection-stats.ts';
 import type { CLUSTER_STATS, HOST_STATS } from '../../../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { ANSWER, HEAD, UpstreamRequest } from '../../../support/upstream-request.ts';
@@ -198,5 +199,51 @@ describe('an attempt to connect', () => {
     bench.wait(5008);
     assert.equal(request.outcome, 'connection timeout');
     bench.assertBooks({ ...failed, upstream_cx_connect_timeout: 1, upstream_cx_destroy_local: 1 }, host);
+  });
+});
+
+describe('flow control of a connection', () => {
+  type Turn = 'backed_up' | 'drained' | 'paused_reading' | 'resumed_reading';
+
+  function flow() {
+    const { workers, snapshot, cluster } = new Bench();
+    const [host] = cluster.hosts;
+    const stats = new UpstreamConnectionStats(workers.contexts[0]!, host!, cluster.breaker, 0);
+    const counts = (...turns: readonly Turn[]): number[] =>
+      turns.map((turn) => workers.clusterStat(snapshot, `upstream_flow_control_${turn}_total`));
+    const unsent = (): number => workers.clusterStat(snapshot, 'upstream_cx_tx_bytes_buffered');
+    return { stats, counts, unsent };
+  }
+
+  test('counts once that the peer takes nothing, until it has taken all', () => {
+    const { stats, counts, unsent } = flow();
+    const seen = (): number[] => [...counts('backed_up', 'drained'), unsent()];
+    stats.drained();
+    assert.deepEqual(seen(), [0, 0, 0]);
+    stats.backedUp(10);
+    stats.backedUp(25);
+    assert.deepEqual(seen(), [1, 0, 25]);
+    stats.drained();
+    stats.drained();
+    assert.deepEqual(seen(), [1, 1, 0]);
+    stats.backedUp(5);
+    assert.deepEqual(seen(), [2, 1, 5]);
+    stats.closed(true);
+    assert.deepEqual(seen(), [2, 1, 0]);
+  });
+
+  test('counts once that nothing is read, until reading goes on', () => {
+    const { stats, counts } = flow();
+    const seen = (): number[] => counts('paused_reading', 'resumed_reading');
+    stats.resumedReading();
+    assert.deepEqual(seen(), [0, 0]);
+    for (const round of [1, 2]) {
+      stats.pausedReading();
+      stats.pausedReading();
+      assert.deepEqual(seen(), [round, round - 1]);
+      stats.resumedReading();
+      stats.resumedReading();
+      assert.deepEqual(seen(), [round, round]);
+    }
   });
 });

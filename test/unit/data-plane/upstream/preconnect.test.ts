@@ -152,6 +152,18 @@ describe('connections ahead of the requests of a host', () => {
     assert.equal(bench.sockets.length, 6);
   });
 
+  test('are three with each request at most, with the one that it needs', () => {
+    const bench = new Bench({ perHostRatio: 3 });
+    const { recordAddress } = bench.snapshot.hosts[0]!;
+    bench.workers.records.setHealthFlag(recordAddress, HealthFlag.failedActiveHealthCheck, true);
+    for (let n = 0; n < 3; n++) bench.request();
+    for (const socket of bench.sockets) socket.accept();
+    assert.equal(bench.sockets.length, 3);
+    bench.workers.records.setHealthFlag(recordAddress, HealthFlag.failedActiveHealthCheck, false);
+    bench.request();
+    assert.equal(bench.sockets.length, 6);
+  });
+
   test('stay below the limit of connections, also where the first one goes beyond it', () => {
     const bench = new Bench({ perHostRatio: 3, limits: { maxConnections: 2 } });
     bench.request();
