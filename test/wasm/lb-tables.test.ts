@@ -166,6 +166,36 @@ describe('a hash ring', () => {
     );
   });
 
+  test('equals a ring of xxHash recorded from another implementation', () => {
+    const table = ring(90, 'XX_HASH');
+    assert.deepEqual(
+      table.entries().map(({ host, hash }) => `${90 + host} ${hash}`),
+      [
+        '94 833437586790550860',
+        '92 928266305478181108',
+        '90 1033482794131418490',
+        '95 3551244743356806947',
+        '93 3851675632748031481',
+        '91 5583722120771150861',
+        '91 6311230543546372928',
+        '93 7700377290971790572',
+        '95 13144177310400110813',
+        '92 13444792449719432967',
+        '94 15516499411664133160',
+        '90 16117243373044804889',
+      ],
+    );
+    assert.deepEqual([table.nominalSize, table.minEntriesPerHost, table.maxEntriesPerHost], [12, 2, 2]);
+    for (const [hash, host] of [
+      [0n, 4],
+      [(1n << 64n) - 1n, 4],
+      [3551244743356806947n, 5],
+      [3551244743356806948n, 3],
+    ] as const) {
+      assert.equal(table.lookupHash(hash), host);
+    }
+  });
+
   test('finds the first entry at or after a hash, wraps, and moves on with each attempt', () => {
     const table = ring(80, 'MURMUR_HASH_2');
     assert.equal(table.lookupHash(0n), 5);

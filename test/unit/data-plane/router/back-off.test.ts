@@ -3,8 +3,9 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { DEFAULT_RETRY_BUDGET, retryLimit } from '../../../../src/base/circuit-limits.ts';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
-import { backOffMs, defaultBackOff } from '../../../../src/data-plane/router/back-off.ts';
+import { backOffMs, defaultBackOff, requestedBackOffMs } from '../../../../src/data-plane/router/back-off.ts';
 import { CircuitBreaker } from '../../../../src/data-plane/upstream/circuit-breaker.ts';
+import type { ResponseHead } from '../../../../src/wasm/http1.ts';
 import { ClusterPriority } from '../../../../src/wasm/shared-records.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
 import { DataPlaneFixture } from '../../../support/data-plane.ts';
@@ -46,6 +47,36 @@ describe('the back-off of retries', () => {
       baseMs: 1,
       maxMs: 10,
     });
+  });
+});
+
+describe('the wait that a response asks for', () => {
+  const WALL_MS = 1_700_000_000_000;
+  const asks = (values: Readonly<Record<string, string>>, maxMs = 300_000): number => {
+    const head = { headerByName: (name: string) => values[name] } as ResponseHead;
+    const headers = [
+      { name: 'retry-after', format: 'seconds' },
+      { name: 'x-reset', format: 'unix-timestamp' },
+    ] as const;
+    return requestedBackOffMs(head, { headers, maxMs }, WALL_MS);
+  };
+
+  test('is that of the first header that says one, in seconds from now or as a time', () => {
+    assert.equal(asks({ 'retry-after': '2' }), 2000);
+    assert.equal(asks({ 'retry-after': ' 300 ', 'x-reset': '1700000007' }), 300_000);
+    assert.equal(asks({ 'x-reset': '1700000007' }), 7000);
+    assert.equal(asks({ 'retry-after': 'soon', 'x-reset': '1700000007' }), 7000);
+    assert.equal(asks({ 'retry-after': '301', 'x-reset': '1700000007' }), 7000);
+  });
+
+  test('is none above the longest or below a moment, nor one that is no number', () => {
+    const nothing = [{}, { 'retry-after': '301' }, { 'retry-after': '0' }, { 'x-reset': '1700000000' }];
+    const past = [{ 'x-reset': '1600000000' }, { 'x-reset': '1700000301' }];
+    const noise = ['-1', '1.5', '1e3', '', 'Wed, 21 Oct 2026 07:28:00 GMT', '9'.repeat(40)];
+    for (const values of [...nothing, ...past, ...noise.map((text) => ({ 'retry-after': text }))]) {
+      assert.equal(asks(values), 0, JSON.stringify(values));
+    }
+    assert.equal(asks({ 'retry-after': '11' }, 10_000), 0);
   });
 });
 

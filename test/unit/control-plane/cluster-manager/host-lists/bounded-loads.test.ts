@@ -60,6 +60,33 @@ describe('bounded loads', () => {
     for (const count of counts.values()) assert.ok(Math.abs(count - ofA.length / 3) < 60, `${count} of ${ofA.length}`);
   });
 
+  // The walk takes the first numbers of the Mersenne Twister that the lower half of the hash seeds: 3499211612, 581869302,
+  // 3890346734 of 5489, and 1791095845, 4282876139, 3093770124 of 1. Divided by a quarter, a third and half of 2^32 they
+  // are 3, 0, 1 and 1, 2, 1: which of the hosts that are left comes next, with the first of them in its place.
+  test('go through the hosts in the order that the hash draws', () => {
+    for (const [seed, order] of [
+      [5489n, 'dbac'],
+      [1n, 'bdac'],
+    ] as const) {
+      for (const lbPolicy of POLICIES) {
+        const cluster = bounded(lbPolicy, 100).setHosts(...named('a', 'b', 'c', 'd'));
+        for (let high = 0n; high < 40n; high += 1n) {
+          const request = requestHash((high << 57n) | seed);
+          cluster.active.splice(0, 4, 0, 0, 0, 0);
+          const first = cluster.pick(request);
+          const walked = [first];
+          // One after the other takes more than its quarter.
+          for (let taken = 1; taken < 4; taken += 1) {
+            cluster.active['abcd'.indexOf(walked.at(-1)!)] = 1000;
+            walked.push(cluster.pick(request));
+          }
+          assert.equal(walked.join(''), first + order.replace(first, ''), `${lbPolicy} ${high}`);
+        }
+        cluster.close();
+      }
+    }
+  });
+
   test('go by weights', () => {
     const cluster = bounded('MAGLEV', 100);
     cluster.setHosts(host('big', { weight: 3 }), host('small'));

@@ -31,6 +31,22 @@ describe('the weight of a locality', () => {
     assert.deepEqual(weightsOf([...inZone('a', 10, [ILL]), ...inZone('b', 20, [0])]), [0, 20]);
   });
 
+  test('gives the documented shares of the requests: weight 1 beside 2, of which all hosts are healthy', () => {
+    for (const [healthy, percent] of [
+      [100, 33],
+      [72, 33],
+      [69, 33],
+      [50, 26],
+      [25, 15],
+      [0, 0],
+    ] as const) {
+      const flags = Array.from({ length: 100 }, (_, n) => (n < healthy ? 0 : ILL));
+      const [x, y] = weightsOf([...inZone('x', 1, flags), ...inZone('y', 2, [0, 0])]) as [number, number];
+      // Of 69 healthy hosts the documents say 32, where 0.966 of 2.966 is 32.57.
+      assert.equal(Math.round((100 * x) / (x + y)), percent, `${healthy} healthy hosts`);
+    }
+  });
+
   test('goes by degraded hosts for what they get', () => {
     assert.deepEqual(
       weightsOf([...inZone('a', 10, [0, 0, 0, DEGRADED]), ...inZone('b', 20, [0])], 'degraded'),

@@ -184,6 +184,150 @@ describe('the load of priorities', () => {
     });
   }
 
+  // The documented tables: of 100 hosts each, so many healthy ones, and percent of all requests, by priority. Where the
+  // documents round (36, 36 and 28; 7 and 93), what the formula leaves goes to the first priority.
+  const documented: readonly (readonly [healthy: readonly number[], loads: readonly number[]])[] = [
+    [
+      [100, 100],
+      [100, 0],
+    ],
+    [
+      [72, 100],
+      [100, 0],
+    ],
+    [
+      [71, 100],
+      [99, 1],
+    ],
+    [
+      [50, 100],
+      [70, 30],
+    ],
+    [
+      [25, 100],
+      [35, 65],
+    ],
+    [
+      [0, 100],
+      [0, 100],
+    ],
+    [
+      [72, 72],
+      [100, 0],
+    ],
+    [
+      [71, 71],
+      [99, 1],
+    ],
+    [
+      [50, 50],
+      [70, 30],
+    ],
+    [
+      [50, 60],
+      [70, 30],
+    ],
+    [
+      [25, 25],
+      [50, 50],
+    ],
+    [
+      [5, 65],
+      [8, 92],
+    ],
+    [
+      [100, 100, 100],
+      [100, 0, 0],
+    ],
+    [
+      [72, 72, 100],
+      [100, 0, 0],
+    ],
+    [
+      [71, 71, 100],
+      [99, 1, 0],
+    ],
+    [
+      [50, 50, 100],
+      [70, 30, 0],
+    ],
+    [
+      [25, 100, 100],
+      [35, 65, 0],
+    ],
+    [
+      [25, 25, 100],
+      [35, 35, 30],
+    ],
+    [
+      [25, 25, 20],
+      [37, 35, 28],
+    ],
+  ];
+  for (const [healthy, loads] of documented) {
+    test(`of ${healthy.join(', ')} of 100 healthy hosts is ${loads.join(', ')}`, () => {
+      const states = healthy.map((count) => state([100, count]));
+      assert.deepEqual(priorityLoads(states, { ...LIMITS, healthyPanicThreshold: 0 }).healthy, loads);
+    });
+  }
+
+  test('is as documented with degraded hosts, healthy, degraded and ill ones of 100', () => {
+    for (const [healthy, degraded, loads] of [
+      [100, 0, [100, 0]],
+      [71, 0, [100, 0]],
+      [71, 29, [99, 1]],
+      [25, 65, [35, 65]],
+      [5, 0, [100, 0]],
+    ] as const) {
+      const shares = priorityLoads([state([100, healthy, degraded])], LIMITS);
+      assert.deepEqual([shares.healthy[0], shares.degraded[0]], loads);
+    }
+  });
+
+  test('panics as documented: below half, and only where all priorities together cannot take everything', () => {
+    for (const [healthy, panic] of [
+      [
+        [72, 100],
+        [false, false],
+      ],
+      [
+        [25, 100],
+        [false, false],
+      ],
+      [
+        [0, 100],
+        [false, false],
+      ],
+      [
+        [72, 72],
+        [false, false],
+      ],
+      [
+        [71, 71],
+        [false, false],
+      ],
+      [
+        [50, 60],
+        [false, false],
+      ],
+      [
+        [25, 100],
+        [false, false],
+      ],
+      [
+        [25, 25],
+        [true, true],
+      ],
+      [
+        [5, 65],
+        [true, false],
+      ],
+    ] as const) {
+      const states = healthy.map((count) => state([100, count]));
+      assert.deepEqual(priorityLoads(states, LIMITS).isPanic, panic, healthy.join());
+    }
+  });
+
   test('always makes 100 in all', () => {
     const row = fc.tuple(fc.nat(50), fc.nat(50), fc.nat(50), fc.nat(50)).map(([healthy, degraded, ill, excluded]) => {
       const hosts = healthy + degraded + ill;

@@ -123,6 +123,30 @@ describe('a subset', () => {
   });
 });
 
+test('the documented example: which hosts requests go to, by what they ask', () => {
+  const subsets = subsetting([selector(['v', 'stage']), selector(['stage'], { fallback: 'none' })], {
+    fallback: 'default-subset',
+    defaultSubset: [['stage', '"prod"']],
+  });
+  const cluster = new BalancedCluster({ subsets, lbPolicy: 'LEAST_REQUEST' }).setHosts(
+    ...[
+      saying('1', { v: '1.0', stage: 'prod' }),
+      saying('2', { v: '1.0', stage: 'prod' }),
+      saying('3', { v: '1.1', stage: 'canary' }),
+      saying('4', { v: '1.2-pre', stage: 'dev' }),
+    ].map((each) => ({ ...each, recordAddress: lb.owner.recordAllocator.allocateHost(1) })),
+  );
+  const answers: readonly (readonly [Readonly<Record<string, string>> | null, string])[] = [
+    [{ stage: 'canary' }, '3'],
+    [{ v: '1.2-pre', stage: 'dev' }, '4'],
+    [{ v: '1.0' }, '1,2'],
+    [{ other: 'x' }, '1,2'],
+    [null, '1,2'],
+    [{ stage: 'test' }, 'none'],
+  ];
+  for (const [asks, hosts] of answers) assert.equal(chosen(cluster, asks), hosts, JSON.stringify(asks));
+});
+
 describe('a request whose subset does not exist', () => {
   const selectors = [selector(['stage'])];
   const cases: { name: string; fields: Partial<SubsetSettings>; hosts: string; counts: object }[] = [
