@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { WeirError } from '../../src/base/errors.ts';
-import type { HashedHost, HashTable } from '../../src/wasm/lb.ts';
+import type { HashedHost, HashRing, HashTable } from '../../src/wasm/lb.ts';
 import { addresses, anyHash, anyHosts, hashOf, openLb, refuses } from '../support/lb.ts';
 import { buildMaglev } from '../support/reference/maglev.ts';
 import { buildRing } from '../support/reference/ring-hash.ts';
@@ -113,6 +113,30 @@ describe('a Maglev table', () => {
     const lost = countOf(before, hosts[0]!.key);
     // The paper measures a few percent of needless moves at this ratio of slots to hosts.
     assert.ok(moved(before, after) - lost < KEYS * 0.03, `${moved(before, after)} moved, ${lost} had to`);
+  });
+
+  test('moves all keys of a host that leaves, and at most 6 in 100 of others, whichever hosts there are', () => {
+    const SLOTS = 4099;
+    const count = fc.integer({ min: 2, max: 20 });
+    fc.assert(
+      fc.property(count, fc.nat(60_000), fc.nat(19), (size, first, chosen) => {
+        const hosts = addresses(size, first);
+        const leaver = chosen % size;
+        const rest = hosts.toSpliced(leaver, 1);
+        const [before, after] = [hosts, rest].map((list) => tables.buildMaglev(list, { tableSize: SLOTS }));
+        let others = 0;
+        for (let slot = 0; slot < SLOTS; slot += 1) {
+          const former = hosts[before!.lookup(0, slot, 0)]!;
+          const next = rest[after!.lookup(0, slot, 0)]!;
+          assert.notEqual(next, hosts[leaver]);
+          if (former !== next && former !== hosts[leaver]) others += 1;
+        }
+        assert.ok(others <= SLOTS * 0.06, `${others} of ${SLOTS}`);
+        tables.free(before!);
+        tables.free(after!);
+      }),
+      { numRuns: 60 },
+    );
   });
 
   test('of one host answers that host, with both gauges at 1, from a few bytes', () => {
@@ -264,6 +288,40 @@ describe('a hash ring', () => {
     const after = assignments(tables.buildRing(rest, { minimumRingSize: 49 * 40 }), rest);
     assert.equal(moved(before, after), countOf(before, hosts[0]!.key));
     assert.ok(countOf(before, hosts[0]!.key) > 0);
+  });
+
+  test('moves no key but those of the host that leaves, whichever hosts and keys there are', () => {
+    const hostCount = fc.integer({ min: 2, max: 24 });
+    const entries = fc.integer({ min: 1, max: 60 });
+    const hashFunction = fc.constantFrom('XX_HASH' as const, 'MURMUR_HASH_2' as const);
+    fc.assert(
+      fc.property(
+        fc.tuple(hostCount, entries, hashFunction, fc.nat(60_000), fc.nat(23)),
+        fc.array(anyHash, { minLength: 200, maxLength: 200 }),
+        ([size, each, hashFunction, first, chosen], hashes) => {
+          const hosts = addresses(size, first);
+          const leaver = hosts[chosen % size]!;
+          const rest = hosts.filter((host) => host !== leaver);
+          const [before, after] = [hosts, rest].map((list) => {
+            const ringSize = list.length * each;
+            return tables.buildRing(list, { minimumRingSize: ringSize, maximumRingSize: ringSize, hashFunction });
+          });
+          // A host may have one entry more or less where its share of the ring is no exact number.
+          const isEven = (ring: HashRing | undefined): boolean =>
+            ring!.minEntriesPerHost === each && ring!.maxEntriesPerHost === each;
+          if (isEven(before) && isEven(after)) {
+            for (const hash of hashes) {
+              const former = hosts[before!.lookupHash(hash)]!;
+              const next = rest[after!.lookupHash(hash)]!;
+              assert.ok(former === leaver || former === next, `${former.key} to ${next.key}`);
+            }
+          }
+          tables.free(before!);
+          tables.free(after!);
+        },
+      ),
+      { numRuns: 200 },
+    );
   });
 
   test('of equal weights does not depend on the order of the host list', () => {

@@ -6,9 +6,10 @@ import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { backOffMs, defaultBackOff, requestedBackOffMs } from '../../../../src/data-plane/router/back-off.ts';
 import { CircuitBreaker } from '../../../../src/data-plane/upstream/circuit-breaker.ts';
 import type { ResponseHead } from '../../../../src/wasm/http1.ts';
-import { ClusterPriority } from '../../../../src/wasm/shared-records.ts';
+import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-records.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
 import { DataPlaneFixture } from '../../../support/data-plane.ts';
+import { UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 const U32 = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 
@@ -90,36 +91,53 @@ describe('the retry budget', () => {
     assert.equal(retryLimit({ maxRetries: 7 }, 1000), 7);
   });
 
-  test('is never passed, whatever comes and goes', (t) => {
-    const proxy = new DataPlaneFixture();
-    t.after(() => proxy.close());
-    const { recordAddress } = proxy.cluster('web', []);
-    const step = fc.constantFrom('request', 'response', 'wait', 'go', 'retry', 'done');
+  test('is never passed, whatever comes and goes, in two workers together', () => {
+    const workers = new UpstreamWorkers(2, () => {});
+    const { recordAddress } = workers.cluster(0, {});
+    const step = fc.record({
+      worker: fc.nat(1),
+      kind: fc.constantFrom('request', 'response', 'wait', 'go', 'retry', 'retry', 'done'),
+    });
     const budgets = fc.record({ percent: fc.double({ min: 0, max: 100, noNaN: true }), minConcurrency: fc.nat(5) });
     fc.assert(
-      fc.property(budgets, fc.array(step, { maxLength: 120 }), (retryBudget, steps) => {
+      fc.property(budgets, fc.array(step, { maxLength: 160 }), (retryBudget, steps) => {
         const limits = { ...NO_LIMITS, retryBudget };
-        const breaker = new CircuitBreaker(proxy.context, recordAddress, 'web', ClusterPriority.default, limits);
-        const [running, waiting, retries] = [{ count: 0 }, { count: 0 }, { count: 0 }];
-        for (const each of steps) {
-          if (each === 'request' && breaker.tryAcquireRequest()) running.count++;
-          else if (each === 'response' && running.count-- > 0) breaker.releaseRequest();
-          else if (each === 'wait' && breaker.tryAcquirePending()) waiting.count++;
-          else if (each === 'go' && waiting.count-- > 0) breaker.releasePending();
-          else if (each === 'done' && retries.count-- > 0) breaker.releaseRetry();
-          for (const owned of [running, waiting, retries]) owned.count = Math.max(0, owned.count);
-          if (each !== 'retry') continue;
-          const most = Math.max(
-            Math.trunc((retryBudget.percent / 100) * (running.count + waiting.count)),
-            retryBudget.minConcurrency,
-          );
-          assert.equal(breaker.tryAcquireRetry(), retries.count < most);
-          if (retries.count < most) retries.count++;
+        const both = workers.contexts.map((context) => ({
+          breaker: new CircuitBreaker(context, recordAddress, 'web', ClusterPriority.default, limits),
+          running: 0,
+          waiting: 0,
+          retries: 0,
+        }));
+        const all = (count: 'running' | 'waiting' | 'retries'): number => both[0]![count] + both[1]![count];
+        for (const { worker, kind } of steps) {
+          const own = both[worker]!;
+          const { breaker } = own;
+          if (kind === 'request') own.running += breaker.tryAcquireRequest() ? 1 : 0;
+          else if (kind === 'wait') own.waiting += breaker.tryAcquirePending() ? 1 : 0;
+          else if (kind === 'response' && own.running > 0) {
+            own.running -= 1;
+            breaker.releaseRequest();
+          } else if (kind === 'go' && own.waiting > 0) {
+            own.waiting -= 1;
+            breaker.releasePending();
+          } else if (kind === 'done' && own.retries > 0) {
+            own.retries -= 1;
+            breaker.releaseRetry();
+          } else if (kind === 'retry') {
+            const share = Math.trunc((retryBudget.percent / 100) * (all('running') + all('waiting')));
+            const isWithin = all('retries') < Math.max(share, retryBudget.minConcurrency);
+            assert.equal(breaker.tryAcquireRetry(), isWithin);
+            own.retries += isWithin ? 1 : 0;
+          }
         }
-        for (let i = 0; i < running.count; i++) breaker.releaseRequest();
-        for (let i = 0; i < waiting.count; i++) breaker.releasePending();
-        for (let i = 0; i < retries.count; i++) breaker.releaseRetry();
-        assert.equal(proxy.breakerCount('web', 12), 0);
+        for (const { breaker, running, waiting, retries } of both) {
+          for (let i = 0; i < running; i++) breaker.releaseRequest();
+          for (let i = 0; i < waiting; i++) breaker.releasePending();
+          for (let i = 0; i < retries; i++) breaker.releaseRetry();
+        }
+        for (const count of Object.values(ClusterCount)) {
+          assert.equal(workers.records.clusterCount(recordAddress, ClusterPriority.default, count), 0);
+        }
       }),
     );
   });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { HostLists } from '../../../../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
+import { Criteria } from '../../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { readHostLists } from '../../../../../src/wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../../../../src/wasm/shared-memory.ts';
 import { BALANCING } from '../../../../support/clusters.ts';
@@ -99,30 +100,63 @@ describe('host lists', () => {
     assert.deepEqual(cluster.shares(600), { a: 300, b: 100, c: 200 });
   });
 
-  test('never name a host that is not to be used, unless in panic', () => {
-    const flags = fc.constantFrom(0, 0, DEGRADED, UNHEALTHY, HealthFlag.edsStatusDraining);
-    const hosts = fc.array(
-      fc.record({ priority: fc.nat(2), healthFlags: flags, weight: fc.integer({ min: 1, max: 3 }) }),
-      {
-        maxLength: 9,
-      },
-    );
-    const policy = fc.constantFrom('ROUND_ROBIN' as const, 'LEAST_REQUEST' as const, 'RANDOM' as const);
+  test('never name a host that is not to be used, unless in panic, whichever way they share requests out', () => {
+    const PENDING = HealthFlag.pendingActiveHealthCheck | UNHEALTHY;
+    const LEFT_OUT = HealthFlag.excludedViaImmediateHealthCheckFail | UNHEALTHY;
     const record = lb.owner.recordAllocator.allocateHost(1);
+    const localityOf = (zone: string) => ({ region: '', zone, subZone: '' });
+    const anyHost = fc
+      .record({
+        priority: fc.nat(2),
+        healthFlags: fc.constantFrom(0, 0, 0, DEGRADED, UNHEALTHY, HealthFlag.edsStatusDraining, PENDING, LEFT_OUT),
+        weight: fc.integer({ min: 1, max: 3 }),
+        locality: fc.constantFrom('a', 'b', 'c').map(localityOf),
+        localityWeight: fc.nat(2),
+        stage: fc.constantFrom('x', 'y'),
+      })
+      .map(({ stage, ...fields }) => ({
+        ...fields,
+        subsetValues: [{ key: 'stage', value: JSON.stringify(stage), elements: null }],
+      }));
+    const proxies = ['a', 'b'].map((zone) => host(zone, { locality: localityOf(zone) }));
+    const senders = { locality: localityOf('a'), hosts: proxies, isPanic: false };
+    const selectors = [{ keys: ['stage'], fallback: 'cluster', fallbackKeys: [], isSingleHost: false }] as const;
+    const flags = { panicModeAny: true, listAsAny: false, takesAlternatives: false, allowsRedundantKeys: false };
+    const localities = { weighsLocalities: true, scalesLocalityWeights: true };
+    const subsets = { selectors, fallback: 'any-host', defaultSubset: [], ...localities, ...flags } as const;
+    const zoneRouting = { enabledPercent: 100, minClusterSize: 0, forcedFrom: null, goesByWeight: false };
+    const settings = fc.record({
+      lbPolicy: fc.constantFrom('ROUND_ROBIN', 'LEAST_REQUEST', 'RANDOM', 'RING_HASH', 'MAGLEV'),
+      healthyPanicThreshold: fc.nat(100),
+      subsets: fc.constantFrom(null, subsets),
+      weighsLocalities: fc.boolean(),
+      goesByZone: fc.boolean(),
+      weightedPriorityHealth: fc.boolean(),
+      balancePercent: fc.constantFrom(0, 120),
+    });
+    let named = 0;
     fc.assert(
-      fc.property(hosts, policy, fc.nat(100), (all, lbPolicy, healthyPanicThreshold) => {
-        const cluster = new BalancedCluster({ lbPolicy, healthyPanicThreshold });
-        const members = all.map((fields, index) => host(`${index}`, { ...fields, recordAddress: record }));
-        cluster.setHosts(...members);
+      fc.property(fc.array(anyHost, { maxLength: 9 }), settings, (all, { goesByZone, balancePercent, ...fields }) => {
+        const cluster = new BalancedCluster({
+          ...fields,
+          zoneRouting: goesByZone && !fields.weighsLocalities ? zoneRouting : null,
+          hashing: { ...DEFAULT_HASHING, minimumRingSize: 64, maglevTableSize: 251, balancePercent },
+        });
+        const members = all.map((each, index) => host(`${index}`, { ...each, recordAddress: record }));
+        cluster.setHostsIn({ localZones: senders }, ...members);
+        cluster.active.push(...members.map((_, index) => index * 3));
         for (let pick = 0; pick < 40; pick += 1) {
           const before = cluster.panics;
-          const name = cluster.pick();
+          const asked = pick % 2 === 0 ? null : new Criteria([['stage', '"x"']]);
+          const name = cluster.pick(requestHash(hashOf(pick), asked));
           if (name === 'none' || cluster.panics > before) continue;
-          assert.equal(members[Number(name)]!.healthFlags & HealthMask.unhealthy, 0);
+          assert.equal(members[Number(name)]!.healthFlags & (HealthMask.unhealthy | HealthMask.excluded), 0);
+          named += 1;
         }
         cluster.close();
       }),
     );
+    assert.ok(named > 100, `${named} picks outside panic`);
   });
 
   test('keep hashes on their hosts, and those of degraded or unhealthy hosts move alone', () => {
