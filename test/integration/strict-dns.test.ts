@@ -1,10 +1,8 @@
 // STRICT_DNS in the real program: localhost by its name, and a name whose addresses change while it serves.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
+import { AddressedServers } from '../support/addressed-servers.ts';
 import { httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { DnsServer } from '../support/dns-server.ts';
 import { startEchoUpstream } from '../support/echo-upstream.ts';
@@ -31,21 +29,6 @@ function assignment(name: string, port: number): JsonObject {
 
 async function urlOf(weir: WeirProcess): Promise<string> {
   return `http://127.0.0.1:${(await weir.listeners()).get('main')!.port}/`;
-}
-
-/** Servers on several loopback addresses and one port, each answering with its address. */
-async function startServers(ips: readonly string[]): Promise<{ port: number; servers: Server[] }> {
-  const servers: Server[] = [];
-  let port = 0;
-  for (const ip of ips) {
-    const server = createServer((_request, response) => response.end(ip));
-    server.keepAliveTimeout = 0;
-    server.listen(port, ip);
-    await once(server, 'listening');
-    ({ port } = server.address() as AddressInfo);
-    servers.push(server);
-  }
-  return { port, servers };
 }
 
 describe('STRICT_DNS', () => {
@@ -103,12 +86,12 @@ describe('STRICT_DNS', () => {
 
   it('follows a name with two workers, fails no request, and keeps what it knows while the server fails', async () => {
     await using dns = await DnsServer.start();
-    const { port, servers } = await startServers(['127.0.0.2', '127.0.0.3', '127.0.0.4']);
+    await using servers = await AddressedServers.start(['127.0.0.2', '127.0.0.3', '127.0.0.4']);
     dns.set('web.test', ['127.0.0.2']);
     const configYaml = bootstrap({
       dns_refresh_rate: '0.02s',
       dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', dns.port)] },
-      load_assignment: assignment('web.test', port),
+      load_assignment: assignment('web.test', servers.port),
     });
     await using weir = await startWeir({ configYaml, args: ['--concurrency', '2'] });
     const url = await urlOf(weir);
@@ -136,10 +119,6 @@ describe('STRICT_DNS', () => {
     await untilEqual(true, fails, 'a third failure');
     assert.equal(await ask(), '127.0.0.4');
     assert.match(weir.output.stdout + weir.output.stderr, /DNS lookup of web\.test failed, its known hosts stay/);
-    for (const server of servers) {
-      server.closeAllConnections();
-      server.close();
-    }
   });
 
   it('goes live although the name cannot be looked up, answers 503, and stops at once', async () => {
