@@ -186,6 +186,9 @@ export interface ForwardAction {
   readonly retry: RetrySettings | null;
   /** A try whose time is over goes on beside its retry. */
   readonly hedgesOnPerTryTimeout: boolean;
+  /** Requests that go out at once, 1 or more; and the share of requests that one more goes out of, null for none. */
+  readonly initialRequests: number;
+  readonly additionalRequestShare: Fraction | null;
   /** Tell the upstream of a retry whether the try before it ran out of time. */
   readonly tellsTimeoutRetry: boolean;
   /** How much of a body is kept to be sent once more; null for what the listener may hold. */

@@ -2,45 +2,18 @@
 // the wire and a clock that the test turns.
 
 import assert from 'node:assert/strict';
-import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import type { FormatOperator, HeaderAddition } from '../../src/snapshot/index.ts';
 import { retrySettings } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertBalanced, GET, type HttpBench, httpBench, OK } from '../support/http-bench.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { arrived, silent } from '../support/silent-upstream.ts';
 import { type WireClient, WireUpstream } from '../support/wire.ts';
-
-interface Received {
-  readonly head: string;
-  readonly socket: Socket;
-}
-
-/** Says nothing of its own: the test answers on the socket of each head. */
-async function silent(): Promise<WireUpstream & { readonly requests: Received[] }> {
-  const requests: Received[] = [];
-  const upstream = await WireUpstream.start((socket) => {
-    let text = '';
-    socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString('latin1');
-      for (let end = text.indexOf('\r\n\r\n'); end !== -1; end = text.indexOf('\r\n\r\n')) {
-        requests.push({ head: text.slice(0, end + 4), socket });
-        text = text.slice(end + 4);
-      }
-    });
-    socket.on('end', () => socket.end());
-  });
-  return Object.assign(upstream, { requests });
-}
 
 const UNAVAILABLE = 'HTTP/1.1 503 X\r\ncontent-length: 0\r\n\r\n';
 /** Longer than the timer wheel's grain. */
 const GRAIN_MS = 20;
-
-async function arrived(requests: readonly Received[], count: number): Promise<Received> {
-  await eventually(() => requests.length === count, `request ${count} arrives`);
-  return requests[count - 1]!;
-}
 
 async function over({ proxy }: HttpBench): Promise<void> {
   await eventually(() => proxy.httpStat('downstream_rq_active') === 0, 'the request is over');

@@ -75,6 +75,8 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     maxStreamDurationMs: 0,
     retry: null,
     hedgesOnPerTryTimeout: false,
+    initialRequests: 1,
+    additionalRequestShare: null,
     tellsTimeoutRetry: false,
     replayLimitBytes: null,
     isReplayLimitCapped: false,

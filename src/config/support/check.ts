@@ -88,21 +88,24 @@ export class SupportCheck {
     });
   }
 
-  /** Extensions by name in a map, or the one extension of a message that names it. */
+  /** Extensions by name in a map, or the one extension of a field. */
   #extensionProbe(field: Field, { types, names, severity, note }: ExtensionVerdict): Probe {
     if (field.map) {
       return eachValue<Any>(field, (any, at, report) => {
         if (!this.#enterExtension(types, any, at, report)) report.add(severity, at, lacking(any.type_url));
       });
     }
+    // Beside the name that it goes with; any other field holds an extension of its own, or none.
+    const isOfHolder = field.name === 'typed_config';
     return (holder, at, report) => {
       const any = holder[field.name] as Any | null;
+      if (any === null && !isOfHolder) return;
       const anyAt = fieldPath(at, field.name);
       if (this.#enterExtension(types, any, anyAt, report)) return;
       if (any === null && names.includes(String(holder.name).replace(/^(envoy|proxy)\./, ''))) return;
       // Without settings there is only the name, which belongs to the message around.
       const place = any === null ? at : anyAt;
-      const text = lacking((holder.name as string) || (any?.type_url ?? ''));
+      const text = lacking((isOfHolder && (holder.name as string)) || (any?.type_url ?? ''));
       if (holder.is_optional === true) report.add('warning', place, `${text}; it is left out, being optional`);
       else report.add(severity, place, severity === 'error' ? text : `${text}; ${note}`);
     };

@@ -16,6 +16,7 @@ import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
+import { type Companions, compileCompanions } from './companions.ts';
 import { RequestHasher } from './hash-policy.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
@@ -59,6 +60,8 @@ export interface ForwardPlan {
   /** Null when only the request itself can ask for retries. */
   readonly retry: RetryPolicy | null;
   readonly hedgesOnPerTryTimeout: boolean;
+  /** Null where one request goes out first. */
+  readonly companions: Companions | null;
   readonly tellsTimeoutRetry: boolean;
   /** How much of a body is kept for retries, by what the listener may hold. */
   readonly replayLimitBytes: (listenerLimitBytes: number) => number;
@@ -103,6 +106,7 @@ export function compileForward(
     maxStreamDurationMs: action.maxStreamDurationMs,
     retry: action.retry === null ? null : compileRetryPolicy(action.retry),
     hedgesOnPerTryTimeout: action.hedgesOnPerTryTimeout,
+    companions: compileCompanions(action),
     tellsTimeoutRetry: action.tellsTimeoutRetry,
     replayLimitBytes: compileReplayLimit(action),
     mirrors: action.mirrors.length === 0 ? null : action.mirrors.map((policy) => compileMirror(policy, runtime)),

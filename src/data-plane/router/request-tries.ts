@@ -5,8 +5,11 @@
 //   TRYING ──nothing to try again──► ANSWERED or failed          TRYING ◄──wait over── WAITING
 //      └──the policy wants a retry─────────────────────────────────────────────────────►┘
 //
-// Where a slow attempt goes on beside its retry there may be several: the first response that the policy lets pass ends
-// the others. What an upstream answers after that is not tried again, so the body is not kept any longer.
+// Where a slow attempt goes on beside its retry, or companions go out with the first attempt, there are several: the
+// first response that the policy lets pass ends the others. What an upstream answers after that is not tried again, so the
+// body is not kept any longer. Companions start when the request has arrived in full, which most have with their head:
+// there is one attempt to take a body that still comes, at the speed of one upstream
+// (docs/decisions/0029-requests-that-go-out-together.md).
 
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
@@ -28,11 +31,11 @@ import type { ForwardedRequest } from './forwarded-request.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
 import { Decision, RetryDecisions, wantsAnother } from './retry-decisions.ts';
 import { RetryHead, type RetryHeadOptions } from './retry-head.ts';
-import { TimedTry, type TryOwner, type TryTimeouts } from './timed-try.ts';
+import { TimedTry, type TryKind, type TryOwner, type TryTimeouts } from './timed-try.ts';
 import type { TriedHosts } from './tried-hosts.ts';
 import { UpstreamAttempt, withTrailers } from './upstream-attempt.ts';
 
-const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
+const { retry_or_shadow_abandoned, upstream_rq_retry_overflow } = CLUSTER_STATS.index;
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -49,6 +52,10 @@ export interface TriesPlan extends TryTimeouts, RetryHeadOptions {
   readonly triedHosts: TriedHosts | null;
   /** A slow attempt goes on beside its retry. */
   readonly hedges: boolean;
+  /** Attempts that go out with the first one. */
+  readonly companions: number;
+  /** What they ask of their hosts; null where there are none. */
+  readonly otherHosts: TriedHosts | null;
   readonly replayLimitBytes: number;
 }
 
@@ -75,8 +82,13 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   #isWaiting = false;
   #followsTimeout = false;
   #isRequestDone = false;
+  /** Still to go out, and those that have. */
+  #companions: number;
+  #sentCompanions = 0;
   #attempts = 0;
+  /** What the client knows: those of the last try that had one. */
   #host: Host | null = null;
+  #connection: ConnectionEnds | null = null;
 
   constructor(context: WorkerContext, client: RequestClient, cluster: Cluster, head: string, plan: TriesPlan) {
     this.#context = context;
@@ -86,6 +98,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#plan = plan;
     this.#breaker = cluster.breakerFor(plan.priority);
     this.#terms = plan.terms;
+    this.#companions = plan.companions;
   }
 
   // ---- From the stream ----
@@ -115,12 +128,15 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#isRequestDone = isEnd;
     if (whole === null) this.#startWith(bytes, start, end);
     else this.#startWith(whole, 0, whole.length);
+    if (isEnd) this.#startCompanions();
   }
 
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     const whole = isEnd ? withTrailers(this.client, this.cluster, bytes, start, end) : null;
     this.#isRequestDone = isEnd;
-    return whole === null ? this.#send(bytes, start, end) : this.#send(whole, 0, whole.length);
+    const goesOn = whole === null ? this.#send(bytes, start, end) : this.#send(whole, 0, whole.length);
+    if (isEnd) this.#startCompanions();
+    return goesOn;
   }
 
   resumeResponse(): void {
@@ -144,7 +160,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       return;
     }
     const body = this.#replay?.copy() ?? NO_BYTES;
-    this.#try(body, 0, body.length, true);
+    this.#try(body, 0, body.length, 'retry');
   }
 
   /** The cluster may have been replaced meanwhile. @returns false when it has gone. */
@@ -164,10 +180,12 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#host = host;
     this.#attempts = attempts;
     this.#plan.triedHosts?.note(host);
+    this.#plan.otherHosts?.note(host);
     this.client.onUpstreamHost(host, attempts);
   }
 
   onTryConnection(each: TimedTry, connection: ConnectionEnds, head: string): void {
+    this.#connection = connection;
     this.client.onUpstreamConnection(connection, head);
     if (this.#isRequestDone) each.startTimes();
   }
@@ -177,10 +195,12 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     if (terms === null) return this.#settle(each, 0);
     const { response } = this.#context.codec;
     let flag = 0;
-    if (each.isHedged) {
+    const isRetry = each.kind === 'retry';
+    if (each.isHedged || this.#plan.companions > 0) {
       if (wantsAnother(terms, response) && this.#hasOthers(each)) return this.#drop(each);
-    } else if (each.isRetry || wantsAnother(terms, response)) {
-      const decision = this.#decisions(terms).onResponse(response, each.isRetry);
+    }
+    if (!each.isHedged && (isRetry || wantsAnother(terms, response))) {
+      const decision = this.#decisions(terms).onResponse(response, isRetry);
       if (decision === Decision.retry) {
         this.#leave(each);
         this.#wait(false);
@@ -195,7 +215,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   onTryFailure(each: TimedTry, failure: UpstreamFailure, transport: string): void {
     if (each === this.#answered) {
       each.endTimes();
-      this.client.onUpstreamFailure(failure, transport, this.#attempts > 1);
+      this.client.onUpstreamFailure(failure, transport, this.#wasRetried);
       return;
     }
     this.#leave(each);
@@ -203,7 +223,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     if (decision === Decision.retry) this.#wait(false);
     if (this.#hasOthers(each)) return;
     this.client.flags |= flagOf(decision);
-    this.client.onUpstreamFailure(failure, transport, this.#attempts > 1);
+    this.client.onUpstreamFailure(failure, transport, this.#wasRetried);
   }
 
   onTryWithoutHost(each: TimedTry): void {
@@ -238,9 +258,13 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     return this.#answered ?? this.#running[0] ?? null;
   }
 
+  get #wasRetried(): boolean {
+    return this.#attempts > 1 + this.#sentCompanions;
+  }
+
   #startWith(bytes: Buffer, start: number, end: number): void {
     this.#keep(bytes, start, end);
-    this.#try(bytes, start, end, false);
+    this.#try(bytes, start, end, 'first');
   }
 
   #send(bytes: Buffer, start: number, end: number): boolean {
@@ -259,17 +283,34 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   }
 
   #keep(bytes: Buffer, start: number, end: number): void {
-    if (this.#terms === null || end === start) return;
+    if (end === start || (this.#terms === null && this.#companions === 0)) return;
     this.#replay ??= new ReplayBuffer(this.#plan.replayLimitBytes);
     if (this.#replay.add(bytes, start, end)) return;
     this.#giveUpRetries();
     this.#context.stats.values[this.cluster.statBase + retry_or_shadow_abandoned]! += 1;
   }
 
-  #try(bytes: Buffer, start: number, end: number, isRetry: boolean): void {
-    const { priority, attemptEdits, pickContext, triedHosts } = this.#plan;
-    const head = isRetry ? this.#retryHead() : this.head;
-    const each = new TimedTry(this.#context, this, this.#plan, isRetry);
+  /** The request has arrived in full: what is to go out beside the first try does, if that is still on its way. */
+  #startCompanions(): void {
+    const count = this.#companions;
+    this.#companions = 0;
+    if (count === 0 || this.#answered !== null || !this.#findCluster()) return;
+    for (let i = 0; i < count && this.#running.length > 0; i += 1) {
+      if (!this.#breaker.tryAcquireRetry()) {
+        this.#context.stats.values[this.cluster.statBase + upstream_rq_retry_overflow]! += 1;
+        break;
+      }
+      this.#sentCompanions += 1;
+      const body = this.#replay?.copy() ?? NO_BYTES;
+      this.#try(body, 0, body.length, 'companion');
+    }
+    if (this.#terms === null) this.#replay = null;
+  }
+
+  #try(bytes: Buffer, start: number, end: number, kind: TryKind): void {
+    const { priority, attemptEdits, pickContext } = this.#plan;
+    const head = kind === 'retry' ? this.#retryHead() : this.head;
+    const each = new TimedTry(this.#context, this, this.#plan, kind);
     each.attempt = new UpstreamAttempt(
       this.#context,
       each,
@@ -278,11 +319,22 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       head,
       attemptEdits,
       pickContext,
-      isRetry ? triedHosts : null,
+      this.#selectionOf(kind),
       this.#attempts,
     );
     this.#running.push(each);
     each.attempt.start(bytes, start, end, this.#isRequestDone);
+  }
+
+  #selectionOf(kind: TryKind): TriedHosts | null {
+    switch (kind) {
+      case 'first':
+        return null;
+      case 'companion':
+        return this.#plan.otherHosts;
+      case 'retry':
+        return this.#plan.triedHosts;
+    }
   }
 
   #retryHead(): string {
@@ -304,6 +356,8 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   #decide(each: TimedTry, failure: UpstreamFailure | 'timeout'): Decision {
     if (this.#terms === null || each.isHedged) return Decision.no;
+    // A companion may still answer.
+    if (this.#plan.companions > 0 && this.#hasOthers(each)) return Decision.no;
     return this.#decisions(this.#terms).onFailure(failure, each.isConnected);
   }
 
@@ -349,8 +403,9 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#giveUpRetries();
     this.#endWait();
     this.#cancelRunning();
-    if (each.attempt.host !== this.#host) {
+    if (each.attempt.host !== this.#host || each.connection !== this.#connection) {
       this.#host = each.attempt.host;
+      this.#connection = each.connection;
       each.noteAgain(this.#attempts);
     }
     this.client.flags |= flag;
@@ -373,6 +428,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   #giveUpRetries(): void {
     this.#terms = null;
+    this.#companions = 0;
     this.#replay = null;
   }
 
@@ -399,7 +455,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   #free(each: TimedTry): void {
     each.endTimes();
-    if (each.isRetry) this.#breaker.releaseRetry();
+    if (each.kind !== 'first') this.#breaker.releaseRetry();
   }
 }
 

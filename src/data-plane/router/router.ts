@@ -60,6 +60,12 @@ const {
 } = CLUSTER_STATS.index;
 
 const SEE_OTHER = 303;
+/** Requests that go out together go to different hosts, as far as a few picks find some. */
+const OTHER_HOSTS: RetryPolicy = {
+  ...NO_POLICY,
+  hostPredicates: [{ kind: 'previous-hosts' }],
+  maxFurtherDraws: 8,
+};
 const NO_SHADOWS: readonly ShadowTarget[] = [];
 
 export class Router {
@@ -294,7 +300,11 @@ export class Router {
     const { priority } = plan;
     const terms = retry === null && !stream.isInternal ? null : retryTerms(this.#request, retry);
     const policy = retry ?? NO_POLICY;
-    if (terms === null && stream.perTryTimeoutMs === 0 && policy.perTryIdleTimeoutMs === 0) return null;
+    // Two tunnels cannot be told apart by what they answer first.
+    const companions =
+      plan.companions === null || stream.awaitsTunnel ? 0 : plan.companions.count(this.#context.random.u32());
+    const hasTimes = stream.perTryTimeoutMs > 0 || policy.perTryIdleTimeoutMs > 0;
+    if (terms === null && !hasTimes && companions === 0) return null;
     const asksOfHosts = policy.hostPredicates.length > 0 || policy.previousPrioritiesFrequency > 0;
     return {
       priority,
@@ -304,6 +314,8 @@ export class Router {
       policy,
       terms,
       triedHosts: asksOfHosts ? new TriedHosts(policy) : null,
+      companions,
+      otherHosts: companions === 0 ? null : new TriedHosts(OTHER_HOSTS),
       perTryTimeoutMs: stream.perTryTimeoutMs,
       perTryIdleTimeoutMs: policy.perTryIdleTimeoutMs,
       hedges: stream.hedgesOnPerTryTimeout,

@@ -32,9 +32,12 @@ export interface TryTimeouts {
   readonly perTryIdleTimeoutMs: number;
 }
 
+/** Why there is a try: as the request's first, at once beside that, or because one before it was not good enough. */
+export type TryKind = 'first' | 'companion' | 'retry';
+
 export class TimedTry implements AttemptClient, TimeoutOwner {
-  /** Holds a place for retries under the circuit breaker. */
-  readonly isRetry: boolean;
+  /** All but the first hold a place for retries under the circuit breaker. */
+  readonly kind: TryKind;
   /** A retry was made because this one is slow: there is none for it any more. */
   isHedged = false;
   /** Set once, before it starts. */
@@ -48,11 +51,16 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   #connection: ConnectionEnds | null = null;
   #head = '';
 
-  constructor(context: WorkerContext, owner: TryOwner, timeouts: TryTimeouts, isRetry: boolean) {
+  constructor(context: WorkerContext, owner: TryOwner, timeouts: TryTimeouts, kind: TryKind) {
     this.#context = context;
     this.#owner = owner;
     this.#timeouts = timeouts;
-    this.isRetry = isRetry;
+    this.kind = kind;
+  }
+
+  /** Null before the request has one. */
+  get connection(): ConnectionEnds | null {
+    return this.#connection;
   }
 
   /** A byte of the request may have reached the upstream. */

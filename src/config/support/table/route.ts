@@ -2,6 +2,7 @@
 
 import {
   extensions,
+  extensionsElseWarned,
   only,
   rejected,
   type SupportTable,
@@ -23,6 +24,8 @@ const REDIRECT = 'proxy.extensions.internal_redirect';
 const ALLOWED_ROUTES = `${REDIRECT}.allow_listed_routes.v3.AllowListedRoutesConfig`;
 const PREVIOUS_ROUTES = `${REDIRECT}.previous_routes.v3.PreviousRoutesConfig`;
 const SAFE_CROSS_SCHEME = `${REDIRECT}.safe_cross_scheme.v3.SafeCrossSchemeConfig`;
+
+const TYPED_RETRY_POLICY = extensionsElseWarned([RETRY_POLICY], 'retry_policy is read first, and alone');
 
 export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.RouteConfiguration': {
@@ -58,7 +61,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       request_mirror_policies: supported(),
       virtual_clusters: warned('they only add statistics'),
       retry_policy: supported(),
-      retry_policy_typed_config: warned('retry_policy is read'),
+      retry_policy_typed_config: TYPED_RETRY_POLICY,
       hedge_policy: supported(),
       include_request_attempt_count: supported(),
       include_attempt_count_in_response: supported(),
@@ -234,7 +237,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       grpc_timeout_offset: supported('takes effect with max_grpc_timeout'),
       flush_timeout: warned(),
       retry_policy: supported(),
-      retry_policy_typed_config: warned('retry_policy is read'),
+      retry_policy_typed_config: TYPED_RETRY_POLICY,
       hedge_policy: supported(),
       use_websocket: supported('as an upgrade of type websocket'),
       upgrade_configs: supported(),
@@ -286,7 +289,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       rate_limited_retry_back_off: supported(),
       retriable_headers: supported(),
       retriable_request_headers: supported(),
-      retry_options_predicates: warned(),
+      retry_options_predicates: warned('the schema has no such predicate: a retry has the options of the first try'),
     },
   },
   [`${RETRY_POLICY}.RetryBackOff`]: {
@@ -337,8 +340,8 @@ export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.HedgePolicy': {
     otherwise: rejected(),
     fields: {
-      initial_requests: warned('one request goes out first'),
-      additional_request_chance: warned(),
+      initial_requests: supported('16 at most; all but the first have places under max_retries'),
+      additional_request_chance: supported(),
       hedge_on_per_try_timeout: supported(),
     },
   },

@@ -123,6 +123,46 @@ describe('a retry policy', () => {
     assert.equal(actionOf({ hedge_policy: {} }, ofHost).hedgesOnPerTryTimeout, false);
   });
 
+  it('may stand in an extension, where there is no other', () => {
+    const typedPolicy = (retryOn: string): JsonObject => ({
+      '@type': 'type.googleapis.com/envoy.config.route.v3.RetryPolicy',
+      retry_on: retryOn,
+    });
+    assert.deepEqual(actionOf({ retry_policy_typed_config: typedPolicy('5xx') }).retry, retrySettings());
+    assert.deepEqual(actionOf({}, { retry_policy_typed_config: typedPolicy('5xx') }).retry, retrySettings());
+    const both = { retry_policy: { retry_on: '5xx' }, retry_policy_typed_config: typedPolicy('reset') };
+    assert.deepEqual(actionOf(both).retry, retrySettings());
+    const other = {
+      '@type': 'type.googleapis.com/envoy.config.route.v3.RetryPolicy.RetryBackOff',
+      base_interval: '1s',
+    };
+    const report = load(withRoutes(table({ retry_policy_typed_config: other })));
+    assert.match(faultTexts(report, 'warning')[0]!, /retry_policy_typed_config: .*RetryBackOff/);
+  });
+
+  it('is warned of options that no predicate can choose', () => {
+    const predicate = { name: 'other', typed_config: typed('host.previous_hosts.v3.PreviousHostsPredicate') };
+    const policy = { retry_on: '5xx', retry_options_predicates: [predicate] };
+    assert.match(faultsOf(policy, 'warning')[0]!, /^retry_options_predicates.*the schema has no such predicate/);
+  });
+
+  it('may have requests go out together', () => {
+    const hedgingOf = (...parts: Parameters<typeof table>) => {
+      const { initialRequests, additionalRequestShare } = actionOf(...parts);
+      return [initialRequests, additionalRequestShare];
+    };
+    const chance = (numerator: number) => ({ additional_request_chance: { numerator, denominator: 'TEN_THOUSAND' } });
+    assert.deepEqual(hedgingOf({}), [1, null]);
+    assert.deepEqual(hedgingOf({ hedge_policy: { initial_requests: 3 } }), [3, null]);
+    assert.deepEqual(hedgingOf({ hedge_policy: chance(0) }), [1, null]);
+    assert.deepEqual(hedgingOf({}, { hedge_policy: chance(25) }), [1, { numerator: 25, denominator: 10_000 }]);
+    assert.deepEqual(hedgingOf({ hedge_policy: {} }, { hedge_policy: { initial_requests: 3 } }), [1, null]);
+    const faults = (policy: JsonObject) => faultTexts(load(withRoutes(table({ hedge_policy: policy }))), 'error');
+    assert.match(faults({ initial_requests: 17 })[0]!, /hedge_policy.initial_requests: 17 exceeds the limit 16$/);
+    assert.deepEqual(faults({ initial_requests: 16, ...chance(10_000) }), []);
+    assert.match(faults(chance(10_001))[0]!, /additional_request_chance: 10001 of 10000 is more than certain$/);
+  });
+
   it('knows how much of a body is kept, by route and by virtual host', () => {
     const limitOf = (...parts: Parameters<typeof table>) => {
       const { replayLimitBytes, isReplayLimitCapped } = actionOf(...parts);
