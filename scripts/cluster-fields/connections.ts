@@ -2,10 +2,12 @@
 
 import type { MessageNotes } from './note.ts';
 import {
+  ADDRESSES,
   BREAKERS,
   CLUSTER_POLICIES,
   CONVERSION,
   FAILURES,
+  HOST_ADDRESSES,
   MEASURES,
   PRECONNECT,
   RESPONSE_HEADS,
@@ -57,7 +59,17 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
   },
   'proxy.config.cluster.v3.UpstreamConnectionOptions': {
     test: UPDATES,
-    fields: { tcp_keepalive: ['Probes on silent connections.', 'none'] },
+    fields: {
+      tcp_keepalive: ['Probes on silent connections.', 'none'],
+      happy_eyeballs_config: ['In which order the addresses of one host are tried.', 'families in turn', ADDRESSES],
+    },
+  },
+  'proxy.config.cluster.v3.UpstreamConnectionOptions.HappyEyeballsConfig': {
+    test: HOST_ADDRESSES,
+    fields: {
+      first_address_family_version: ['The family to begin with.', 'that of the first address', ADDRESSES],
+      first_address_family_count: ['Addresses of it for each one of the other, 1 or more.', '1', ADDRESSES],
+    },
   },
   'proxy.config.cluster.v3.TrackClusterStats': {
     test: MEASURES,

@@ -3,10 +3,12 @@
 import type { FieldNote, MessageNotes } from './note.ts';
 import { DNS_FIELDS } from './shared-fields.ts';
 import {
+  ADDRESSES,
   CHECKER,
   CONVERSION,
   DNS_CLIENT,
   DNS_SETTINGS,
+  HOST_ADDRESSES,
   HOST_LISTS,
   LIMITS,
   LOAD_SHEDDING,
@@ -34,7 +36,7 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       ...DNS_FIELDS,
       all_addresses_in_single_endpoint: [
-        'One member, whose address is the first that was found last.',
+        'One member, whose addresses are those that were found last; the first of them stands for it.',
         '`false`',
         LOGICAL_DNS,
       ],
@@ -172,7 +174,16 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
       address: ['Where it is.', 'required'],
       health_check_config: ['How it is checked.', 'as the cluster says', CHECKER],
       hostname: ['Its name, for rewrites and logs.', 'none'],
+      additional_addresses: [
+        'Further ways to it, in `STATIC` clusters: tried one after the other, 300 ms apart or as soon as one fails; the first that answers is taken.',
+        'none',
+        HOST_ADDRESSES,
+      ],
     },
+  },
+  'proxy.config.endpoint.v3.Endpoint.AdditionalAddress': {
+    test: HOST_ADDRESSES,
+    fields: { address: ['An IP address.', 'required', ADDRESSES] },
   },
   'proxy.config.endpoint.v3.Endpoint.HealthCheckConfig': {
     test: CHECKER,

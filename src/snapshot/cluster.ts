@@ -2,6 +2,7 @@
 // are; the rest are places in shared memory that the main thread has allocated for the workers.
 
 import type { Address, IpAddress } from '../base/address.ts';
+import type { FamilyOrder } from '../base/address-families.ts';
 import type { RetryBudget } from '../base/circuit-limits.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
@@ -70,6 +71,8 @@ export interface HostSettings extends EndpointSettings {
   readonly address: Address;
   /** Name of a member whose address changes while it stays the same member; absent where the address names it. */
   readonly logicalName?: string;
+  /** Of a member with several addresses: where connections are tried, in this order. Two or more; `address` is among them. */
+  readonly connectOrder?: readonly IpAddress[];
 }
 
 /** Which kinds of address a lookup asks for; AUTO and V4_PREFERRED ask for the second kind where the first is empty. */
@@ -102,13 +105,15 @@ export interface DnsResolverSettings {
 
 export interface DnsDiscoverySettings {
   /**
-   * `strict-dns`: every address that is found is a member. `logical-dns`: one member, whose address is the first that
-   * was found last.
+   * `strict-dns`: every address that is found is a member. `logical-dns`: one member, whose addresses are those that
+   * were found last.
    */
   readonly kind: 'strict-dns' | 'logical-dns';
   /** Exactly one with `logical-dns`. */
   readonly targets: readonly DnsTarget[];
   readonly lookupFamily: DnsLookupFamily;
+  /** Of the addresses of one member. */
+  readonly familyOrder: FamilyOrder;
   readonly refreshRateMs: number;
   /** Waits after failures, random below a bound that doubles from base to max; undefined: the refresh rate. */
   readonly failureRefresh: { readonly baseMs: number; readonly maxMs: number } | undefined;

@@ -2,7 +2,7 @@
 // for it. Most clusters of a large configuration see no traffic in most workers, and cost them a name and a place.
 
 import type { Address } from '../base/address.ts';
-import type { ClusterSnapshot, EndpointSettings, HostSnapshot } from './cluster.ts';
+import type { ClusterSnapshot, EndpointSettings, HostSettings, HostSnapshot } from './cluster.ts';
 
 export interface PackedCluster {
   readonly name: string;
@@ -28,8 +28,16 @@ type PackedHost = readonly [
   recordAddress: number,
   statBlock: number,
   outlierBlock: number,
-  logicalName?: string,
+  rare?: RareFields,
 ];
+
+/** What few hosts say of themselves. */
+type RareFields = Omit<HostSettings, keyof EndpointSettings | 'address'>;
+
+const RARE_FIELDS = Object.keys({
+  logicalName: true,
+  connectOrder: true,
+} satisfies Record<keyof RareFields, true>) as (keyof RareFields)[];
 
 const ENDPOINT_FIELDS = Object.keys({
   hostname: true,
@@ -96,10 +104,13 @@ function packedText({ hosts, ...cluster }: ClusterSnapshot): PackedText {
   const packHost = (host: HostSnapshot): PackedHost => {
     if (last === undefined || !isSameEndpoint(host, last)) endpoints.push(endpointOf(host));
     last = host;
-    const { address, recordAddress, statBlock, outlierBlock, logicalName } = host;
+    const { address, recordAddress, statBlock, outlierBlock } = host;
     const endpoint = endpoints.length - 1;
-    if (logicalName === undefined) return [endpoint, address, recordAddress, statBlock, outlierBlock];
-    return [endpoint, address, recordAddress, statBlock, outlierBlock, logicalName];
+    if (RARE_FIELDS.every((field) => host[field] === undefined)) {
+      return [endpoint, address, recordAddress, statBlock, outlierBlock];
+    }
+    const rare = Object.fromEntries(RARE_FIELDS.map((field) => [field, host[field]]));
+    return [endpoint, address, recordAddress, statBlock, outlierBlock, rare];
   };
   const packedHosts = hosts.map(packHost);
   return { ...cluster, endpoints, hosts: packedHosts };
@@ -117,10 +128,9 @@ function endpointOf(host: EndpointSettings): EndpointSettings {
 }
 
 function unpackHost(
-  [endpoint, address, recordAddress, statBlock, outlierBlock, logicalName]: PackedHost,
+  [endpoint, address, recordAddress, statBlock, outlierBlock, rare]: PackedHost,
   endpoints: readonly EndpointSettings[],
 ): HostSnapshot {
   const places = { recordAddress, statBlock, outlierBlock };
-  const name = logicalName === undefined ? {} : { logicalName };
-  return { address, ...name, ...endpoints[endpoint]!, ...places };
+  return { address, ...rare, ...endpoints[endpoint]!, ...places };
 }

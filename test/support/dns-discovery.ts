@@ -1,5 +1,6 @@
 // DNS discovery over answers that a test gives and a clock that it turns.
 
+import { ALTERNATING } from '../../src/base/address-families.ts';
 import type { Discovery } from '../../src/control-plane/cluster-manager/discovery/discovery.ts';
 import { LogicalDnsDiscovery } from '../../src/control-plane/cluster-manager/discovery/logical-dns.ts';
 import { StrictDnsDiscovery } from '../../src/control-plane/cluster-manager/discovery/strict-dns.ts';
@@ -83,6 +84,7 @@ export class DiscoveryFixture {
       kind: 'strict-dns',
       targets,
       lookupFamily: 'AUTO',
+      familyOrder: ALTERNATING,
       refreshRateMs: REFRESH_MS,
       failureRefresh: undefined,
       jitterMs: 0,

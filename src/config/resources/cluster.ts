@@ -12,6 +12,7 @@ import { discoveryTypeOf } from './discovery-type.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
 import { convertDropShare } from './drop-overloads.ts';
 import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
+import { convertFamilyOrder } from './family-order.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHealthCheck } from './health-check.ts';
 import { convertSubsets, subsetKeys } from './lb-subsets.ts';
@@ -83,7 +84,7 @@ function convertMembers(message: Cluster, at: string, conversion: Conversion): M
   const { faults } = conversion;
   const type = discoveryTypeOf(message);
   if (type === 'STATIC') {
-    const members = new StaticMembers();
+    const members = new StaticMembers(convertFamilyOrder(message));
     collectMembers(message, at, members, faults);
     return { discovery: STATIC, hosts: members.hosts };
   }

@@ -9,6 +9,7 @@ import type { Conversion } from './conversion.ts';
 import { dnsSettingsOf } from './discovery-type.ts';
 import { enumName } from './enum-name.ts';
 import { openExtension } from './extension.ts';
+import { convertFamilyOrder } from './family-order.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { AddressMessage, Bootstrap, CaresDnsResolverConfig, Cluster, DnsCluster } from './messages.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
@@ -43,6 +44,7 @@ export function convertDnsDiscovery(
     kind,
     targets,
     lookupFamily: newer === undefined ? lookupFamilyOf(message) : newerLookupFamilyOf(newer),
+    familyOrder: convertFamilyOrder(message),
     refreshRateMs: durationMsOr(dns_refresh_rate, DEFAULT_REFRESH_RATE_MS),
     failureRefresh: convertFailureRefresh(dns_failure_refresh_rate),
     jitterMs: durationMsOr(dns_jitter, 0),

@@ -2,7 +2,8 @@
 // assignment as a whole: contiguous priorities, weight sums, references to named endpoints.
 // Source: spec 2.8 (hosts, load_assignment); weights are any u32 of 1 or more.
 
-import { formatAddress } from '../../base/address.ts';
+import { type Address, formatAddress, type IpAddress } from '../../base/address.ts';
+import { type FamilyOrder, inFamilyOrder } from '../../base/address-families.ts';
 import type { ConfiguredHealth, DnsTarget, EndpointSettings, HostSettings, Locality } from '../../snapshot/index.ts';
 import { HealthStatus } from '../proto/generated/enums.ts';
 import { quote } from '../source/node.ts';
@@ -37,22 +38,63 @@ type NamedEndpoints = ClusterLoadAssignment['named_endpoints'];
 
 /** Takes in the endpoints of an assignment one by one; what an address may be depends on the discovery type. */
 export interface MemberCollector {
-  add(address: AddressMessage | null, at: string, endpoint: EndpointSettings, faults: FaultSink): void;
+  /** @param source where the endpoint has more addresses than this one. */
+  add(
+    address: AddressMessage | null,
+    at: string,
+    endpoint: EndpointSettings,
+    faults: FaultSink,
+    source?: FoundEndpoint,
+  ): void;
+}
+
+interface FoundEndpoint {
+  readonly message: Endpoint;
+  readonly at: string;
 }
 
 /** Members of a static cluster. An address that comes a second time is left out, the first one counts. */
 export class StaticMembers implements MemberCollector {
   readonly hosts: HostSettings[] = [];
   readonly #seen = new Set<string>();
+  readonly #familyOrder: FamilyOrder;
 
-  add(message: AddressMessage | null, at: string, endpoint: EndpointSettings, faults: FaultSink): void {
+  /** @param familyOrder of the addresses of one member. */
+  constructor(familyOrder: FamilyOrder) {
+    this.#familyOrder = familyOrder;
+  }
+
+  add(
+    message: AddressMessage | null,
+    at: string,
+    endpoint: EndpointSettings,
+    faults: FaultSink,
+    source?: FoundEndpoint,
+  ): void {
     const address = convertAddress(message, at, 'static-endpoint', faults);
     if (address === undefined) return;
     const key = formatAddress(address);
     if (this.#seen.has(key)) return;
     this.#seen.add(key);
     // In this order the copy is several times as fast.
-    this.hosts.push({ ...endpoint, address });
+    if (source === undefined) this.hosts.push({ ...endpoint, address });
+    else this.hosts.push({ ...endpoint, address, ...this.#connectOrder(address, source, faults) });
+  }
+
+  #connectOrder(
+    address: Address,
+    { message, at }: FoundEndpoint,
+    faults: FaultSink,
+  ): Pick<HostSettings, 'connectOrder'> {
+    const others = message.additional_addresses.map((other, index) =>
+      convertAdditional(other.address, `${at}.additional_addresses[${index}].address`, faults),
+    );
+    if (address.kind === 'pipe') {
+      faults.error(`${at}.additional_addresses`, 'a unix socket has no addresses beside it');
+      return {};
+    }
+    const usable = others.filter((other) => other !== undefined);
+    return { connectOrder: inFamilyOrder([address, ...usable], this.#familyOrder) };
   }
 }
 
@@ -60,10 +102,30 @@ export class StaticMembers implements MemberCollector {
 export class DnsTargets implements MemberCollector {
   readonly targets: DnsTarget[] = [];
 
-  add(message: AddressMessage | null, at: string, endpoint: EndpointSettings, faults: FaultSink): void {
+  add(
+    message: AddressMessage | null,
+    at: string,
+    endpoint: EndpointSettings,
+    faults: FaultSink,
+    source?: FoundEndpoint,
+  ): void {
+    if (source !== undefined) {
+      faults.warning(
+        `${source.at}.additional_addresses`,
+        'ignored without type STATIC: DNS says which addresses there are',
+      );
+    }
     const target = convertNamedAddress(message, at, faults);
     if (target !== undefined) this.targets.push({ ...endpoint, ...target });
   }
+}
+
+/** @returns undefined when it cannot be used; a fault says why. */
+function convertAdditional(message: AddressMessage | null, at: string, faults: FaultSink): IpAddress | undefined {
+  const address = convertAddress(message, at, 'static-endpoint', faults);
+  if (address?.kind !== 'pipe') return address;
+  faults.error(`${at}.pipe`, 'only an IP address can stand beside others');
+  return undefined;
 }
 
 /** The v2 form: one unnamed locality of equal members. */
@@ -144,7 +206,8 @@ function convertLocality(
     const check = convertEndpointCheck(endpoint.message, endpoint.at, faults);
     const hasMore = member.metadata !== null || check !== undefined;
     const settings = hasMore ? { ...common, ...convertMetadata(member.metadata), ...(check && { check }) } : common;
-    members.add(endpoint.message.address, `${endpoint.at}.address`, settings, faults);
+    const source = endpoint.message.additional_addresses.length === 0 ? undefined : endpoint;
+    members.add(endpoint.message.address, `${endpoint.at}.address`, settings, faults, source);
   }
   checkWeightSum(weightSum, endpointsAt, 'endpoint weights', faults);
 }
@@ -161,7 +224,7 @@ function resolveEndpoint(
   at: string,
   named: NamedEndpoints,
   faults: FaultSink,
-): { message: Endpoint; at: string } | undefined {
+): FoundEndpoint | undefined {
   if (member.endpoint !== null) return { message: member.endpoint, at: `${at}.endpoint` };
   const name = member.endpoint_name;
   const message = Object.hasOwn(named, name) ? named[name] : undefined;

@@ -11,10 +11,11 @@ import { readLimit } from '../network/limited-reads.ts';
 import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import { SLAB_SIZES, UNKNOWN_LENGTH } from '../network/slab-pool.ts';
-import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../network/socket-events.ts';
+import { resetSocket, resumeUpstream } from '../network/socket-events.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import { UpstreamConnectionStats } from '../upstream/connection-stats.ts';
 import type { Host } from '../upstream/host.ts';
+import { connectToHost, type HostConnectionOwner } from '../upstream/host-connection.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -34,12 +35,13 @@ export interface TcpUpstreamOwner {
   onUpstreamClosed(error: NodeJS.ErrnoException | null): void;
 }
 
-export class TcpUpstream implements UpstreamSocketOwner, PausedPeerOwner {
+export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
   readonly host: Host;
-  readonly remoteAddress: Address;
+  remoteAddress: Address;
   readonly #context: WorkerContext;
   readonly #owner: TcpUpstreamOwner;
-  readonly #socket: Socket;
+  /** Of a host with several addresses: a stand-in until one of them has answered. */
+  #socket: Socket;
   readonly #stats: UpstreamConnectionStats;
   readonly #bulk = new BulkReads();
   #isConnected = false;
@@ -61,7 +63,7 @@ export class TcpUpstream implements UpstreamSocketOwner, PausedPeerOwner {
     this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
     host.addRawConnection(this);
     this.remoteAddress = host.address;
-    this.#socket = context.connectUpstream(this.remoteAddress, this, context, host.cluster.settings);
+    this.#socket = connectToHost(context, host, this);
   }
 
   get isConnected(): boolean {
@@ -132,6 +134,15 @@ export class TcpUpstream implements UpstreamSocketOwner, PausedPeerOwner {
 
   readBuffer(): Buffer {
     return this.#slab ?? this.#sharedBuffer;
+  }
+
+  onFurtherAttempt(): void {
+    this.#stats.attemptedAgain();
+  }
+
+  onChosen(socket: Socket, address: Address): void {
+    this.#socket = socket;
+    this.remoteAddress = address;
   }
 
   onConnect(): void {

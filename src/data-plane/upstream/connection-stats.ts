@@ -87,6 +87,12 @@ export class UpstreamConnectionStats {
     this.#context.stats.values[this.#clusterStats + stat]! += change;
   }
 
+  /** Another address of the host is tried for this connection. */
+  attemptedAgain(): void {
+    this.count(upstream_cx_total);
+    this.#countHost(cx_total, 1);
+  }
+
   connected(nowMs: number): void {
     this.#recordAge(upstream_cx_connect_ms, nowMs);
   }

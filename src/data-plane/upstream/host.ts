@@ -7,7 +7,7 @@
 // Main may give the places of a host in shared memory to another one once every worker is done with it, so a
 // retired host tells when that is.
 
-import { type Address, formatAddress } from '../../base/address.ts';
+import { type Address, formatAddress, type IpAddress } from '../../base/address.ts';
 import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
 import { type ClusterPriority, HealthFlag, HealthMask } from '../../wasm/shared-records.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -33,6 +33,8 @@ export class Host {
   readonly cluster: Cluster;
   /** Where new connections go. */
   address: Address;
+  /** Of a host with several addresses: where new connections are tried, in this order. Null with one. */
+  connectOrder: readonly IpAddress[] | null;
   /** The address as text, for logs. */
   label: string;
   /** Connections for requests of all clients. */
@@ -68,6 +70,7 @@ export class Host {
     this.cluster = cluster;
     cluster.acquire();
     this.address = snapshot.address;
+    this.connectOrder = snapshot.connectOrder ?? null;
     this.label = formatAddress(snapshot.address);
     this.record = snapshot.recordAddress;
     this.statBase = context.stats.base(snapshot.statBlock);
@@ -132,6 +135,7 @@ export class Host {
   /** Takes over new settings. */
   update(snapshot: HostSnapshot): void {
     this.address = snapshot.address;
+    this.connectOrder = snapshot.connectOrder ?? null;
     this.label = formatAddress(snapshot.address);
     this.hostname = snapshot.hostname;
     this.canary = snapshot.canary;

@@ -19,6 +19,7 @@ const host: fc.Arbitrary<HostSnapshot> = fc
     {
       address,
       logicalName: fc.string(),
+      connectOrder: fc.array(fc.record({ kind: fc.constant('ip' as const), ip: fc.ipV4(), port: fc.nat(65535) })),
       hostname: few,
       weight: fc.integer({ min: 1, max: 2 }),
       locality: fc.record({ region: few, zone: few, subZone: few }),

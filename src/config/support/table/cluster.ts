@@ -228,7 +228,19 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.cluster.v3.UpstreamConnectionOptions': {
     otherwise: warned(),
-    fields: { tcp_keepalive: supported() },
+    fields: {
+      tcp_keepalive: supported(),
+      set_local_interface_name_on_upstream_connections: warned('no filter and no format of this build asks for it'),
+      happy_eyeballs_config: supported('of hosts with several addresses'),
+    },
+  },
+  'proxy.config.cluster.v3.UpstreamConnectionOptions.HappyEyeballsConfig': {
+    otherwise: rejected(),
+    fields: { first_address_family_version: supported(), first_address_family_count: supported() },
+  },
+  'proxy.config.endpoint.v3.Endpoint.AdditionalAddress': {
+    otherwise: rejected(),
+    fields: { address: supported() },
   },
   'proxy.config.core.v3.TcpKeepalive': {
     otherwise: rejected(),
@@ -356,7 +368,12 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.endpoint.v3.Endpoint': {
     otherwise: warned(),
-    fields: { address: supported(), hostname: supported(), health_check_config: supported() },
+    fields: {
+      address: supported(),
+      hostname: supported(),
+      health_check_config: supported(),
+      additional_addresses: supported('of STATIC clusters; checks go to `address`'),
+    },
   },
   'proxy.config.endpoint.v3.Endpoint.HealthCheckConfig': {
     otherwise: rejected(),

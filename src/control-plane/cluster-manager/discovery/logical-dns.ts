@@ -1,7 +1,8 @@
-// LOGICAL_DNS: one member, whose address is the first that was found last. New connections go there, old ones stay as
-// they are. A failed lookup and an empty answer keep the address.
+// LOGICAL_DNS: one member, whose addresses are those that were found last; the first of them stands for it. New
+// connections go there, old ones stay as they are. A failed lookup and an empty answer keep the addresses.
 
 import { formatAddress } from '../../../base/address.ts';
+import { type FamilyOrder, inFamilyOrder } from '../../../base/address-families.ts';
 import type { DnsDiscoverySettings } from '../../../snapshot/index.ts';
 import type { DnsAnswer } from '../../dns/dns-resolver.ts';
 import type { Discovery, DiscoveryListener, DiscoveryStats, DiscoveryTools } from './discovery.ts';
@@ -11,7 +12,9 @@ export class LogicalDnsDiscovery implements Discovery {
   readonly #listener: DiscoveryListener;
   readonly #stats: DiscoveryStats;
   readonly #target: ResolveTarget;
-  #currentIp: string | undefined;
+  readonly #familyOrder: FamilyOrder;
+  /** All of them as one text; undefined before the first answer. */
+  #currentIps: string | undefined;
   #isReady = false;
 
   constructor(
@@ -22,6 +25,7 @@ export class LogicalDnsDiscovery implements Discovery {
   ) {
     this.#listener = listener;
     this.#stats = stats;
+    this.#familyOrder = settings.familyOrder;
     const [target] = settings.targets;
     const resolver = tools.resolvers.get(settings.resolver);
     this.#target = new ResolveTarget(target!, settings, tools, resolver, {
@@ -40,22 +44,27 @@ export class LogicalDnsDiscovery implements Discovery {
 
   #onAnswer(answer: DnsAnswer): void {
     if (answer.kind === 'failure') this.#stats.add('update_failure');
-    else this.#takeOver(answer.addresses[0]!.ip);
+    else this.#takeOver(answer.addresses.map(({ ip }) => ip));
     if (this.#isReady) return;
     this.#isReady = true;
     this.#listener.onReady();
   }
 
-  #takeOver(ip: string): void {
+  #takeOver(ips: readonly string[]): void {
     this.#stats.add('update_success');
-    if (ip === this.#currentIp) this.#stats.add('update_no_rebuild');
+    const text = ips.join();
+    if (text === this.#currentIps) this.#stats.add('update_no_rebuild');
     else {
-      this.#currentIp = ip;
+      this.#currentIps = text;
       const { name, port, ...endpoint } = this.#target.target;
       const logicalName = formatAddress({ kind: 'ip', ip: name, port });
       const hostname = endpoint.hostname === '' ? name : endpoint.hostname;
-      const address = { kind: 'ip', ip, port } as const;
-      this.#listener.onHosts([{ ...endpoint, address, hostname, logicalName, priority: 0 }]);
+      const addresses = ips.map((ip) => ({ kind: 'ip', ip, port }) as const);
+      const member = { ...endpoint, address: addresses[0]!, hostname, logicalName, priority: 0 };
+      const isAlone = addresses.length === 1;
+      this.#listener.onHosts([
+        isAlone ? member : { ...member, connectOrder: inFamilyOrder(addresses, this.#familyOrder) },
+      ]);
     }
   }
 }

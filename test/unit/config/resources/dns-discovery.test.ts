@@ -55,6 +55,7 @@ describe('a STRICT_DNS cluster', () => {
         kind: 'strict-dns',
         targets,
         lookupFamily: 'AUTO',
+        familyOrder: { first: undefined, firstCount: 1 },
         refreshRateMs: 5000,
         failureRefresh: undefined,
         jitterMs: 0,
@@ -85,6 +86,7 @@ describe('a STRICT_DNS cluster', () => {
     assert.deepEqual(read, {
       kind: 'strict-dns',
       lookupFamily: 'V4_PREFERRED',
+      familyOrder: { first: undefined, firstCount: 1 },
       refreshRateMs: 1000,
       failureRefresh: { baseMs: 100, maxMs: 1000 },
       jitterMs: 500,
@@ -249,6 +251,7 @@ describe('a cluster type by its own name', () => {
     assert.deepEqual(rest, {
       kind: 'logical-dns',
       lookupFamily: 'V4_PREFERRED',
+      familyOrder: { first: undefined, firstCount: 1 },
       refreshRateMs: 2000,
       failureRefresh: { baseMs: 1000, maxMs: 3000 },
       jitterMs: 500,

@@ -24,10 +24,11 @@ import { LastBytes } from '../../../network/last-bytes.ts';
 import { readLimit } from '../../../network/limited-reads.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
-import { resetSocket, resumeUpstream, type UpstreamSocketOwner } from '../../../network/socket-events.ts';
+import { resetSocket, resumeUpstream } from '../../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
 import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import type { Host } from '../../../upstream/host.ts';
+import { connectToHost, type HostConnectionOwner } from '../../../upstream/host-connection.ts';
 import type { Http1Pool } from '../../../upstream/pool/http1-pool.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import { MessageBody } from './message-body.ts';
@@ -52,17 +53,18 @@ const CLOSED = 3;
 /** Bodies with less than this to come are read through the shared buffer and copied. */
 const SLAB_THRESHOLD = 64 * 1024;
 
-export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner {
+export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner {
   readonly host: Host;
   readonly #context: WorkerContext;
   readonly #pool: Http1Pool;
-  readonly #socket: Socket;
+  /** Of a host with several addresses: a stand-in until one of them has answered. */
+  #socket: Socket;
   readonly #timer: TimerEntry;
   readonly #stats: UpstreamConnectionStats;
   #ageLimit: TimerEntry | null = null;
   readonly #body = new MessageBody();
   /** The host's may be another one by now. */
-  readonly remoteAddress: Address;
+  remoteAddress: Address;
   #state: number = CONNECTING;
   #receiver: ResponseReceiver | null = null;
   #requestMethod = 0;
@@ -93,7 +95,7 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
       settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
     this.#timer = new TimerEntry(this);
     this.remoteAddress = host.address;
-    this.#socket = context.connectUpstream(this.remoteAddress, this, context, settings);
+    this.#socket = connectToHost(context, host, this);
     const startMs = context.clock.monotonicMs();
     this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
     this.#stats.count(upstream_cx_http1_total);
@@ -206,6 +208,15 @@ export class Http1ClientConnection implements UpstreamSocketOwner, TimeoutOwner 
     const { upstreamRead } = this.#context.codec;
     const limitBytes = this.#bufferLimitBytes;
     return limitBytes >= upstreamRead.length ? upstreamRead : upstreamRead.subarray(0, readLimit(limitBytes));
+  }
+
+  onFurtherAttempt(): void {
+    this.#stats.attemptedAgain();
+  }
+
+  onChosen(socket: Socket, address: Address): void {
+    this.#socket = socket;
+    this.remoteAddress = address;
   }
 
   onConnect(): void {

@@ -27,6 +27,24 @@ describe('LOGICAL_DNS', () => {
     assert.equal(fixture.readyCount, 1);
   });
 
+  it('has all addresses that were found, in the order in which they are tried', async () => {
+    const familyOrder = { first: 'v6', firstCount: 1 } as const;
+    const fixture = new DiscoveryFixture([target('web', { port: 81 })], { ...LOGICAL, familyOrder });
+    fixture.resolver.script('web', found(['10.0.0.1', '10.0.0.2', '::1']), found(['10.0.0.1']));
+    await fixture.start();
+    await fixture.turn(REFRESH_MS);
+    const [several, one] = fixture.updates.map(([host]) => host!);
+    assert.deepEqual(several!.address, { kind: 'ip', ip: '10.0.0.1', port: 81 });
+    assert.deepEqual(several!.connectOrder, [
+      { kind: 'ip', ip: '::1', port: 81 },
+      { kind: 'ip', ip: '10.0.0.1', port: 81 },
+      { kind: 'ip', ip: '10.0.0.2', port: 81 },
+    ]);
+    assert.deepEqual(one!.address, several!.address);
+    assert.equal(one!.connectOrder, undefined);
+    assert.equal(fixture.count('update_no_rebuild'), 0);
+  });
+
   it('keeps its address through failures and empty answers, and backs off after both', async () => {
     const failureRefresh = { baseMs: 10, maxMs: 10 };
     const fixture = new DiscoveryFixture([target('web')], { ...LOGICAL, failureRefresh });
