@@ -1,6 +1,6 @@
 // The hosts of one cluster and what picks among them, without a proxy around: main's host lists, one worker's balancer.
 
-import { RandomSequence } from '../../src/base/random.ts';
+import { type Random, RandomSequence } from '../../src/base/random.ts';
 import { isHashed } from '../../src/control-plane/cluster-manager/host-lists/balancers.ts';
 import {
   type BalancingSettings,
@@ -63,11 +63,12 @@ export class BalancedCluster {
   readonly #settings: BalancingSettings;
   readonly #balancer: LoadBalancer;
 
-  constructor(settings: Partial<BalancingSettings> = {}, seed = 2463534242) {
+  /** @param seeds where lists begin. */
+  constructor(settings: Partial<BalancingSettings> = {}, seed = 2463534242, seeds: Random = new RandomSequence(seed)) {
     this.#settings = { ...BALANCING, ...settings };
     this.#balancer = new LoadBalancer({
       kernel: lb.kernel,
-      seeds: new RandomSequence(seed),
+      seeds,
       random: new RandomSequence(seed),
       isHashed: isHashed(this.#settings),
       subsets: this.#settings.subsets,

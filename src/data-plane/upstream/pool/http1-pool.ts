@@ -147,8 +147,6 @@ export class Http1Pool implements WaitingPool {
     this.#isDraining = true;
     this.#failPending('connection termination', '');
     for (const connection of [...this.#connections]) connection.close();
-    this.#connections.clear();
-    this.#idle.length = 0;
     this.#connecting = 0;
     this.#note();
   }

@@ -6,7 +6,9 @@ import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import type { Host } from '../../../../src/data-plane/upstream/host.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import type { ClusterSnapshot } from '../../../../src/snapshot/index.ts';
+import { OUTLIER_HOST_STATS } from '../../../../src/stats/index.ts';
 import { ClusterPriority, HealthFlag } from '../../../../src/wasm/shared-memory.ts';
+import { outlierSettings } from '../../../support/outliers.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -280,4 +282,14 @@ test('requests of one priority never use connections of another', () => {
   bench.sockets[1]!.send(ANSWER);
   for (const priority of PRIORITIES) bench.waiting(priority);
   assert.equal(bench.sockets.length, 2);
+});
+
+test('a host is watched for outliers where its cluster wants that', () => {
+  assert.equal(new Bench().host.outlier, null);
+  const { host, snapshot, workers } = new Bench({ outlierDetection: outlierSettings() });
+  for (const status of [200, 503]) host.outlier!.answered(status);
+  const { stats } = workers.contexts[0]!;
+  const base = stats.base(snapshot.hosts[0]!.outlierBlock);
+  assert.equal(stats.values[base + OUTLIER_HOST_STATS.index.external_total], 2);
+  assert.equal(stats.values[base + OUTLIER_HOST_STATS.index.external_success], 1);
 });

@@ -284,6 +284,17 @@ describe('a pool that lacks connections', () => {
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_cx_overflow'), before);
   });
 
+  test('counts nothing when there are places for more than it may open at once', () => {
+    const bench = new Bench({ maxConnections: 20 });
+    const release = bench.occupy(19);
+    bench.request(0, 11);
+    const before = bench.workers.clusterStat(bench.snapshot, 'upstream_cx_overflow');
+    for (let place = 0; place < 19; place++) release();
+    bench.request(0);
+    assert.deepEqual(bench.opened, [4]);
+    assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_cx_overflow'), before);
+  });
+
   test('looks for a place every other tick, not at each', () => {
     const bench = new Bench({});
     let looks = 0;

@@ -93,6 +93,7 @@ describe('a request goes', () => {
       const bench = new Bench(settings);
       const { destination } = bench.destinations.contextOf(requestTo(value), meant)!;
       assert.equal(formatAddress(destination!), expected);
+      assert.equal(destination!.kind, 'ip');
       assert.equal(bench.stat('original_dst_host_invalid'), invalid);
     });
   }

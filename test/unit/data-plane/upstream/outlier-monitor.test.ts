@@ -81,13 +81,15 @@ describe('answers', () => {
     }
   });
 
-  it('of gateways are a row of their own, which other 5xx end', () => {
+  it('of gateways are a row of their own, which all others end', () => {
     const limits = { consecutive_gateway_failure: 3, consecutive_5xx: 100 };
-    const watching = new Watching(limits);
-    watching.answers(502, 503, 500, 504, 502, 501, 503, 504);
-    assert.deepEqual(watching.reports, []);
-    watching.answers(502);
-    assert.deepEqual(watching.reports, ['consecutive-gateway-failure']);
+    for (const other of [200, 404, 500, 501, 505, 599]) {
+      const watching = new Watching(limits);
+      watching.answers(502, 503, other, 504, 502);
+      assert.deepEqual(watching.reports, [], `${other}`);
+      watching.answers(503);
+      assert.deepEqual(watching.reports, ['consecutive-gateway-failure']);
+    }
     const both = new Watching({ consecutive_gateway_failure: 2, consecutive_5xx: 2 });
     both.answers(503, 503);
     assert.deepEqual(both.reports, ['consecutive-gateway-failure', 'consecutive-5xx']);

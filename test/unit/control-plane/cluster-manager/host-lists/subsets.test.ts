@@ -181,6 +181,16 @@ describe('a request whose subset does not exist', () => {
       hosts: 'a,b,c,d',
       counts: { lb_healthy_panic: 40, lb_subsets_fallback_panic: 40 },
     },
+    {
+      name: 'has no host then, although selectors may lead to any host',
+      fields: {
+        selectors: [selector(['other'], { fallback: 'any-host' })],
+        fallback: 'default-subset',
+        defaultSubset: [['version', '"9"']],
+      },
+      hosts: 'none',
+      counts: { lb_healthy_panic: 40 },
+    },
     { name: 'has none without a fallback, whatever else', fields: { panicModeAny: true }, hosts: 'none', counts: {} },
   ];
   for (const { name, fields, hosts, counts } of cases) {
@@ -191,6 +201,15 @@ describe('a request whose subset does not exist', () => {
       assert.equal(chosen(cluster, null), hosts);
     });
   }
+
+  test('counts as served by any host only where there is one', () => {
+    const fields = { fallback: 'default-subset', defaultSubset: [['version', '"9"']], panicModeAny: true } as const;
+    const subsets = subsetting(selectors, fields);
+    const cluster = new BalancedCluster({ healthyPanicThreshold: 0, subsets });
+    cluster.setHosts(saying('a', { stage: 'prod' }, { healthFlags: ILL }));
+    assert.equal(chosen(cluster, { stage: 'test' }), 'none');
+    assert.equal(cluster.counts.lb_subsets_fallback_panic, undefined);
+  });
 
   test('goes by the selector of its keys before the cluster', () => {
     const fallbacks = { none: 'none', 'any-host': 'a,b,c,d', 'default-subset': 'd' } as const;
@@ -341,6 +360,28 @@ describe('a list of what may be asked instead', () => {
     assert.equal(chosenFor(open({ fallback: 'any-host' }), { fallback_list: [{}] }), 'a,b,c,d');
   });
 
+  test('asks nothing but the rest by what is no struct', () => {
+    const cluster = open();
+    for (const nothing of [null, 'text', true, ['list']]) {
+      assert.equal(chosenFor(cluster, { fallback_list: [nothing], stage: 'prod' }), 'a,b', JSON.stringify(nothing));
+    }
+  });
+
+  test('is found beside any other keys, and what it asks is put in order with them', () => {
+    const hosts = ['x', 'y'].flatMap((app) =>
+      ['dev', 'prod'].map((stage) => saying(`${app}-${stage}`, { app, stage })),
+    );
+    const subsets = subsetting([selector(['app', 'stage'])], { takesAlternatives: true });
+    const cluster = new BalancedCluster({ subsets }).setHosts(...hosts);
+    assert.equal(chosenFor(cluster, { app: 'x', fallback_list: [{ stage: 'test' }, { stage: 'dev' }] }), 'x-dev');
+    assert.equal(chosenFor(cluster, { fallback_list: [{ app: 'z' }, { app: 'y' }], stage: 'dev' }), 'y-dev');
+  });
+
+  test('is missed by nobody who brings none', () => {
+    assert.equal(chosen(open(), { stage: 'prod' }), 'a,b');
+    assert.equal(chosen(open({ fallback: 'any-host' }), null), 'a,b,c,d');
+  });
+
   test('goes past subsets whose hosts are all ill', () => {
     const cluster = open();
     const prod = saying('a', { stage: 'prod' }, { healthFlags: ILL });
@@ -373,10 +414,24 @@ describe('redundant keys', () => {
     assert.equal(chosen(first, { stage: 'prod', version: '2' }), 'b,c');
   });
 
+  test('count for a selector only when all of its keys are asked', () => {
+    const pairs = [selector(['stage', 'version']), selector(['zone'])];
+    const cluster = new BalancedCluster({ subsets: subsetting(pairs, { allowsRedundantKeys: true }) });
+    cluster.setHosts(saying('a', { stage: 'prod', version: '1' }), saying('b', { zone: 'z' }));
+    assert.equal(chosen(cluster, { stage: 'prod', zone: 'z' }), 'b');
+  });
+
   test('count as they are where no selector has any of the others', () => {
     const cluster = new BalancedCluster({ subsets: { ...subsets, fallback: 'any-host' } }).setHosts(...FLEET);
     assert.equal(chosen(cluster, { other: 'x' }), 'a,b,c,d');
     assert.equal(cluster.counts.lb_subsets_fallback, 40);
+  });
+
+  test('count as they are where a selector has none', () => {
+    const fields = { allowsRedundantKeys: true, takesAlternatives: true };
+    const cluster = new BalancedCluster({ subsets: subsetting([selector([])], fields) }).setHosts(...FLEET);
+    assert.equal(chosen(cluster, { stage: 'prod' }), 'none');
+    assert.equal(chosenFor(cluster, { fallback_list: [{}] }), 'none');
   });
 
   test('lead to no subset unless they are let pass', () => {
