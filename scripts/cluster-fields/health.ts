@@ -1,7 +1,16 @@
 // Notes on who may be chosen: health checks and outlier detection.
 
 import type { MessageNotes } from './note.ts';
-import { CHECK_EVENTS, CHECK_SETTINGS, CHECK_STATE, CHECKER, OUTLIER_ROWS, OUTLIERS, PROBES } from './tests.ts';
+import {
+  CHECK_EVENTS,
+  CHECK_SETTINGS,
+  CHECK_STATE,
+  CHECKER,
+  OUTLIER_ROWS,
+  OUTLIERS,
+  PROBES,
+  TCP_PROBE,
+} from './tests.ts';
 
 export const HEALTH_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.cluster.v3.OutlierDetection': {
@@ -58,7 +67,7 @@ export const HEALTH_NOTES: Readonly<Record<string, MessageNotes>> = {
       alt_port: ['The port of checks.', 'that of the host'],
       reuse_connection: ['Checks of a host share a connection.', '`true`', PROBES],
       http_health_check: ['By a request and its answer.', 'none', PROBES],
-      tcp_health_check: ['By a connection and what comes over it.', 'none', PROBES],
+      tcp_health_check: ['By a connection and what comes over it.', 'none', TCP_PROBE],
       no_traffic_interval: ['Between checks until the cluster has traffic.', '60 s', CHECK_STATE],
       no_traffic_healthy_interval: ['The same, of healthy hosts.', '`no_traffic_interval`', CHECK_STATE],
       unhealthy_interval: ['Between checks of an unhealthy host.', '`interval`', CHECK_STATE],
@@ -89,7 +98,7 @@ export const HEALTH_NOTES: Readonly<Record<string, MessageNotes>> = {
     },
   },
   'proxy.config.core.v3.HealthCheck.TcpHealthCheck': {
-    test: PROBES,
+    test: TCP_PROBE,
     fields: {
       send: ['What is sent.', 'nothing'],
       receive: ['What must come back, in this order.', 'nothing: a connection is enough'],

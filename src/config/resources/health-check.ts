@@ -38,6 +38,8 @@ const OK_ONLY: readonly StatusRange[] = [{ start: 200, end: 201 }];
 const LOWEST_STATUS = 100;
 const STATUSES_END = 600;
 const FILE_SINK = 'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink';
+/** What would let a name end the line that it is written into. */
+const LINE_BREAKERS = /[\r\n\0]/;
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** @returns undefined for a cluster whose members are not checked, and for one whose checks are refused. */
@@ -162,6 +164,10 @@ function convertHttp(
   const named = RequestMethod.METHOD_UNSPECIFIED === message.method ? 'GET' : enumName(RequestMethod, message.method);
   const method = named as HttpProbeSettings['method'];
   if (!/^[!-~]+$/.test(message.path)) faults.error(`${at}.path`, `${quote(message.path)} cannot be a request target`);
+  // A field rule speaks of the field; names of clusters may be anything.
+  if (message.host === '' && LINE_BREAKERS.test(clusterName)) {
+    faults.error(`${at}.host`, `is needed: ${quote(clusterName)}, the name of the cluster, cannot be a Host header`);
+  }
   if (message.send !== null && !METHODS_WITH_BODY.has(method)) {
     faults.error(`${at}.send`, `a ${method} request has no body`);
   }

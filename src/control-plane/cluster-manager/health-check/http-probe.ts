@@ -91,7 +91,8 @@ export class HttpProbe implements Probe, ConnectionListener {
     const onResult = this.#onResult;
     this.#onResult = undefined;
     this.#answer = undefined;
-    onResult?.(result);
+    // An aborted check has no connection that could bring it here.
+    onResult!(result);
   }
 
   #judge({ status, isDegraded, isImmediateFailure: isImmediate, cluster }: AnswerFacts): ProbeResult {
@@ -104,8 +105,9 @@ export class HttpProbe implements Probe, ConnectionListener {
     const { expectedStatuses, retriableStatuses } = this.#settings;
     if (!isWithin(expectedStatuses, status)) return wrong(`HTTP ${status}`, isWithin(retriableStatuses, status));
     if (!this.#match.isMatched) return wrong(`HTTP ${status} without the expected body`);
-    if (this.#isService !== undefined && this.#tools.verifiesService() && !this.#isService(cluster ?? '')) {
-      return wrong(`HTTP ${status} of another service: ${JSON.stringify(cluster ?? '')}`);
+    const service = cluster ?? '';
+    if (this.#isService !== undefined && this.#tools.verifiesService() && !this.#isService(service)) {
+      return wrong(`HTTP ${status} of another service: ${JSON.stringify(service)}`);
     }
     return passed(`HTTP ${status}`, isDegraded);
   }
@@ -118,7 +120,8 @@ function isWithin(ranges: readonly StatusRange[], status: number): boolean {
 function writeCheck(settings: HttpProbeSettings, authority: string, reusesConnection: boolean): Buffer {
   const { method, path, body, headersToAdd, headersToRemove } = settings;
   const headers: (readonly [name: string, value: string])[] = [
-    ['host', authority],
+    // A name of the configuration, which may hold any character; what else there is has been made bytes with it.
+    ['host', Buffer.from(authority).toString('latin1')],
     ['user-agent', USER_AGENT],
   ];
   if (body.length > 0) headers.push(['content-length', `${body.length}`]);

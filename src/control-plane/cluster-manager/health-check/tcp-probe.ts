@@ -52,6 +52,7 @@ export class TcpProbe implements Probe, ConnectionListener {
     else this.#connection.close();
     const onResult = this.#onResult;
     this.#onResult = undefined;
-    onResult?.(result);
+    // An aborted check has no connection that could bring it here.
+    onResult!(result);
   }
 }

@@ -206,6 +206,11 @@ describe('the health checks of a cluster', () => {
       error: `${HTTP_AT}.path: "/a b" cannot be a request target`,
     },
     {
+      name: 'a Host of two lines',
+      check: http({ host: 'a\r\nx: y' }),
+      error: `${HTTP_AT}.host: "a\\r\\nx: y" is not a header value`,
+    },
+    {
       name: 'a body of a GET',
       check: http({ send: { text: '00' } }),
       error: `${HTTP_AT}.send: a GET request has no body`,
@@ -245,6 +250,16 @@ describe('the health checks of a cluster', () => {
     it(`cannot be with ${name}`, () => assert.deepEqual(errorsOf(check), [error]));
   }
 
+  it('cannot write a line behind their Host, which may be the name of the cluster', () => {
+    const cluster = clusterNamed('a\nb', { health_checks: [{ ...REQUIRED, ...http({}) }] });
+    assert.deepEqual(faultTexts(load(withClusters(cluster))), [
+      `${HTTP_AT}.host: is needed: "a\\nb", the name of the cluster, cannot be a Host header`,
+    ]);
+    // Which is fine where no Host is sent.
+    const byTcp = clusterNamed('a\nb', { health_checks: [{ ...REQUIRED, ...TCP }] });
+    assert.equal(mustLoad(withClusters(byTcp)).clusters[0]!.name, 'a\nb');
+  });
+
   it('are one at most', () => {
     const check = { ...REQUIRED, ...TCP };
     assert.deepEqual(faultTexts(load(withClusters(clusterNamed('web', { health_checks: [check, check] })))), [
@@ -274,6 +289,11 @@ describe('the health checks of a cluster', () => {
       hostname: 'h.test',
       isDisabled: true,
     });
+    const split = clusterNamed('web', endpointWith({ hostname: 'a\0b' }));
+    assert.match(
+      faultTexts(load(withClusters(split))).join(),
+      /hostname: "a\\u0000b" is not a header value: it holds CR, LF or NUL/,
+    );
     const named = clusterNamed('web', endpointWith({ address: socketAddress('check.test', 82) }));
     assert.match(faultTexts(load(withClusters(named))).join(), /a check connects to an IP address/);
   });

@@ -1,4 +1,4 @@
-// Checks by TCP and HTTP against servers that answer well, badly, half or not at all.
+// Checks by HTTP against servers that answer well, badly, half or not at all.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -9,12 +9,13 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { IpAddress } from '../../../../../src/base/address.ts';
 import { HttpProbe } from '../../../../../src/control-plane/cluster-manager/health-check/http-probe.ts';
-import type { Probe, ProbeResult } from '../../../../../src/control-plane/cluster-manager/health-check/probe.ts';
+import type { ProbeResult } from '../../../../../src/control-plane/cluster-manager/health-check/probe.ts';
 import { TcpProbe } from '../../../../../src/control-plane/cluster-manager/health-check/tcp-probe.ts';
-import type { HttpProbeSettings, TcpProbeSettings } from '../../../../../src/snapshot/index.ts';
+import type { HttpProbeSettings } from '../../../../../src/snapshot/index.ts';
 import { compileHttp1, Http1Codec } from '../../../../../src/wasm/http1.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { answer, type Behaviour, HealthServer } from '../../../../support/health-server.ts';
+import { ask, resultOf } from '../../../../support/probes.ts';
 import { unusedPort } from '../../../../support/wire.ts';
 
 const codec = new Http1Codec(compileHttp1());
@@ -40,23 +41,6 @@ function httpProbe(
     serviceName: undefined,
   };
   return new HttpProbe({ ...defaults, ...settings }, reuses, source, { codec, verifiesService: () => verifies });
-}
-
-function tcpProbe(settings: Partial<TcpProbeSettings> = {}, reuses = true): TcpProbe {
-  return new TcpProbe({ kind: 'tcp', send: Buffer.alloc(0), receive: [], ...settings }, reuses, undefined);
-}
-
-function ask(probe: Probe, port: number, authority = 'web'): Promise<ProbeResult> {
-  const target = { address: { kind: 'ip', ip: '127.0.0.1', port }, authority } as const;
-  return new Promise((resolve) => probe.check(target, resolve));
-}
-
-/** Result of one check of a server that behaves so; the connection is closed afterwards. */
-async function resultOf(probe: Probe, behaviour: Behaviour): Promise<ProbeResult> {
-  await using server = await HealthServer.start(behaviour);
-  const result = await ask(probe, server.port);
-  probe.abort();
-  return result;
 }
 
 const MEBIBYTE = 1024 * 1024;
@@ -130,6 +114,12 @@ describe('a check by HTTP', () => {
       settings: { expectedStatuses: [{ start: 200, end: 204 }] },
       behaviour: answer(204),
       expected: wrong('HTTP 204'),
+    },
+    {
+      name: 'does not expect what lies below a range',
+      settings: { expectedStatuses: [{ start: 201, end: 300 }] },
+      behaviour: answer(200),
+      expected: wrong('HTTP 200'),
     },
     {
       name: 'says of a status that it may be tried again',
@@ -345,6 +335,18 @@ describe('a check by HTTP', () => {
     probe.abort();
   });
 
+  it('sends the bytes of names and headers as the configuration has them', async () => {
+    await using server = await HealthServer.start(answer(200));
+    // Values of headers are byte text by then; names are not.
+    const value = Buffer.from('ü').toString('latin1');
+    const probe = httpProbe({ headersToAdd: [{ name: 'x', value, appends: true }] });
+    // The last byte of Ċ, U+010A, alone would be a line feed.
+    await ask(probe, server.port, 'aĊ.test');
+    const request = 'GET /up HTTP/1.1\r\nhost: aĊ.test\r\nuser-agent: weir/HC\r\nx: ü\r\n\r\n';
+    assert.deepEqual(server.received, [Buffer.from(request).toString('latin1')]);
+    probe.abort();
+  });
+
   it('asks each authority by its own name, on the connection that it has', async () => {
     await using server = await HealthServer.start(answer(200));
     const probe = httpProbe();
@@ -463,50 +465,4 @@ describe('a check', () => {
       probe.abort();
     });
   }
-});
-
-describe('a check by TCP', () => {
-  it('passes with a connection when nothing has to come back, sends nothing, and closes', async () => {
-    await using server = await HealthServer.start(() => {});
-    const probe = tcpProbe({ send: Buffer.from('ignored') });
-    const result = { kind: 'passed', isDegraded: false, detail: 'connected' };
-    assert.deepEqual([await ask(probe, server.port), await ask(probe, server.port)], [result, result]);
-    assert.deepEqual(server.received, []);
-    assert.equal(server.connections, 2);
-    assert.deepEqual(await ask(probe, await unusedPort()), { kind: 'broken', detail: 'ECONNREFUSED' });
-  });
-
-  it('sends with every check, and passes when all blocks have come in order, on one connection', async () => {
-    await using server = await HealthServer.start((socket) => {
-      socket.write('..po', () => socket.write('ng..!'));
-    });
-    const probe = tcpProbe({ send: Buffer.from('ping'), receive: [Buffer.from('pong'), Buffer.from('!')] });
-    const result = { kind: 'passed', isDegraded: false, detail: 'answered as expected' };
-    for (let count = 0; count < 3; count++) assert.deepEqual(await ask(probe, server.port), result);
-    assert.deepEqual(server.received, ['ping', 'ping', 'ping']);
-    assert.equal(server.connections, 1);
-    probe.abort();
-    const once = tcpProbe({ send: Buffer.from('ping'), receive: [Buffer.from('!')] }, false);
-    await ask(once, server.port);
-    await ask(once, server.port);
-    assert.equal(server.connections, 3);
-  });
-
-  it('fails when the connection ends before all has come', async () => {
-    const receive = [Buffer.from('pong'), Buffer.from('!')];
-    const probe = tcpProbe({ send: Buffer.from('ping'), receive });
-    const result = await resultOf(probe, (socket) => socket.end('!pong'));
-    assert.deepEqual(result, { kind: 'broken', detail: 'closed before the answer' });
-  });
-
-  it('tells nothing once it is aborted', async () => {
-    await using server = await HealthServer.start((socket) => socket.end('no'));
-    const probe = tcpProbe({ send: Buffer.from('ping'), receive: [Buffer.from('pong')] });
-    const results: ProbeResult[] = [];
-    const target = { address: { kind: 'ip', ip: '127.0.0.1', port: server.port }, authority: '' } as const;
-    probe.check(target, (result) => results.push(result));
-    probe.abort();
-    assert.deepEqual(await ask(probe, server.port), { kind: 'broken', detail: 'closed before the answer' });
-    assert.deepEqual(results, []);
-  });
 });
