@@ -13,10 +13,58 @@ export interface EquivalentMutants {
 
 export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
   {
+    file: 'src/control-plane/cluster-manager/health-check/event-log.ts',
+    line: 'if (paths.length === 0) return;',
+    changes: ['paths.length === 0 → false'],
+    why: 'Spares the rendering of an event that goes to no file.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/health-check/http-answer.ts',
+    line: '#isPersistent = false;',
+    changes: ['false → true'],
+    why: 'Set at the end of the head, and not read before.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/health-check/http-answer.ts',
+    line: 'if (this.#framing === Framing.CHUNKED) {',
+    changes: ['this.#framing === Framing.CHUNKED → true'],
+    why: 'Spares other answers a scanner that nobody asks.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/health-check/http-answer.ts',
+    line: 'if (next < 0) return noHttp(next);',
+    changes: ['next < 0 → next <= 0'],
+    why: 'A scanner passes one byte at least.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/health-check/http-probe.ts',
+    line: 'if (target.authority !== this.#authority) {',
+    changes: ['target.authority !== this.#authority → true'],
+    why: 'Spares the writing of the same request once more.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/health-check/http-probe.ts',
+    line: "if (state.kind === 'complete' && state.isReusable && this.#reusesConnection) this.#connection.keep();",
+    changes: ["state.kind === 'complete' → true"],
+    why: 'What is broken says nothing of being reusable.',
+  },
+  {
     file: 'src/control-plane/cluster-manager/health-check/payload-match.ts',
     line: 'const kept = Math.min(rest.length, block.length - 1);',
     changes: ['block.length - 1 → block.length + 1'],
     why: 'A block that begins in the two bytes more that are kept would have ended with them, and been found.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/health-check/probe-connection.ts',
+    line: '#isBusy = false;',
+    changes: ['false → true'],
+    why: 'Set when a connection is asked for, and not read before.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/health-check/probe-connection.ts',
+    line: '#isUntried = false;',
+    changes: ['false → true'],
+    why: 'Set when a connection is asked for, and not read before.',
   },
   {
     file: 'src/control-plane/cluster-manager/host-lists/source-builder.ts',

@@ -76,7 +76,7 @@ export class HttpAnswer {
     let at = 0;
     for (;;) {
       const length = this.#codec.parseResponse(bytes, at, bytes.length, HEAD_LIMITS, this.#method);
-      if (length < 0) return brokenBy(`no HTTP: ${codecError(length).reason}`);
+      if (length < 0) return noHttp(length);
       if (length === 0) {
         // The buffer that the socket has lent is its own again.
         this.#partialHead = Buffer.from(bytes.subarray(at));
@@ -134,7 +134,7 @@ export class HttpAnswer {
     let at = start;
     while (at < bytes.length && !chunks.isDone) {
       const next = chunks.next(bytes, at, bytes.length);
-      if (next < 0) return brokenBy(`no HTTP: ${codecError(next).reason}`);
+      if (next < 0) return noHttp(next);
       if (chunks.span === ChunkSpan.DATA) this.#takeBody(bytes.subarray(at, next));
       at = next;
     }
@@ -158,6 +158,11 @@ export class HttpAnswer {
 
 function complete(isReusable: boolean): AnswerState {
   return { kind: 'complete', isReusable };
+}
+
+/** @param code of the codec, below 0. */
+function noHttp(code: number): AnswerState {
+  return brokenBy(`no HTTP: ${codecError(code).reason}`);
 }
 
 function brokenBy(reason: string): AnswerState {

@@ -58,7 +58,7 @@ export class ProbeConnection {
     const socket = connectTo(this.#target!.address, this.#source);
     this.#socket = socket;
     socket.on('connect', () => this.#listener.onOpen(socket));
-    socket.on('data', (bytes: Buffer) => this.#onData(socket, bytes));
+    socket.on('data', (bytes: Buffer) => this.#onData(bytes));
     let reason: string | undefined;
     socket.on('error', (error) => {
       reason = faultOf(error);
@@ -68,8 +68,8 @@ export class ProbeConnection {
     socket.on('close', () => this.#onLost(socket, reason));
   }
 
-  #onData(socket: Socket, bytes: Buffer): void {
-    if (socket !== this.#socket) return;
+  /** Only what is open now has bytes to tell of: a former socket has been destroyed. */
+  #onData(bytes: Buffer): void {
     this.#isUntried = false;
     // Between checks nothing may come: whatever it is, it answers no question.
     if (this.#isBusy) this.#listener.onBytes(bytes);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { WeirError } from '../../../../src/base/errors.ts';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
 import { Loggers } from '../../../../src/log/index.ts';
@@ -43,7 +44,7 @@ class Fixture {
       openListener: async (snapshot, predecessor) => {
         if (this.refusal) throw this.refusal;
         this.opened.push({ snapshot, predecessor });
-        return [4000];
+        return snapshot.settings.addresses.map((_, index) => 4000 + index);
       },
       stopListener: (id, successor, drainMs, applied) => this.stopped.push({ id, successor, drainMs, applied }),
     },
@@ -130,6 +131,31 @@ describe('listeners that come and go', () => {
     fixture.refusal = undefined;
     await manager.put(settings(LARGER), 'three');
     assert.deepEqual(fixture.states[0], ['new', 'three', 'active']);
+  });
+
+  it('have nothing left of what they had been given when not all of it can be had', async () => {
+    const fixture = new Fixture();
+    const { manager, opened, stats, held } = fixture;
+    // The record of its limit, which comes after its stats.
+    stats.owner.recordAllocator.allocateCount = () => {
+      throw new WeirError('WEIR_SHARED_MEMORY_FULL', 'nothing left');
+    };
+    await assert.rejects(manager.put(settings(), 'one'), { code: 'WEIR_LISTEN_FAILED' });
+    const error = "error adding listener '127.0.0.1:0' (new): nothing left";
+    assert.deepEqual([fixture.states, fixture.held, opened.length], [[['new', 'one', 'failed', error]], held, 0]);
+  });
+
+  it('cannot have any address of another', async () => {
+    const fixture = new Fixture();
+    const { manager, opened } = fixture;
+    const at = (port: number): JsonObject => ({ address: socketAddress('127.0.0.1', port) });
+    await manager.put(settings({ name: 'two', ...at(4000), additional_addresses: [at(4001)] }), 'one');
+    for (const port of [4000, 4001]) {
+      await assert.rejects(manager.put(settings(at(port)), 'one'), /listener two has the same address/);
+    }
+    assert.equal(opened.length, 1);
+    await manager.put(settings(at(4002)), 'one');
+    assert.equal(opened.length, 2);
   });
 
   it('cannot have the address of another, nor the name of one of the bootstrap', async () => {

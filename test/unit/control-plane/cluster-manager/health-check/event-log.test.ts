@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, it, type TestContext } from 'node:test';
@@ -10,10 +10,12 @@ import {
   renderEvent,
 } from '../../../../../src/control-plane/cluster-manager/health-check/event-log.ts';
 import { Loggers } from '../../../../../src/log/index.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { Fifo } from '../../../../support/fifo.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
+import { isOpenFile } from '../../../../support/open-files.ts';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'weir-events-'));
+const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-events-')));
 after(() => rmSync(folder, { recursive: true }));
 
 const SUBJECT: EventSubject = {
@@ -42,14 +44,16 @@ async function openFifo(t: TestContext, name: string): Promise<Fifo> {
 const countLines = (text: string): number => text.split('\n').length - 1;
 
 describe('health check events', () => {
-  it('go on in a new file when the old one is moved away', () => {
+  it('go on in a new file when the old one is moved away', async () => {
     const file = path.join(folder, 'events');
     const { logs } = openLogs();
     logs.write([file], SUBJECT, { kind: 'success' });
     renameSync(file, `${file}.1`);
     logs.reopen();
     logs.write([file], SUBJECT, { kind: 'degraded' });
+    assert.ok(isOpenFile(file));
     logs.close();
+    await eventually(() => !isOpenFile(file), 'the end of the file');
     assert.match(readFileSync(`${file}.1`, 'utf8'), /^\{.*"successful_health_check_event":\{\}\}\n$/);
     assert.match(readFileSync(file, 'utf8'), /^\{.*"degraded_healthy_host":\{\}.*\}\n$/);
   });

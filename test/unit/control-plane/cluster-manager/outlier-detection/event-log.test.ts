@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 import {
   OutlierEventLog,
@@ -6,7 +9,9 @@ import {
 } from '../../../../../src/control-plane/cluster-manager/outlier-detection/event-log.ts';
 import { Loggers } from '../../../../../src/log/index.ts';
 import type { OutlierKind } from '../../../../../src/snapshot/index.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
+import { isOpenFile } from '../../../../support/open-files.ts';
 
 const SUBJECT = {
   clusterName: 'web',
@@ -81,6 +86,23 @@ describe('the file of events', () => {
     assert.equal(messages.length, 1);
     assert.match(messages[0]!, /^cannot write ejections of outliers to \/dev\/null\/events: .*ENOTDIR/);
     assert.equal(loggers.dropped, 1);
+  });
+
+  it('goes on in a new file when it has been moved, and is closed at the end', async (t) => {
+    const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-ejections-')));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'events');
+    const loggers = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } });
+    const log = new OutlierEventLog(new ManualClock(), loggers, file);
+    log.write(SUBJECT, { kind: 'uneject' });
+    renameSync(file, `${file}.1`);
+    log.reopen();
+    log.write({ ...SUBJECT, clusterName: 'db' }, { kind: 'uneject' });
+    assert.match(readFileSync(`${file}.1`, 'latin1'), /^\{.*"cluster_name":"web".*\}\n$/);
+    assert.match(readFileSync(file, 'latin1'), /^\{.*"cluster_name":"db".*\}\n$/);
+    assert.ok(isOpenFile(file));
+    log.close();
+    await eventually(() => !isOpenFile(file), 'the end of the file');
   });
 });
 
