@@ -4,6 +4,7 @@ export type {
   CircuitBreakerView,
   ClustersView,
   ClusterView,
+  FamilyView,
   HistogramView,
   HostStatsView,
   HostView,

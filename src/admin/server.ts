@@ -19,14 +19,23 @@ import { ENDPOINTS } from './endpoints/index.ts';
 import { malformedRequestAnswer } from './malformed-request.ts';
 import { AdminQuery } from './query.ts';
 import { helpText } from './render/help-text.ts';
-import { type AdminResponse, textResponse } from './response.ts';
+import { type AdminResponse, TEXT, textResponse } from './response.ts';
 import type { AdminTraffic } from './views/index.ts';
 
 /** A request that is not complete after this time is given up. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
+/** A filter of stats may name thousands of them. */
+const MAX_HEAD_BYTES = 256 * 1024;
+
 /** Content type in whose place fastify sees no reason for 415. */
 const ANY_BYTES = 'application/octet-stream';
+
+/** By the code of the parser's error; any other is answered with 400. */
+const PARSER_ANSWERS: Readonly<Record<string, readonly [status: string, text: string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the head of the request is too large\n'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request takes too long\n'],
+};
 
 /** No endpoint has a schema. With compilers of its own fastify does not load two large packages for them. */
 const NO_SCHEMAS = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas };
@@ -118,7 +127,8 @@ export class AdminServer {
       exposeHeadRoutes: false,
       schemaController: { compilersFactory: NO_SCHEMAS },
       // Judged with the other malformed requests below.
-      http: { requireHostHeader: false },
+      http: { requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
+      clientErrorHandler: (error, socket) => refuseUnparsed(error, socket),
     });
     app.server.on('connection', (socket: Socket) => this.#track(socket));
     app.addHook('onRequest', (request, reply, done) => this.#admit(request, reply, done));
@@ -199,14 +209,15 @@ export class AdminServer {
     return refusal ?? endpoint.answer(this.#context, adminRequest(request, queryText));
   }
 
-  #refuseMutation({ method, headers }: FastifyRequest, path: string): AdminResponse | undefined {
+  #refuseMutation(request: FastifyRequest, path: string): AdminResponse | undefined {
+    const { method, headers } = request;
     if (method !== 'POST') {
       this.#log.error(`admin path "${path}" mutates state, method=${method} rather than POST`);
       return textResponse(`Method ${method} not allowed, POST required.`, 400);
     }
     const site = headers['sec-fetch-site'];
     const fetchSite = Array.isArray(site) ? site[0] : site;
-    const reason = crossSiteRefusal({ host: headers.host, origin: headers.origin, fetchSite }, this.#address);
+    const reason = crossSiteRefusal({ host: hostOf(request), origin: headers.origin, fetchSite }, this.#address);
     if (reason === undefined) return undefined;
     this.#log.warning(`admin path "${path}" refused: ${reason}`);
     return textResponse(`${reason}\n`, 403);
@@ -240,6 +251,18 @@ export class AdminServer {
   }
 }
 
+/** Answers what the parser did not take for a request. */
+function refuseUnparsed(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, text] = PARSER_ANSWERS[error.code ?? ''] ?? ['400 Bad Request', 'malformed request\n'];
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: ${TEXT}\r\ncontent-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`,
+  );
+}
+
 function countedBytes(reply: FastifyReply, body: string | Uint8Array): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length);
   if (reply.request.method !== 'HEAD') reply.bodyBytes += bytes.length;
@@ -250,9 +273,19 @@ async function* countedStream(reply: FastifyReply, pieces: AsyncIterable<string 
   for await (const piece of pieces) yield countedBytes(reply, piece);
 }
 
+/** What stands before the path in the absolute form of a target, as clients send it that take this for their proxy. */
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(?=[/?]|$)/i;
+
 function splitTarget(target: string): [path: string, query: string] {
-  const mark = target.indexOf('?');
-  return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
+  const relative = target.replace(ABSOLUTE_FORM, '');
+  const mark = relative.indexOf('?');
+  const path = mark < 0 ? relative : relative.slice(0, mark);
+  return [path === '' ? '/' : path, mark < 0 ? '' : relative.slice(mark + 1)];
+}
+
+/** The host in an absolute target counts, whatever the header says. Source: RFC 9112 section 3.2.2. */
+function hostOf({ raw: { url = '' }, headers }: FastifyRequest): string | undefined {
+  return ABSOLUTE_FORM.exec(url)?.[1] ?? headers.host;
 }
 
 function adminRequest(request: FastifyRequest, queryText: string): AdminRequest {

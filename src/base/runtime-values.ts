@@ -38,6 +38,9 @@ export const BASE_RETRY_BACKOFF = 'upstream.base_retry_backoff_ms';
 /** Lookups by a service of another operating system, which takes neither servers nor a transport. */
 export const APPLE_DNS_LOOKUPS = 'proxy.restart_features.use_apple_api_for_dns_lookups';
 
+/** Whether filters of stats are regular expressions of RE2 rather than of ECMAScript. */
+export const STATS_FILTER_BY_RE2 = 'proxy.reloadable_features.admin_stats_filter_use_re2';
+
 /** Last parts of the keys `circuit_breakers.<cluster>.<default or high>.<limit>`. */
 export const CIRCUIT_BREAKER_KEYS = {
   maxConnections: 'max_connections',
@@ -100,7 +103,7 @@ const SHARE_KEYS: ReadonlySet<string> = new Set([
   USE_RETRY,
   ...Object.values(OUTLIER_SHARE_KEYS).map((key) => OUTLIER_DETECTION + key),
 ]);
-const FLAG_KEYS: ReadonlySet<string> = new Set([APPLE_DNS_LOOKUPS]);
+const FLAG_KEYS: ReadonlySet<string> = new Set([APPLE_DNS_LOOKUPS, STATS_FILTER_BY_RE2]);
 /** Below these a proxy has keys of its own; all others are free to be named by configurations. */
 const OWN_KEYS =
   /^(?:proxy|upstream|outlier_detection|circuit_breakers|health_check|overload|tracing|re2|regex|ratelimit)\./;

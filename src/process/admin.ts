@@ -2,6 +2,7 @@
 
 import { AdminServer, type AdminServerOptions } from '../admin/index.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
+import { STATS_FILTER_BY_RE2 } from '../base/runtime-values.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import type { Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
@@ -46,6 +47,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       beforeStatsRead: () => server.beforeStatsRead(),
       uptimeCurrentEpochSeconds: () => server.uptimeSeconds,
       uptimeAllEpochsSeconds: () => server.uptimeSeconds,
+      filtersByRe2: () => server.runtime.flag(STATS_FILTER_BY_RE2) ?? true,
       version,
       commandLineOptions: commandLineOptionsJson(options),
       node: { ...node, extensions: [] },

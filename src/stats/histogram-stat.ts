@@ -30,6 +30,8 @@ export interface HistogramReader extends NamedStat {
   sum(span: HistogramSpanName): number;
   /** Values at ascending quantiles of 0 to 1; NaN for each where there are no samples. */
   quantiles(span: HistogramSpanName, qs: readonly number[]): Float64Array;
+  /** Upper bounds of the buckets that are shown of it, ascending. */
+  readonly bucketBounds: readonly number[];
   /** Samples at or below each of the ascending bounds. */
   buckets(span: HistogramSpanName, bounds: readonly number[]): Float64Array;
   /** All bins with samples, ascending. */
@@ -48,6 +50,10 @@ export class HistogramStat extends Named implements HistogramReader {
 
   get isUsed(): boolean {
     return this.source.histograms.isUsed(this.cell);
+  }
+
+  get bucketBounds(): readonly number[] {
+    return this.source.bucketBounds(this.name);
   }
 
   count(span: HistogramSpanName): number {

@@ -1,6 +1,7 @@
 export { addCircuitBreakerGauges, type CircuitBreakerLimits, type CircuitBreakerOptions } from './circuit-breakers.ts';
 export type { DynamicCounter } from './dynamic-counter.ts';
 export type { DynamicHistogram } from './dynamic-histogram.ts';
+export type { FamilyBatch } from './families.ts';
 export { type FlushPhase, type FlushStep, StatsFlush } from './flush.ts';
 export {
   DEFAULT_BUCKET_BOUNDS,

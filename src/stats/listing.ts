@@ -5,11 +5,15 @@
 //   owners    a.     a.b.          c.
 //   cursors   a.a  → a.a, a.b.x  → a.z      opened when a name of theirs may be the next one
 
-import { byName } from './stat-table.ts';
+import type { NameParts } from './name-parts.ts';
+import { byName, type StatRow } from './stat-table.ts';
 
 /** Some stats of one owner, sorted by their names. */
 export interface StatList<Stat> {
+  /** The same object for all owners that have the same names here; undefined where names are an owner's own. */
+  readonly shape: object | undefined;
   readonly length: number;
+  kindAt(at: number): StatRow['kind'];
   /** What follows the owner's prefix. */
   nameAt(at: number): string;
   /** @param name in full. */
@@ -27,28 +31,32 @@ export interface Listed {
 
 class Cursor<Owner extends ListedOwner, Stat> {
   readonly owner: Owner;
-  readonly #list: StatList<Stat>;
-  #at = 0;
+  readonly list: StatList<Stat>;
+  at = 0;
   /** Of the stat it stands at. */
   name: string;
 
   /** @param list of one stat at least. */
   constructor(owner: Owner, list: StatList<Stat>) {
     this.owner = owner;
-    this.#list = list;
+    this.list = list;
     this.name = owner.prefix + list.nameAt(0);
   }
 
-  get isAtEnd(): boolean {
-    return this.#at === this.#list.length;
+  /** @returns false at the end. */
+  advance(): boolean {
+    this.at += 1;
+    if (this.at === this.list.length) return false;
+    this.name = this.owner.prefix + this.list.nameAt(this.at);
+    return true;
   }
+}
 
-  take(): Stat {
-    const stat = this.#list.make(this.#at, this.name);
-    this.#at += 1;
-    if (!this.isAtEnd) this.name = this.owner.prefix + this.#list.nameAt(this.#at);
-    return stat;
-  }
+/** Which stats are asked for; see NameFilter. */
+export interface NameSelection {
+  readonly parts: NameParts;
+  /** Places of the names that are asked for, of those that `parts` lets through; undefined for all. */
+  readonly pick: ((names: readonly string[]) => readonly number[]) | undefined;
 }
 
 export interface ListingOptions<Owner extends ListedOwner, Stat extends Listed> {
@@ -57,8 +65,7 @@ export interface ListingOptions<Owner extends ListedOwner, Stat extends Listed> 
   listsOf(owner: Owner): readonly StatList<Stat>[];
   /** Makes one of two stats that have the same name, or undefined to keep both. */
   combine(first: Stat, second: Stat): Stat | undefined;
-  /** What the names begin with that are asked for; others may be among them. */
-  readonly namePrefix: string;
+  readonly selection: NameSelection;
 }
 
 export class Listing<Owner extends ListedOwner, Stat extends Listed> {
@@ -73,31 +80,37 @@ export class Listing<Owner extends ListedOwner, Stat extends Listed> {
     this.#owners = options.owners;
   }
 
-  /** The next stats, at most `size`; none when all have been taken. What goes meanwhile is left out. */
-  take(size: number): Stat[] {
+  /**
+   * The stats that are asked for among the next `size`, perhaps none; undefined when all have been looked at. What goes
+   * meanwhile is left out.
+   */
+  take(size: number): Stat[] | undefined {
     this.#cursors = this.#cursors.filter(({ owner }) => owner.isLive);
+    const names: string[] = [];
+    const lists: StatList<Stat>[] = [];
+    const places: number[] = [];
+    for (let cursor = this.#first(); cursor !== undefined; cursor = this.#first()) {
+      // Stats of one name stay together.
+      if (names.length >= size && cursor.name !== names.at(-1)) break;
+      names.push(cursor.name);
+      lists.push(cursor.list);
+      places.push(cursor.at);
+      if (!cursor.advance()) this.#cursors.splice(this.#cursors.indexOf(cursor), 1);
+    }
+    if (names.length === 0) return undefined;
     const batch: Stat[] = [];
-    let cursor = this.#first();
-    while (cursor !== undefined && batch.length < size) {
-      const { name } = cursor;
-      let stat = this.#takeFrom(cursor);
-      cursor = this.#first();
-      while (cursor?.name === name) {
-        const second = this.#takeFrom(cursor);
-        const combined = this.#options.combine(stat, second);
-        if (combined === undefined) batch.push(stat);
-        stat = combined ?? second;
-        cursor = this.#first();
-      }
-      batch.push(stat);
+    const { pick } = this.#options.selection;
+    for (const at of pick === undefined ? names.keys() : pick(names)) {
+      this.#append(batch, lists[at]!.make(places[at]!, names[at]!));
     }
     return batch;
   }
 
-  #takeFrom(cursor: Cursor<Owner, Stat>): Stat {
-    const stat = cursor.take();
-    if (cursor.isAtEnd) this.#cursors.splice(this.#cursors.indexOf(cursor), 1);
-    return stat;
+  #append(batch: Stat[], stat: Stat): void {
+    const last = batch.at(-1);
+    const combined = last?.name === stat.name ? this.#options.combine(last, stat) : undefined;
+    if (combined === undefined) batch.push(stat);
+    else batch[batch.length - 1] = combined;
   }
 
   /** The cursor that stands at the first name of all. */
@@ -121,9 +134,11 @@ export class Listing<Owner extends ListedOwner, Stat extends Listed> {
   }
 
   #open(owner: Owner): void {
-    const { namePrefix, listsOf } = this.#options;
-    const mayHave = owner.prefix.startsWith(namePrefix) || namePrefix.startsWith(owner.prefix);
-    if (!owner.isLive || !mayHave) return;
-    for (const list of listsOf(owner)) if (list.length > 0) this.#cursors.push(new Cursor(owner, list));
+    const { selection, listsOf } = this.#options;
+    if (!owner.isLive || !selection.parts.mayBeUnder(owner.prefix)) return;
+    for (const list of listsOf(owner)) {
+      const narrowed = selection.parts.narrow(owner.prefix, list);
+      if (narrowed.length > 0) this.#cursors.push(new Cursor(owner, narrowed));
+    }
   }
 }

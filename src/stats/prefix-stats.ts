@@ -172,7 +172,9 @@ export class PrefixStats {
 
   #histogramList({ table: { histogramsByName: rows }, cell }: Block): StatList<HistogramStat> {
     return {
+      shape: rows,
       length: rows.length,
+      kindAt: () => 'histogram',
       nameAt: (at) => rows[at]!.name,
       make: (at, name) => new HistogramStat(name, rows[at]!.unit, cell + rows[at]!.index, this.#host, this),
     };
@@ -180,7 +182,9 @@ export class PrefixStats {
 
   #tableList({ table: { numericByName: rows }, cell }: Block): StatList<NumericStat> {
     return {
+      shape: rows,
       length: rows.length,
+      kindAt: (at) => rows[at]!.kind,
       nameAt: (at) => rows[at]!.name,
       make: (at, name) => new CellStat(rows[at]!.kind, name, cell + rows[at]!.index, this.#host, this),
     };
@@ -189,7 +193,9 @@ export class PrefixStats {
   #singlesList(singles: Singles): StatList<NumericStat> {
     const sorted = [...this.#allSingles(singles)].sort(byName);
     return {
+      shape: undefined,
       length: sorted.length,
+      kindAt: (at) => sorted[at]!.kind,
       nameAt: (at) => sorted[at]!.name,
       make: (at, name) => new CellStat(sorted[at]!.kind, name, sorted[at]!.cell, this.#host, this),
     };
@@ -198,7 +204,9 @@ export class PrefixStats {
   #derivedList(derivation: Derivation): StatList<NumericStat> {
     const { rowsByName: rows } = derivation.table;
     return {
+      shape: rows,
       length: rows.length,
+      kindAt: () => 'gauge',
       nameAt: (at) => rows[at]!.name,
       make: (at, name) => new DerivedGauge(name, rows[at]!, derivation, this.#host, this),
     };
@@ -208,7 +216,9 @@ export class PrefixStats {
     const sorted = Array.from(times, ([name, { table, cell }]) => ({ name, row: table.histogramsByName[0]!, cell }));
     sorted.sort(byName);
     return {
+      shape: undefined,
       length: sorted.length,
+      kindAt: () => 'histogram',
       nameAt: (at) => sorted[at]!.name,
       make: (at, name) => new HistogramStat(name, sorted[at]!.row.unit, sorted[at]!.cell, this.#host, this),
     };

@@ -33,6 +33,8 @@ export interface StatSource {
   /** Total of a cell over all slabs less its baseline; -0 when no slab has touched it. */
   total(cell: number): number;
   tagged(name: string): TaggedName;
+  /** Upper bounds of a histogram's buckets, ascending. */
+  bucketBounds(name: string): readonly number[];
   readonly histograms: HistogramMerger;
 }
 

@@ -2,19 +2,22 @@
 // Main thread. Names live in scopes; reading asks nothing of the workers, it looks at their cells.
 
 import { WeirError } from '../base/errors.ts';
+import type { NameFilter } from '../base/name-filter.ts';
 import { HistogramMerger } from '../wasm/histogram-merger.ts';
 import { HistogramRecorder, isRecordable, MAX_HISTOGRAM_VALUE } from '../wasm/histogram-recorder.ts';
 import { MAIN_SLAB, workerSlab } from '../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../wasm/shared-memory-owner.ts';
 import { StatsKernel } from '../wasm/stats.ts';
-import type { HistogramReader } from './histogram-stat.ts';
-import { Listing, type ListingOptions } from './listing.ts';
+import { Families, type FamiliesOptions, type FamilyBatch } from './families.ts';
+import { DEFAULT_BUCKET_BOUNDS, type HistogramReader } from './histogram-stat.ts';
+import { Listing, type ListingOptions, type NameSelection } from './listing.ts';
+import { NameParts } from './name-parts.ts';
 import { type PrefixHost, PrefixStats } from './prefix-stats.ts';
 import { Scope } from './scope.ts';
 import { SortedList } from './sorted-list.ts';
 import { CombinedStat, type NamedStat, type NumericStat, type TextReadoutStat } from './stat.ts';
 import { type CellStore, type Counter, StatBlock } from './stat-block.ts';
-import type { StatRows, StatTable } from './stat-table.ts';
+import { byName, type StatRows, type StatTable } from './stat-table.ts';
 import { type TagOptions, TagProducer } from './tags/tag-producer.ts';
 import { TimeSlice } from './time-slice.ts';
 import type { DynamicStatName } from './worker-stats.ts';
@@ -24,7 +27,17 @@ export interface StatsStoreOptions {
   /** The compiled stats module. */
   readonly module: WebAssembly.Module;
   readonly tags?: TagOptions;
+  /** Which stats are shown, by their whole names; all of them without it. */
+  readonly accepts?: (name: string) => boolean;
+  /** Upper bounds of the buckets of histograms, by their whole names; undefined for the default ones. */
+  readonly bucketBounds?: (name: string) => readonly number[] | undefined;
 }
+
+const NUMERIC = {
+  listsOf: (owner: PrefixStats) => owner.numericLists(),
+  combine: (a: NumericStat, b: NumericStat) => (a.kind === b.kind ? new CombinedStat(a, b) : undefined),
+};
+const HISTOGRAMS = { listsOf: (owner: PrefixStats) => owner.histogramLists(), combine: () => undefined };
 
 /** Stats handed out at a time by listings. */
 const BATCH_SIZE = 256;
@@ -34,11 +47,13 @@ const MAX_DYNAMIC_STATS_PER_SCOPE = 16_384;
 export class StatsStore {
   /** How handles write and read cells. */
   readonly cells: CellStore;
+  readonly accepts: ((name: string) => boolean) | undefined;
   readonly #owner: SharedMemoryOwner;
   readonly #kernel: StatsKernel;
   readonly #merger: HistogramMerger;
   readonly #recorder: HistogramRecorder;
   readonly #tags: TagProducer;
+  readonly #bucketBounds: (name: string) => readonly number[] | undefined;
   readonly #host: PrefixHost;
   readonly #prefixes = new Map<string, PrefixStats>();
   /** Blocks without names: per-host stats, which listings show in their own way. */
@@ -54,6 +69,8 @@ export class StatsStore {
     this.#merger = new HistogramMerger(options.owner, options.module);
     this.#recorder = new HistogramRecorder(options.owner.shared, options.module);
     this.#tags = new TagProducer(options.tags);
+    this.accepts = options.accepts;
+    this.#bucketBounds = options.bucketBounds ?? (() => undefined);
     this.cells = this.#cellStore();
     this.#host = this.#prefixHost();
     this.#overflow = this.scope('stats.').counter('overflow');
@@ -129,29 +146,32 @@ export class StatsStore {
   /**
    * Counters and gauges together, in the order of their names, in batches. Between batches main's event loop
    * runs when it is due, so a listing of any length does not stop it; owners that are added meanwhile are not shown.
-   * @param namePrefix spares looking at owners none of whose names begin so; those of the others are shown alike.
+   * @param filter the names that are asked for; all without one.
    */
-  countersAndGauges(namePrefix = ''): AsyncGenerator<readonly NumericStat[]> {
-    return this.#inBatches<NumericStat>({
-      namePrefix,
-      listsOf: (owner) => owner.numericLists(),
-      combine: (a, b) => (a.kind === b.kind ? new CombinedStat(a, b) : undefined),
-    });
+  countersAndGauges(filter?: NameFilter): AsyncGenerator<readonly NumericStat[]> {
+    return this.#inBatches<NumericStat>({ ...NUMERIC, selection: this.#selection(filter) });
   }
 
   /** Histograms in the order of their names, in batches. */
-  histograms(namePrefix = ''): AsyncGenerator<readonly HistogramReader[]> {
-    return this.#inBatches<HistogramReader>({
-      namePrefix,
-      listsOf: (owner) => owner.histogramLists(),
-      combine: () => undefined,
-    });
+  histograms(filter?: NameFilter): AsyncGenerator<readonly HistogramReader[]> {
+    return this.#inBatches<HistogramReader>({ ...HISTOGRAMS, selection: this.#selection(filter) });
+  }
+
+  /** Counters or gauges by family, in the order of the families' names, then of their own. */
+  numericFamilies(kind: 'counter' | 'gauge', filter?: NameFilter): AsyncGenerator<FamilyBatch<NumericStat>> {
+    return this.#byFamily({ ...NUMERIC, kind, selection: this.#selection(filter) });
+  }
+
+  /** Histograms in the same way. */
+  histogramFamilies(filter?: NameFilter): AsyncGenerator<FamilyBatch<HistogramReader>> {
+    return this.#byFamily<HistogramReader>({ ...HISTOGRAMS, kind: 'histogram', selection: this.#selection(filter) });
   }
 
   /** Text readouts in the order of their names; there are few. */
-  textReadouts(): readonly TextReadoutStat[] {
-    const texts = [...this.#prefixes.values()].flatMap((stats) => [...stats.texts]);
-    return texts.sort((a, b) => (a.name < b.name ? -1 : 1));
+  textReadouts(filter?: NameFilter): readonly TextReadoutStat[] {
+    const texts = [...this.#prefixes.values()].flatMap((stats) => [...stats.texts]).sort(byName);
+    const { pick } = this.#selection(filter);
+    return pick === undefined ? texts : pick(texts.map(({ name }) => name)).map((at) => texts[at]!);
   }
 
   /** All counters read 0 from here on. The cells stay as they are: workers may be writing them. */
@@ -224,6 +244,16 @@ export class StatsStore {
     return stats;
   }
 
+  #selection(filter: NameFilter | undefined): NameSelection {
+    const { accepts } = this;
+    const picked = (names: readonly string[]): readonly number[] => filter?.pick(names) ?? [...names.keys()];
+    const pick =
+      accepts === undefined
+        ? filter?.pick
+        : (names: readonly string[]) => picked(names).filter((at) => accepts(names[at]!));
+    return { parts: new NameParts(filter?.prefix, filter?.part), pick };
+  }
+
   async *#inBatches<Stat extends NamedStat>(
     options: Omit<ListingOptions<PrefixStats, Stat>, 'owners'>,
   ): AsyncGenerator<readonly Stat[]> {
@@ -233,9 +263,17 @@ export class StatsStore {
       // What the caller does with a batch counts as well: that is most of the work.
       if (slice.isOverNow()) await slice.rest();
       const batch = listing.take(BATCH_SIZE);
-      if (batch.length === 0) return;
-      yield batch;
+      if (batch === undefined) return;
+      if (batch.length > 0) yield batch;
     }
+  }
+
+  async *#byFamily<Stat extends NamedStat>(
+    options: Omit<FamiliesOptions<PrefixStats, Stat>, 'owners' | 'tags' | 'batchSize'>,
+  ): AsyncGenerator<FamilyBatch<Stat>> {
+    const owners = await this.#owners.items();
+    const families = new Families({ ...options, owners, tags: this.#tags, batchSize: BATCH_SIZE });
+    yield* families.batches(new TimeSlice());
   }
 
   /** The longest open prefix that `scope` begins with. */
@@ -276,6 +314,7 @@ export class StatsStore {
       retireCell: (cell) => reclaimer.retire(() => cells.free(cell, 1)),
       total: (cell) => this.cells.total(cell),
       tagged: (name) => this.#tags.produce(name),
+      bucketBounds: (name) => this.#bucketBounds(name) ?? DEFAULT_BUCKET_BOUNDS,
     };
   }
 }

@@ -7,7 +7,7 @@ import { choice, type Parsed, pairs, parsed } from '../parameter.ts';
 import { textResponse } from '../response.ts';
 
 const USAGE = `usage: /logging?<name>=<level> (change single level)
-usage: /logging?paths=name1:level1,name2:level2,... (change multiple levels)
+usage: /logging?paths=name1=level1,name2=level2,... (change multiple levels)
 usage: /logging?level=<level> (change all levels)
 levels: ${LOG_LEVELS.join(' ')} 
 `;

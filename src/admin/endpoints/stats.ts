@@ -1,106 +1,159 @@
-// GET /stats as text: text readouts, then counters and gauges in one list, then histograms, each sorted by name.
+// GET /stats and /stats/prometheus: all statistics, as text, JSON or for Prometheus.
 
-import { compileRegex, literalPrefix, type Regex } from '../../base/regex.ts';
-import { endpoint } from '../endpoint.ts';
-import { choice, flag, parsed } from '../parameter.ts';
-import { HISTOGRAM_FORMS, type HistogramForm, histogramText } from '../render/histogram-text.ts';
-import { textResponse } from '../response.ts';
-import type { HistogramView, NumericStatView, StatsView, TextStatView } from '../views/index.ts';
+import { compileEcmaNameFilter, FILTER_TIME } from '../../base/ecma-name-filter.ts';
+import { WeirError } from '../../base/errors.ts';
+import { type CompiledFilter, compileNameFilter, type NameFilter } from '../../base/name-filter.ts';
+import { prefersOpenMetrics } from '../accept.ts';
+import { type AdminContext, type AdminRequest, type Endpoint, endpoint } from '../endpoint.ts';
+import { type Arguments, choice, flag, type Parsed, parsed } from '../parameter.ts';
+import { HISTOGRAM_FORMS } from '../render/histogram-text.ts';
+import { METRIC_STYLES } from '../render/metric-style.ts';
+import { type Quantile, quantilesOf, type StatSelection } from '../render/stat-selection.ts';
+import { statsJson } from '../render/stats-json.ts';
+import { statsPrometheus } from '../render/stats-prometheus.ts';
+import { statsText } from '../render/stats-text.ts';
+import { type AdminResponse, JSON_TYPE, TEXT, textResponse } from '../response.ts';
 
-/** Known elsewhere, not to this build. */
-const FOREIGN_FORMATS = ['html', 'active-html', 'json', 'prometheus'];
+const PROMETHEUS = 'text/plain; version=0.0.4; charset=UTF-8';
+const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+const MOST_QUANTILES = 100;
 
-interface NameFilter {
-  readonly regex: Regex;
-  /** Of all names that it lets through; spares making the others. */
-  readonly literalPrefix: string;
-}
+/** Of both paths. */
+const SELECTION = {
+  usedonly: flag('Only include stats that have been written since the server started'),
+  filter: parsed('Regular expression that the name of a stat must match somewhere', readFilter),
+  type: choice({
+    help: 'Kind of stats to include',
+    values: ['All', 'Counters', 'Gauges', 'Histograms', 'TextReadouts'],
+    refusal: 'invalid &type= param',
+  }),
+  histogram_buckets: choice({
+    help: 'Show histograms as buckets',
+    values: HISTOGRAM_FORMS,
+    refusal: 'usage: /stats?histogram_buckets=(cumulative|disjoint|none)\n',
+  }),
+  quantiles: parsed('Quantiles to show, in percent: 50,95,99.99', readQuantiles),
+  hidden: choice({
+    help: 'Stats that are not shown otherwise; this build has none',
+    values: ['exclude', 'include', 'only'],
+    aliases: { showonly: 'only' },
+    refusal: 'usage: /stats?hidden=(include|only|exclude)\n\n',
+  }),
+};
 
-export const STATS = endpoint({
+/** What only Prometheus knows. */
+const PROMETHEUS_ONLY = {
+  text_readouts: flag('Prometheus: show texts as gauges, with the text as a label'),
+  per_host: flag('Prometheus: add series of each upstream host'),
+  namespace: parsed('Prometheus: first word of all names; envoy when not given', readNamespace),
+  naming: choice({
+    help: 'Prometheus: names as dashboards know them, or by its own rules, in base units and with help',
+    values: METRIC_STYLES,
+    refusal: 'usage: /stats?naming=(native|strict)\n',
+  }),
+};
+
+type StatsArguments = Arguments<typeof SELECTION & typeof PROMETHEUS_ONLY>;
+
+export const STATS: Endpoint = endpoint({
   path: '/stats',
   help: 'Statistics of the server',
   parameters: {
-    usedonly: flag('Only include stats that have been written since the server started'),
-    filter: parsed<NameFilter>('Regular expression (RE2 syntax) that the name of a stat must match', (pattern) => {
-      const { regex, error } = compileRegex(pattern);
-      if (error !== undefined) return { error: 'Invalid re2 regex' };
-      return { value: { regex, literalPrefix: literalPrefix(pattern) } };
-    }),
+    ...SELECTION,
     format: choice({
       help: 'Format of the output',
-      values: ['text'],
+      values: ['text', 'json', 'prometheus'],
       refusal: (_context, format) =>
-        FOREIGN_FORMATS.includes(format)
+        format === 'html' || format === 'active-html'
           ? textResponse(`format=${format} is not supported by this build\n`, 501)
           : 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n',
     }),
-    type: choice({
-      help: 'Kind of stats to include',
-      values: ['All', 'Counters', 'Gauges', 'Histograms', 'TextReadouts'],
-      refusal: 'invalid &type= param',
-    }),
-    histogram_buckets: choice({
-      help: 'Show histograms as buckets',
-      values: HISTOGRAM_FORMS,
-      refusal: 'usage: /stats?histogram_buckets=(cumulative|disjoint|none)\n',
-    }),
+    ...PROMETHEUS_ONLY,
   },
-  async handle({ server, stats }, { usedonly, filter, type, histogram_buckets: histogramForm }) {
-    await server.beforeStatsRead();
-    const includes = makeFilter(usedonly, filter?.regex);
-    return textResponse(statsText(stats, { type, histogramForm, includes, namePrefix: filter?.literalPrefix ?? '' }));
+  async handle(context, given, request) {
+    if (given.format === 'prometheus') return prometheus(context, given, request);
+    await context.server.beforeStatsRead();
+    const selection = selectionOf(given);
+    const isJson = given.format === 'json';
+    if (given.hidden === 'only')
+      return { status: 200, contentType: isJson ? JSON_TYPE : TEXT, body: isJson ? '{"stats":[]}' : '' };
+    const body = isJson ? statsJson(context.stats, selection) : statsText(context.stats, selection);
+    return streamed(body, isJson ? JSON_TYPE : TEXT);
   },
 });
 
-export const STATS_PROMETHEUS = endpoint({
+export const STATS_PROMETHEUS: Endpoint = endpoint({
   path: '/stats/prometheus',
   help: 'Statistics of the server in the form that Prometheus reads',
+  parameters: { ...SELECTION, ...PROMETHEUS_ONLY },
+  handle: prometheus,
 });
 
-interface StatsRequest {
-  readonly type: string;
-  readonly histogramForm: HistogramForm;
-  /** True for stats that the request's `usedonly` and `filter` let through. */
-  readonly includes: (name: string, isUsed: boolean) => boolean;
-  /** Of all names that `filter` lets through; spares making the others. */
-  readonly namePrefix: string;
+async function prometheus(
+  context: AdminContext,
+  given: StatsArguments,
+  { headers }: AdminRequest,
+): Promise<AdminResponse> {
+  await context.server.beforeStatsRead();
+  const isOpenMetrics = prefersOpenMetrics(headers.accept);
+  const contentType = isOpenMetrics ? OPEN_METRICS : PROMETHEUS;
+  if (given.hidden === 'only') return { status: 200, contentType, body: isOpenMetrics ? '# EOF\n' : '' };
+  const body = statsPrometheus(context.stats, {
+    selection: selectionOf(given),
+    namespace: given.namespace ?? 'envoy',
+    style: given.naming,
+    isOpenMetrics,
+    showsTexts: given.text_readouts,
+    hostsOf: given.per_host ? context.clusters : undefined,
+  });
+  return streamed(body, contentType);
 }
 
-function makeFilter(usedOnly: boolean, filter: Regex | undefined): StatsRequest['includes'] {
-  return (name, isUsed) => (isUsed || !usedOnly) && (filter === undefined || filter.search(name));
+function selectionOf(given: StatsArguments): StatSelection {
+  return {
+    usedOnly: given.usedonly,
+    filter: given.filter,
+    type: given.type,
+    histogramForm: given.histogram_buckets,
+    quantiles: given.quantiles,
+  };
 }
 
-async function* statsText(stats: StatsView, request: StatsRequest): AsyncGenerator<string> {
-  const { type, namePrefix } = request;
-  if (type === 'All' || type === 'TextReadouts') yield textLines(stats.textReadouts(), request);
-  if (type === 'All' || type === 'Counters' || type === 'Gauges') {
-    for await (const batch of stats.countersAndGauges(namePrefix)) yield numericLines(batch, request);
+function readFilter(pattern: string, { server }: AdminContext): Parsed<NameFilter> {
+  const isRe2 = server.filtersByRe2();
+  const { filter, error }: CompiledFilter = isRe2 ? compileNameFilter(pattern) : compileEcmaNameFilter(pattern);
+  if (error === undefined) return { value: filter };
+  return { error: isRe2 ? 'Invalid re2 regex' : `Invalid regex: "${error}"\n` };
+}
+
+function readQuantiles(text: string): Parsed<readonly Quantile[]> {
+  const words = text.split(',');
+  const areNumbers = words.every((word) => /^\d{1,3}(?:\.\d{1,12})?$/.test(word) && Number(word) <= 100);
+  if (!areNumbers || words.length > MOST_QUANTILES) {
+    return { error: `usage: /stats?quantiles=50,95,99.99 (0 to 100, at most ${MOST_QUANTILES} of them)\n` };
   }
-  if (type === 'All' || type === 'Histograms') {
-    for await (const batch of stats.histograms(namePrefix)) yield histogramLines(batch, request);
-  }
+  const numbers = [...new Set(words.map(Number))].sort((a, b) => a - b);
+  return { value: quantilesOf(numbers.map(String)) };
 }
 
-function textLines(texts: readonly TextStatView[], { includes }: StatsRequest): string {
-  let lines = '';
-  for (const { name, value, isUsed } of texts) if (includes(name, isUsed)) lines += `${name}: "${value}"\n`;
-  return lines;
+function readNamespace(text: string): Parsed<string> {
+  return /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(text)
+    ? { value: text }
+    : { error: 'usage: /stats/prometheus?namespace=<letters, digits and _>\n' };
 }
 
-function numericLines(stats: readonly NumericStatView[], { type, includes }: StatsRequest): string {
-  const kind = type === 'Counters' ? 'counter' : type === 'Gauges' ? 'gauge' : undefined;
-  let lines = '';
-  for (const stat of stats) {
-    if (kind !== undefined && stat.kind !== kind) continue;
-    if (includes(stat.name, stat.isUsed)) lines += `${stat.name}: ${stat.value}\n`;
+/** A filter that takes too long is refused, where that shows with the first stats. */
+async function streamed(pieces: AsyncGenerator<string>, contentType: string): Promise<AdminResponse> {
+  let first: IteratorResult<string>;
+  try {
+    first = await pieces.next();
+  } catch (error) {
+    if (!(error instanceof WeirError && error.code === FILTER_TIME)) throw error;
+    return textResponse(`Invalid regex: "${error.message}"\n`, 400);
   }
-  return lines;
-}
-
-function histogramLines(histograms: readonly HistogramView[], { histogramForm, includes }: StatsRequest): string {
-  let lines = '';
-  for (const histogram of histograms) {
-    if (includes(histogram.name, histogram.isUsed)) lines += histogramText(histogram, histogramForm);
+  async function* all(): AsyncGenerator<string> {
+    if (!first.done) yield first.value;
+    yield* pieces;
   }
-  return lines;
+  return { status: 200, contentType, body: all() };
 }

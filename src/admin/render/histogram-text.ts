@@ -1,18 +1,22 @@
 // One histogram as text in GET /stats: quantiles, buckets or bins, each for the interval and since the start.
 
-import { DEFAULT_BUCKET_BOUNDS, LISTED_QUANTILES } from '../../stats/index.ts';
 import type { HistogramSpanName, HistogramView } from '../views/index.ts';
 import { formatG } from './number.ts';
+import { type Quantile, quantilesOf } from './stat-selection.ts';
 
-/** The values of `histogram_buckets`, the default first; `none` and `summary` are the same. */
+/** The values of `histogram_buckets`, the default first; `none` and `summary` are the same but for Prometheus. */
 export const HISTOGRAM_FORMS = ['none', 'cumulative', 'disjoint', 'detailed', 'summary'] as const;
 export type HistogramForm = (typeof HISTOGRAM_FORMS)[number];
 
-const QUANTILE_LABELS = LISTED_QUANTILES.map((quantile) => `P${formatG(quantile * 100)}`);
-const BOUND_LABELS = DEFAULT_BUCKET_BOUNDS.map((bound) => `B${formatG(bound)}`);
+/** Quantiles that text shows when none are asked for. */
+const TEXT_QUANTILES = quantilesOf(['0', '25', '50', '75', '90', '95', '99', '99.5', '99.9', '100']);
 
 /** The line (lines for `detailed`) of a histogram, with its final line break. */
-export function histogramText(histogram: HistogramView, form: HistogramForm): string {
+export function histogramText(
+  histogram: HistogramView,
+  form: HistogramForm,
+  quantiles: readonly Quantile[] = TEXT_QUANTILES,
+): string {
   const { name } = histogram;
   if (!histogram.isUsed) return `${name}: No recorded values\n`;
   switch (form) {
@@ -20,24 +24,37 @@ export function histogramText(histogram: HistogramView, form: HistogramForm): st
     case 'disjoint':
       return `${name}: ${bucketsText(histogram, form)}\n`;
     case 'detailed':
-      return `${name}:\n  totals=${binsText(histogram, 'cumulative')}\n  intervals=${binsText(histogram, 'interval')}\n  summary=${quantilesText(histogram)}\n`;
+      return `${name}:\n  totals=${binsText(histogram, 'cumulative')}\n  intervals=${binsText(histogram, 'interval')}\n  summary=${quantilesText(histogram, quantiles)}\n`;
     default:
-      return `${name}: ${quantilesText(histogram)}\n`;
+      return `${name}: ${quantilesText(histogram, quantiles)}\n`;
   }
 }
 
-function quantilesText(histogram: HistogramView): string {
-  const interval = histogram.quantiles('interval', LISTED_QUANTILES);
-  const cumulative = histogram.quantiles('cumulative', LISTED_QUANTILES);
-  return pairs(QUANTILE_LABELS, interval, cumulative);
+/** Samples in each bucket; those at or below its bound, or only those that are in no bucket before. */
+export function bucketCounts(
+  histogram: HistogramView,
+  span: HistogramSpanName,
+  form: 'cumulative' | 'disjoint',
+): Float64Array {
+  const atOrBelow = histogram.buckets(span, histogram.bucketBounds);
+  return form === 'cumulative' ? atOrBelow : atOrBelow.map((count, at) => count - (atOrBelow[at - 1] ?? 0));
+}
+
+function quantilesText(histogram: HistogramView, quantiles: readonly Quantile[]): string {
+  const shares = quantiles.map(({ share }) => share);
+  return pairs(
+    quantiles.map(({ label }) => `P${label}`),
+    histogram.quantiles('interval', shares),
+    histogram.quantiles('cumulative', shares),
+  );
 }
 
 function bucketsText(histogram: HistogramView, form: 'cumulative' | 'disjoint'): string {
-  const counts = (span: HistogramSpanName): Float64Array => {
-    const atOrBelow = histogram.buckets(span, DEFAULT_BUCKET_BOUNDS);
-    return form === 'cumulative' ? atOrBelow : atOrBelow.map((count, at) => count - (atOrBelow[at - 1] ?? 0));
-  };
-  return pairs(BOUND_LABELS, counts('interval'), counts('cumulative'));
+  return pairs(
+    histogram.bucketBounds.map((bound) => `B${formatG(bound)}`),
+    bucketCounts(histogram, 'interval', form),
+    bucketCounts(histogram, 'cumulative', form),
+  );
 }
 
 function pairs(labels: readonly string[], interval: Float64Array, cumulative: Float64Array): string {

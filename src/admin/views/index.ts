@@ -15,5 +15,14 @@ export type { ServerCommands } from './commands.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';
 export type { NodeView, ServerState, ServerView } from './server.ts';
-export type { HistogramSpanName, HistogramView, NumericStatView, StatsView, TextStatView } from './stats.ts';
+export type {
+  FamilyView,
+  HistogramBinView,
+  HistogramSpanName,
+  HistogramView,
+  NumericStatView,
+  StatsView,
+  TagView,
+  TextStatView,
+} from './stats.ts';
 export type { AdminTraffic } from './traffic.ts';

@@ -28,6 +28,8 @@ export interface ServerView {
   readonly version: Version;
   /** Before stats are listed: a whole flush when stats_flush_on_admin is set, else only what must be fresh. */
   beforeStatsRead(): void | Promise<void>;
+  /** Whether filters of stats are RE2's, which is so unless a runtime value says that they are ECMAScript's. */
+  filtersByRe2(): boolean;
   /** Keys and order of /server_info: commandLineOptionsJson of src/cli. */
   readonly commandLineOptions: JsonObject;
   readonly node: NodeView;

@@ -47,6 +47,13 @@ export class TagPattern {
     return first.kind === 'literal' ? first.text : undefined;
   }
 
+  /** Whether any token fits in the second place, but for the one that is named there, if any. */
+  get second(): { readonly takesAny: boolean; readonly literal: string | undefined } {
+    const step = this.#steps[1];
+    const literal = step?.kind === 'literal' ? step.text : undefined;
+    return { takesAny: step?.kind !== 'number' && step?.kind !== 'labelled', literal };
+  }
+
   match(name: string, { tokens, starts }: NameTokens): TagMatch | undefined {
     const spare = tokens.length - this.#leastTokens;
     if (spare < 0) return undefined;

@@ -36,6 +36,17 @@ export interface TagOptions {
   readonly fixedTags?: readonly Tag[];
 }
 
+/** Tags of the names of one owner, made from those of another that differs in one word. */
+export interface OwnerTags {
+  /** What both have in common. */
+  readonly words: string;
+  /** @param rest what follows the owner's prefix. */
+  produce(rest: string): TaggedName;
+}
+
+/** Stands in the place of an owner's word; no name holds it. */
+const ANY_WORD = '\u0001';
+
 type Extract = (name: string, tokens: NameTokens) => TagMatch | undefined;
 
 interface Extractor {
@@ -55,6 +66,16 @@ export class TagProducer {
   /** Extractors that can only match names with this first token; one lookup spares trying the rest. */
   readonly #byFirstToken = new Map<string, Extractor[]>();
   readonly #forAll: Extractor[] = [];
+  /** First tokens behind which not every second token is like any other. */
+  readonly #peculiar = new Set<string>();
+  /** Second tokens that some pattern names. */
+  readonly #named = new Set<string>();
+  readonly #hasRegexes: boolean;
+  /**
+   * By the first token, then by what follows the second: of a name with ANY_WORD in the second place. Undefined behind first
+   * tokens where the second is no tag's value: such names are of a family each.
+   */
+  readonly #patterns = new Map<string, Map<string, TaggedName> | undefined>();
 
   /** @throws WeirError WEIR_STAT_TAG for a default tag that does not exist. */
   constructor(options: TagOptions = {}) {
@@ -67,7 +88,9 @@ export class TagProducer {
     for (const { tag, extract } of NAME_END_EXTRACTORS) {
       if (wanted.has(tag)) this.#forAll.push({ tag, extract });
     }
-    for (const { name, regex } of options.regexTags ?? []) {
+    const { regexTags = [] } = options;
+    this.#hasRegexes = regexTags.length > 0;
+    for (const { name, regex } of regexTags) {
       this.#forAll.push({ tag: name, extract: (text) => regexMatch(regex, text) });
     }
   }
@@ -90,9 +113,29 @@ export class TagProducer {
     return { extractedName: removeCuts(name, cuts), tags: [...tags, ...this.#fixedTags] };
   }
 
+  /**
+   * A quicker way to the tags of all names of an owner such as `cluster.web.`, of whose kind there are many; undefined for one
+   * that is of no such kind.
+   */
+  ofOwner(prefix: string): OwnerTags | undefined {
+    if (this.#hasRegexes) return undefined;
+    const [first = '', word = '', ...more] = nameTokens(prefix).tokens;
+    const isOfTwo = word !== '' && more.length === 1 && more[0] === '';
+    if (!isOfTwo || this.#peculiar.has(first) || this.#named.has(word)) return undefined;
+    const known = this.#patternsOf(first);
+    if (known === undefined) return undefined;
+    const produce = (rest: string): TaggedName => {
+      const pattern = known.get(rest) ?? this.produce(`${first}.${ANY_WORD}.${rest}`);
+      if (known.size < MAX_PATTERNS) known.set(rest, pattern);
+      return { extractedName: pattern.extractedName, tags: pattern.tags.map((tag) => withWord(tag, word)) };
+    };
+    return { words: first, produce };
+  }
+
   #addPatterns(tag: string, patterns: readonly string[], except: string | undefined): void {
     for (const text of patterns) {
       const pattern = new TagPattern(text);
+      this.#noteSecond(pattern, except);
       const extract: Extract = (name, tokens) => {
         const match = pattern.match(name, tokens);
         return match?.value === except ? undefined : match;
@@ -101,12 +144,33 @@ export class TagProducer {
     }
   }
 
+  #patternsOf(first: string): Map<string, TaggedName> | undefined {
+    if (!this.#patterns.has(first)) {
+      const { extractedName } = this.produce(`${first}.${ANY_WORD}.x`);
+      this.#patterns.set(first, extractedName.includes(ANY_WORD) ? undefined : new Map());
+    }
+    return this.#patterns.get(first);
+  }
+
+  #noteSecond({ firstLiteral, second }: TagPattern, except: string | undefined): void {
+    if (second.literal !== undefined) this.#named.add(second.literal);
+    if (except !== undefined) this.#named.add(except);
+    if (!second.takesAny && firstLiteral !== undefined) this.#peculiar.add(firstLiteral);
+  }
+
   #listFor(firstLiteral: string | undefined): Extractor[] {
     if (firstLiteral === undefined) return this.#forAll;
     const list = this.#byFirstToken.get(firstLiteral) ?? [];
     this.#byFirstToken.set(firstLiteral, list);
     return list;
   }
+}
+
+/** More different names than all tables have; response codes come on top. */
+const MAX_PATTERNS = 8192;
+
+function withWord(tag: Tag, word: string): Tag {
+  return tag.value === ANY_WORD ? { name: tag.name, value: word } : tag;
 }
 
 function wantedTags({ useAllDefaultTags = true, defaultTags = [] }: TagOptions): Set<string> {

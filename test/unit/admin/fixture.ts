@@ -1,17 +1,13 @@
 // A real admin server over a small, fixed world: two clusters, two listeners, a handful of stats.
 
-import {
-  AdminServer,
-  type AdminServerOptions,
-  type HistogramView,
-  type HostView,
-  type ServerState,
-} from '../../../src/admin/index.ts';
+import { AdminServer, type AdminServerOptions, type HostView, type ServerState } from '../../../src/admin/index.ts';
 import type { Address } from '../../../src/base/address.ts';
 import { formatAddress } from '../../../src/base/address.ts';
 import type { Version } from '../../../src/base/version.ts';
 import { commandLineOptionsJson, parseCommandLine } from '../../../src/cli/index.ts';
 import { Loggers, type LogRecord } from '../../../src/log/index.ts';
+import { type StatsStore, statTable } from '../../../src/stats/index.ts';
+import { statsFixture } from '../../support/stats.ts';
 
 export const VERSION: Version = {
   revision: 'c0ffee0000000000000000000000000000000000',
@@ -23,7 +19,7 @@ export const VERSION: Version = {
 
 export interface World {
   state: ServerState;
-  counters: Map<string, number>;
+  filtersByRe2: boolean;
   resets: number;
   quits: number;
   reopens: number;
@@ -41,7 +37,7 @@ export interface RunningAdmin extends AsyncDisposable {
 
 export async function startAdmin(changes: Partial<AdminServerOptions> = {}): Promise<RunningAdmin> {
   const world = makeWorld();
-  const admin = new AdminServer({ ...adminOptions(world), ...changes });
+  const admin = new AdminServer({ ...(await adminOptions(world)), ...changes });
   const address = await admin.listen();
   return {
     admin,
@@ -55,30 +51,56 @@ function makeWorld(): World {
   const records: LogRecord[] = [];
   const sink = { write: (record: LogRecord) => records.push(record) };
   const loggers = new Loggers({ levels: { default: 'info', upstream: 'debug' }, sink, threadId: 0 });
-  const counters = new Map([
-    ['server.live', 1],
-    ['cluster.web.upstream_rq_total', 12],
-    ['cluster.web.upstream_rq_200', 12],
-    ['http.ingress.downstream_cx_active', 2],
-    ['http.ingress.downstream_cx_total', 9_007_199_254_740_991],
-    ['http.ingress.downstream_rq_timeout', 0],
-  ]);
-  return { state: 'LIVE', counters, resets: 0, quits: 0, reopens: 0, flushes: 0, traffic: [], records, loggers };
+  return {
+    state: 'LIVE',
+    filtersByRe2: true,
+    resets: 0,
+    quits: 0,
+    reopens: 0,
+    flushes: 0,
+    traffic: [],
+    records,
+    loggers,
+  };
+}
+
+const COUNTERS = {
+  'cluster.web.upstream_rq_total': 12,
+  'cluster.web.upstream_rq_200': 12,
+  'cluster.a.b.upstream_rq_total': 1,
+  'http.ingress.downstream_cx_total': 9_007_199_254_740_991,
+} as const;
+const GAUGES = { 'server.live': 1, 'http.ingress.downstream_cx_active': 2 } as const;
+const TIMES = statTable({ downstream_rq_time: 'histogram:ms', downstream_rq_timeout: 'counter' });
+const SIZES = statTable({ upstream_rq_body_size: 'histogram:bytes', upstream_rq_retry: 'counter' });
+
+/** A real store: some stats have been written, some not; one histogram has an interval without samples. */
+async function someStats(): Promise<StatsStore> {
+  const { store } = statsFixture({ tags: { fixedTags: [{ name: 'site', value: 'a "b"\\c' }] } });
+  for (const [name, value] of Object.entries(COUNTERS)) ownerOf(store, name).counter(restOf(name)).add(value);
+  for (const [name, value] of Object.entries(GAUGES)) ownerOf(store, name).gauge(restOf(name)).set(value);
+  store.scope('control_plane.').textReadout('identifier');
+  store.scope('listener_manager.').textReadout('version').set('a "quoted" <text>');
+  const times = store.scope('http.ingress.').allocate(TIMES);
+  const sizes = ['web', 'api'].map((name) => store.scope(`cluster.${name}.`).allocate(SIZES));
+  for (const value of [20, 30, 50, 70, 100, 200, 5000]) sizes[0]!.record('upstream_rq_body_size', value);
+  await store.mergeHistograms();
+  times.record('downstream_rq_time', 300);
+  await store.mergeHistograms();
+  return store;
+}
+
+function ownerOf(store: StatsStore, name: string): ReturnType<StatsStore['scope']> {
+  return store.scope(name.slice(0, name.lastIndexOf('.') + 1));
+}
+
+function restOf(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
 }
 
 export const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
 
-function adminOptions(world: World): AdminServerOptions {
-  const numbers = [...world.counters.keys()].sort().map((name) => ({
-    name,
-    kind: name.endsWith('_active') || name.startsWith('server') ? ('gauge' as const) : ('counter' as const),
-    value: world.counters.get(name)!,
-    isUsed: world.counters.get(name)! !== 0,
-  }));
-  const texts = [
-    { name: 'control_plane.identifier', value: '', isUsed: false },
-    { name: 'listener_manager.version', value: 'a "quoted" <text>', isUsed: true },
-  ];
+async function adminOptions(world: World): Promise<AdminServerOptions> {
   return {
     address: ANY_PORT,
     loggers: world.loggers,
@@ -86,6 +108,7 @@ function adminOptions(world: World): AdminServerOptions {
       state: () => world.state,
       uptimeCurrentEpochSeconds: () => 6,
       uptimeAllEpochsSeconds: () => 3606,
+      filtersByRe2: () => world.filtersByRe2,
       version: VERSION,
       beforeStatsRead: () => void world.flushes++,
       commandLineOptions: commandLineOptions(),
@@ -104,11 +127,7 @@ function adminOptions(world: World): AdminServerOptions {
         { name: 'local', addresses: [{ kind: 'pipe', path: '/run/weir.sock', mode: 0o600 }] },
       ],
     },
-    stats: {
-      countersAndGauges: () => inBatches(numbers),
-      histograms: () => inBatches([unusedHistogram('http.ingress.downstream_rq_time')]),
-      textReadouts: () => texts,
-    },
+    stats: await someStats(),
     commands: {
       quit: () => void world.quits++,
       reopenLogs: () => void world.reopens++,
@@ -123,11 +142,6 @@ function adminOptions(world: World): AdminServerOptions {
       requestEnded: (status) => void world.traffic.push(`end ${status}`),
     },
   };
-}
-
-/** In batches of two, so that every listing has several. */
-export async function* inBatches<Stat>(stats: readonly Stat[]): AsyncGenerator<readonly Stat[]> {
-  for (let at = 0; at < stats.length; at += 2) yield stats.slice(at, at + 2);
 }
 
 function commandLineOptions() {
@@ -219,8 +233,3 @@ const CLUSTERS: ReturnType<AdminServerOptions['clusters']['clusters']> = [
     hosts: () => [host({ address: { kind: 'pipe', path: '/run/api.sock', mode: 0 } })],
   },
 ];
-
-function unusedHistogram(name: string): HistogramView {
-  const none = new Float64Array();
-  return { name, isUsed: false, quantiles: () => none, buckets: () => none, bins: () => [] };
-}

@@ -8,13 +8,17 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { AdminServer, type AdminServerOptions, type StatsView } from '../../../src/admin/index.ts';
-import { ANY_PORT, inBatches, startAdmin } from './fixture.ts';
+import { ANY_PORT, startAdmin } from './fixture.ts';
 
 const NO_STATS: StatsView = {
-  countersAndGauges: () => inBatches([]),
-  histograms: () => inBatches([]),
+  countersAndGauges: () => noBatches(),
+  histograms: () => noBatches(),
   textReadouts: () => [],
+  numericFamilies: () => noBatches(),
+  histogramFamilies: () => noBatches(),
 };
+
+async function* noBatches(): AsyncGenerator<never> {}
 
 async function call(url: string, options: RequestOptions = {}, body = ''): Promise<{ status: number; body: string }> {
   const sent = request(url, { agent: false, ...options });
@@ -43,8 +47,22 @@ describe('the admin server', () => {
     ['&&filter=live&&', /^server\.live: 1\n$/],
     ['type=TextReadouts&usedonly', /^listener_manager\.version: [^\n]*\n$/],
     ['type=Gauges&filter=http', /^http\.ingress\.downstream_cx_active: 2\n$/],
-    ['type=Histograms', /^http\.ingress\.downstream_rq_time: No recorded values\n$/],
-    ['type=Histograms&usedonly', /^$/],
+    ['type=Histograms&filter=api', /^cluster\.api\.upstream_rq_body_size: No recorded values\n$/],
+    ['type=Histograms&usedonly&filter=api', /^$/],
+    ['quantiles=99.99,50&filter=rq_time$', /^http\.ingress\.downstream_rq_time: P50\(305,305\) P99\.99\(305,305\)\n$/],
+    ['hidden=only', /^$/],
+    ['hidden=showonly&format=json', /^\{"stats":\[\]\}$/],
+    ['hidden=include&filter=live', /^server\.live: 1\n$/],
+    ['format=json&filter=nothing', /^\{"stats":\[\]\}$/],
+    ['format=json&usedonly&filter=api', /^\{"stats":\[\]\}$/],
+    [
+      'format=json&type=Histograms&filter=rq_time&quantiles=50',
+      /^\{"stats":\[\{"histograms":\{"supported_quantiles":\[50\],"computed_quantiles":\[\{"name":"http\.ingress\.downstream_rq_time","values":\[\{"interval":305,"cumulative":305\}\]\}\]\}\}\]\}$/,
+    ],
+    [
+      'format=prometheus&type=Gauges&filter=live',
+      /^# TYPE envoy_server_live gauge\nenvoy_server_live\{site="a \\"b\\"\\\\c"\} 1\n$/,
+    ],
     ['format=text&histogram_buckets=cumulative&type=', /web.*live/s],
   ];
   for (const [query, body] of queries) {
@@ -57,6 +75,36 @@ describe('the admin server', () => {
     });
   }
 
+  it('filters by ECMAScript where the runtime says so', async () => {
+    await using server = await startAdmin();
+    const filtered = async (filter: string) =>
+      (await call(`${server.url}/stats?filter=${encodeURIComponent(filter)}`)).body;
+    assert.equal(await filtered('live(?=$)'), 'Invalid re2 regex');
+    server.world.filtersByRe2 = false;
+    assert.equal(await filtered('live(?=$)'), 'server.live: 1\n');
+    assert.match(await filtered('('), /^Invalid regex: ".*Unterminated group"\n$/);
+    assert.equal(await filtered('^(([a-z._]+)*)*!$'), 'Invalid regex: "takes too long"\n');
+  });
+
+  it('takes a query of 100 KB, and refuses what is wrong with it', async () => {
+    await using server = await startAdmin();
+    const names = Array.from({ length: 12_000 }, (_, at) => `name_${at}`).join('|');
+    assert.deepEqual(await call(`${server.url}/stats?filter=(${names}|live)$`), {
+      status: 200,
+      body: 'server.live: 1\n',
+    });
+    const refused = [
+      `filter=(${names}`,
+      `type=${names}`,
+      `format=${names}`,
+      `quantiles=${'1,'.repeat(50_000)}`,
+      `hidden=${names}`,
+    ];
+    for (const query of refused) assert.equal((await call(`${server.url}/stats?${query}`)).status, 400);
+    const tooLarge = await call(`${server.url}/stats?filter=${'x'.repeat(300_000)}`);
+    assert.deepEqual(tooLarge, { status: 431, body: 'the head of the request is too large\n' });
+  });
+
   for (const target of ['/Stats', '/stats/', '//stats', '/st%61ts', '/stat', '/stats;x', '/favicon.ico']) {
     it(`does not take ${target} for a path of its own`, async () => {
       await using server = await startAdmin();
@@ -65,6 +113,20 @@ describe('the admin server', () => {
       assert.match(response.body, /^invalid path\. admin commands are:\n {2}\/: /);
     });
   }
+
+  it('understands the absolute form of a target', async () => {
+    await using server = await startAdmin();
+    const asked = (path: string, method = 'GET') => call(server.url, { path, method });
+    assert.deepEqual(await asked('http://any.example:1/ready'), { status: 200, body: 'LIVE\n' });
+    assert.deepEqual(await asked('HTTPS://any.example/stats?filter=live'), { status: 200, body: 'server.live: 1\n' });
+    assert.match((await asked('http://any.example')).body, /^<!DOCTYPE html>/);
+    assert.match((await asked('http://any.example?x=/ready')).body, /^<!DOCTYPE html>/);
+    assert.equal((await asked('http://any.example/nothing')).status, 404);
+    assert.equal((await asked('ftp://any.example/ready')).status, 404);
+    assert.equal((await asked('http://evil.example/reset_counters', 'POST')).status, 403);
+    assert.equal((await asked('http://localhost/reset_counters', 'POST')).status, 200);
+    assert.equal(server.world.resets, 1);
+  });
 
   it('answers every method on paths that change nothing', async () => {
     await using server = await startAdmin();

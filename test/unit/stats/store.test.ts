@@ -366,10 +366,11 @@ function expected(model: Map<string, Map<string, number>>): string[] {
 test('a listing of names that begin alike looks at no owner whose names do not', async () => {
   const { store } = statsFixture();
   for (const prefix of ['', 'a.', 'ab.', 'ab.c.', 'b.']) store.scope(prefix).allocate(SMALL);
-  const shown = async (namePrefix: string): Promise<(string | undefined)[]> => {
+  const shown = async (prefix: string): Promise<(string | undefined)[]> => {
     const names = new Set<string>();
-    for await (const batch of store.countersAndGauges(namePrefix)) for (const { name } of batch) names.add(name);
-    for await (const batch of store.histograms(namePrefix)) for (const { name } of batch) names.add(name);
+    const filter = { prefix, part: '', pick: (all: readonly string[]) => [...all.keys()] };
+    for await (const batch of store.countersAndGauges(filter)) for (const { name } of batch) names.add(name);
+    for await (const batch of store.histograms(filter)) for (const { name } of batch) names.add(name);
     return [...names].filter((name) => /cx_(length|total)/.test(name)).sort();
   };
   const of = (...prefixes: string[]): string[] =>
