@@ -26,11 +26,22 @@ interface Burst {
   readonly workers: number;
   readonly hosts: number;
   readonly clients: number;
-  readonly limits: JsonObject;
+  readonly limits: JsonObject & { readonly max_requests: number };
 }
 
 const ROUTE = { match: { prefix: '/' }, route: { cluster: 'web', timeout: '30s' } };
-const TO_HTTP = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [ROUTE] }] } });
+/** A line for each request: its status and its flags. */
+const ACCESS_LOG = {
+  name: 'envoy.access_loggers.stdout',
+  typed_config: {
+    '@type': 'type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog',
+    log_format: { text_format_source: { inline_string: 'answered %RESPONSE_CODE% %RESPONSE_FLAGS%\n' } },
+  },
+};
+const TO_HTTP = httpFilter({
+  route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [ROUTE] }] },
+  access_log: [ACCESS_LOG],
+});
 
 function bootstrap(ports: readonly number[], filter: JsonObject, circuitBreakers: JsonObject): JsonObject {
   const lbEndpoints = ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } }));
@@ -63,17 +74,31 @@ const BURSTS: Readonly<Record<string, Burst>> = {
   },
 };
 
+/** Requests that upstreams have and have not answered yet. */
+interface InFlight {
+  now: number;
+  most: number;
+}
+
 /** Ends each connection with its response, so that requests wait for connections in every round. */
-async function startUpstream(): Promise<WireUpstream> {
+async function startUpstream(inFlight: InFlight): Promise<WireUpstream> {
   return await WireUpstream.start((socket) => {
-    socket.on('data', () => void delay(LATENCY_MS).then(() => socket.write(OK)));
+    socket.on('data', () => {
+      inFlight.now += 1;
+      inFlight.most = Math.max(inFlight.most, inFlight.now);
+      void delay(LATENCY_MS).then(() => {
+        inFlight.now -= 1;
+        socket.write(OK);
+      });
+    });
     socket.on('end', () => socket.end());
   });
 }
 
 for (const [name, { workers, hosts, clients, limits }] of Object.entries(BURSTS)) {
   test(`a burst is answered at once: ${name}`, async (t) => {
-    const upstreams = await Promise.all(Array.from({ length: hosts }, startUpstream));
+    const inFlight = { now: 0, most: 0 };
+    const upstreams = await Promise.all(Array.from({ length: hosts }, () => startUpstream(inFlight)));
     t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
     const ports = upstreams.map(({ port }) => port);
     await using weir = await startWeir({
@@ -90,7 +115,8 @@ for (const [name, { workers, hosts, clients, limits }] of Object.entries(BURSTS)
     for (let round = 0; round < ROUNDS; round++) {
       for (const wire of wires) wire.write(GET);
       for (const wire of wires) {
-        const { status, body } = await wire.response();
+        const { status, body, head } = await wire.response();
+        assert.equal(/^x-proxy-overloaded: true\r$/m.test(head), status === 503);
         const answer = `${status} ${body.slice(body.lastIndexOf(' ') + 1)}`;
         answers.set(answer, (answers.get(answer) ?? 0) + 1);
       }
@@ -105,6 +131,12 @@ for (const [name, { workers, hosts, clients, limits }] of Object.entries(BURSTS)
     // What is refused has its answer, too.
     await weir.untilStat('cluster.web.upstream_rq_completed', served + refused);
     await weir.untilStat('cluster.web.upstream_rq_pending_overflow', refused);
+    assert.ok(refused > 0, 'too few requests met');
+    assert.ok(inFlight.most <= limits.max_requests, `${inFlight.most} requests at once`);
+    const { stdout } = await weir.stop();
+    const logged = (answer: string): number =>
+      stdout.split('\n').filter((line) => line === `answered ${answer}`).length;
+    assert.deepEqual([logged('200 -'), logged('503 UO')], [served, refused]);
   });
 }
 
