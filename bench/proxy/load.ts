@@ -14,6 +14,12 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
+/** Of requests that each came at their time, so that the slowest say something, too. */
+export interface FixedRateResult extends LoadResult {
+  readonly p999Ms: number;
+  readonly maxMs: number;
+}
+
 export interface LoadTask {
   readonly cores: string;
   readonly folder: string;
@@ -67,7 +73,7 @@ end
 }
 
 /** A fixed rate over all connections together. @throws Error when a request failed or the rate was missed by far. */
-export async function runAtRate(task: LoadTask, requestsPerSecond: number): Promise<LoadResult> {
+export async function runAtRate(task: LoadTask, requestsPerSecond: number): Promise<FixedRateResult> {
   const log = path.join(task.folder, 'h2load.log');
   writeFileSync(log, '');
   const perClient = requestsPerSecond / task.connections;
@@ -80,12 +86,12 @@ export async function runAtRate(task: LoadTask, requestsPerSecond: number): Prom
 }
 
 /** Lines of start in µs, status, duration in µs; the first tenth is the warm-up. */
-function latencies(log: string): Pick<LoadResult, 'p50Ms' | 'p99Ms'> {
+function latencies(log: string): Pick<FixedRateResult, 'p50Ms' | 'p99Ms' | 'p999Ms' | 'maxMs'> {
   const lines = readFileSync(log, 'latin1').trimEnd().split('\n');
   const measured = lines.slice(Math.floor(lines.length / 10));
   const durations = Float64Array.from(measured, (line) => Number(line.split('\t')[2])).sort();
   const at = (share: number): number => durations[Math.floor((durations.length - 1) * share)]! / MICROSECONDS_PER_MS;
-  return { p50Ms: at(0.5), p99Ms: at(0.99) };
+  return { p50Ms: at(0.5), p99Ms: at(0.99), p999Ms: at(0.999), maxMs: at(1) };
 }
 
 async function run(cores: string, command: readonly string[]): Promise<string> {
