@@ -24,6 +24,7 @@ import { AttemptMeasures } from './attempt-measures.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Host } from './host.ts';
 import { HostForecast } from './host-forecast.ts';
+import { orderHosts } from './host-order.ts';
 import type { HostSelection } from './host-selection.ts';
 import type { ClusterLoads } from './load-balancer/bounded-picker.ts';
 import { LoadBalancer } from './load-balancer/load-balancer.ts';
@@ -86,7 +87,7 @@ export class Cluster {
   /** In the order of the snapshot, which host lists refer to. */
   #order: readonly Host[] = [];
   /** By the address of the record: a host that has left and comes again has another one. */
-  #hosts: ReadonlyMap<number, Host> = new Map();
+  readonly #hosts = new Map<number, Host>();
   /** By the address, where requests name it; else empty. */
   #byAddress: ReadonlyMap<string, Host> = new Map();
   #uses = 0;
@@ -175,14 +176,14 @@ export class Cluster {
 
   /** The same with what has changed alone. */
   applyUpdate({ hostLists, order, hosts, health }: Omit<HostsUpdate, 'cluster'>, retired: RetiredHosts): void {
-    const former = this.#hosts;
+    const known = this.#hosts;
     const added = new Map<number, Host>();
     for (const member of hosts) {
-      const known = former.get(member.recordAddress);
-      if (known === undefined) added.set(member.recordAddress, new Host(this.#context, this, member));
-      else known.update(member);
+      const host = known.get(member.recordAddress);
+      if (host === undefined) added.set(member.recordAddress, new Host(this.#context, this, member));
+      else host.update(member);
     }
-    for (const record of health) former.get(record)?.noteHealth();
+    for (const record of health) known.get(record)?.noteHealth();
     const leaving = order === null ? [] : this.#reorder(order, added);
     this.#balancer.setLists(hostLists);
     this.forecast?.forget(this.#order);
@@ -212,15 +213,11 @@ export class Cluster {
 
   /** @returns those that are not among the members any more. */
   #reorder(order: readonly number[], added: ReadonlyMap<number, Host>): readonly Host[] {
-    const leaving = new Map(this.#hosts);
-    const hosts = new Map<number, Host>();
-    for (const record of order) {
-      hosts.set(record, added.get(record) ?? this.#hosts.get(record)!);
-      leaving.delete(record);
-    }
-    this.#hosts = hosts;
-    this.#order = [...hosts.values()];
-    return [...leaving.values()];
+    const { hosts, leaving } = orderHosts(this.#order, order, added);
+    this.#order = hosts;
+    for (const { record } of leaving) this.#hosts.delete(record);
+    for (const [record, host] of added) this.#hosts.set(record, host);
+    return leaving;
   }
 
   #loads(record: number): ClusterLoads {
