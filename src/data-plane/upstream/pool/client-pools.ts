@@ -39,8 +39,7 @@ export class ClientPools<Pool extends DrainablePool> implements DownstreamWatche
   }
 
   onDownstreamClosed(downstream: DownstreamConnection): void {
-    const pools = this.#open.get(downstream);
-    if (pools === undefined) return;
+    const pools = this.#open.get(downstream)!;
     this.#open.delete(downstream);
     this.#ending.add(pools);
     pools.drain();

@@ -115,6 +115,20 @@ describe('the connections of a client', () => {
     assert.equal(state.isUnused, true);
   });
 
+  test('of a client that has gone keep a host in use as long as one carries a request', async () => {
+    const bench = new Bench();
+    const one = client();
+    bench.request(one);
+    bench.sockets[0]!.accept();
+    one.closed();
+    const state = bench.leave();
+    await settle();
+    assert.equal(state.isUnused, false);
+    bench.sockets[0]!.send(ANSWER);
+    await settle();
+    assert.equal(state.isUnused, true);
+  });
+
   test('of a client that comes to a host which is leaving end after their request', async () => {
     const bench = new Bench();
     const carrying = client();
@@ -151,4 +165,20 @@ test('nothing is kept of clients that have left', async () => {
     one.closed();
     assert.equal(pools.size, 0);
   }
+});
+
+test('what a client has left behind is kept until it has ended', async () => {
+  const bench = new Bench();
+  const pools = new ClientPools(() => new HostPools((priority) => bench.host.pools.for(priority)));
+  const one = client();
+  const request = new UpstreamRequest();
+  pools.of(one).for(byDefault).newStream(request);
+  bench.sockets[0]!.accept();
+  one.closed();
+  pools.of(client());
+  assert.equal(pools.size, 2);
+  bench.sockets[0]!.send(ANSWER);
+  await settle();
+  pools.forgetUnused();
+  assert.equal(pools.size, 1);
 });

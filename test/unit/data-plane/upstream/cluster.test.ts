@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { RandomSequence } from '../../../../src/base/random.ts';
+import type { RouteRequest } from '../../../../src/data-plane/route/route-request.ts';
 import { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import { contextFor, RequestHash } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
@@ -12,6 +13,7 @@ import { HTTP1_CODEC_STATS } from '../../../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback } from '../../../support/data-plane.ts';
 import { DEFAULT_HASHING } from '../../../support/lb.ts';
+import { retrySettings } from '../../../support/routes.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -79,6 +81,33 @@ test('a cluster hashes by what it says, or leaves that to routes', () => {
     workers.open(0, workers.cluster(1, { hashing: { ...DEFAULT_HASHING, policies } })).hasher;
   assert.equal(hasher([]), null);
   assert.ok(hasher([{ kind: 'source-ip', isTerminal: false }]) !== null);
+});
+
+test('a cluster retries and mirrors by what it says, or leaves that to routes', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const plain = workers.open(0, workers.cluster(1, {}));
+  assert.deepEqual([plain.retry, plain.mirrors], [null, null]);
+  const mirror = {
+    cluster: 'copies',
+    clusterHeader: '',
+    fraction: { key: '', default: { numerator: 100, denominator: 100 } },
+    hostRewrite: '',
+    appendsHostSuffix: false,
+    headEdits: [],
+  };
+  const { retry, mirrors } = workers.open(0, workers.cluster(1, { retry: retrySettings(), mirrors: [mirror] }));
+  assert.ok(retry !== null);
+  assert.deepEqual(
+    mirrors!.map((each) => each.clusterFor({ random: 0 } as RouteRequest)),
+    ['copies'],
+  );
+});
+
+test('requests of each priority have limits of their own', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const cluster = workers.open(0, workers.cluster(1, {}));
+  assert.equal(cluster.breakerFor(ClusterPriority.default), cluster.breaker);
+  assert.equal(cluster.breakerFor(ClusterPriority.high), cluster.highBreaker);
 });
 
 test('zones are minded for the share of requests that the cluster says, unless the runtime says otherwise', (t) => {
@@ -241,9 +270,9 @@ test('the stats of HTTP/1 are there once it is spoken', () => {
 });
 
 describe('a cluster in use', () => {
-  function bench() {
+  function bench(hosts = 2) {
     const workers = new UpstreamWorkers(1, () => {});
-    const snapshot = workers.cluster(2, {});
+    const snapshot = workers.cluster(hosts, {});
     const cluster = workers.open(0, snapshot);
     let told = 0;
     return { cluster, retire: () => cluster.retire(() => void told++), told: () => told };
@@ -278,15 +307,28 @@ describe('a cluster in use', () => {
     );
   });
 
-  test('is not unused when it is used again in the same turn', async () => {
-    const { cluster, retire, told } = bench();
-    cluster.acquire();
+  for (const hosts of [0, 2]) {
+    test(`is not unused when it is used again in the same turn: ${hosts} hosts`, async () => {
+      const { cluster, retire, told } = bench(hosts);
+      cluster.acquire();
+      retire();
+      cluster.release();
+      cluster.acquire();
+      await turns();
+      assert.equal(told(), 0);
+      cluster.release();
+      await turns();
+      assert.equal(told(), 1);
+    });
+  }
+
+  test('is told of once when two uses have ended in the turn', async () => {
+    const { cluster, retire, told } = bench(0);
     retire();
-    cluster.release();
-    cluster.acquire();
-    await turns();
-    assert.equal(told(), 0);
-    cluster.release();
+    for (let use = 0; use < 2; use++) {
+      cluster.acquire();
+      cluster.release();
+    }
     await turns();
     assert.equal(told(), 1);
   });
