@@ -11,6 +11,7 @@ import {
   MEASURES,
   PRECONNECT,
   RESPONSE_HEADS,
+  RESPONSE_TIMES,
   RETRIES,
   RETRY_BUDGET,
   SOCKET_MATCHES,
@@ -118,6 +119,11 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
       idle_timeout: ['A connection without requests closes after it; 0 for never.', '1 h'],
       max_connection_duration: ['Age at which a connection takes no more requests.', 'none', UPDATES],
       max_requests_per_connection: ['Requests after which a connection closes.', 'no limit'],
+      max_stream_duration: [
+        'From the connection of a try to the end of its response; then it is reset, and tried again where the policy retries resets. Without a retry the client gets 504, or 408 while its request is incomplete, flagged `UMSDR`. `x-proxy-upstream-stream-duration-ms` of a client inside takes its place.',
+        'none',
+        RESPONSE_TIMES,
+      ],
       max_headers_count: [
         'Fields of a response; one with more is answered with 502 in its place and flagged `UPE`.',
         '100',

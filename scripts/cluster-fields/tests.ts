@@ -38,6 +38,7 @@ export const BREAKERS = 'test/integration/circuit-breakers.test.ts';
 export const PRECONNECT = 'test/unit/data-plane/upstream/preconnect.test.ts';
 export const FAILURES = 'test/integration/http-failures.test.ts';
 export const RESPONSE_HEADS = 'test/integration/response-heads.test.ts';
+export const RESPONSE_TIMES = 'test/integration/max-stream-duration.test.ts';
 export const UPDATES = 'test/integration/host-updates.test.ts';
 export const ORIGINAL_DST = 'test/integration/original-dst.test.ts';
 export const TRAILERS = 'test/integration/http-trailers.test.ts';

@@ -313,6 +313,8 @@ export interface ClusterSettings {
   /** Where upstream connections come from; undefined leaves it to the system. */
   readonly sourceAddress: IpAddress | undefined;
   readonly tcpKeepalive: KeepaliveSettings | undefined;
+  /** From the connection of a try to the end of its response; absent for any time. */
+  readonly maxStreamDurationMs?: number;
   /** Age at which an upstream connection takes no more requests; 0 for none. */
   readonly maxConnectionDurationMs: number;
   /** Requests per upstream connection before it closes; 0 for no limit. */

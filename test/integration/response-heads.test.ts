@@ -2,18 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HeaderAddition } from '../../src/snapshot/index.ts';
 import type { ClusterOverrides } from '../support/data-plane.ts';
-import { assertBalanced, GET, httpBench, RESET_BODY } from '../support/http-bench.ts';
+import { assertBalanced, GET, httpBench, RESET_BODY, TELL_FLAGS } from '../support/http-bench.ts';
 import { WireUpstream } from '../support/wire.ts';
 
-/** Tells the flags of a response to its client. */
-const FLAGS: HeaderAddition = {
-  name: 'x-flags',
-  value: [{ operator: 'RESPONSE_FLAGS', args: [], maxLength: 0 }],
-  action: 'append',
-  keepsEmptyValue: true,
-};
 const FIRST_LINE = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n';
 
 /** A head of this many bytes. */
@@ -69,7 +61,7 @@ for (const [name, { limits, passes, fails, reason }] of Object.entries(CASES)) {
     });
     const { client, proxy } = await httpBench(t, {
       upstream,
-      routeFields: { responseEdits: [{ remove: [], add: [FLAGS] }] },
+      routeFields: { responseEdits: [TELL_FLAGS] },
       cluster: limits === undefined ? {} : { responseHeadLimits: limits },
     });
     const wire = client().write(GET);

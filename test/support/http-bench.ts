@@ -4,12 +4,29 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Random } from '../../src/base/random.ts';
-import type { ForwardAction, HttpConnectionManagerSettings, RouteSnapshot } from '../../src/snapshot/index.ts';
+import type {
+  ForwardAction,
+  HeaderEdits,
+  HttpConnectionManagerSettings,
+  RouteSnapshot,
+} from '../../src/snapshot/index.ts';
 import { type ClusterOverrides, DataPlaneFixture, directRoute, forwardTo, loopback, routeFor } from './data-plane.ts';
 import type { ManualClock } from './manual-clock.ts';
 import { WireClient, type WireUpstream } from './wire.ts';
 
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+/** Tells the client the flags of its response, in `x-flags`. */
+export const TELL_FLAGS: HeaderEdits = {
+  remove: [],
+  add: [
+    {
+      name: 'x-flags',
+      value: [{ operator: 'RESPONSE_FLAGS', args: [], maxLength: 0 }],
+      action: 'append',
+      keepsEmptyValue: true,
+    },
+  ],
+};
 export const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 /** How the body of a 503 begins that an upstream's failure has led to. */
 export const RESET_BODY = 'upstream connect error or disconnect/reset before headers. reset reason: ';

@@ -5,7 +5,14 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { ForwardAction } from '../../src/snapshot/index.ts';
-import { DataPlaneFixture, type FixtureOptions, forwardTo, loopback, routeFor } from './data-plane.ts';
+import {
+  type ClusterOverrides,
+  DataPlaneFixture,
+  type FixtureOptions,
+  forwardTo,
+  loopback,
+  routeFor,
+} from './data-plane.ts';
 import { eventually } from './eventually.ts';
 import { SWITCHING, tunnelBench, UPGRADE, upgrade } from './tunnel-bench.ts';
 import { WireClient, WireUpstream } from './wire.ts';
@@ -59,7 +66,7 @@ async function throughTcpProxy(t: TestContext, options: FixtureOptions = {}): Pr
 /** The tunnel of a CONNECT, or of an upgrade. @param action of its route. */
 export async function openTunnel(
   t: TestContext,
-  options: FixtureOptions = {},
+  options: FixtureOptions & { readonly cluster?: ClusterOverrides } = {},
   action: Partial<ForwardAction> = {},
   isUpgrade = false,
 ): Promise<RawPath> {

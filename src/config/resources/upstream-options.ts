@@ -27,6 +27,7 @@ export interface UpstreamOptions {
   readonly idleTimeoutMs: number;
   /** 0 for no limit. */
   readonly maxConnectionDurationMs: number;
+  readonly maxStreamDurationMs?: number;
   /** 0 for no limit. */
   readonly maxRequestsPerConnection: number;
   readonly enableTrailers: boolean;
@@ -50,12 +51,18 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
   return {
     idleTimeoutMs: durationMsOr(common?.idle_timeout ?? null, DEFAULT_IDLE_TIMEOUT_MS),
     maxConnectionDurationMs: durationMsOr(common?.max_connection_duration ?? null, 0),
+    ...maxStreamDuration(common),
     maxRequestsPerConnection: valueOr(cluster.max_requests_per_connection ?? limit, 0),
     enableTrailers: http1?.enable_trailers ?? false,
     ...responseHeadLimits(common, commonAt, conversion.faults),
     retry: convertRetryPolicy(extension?.retry_policy ?? null, `${found?.at}.retry_policy`, conversion.faults),
     mirrors: convertMirrors(found, conversion),
   };
+}
+
+function maxStreamDuration(common: HttpProtocolOptions | null): Pick<UpstreamOptions, 'maxStreamDurationMs'> {
+  const maxStreamDurationMs = durationMsOr(common?.max_stream_duration ?? null, 0);
+  return maxStreamDurationMs === 0 ? {} : { maxStreamDurationMs };
 }
 
 function responseHeadLimits(

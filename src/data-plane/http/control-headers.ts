@@ -71,6 +71,11 @@ export function obeyControlHeaders(head: RequestHead, limits: RequestLimits, res
   if (hedge === 'true' || hedge === 'false') limits.hedgesOnPerTryTimeout = hedge === 'true';
 }
 
+/** The request names the duration of its stream, in place of what its route and its cluster say of it. */
+export function namesStreamDuration(head: RequestHead): boolean {
+  return milliseconds(head, STREAM_DURATION) !== undefined;
+}
+
 /** How long an upstream may take, as it is told; 0 for any time. */
 export function expectedMs({ timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout }: RequestLimits): number {
   return perTryTimeoutMs > 0 && !hedgesOnPerTryTimeout ? perTryTimeoutMs : timeoutMs;

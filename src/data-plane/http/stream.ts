@@ -115,13 +115,12 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   // ---- Deadlines that have passed ----
 
   onLimit(limit: StreamLimit): void {
-    const reply = this.isRequestComplete ? limit.reply : limit.earlyReply;
     this.upstream?.timeOut(limit.stat);
-    this.#endByLimit(limit, reply);
+    this.onTryLimit(limit);
   }
 
   onTryLimit(limit: StreamLimit): void {
-    this.#endByLimit(limit, limit.reply);
+    this.#endByLimit(limit, this.isRequestComplete ? limit.reply : limit.earlyReply);
   }
 
   onReplayAbandoned(): void {

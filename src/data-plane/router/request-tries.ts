@@ -13,7 +13,7 @@
 
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
-import type { StreamLimit } from '../http/stream-limits.ts';
+import { DURATION_LIMIT, type StreamLimit } from '../http/stream-limits.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
@@ -238,7 +238,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       this.client.onTryLimit(limit);
       return;
     }
-    if (this.#plan.hedges) {
+    if (this.#plan.hedges && limit !== DURATION_LIMIT) {
       this.#hedge(each);
       return;
     }
@@ -397,7 +397,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   /** The response goes to the client: nothing else does. */
   #settle(each: TimedTry, flag: number): Verdict {
-    this.#leave(each);
+    if (this.#takeOut(each)) this.#freePlace(each);
     each.endHeadTime();
     this.#answered = each;
     this.#giveUpRetries();
@@ -444,17 +444,26 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     return [this.#answered, ...all];
   }
 
-  /** It has its answer, or will have none. */
+  /** It will have no answer, or none that goes on. */
   #leave(each: TimedTry): void {
+    if (this.#takeOut(each)) this.#free(each);
+  }
+
+  /** @returns whether it was running. */
+  #takeOut(each: TimedTry): boolean {
     const index = this.#running.indexOf(each);
-    if (index === -1) return;
+    if (index === -1) return false;
     if (index === this.#running.length - 1) this.#running.pop();
     else this.#running.splice(index, 1);
-    this.#free(each);
+    return true;
   }
 
   #free(each: TimedTry): void {
     each.endTimes();
+    this.#freePlace(each);
+  }
+
+  #freePlace(each: TimedTry): void {
     if (each.kind !== 'first') this.#breaker.releaseRetry();
   }
 }

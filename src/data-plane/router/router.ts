@@ -4,7 +4,7 @@
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
 import { codecError, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
-import { expectedMs, obeyControlHeaders } from '../http/control-headers.ts';
+import { expectedMs, namesStreamDuration, obeyControlHeaders } from '../http/control-headers.ts';
 import { NO_LIMITS } from '../http/filtered-stream.ts';
 import {
   clusterNotFound,
@@ -218,7 +218,8 @@ export class Router {
     const retry = cluster.retry ?? plan.retry;
     this.#setLimits(stream, head, plan, retry);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
-    const tries = this.#planTries(stream, route, plan, retry, pickContext);
+    const maxTryDurationMs = this.#maxTryDuration(stream, cluster);
+    const tries = this.#planTries(stream, route, plan, cluster, pickContext);
     const mirrors = cluster.mirrors ?? plan.mirrors;
     const shadows = mirrors === null || stream.awaitsTunnel ? NO_SHADOWS : this.#shadowsOf(mirrors);
     if (plan.internalRedirects !== null && !stream.awaitsTunnel) {
@@ -240,6 +241,7 @@ export class Router {
     }
     const text = codec.requestText(length);
     if (plan.terminatesConnect && request.isConnect) {
+      stream.maxStreamDurationMs = shorter(stream.maxStreamDurationMs, maxTryDurationMs);
       return new TcpRequest(this.#context, stream, cluster, plan.priority, text, pickContext);
     }
     const { attemptEdits } = route;
@@ -294,17 +296,19 @@ export class Router {
     stream: HttpStream,
     route: Route,
     plan: ForwardPlan,
-    retry: RetryPolicy | null,
+    cluster: Cluster,
     pickContext: PickContext | null,
   ): TriesPlan | null {
+    const retry = cluster.retry ?? plan.retry;
+    const maxTryDurationMs = this.#maxTryDuration(stream, cluster);
     const { priority } = plan;
     const terms = retry === null && !stream.isInternal ? null : retryTerms(this.#request, retry);
     const policy = retry ?? NO_POLICY;
     // Two tunnels cannot be told apart by what they answer first.
     const companions =
       plan.companions === null || stream.awaitsTunnel ? 0 : plan.companions.count(this.#context.random.u32());
-    const hasTimes = stream.perTryTimeoutMs > 0 || policy.perTryIdleTimeoutMs > 0;
-    if (terms === null && !hasTimes && companions === 0) return null;
+    const isBounded = stream.perTryTimeoutMs > 0 || policy.perTryIdleTimeoutMs > 0 || maxTryDurationMs > 0;
+    if (terms === null && !isBounded && companions === 0) return null;
     const asksOfHosts = policy.hostPredicates.length > 0 || policy.previousPrioritiesFrequency > 0;
     return {
       priority,
@@ -318,12 +322,19 @@ export class Router {
       otherHosts: companions === 0 ? null : new TriedHosts(OTHER_HOSTS),
       perTryTimeoutMs: stream.perTryTimeoutMs,
       perTryIdleTimeoutMs: policy.perTryIdleTimeoutMs,
+      maxTryDurationMs,
       hedges: stream.hedgesOnPerTryTimeout,
       replayLimitBytes: plan.replayLimitBytes(stream.bufferLimitBytes),
       timeoutMs: stream.timeoutMs,
       expectedMs: this.#settings.suppressProxyHeaders ? 0 : expectedMs(stream),
       tellsTimeoutRetry: plan.tellsTimeoutRetry,
     };
+  }
+
+  /** What the cluster says of it, unless a client inside does. 0 for none. */
+  #maxTryDuration(stream: HttpStream, { maxStreamDurationMs }: Cluster): number {
+    if (maxStreamDurationMs === 0 || (stream.isInternal && namesStreamDuration(this.#request.head))) return 0;
+    return maxStreamDurationMs;
   }
 
   #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan, retry: RetryPolicy | null): void {
@@ -341,4 +352,9 @@ export class Router {
   #count(stat: number): void {
     this.#context.stats.values[this.#statBase + stat]! += 1;
   }
+}
+
+/** Of two times that are 0 for any time. */
+function shorter(firstMs: number, secondMs: number): number {
+  return firstMs === 0 || secondMs === 0 ? firstMs + secondMs : Math.min(firstMs, secondMs);
 }

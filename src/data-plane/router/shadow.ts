@@ -11,7 +11,7 @@ import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
 import { UpstreamAttempt } from './upstream-attempt.ts';
 
-const { upstream_rq_timeout } = CLUSTER_STATS.index;
+const { upstream_rq_max_duration_reached, upstream_rq_timeout } = CLUSTER_STATS.index;
 
 /** For copies of requests that have any time: somebody has to end them. */
 const DEFAULT_TIMEOUT_MS = 15_000;
@@ -47,6 +47,8 @@ export class Shadow implements AttemptClient, TimeoutOwner {
   readonly #cluster: Cluster;
   readonly #attempt: UpstreamAttempt;
   readonly #timer: TimerEntry;
+  /** The cluster ends it before its own time is over. */
+  readonly #isShortened: boolean;
   #body: Buffer;
   #isOver = false;
 
@@ -57,12 +59,14 @@ export class Shadow implements AttemptClient, TimeoutOwner {
     this.methodId = options.methodId;
     this.isInternal = options.isInternal;
     this.timeoutMs = options.timeoutMs || DEFAULT_TIMEOUT_MS;
+    const { maxStreamDurationMs } = cluster;
+    this.#isShortened = maxStreamDurationMs > 0 && maxStreamDurationMs < this.timeoutMs;
     this.requestCompleteMs = context.clock.monotonicMs();
     this.#body = options.body;
     const { head, pickContext } = options;
     this.#attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, head, null, pickContext);
     this.#timer = new TimerEntry(this);
-    context.wheel.arm(this.#timer, this.requestCompleteMs + this.timeoutMs);
+    context.wheel.arm(this.#timer, this.requestCompleteMs + (this.#isShortened ? maxStreamDurationMs : this.timeoutMs));
   }
 
   start(): void {
@@ -72,7 +76,7 @@ export class Shadow implements AttemptClient, TimeoutOwner {
   }
 
   onTimeout(): void {
-    this.#attempt.timeOut(upstream_rq_timeout);
+    this.#attempt.timeOut(this.#isShortened ? upstream_rq_max_duration_reached : upstream_rq_timeout);
     this.#end();
   }
 

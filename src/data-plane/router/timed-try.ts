@@ -1,10 +1,10 @@
-// One of several attempts, with what bounds it: the time for its response's head, and the time without progress. Stands
-// between the attempt and the request that it is made for (RequestTries).
+// One of several attempts, with what bounds it: the time for its response's head, the time without progress, and the
+// time for all of it. Stands between the attempt and the request that it is made for (RequestTries).
 //
 //   RUNNING ──response that passes──► ANSWERED ──► over        RUNNING ──turned down, failed, out of time──► over
 
 import type { StreamLimit } from '../http/stream-limits.ts';
-import { PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/stream-limits.ts';
+import { DURATION_LIMIT, PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
@@ -30,6 +30,7 @@ export interface TryTimeouts {
   /** 0 for none. */
   readonly perTryTimeoutMs: number;
   readonly perTryIdleTimeoutMs: number;
+  readonly maxTryDurationMs: number;
 }
 
 /** Why there is a try: as the request's first, at once beside that, or because one before it was not good enough. */
@@ -47,6 +48,7 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   readonly #timeouts: TryTimeouts;
   #timer: TimerEntry | null = null;
   #idleTimer: TimerEntry | null = null;
+  #durationTimer: TimerEntry | null = null;
   /** Null before the request has one, and what went out on it. */
   #connection: ConnectionEnds | null = null;
   #head = '';
@@ -88,6 +90,7 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   endTimes(): void {
     this.endHeadTime();
     if (this.#idleTimer !== null) this.#context.wheel.remove(this.#idleTimer);
+    if (this.#durationTimer !== null) this.#context.wheel.remove(this.#durationTimer);
   }
 
   /** Of the time for the head. */
@@ -162,6 +165,7 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   onUpstreamConnection(connection: ConnectionEnds, head: string): void {
     this.#connection = connection;
     this.#head = head;
+    this.#startDuration();
     this.#owner.onTryConnection(this, connection, head);
   }
 
@@ -192,6 +196,13 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
 
   onUpstreamFailure(failure: UpstreamFailure, transport: string): void {
     this.#owner.onTryFailure(this, failure, transport);
+  }
+
+  #startDuration(): void {
+    const { maxTryDurationMs } = this.#timeouts;
+    if (maxTryDurationMs === 0) return;
+    this.#durationTimer ??= new TimerEntry({ onTimeout: () => this.#owner.onTryLimit(this, DURATION_LIMIT) });
+    this.#context.wheel.arm(this.#durationTimer, this.#context.clock.monotonicMs() + maxTryDurationMs);
   }
 
   #noteProgress(): void {

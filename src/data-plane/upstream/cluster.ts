@@ -57,6 +57,8 @@ export class Cluster {
   /** First cell of CLUSTER_STATS in this worker's slab. */
   readonly statBase: number;
   readonly responseHeadLimits: ResponseHeadLimits;
+  /** Of a try, from its connection on; 0 for none. */
+  readonly maxStreamDurationMs: number;
   /** Limits of requests with the default priority, and of proxied TCP connections. */
   readonly breaker: CircuitBreaker;
   readonly highBreaker: CircuitBreaker;
@@ -100,6 +102,7 @@ export class Cluster {
     this.name = settings.name;
     this.settings = settings;
     this.responseHeadLimits = settings.responseHeadLimits ?? RESPONSE_HEAD_LIMITS;
+    this.maxStreamDurationMs = settings.maxStreamDurationMs ?? 0;
     this.isHealthChecked = snapshot.isHealthChecked;
     this.shedding = new LoadShedding(context.runtime, context.random, settings.name, settings.dropShare);
     this.retry = settings.retry === null ? null : compileRetryPolicy(settings.retry);

@@ -196,6 +196,10 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => upstreamHttp({ max_connection_duration: value }),
     settingMs: (bootstrap) => firstCluster(bootstrap).maxConnectionDurationMs,
   },
+  'proxy.config.core.v3.HttpProtocolOptions (upstream).max_stream_duration': {
+    bootstrap: (value) => upstreamHttp({ max_stream_duration: value }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).maxStreamDurationMs,
+  },
   'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy.endpoint_stale_after': {
     bootstrap: (value) =>
       cluster({ load_assignment: { cluster_name: 'web', endpoints: [], policy: { endpoint_stale_after: value } } }),

@@ -272,7 +272,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       idle_timeout: supported(),
       max_headers_count: supported('of responses; up to 1024'),
       max_connection_duration: supported(),
-      max_stream_duration: warned(),
+      max_stream_duration: supported('from the connection of a try on; retried as a reset'),
       headers_with_underscores_action: supported('concerns requests of clients: responses pass as they are'),
       max_requests_per_connection: supported(),
       max_response_headers_kb: supported('up to 64 KiB less one byte'),
