@@ -9,6 +9,8 @@ export interface Regex {
   search(text: string): boolean;
   /** True when the pattern matches the whole text. */
   matches(text: string): boolean;
+  /** The first match with its groups; null when the pattern matches nowhere. */
+  exec(text: string): RegExpExecArray | null;
 }
 
 export type CompiledRegex =
@@ -33,6 +35,7 @@ export function compileRegex(pattern: string): CompiledRegex {
           whole ??= new RE2(`^(?:${pattern})$`);
           return whole.test(text);
         },
+        exec: (text) => anywhere.exec(text),
       },
     };
   } catch (error) {

@@ -305,7 +305,7 @@ export const OPTIONS = [
     name: 'stats-tag',
     kind: 'texts',
     help: 'Tag on every stat, as tag:value. May be given several times with different tags.',
-    support: 'ignored',
+    support: 'full',
     infoOrder: 38,
   },
   {

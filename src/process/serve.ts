@@ -103,6 +103,12 @@ interface RunParts {
   readonly announce: () => void;
 }
 
+/** @param text `name:value`, as the command line has checked it. */
+function statTag(text: string): { name: string; value: string } {
+  const colon = text.indexOf(':');
+  return { name: text.slice(0, colon), value: text.slice(colon + 1) };
+}
+
 async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
   const { loaded, workers, accessLogs, faults, clock, stopOrder, reopenLogs, announce, onServer } = runParts;
   const { options, version, log } = parts;
@@ -116,6 +122,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     faults,
     revisionNumber: revisionNumber(version),
     unknownFields: loaded.unknownFields,
+    statTags: options.statsTag.map(statTag),
     fileFlushIntervalMs: options.fileFlushIntervalMsec,
     drainMs: options.drainTimeS * 1000,
   });

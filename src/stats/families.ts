@@ -73,21 +73,25 @@ export class Families<Owner extends ListedOwner, Stat extends Listed> {
     /** By the words that their names have in common, then by the shape of the list. */
     const groups = new Map<string, Map<object, Member<Owner, Stat>[]>>();
     for (const owner of owners) {
-      if (slice.isOver()) await slice.rest();
+      // An owner may have names by the thousand.
+      if (slice.isOverNow()) await slice.rest();
       if (!owner.isLive || !selection.parts.mayBeUnder(owner.prefix)) continue;
       const ownerTags = tags.ofOwner(owner.prefix);
       for (const list of listsOf(owner)) {
         const narrowed = selection.parts.narrow(owner.prefix, list);
         const member = { owner, list: narrowed, tags: ownerTags };
-        if (ownerTags === undefined || narrowed.shape === undefined) this.#addAlone(member);
+        if (ownerTags === undefined || narrowed.shape === undefined) await this.#addAlone(member, slice);
         else addTo(groups, ownerTags.words, narrowed.shape, member);
       }
     }
     for (const byShape of groups.values()) for (const members of byShape.values()) this.#addGroup(members);
   }
 
-  #addAlone(member: Member<Owner, Stat>): void {
-    for (const at of this.#rows(member)) this.#add(member, { members: [member], at });
+  async #addAlone(member: Member<Owner, Stat>, slice: TimeSlice): Promise<void> {
+    for (const at of this.#rows(member)) {
+      this.#add(member, { members: [member], at });
+      if (slice.isOver()) await slice.rest();
+    }
   }
 
   #addGroup(members: readonly Member<Owner, Stat>[]): void {

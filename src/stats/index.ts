@@ -17,5 +17,5 @@ export { type HistogramUnit, type StatRow, type StatTable, statTable } from './s
 export { StatsStore, type StatsStoreOptions } from './store.ts';
 export * from './tables/index.ts';
 export { cleanStatName } from './tags/name-tokens.ts';
-export { DEFAULT_TAG_NAMES, type RegexTag, type Tag, type TagOptions } from './tags/tag-producer.ts';
+export type { RegexTag, Tag, TagOptions } from './tags/tag-producer.ts';
 export { type DynamicStatName, WorkerStats, type WorkerStatsOptions } from './worker-stats.ts';

@@ -3,7 +3,7 @@
 // Main thread; frozen by convention: whoever needs a change loads anew.
 
 import type { Address } from '../../base/address.ts';
-import type { ClusterSettings, ListenerSettings, Locality } from '../../snapshot/index.ts';
+import type { ClusterSettings, ListenerSettings, Locality, StringMatch } from '../../snapshot/index.ts';
 import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
@@ -32,6 +32,25 @@ export interface FixedStatTag {
   readonly value: string;
 }
 
+/** A tag that an expression takes out of stat names: its first group goes, its second is the value, or the first. */
+export interface StatTagRule {
+  readonly name: string;
+  readonly pattern: string;
+}
+
+/** Stats by their whole names. */
+export interface StatMatcher {
+  /** Whether the stats that match are shown, or all others. */
+  readonly showsMatching: boolean;
+  readonly patterns: readonly StringMatch[];
+}
+
+export interface BucketSettings {
+  readonly match: StringMatch;
+  /** Ascending. */
+  readonly bounds: readonly number[];
+}
+
 export interface BootstrapConfig extends ClusterManagerSettings {
   readonly node: NodeSettings;
   /** Absent when the bootstrap asks for no admin interface. */
@@ -53,6 +72,13 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly fixedStatTags: readonly FixedStatTag[];
   /** Whether the built-in rules take tags out of stat names. */
   readonly useAllDefaultTags: boolean;
+  /** Built-in rules by their names, where not all of them are wanted. */
+  readonly defaultStatTags: readonly string[];
+  readonly statTagRules: readonly StatTagRule[];
+  /** Undefined to show all. */
+  readonly shownStats: StatMatcher | undefined;
+  /** Of histograms; the first that matches counts, and the default bounds where none does. */
+  readonly bucketSettings: readonly BucketSettings[];
 }
 
 export interface LoadBootstrapInput extends LogPathLook {

@@ -8,7 +8,7 @@ import type { RuntimeValues } from '../../base/runtime.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { AccessLogFileSettings } from '../../snapshot/index.ts';
-import { FILESYSTEM_STATS, StatsFlush, StatsStore } from '../../stats/index.ts';
+import { FILESYSTEM_STATS, StatsFlush, StatsStore, type Tag } from '../../stats/index.ts';
 import { compileHttp1, DEFAULT_HEADER_PREFIX } from '../../wasm/http1.ts';
 import { compileModule } from '../../wasm/instantiate.ts';
 import { LbKernel, LbTables } from '../../wasm/lb.ts';
@@ -20,6 +20,7 @@ import { Runtime } from '../runtime/runtime.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
+import { statsOptions } from './stats-options.ts';
 
 export interface ServerDependencies {
   readonly bootstrap: BootstrapConfig;
@@ -33,6 +34,8 @@ export interface ServerDependencies {
   readonly revisionNumber: number;
   /** Unknown fields that the bootstrap was allowed to hold. */
   readonly unknownFields: number;
+  /** Of every stat, beside those of the bootstrap. */
+  readonly statTags?: readonly Tag[];
   /** Access logs are written after this time at the latest. */
   readonly fileFlushIntervalMs: number;
   /** Connections of a listener that has gone are cut after this. */
@@ -69,7 +72,7 @@ export class Server {
     this.stats = new StatsStore({
       owner: this.memory,
       module: this.#statsModule,
-      tags: { useAllDefaultTags: bootstrap.useAllDefaultTags, fixedTags: bootstrap.fixedStatTags },
+      ...statsOptions(bootstrap, deps.statTags ?? []),
     });
     this.#lbModule = compileModule('lb');
     const { cell: statBlock } = this.stats.scope('filesystem.').allocate(FILESYSTEM_STATS);

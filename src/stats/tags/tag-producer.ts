@@ -1,8 +1,14 @@
 // Splits a stat's name into tags and the name that remains. Called once per stat; every extractor looks at
 // the whole name, and what they cut out is removed together at the end.
 
+import {
+  DEFAULT_TAG_NAMES,
+  DEFAULT_TAGS,
+  RESPONSE_CODE_CLASS_TAG,
+  RESPONSE_CODE_TAG,
+  TAG_PREFIX,
+} from '../../base/default-stat-tags.ts';
 import { WeirError } from '../../base/errors.ts';
-import { DEFAULT_TAGS, RESPONSE_CODE_CLASS_TAG, RESPONSE_CODE_TAG, TAG_PREFIX } from './default-tags.ts';
 import { type NameTokens, nameTokens } from './name-tokens.ts';
 import { type TagMatch, TagPattern } from './tag-pattern.ts';
 
@@ -53,13 +59,6 @@ interface Extractor {
   readonly tag: string;
   readonly extract: Extract;
 }
-
-/** Names of all default tags with their prefix, for checking configuration. */
-export const DEFAULT_TAG_NAMES: readonly string[] = [
-  ...DEFAULT_TAGS.map((tag) => (tag.isBare ? tag.name : TAG_PREFIX + tag.name)),
-  TAG_PREFIX + RESPONSE_CODE_TAG,
-  TAG_PREFIX + RESPONSE_CODE_CLASS_TAG,
-];
 
 export class TagProducer {
   readonly #fixedTags: readonly Tag[];
@@ -173,14 +172,17 @@ function withWord(tag: Tag, word: string): Tag {
   return tag.value === ANY_WORD ? { name: tag.name, value: word } : tag;
 }
 
-function wantedTags({ useAllDefaultTags = true, defaultTags = [] }: TagOptions): Set<string> {
+function wantedTags({ useAllDefaultTags = true, defaultTags = [], regexTags = [] }: TagOptions): Set<string> {
   for (const tag of defaultTags) {
     if (DEFAULT_TAG_NAMES.includes(tag)) continue;
     throw new WeirError('WEIR_STAT_TAG', `${tag} is no default tag and has neither a regex nor a fixed value`, {
       source: 'config',
     });
   }
-  return new Set(useAllDefaultTags ? DEFAULT_TAG_NAMES : defaultTags);
+  const wanted = new Set(useAllDefaultTags ? DEFAULT_TAG_NAMES : defaultTags);
+  // An operator's own rule takes the place of the one that is built in.
+  for (const { name } of regexTags) wanted.delete(name);
+  return wanted;
 }
 
 /** `…_rq_503` loses `_503`; `…_rq_5xx` loses the digit alone. */

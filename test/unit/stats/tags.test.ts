@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { DEFAULT_TAG_NAMES, DEFAULT_TAGS } from '../../../src/base/default-stat-tags.ts';
 import { WeirError } from '../../../src/base/errors.ts';
-import { DEFAULT_TAGS } from '../../../src/stats/tags/default-tags.ts';
 import { cleanStatName } from '../../../src/stats/tags/name-tokens.ts';
-import { DEFAULT_TAG_NAMES, TagProducer } from '../../../src/stats/tags/tag-producer.ts';
+import { TagProducer } from '../../../src/stats/tags/tag-producer.ts';
 import { cpuTimeMs } from '../../support/cpu-time.ts';
 
 const producer = new TagProducer();
@@ -338,4 +338,14 @@ test('a hundred thousand names are taken apart quickly, even hostile ones', () =
   });
   // About 0.15 s on a slow machine; something quadratic would take minutes.
   assert.ok(spent < 10_000, `${spent} ms`);
+});
+
+test("an operator's rule takes the place of the default of its name", () => {
+  const regexTags = [{ name: 'proxy.cluster_name', regex: /^cluster\.((.+)_v\d+\.)/d }];
+  const { extractedName, tags } = new TagProducer({ regexTags }).produce('cluster.web_v2.upstream_rq_503');
+  assert.equal(extractedName, 'cluster.upstream_rq');
+  assert.deepEqual(tags, [
+    { name: 'proxy.response_code', value: '503' },
+    { name: 'proxy.cluster_name', value: 'web' },
+  ]);
 });

@@ -93,11 +93,25 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   },
   'proxy.config.metrics.v3.StatsConfig': {
     otherwise: warned(),
-    fields: { stats_tags: supported(), use_all_default_tags: supported() },
+    fields: {
+      stats_tags: supported(),
+      use_all_default_tags: supported(),
+      stats_matcher: supported(),
+      histogram_bucket_settings: supported(),
+    },
+  },
+  'proxy.config.metrics.v3.StatsMatcher': {
+    otherwise: warned(),
+    fields: { reject_all: supported(), exclusion_list: supported(), inclusion_list: supported() },
+  },
+  'proxy.type.matcher.v3.ListStringMatcher': { otherwise: warned(), fields: { patterns: supported() } },
+  'proxy.config.metrics.v3.HistogramBucketSettings': {
+    otherwise: warned(),
+    fields: { match: supported(), buckets: supported(), bins: warned('histograms grow as they need to') },
   },
   'proxy.config.metrics.v3.TagSpecifier': {
     otherwise: warned(),
-    fields: { tag_name: supported(), fixed_value: supported(), regex: warned() },
+    fields: { tag_name: supported(), fixed_value: supported(), regex: supported() },
   },
   'proxy.config.core.v3.Address': {
     otherwise: rejected(),

@@ -172,8 +172,37 @@ describe('a bootstrap is refused for', () => {
       },
       errors: [
         'stats_flush_on_admin: is set together with stats_flush_interval; only one of them may be',
-        'stats_config.stats_tags[1].tag_name: a second fixed tag is called "a"',
-        'stats_config.stats_tags[2].tag_name: must not be empty for a tag with a fixed value',
+        'stats_config.stats_tags[1].tag_name: a second tag is called "a"',
+        'stats_config.stats_tags[2].tag_name: must not be empty',
+      ],
+    },
+    {
+      name: 'stat tags, matchers and buckets that mean nothing',
+      bootstrap: {
+        stats_config: {
+          stats_tags: [
+            { tag_name: 'bad', regex: '(' },
+            { tag_name: 'whole', regex: '^cluster' },
+            { tag_name: 'unknown', regex: '' },
+          ],
+          stats_matcher: { exclusion_list: { patterns: [{ safe_regex: { regex: '(' } }] } },
+          histogram_bucket_settings: [
+            { buckets: [1] },
+            { match: { prefix: 'a' }, buckets: [1, 0] },
+            { match: { prefix: 'a' }, buckets: [5, 1, 5] },
+            { match: { prefix: 'a' }, buckets: Array.from({ length: 513 }, (_, at) => at + 1) },
+          ],
+        },
+      },
+      errors: [
+        'stats_config.stats_tags[0].regex: "(" is not a regular expression: missing ): (',
+        'stats_config.stats_tags[1].regex: "^cluster" has no group that says what the tag is',
+        'stats_config.stats_tags[2].tag_name: "unknown" is no default tag, and has neither a regex nor a fixed_value',
+        'stats_config.stats_matcher.exclusion_list.patterns[0].safe_regex.regex: "(" is not a regular expression: missing ): (',
+        'stats_config.histogram_bucket_settings[0].match: must be set',
+        'stats_config.histogram_bucket_settings[1].buckets[1]: 0 is not above 0',
+        'stats_config.histogram_bucket_settings[2].buckets: 5 appears more than once',
+        'stats_config.histogram_bucket_settings[3].buckets: has 513 bounds, at most 512 are possible',
       ],
     },
     {
@@ -264,15 +293,13 @@ describe('the faults of a bootstrap', () => {
     assert.equal(faultTexts(load(withClusters(unreadablePort))).length, 1);
   });
 
-  it('include a stat tag that picks a default by its name alone', () => {
+  it('include a stat tag that picks a default by its name alone where all of them are used', () => {
     const tags = (use_all_default_tags: boolean) => ({
       stats_config: { use_all_default_tags, stats_tags: [{ tag_name: 'envoy.cluster_name' }] },
     });
     assert.match(faultTexts(load(tags(true)), 'warning').join(), /adds nothing to use_all_default_tags/);
-    assert.match(
-      faultTexts(load(tags(false)), 'warning').join(),
-      /tag_name: picking a default tag by name is not supported/,
-    );
+    assert.deepEqual(faultTexts(load(tags(false)), 'warning'), []);
+    assert.deepEqual(mustLoad(tags(false)).defaultStatTags, ['proxy.cluster_name']);
   });
 
   it('repeat no warning that many clusters share, but count it', () => {

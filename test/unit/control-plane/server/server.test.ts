@@ -53,7 +53,12 @@ const LISTENERS = ['first', 'second'].map((name) =>
   listenerWith([tcpFilter({})], { name, address: { socket_address: { address: '127.0.0.1', port_value: 0 } } }),
 );
 
-function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true } = {}) {
+interface OpenOptions {
+  readonly isReady?: boolean;
+  readonly statTags?: readonly { readonly name: string; readonly value: string }[];
+}
+
+function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true, statTags = [] }: OpenOptions = {}) {
   const workers = new Workers();
   if (isReady) workers.ready.resolve();
   const clock = new ManualClock();
@@ -76,6 +81,7 @@ function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true } 
     faults: new FaultBoundary((where, error) => faults.push(`${where}: ${(error as Error).message}`)),
     revisionNumber: 42,
     unknownFields: 3,
+    statTags,
     drainMs: 1000,
     fileFlushIntervalMs: 250,
   });
@@ -184,6 +190,64 @@ describe('a server', () => {
     const { server } = openServer(t, { stats_config });
     for await (const batch of server.stats.countersAndGauges()) {
       for (const { name, tags } of batch) assert.deepEqual(tags, [{ name: 'site', value: 'lab' }], name);
+    }
+  });
+
+  it('takes tags out of names as the bootstrap says, and tags of the command line before its own', async (t) => {
+    const stats_tags = [
+      { tag_name: 'site', fixed_value: 'lab' },
+      { tag_name: 'level', regex: '^server\\.((state|live)$)' },
+      { tag_name: 'envoy.response_code' },
+    ];
+    const stats_config = { stats_tags, use_all_default_tags: false };
+    const { server } = openServer(t, { stats_config }, { statTags: [{ name: 'site', value: 'here' }] });
+    server.stats.scope('cluster.x.').counter('upstream_rq_503');
+    const tagsOf: Record<string, unknown> = {};
+    for await (const batch of server.stats.countersAndGauges()) {
+      for (const { name, tags, extractedName } of batch)
+        tagsOf[name] = [extractedName, ...tags.map(({ value }) => value)];
+    }
+    assert.deepEqual(tagsOf['server.state'], ['server', 'state', 'here']);
+    assert.deepEqual(tagsOf['cluster.x.upstream_rq_503'], ['cluster.x.upstream_rq', '503', 'here']);
+  });
+
+  const matchers: [name: string, matcher: JsonObject, has: string[], hasNot: string[]][] = [
+    ['all', { reject_all: false }, ['server.state', 'runtime.num_keys'], []],
+    ['none', { reject_all: true }, [], ['server.state', 'runtime.num_keys']],
+    ['those listed', { inclusion_list: { patterns: [{ prefix: 'server.' }] } }, ['server.state'], ['runtime.num_keys']],
+    [
+      'all but those listed',
+      { exclusion_list: { patterns: [{ safe_regex: { regex: 'server\\..*' } }, { exact: 'runtime' }] } },
+      ['runtime.num_keys'],
+      ['server.state'],
+    ],
+  ];
+  for (const [name, stats_matcher, has, hasNot] of matchers) {
+    it(`shows of its stats ${name}`, async (t) => {
+      const { server } = openServer(t, { stats_config: { stats_matcher } });
+      const names = new Set<string>();
+      for await (const batch of server.stats.countersAndGauges()) for (const stat of batch) names.add(stat.name);
+      for (const kind of ['counter', 'gauge'] as const) {
+        for await (const { stats } of server.stats.numericFamilies(kind)) {
+          for (const stat of stats) assert.ok(names.has(stat.name));
+        }
+      }
+      for (const each of has) assert.ok(names.has(each), each);
+      for (const each of hasNot) assert.ok(!names.has(each), each);
+    });
+  }
+
+  it('shows histograms in the buckets of the first settings that match', async (t) => {
+    const histogram_bucket_settings = [
+      { match: { suffix: 'time_ms' }, buckets: [300, 1.5, 20] },
+      { match: { prefix: 'server.' }, buckets: [7] },
+    ];
+    const { server } = openServer(t, { stats_config: { histogram_bucket_settings } });
+    for await (const batch of server.stats.histograms()) {
+      for (const { name, bucketBounds } of batch) {
+        if (name === 'server.initialization_time_ms') assert.deepEqual(bucketBounds, [1.5, 20, 300]);
+        else assert.equal(bucketBounds.length, 19);
+      }
     }
   });
 

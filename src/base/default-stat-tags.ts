@@ -2,7 +2,7 @@
 
 export interface DefaultTag {
   readonly name: string;
-  /** Tried in order, the first match counts; syntax in tag-pattern.ts. */
+  /** Tried in order, the first match counts; syntax in src/stats/tags/tag-pattern.ts. */
   readonly patterns: readonly string[];
   /** A value that is no tag although the pattern fits. */
   readonly except?: string;
@@ -60,4 +60,11 @@ export const DEFAULT_TAGS: readonly DefaultTag[] = [
   { name: 'thrift_prefix', patterns: ['thrift.$.**'] },
   { name: 'redis_prefix', patterns: ['redis.$.**'] },
   { name: 'dns_filter_prefix', patterns: ['dns_filter.$.**'] },
+];
+
+/** Names of all default tags with their prefix. */
+export const DEFAULT_TAG_NAMES: readonly string[] = [
+  ...DEFAULT_TAGS.map((tag) => (tag.isBare ? tag.name : TAG_PREFIX + tag.name)),
+  TAG_PREFIX + RESPONSE_CODE_TAG,
+  TAG_PREFIX + RESPONSE_CODE_CLASS_TAG,
 ];
