@@ -3,6 +3,7 @@
 import type { MessageNotes } from './note.ts';
 import {
   ADDRESSES,
+  BIND,
   BREAKERS,
   CLUSTER_POLICIES,
   CONVERSION,
@@ -56,7 +57,42 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
   },
   'proxy.config.core.v3.BindConfig': {
     test: CONVERSION,
-    fields: { source_address: ['Where connections come from; empty with port 0 leaves it to the system.', 'none'] },
+    fields: {
+      source_address: ['Where connections come from; empty with port 0 leaves it to the system.', 'none'],
+      freebind: ['Source addresses need not be of this machine.', '`false`', BIND],
+      socket_options: ['What is set before connections are bound, or before they are made.', 'none', BIND],
+      extra_source_addresses: ['Where connections to hosts of the other family come from: one.', 'none', BIND],
+      additional_source_addresses: ['The older form of `extra_source_addresses`.', 'none', BIND],
+      local_address_selector: ['What chooses among them: the family of the host.', 'none', BIND],
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (local address selector)': {
+    test: BIND,
+    fields: { name: ['Its name.', 'required'], typed_config: ['`DefaultLocalAddressSelector`.', 'required'] },
+  },
+  'proxy.config.core.v3.ExtraSourceAddress': {
+    test: BIND,
+    fields: {
+      address: ['Where connections come from.', 'required'],
+      socket_options: ['In place of those beside it.', 'those beside it'],
+    },
+  },
+  'proxy.config.core.v3.SocketOptionsOverride': {
+    test: BIND,
+    fields: { socket_options: ['What is set.', 'nothing'] },
+  },
+  'proxy.config.core.v3.SocketOption': {
+    test: BIND,
+    fields: {
+      description: ['Nothing: it is for readers.', 'none'],
+      level: ['Number of the level, such as 1 for `SOL_SOCKET`.', '0'],
+      name: ['Number of the option within it.', '0'],
+      int_value: ['A whole number.', 'one of both is required'],
+      buf_value: ['Bytes.', 'one of both is required'],
+      state: ['Before or after the socket is bound; one that connects never listens.', '`STATE_PREBIND`'],
+      type: ['One for datagrams has no effect.', 'any'],
+      ip_version: ['Only for hosts of this family.', 'both'],
+    },
   },
   'proxy.config.cluster.v3.UpstreamConnectionOptions': {
     test: UPDATES,

@@ -46,6 +46,7 @@ export const METADATA = 'test/integration/metadata.test.ts';
 export const MEASURES = 'test/integration/attempt-measures.test.ts';
 export const CLUSTER_POLICIES = 'test/integration/cluster-policies.test.ts';
 export const BUFFERS = 'test/integration/buffer-limits.test.ts';
+export const BIND = 'test/unit/config/resources/bind-config.test.ts';
 export const ADDRESSES = 'test/unit/config/resources/host-addresses.test.ts';
 export const HOST_ADDRESSES = 'test/integration/host-addresses.test.ts';
 export const ZONES = 'test/unit/control-plane/cluster-manager/host-lists/zone-routing.test.ts';

@@ -49,14 +49,14 @@ export interface IpPrefix {
 
 /** @returns undefined for anything but an IP literal. A zone (`%eth0`) is left out: it says where, not who. */
 export function parseIp(text: string): IpNumber | undefined {
-  const words = parseWords(text);
+  const words = parseIpWords(text);
   if (words === undefined) return undefined;
   return new IpNumber(isMapped(words) ? [words[3]!] : words);
 }
 
 /** @returns undefined for anything but an IP literal, and for a length beyond that of the address as written. */
 export function parsePrefix(text: string, length: number): IpPrefix | undefined {
-  const words = parseWords(text);
+  const words = parseIpWords(text);
   if (words === undefined || length < 0 || length > words.length * 32) return undefined;
   if (isMapped(words) && length >= MAPPED_PREFIX_LENGTH) {
     return { ip: new IpNumber([words[3]!]), length: length - MAPPED_PREFIX_LENGTH };
@@ -64,7 +64,8 @@ export function parsePrefix(text: string, length: number): IpPrefix | undefined 
   return { ip: new IpNumber(words), length };
 }
 
-function parseWords(text: string): number[] | undefined {
+/** The words of an IP literal as it is written: four of an IPv4 address in IPv6, too. @returns undefined for anything else. */
+export function parseIpWords(text: string): number[] | undefined {
   if (isIPv4(text)) return [ipv4Word(text)];
   if (!isIPv6(text)) return undefined;
   const zone = text.indexOf('%');

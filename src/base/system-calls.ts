@@ -3,6 +3,8 @@
 // none, and callers do with less.
 
 import { dlopen, getInt32, getRawPointer } from 'node:ffi';
+import { familyOf, type IpFamily } from './address-families.ts';
+import { parseIpWords } from './ip-number.ts';
 
 /** What `poll` can say of the other end of a socket. */
 export const PeerState = { alive: 0, ended: 1, reset: 2 } as const;
@@ -36,6 +38,11 @@ const PORT_AT = 2;
 const IPV4_AT = 4;
 const IPV6_AT = 8;
 
+const IPV4_SOCKET_ADDRESS_BYTES = 16;
+const SYSTEM_FAMILY: Readonly<Record<IpFamily, number>> = { v4: 2, v6: 10 };
+/** SOCK_STREAM with SOCK_NONBLOCK and SOCK_CLOEXEC. */
+const STREAM = 0x80801;
+
 const SIGNATURES = {
   poll: { arguments: ['pointer', 'u64', 'i32'], return: 'i32' },
   send: { arguments: ['i32', 'pointer', 'u64', 'i32'], return: 'i64' },
@@ -43,6 +50,9 @@ const SIGNATURES = {
   close: { arguments: ['i32'], return: 'i32' },
   pthread_sigmask: { arguments: ['i32', 'pointer', 'pointer'], return: 'i32' },
   getsockopt: { arguments: ['i32', 'i32', 'i32', 'pointer', 'pointer'], return: 'i32' },
+  setsockopt: { arguments: ['i32', 'i32', 'i32', 'pointer', 'u32'], return: 'i32' },
+  socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
+  bind: { arguments: ['i32', 'pointer', 'u32'], return: 'i32' },
   getrlimit: { arguments: ['i32', 'pointer'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -152,6 +162,31 @@ export class SystemCalls {
     return this.#readOption(descriptor, level, option, INTEGER_BYTES) && this.#option.readInt32LE(0) !== 0;
   }
 
+  /** A socket for TCP that does not wait; its descriptor is the caller's. @returns minus the system's error number without. */
+  openSocket(family: IpFamily): number {
+    const descriptor = this.#functions.socket(SYSTEM_FAMILY[family], STREAM, 0);
+    return descriptor >= 0 ? descriptor : this.#lastError();
+  }
+
+  /** @returns 0, or minus the system's error number. */
+  setOption(descriptor: number, level: number, name: number, value: Uint8Array): number {
+    const result = this.#functions.setsockopt(descriptor, level, name, getRawPointer(value), value.length);
+    return result === 0 ? 0 : this.#lastError();
+  }
+
+  /** @param ip a literal without a zone. @returns 0, or minus the system's error number. */
+  bind(descriptor: number, ip: string, port: number): number {
+    const memory = this.#option.fill(0);
+    const family = familyOf(ip);
+    memory.writeUInt16LE(SYSTEM_FAMILY[family], 0);
+    memory.writeUInt16BE(port, PORT_AT);
+    const wordsAt = family === 'v4' ? IPV4_AT : IPV6_AT;
+    for (const [index, word] of parseIpWords(ip)!.entries()) memory.writeUInt32BE(word >>> 0, wordsAt + 4 * index);
+    const length = family === 'v4' ? IPV4_SOCKET_ADDRESS_BYTES : SOCKET_ADDRESS_BYTES;
+    const result = this.#functions.bind(descriptor, getRawPointer(memory), length);
+    return result === 0 ? 0 : this.#lastError();
+  }
+
   #readOption(descriptor: number, level: number, option: number, length: number): boolean {
     this.#optionLength.writeInt32LE(length);
     const memory = getRawPointer(this.#option);
@@ -165,7 +200,7 @@ export class SystemCalls {
     return copy >= 0 ? copy : this.#lastError();
   }
 
-  /** Closes what `duplicate` has opened; that of node:fs warns in a thread of descriptors that it does not know. */
+  /** Closes what `duplicate` or `openSocket` has opened; that of node:fs warns in a thread of descriptors that it does not know. */
   close(descriptor: number): void {
     this.#functions.close(descriptor);
   }

@@ -4,6 +4,7 @@
 import type { Address, IpAddress } from '../base/address.ts';
 import type { FamilyOrder } from '../base/address-families.ts';
 import type { RetryBudget } from '../base/circuit-limits.ts';
+import type { SourcesByFamily } from '../base/own-sockets.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
@@ -312,6 +313,8 @@ export interface ClusterSettings {
   readonly closeConnectionsOnHostHealthFailure: boolean;
   /** Where upstream connections come from; undefined leaves it to the system. */
   readonly sourceAddress: IpAddress | undefined;
+  /** Takes the place of `sourceAddress`; absent where that is enough. */
+  readonly sourcesByFamily?: SourcesByFamily;
   readonly tcpKeepalive: KeepaliveSettings | undefined;
   /** From the connection of a try to the end of its response; absent for any time. */
   readonly maxStreamDurationMs?: number;

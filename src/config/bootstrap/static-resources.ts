@@ -1,14 +1,13 @@
 // Clusters and listeners of the bootstrap. Clusters come first: routes may only name those that exist.
 
-import type { IpAddress } from '../../base/address.ts';
 import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
 import type { Bootstrap } from '../proto/generated/messages.ts';
+import { type ConvertedBindConfig, convertBindConfig } from '../resources/bind-config.ts';
 import { convertCluster } from '../resources/cluster.ts';
 import { ClusterNames } from '../resources/conversion.ts';
 import { convertDefaultResolver } from '../resources/dns-discovery.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
-import { convertBindConfig } from '../resources/upstream-socket.ts';
 import { itemPath } from '../source/field-path.ts';
 import { CLUSTERS_PATH, checkListenerAddresses, LISTENERS_PATH } from './bootstrap-checks.ts';
 import type { LoadBootstrapInput } from './bootstrap-config.ts';
@@ -43,7 +42,10 @@ export function convertStaticResources(
   return { clusters: clusterSettings, listeners: listenerSettings.filter((settings) => settings !== undefined) };
 }
 
-function convertDefaultSource({ cluster_manager: manager }: Bootstrap, faults: FaultSink): IpAddress | undefined {
+function convertDefaultSource(
+  { cluster_manager: manager }: Bootstrap,
+  faults: FaultSink,
+): ConvertedBindConfig | undefined {
   const bindConfig = manager?.upstream_bind_config ?? null;
   return bindConfig === null
     ? undefined

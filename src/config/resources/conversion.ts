@@ -1,10 +1,10 @@
 // What a conversion needs besides its message: where to report, and which clusters exist.
 
-import type { IpAddress } from '../../base/address.ts';
 import { nearestName } from '../../base/nearest-name.ts';
 import type { DnsResolverSettings } from '../../snapshot/index.ts';
 import { quote } from '../source/node.ts';
 import type { LogPathLook } from './access-log/log-path.ts';
+import type { ConvertedBindConfig } from './bind-config.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterConverters } from './http-filter.ts';
 
@@ -17,8 +17,8 @@ export interface Conversion extends LogPathLook {
   readonly localCluster?: string | undefined;
   /** Resolver of clusters without one of their own; that of the system when absent. */
   readonly defaultResolver?: DnsResolverSettings | undefined;
-  /** Where upstream connections of clusters that do not say come from; left to the system when absent. */
-  readonly defaultSource?: IpAddress | undefined;
+  /** How sockets of clusters begin that do not say; left to the system when absent. */
+  readonly defaultSource?: ConvertedBindConfig | undefined;
   /** Variables that format strings may ask for; none when absent. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }

@@ -9,6 +9,7 @@
 import type { IpAddress } from '../../base/address.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { Random } from '../../base/random.ts';
+import { SystemCalls } from '../../base/system-calls.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { ClusterSettings, ClusterSnapshot, ConsecutiveKind, HostsUpdate, Locality } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
@@ -77,6 +78,7 @@ export class ClusterManager {
         events: new HealthEventLogs(deps.clock, deps.loggers),
         codec: onFirstUse(() => new Http1Codec(compileHttp1(), deps.headerPrefix)),
       },
+      systemCalls: onFirstUse(() => SystemCalls.open()),
       outliers: { ...deps, events: new OutlierEventLog(deps.clock, deps.loggers, deps.outlierEventLogPath) },
       updates: this.#stats,
       publish: (managed, update, free) => {

@@ -10,6 +10,8 @@
 import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
+import { checkSystemCalls, needsSystemCalls } from '../../base/own-sockets.ts';
+import type { SystemCalls } from '../../base/system-calls.ts';
 import type { Logger } from '../../log/index.ts';
 import type {
   ClusterSettings,
@@ -28,6 +30,7 @@ import { OriginalDstDiscovery } from './discovery/original-dst.ts';
 import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
+import type { ProbeOrigin } from './health-check/probe.ts';
 import { type MergeStats, MergeWindow } from './merge-window.ts';
 import { OutlierDetector, type OutlierTools } from './outlier-detection/outlier-detector.ts';
 import { SlowStartTimer } from './slow-start-timer.ts';
@@ -38,6 +41,8 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly health: HealthCheckTools;
   readonly outliers: OutlierTools;
   readonly updates: MergeStats;
+  /** Opened with the first call; undefined where there are none. */
+  readonly systemCalls: () => SystemCalls | undefined;
   /** @param free to be called when no worker uses any more what the update replaces. */
   readonly publish: (cluster: ManagedCluster, update: HostsUpdate, free: () => void) => void;
   /** Its members or their health have changed. */
@@ -68,9 +73,10 @@ export class ManagedCluster {
   /** Checks have found something that no worker has been told. */
   #hasNews = false;
 
-  /** @throws WeirError WEIR_SHARED_MEMORY_FULL. */
+  /** @throws WeirError WEIR_SHARED_MEMORY_FULL, or WEIR_SOCKET_OPTIONS where the system cannot set those of its sockets. */
   constructor(settings: ClusterSettings, version: string, addedViaApi: boolean, tools: ManagedClusterTools) {
     this.#tools = tools;
+    if (needsSystemCalls(settings)) checkSystemCalls(`cluster ${settings.name}`, tools.systemCalls());
     this.settings = settings;
     this.version = version;
     this.updatedMs = tools.clock.wallMs();
@@ -214,14 +220,15 @@ export class ManagedCluster {
   }
 
   #createChecker(
-    { name, statName, sourceAddress }: ClusterSettings,
+    clusterSettings: ClusterSettings,
     settings: NonNullable<ClusterSettings['healthCheck']>,
   ): HealthChecker {
+    const { name, statName } = clusterSettings;
     const { cluster } = this;
     const checked = {
       name,
       statName,
-      sourceAddress,
+      origin: this.#originOfProbes(clusterSettings),
       hasTraffic: () => cluster.hasTraffic(),
       onHealthChange: (host: ActiveHost) => this.#healthChanged(host),
       onPassed: (host: ActiveHost) => this.#detector?.checkPassed(host),
@@ -229,6 +236,11 @@ export class ManagedCluster {
     const { health } = this.#tools;
     cluster.holdings.hold(health.events.hold(settings.eventLogPaths));
     return new HealthChecker(settings, checked, { ...health, stats: cluster.holdings });
+  }
+
+  #originOfProbes({ sourceAddress, sourcesByFamily }: ClusterSettings): ProbeOrigin {
+    if (sourcesByFamily === undefined) return { sourceAddress, systemCalls: undefined };
+    return { sourceAddress, sourcesByFamily, systemCalls: this.#tools.systemCalls() };
   }
 
   #createDetector({ name, statName }: ClusterSettings, settings: OutlierSettings): OutlierDetector {

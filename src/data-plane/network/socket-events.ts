@@ -18,8 +18,10 @@
 // not: a client that takes no answer has given up its request, and the reset of a proxied one is passed on.
 
 import { type NetConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
-import { type Address, type IpAddress, systemPath } from '../../base/address.ts';
+import { type Address, systemPath } from '../../base/address.ts';
 import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
+import { beginConnection, type ConnectionOrigin, type OriginOptions } from '../../base/own-sockets.ts';
+import type { SystemCalls } from '../../base/system-calls.ts';
 import type { KeepaliveSettings } from '../../snapshot/index.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
@@ -223,27 +225,28 @@ function isPipe(socket: Socket): boolean {
 }
 
 /** How the sockets to a cluster's hosts differ from plain ones; undefined parts do not. */
-export interface UpstreamSocketOptions {
-  readonly sourceAddress: IpAddress | undefined;
+export interface UpstreamSocketOptions extends ConnectionOrigin {
   readonly tcpKeepalive: KeepaliveSettings | undefined;
 }
 
 /** Node's option for streams holds for sockets, too; its types leave it out. */
-type ConnectOptions = NetConnectOpts & SocketConstructorOpts & { readonly highWaterMark: number };
+type ConnectOptions = NetConnectOpts & SocketConstructorOpts & OriginOptions & { readonly highWaterMark: number };
 
 export interface UpstreamSocketContext {
   readonly readMode: ReadMode;
   readonly descriptorBudget: DescriptorBudget;
+  /** For sockets with options of their own. */
+  readonly systemCalls?: SystemCalls | undefined;
 }
 
 /** Opens a connection whose events go to `owner`; a failure to connect arrives as `onClose`. */
 export function connectUpstream(
   address: Address,
   owner: UpstreamSocketOwner,
-  { readMode: mode, descriptorBudget: { connectBelow } }: UpstreamSocketContext,
+  { readMode: mode, descriptorBudget: { connectBelow }, systemCalls }: UpstreamSocketContext,
   socketOptions: UpstreamSocketOptions,
 ): Socket {
-  const { sourceAddress, tcpKeepalive } = socketOptions;
+  const { sourceAddress, sourcesByFamily, tcpKeepalive } = socketOptions;
   const target =
     address.kind === 'pipe' ? { path: systemPath(address.path) } : { host: address.ip, port: address.port };
   const options: ConnectOptions = {
@@ -252,9 +255,14 @@ export function connectUpstream(
     noDelay: true,
     allowHalfOpen: true,
   };
+  let failure: Error | null = null;
   // A pipe has no use for it.
-  if (sourceAddress !== undefined) {
-    Object.assign(options, { localAddress: sourceAddress.ip, localPort: sourceAddress.port });
+  if (address.kind === 'ip' && (sourceAddress !== undefined || sourcesByFamily !== undefined)) {
+    try {
+      Object.assign(options, beginConnection(address.ip, socketOptions, systemCalls));
+    } catch (error) {
+      failure = error as Error;
+    }
   }
   if (mode === 'lean') {
     options.onread = {
@@ -264,6 +272,7 @@ export function connectUpstream(
   }
   const owned: OwnedUpstream = own(new UpstreamSocket(options, (error) => onSendFailed(owned, error)), owner);
   owned.on('end', onUpstreamEnd);
+  if (failure !== null) return owned.destroy(failure);
   owned.connect(options);
   // Before the owner's listener, which may write at once.
   if (tcpKeepalive !== undefined && address.kind === 'ip') owned.once('connect', () => keepAlive(owned, tcpKeepalive));

@@ -3079,6 +3079,9 @@ export interface RbacAction {
   action: number;
 }
 
+/** proxy.config.upstream.local_address_selector.v3.DefaultLocalAddressSelector */
+export interface DefaultLocalAddressSelector {}
+
 /** proxy.type.v3.SemanticVersion */
 export interface SemanticVersion {
   major_number: number;
@@ -5512,6 +5515,7 @@ export interface MessageTypes {
   'proxy.config.rbac.v3.Principal.Set': Principal_Set;
   'proxy.config.rbac.v3.Principal.Authenticated': Principal_Authenticated;
   'proxy.config.rbac.v3.Action': RbacAction;
+  'proxy.config.upstream.local_address_selector.v3.DefaultLocalAddressSelector': DefaultLocalAddressSelector;
   'proxy.type.v3.SemanticVersion': SemanticVersion;
   'proxy.type.v3.Percent': Percent;
   'proxy.type.v3.FractionalPercent': FractionalPercent;

@@ -16,6 +16,7 @@ import {
   CARES_RESOLVER,
   DNS_CLUSTER,
   HEALTH_EVENT_FILE,
+  LOCAL_ADDRESS_SELECTOR,
   RAW_BUFFER,
   READ_AS_TYPED,
   UPSTREAM_NETWORK_FILTERS,
@@ -224,7 +225,37 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.BindConfig': {
     otherwise: rejected(),
-    fields: { source_address: supported('an empty address and port 0 leave it to the system') },
+    fields: {
+      source_address: supported('an empty address and port 0 leave it to the system'),
+      freebind: supported(),
+      socket_options: supported(),
+      additional_source_addresses: supported('one, of the other family'),
+      extra_source_addresses: supported('one, of the other family'),
+      local_address_selector: supportedAs('local address selector', 'that by the family of the host'),
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (local address selector)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([LOCAL_ADDRESS_SELECTOR]) },
+  },
+  [LOCAL_ADDRESS_SELECTOR]: { otherwise: rejected(), fields: {} },
+  'proxy.config.core.v3.ExtraSourceAddress': {
+    otherwise: rejected(),
+    fields: { address: supported(), socket_options: supported() },
+  },
+  'proxy.config.core.v3.SocketOptionsOverride': { otherwise: rejected(), fields: { socket_options: supported() } },
+  'proxy.config.core.v3.SocketOption': {
+    otherwise: rejected(),
+    fields: {
+      description: supported(),
+      level: supported(),
+      name: supported(),
+      int_value: supported(),
+      buf_value: supported(),
+      state: supported(),
+      type: supportedWhole(),
+      ip_version: supported(),
+    },
   },
   'proxy.config.cluster.v3.UpstreamConnectionOptions': {
     otherwise: warned(),

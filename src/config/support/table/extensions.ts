@@ -13,6 +13,7 @@ export const STDOUT_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.Stdo
 export const STDERR_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StderrAccessLog';
 export const RAW_BUFFER = 'proxy.extensions.transport_sockets.raw_buffer.v3.RawBuffer';
 export const CARES_RESOLVER = 'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
+export const LOCAL_ADDRESS_SELECTOR = 'proxy.config.upstream.local_address_selector.v3.DefaultLocalAddressSelector';
 export const DNS_CLUSTER = 'proxy.extensions.clusters.dns.v3.DnsCluster';
 export const HEALTH_EVENT_FILE = 'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink';
 /** Of the connections to the hosts of a cluster. */

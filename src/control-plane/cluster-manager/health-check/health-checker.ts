@@ -3,7 +3,6 @@
 //
 //   made ──start──► RUNNING, checks every host that setHosts names ──stop──► STOPPED
 
-import type { IpAddress } from '../../../base/address.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Random } from '../../../base/random.ts';
 import type { RuntimeValues } from '../../../base/runtime.ts';
@@ -17,7 +16,7 @@ import type { FailureType, Verdict } from './check-state.ts';
 import type { HealthEventLogs } from './event-log.ts';
 import { HostCheck, type HostCheckListener } from './host-check.ts';
 import { HttpProbe } from './http-probe.ts';
-import type { Probe } from './probe.ts';
+import type { Probe, ProbeOrigin } from './probe.ts';
 import { TcpProbe } from './tcp-probe.ts';
 
 const { failedActiveHealthCheck: FAILED, degradedActiveHealthCheck: DEGRADED } = HealthFlag;
@@ -37,8 +36,8 @@ export interface HealthCheckTools {
 export interface CheckedCluster {
   readonly name: string;
   readonly statName: string;
-  /** Where connections come from; undefined leaves it to the system. */
-  readonly sourceAddress: IpAddress | undefined;
+  /** Where connections come from. */
+  readonly origin: ProbeOrigin;
   /** It has had a connection that was no check. */
   hasTraffic(): boolean;
   /** A check has passed; flags are as it leaves them. */
@@ -174,9 +173,9 @@ export class HealthChecker implements HostCheckListener {
 
   #createProbe(): Probe {
     const { probe, reusesConnection } = this.#settings;
-    const { sourceAddress } = this.#cluster;
-    if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, sourceAddress);
-    return new HttpProbe(probe, reusesConnection, sourceAddress, {
+    const { origin } = this.#cluster;
+    if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, origin);
+    return new HttpProbe(probe, reusesConnection, origin, {
       codec: this.#tools.codec(),
       verifiesService: () => this.#verifiesService(),
     });

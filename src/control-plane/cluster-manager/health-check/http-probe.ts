@@ -1,13 +1,12 @@
 // A check by HTTP/1: one request, and what its answer says. Main thread.
 
 import type { Socket } from 'node:net';
-import type { IpAddress } from '../../../base/address.ts';
 import { compileStringMatch, type StringTest } from '../../../base/string-match.ts';
 import type { HttpProbeSettings, StatusRange } from '../../../snapshot/index.ts';
 import { type Http1Codec, Method } from '../../../wasm/http1.ts';
 import { type AnswerFacts, type AnswerState, HttpAnswer } from './http-answer.ts';
 import { PayloadMatch } from './payload-match.ts';
-import { broken, type Probe, type ProbeResult, type ProbeTarget, passed } from './probe.ts';
+import { broken, type Probe, type ProbeOrigin, type ProbeResult, type ProbeTarget, passed } from './probe.ts';
 import { type ConnectionListener, ProbeConnection } from './probe-connection.ts';
 
 const USER_AGENT = 'weir/HC';
@@ -34,13 +33,13 @@ export class HttpProbe implements Probe, ConnectionListener {
   constructor(
     settings: HttpProbeSettings,
     reusesConnection: boolean,
-    source: IpAddress | undefined,
+    origin: ProbeOrigin | undefined,
     tools: HttpProbeTools,
   ) {
     this.#settings = settings;
     this.#reusesConnection = reusesConnection;
     this.#tools = tools;
-    this.#connection = new ProbeConnection(source, this);
+    this.#connection = new ProbeConnection(origin, this);
     this.#isService = settings.serviceName && compileStringMatch(settings.serviceName);
   }
 

@@ -2,8 +2,8 @@
 // a kept one turns out to have been closed meanwhile. Main thread.
 
 import type { Socket } from 'node:net';
-import { formatAddress, type IpAddress } from '../../../base/address.ts';
-import { connectTo, faultOf, type ProbeTarget } from './probe.ts';
+import { formatAddress } from '../../../base/address.ts';
+import { connectTo, faultOf, type ProbeOrigin, type ProbeTarget } from './probe.ts';
 
 /** What a probe hears of its connection while a check runs. */
 export interface ConnectionListener {
@@ -15,7 +15,7 @@ export interface ConnectionListener {
 }
 
 export class ProbeConnection {
-  readonly #source: IpAddress | undefined;
+  readonly #origin: ProbeOrigin | undefined;
   readonly #listener: ConnectionListener;
   #socket: Socket | undefined;
   #target: ProbeTarget | undefined;
@@ -24,8 +24,8 @@ export class ProbeConnection {
   /** An earlier check has used it, and nothing has come back in this one. */
   #isUntried = false;
 
-  constructor(source: IpAddress | undefined, listener: ConnectionListener) {
-    this.#source = source;
+  constructor(origin: ProbeOrigin | undefined, listener: ConnectionListener) {
+    this.#origin = origin;
     this.#listener = listener;
   }
 
@@ -55,7 +55,7 @@ export class ProbeConnection {
   }
 
   #connect(): void {
-    const socket = connectTo(this.#target!.address, this.#source);
+    const socket = connectTo(this.#target!.address, this.#origin);
     this.#socket = socket;
     socket.on('connect', () => this.#listener.onOpen(socket));
     socket.on('data', (bytes: Buffer) => this.#onData(bytes));

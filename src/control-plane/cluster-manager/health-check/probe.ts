@@ -4,8 +4,10 @@
 //   IDLE ──check──► RUNNING ──result told──► IDLE
 //                      └──abort──► IDLE, nothing told
 
-import { connect, type Socket } from 'node:net';
-import { type Address, type IpAddress, systemPath } from '../../../base/address.ts';
+import { connect, Socket } from 'node:net';
+import { type Address, systemPath } from '../../../base/address.ts';
+import { beginConnection, type ConnectionOrigin } from '../../../base/own-sockets.ts';
+import type { SystemCalls } from '../../../base/system-calls.ts';
 
 export type ProbeResult =
   | { readonly kind: 'passed'; readonly isDegraded: boolean; readonly detail: string }
@@ -32,11 +34,22 @@ export interface Probe {
   abort(): void;
 }
 
-/** @param source address that connections come from; undefined leaves it to the system. */
-export function connectTo(address: Address, source: IpAddress | undefined): Socket {
+/** Where the connections of probes come from. */
+export interface ProbeOrigin extends ConnectionOrigin {
+  /** For sockets with options of their own. */
+  readonly systemCalls: SystemCalls | undefined;
+}
+
+/** @param origin undefined leaves it to the system. @returns a socket that is to fail in a moment, or connects. */
+export function connectTo(address: Address, origin: ProbeOrigin | undefined): Socket {
   if (address.kind === 'pipe') return connect({ path: systemPath(address.path) });
-  const from = source === undefined ? {} : { localAddress: source.ip, localPort: source.port };
-  return connect({ host: address.ip, port: address.port, ...from });
+  const { ip, port } = address;
+  if (origin === undefined) return connect({ host: ip, port });
+  try {
+    return connect({ host: ip, port, ...beginConnection(ip, origin, origin.systemCalls) });
+  } catch (error) {
+    return new Socket().destroy(error as Error);
+  }
 }
 
 export function passed(detail: string, isDegraded = false): ProbeResult {

@@ -1,10 +1,9 @@
 // A check by TCP: a connection is enough, or bytes are sent and others have to come back. Main thread.
 
 import type { Socket } from 'node:net';
-import type { IpAddress } from '../../../base/address.ts';
 import type { TcpProbeSettings } from '../../../snapshot/index.ts';
 import { PayloadMatch } from './payload-match.ts';
-import { broken, type Probe, type ProbeResult, type ProbeTarget, passed } from './probe.ts';
+import { broken, type Probe, type ProbeOrigin, type ProbeResult, type ProbeTarget, passed } from './probe.ts';
 import { type ConnectionListener, ProbeConnection } from './probe-connection.ts';
 
 export class TcpProbe implements Probe, ConnectionListener {
@@ -14,11 +13,11 @@ export class TcpProbe implements Probe, ConnectionListener {
   #match = new PayloadMatch([]);
   #onResult: ((result: ProbeResult) => void) | undefined;
 
-  constructor(settings: TcpProbeSettings, reusesConnection: boolean, source: IpAddress | undefined) {
+  constructor(settings: TcpProbeSettings, reusesConnection: boolean, origin: ProbeOrigin | undefined) {
     this.#settings = settings;
     // Without bytes that come back, only a new connection tells anything.
     this.#reusesConnection = reusesConnection && settings.receive.length > 0;
-    this.#connection = new ProbeConnection(source, this);
+    this.#connection = new ProbeConnection(origin, this);
   }
 
   check(target: ProbeTarget, onResult: (result: ProbeResult) => void): void {

@@ -19,12 +19,13 @@ const LOCAL_CAUSES: ReadonlySet<string> = new Set([
   'EINVAL',
   'EAFNOSUPPORT',
 ]);
+/** Calls of which the other end knows nothing. */
+const LOCAL_CALLS: ReadonlySet<string> = new Set(['socket', 'setsockopt', 'bind']);
 
 /** Whether this machine or the other end refused. */
 export function connectFailure(error: NodeJS.ErrnoException | null): UpstreamFailure {
-  return error?.code !== undefined && LOCAL_CAUSES.has(error.code)
-    ? 'local connection failure'
-    : 'remote connection failure';
+  const { code = '', syscall = '' } = error ?? {};
+  return LOCAL_CAUSES.has(code) || LOCAL_CALLS.has(syscall) ? 'local connection failure' : 'remote connection failure';
 }
 
 /** True when the configured source address could not be used. */

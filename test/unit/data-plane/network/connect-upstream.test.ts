@@ -10,6 +10,7 @@ import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import type { Address } from '../../../../src/base/address.ts';
 import { descriptorBudget, descriptorOf } from '../../../../src/base/descriptor-budget.ts';
+import { SystemCalls } from '../../../../src/base/system-calls.ts';
 import {
   connectUpstream,
   resetSocket,
@@ -18,9 +19,12 @@ import {
   type UpstreamSocketOwner,
 } from '../../../../src/data-plane/network/socket-events.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { socketOption } from '../../../support/socket-option.ts';
 import { peerEnd, sendsAtOnce, unusedPort } from '../../../support/wire.ts';
 
 const PLAIN: UpstreamSocketOptions = { sourceAddress: undefined, tcpKeepalive: undefined };
+const IP_TTL = { level: 0, name: 2, value: 7 };
+const TCP_NODELAY = [6, 1] as const;
 const KEEPALIVE = { probes: 3, timeSeconds: 60, intervalSeconds: 5 };
 
 class Owner implements UpstreamSocketOwner {
@@ -103,7 +107,7 @@ for (const readMode of ['lean', 'events'] as const) {
     budget = descriptorBudget(undefined),
   ): { owner: Owner; socket: Socket } {
     const owner = new Owner();
-    const context = { readMode, descriptorBudget: budget };
+    const context = { readMode, descriptorBudget: budget, systemCalls: SystemCalls.open() };
     const socket = connectUpstream(address, owner, context, { ...PLAIN, ...options });
     t.after(() => void socket.destroy());
     return { owner, socket };
@@ -141,6 +145,48 @@ for (const readMode of ['lean', 'events'] as const) {
       open(t, address, { sourceAddress: { kind: 'ip', ip: '127.0.0.9', port: 0 } });
       assert.equal((await accepted).remoteAddress, '127.0.0.9');
     });
+
+    test('has the options that it begins with, and reads, writes and ends as any other', async (t) => {
+      const { address, accepted } = await upstream(t);
+      const source = {
+        address: { kind: 'ip', ip: '127.0.0.9', port: 0 },
+        beforeBind: [IP_TTL],
+        afterBind: [],
+      } as const;
+      const { owner, socket } = open(t, address, {
+        sourcesByFamily: { v4: source, v6: source },
+        tcpKeepalive: KEEPALIVE,
+      });
+      const peer = await accepted;
+      await owner.has('connect');
+      assert.equal(peer.remoteAddress, '127.0.0.9');
+      assert.equal(socketOption(descriptorOf(socket), IP_TTL.level, IP_TTL.name), IP_TTL.value);
+      assert.ok(sendsAtOnce(socket));
+      assert.equal(socketOption(descriptorOf(socket), ...TCP_NODELAY), 1);
+      assert.ok(socket.write('question'));
+      const [question] = (await once(peer, 'data')) as [Buffer];
+      assert.equal(question.toString(), 'question');
+      peer.end('answer');
+      await owner.has('end');
+      assert.equal(owner.text, 'answer');
+      socket.end();
+      await owner.has('close');
+      assert.deepEqual(owner.events, ['connect', 'end', 'close']);
+    });
+
+    for (const [what, source, code] of [
+      ['an option', { beforeBind: [{ ...IP_TTL, value: 1000 }] }, 'EINVAL'],
+      ['its source', { address: { kind: 'ip', ip: '192.0.2.1', port: 0 }, beforeBind: [IP_TTL] }, 'EADDRNOTAVAIL'],
+    ] as const) {
+      test(`fails by closing when ${what} cannot be had`, async (t) => {
+        const { address } = await upstream(t);
+        const whole = { address: undefined, afterBind: [], ...source };
+        const { owner } = open(t, address, { sourcesByFamily: { v4: whole, v6: whole } });
+        assert.deepEqual(owner.events, []);
+        await owner.has(`close ${code}`);
+        assert.deepEqual(owner.events, [`close ${code}`]);
+      });
+    }
 
     test('sends what is short at once', async (t) => {
       const { address, accepted } = await upstream(t);

@@ -13,6 +13,13 @@ test('what this machine lacks or forbids is a local failure', () => {
   for (const code of codes) assert.equal(connectFailure(systemError({ code })), 'local connection failure', code);
 });
 
+test('what fails before anything is sent is a local failure', () => {
+  for (const syscall of ['socket', 'setsockopt', 'bind']) {
+    assert.equal(connectFailure(systemError({ code: 'ENODEV', syscall })), 'local connection failure', syscall);
+  }
+  assert.equal(connectFailure(systemError({ code: 'ENODEV', syscall: 'connect' })), 'remote connection failure');
+});
+
 test('anything else is the fault of the other end', () => {
   for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT', 'ETIMEDOUT']) {
     assert.equal(connectFailure(systemError({ code })), 'remote connection failure', code);

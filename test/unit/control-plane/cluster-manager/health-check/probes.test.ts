@@ -7,10 +7,8 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import type { IpAddress } from '../../../../../src/base/address.ts';
 import { HttpProbe } from '../../../../../src/control-plane/cluster-manager/health-check/http-probe.ts';
 import type { ProbeResult } from '../../../../../src/control-plane/cluster-manager/health-check/probe.ts';
-import { TcpProbe } from '../../../../../src/control-plane/cluster-manager/health-check/tcp-probe.ts';
 import type { HttpProbeSettings } from '../../../../../src/snapshot/index.ts';
 import { compileHttp1, Http1Codec } from '../../../../../src/wasm/http1.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -20,12 +18,7 @@ import { unusedPort } from '../../../../support/wire.ts';
 
 const codec = new Http1Codec(compileHttp1());
 
-function httpProbe(
-  settings: Partial<HttpProbeSettings> = {},
-  reuses = true,
-  verifies = true,
-  source?: IpAddress,
-): HttpProbe {
+function httpProbe(settings: Partial<HttpProbeSettings> = {}, reuses = true, verifies = true): HttpProbe {
   const defaults: HttpProbeSettings = {
     kind: 'http',
     method: 'GET',
@@ -40,7 +33,7 @@ function httpProbe(
     responseBufferBytes: 1024,
     serviceName: undefined,
   };
-  return new HttpProbe({ ...defaults, ...settings }, reuses, source, { codec, verifiesService: () => verifies });
+  return new HttpProbe({ ...defaults, ...settings }, reuses, undefined, { codec, verifiesService: () => verifies });
 }
 
 const MEBIBYTE = 1024 * 1024;
@@ -447,22 +440,4 @@ describe('a check by HTTP', () => {
     server.close();
     rmSync(folder, { recursive: true });
   });
-});
-
-describe('a check', () => {
-  const source = { kind: 'ip', ip: '127.0.0.9', port: 0 } as const;
-  const probes = [
-    { name: 'TCP', probe: () => new TcpProbe({ kind: 'tcp', send: Buffer.alloc(0), receive: [] }, true, source) },
-    { name: 'HTTP', probe: () => httpProbe({}, true, true, source) },
-  ];
-  for (const { name, probe: make } of probes) {
-    it(`by ${name} comes from the address that the cluster binds to`, async () => {
-      await using server = await HealthServer.start(answer(200));
-      const probe = make();
-      assert.equal((await ask(probe, server.port)).kind, 'passed');
-      await eventually(() => server.clients.length === 1, 'a connection');
-      assert.deepEqual(server.clients, ['127.0.0.9']);
-      probe.abort();
-    });
-  }
 });
