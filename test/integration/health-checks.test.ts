@@ -7,7 +7,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { httpFilter, type JsonObject, listenerWith, socketAddress, tcpFilter } from '../support/bootstrap.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { HealthServer } from '../support/health-server.ts';
+import { answer, type Behaviour, HealthServer } from '../support/health-server.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 
 const FAST: JsonObject = {
@@ -152,6 +152,66 @@ describe('active health checks', () => {
     assert.match(listing, flags);
     assert.match(listing, /::deciding_check::failed by request at .*Z: asked to be left out$/m);
     assert.equal((await fetch(`${url}/`)).status, 200);
+  });
+
+  it('leave out servers that hang, close, answer half or pour out a gigabyte, and no client sees any of it', async () => {
+    const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: ';
+    const CHUNK = Buffer.alloc(64 * 1024, 'x');
+    const GIGABYTE = 1024 ** 3;
+    /** By one connection. */
+    let mostPoured = 0;
+    const pour = (socket: Socket): void => {
+      let poured = 0;
+      const more = (): void => {
+        while (poured < GIGABYTE && !socket.destroyed) {
+          poured += CHUNK.length;
+          mostPoured = Math.max(mostPoured, poured);
+          if (!socket.write(CHUNK)) return;
+        }
+      };
+      socket.write(`${HEAD}${GIGABYTE}\r\n\r\n`);
+      socket.on('drain', more);
+      more();
+    };
+    const behaviours: Readonly<Record<string, Behaviour>> = {
+      hanging: () => {},
+      closing: (socket) => socket.destroy(),
+      half: (socket) => socket.end(`${HEAD}100\r\n\r\nok`),
+      pouring: pour,
+    };
+    await using good = await HealthServer.start(answer(200, '', 'ok'));
+    await using hanging = await HealthServer.start(behaviours.hanging!);
+    await using closing = await HealthServer.start(behaviours.closing!);
+    await using half = await HealthServer.start(behaviours.half!);
+    await using pouring = await HealthServer.start(behaviours.pouring!);
+    const bad = [hanging, closing, half, pouring];
+    const routes = [{ match: { prefix: '/' }, route: { cluster: 'web' } }];
+    const filter = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] } });
+    const http_health_check = { path: '/up', receive: [{ text: '6f6b' }] };
+    // So many checks in a row that a good server may be late on a crowded machine.
+    const check = { http_health_check, timeout: '1s', unhealthy_threshold: 30 };
+    const fields = { common_lb_config: { healthy_panic_threshold: { value: 0 } } };
+    const ports = [good, ...bad].map(({ port }) => port);
+    await using weir = await startWeir({
+      configYaml: bootstrap(filter, ports, check, fields),
+      args: ['--concurrency', '2'],
+    });
+    await weir.untilStat('cluster.web.membership_healthy', 1);
+    const url = `http://127.0.0.1:${await portOf(weir)}/`;
+    for (let request = 0; request < 40; request += 1) {
+      const response = await fetch(url);
+      assert.deepEqual([response.status, await response.text()], [200, 'ok']);
+    }
+    // Each of them is checked again.
+    const isCheckedAgain = (): boolean => bad.every(({ received }) => received.length > 1);
+    await untilEqual(true, isCheckedAgain, 'a second check of each');
+    for (const { received } of bad) assert.ok(received.every((text) => text.startsWith('GET /up ')));
+    const stat = async (name: string): Promise<number> => (await weir.stat(`cluster.web.health_check.${name}`)) ?? 0;
+    assert.ok((await stat('network_failure')) >= 4);
+    assert.ok((await stat('failure')) > (await stat('network_failure')), 'a gigabyte is a wrong answer');
+    assert.equal(await weir.stat('cluster.web.upstream_rq_200'), 40);
+    assert.ok(mostPoured < GIGABYTE / 4, `${mostPoured} bytes`);
+    assert.equal((await weir.stop()).code, 0);
   });
 
   for (const closes of [true, false]) {

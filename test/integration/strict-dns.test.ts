@@ -134,4 +134,93 @@ describe('STRICT_DNS', () => {
     assert.equal(await response.text(), 'no healthy upstream');
     assert.equal((await weir.stop()).code, 0);
   });
+
+  /** What servers do instead of an answer, and what a cluster makes of it. */
+  const bad = {
+    silent: { tamper: (): readonly Buffer[] => [], isFailure: true },
+    garbage: {
+      tamper: (answer: Buffer): readonly Buffer[] => [Buffer.alloc(400, answer.subarray(0, 2))],
+      isFailure: true,
+    },
+    cut: { tamper: (answer: Buffer): readonly Buffer[] => [answer.subarray(0, -3)], isFailure: true },
+    loop: { alias: ['a.test', 'loop.test'], isFailure: true },
+    // There is an answer: the name has no addresses.
+    unknown: { isFailure: false },
+  } as const;
+
+  it('serves beside names whose servers say nothing, garbage, half an answer, a loop, no such name, or 500 addresses', async (t) => {
+    const servers = new Map<string, DnsServer>();
+    const add = async (name: string): Promise<DnsServer> => {
+      const dns = await DnsServer.start();
+      t.after(() => dns.close());
+      servers.set(name, dns);
+      return dns;
+    };
+    await using upstream = await startEchoUpstream('a');
+    for (const [name, server] of Object.entries(bad)) {
+      const dns = await add(name);
+      if (name !== 'unknown') dns.set(`${name}.test`, ['127.0.0.1']);
+      if ('tamper' in server) dns.tamper(server.tamper);
+      if (!('alias' in server)) continue;
+      const [first, second] = server.alias;
+      dns.alias(second, first);
+      dns.alias(first, second);
+    }
+    (await add('good')).set('good.test', ['127.0.0.1']);
+    const many = Array.from({ length: 500 }, (_, index) => `127.0.${4 + (index >> 8)}.${index & 255}`);
+    (await add('many')).set('many.test', many);
+    const type = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
+    const clusters = [...servers].map(([name, dns]) => ({
+      name,
+      type: 'STRICT_DNS',
+      dns_lookup_family: 'V4_ONLY',
+      dns_refresh_rate: '0.05s',
+      typed_dns_resolver_config: {
+        name: 'cares',
+        typed_config: {
+          '@type': type,
+          resolvers: [socketAddress('127.0.0.1', dns.port)],
+          query_timeout_seconds: 1,
+          query_tries: 1,
+        },
+      },
+      load_assignment: assignment(`${name}.test`, upstream.port),
+    }));
+    const routes = [...servers.keys()].map((name) => ({ match: { prefix: `/${name}` }, route: { cluster: name } }));
+    const filter = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] } });
+    const configYaml = JSON.stringify({
+      admin: { address: socketAddress('127.0.0.1', 0) },
+      static_resources: {
+        listeners: [listenerWith([filter], { address: socketAddress('127.0.0.1', 0) })],
+        clusters,
+      },
+    });
+    await using weir = await startWeir({ configYaml });
+    const url = await urlOf(weir);
+    const statusOf = async (name: string): Promise<number> => {
+      const response = await fetch(`${url}${name}`);
+      await response.text();
+      return response.status;
+    };
+    const isAbove = (stat: string, least: number): Promise<void> =>
+      untilEqual(true, async () => ((await weir.stat(stat)) ?? 0) > least, `${stat} above ${least}`);
+    assert.equal(await statusOf('good'), 200);
+    await weir.untilStat('cluster.many.membership_total', 500);
+    for (const [name, { isFailure }] of Object.entries(bad)) {
+      // They are asked again, and again in vain.
+      await isAbove(`cluster.${name}.${isFailure ? 'update_failure' : 'update_success'}`, 1);
+      if (isFailure) assert.equal(await weir.stat(`cluster.${name}.update_success`), 0, name);
+      assert.equal(await weir.stat(`cluster.${name}.membership_total`), 0, name);
+      assert.equal(await statusOf(name), 503, name);
+    }
+    for (const [name, dns] of servers) {
+      if (name === 'good' || name === 'many') continue;
+      dns.tamper(undefined);
+      dns.set(`${name}.test`, ['127.0.0.1']);
+      if (name === 'loop') dns.unalias('loop.test');
+      await weir.untilStat(`cluster.${name}.membership_total`, 1);
+      await untilEqual(200, () => statusOf(name), `the answer of ${name}`);
+    }
+    assert.equal((await weir.stop()).code, 0);
+  });
 });

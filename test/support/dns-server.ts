@@ -99,6 +99,10 @@ export class DnsServer implements AsyncDisposable {
     this.#aliases.set(name, { target, ttlSeconds });
   }
 
+  unalias(name: string): void {
+    this.#aliases.delete(name);
+  }
+
   remove(name: string): void {
     this.#entries.delete(name);
   }
