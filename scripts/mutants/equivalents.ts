@@ -13,6 +13,30 @@ export interface EquivalentMutants {
 
 export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
   {
+    file: 'src/control-plane/cluster-manager/active-cluster.ts',
+    line: "#builtWith = '';",
+    changes: ['\'\' → "Stryker was here!"'],
+    why: 'Set with the first lists, which the constructor makes.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/active-cluster.ts',
+    line: 'if (told === hosts) return { cluster: settings.name, hostLists, order: null, hosts: [], health };',
+    changes: ['told === hosts → false'],
+    why: 'Spares the look through all members, which finds nothing.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/active-cluster.ts',
+    line: 'return { locality, hosts, isPanic: isBelow(priorityState(hosts, first!, false).counts, healthyPanicThreshold) };',
+    changes: ['false → true'],
+    why: 'Adds the weights up beside the counts, which alone are asked.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/active-cluster.ts',
+    line: 'return value !== undefined && value > 0 ? value : byDefault;',
+    changes: ['value !== undefined → true'],
+    why: 'What is undefined is not above 0.',
+  },
+  {
     file: 'src/control-plane/cluster-manager/health-check/event-log.ts',
     line: 'if (paths.length === 0) return;',
     changes: ['paths.length === 0 → false'],

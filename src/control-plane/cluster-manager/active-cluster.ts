@@ -150,7 +150,7 @@ export class ActiveCluster {
       limits: this.#limits,
       tracksRemaining: { default: byDefault.tracksRemaining ?? false, high: high.tracksRemaining ?? false },
     });
-    if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
+    this.#showTable();
     this.#countMembers();
   }
 
@@ -320,8 +320,14 @@ export class ActiveCluster {
   #showLists(former: HostLists): void {
     this.#countSubsets(former.subsets, this.#lists.subsets);
     for (const event of this.#lists.zoneEvents) this.stats.add(event);
-    if (this.#lists.hashTable) this.#showHashTable?.(this.#lists.hashTable);
+    this.#showTable();
     this.#countMembers();
+  }
+
+  #showTable(): void {
+    const { hashTable } = this.#lists;
+    // Policies that build tables are those that have gauges for them.
+    if (hashTable) this.#showHashTable!(hashTable);
   }
 
   /** Marks them, and takes the mark off those that have come back. */

@@ -74,7 +74,7 @@ export class ActiveHost {
    * @param isWatched an outlier detector wants to know of it.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then.
    */
-  constructor(settings: HostSettings, places: ClusterPlaces, unchecked = 0, isWatched = false) {
+  constructor(settings: HostSettings, places: ClusterPlaces, unchecked: number, isWatched: boolean) {
     const { memory, stats, clock } = places;
     this.#places = places;
     this.#startedMs = clock.monotonicMs();

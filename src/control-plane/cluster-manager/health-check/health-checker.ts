@@ -69,8 +69,8 @@ export class HealthChecker implements HostCheckListener {
     this.#stats = tools.stats.scope(`cluster.${cluster.statName}.health_check.`).allocate(HEALTH_CHECK_STATS);
   }
 
+  /** Called once. */
   start(): void {
-    if (this.#isRunning) return;
     this.#isRunning = true;
     for (const check of [...this.#checks.values()]) check.start();
   }

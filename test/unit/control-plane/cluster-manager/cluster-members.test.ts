@@ -125,12 +125,12 @@ describe('an update of members', () => {
   it('makes another host of an address that moves to another locality', () => {
     const { cluster, at, update, value } = open();
     const locality = { region: 'eu', zone: 'a', subZone: '1' };
-    update(at(1, { locality }));
     for (const moved of [
       { ...locality, region: 'us' },
       { ...locality, zone: 'b' },
       { ...locality, subZone: '2' },
     ]) {
+      update(at(1, { locality }));
       const before = cluster.hosts()[0]!;
       const changes = value('membership_change')!;
       update(at(1, { locality: moved }));
@@ -182,6 +182,14 @@ describe('the view of a cluster', () => {
     assert.equal(value('max_host_weight'), 0);
   });
 
+  it('counts nobody as degraded who is out of service', () => {
+    const { cluster, at, update, value } = open();
+    update(at(1, { health: 'degraded' }), at(2, { health: 'degraded' }));
+    cluster.hosts()[0]!.setHealthFlags(HealthFlag.failedActiveHealthCheck, true);
+    cluster.refreshHealth();
+    assert.deepEqual([value('membership_healthy'), value('membership_degraded')], [0, 1]);
+  });
+
   it('lists members by priority, those of one priority in the order of the update', () => {
     const { cluster, at, update } = open();
     update(at(1, { priority: 1 }), at(2), at(3, { priority: 2 }), at(4), at(5, { priority: 1 }));
@@ -197,6 +205,18 @@ describe('the view of a cluster', () => {
     assert.equal(cluster.addedViaApi, false);
     assert.equal(open({}, true).cluster.addedViaApi, true);
     assert.equal(cluster.edsServiceName, '');
+  });
+
+  it('shows what remains below those limits that ask for it', async () => {
+    const remaining = async (...thresholds: JsonObject[]): Promise<string[]> => {
+      const { store, cluster } = open({ circuit_breakers: { thresholds } });
+      cluster.show();
+      const lines = (await listing(store)).filter((line) => line.includes('.remaining_'));
+      return [...new Set(lines.map((line) => line.split('.')[3]!))];
+    };
+    assert.deepEqual(await remaining({}), []);
+    assert.deepEqual(await remaining({ track_remaining: true }, { priority: 'HIGH' }), ['default']);
+    assert.deepEqual(await remaining({}, { priority: 'HIGH', track_remaining: true }), ['high']);
   });
 
   it('does not show what remains below its limits', async () => {
@@ -217,6 +237,29 @@ describe('the view of a cluster', () => {
       .map(({ stats }) => Object.values(stats).reduce((sum, count) => sum + count, 0));
     assert.deepEqual([idle, busy], [0, 6]);
     assert.deepEqual([cluster.hosts()[0]!.successRate, cluster.hosts()[0]!.localOriginSuccessRate], [-1, -1]);
+  });
+
+  it('tells in which order its members are where that has changed', () => {
+    const { cluster, at, update } = open();
+    const told = (...members: HostSettings[]): (number | undefined)[] | null => {
+      update(...members);
+      const { order } = cluster.takeUpdate();
+      const ports = new Map(cluster.hosts().map(({ recordAddress, address }) => [recordAddress, address]));
+      return order?.map((record) => (ports.get(record) as { port: number }).port) ?? null;
+    };
+    assert.deepEqual(told(at(1), at(2), at(3)), [1, 2, 3]);
+    assert.equal(told(at(1), at(2, { weight: 2 }), at(3)), null);
+    assert.deepEqual(told(at(1), at(4), at(3)), [1, 4, 3]);
+    assert.deepEqual(told(at(1), at(4)), [1, 4]);
+    assert.deepEqual(told(at(4), at(1, { weight: 2 })), [4, 1]);
+  });
+
+  it('gives back the lists that changes of health have made needless', () => {
+    const { cluster, owner, at, update } = open();
+    update(at(1), at(2));
+    const { usedBytes } = owner.heap;
+    for (let times = 0; times < 10; times++) cluster.refreshHealth()();
+    assert.equal(owner.heap.usedBytes, usedBytes);
   });
 
   it('says of one that has changed among ten thousand nothing of the others', () => {

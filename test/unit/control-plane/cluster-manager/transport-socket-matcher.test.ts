@@ -35,6 +35,19 @@ function assign(...from: Parameters<typeof cluster>): string[] {
   return hosts.map((host) => matcher.assign(host));
 }
 
+test('hosts are counted by their match under the name of the cluster', () => {
+  const { hosts, transportSocketMatches } = clusterSettings(
+    cluster([saying(1, { a: 1 }), saying(2, { a: 1 }), member(3)], { name: 'one:1', match: { a: 1 } }),
+  );
+  const { store } = statsFixture();
+  const matcher = new TransportSocketMatcher(store, 'web', transportSocketMatches!);
+  for (const host of hosts) matcher.assign(host);
+  const counts = ['one_1', 'default'].map((name) =>
+    store.value(`cluster.web.transport_socket_match.${name}.total_match_count`),
+  );
+  assert.deepEqual(counts, [2, 1]);
+});
+
 describe('a host comes under', () => {
   test('the first match of which its metadata says all', () => {
     const members = [saying(1, { a: 1, b: 'x' }), saying(2, { a: 1 }), saying(3, { b: 'x' }), saying(4, { a: 2 })];

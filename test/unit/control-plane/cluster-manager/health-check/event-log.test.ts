@@ -58,6 +58,16 @@ describe('health check events', () => {
     assert.match(readFileSync(file, 'utf8'), /^\{.*"degraded_healthy_host":\{\}.*\}\n$/);
   });
 
+  it('leave their file when all who hold it have let go', async () => {
+    const file = path.join(folder, 'held');
+    const { logs } = openLogs();
+    const letGo = logs.hold([file]);
+    logs.write([file], SUBJECT, { kind: 'success' });
+    assert.ok(isOpenFile(file));
+    letGo();
+    await eventually(() => !isOpenFile(file), 'the end of the file');
+  });
+
   it('that cannot be written are told of and counted, and the next one tries again', () => {
     const file = path.join(folder, 'missing', 'events');
     const { logs, loggers, messages } = openLogs();

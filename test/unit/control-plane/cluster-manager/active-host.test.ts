@@ -1,0 +1,140 @@
+// One host of a cluster by itself: what it is given, and what makes it another.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RuntimeValues } from '../../../../src/base/runtime.ts';
+import { ActiveHost } from '../../../../src/control-plane/cluster-manager/active-host.ts';
+import type { HostSettings } from '../../../../src/snapshot/index.ts';
+import { HOST_STATS, OUTLIER_HOST_STATS } from '../../../../src/stats/index.ts';
+import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
+import { clusterNamed, clusterSettings } from '../../../support/bootstrap.ts';
+import { NO_LOCAL_CLUSTER } from '../../../support/clusters.ts';
+import { lbTables } from '../../../support/lb.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { statsFixture } from '../../../support/stats.ts';
+
+const SETTINGS: HostSettings = clusterSettings(clusterNamed('web')).hosts[0]!;
+const CHECK = { address: undefined, port: 0, hostname: '', isDisabled: false };
+
+class Fixture {
+  readonly stats = statsFixture({ workerCount: 1 });
+  readonly places = {
+    stats: this.stats.store,
+    memory: this.stats.owner,
+    tables: lbTables(this.stats.owner),
+    runtime: new RuntimeValues(),
+    clock: new ManualClock(),
+    local: NO_LOCAL_CLUSTER,
+  };
+
+  host(fields: Partial<HostSettings> = {}, unchecked = 0, isWatched = false): ActiveHost {
+    return new ActiveHost({ ...SETTINGS, ...fields }, this.places, unchecked, isWatched);
+  }
+
+  get held(): object {
+    const { cells, recordAllocator } = this.stats.owner;
+    return { cells: cells.usedCells, records: recordAllocator.usedRecords };
+  }
+}
+
+describe('a host', () => {
+  for (const [what, table] of [
+    ['stats', HOST_STATS],
+    ['stats of its outlier detector', OUTLIER_HOST_STATS],
+  ] as const) {
+    it(`that finds no memory for its ${what} leaves nothing behind`, () => {
+      const fixture = new Fixture();
+      const { store, owner } = fixture.stats;
+      const before = fixture.held;
+      const allocate = store.allocateUnnamed.bind(store);
+      store.allocateUnnamed = (asked) => {
+        if (asked === table) throw new Error('nothing left');
+        return allocate(asked);
+      };
+      // No worker has seen it.
+      owner.reclaimer.collect(() => assert.throws(() => fixture.host({}, 0, true), /nothing left/))();
+      assert.deepEqual(fixture.held, before);
+    });
+  }
+
+  it('gives back all that it was given, and was given no more than it needs', () => {
+    const fixture = new Fixture();
+    const { owner } = fixture.stats;
+    const before = fixture.held;
+    const [plain, watched] = [fixture.host(), fixture.host({}, 0, true)];
+    assert.deepEqual([plain.outlierVolume('local'), plain.snapshot.outlierBlock], [{ total: 0, success: 0 }, 0]);
+    assert.notEqual(watched.snapshot.outlierBlock, 0);
+    owner.reclaimer.collect(() => {
+      plain.retire();
+      watched.retire();
+    })();
+    assert.deepEqual(fixture.held, before);
+  });
+
+  it('begins with the flags of what has not been checked, unless it is never checked', () => {
+    const fixture = new Fixture();
+    const { failedActiveHealthCheck: unchecked } = HealthFlag;
+    const flags = [false, true].map(
+      (isDisabled) => fixture.host({ check: { ...CHECK, isDisabled } }, unchecked).healthFlags,
+    );
+    assert.deepEqual([...flags, fixture.host({}, unchecked).healthFlags], [unchecked, 0, unchecked]);
+  });
+
+  it('has news when its flags change, once, and none when it comes without any', () => {
+    const host = new Fixture().host();
+    assert.equal(host.takeHealthNews(), false);
+    for (const isSet of [true, false]) {
+      host.setHealthFlags(HealthFlag.degradedActiveHealthCheck, isSet);
+      assert.deepEqual([host.takeHealthNews(), host.takeHealthNews()], [true, false]);
+      host.setHealthFlags(HealthFlag.degradedActiveHealthCheck, isSet);
+      assert.equal(host.takeHealthNews(), false);
+    }
+  });
+
+  const checks = [undefined, CHECK, { ...CHECK, port: 1 }, { ...CHECK, isDisabled: true }];
+  it('is another one with other checks', () => {
+    const fixture = new Fixture();
+    const withCheck = (check: HostSettings['check']): Partial<HostSettings> => (check ? { check } : {});
+    for (const own of checks) {
+      const host = fixture.host(withCheck(own));
+      for (const other of checks) {
+        assert.equal(host.isSame({ ...SETTINGS, ...withCheck(other) }), own === other, JSON.stringify([own, other]));
+      }
+    }
+  });
+
+  it('is another one in any other region, zone or sub-zone', () => {
+    const locality = { region: 'r', zone: 'z', subZone: 's' };
+    const host = new Fixture().host({ locality });
+    assert.ok(host.isSame({ ...SETTINGS, locality: { ...locality } }));
+    for (const part of ['region', 'zone', 'subZone'] as const) {
+      assert.equal(host.isSame({ ...SETTINGS, locality: { ...locality, [part]: 'x' } }), false, part);
+    }
+  });
+
+  it('has changed when data within its settings are others, however deep, and when there are more or fewer', () => {
+    const host = new Fixture().host();
+    const value = (elements: string[] | null) => [{ key: 'k', value: 'v', elements }];
+    const metadata = { namespace: { key: { stringValue: 'a' } } };
+    const steps: Partial<HostSettings>[] = [
+      { subsetValues: value(null) },
+      { subsetValues: value(['a']) },
+      { subsetValues: value(['a', 'b']) },
+      { subsetValues: value(['a']) },
+      { subsetValues: value(null) },
+      { metadata } as Partial<HostSettings>,
+      {},
+    ];
+    for (const [index, fields] of steps.entries()) {
+      const settings = { ...SETTINGS, ...fields };
+      assert.deepEqual([host.update(settings), host.update(structuredClone(settings))], [true, false], `${index}`);
+    }
+  });
+
+  it('shows what its settings say', () => {
+    const fields = { hashKey: 'k', hostname: 'h', localityWeight: 3, priority: 2, canary: true, weight: 7 };
+    const host = new Fixture().host(fields);
+    const { hashKey, hostname, localityWeight, priority, canary, weight } = host;
+    assert.deepEqual({ hashKey, hostname, localityWeight, priority, canary, weight }, fields);
+  });
+});
