@@ -1,74 +1,107 @@
-// When changes of a cluster go to the workers: at once, or those of a window together.
+// Changes of a cluster that wait for others, on a clock that the test turns.
 
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { MergeWindow } from '../../../../src/control-plane/cluster-manager/merge-window.ts';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { type MergeStats, MergeWindow } from '../../../../src/control-plane/cluster-manager/merge-window.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const WINDOW_MS = 1000;
 
-class Fixture {
+class Merging {
   readonly clock = new ManualClock();
-  /** Counters in the order of their additions, with each delivery between them. */
-  readonly told: string[] = [];
+  readonly counts: Partial<Record<Parameters<MergeStats['add']>[0], number>> = {};
+  /** When the workers were told, from the beginning on. */
+  readonly deliveries: number[] = [];
   readonly window: MergeWindow;
+  readonly #begunMs = this.clock.monotonicMs();
 
   constructor(windowMs = WINDOW_MS) {
-    const stats = { add: (name: string) => void this.told.push(name) };
-    this.window = new MergeWindow(this.clock, windowMs, stats, () => void this.told.push('delivered'));
+    const stats: MergeStats = {
+      add: (name) => {
+        this.counts[name] = (this.counts[name] ?? 0) + 1;
+      },
+    };
+    this.window = new MergeWindow(this.clock, windowMs, stats, () => this.deliveries.push(this.nowMs));
   }
 
-  take(): string[] {
-    return this.told.splice(0);
+  get nowMs(): number {
+    return this.clock.monotonicMs() - this.#begunMs;
+  }
+
+  /** Changes at these times; negative ones are changes of members. */
+  at(...times: readonly number[]): this {
+    for (const time of times) {
+      this.clock.turn(Math.abs(time) - this.nowMs);
+      if (time >= 0) {
+        this.window.change();
+        continue;
+      }
+      this.window.cancel();
+      this.deliveries.push(this.nowMs);
+    }
+    return this;
   }
 }
 
-const AT_ONCE = ['update_out_of_merge_window', 'cluster_updated', 'delivered'];
-
-describe('a merge window', () => {
-  it('lets the first change go at once, and those within it together when it ends', () => {
-    const fixture = new Fixture();
-    const { window, clock } = fixture;
-    window.change();
-    assert.deepEqual(fixture.take(), AT_ONCE);
-    for (let changes = 0; changes < 3; changes++) window.change();
-    clock.turn(WINDOW_MS - 1);
-    assert.deepEqual([fixture.take(), clock.timerCount], [[], 1]);
-    clock.turn(1);
-    assert.deepEqual([fixture.take(), clock.timerCount], [['cluster_updated_via_merge', 'delivered'], 0]);
+describe('changes of health, weight or metadata', () => {
+  test('go at once when nothing went before, and wait together for the end of a window otherwise', () => {
+    const merging = new Merging().at(0, 1, 500, 1000);
+    merging.clock.turn(10_000);
+    // The window of those that follow begins with the first of them.
+    assert.deepEqual(merging.deliveries, [0, 1001]);
+    assert.deepEqual(merging.counts, {
+      cluster_updated: 1,
+      cluster_updated_via_merge: 1,
+      update_out_of_merge_window: 1,
+    });
   });
 
-  it('begins with each delivery, and holds a change up to its last moment', () => {
-    const fixture = new Fixture();
-    const { window, clock } = fixture;
-    window.change();
-    fixture.take();
-    clock.turn(WINDOW_MS);
-    window.change();
-    assert.deepEqual(fixture.take(), []);
-    clock.turn(WINDOW_MS);
-    assert.deepEqual(fixture.take(), ['cluster_updated_via_merge', 'delivered']);
-    clock.turn(WINDOW_MS + 1);
-    window.change();
-    assert.deepEqual(fixture.take(), AT_ONCE);
+  test('count from what went last, merged or not', () => {
+    const merging = new Merging().at(0, 10, 1500, 2010, 3600);
+    merging.clock.turn(10_000);
+    assert.deepEqual(merging.deliveries, [0, 1010, 2500, 3600]);
+    assert.deepEqual(merging.counts, {
+      cluster_updated: 2,
+      cluster_updated_via_merge: 2,
+      update_out_of_merge_window: 2,
+    });
   });
 
-  it('lets go of what waits when somebody else delivers it, and begins anew', () => {
-    const fixture = new Fixture();
-    const { window, clock } = fixture;
-    window.cancel();
-    assert.deepEqual(fixture.take(), []);
-    window.change();
-    window.cancel();
-    assert.deepEqual([fixture.take(), clock.timerCount], [['update_merge_cancelled'], 0]);
-    clock.turn(WINDOW_MS - 1);
-    window.change();
-    assert.deepEqual([fixture.take(), clock.timerCount], [[], 1]);
+  test('go along with a change of members, which waits for nothing', () => {
+    const merging = new Merging().at(0, 10, -20, 30);
+    merging.clock.turn(10_000);
+    assert.deepEqual(merging.deliveries, [0, 20, 1030]);
+    assert.equal(merging.counts.update_merge_cancelled, 1);
+    assert.equal(merging.clock.timerCount, 0);
   });
 
-  it('of no length holds nothing up, and counts nothing as outside of it', () => {
-    const fixture = new Fixture(0);
-    for (let changes = 0; changes < 2; changes++) fixture.window.change();
-    assert.deepEqual(fixture.take(), ['cluster_updated', 'delivered', 'cluster_updated', 'delivered']);
+  test('never wait without a window, which counts nothing but the update', () => {
+    const merging = new Merging(0).at(0, 0, 1);
+    assert.deepEqual(merging.deliveries, [0, 0, 1]);
+    assert.deepEqual(merging.counts, { cluster_updated: 3 });
+  });
+
+  test('are all delivered within a window, and hardly more often than once in one', () => {
+    const gaps = fc.array(fc.record({ gap: fc.nat(2 * WINDOW_MS), ofMembers: fc.boolean() }), { maxLength: 40 });
+    fc.assert(
+      fc.property(gaps, (changes) => {
+        const merging = new Merging();
+        const changed: number[] = [];
+        let ofMembers = 0;
+        for (const change of changes) {
+          const nowMs = merging.nowMs + change.gap;
+          changed.push(nowMs);
+          if (change.ofMembers) ofMembers += 1;
+          merging.at(change.ofMembers && nowMs > 0 ? -nowMs : nowMs);
+        }
+        merging.clock.turn(WINDOW_MS);
+        for (const time of changed) {
+          assert.ok(merging.deliveries.some((each) => each >= time && each <= time + WINDOW_MS));
+        }
+        assert.ok(merging.deliveries.length <= ofMembers + 1 + merging.nowMs / WINDOW_MS);
+        assert.equal(merging.clock.timerCount, 0);
+      }),
+    );
   });
 });
