@@ -47,6 +47,7 @@ export const CIRCUIT_BREAKER_KEYS = {
   maxPendingRequests: 'max_pending_requests',
   maxRequests: 'max_requests',
   maxRetries: 'max_retries',
+  maxConnectionPools: 'max_connection_pools',
 } as const;
 /** The same of `circuit_breakers.<cluster>.<default or high>.<part>`. */
 export const RETRY_BUDGET_KEYS = {

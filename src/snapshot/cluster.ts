@@ -29,6 +29,8 @@ export interface CircuitBreakerThresholds {
   readonly maxRetries: number;
   /** Takes the place of `maxRetries`, where there is one. */
   readonly retryBudget?: RetryBudget;
+  /** Of connections to one host, for one client where each has its own; absent for no limit. */
+  readonly maxConnectionPools?: number;
   /** Of a host, whatever the priority of the connections that it has; absent for no limit. */
   readonly maxConnectionsPerHost?: number;
   /** What is left below each limit is shown in stats. */

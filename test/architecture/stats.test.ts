@@ -67,7 +67,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
   'zones of different number do not keep requests from being routed by them': {
     CLUSTER_STATS: ['lb_zone_number_differs'],
   },
-  'pools are not limited in number': { CLUSTER_STATS: ['upstream_cx_pool_overflow'] },
   'options of connection managers that are refused or warned of': {
     HTTP_STATS: [
       'downstream_cx_max_duration_reached',

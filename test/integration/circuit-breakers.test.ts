@@ -2,6 +2,7 @@
 // once, with the upstream's response or with a refusal, and none is left behind.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,6 +14,7 @@ import {
   socketAddress,
   tcpFilter,
 } from '../support/bootstrap.ts';
+import { untilEqual } from '../support/eventually.ts';
 import { startWeir } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
@@ -43,7 +45,12 @@ const TO_HTTP = httpFilter({
   access_log: [ACCESS_LOG],
 });
 
-function bootstrap(ports: readonly number[], filter: JsonObject, circuitBreakers: JsonObject): JsonObject {
+function bootstrap(
+  ports: readonly number[],
+  filter: JsonObject,
+  circuitBreakers: JsonObject,
+  clusterFields: JsonObject = {},
+): JsonObject {
   const lbEndpoints = ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } }));
   return {
     admin: { address: socketAddress('127.0.0.1', 0) },
@@ -53,6 +60,7 @@ function bootstrap(ports: readonly number[], filter: JsonObject, circuitBreakers
         clusterNamed('web', {
           load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: lbEndpoints }] },
           circuit_breakers: circuitBreakers,
+          ...clusterFields,
         }),
       ],
     },
@@ -139,6 +147,42 @@ for (const [name, { workers, hosts, clients, limits }] of Object.entries(BURSTS)
     assert.deepEqual([logged('200 -'), logged('503 UO')], [served, refused]);
   });
 }
+
+test('a client beyond the limit of pools waits for nobody, and takes the place of one that asks for nothing', async (t) => {
+  const upstream = await WireUpstream.start((socket) => socket.resume().on('end', () => socket.end()));
+  t.after(() => upstream.close());
+  const limits = { thresholds: [{ max_connection_pools: 2, track_remaining: true }] };
+  const fields = { connection_pool_per_downstream_connection: true };
+  const config = bootstrap([upstream.port], TO_HTTP, limits, fields);
+  await using weir = await startWeir({ configYaml: JSON.stringify(config), args: ['--concurrency', '1'] });
+  const { port } = (await weir.listeners()).get('main')!;
+  const clients = Array.from({ length: 3 }, () => new WireClient(port));
+  t.after(() => {
+    for (const client of clients) client.close();
+  });
+  const [first, second, third] = clients as [WireClient, WireClient, WireClient];
+  const gauge = (name: string): string => `cluster.web.circuit_breakers.default.${name}`;
+  first.write(GET);
+  await weir.untilStat(gauge('remaining_cx_pools'), 1);
+  await untilEqual(1, () => upstream.sockets.length, 'connections');
+  second.write(GET);
+  await weir.untilStat(gauge('cx_pool_open'), 1);
+  const refused = await third.write(GET).response();
+  assert.equal(refused.status, 503);
+  assert.match(refused.head, /x-proxy-overloaded: true/);
+  await weir.untilStat('cluster.web.upstream_cx_pool_overflow', 1);
+  await untilEqual(2, () => upstream.sockets.length, 'connections');
+  upstream.sockets[0]!.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+  assert.equal((await first.response()).status, 200);
+  const idle = once(upstream.sockets[0]!, 'end');
+  third.write(GET);
+  await idle;
+  await untilEqual(3, () => upstream.sockets.length, 'connections');
+  upstream.sockets[2]!.write(OK);
+  assert.equal((await third.response()).status, 200);
+  for (const client of clients) client.close();
+  await weir.untilStat(gauge('remaining_cx_pools'), 2);
+});
 
 test('a host gets no more proxied connections than one may have, from all workers together', async (t) => {
   const greet = (socket: Socket): void => {

@@ -385,6 +385,8 @@ export class PoolModel {
       const inState = (state: Request['state']): number =>
         this.#requests.filter((request) => request.priority === priority && request.state === state).length;
       assert.equal(this.#count(priority, ClusterCount.connections), this.#liveOf(priority));
+      const pools = this.#live.filter((each) => each.priority === priority && each.pool !== null);
+      assert.equal(this.#count(priority, ClusterCount.connectionPools), new Set(pools.map(({ pool }) => pool)).size);
       assert.equal(this.#count(priority, ClusterCount.pendingRequests), inState('waiting'));
       assert.equal(this.#count(priority, ClusterCount.requests), inState('active'));
       assert.ok(inState('waiting') <= maxPendingRequests && inState('active') <= maxRequests);

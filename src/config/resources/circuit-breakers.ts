@@ -48,6 +48,7 @@ function convertThresholds(entry: Thresholds): CircuitBreakerThresholds {
     maxPendingRequests: valueOr(entry.max_pending_requests, DEFAULT_THRESHOLDS.maxPendingRequests),
     maxRequests: valueOr(entry.max_requests, DEFAULT_THRESHOLDS.maxRequests),
     maxRetries: valueOr(entry.max_retries, DEFAULT_THRESHOLDS.maxRetries),
+    ...(entry.max_connection_pools === null ? {} : { maxConnectionPools: entry.max_connection_pools.value }),
     ...(entry.retry_budget === null ? {} : { retryBudget: convertBudget(entry.retry_budget) }),
     ...(entry.track_remaining ? { tracksRemaining: true } : {}),
   };

@@ -13,7 +13,7 @@ export class CircuitBreaker {
   readonly #context: WorkerContext;
   readonly #records: SharedRecords;
   readonly #cluster: number;
-  readonly #priority: ClusterPriority;
+  readonly priority: ClusterPriority;
   /** The configured ones, as the runtime has them. */
   readonly #limits: RuntimeDerived<CircuitBreakerThresholds>;
   /** Connections that one host may have, whatever their priority; Infinity for no limit. */
@@ -32,7 +32,7 @@ export class CircuitBreaker {
     this.#context = context;
     this.#records = context.records;
     this.#cluster = cluster;
-    this.#priority = priority;
+    this.priority = priority;
     this.maxConnectionsPerHost = limits.maxConnectionsPerHost ?? Number.POSITIVE_INFINITY;
     const priorityName = priority === ClusterPriority.default ? 'default' : 'high';
     this.#limits = context.runtime.derived((values) => circuitLimits(values, clusterName, priorityName, limits));
@@ -42,7 +42,7 @@ export class CircuitBreaker {
   tryAcquireConnection(): boolean {
     return this.#records.tryAcquire(
       this.#cluster,
-      this.#priority,
+      this.priority,
       ClusterCount.connections,
       this.#limits.value.maxConnections,
     );
@@ -50,11 +50,11 @@ export class CircuitBreaker {
 
   /** Takes a connection beyond any limit: a pool without one must be able to make progress. */
   acquireConnection(): void {
-    this.#records.addClusterCount(this.#cluster, this.#priority, ClusterCount.connections, 1);
+    this.#records.addClusterCount(this.#cluster, this.priority, ClusterCount.connections, 1);
   }
 
   releaseConnection(): void {
-    this.#records.addClusterCount(this.#cluster, this.#priority, ClusterCount.connections, -1);
+    this.#records.addClusterCount(this.#cluster, this.priority, ClusterCount.connections, -1);
     this.#waitingPools?.onPlaceFreed();
   }
 
@@ -73,42 +73,52 @@ export class CircuitBreaker {
     return this.#waitingPools.add(pool, most);
   }
 
+  /** For a pool that is to have connections. */
+  tryAcquirePool(): boolean {
+    const limit = this.#limits.value.maxConnectionPools ?? Number.POSITIVE_INFINITY;
+    return this.#records.tryAcquire(this.#cluster, this.priority, ClusterCount.connectionPools, limit);
+  }
+
+  releasePool(): void {
+    this.#records.addClusterCount(this.#cluster, this.priority, ClusterCount.connectionPools, -1);
+  }
+
   tryAcquirePending(): boolean {
     const limit = this.#limits.value.maxPendingRequests;
-    return this.#records.tryAcquire(this.#cluster, this.#priority, ClusterCount.pendingRequests, limit);
+    return this.#records.tryAcquire(this.#cluster, this.priority, ClusterCount.pendingRequests, limit);
   }
 
   releasePending(): void {
-    this.#records.addClusterCount(this.#cluster, this.#priority, ClusterCount.pendingRequests, -1);
+    this.#records.addClusterCount(this.#cluster, this.priority, ClusterCount.pendingRequests, -1);
   }
 
   tryAcquireRequest(): boolean {
     return this.#records.tryAcquire(
       this.#cluster,
-      this.#priority,
+      this.priority,
       ClusterCount.requests,
       this.#limits.value.maxRequests,
     );
   }
 
   releaseRequest(): void {
-    this.#records.addClusterCount(this.#cluster, this.#priority, ClusterCount.requests, -1);
+    this.#records.addClusterCount(this.#cluster, this.priority, ClusterCount.requests, -1);
   }
 
   /** For a retry, from the decision to what becomes of it. */
   tryAcquireRetry(): boolean {
-    return this.#records.tryAcquire(this.#cluster, this.#priority, ClusterCount.retries, this.#retryLimit());
+    return this.#records.tryAcquire(this.#cluster, this.priority, ClusterCount.retries, this.#retryLimit());
   }
 
   releaseRetry(): void {
-    this.#records.addClusterCount(this.#cluster, this.#priority, ClusterCount.retries, -1);
+    this.#records.addClusterCount(this.#cluster, this.priority, ClusterCount.retries, -1);
   }
 
   #retryLimit(): number {
     const { requests, pendingRequests } = ClusterCount;
     const running =
-      this.#records.clusterCount(this.#cluster, this.#priority, requests) +
-      this.#records.clusterCount(this.#cluster, this.#priority, pendingRequests);
+      this.#records.clusterCount(this.#cluster, this.priority, requests) +
+      this.#records.clusterCount(this.#cluster, this.priority, pendingRequests);
     return retryLimit(this.#limits.value, running);
   }
 }

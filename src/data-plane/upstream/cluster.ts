@@ -166,6 +166,11 @@ export class Cluster {
     return priority === ClusterPriority.default ? this.breaker : this.highBreaker;
   }
 
+  /** Makes room for a pool of another host or client, if one of this worker carries nothing. @returns whether one has gone. */
+  closeUnusedPool(priority: ClusterPriority): boolean {
+    return this.#order.some((host) => host.closeUnusedPool(priority));
+  }
+
   /** True when the snapshot differs from this cluster by its members only. */
   hasSameSettings(snapshot: ClusterSnapshot): boolean {
     return JSON.stringify(snapshot.settings) === JSON.stringify(this.settings);

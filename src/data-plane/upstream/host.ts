@@ -158,6 +158,11 @@ export class Host {
     this.#context.reportHostFailure(this.cluster.name, this.record);
   }
 
+  /** Closes a pool that carries nothing. @returns as HostPools.closeUnused. */
+  closeUnusedPool(priority: ClusterPriority): boolean {
+    return this.pools.closeUnused(priority) || (this.#clientPools?.closeUnused(priority) ?? false);
+  }
+
   /** Replaces all connections: idle ones close now, busy ones after their request. */
   renewConnections(): void {
     this.pools.renew();

@@ -111,11 +111,16 @@ describe('limits of circuit breakers', () => {
     const values = valuesOf({
       'circuit_breakers.web.default.max_requests': '30',
       'circuit_breakers.web.high.max_retries': '40',
+      'circuit_breakers.web.high.max_connection_pools': '50',
       'circuit_breakers.other.default.max_connections': '10',
       'circuit_breakers.web.default.max_connections': 'many',
     });
     assert.deepEqual(circuitLimits(values, 'web', 'default', limits), { ...limits, maxRequests: 30 });
-    assert.deepEqual(circuitLimits(values, 'web', 'high', limits), { ...limits, maxRetries: 40 });
+    assert.deepEqual(circuitLimits(values, 'web', 'high', limits), {
+      ...limits,
+      maxRetries: 40,
+      maxConnectionPools: 50,
+    });
   });
 
   it('stay the configured ones otherwise', () => {

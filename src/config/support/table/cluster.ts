@@ -278,11 +278,11 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: { keepalive_probes: supported(), keepalive_time: supported(), keepalive_interval: supported() },
   },
   'proxy.config.cluster.v3.CircuitBreakers': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: { thresholds: supported(), per_host_thresholds: supportedAs('per host') },
   },
   'proxy.config.cluster.v3.CircuitBreakers.Thresholds': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
       priority: supported(),
       max_connections: supported(),
@@ -291,6 +291,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       max_retries: supported('without a retry_budget'),
       retry_budget: supportedWhole(),
       track_remaining: supported(),
+      max_connection_pools: supported('of HTTP connections'),
     },
   },
   'proxy.config.cluster.v3.CircuitBreakers.Thresholds (per host)': {

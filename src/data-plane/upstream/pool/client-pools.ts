@@ -3,6 +3,7 @@
 //
 //   OPEN ──client gone──► ENDING: idle connections close, the others with what they carry ──last one gone──► forgotten
 
+import type { ClusterPriority } from '../../../wasm/shared-records.ts';
 import type { DownstreamConnection, DownstreamWatcher } from '../../network/downstream-connection.ts';
 import type { DrainablePool, HostPools } from './host-pools.ts';
 
@@ -49,6 +50,12 @@ export class ClientPools<Pool extends DrainablePool> implements DownstreamWatche
   /** A connection or a waiting request has gone. */
   forgetUnused(): void {
     for (const pools of this.#ending) if (!pools.isUsed) this.#ending.delete(pools);
+  }
+
+  /** One that carries nothing, whose client may be there. @returns as HostPools.closeUnused. */
+  closeUnused(priority: ClusterPriority): boolean {
+    for (const pools of this.#open.values()) if (pools.closeUnused(priority)) return true;
+    return false;
   }
 
   renew(): void {

@@ -6,6 +6,7 @@ import { ClusterPriority } from '../../../wasm/shared-records.ts';
 /** What becomes of connections when nobody asks for one. */
 export interface DrainablePool {
   readonly isUsed: boolean;
+  closeUnused(): boolean;
   renew(): void;
   drain(): void;
   close(): void;
@@ -30,6 +31,12 @@ export class HostPools<Pool extends DrainablePool> {
     if (priority === ClusterPriority.default) return this.default;
     this.#high ??= this.#make(priority);
     return this.#high;
+  }
+
+  /** Of a priority, if it carries nothing. @returns whether a place for another has become free. */
+  closeUnused(priority: ClusterPriority): boolean {
+    const pool = priority === ClusterPriority.default ? this.default : this.#high;
+    return pool?.closeUnused() ?? false;
   }
 
   renew(): void {

@@ -10,7 +10,8 @@
 // Nobody waits beside an idle connection: one that becomes ready serves the queue until it is taken, and who meets it
 // while the limit of requests is reached fails. Every queued request has a connection on its way, or its pool stands in
 // the line of those that lack one under the circuit breaker; a pool without any opens one beyond the limit. With each
-// request connections may be opened for those to come, below every limit. A failure to connect fails all that wait. A draining pool closes what is idle, and each other connection after its request.
+// request connections may be opened for those to come, below every limit. As long as it has a connection, a pool holds one
+// of the places that pools have under the circuit breaker; where none is left, a pool that carries nothing closes for it. A failure to connect fails all that wait. A draining pool closes what is idle, and each other connection after its request.
 
 import { CLUSTER_STATS } from '../../../stats/index.ts';
 import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
@@ -23,6 +24,7 @@ import { CONNECTS_PER_CALL, type WaitingPool } from './waiting-pools.ts';
 
 const {
   upstream_cx_overflow,
+  upstream_cx_pool_overflow,
   upstream_rq_pending_active,
   upstream_rq_pending_failure_eject,
   upstream_rq_pending_overflow,
@@ -46,6 +48,8 @@ export class Http1Pool implements WaitingPool {
   #pending: PoolClient[] = [];
   #connecting = 0;
   #isDraining = false;
+  /** Under the circuit breaker. */
+  #hasPlace = false;
   /** Connections for each request that runs or waits, 1 or more. */
   readonly #ratio: number;
   /** Null when nobody wants to know. */
@@ -100,7 +104,13 @@ export class Http1Pool implements WaitingPool {
       this.#note();
       return;
     }
+    if (!this.#takePlace()) {
+      this.#count(upstream_cx_pool_overflow);
+      client.onPoolFailure('overflow', '');
+      return;
+    }
     if (!this.breaker.tryAcquirePending()) {
+      this.#leaveUnused();
       this.#count(upstream_rq_pending_overflow);
       client.onPoolFailure('overflow', '');
       return;
@@ -128,6 +138,13 @@ export class Http1Pool implements WaitingPool {
     this.#note();
     this.#host.onUserGone();
     return true;
+  }
+
+  /** Closes all there is, unless it carries something or is about to. @returns whether it has given a place back. */
+  closeUnused(): boolean {
+    if (!this.#hasPlace || this.#pending.length > 0 || this.#idle.length < this.#connections.size) return false;
+    for (const connection of this.#idle.splice(0)) connection.close();
+    return !this.#hasPlace;
   }
 
   /** Lets no connection of now carry a request that has not begun; new ones are made as they are needed. */
@@ -176,6 +193,7 @@ export class Http1Pool implements WaitingPool {
     const log = this.#context.logs.pool;
     if (log.enabled('debug')) log.debug(`cannot connect to ${this.#host.label}: ${error?.message ?? 'closed'}`);
     this.#failPending(connectFailure(error), transportDetail(error));
+    this.#leaveUnused();
     this.#note();
     this.#host.onUserGone();
   }
@@ -184,6 +202,7 @@ export class Http1Pool implements WaitingPool {
     this.#connecting--;
     this.#connections.delete(connection);
     this.#failPending('connection timeout', '');
+    this.#leaveUnused();
     this.#note();
     this.#host.onUserGone();
   }
@@ -201,11 +220,26 @@ export class Http1Pool implements WaitingPool {
     if (index !== -1) this.#idle.splice(index, 1);
     // Who waits may have no other connection to wait for.
     this.#openForPending();
+    this.#leaveUnused();
     this.#note();
     this.#host.onUserGone();
   }
 
   // ---- Inside ----
+
+  #takePlace(): boolean {
+    if (this.#hasPlace) return true;
+    const { breaker } = this;
+    this.#hasPlace =
+      breaker.tryAcquirePool() || (this.#host.cluster.closeUnusedPool(breaker.priority) && breaker.tryAcquirePool());
+    return this.#hasPlace;
+  }
+
+  #leaveUnused(): void {
+    if (!this.#hasPlace || this.#connections.size > 0) return;
+    this.#hasPlace = false;
+    this.breaker.releasePool();
+  }
 
   #makeReady(connection: Http1ClientConnection): void {
     this.#idle.push(connection);
@@ -252,8 +286,12 @@ export class Http1Pool implements WaitingPool {
   }
 
   #tryOpenAhead(): boolean {
+    // No pool goes for the sake of requests to come.
+    this.#hasPlace ||= this.breaker.tryAcquirePool();
+    if (!this.#hasPlace) return false;
     const isOpened = this.tryOpenConnection();
     if (!isOpened) this.#count(upstream_cx_overflow);
+    this.#leaveUnused();
     return isOpened;
   }
 

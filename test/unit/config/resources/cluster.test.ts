@@ -118,6 +118,13 @@ describe('a cluster', () => {
     assert.equal(circuitBreakers.high.maxRetries, 9);
   });
 
+  it('limits connection pools where that is asked for', () => {
+    const thresholds = [{ max_connection_pools: 0 }, { priority: 'HIGH' }];
+    const { circuitBreakers } = clusterSettings(clusterNamed('web', { circuit_breakers: { thresholds } }));
+    assert.equal(circuitBreakers.default.maxConnectionPools, 0);
+    assert.equal('maxConnectionPools' in circuitBreakers.high, false);
+  });
+
   it('limits the connections of each host per priority, where that is asked for', () => {
     const perHost = [{ max_connections: 0 }, { priority: 'HIGH' }];
     const { circuitBreakers } = clusterSettings(
