@@ -73,7 +73,13 @@ export function nearestTests(tests: readonly string[], most: number): string[] {
   return tests.filter((file) => chosen.has(file));
 }
 
-export const isUnitTest = (file: string): boolean => file.startsWith('test/unit/');
+const isUnitTest = (file: string): boolean => file.startsWith('test/unit/');
+
+/** Those that can be asked again and again in one process: unit tests, and others that start no whole program. */
+export function repeatableTests(graph: ImportGraph, testFiles: readonly string[]): string[] {
+  const startsProgram = distances(graph, PROGRAM, testFiles);
+  return testFiles.filter((file) => isUnitTest(file) || !startsProgram.has(file));
+}
 
 /**
  * Folders of src/ that a unit test repeats, and one more for the name of the file: `test/unit/stats/flush.test.ts` has

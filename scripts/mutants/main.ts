@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import type { LogLevel, MutantResult } from '@stryker-mutator/api/core';
 import { Stryker } from '@stryker-mutator/core';
 import { PACKAGE_ROOT as root } from '../../src/base/package-root.ts';
-import { concernedTests, nearestTests, readImportGraph } from './concerned-tests.ts';
+import { concernedTests, nearestTests, readImportGraph, repeatableTests } from './concerned-tests.ts';
 import { EQUIVALENT_MUTANTS } from './equivalents.ts';
 import { forgetSurvivors } from './former-results.ts';
 import { type MutantsReport, renderReport, renderSum, reportOf } from './report.ts';
@@ -88,7 +88,7 @@ process.exit(reports.every(({ survivors }) => survivors.length === 0) ? 0 : 1);
 async function run(source: string, nearest: readonly string[]): Promise<readonly MutantResult[]> {
   const incrementalFile = `build/mutants/${source.replaceAll('/', '-')}.json`;
   if (!args.force) forgetSurvivors(incrementalFile, source, EQUIVALENT_MUTANTS);
-  const settings: RunSettings = { source, testFiles: nearest };
+  const settings: RunSettings = { source, testFiles: nearest, repeatable: repeatableTests(graph, nearest) };
   return await new Stryker({
     mutate: [source],
     testRunner: TEST_RUNNER,

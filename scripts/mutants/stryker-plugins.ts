@@ -18,7 +18,6 @@ import {
   TestStatus,
 } from '@stryker-mutator/api/test-runner';
 import type { babel } from '@stryker-mutator/core';
-import { isUnitTest } from './concerned-tests.ts';
 import { InProcessJudge, type JudgeOptions, type Observation, observe, sumOfMs } from './in-process/judge.ts';
 import { runTestProcess, type TestProcessResult } from './test-process.ts';
 
@@ -28,6 +27,8 @@ export interface RunSettings {
   readonly source: string;
   /** Test files to ask, the nearest first, relative to the root. */
   readonly testFiles: readonly string[];
+  /** Those of them that are asked in one process first. */
+  readonly repeatable: readonly string[];
 }
 
 export const SETTINGS_KEY = 'weirMutants';
@@ -66,7 +67,7 @@ class NodeTestRunner implements TestRunner {
     const tests: TestResult[] = [];
     const perTest: Record<string, Record<string, number>> = {};
     const times: Record<string, number> = {};
-    const observation = await observe(this.#judgeOptions, this.#settings.testFiles.filter(isUnitTest));
+    const observation = await observe(this.#judgeOptions, this.#settings.repeatable);
     for (const testFile of this.#settings.testFiles) {
       const observed = observation.files.find(({ file, isWhole }) => file === testFile && isWhole);
       if (observed !== undefined) {
