@@ -13,6 +13,7 @@ import {
   type ImportGraph,
   nearestTests,
   readImportGraph,
+  repeatableTests,
 } from '../../scripts/mutants/concerned-tests.ts';
 import { EQUIVALENT_MUTANTS } from '../../scripts/mutants/equivalents.ts';
 import { forgetSurvivors } from '../../scripts/mutants/former-results.ts';
@@ -65,6 +66,13 @@ describe('the tests that concern a module', () => {
     assert.deepEqual(nearestTests(units, 8), units);
     assert.deepEqual(nearestTests([...units, ...others], 8), [...units.slice(0, 6), ...others.slice(0, 2)]);
     assert.deepEqual(nearestTests([...others, ...units], 4), [...others, units[0]]);
+  });
+
+  it('are asked in one process where they start no program, or are unit tests', () => {
+    const starting = 'test/unit/stats/starting.test.ts';
+    const withStarting = new Map([...graph, [starting, ['test/support/weir-process.ts']]]);
+    const files = ['test/integration/a.test.ts', 'test/integration/program.test.ts', starting];
+    assert.deepEqual(repeatableTests(withStarting, files), ['test/integration/a.test.ts', starting]);
   });
 
   it('are found in the tree: by what they load when they run, over the programs and threads that they start', () => {

@@ -271,8 +271,12 @@ export class UpstreamWorkers {
 
   /** What one worker has recorded in a histogram of the cluster, in order. */
   clusterSamples(snapshot: ClusterSnapshot, stat: keyof typeof CLUSTER_STATS.index, worker = 0): readonly number[] {
-    const base = this.#fixture.workers[worker]!.stats.base(snapshot.statBlock);
-    return this.#samples[worker]!.get(base + CLUSTER_STATS.index[stat]) ?? [];
+    return this.samples(snapshot.statBlock, CLUSTER_STATS.index[stat], worker);
+  }
+
+  /** The same of any histogram, by its owner's place for stats. */
+  samples(statBlock: number, index: number, worker = 0): readonly number[] {
+    return this.#samples[worker]!.get(this.#fixture.workers[worker]!.stats.base(statBlock) + index) ?? [];
   }
 
   /** Full names of the counters that one worker has met at run time. */

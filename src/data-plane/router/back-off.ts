@@ -9,9 +9,6 @@ import type { ResponseHead } from '../../wasm/http1.ts';
 /** Where neither the policy nor the runtime names a base. */
 const DEFAULT_BASE_MS = 25;
 const DEFAULT_MAX_FACTOR = 10;
-const MAX_U32 = 2 ** 32 - 1;
-/** Of ranges; what grows further is bounded by the longest wait anyway. */
-const MAX_DOUBLINGS = 31;
 /** The shortest wait that an upstream can ask for. */
 const MIN_REQUESTED_MS = 1;
 const SECONDS = /^\d{1,12}$/;
@@ -27,8 +24,7 @@ export function defaultBackOff(runtime: RuntimeValues): BackOffSettings {
  * @param random an unsigned number of 32 bits.
  */
 export function backOffMs({ baseMs, maxMs }: BackOffSettings, number: number, random: number): number {
-  const range = Math.min((2 ** Math.min(number, MAX_DOUBLINGS) - 1) * baseMs, MAX_U32);
-  return Math.min(random % range, maxMs);
+  return Math.min(random % ((2 ** number - 1) * baseMs), maxMs);
 }
 
 /** What a response asks for; 0 for nothing, or for more than is obeyed. @param wallMs the time of day. */
@@ -38,7 +34,7 @@ export function requestedBackOffMs(
   wallMs: number,
 ): number {
   for (const { name, format } of headers) {
-    const text = head.headerByName(name)?.trim();
+    const text = head.headerByName(name);
     if (text === undefined || !SECONDS.test(text)) continue;
     const ms = Number(text) * 1000 - (format === 'unix-timestamp' ? wallMs : 0);
     if (ms > MIN_REQUESTED_MS && ms <= maxMs) return ms;

@@ -22,17 +22,18 @@ export function grpcTimeoutMs(head: RequestHead, { maxMs, offsetMs }: GrpcTimeou
   const ownMs = readTimeout(head.header(GRPC_TIMEOUT));
   // What is left must be some time, since 0 would be any.
   const ms = offsetMs < ownMs ? ownMs - offsetMs : ownMs;
-  return maxMs > 0 && (ms === 0 || ms > maxMs) ? maxMs : ms;
+  if (maxMs === 0) return ms;
+  return ms === 0 ? maxMs : Math.min(ms, maxMs);
 }
 
 /** Tells the upstream how long it may take, in the request's own words. */
 export function writeGrpcTimeout(head: RequestHead, ms: number): void {
-  if (head.has(GRPC_TIMEOUT)) head.dropKnown(GRPC_TIMEOUT);
+  head.dropKnown(GRPC_TIMEOUT);
   head.append('grpc-timeout', ms <= MAX_VALUE ? `${ms}m` : `${Math.min(MAX_VALUE, Math.trunc(ms / 1000))}S`);
 }
 
 /** Whole milliseconds, 1 or more; 0 for none. */
 function readTimeout(text: string | undefined): number {
-  const match = text === undefined ? null : TIMEOUT.exec(text.trim());
+  const match = text === undefined ? null : TIMEOUT.exec(text);
   return match === null ? 0 : Math.ceil(Number(match[1]) * UNIT_MS[match[2]!]!);
 }

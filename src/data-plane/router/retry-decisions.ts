@@ -47,13 +47,7 @@ const CONNECT_FAILURES: ReadonlySet<AttemptFailure> = new Set([
   'connection timeout',
 ]);
 const ANY_RESET = RetryOn['5xx'] | RetryOn['gateway-error'] | RetryOn.reset;
-const ANY_GRPC =
-  RetryOn.cancelled |
-  RetryOn['deadline-exceeded'] |
-  RetryOn.internal |
-  RetryOn['resource-exhausted'] |
-  RetryOn.unavailable;
-const CONDITION_OF_GRPC_STATUS: ReadonlyMap<string, number> = new Map([
+const CONDITION_OF_GRPC_STATUS: ReadonlyMap<string | undefined, number> = new Map([
   ['1', RetryOn.cancelled],
   ['4', RetryOn['deadline-exceeded']],
   ['8', RetryOn['resource-exhausted']],
@@ -80,8 +74,7 @@ export function wantsAnother({ conditions, statusCodes, responseTests }: RetryTe
   if ((conditions & RetryOn['retriable-4xx']) !== 0 && status === 409) return true;
   if ((conditions & RetryOn['retriable-status-codes']) !== 0 && statusCodes.includes(status)) return true;
   if ((conditions & RetryOn['retriable-headers']) !== 0 && responseTests.some((holds) => holds(head))) return true;
-  if ((conditions & ANY_GRPC) === 0) return false;
-  return (conditions & (CONDITION_OF_GRPC_STATUS.get(head.header(GRPC_STATUS) ?? '') ?? 0)) !== 0;
+  return (conditions & (CONDITION_OF_GRPC_STATUS.get(head.header(GRPC_STATUS)) ?? 0)) !== 0;
 }
 
 export class RetryDecisions {
@@ -128,9 +121,7 @@ export class RetryDecisions {
     const { policy, random } = this.#options;
     if (this.#requestedMs > 0) {
       this.#note(upstream_rq_retry_backoff_ratelimited);
-      const delayMs = this.#requestedMs + (random.u32() / 2 ** 32) * (this.#requestedMs / 2);
-      this.#requestedMs = 0;
-      return delayMs;
+      return this.#requestedMs + (random.u32() / 2 ** 32) * (this.#requestedMs / 2);
     }
     this.#note(upstream_rq_retry_backoff_exponential);
     const range = policy.backOff ?? defaultBackOff(this.#context.runtime);

@@ -38,10 +38,9 @@ export class RetryHead {
 
   #withTimeLeft(head: string, { isRequestComplete, requestCompleteMs }: RequestTimes): string {
     const { timeoutMs, expectedMs } = this.#options;
-    if (expectedMs === 0 || timeoutMs === 0 || !isRequestComplete) return head;
+    if (timeoutMs === 0 || !isRequestComplete) return head;
     const leftMs = Math.max(1, Math.trunc(timeoutMs - (this.#clock.monotonicMs() - requestCompleteMs)));
-    if (leftMs >= expectedMs) return head;
     const start = `\r\n${this.#names.expectedTimeoutMs}: `;
-    return head.replace(`${start}${expectedMs}\r\n`, () => `${start}${leftMs}\r\n`);
+    return head.replace(`${start}${expectedMs}\r\n`, () => `${start}${Math.min(leftMs, expectedMs)}\r\n`);
   }
 }

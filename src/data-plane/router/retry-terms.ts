@@ -44,7 +44,6 @@ const STATUS = /^\d{3}$/;
 export function retryTerms(request: RouteRequest, policy: RetryPolicy | null): RetryTerms | null {
   const { head, isInternal } = request;
   const hasOwn = isInternal && head.hasAny(OWN_TERMS);
-  if (policy === null && !hasOwn) return null;
   const base = policy ?? NO_POLICY;
   const terms = hasOwn ? ownTerms(head, base) : base;
   if (terms.conditions === 0) return null;
@@ -53,7 +52,7 @@ export function retryTerms(request: RouteRequest, policy: RetryPolicy | null): R
 }
 
 function ownTerms(head: RequestHead, base: RetryTerms): RetryTerms {
-  const maxRetries = head.header(MAX_RETRIES)?.trim();
+  const maxRetries = head.header(MAX_RETRIES);
   const statusCodes = words(head.header(STATUS_CODES)).filter((word) => STATUS.test(word));
   const names = words(head.header(HEADER_NAMES)).map((name) => name.toLowerCase());
   return {
@@ -62,9 +61,8 @@ function ownTerms(head: RequestHead, base: RetryTerms): RetryTerms {
       conditionBits(head.header(RETRY_ON), HTTP_CONDITIONS) |
       conditionBits(head.header(RETRY_GRPC_ON), GRPC_CONDITIONS),
     maxRetries: maxRetries !== undefined && COUNT.test(maxRetries) ? Number(maxRetries) : base.maxRetries,
-    statusCodes: statusCodes.length === 0 ? base.statusCodes : [...base.statusCodes, ...statusCodes.map(Number)],
-    responseTests:
-      names.length === 0 ? base.responseTests : [...base.responseTests, ...names.map((name) => presenceTest(name))],
+    statusCodes: [...base.statusCodes, ...statusCodes.map(Number)],
+    responseTests: [...base.responseTests, ...names.map((name) => presenceTest(name))],
   };
 }
 

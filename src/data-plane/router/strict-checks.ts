@@ -36,7 +36,7 @@ export class StrictChecks {
   firstInvalid(head: RequestHead): LocalReply | null {
     for (const { id, isValid } of this.#checks) {
       const value = head.header(id);
-      if (value !== undefined && !isValid(value.trim())) {
+      if (value !== undefined && !isValid(value)) {
         return invalidControlHeader(head.nameAt(head.indexOf(id)).toLowerCase(), value);
       }
     }

@@ -258,7 +258,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   onUpstreamReset(failure: UpstreamFailure, detail: string): void {
     const connection = this.#connection!;
     this.#connection = null;
-    if (failure === 'connection termination' && this.#mayRetry(connection)) {
+    if (this.#mayRetry(connection)) {
       this.#hasRetried = true;
       this.#count(upstream_rq_retry);
       this.#attempt();

@@ -5,10 +5,10 @@ import { DEFAULT_RETRY_BUDGET, retryLimit } from '../../../../src/base/circuit-l
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { backOffMs, defaultBackOff, requestedBackOffMs } from '../../../../src/data-plane/router/back-off.ts';
 import { CircuitBreaker } from '../../../../src/data-plane/upstream/circuit-breaker.ts';
-import type { ResponseHead } from '../../../../src/wasm/http1.ts';
 import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-records.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
 import { DataPlaneFixture } from '../../../support/data-plane.ts';
+import { responseHead } from '../../../support/heads.ts';
 import { UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 const U32 = fc.integer({ min: 0, max: 2 ** 32 - 1 });
@@ -51,33 +51,54 @@ describe('the back-off of retries', () => {
   });
 });
 
-describe('the wait that a response asks for', () => {
+describe('the wait that an upstream asks for', () => {
   const WALL_MS = 1_700_000_000_000;
-  const asks = (values: Readonly<Record<string, string>>, maxMs = 300_000): number => {
-    const head = { headerByName: (name: string) => values[name] } as ResponseHead;
-    const headers = [
-      { name: 'retry-after', format: 'seconds' },
-      { name: 'x-reset', format: 'unix-timestamp' },
-    ] as const;
-    return requestedBackOffMs(head, { headers, maxMs }, WALL_MS);
-  };
+  const seconds = { name: 'retry-after', format: 'seconds' } as const;
+  const until = { name: 'x-reset', format: 'unix-timestamp' } as const;
+  const asked = (headers: readonly (typeof seconds | typeof until)[], lines: readonly string[], wallMs = WALL_MS) =>
+    requestedBackOffMs(responseHead(503, ...lines), { headers, maxMs: 300_000 }, wallMs);
 
-  test('is that of the first header that says one, in seconds from now or as a time', () => {
-    assert.equal(asks({ 'retry-after': '2' }), 2000);
-    assert.equal(asks({ 'retry-after': ' 300 ', 'x-reset': '1700000007' }), 300_000);
-    assert.equal(asks({ 'x-reset': '1700000007' }), 7000);
-    assert.equal(asks({ 'retry-after': 'soon', 'x-reset': '1700000007' }), 7000);
-    assert.equal(asks({ 'retry-after': '301', 'x-reset': '1700000007' }), 7000);
-  });
+  for (const [text, ms] of [
+    ['1', 1000],
+    [' 300 ', 300_000],
+    ['301', 0],
+    ['0', 0],
+    ['', 0],
+    ['1.5', 0],
+    ['x5', 0],
+    ['5x', 0],
+    ['-5', 0],
+    ['1e3', 0],
+    ['Wed, 21 Oct 2026 07:28:00 GMT', 0],
+    ['9'.repeat(40), 0],
+    ['0000000000005', 0],
+    ['000000000005', 5000],
+  ] as const) {
+    test(`is ${ms} ms for ${JSON.stringify(text)} seconds`, () => {
+      assert.equal(asked([seconds], [`retry-after: ${text}`]), ms);
+    });
+  }
 
-  test('is none above the longest or below a moment, nor one that is no number', () => {
-    const nothing = [{}, { 'retry-after': '301' }, { 'retry-after': '0' }, { 'x-reset': '1700000000' }];
-    const past = [{ 'x-reset': '1600000000' }, { 'x-reset': '1700000301' }];
-    const noise = ['-1', '1.5', '1e3', '', 'Wed, 21 Oct 2026 07:28:00 GMT', '9'.repeat(40)];
-    for (const values of [...nothing, ...past, ...noise.map((text) => ({ 'retry-after': text }))]) {
-      assert.equal(asks(values), 0, JSON.stringify(values));
-    }
-    assert.equal(asks({ 'retry-after': '11' }, 10_000), 0);
+  for (const [wallMs, ms] of [
+    [WALL_MS - 5000, 5000],
+    [WALL_MS - 300_000, 300_000],
+    [WALL_MS - 300_001, 0],
+    [WALL_MS - 2, 2],
+    [WALL_MS - 1, 0],
+    [WALL_MS, 0],
+    [WALL_MS + 9000, 0],
+  ] as const) {
+    test(`is ${ms} ms for a time ${WALL_MS - wallMs} ms away`, () => {
+      assert.equal(asked([until], [`x-reset: ${WALL_MS / 1000}`], wallMs), ms);
+    });
+  }
+
+  test('is what the first of the headers says that says anything', () => {
+    assert.equal(asked([seconds, until], ['retry-after: 7', `x-reset: ${WALL_MS / 1000 + 9}`]), 7000);
+    assert.equal(asked([seconds, until], ['retry-after: soon', `x-reset: ${WALL_MS / 1000 + 9}`]), 9000);
+    assert.equal(asked([seconds, until], ['retry-after: 999', `x-reset: ${WALL_MS / 1000 + 9}`]), 9000);
+    assert.equal(asked([seconds, until], [`x-reset: ${WALL_MS / 1000 + 9}`]), 9000);
+    assert.equal(asked([seconds, until], []), 0);
   });
 });
 
