@@ -147,16 +147,18 @@ describe('a host that answers with errors', () => {
     assert.deepEqual([type, cluster_name, upstream_url], ['CONSECUTIVE_5XX', 'web', `127.0.0.1:${bad.port}`]);
   });
 
-  it('comes back after its time, and stays when it has recovered', async () => {
+  it('comes back after its time, and stays when it has recovered', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-outliers-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const eventLog = path.join(folder, 'events.json');
     await using good = await Upstream.start();
     await using bad = await Upstream.start();
     bad.isBroken = true;
-    const configYaml = bootstrap([good, bad], {
-      consecutive_5xx: 2,
-      interval: '0.05s',
-      base_ejection_time: '0.3s',
-      max_ejection_percent: 50,
-    });
+    const configYaml = bootstrap(
+      [good, bad],
+      { consecutive_5xx: 2, interval: '0.05s', base_ejection_time: '0.3s', max_ejection_percent: 50 },
+      { cluster_manager: { outlier_detection: { event_log_path: eventLog } } },
+    );
     await using weir = await startWeir({ configYaml, args: ['--concurrency', '2'] });
     const request = await requester(weir);
     await untilEqual(
@@ -180,5 +182,12 @@ describe('a host that answers with errors', () => {
       'requests again',
     );
     await untilEqual(0, () => weir.stat(`${STAT}ejections_active`), 'nobody ejected');
+    const lines = (): string[] => readFileSync(eventLog, 'utf8').split('\n').slice(0, -1);
+    await untilEqual(true, () => lines().length >= 2, 'an event of its return');
+    const [out, back] = lines().map((line) => JSON.parse(line) as { action: string; timestamp: string });
+    assert.deepEqual([out!.action, back!.action], ['EJECT', 'UNEJECT']);
+    const awayMs = Date.parse(back!.timestamp) - Date.parse(out!.timestamp);
+    // Times of day, in whole milliseconds.
+    assert.ok(awayMs >= 299, `${awayMs} ms`);
   });
 });
