@@ -14,6 +14,7 @@ export type {
   NodeView,
   NumericStatView,
   OutlierView,
+  RequestEnd,
   ServerCommands,
   ServerState,
   ServerView,

@@ -20,6 +20,7 @@ import { malformedRequestAnswer } from './malformed-request.ts';
 import { AdminQuery } from './query.ts';
 import { helpText } from './render/help-text.ts';
 import { type AdminResponse, TEXT, textResponse } from './response.ts';
+import { TrafficWatch } from './traffic.ts';
 import type { AdminTraffic } from './views/index.ts';
 
 /** A request that is not complete after this time is given up. */
@@ -60,7 +61,7 @@ export interface AdminServerOptions extends AdminContext {
 
 export class AdminServer {
   readonly #context: AdminContext;
-  readonly #traffic: AdminTraffic | undefined;
+  readonly #traffic: TrafficWatch | undefined;
   readonly #accessLog: AccessLog | undefined;
   readonly #log: Logger;
   readonly #app: FastifyInstance;
@@ -73,7 +74,7 @@ export class AdminServer {
 
   constructor(options: AdminServerOptions) {
     this.#context = options;
-    this.#traffic = options.traffic;
+    this.#traffic = options.traffic && new TrafficWatch(options.traffic, SYSTEM_CLOCK);
     this.#accessLog = options.accessLog && new AccessLog(options.accessLog, SYSTEM_CLOCK);
     this.#address = options.address;
     this.#acceptBelow = options.acceptBelow ?? Number.POSITIVE_INFINITY;
@@ -154,11 +155,8 @@ export class AdminServer {
       return;
     }
     this.#connections.add(socket);
-    this.#traffic?.connectionOpened();
-    socket.once('close', () => {
-      this.#connections.delete(socket);
-      this.#traffic?.connectionClosed();
-    });
+    this.#traffic?.watchConnection(socket);
+    socket.once('close', () => this.#connections.delete(socket));
   }
 
   async #bind(address: Address): Promise<void> {
@@ -179,7 +177,8 @@ export class AdminServer {
     const { socket } = request.raw;
     // The answer to the malformed one closes the connection; what has come behind it is never looked at.
     if (this.#refused.has(socket)) return;
-    this.#watch(request, reply);
+    this.#accessLog?.watch(request, reply);
+    this.#traffic?.watchRequest(request, reply);
     const refusal = malformedRequestAnswer(request.raw);
     if (refusal === undefined) {
       goOn();
@@ -187,14 +186,6 @@ export class AdminServer {
     }
     this.#refused.add(socket);
     this.#send(reply, refusal);
-  }
-
-  #watch(request: FastifyRequest, reply: FastifyReply): void {
-    this.#accessLog?.watch(request, reply);
-    this.#traffic?.requestStarted();
-    reply.raw.once('close', () => {
-      this.#traffic?.requestEnded(reply.raw.writableFinished ? reply.raw.statusCode : 0);
-    });
   }
 
   async #dispatch(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -58,6 +58,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
     traffic: adminTraffic(server.stats),
     ...(accessLog ? { accessLog } : {}),
     loggers,
+    lookups: server.stats.lookups,
     commands: {
       quit,
       reopenLogs,

@@ -7,7 +7,7 @@ import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
 import { collectGarbage } from '../base/garbage.ts';
 import { SystemCalls } from '../base/system-calls.ts';
-import { revisionNumber, type Version } from '../base/version.ts';
+import { formatVersion, revisionNumber, type Version } from '../base/version.ts';
 import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
 import { Server, WorkerPool } from '../control-plane/index.ts';
@@ -121,6 +121,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     clock,
     faults,
     revisionNumber: revisionNumber(version),
+    versionText: formatVersion(version),
     unknownFields: loaded.unknownFields,
     statTags: options.statsTag.map(statTag),
     fileFlushIntervalMs: options.fileFlushIntervalMsec,

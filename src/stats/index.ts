@@ -10,12 +10,14 @@ export {
   LISTED_QUANTILES,
   PERCENT_SCALE,
 } from './histogram-stat.ts';
+export { RecentLookups } from './recent-lookups.ts';
 export { Scope } from './scope.ts';
 export type { NumericStat, TextReadout, TextReadoutStat } from './stat.ts';
 export type { Counter, Gauge, StatBlock } from './stat-block.ts';
 export { type HistogramUnit, type StatRow, type StatTable, statTable } from './stat-table.ts';
 export { StatsStore, type StatsStoreOptions } from './store.ts';
 export * from './tables/index.ts';
+export { SERVER_VERSION_TEXT } from './tables/server.ts';
 export { cleanStatName } from './tags/name-tokens.ts';
 export type { RegexTag, Tag, TagOptions } from './tags/tag-producer.ts';
 export { type DynamicStatName, WorkerStats, type WorkerStatsOptions } from './worker-stats.ts';

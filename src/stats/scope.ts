@@ -4,6 +4,7 @@
 
 import type { DerivedTable } from './derived-table.ts';
 import type { PrefixStats } from './prefix-stats.ts';
+import type { RecentLookups } from './recent-lookups.ts';
 import type { TextReadout } from './stat.ts';
 import { type CellStore, Counter, Gauge, StatBlock } from './stat-block.ts';
 import type { StatRows, StatTable } from './stat-table.ts';
@@ -11,6 +12,7 @@ import type { StatRows, StatTable } from './stat-table.ts';
 /** What a scope needs of its store. */
 export interface ScopeHost {
   readonly cells: CellStore;
+  readonly lookups: RecentLookups;
   release(stats: PrefixStats): void;
 }
 
@@ -37,10 +39,12 @@ export class Scope {
   }
 
   counter(name: string): Counter {
+    this.#store.lookups.record(this.prefix + name);
     return new Counter(this.#stats.single('counter', name), this.#store.cells);
   }
 
   gauge(name: string): Gauge {
+    this.#store.lookups.record(this.prefix + name);
     return new Gauge(this.#stats.single('gauge', name), this.#store.cells);
   }
 
@@ -50,6 +54,7 @@ export class Scope {
   }
 
   textReadout(name: string): TextReadout {
+    this.#store.lookups.record(this.prefix + name);
     return this.#stats.text(name);
   }
 

@@ -13,6 +13,7 @@ import { DEFAULT_BUCKET_BOUNDS, type HistogramReader } from './histogram-stat.ts
 import { Listing, type ListingOptions, type NameSelection } from './listing.ts';
 import { NameParts } from './name-parts.ts';
 import { type PrefixHost, PrefixStats } from './prefix-stats.ts';
+import { RecentLookups } from './recent-lookups.ts';
 import { Scope } from './scope.ts';
 import { SortedList } from './sorted-list.ts';
 import { CombinedStat, type NamedStat, type NumericStat, type TextReadoutStat } from './stat.ts';
@@ -47,6 +48,8 @@ const MAX_DYNAMIC_STATS_PER_SCOPE = 16_384;
 export class StatsStore {
   /** How handles write and read cells. */
   readonly cells: CellStore;
+  /** Of stats by their names as text. */
+  readonly lookups = new RecentLookups();
   readonly accepts: ((name: string) => boolean) | undefined;
   readonly #owner: SharedMemoryOwner;
   readonly #kernel: StatsKernel;
@@ -120,6 +123,7 @@ export class StatsStore {
   dynamicCell({ scope, name, isTime = false }: DynamicStatName): number {
     // A worker that waits for histogram memory asks this way too.
     this.#unlessFull(() => this.#merger.arenas.refillAll());
+    this.lookups.record(scope + name);
     const owner = this.#openPrefix(scope);
     if (!owner) return 0;
     const ownName = scope.slice(owner.prefix.length) + name;
@@ -134,6 +138,7 @@ export class StatsStore {
 
   /** Value of a counter or gauge by its full name; undefined when there is none. For tests and the library. */
   value(name: string): number | undefined {
+    this.lookups.record(name);
     for (let dot = name.length; dot >= 0; dot = dot === 0 ? -1 : name.lastIndexOf('.', dot - 1)) {
       const stats = this.#prefixes.get(name.slice(0, dot + 1));
       const rest = name.slice(dot + 1);
@@ -174,8 +179,11 @@ export class StatsStore {
     return pick === undefined ? texts : pick(texts.map(({ name }) => name)).map((at) => texts[at]!);
   }
 
-  /** All counters read 0 from here on. The cells stay as they are: workers may be writing them. */
+  /**
+   * All counters read 0 from here on, and lookups are forgotten. The cells stay as they are: workers may be writing them.
+   */
   resetCounters(): void {
+    this.lookups.clear();
     for (const stats of this.#prefixes.values()) {
       stats.eachStretch('counter', (cell, count) => this.#kernel.reset(cell, count));
     }

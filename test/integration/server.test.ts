@@ -69,6 +69,7 @@ async function startServer(
     clock: SYSTEM_CLOCK,
     faults,
     revisionNumber: 0,
+    versionText: '',
     unknownFields: 0,
     drainMs: 1000,
     fileFlushIntervalMs: 10_000,

@@ -380,6 +380,7 @@ class ChurnBench implements AsyncDisposable {
       clock: SYSTEM_CLOCK,
       faults,
       revisionNumber: 0,
+      versionText: '',
       unknownFields: 0,
       drainMs: DRAIN_MS,
       fileFlushIntervalMs: 10_000,

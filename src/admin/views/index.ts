@@ -14,6 +14,7 @@ export type {
 export type { ServerCommands } from './commands.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';
+export type { LookupsView } from './lookups.ts';
 export type { NodeView, ServerState, ServerView } from './server.ts';
 export type {
   FamilyView,
@@ -25,4 +26,4 @@ export type {
   TagView,
   TextStatView,
 } from './stats.ts';
-export type { AdminTraffic } from './traffic.ts';
+export type { AdminTraffic, ConnectionEnd, RequestEnd } from './traffic.ts';

@@ -3,7 +3,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { ProcessMemory } from '../../base/process-memory.ts';
-import { SERVER_STATS, type StatsStore } from '../../stats/index.ts';
+import { SERVER_STATS, SERVER_VERSION_TEXT, type StatsStore } from '../../stats/index.ts';
 import { SERVER_STATES, type ServerState } from './server-state.ts';
 
 export interface ServerGaugesDependencies {
@@ -14,6 +14,8 @@ export interface ServerGaugesDependencies {
   readonly faults: Pick<FaultBoundary, 'count'>;
   /** First digits of the source revision as a number; 0 when unknown. */
   readonly revisionNumber: number;
+  /** As --version has it. */
+  readonly versionText: string;
   readonly state: () => ServerState;
   /** Open downstream connections over all listeners. */
   readonly connections: () => number;
@@ -34,10 +36,12 @@ export class ServerGauges {
 
   constructor(deps: ServerGaugesDependencies) {
     this.#deps = deps;
-    this.#block = deps.stats.scope('server.').allocate(SERVER_STATS);
+    const scope = deps.stats.scope('server.');
+    this.#block = scope.allocate(SERVER_STATS);
     this.#startedMs = deps.clock.monotonicMs();
     this.#block.set('concurrency', deps.concurrency);
     this.#block.set('version', deps.revisionNumber);
+    scope.textReadout(SERVER_VERSION_TEXT).set(deps.versionText);
     this.#block.set('days_until_first_cert_expiring', NO_EXPIRY);
   }
 
@@ -72,6 +76,7 @@ export class ServerGauges {
     this.#block.set('memory_physical_size', memory.residentBytes);
     this.#block.set('state', SERVER_STATES[state]);
     this.#block.set('live', state === 'LIVE' ? 1 : 0);
+    this.#block.set('stats_recent_lookups', this.#deps.stats.lookups.total);
     this.#block.set('total_connections', this.#deps.connections());
     const droppedLogLines = this.#deps.droppedLogLines();
     this.#block.add('dropped_log_lines', droppedLogLines - this.#droppedLogLines);

@@ -32,6 +32,8 @@ export interface ServerDependencies {
   readonly faults: FaultBoundary;
   /** First digits of the source revision as a number, for the gauge server.version. */
   readonly revisionNumber: number;
+  /** As --version has it, for the text server.version_text. */
+  readonly versionText: string;
   /** Unknown fields that the bootstrap was allowed to hold. */
   readonly unknownFields: number;
   /** Of every stat, beside those of the bootstrap. */
@@ -112,6 +114,7 @@ export class Server {
       concurrency,
       faults,
       revisionNumber: deps.revisionNumber,
+      versionText: deps.versionText,
       state: () => this.state,
       connections: () => this.listenerManager.activeConnections(),
       droppedLogLines: () => loggers.dropped,
@@ -124,7 +127,7 @@ export class Server {
       onError: (error) => faults.report('a stats flush', error),
     });
     this.#flush.add('gauges', () => this.#gauges.update());
-    this.#flush.add('merge', () => this.stats.mergeHistograms());
+    this.#flush.add('merge', () => (this.#isInitialized ? this.stats.mergeHistograms() : undefined));
     for (const cluster of bootstrap.clusters) this.clusterManager.addStatic(cluster);
   }
 
@@ -134,6 +137,10 @@ export class Server {
 
   get state(): ServerState {
     return this.#state === 'LIVE' && this.#isHealthCheckFailing ? 'DRAINING' : this.#state;
+  }
+
+  get #isInitialized(): boolean {
+    return this.#state === 'LIVE' || this.#state === 'DRAINING';
   }
 
   get uptimeSeconds(): number {

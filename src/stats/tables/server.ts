@@ -33,3 +33,6 @@ export const SERVER_STATS = statTable({
   /** Our own: failures that a boundary has caught and logged, so that they cost one connection or one callback. */
   contained_faults: 'counter',
 });
+
+/** server.version_text, our own: the version as a text readout. */
+export const SERVER_VERSION_TEXT = 'version_text';

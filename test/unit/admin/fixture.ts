@@ -6,7 +6,7 @@ import { formatAddress } from '../../../src/base/address.ts';
 import type { Version } from '../../../src/base/version.ts';
 import { commandLineOptionsJson, parseCommandLine } from '../../../src/cli/index.ts';
 import { Loggers, type LogRecord } from '../../../src/log/index.ts';
-import { type StatsStore, statTable } from '../../../src/stats/index.ts';
+import { RecentLookups, type StatsStore, statTable } from '../../../src/stats/index.ts';
 import { statsFixture } from '../../support/stats.ts';
 
 export const VERSION: Version = {
@@ -24,9 +24,11 @@ export interface World {
   quits: number;
   reopens: number;
   flushes: number;
+  bytes: number;
   readonly traffic: string[];
   readonly records: LogRecord[];
   readonly loggers: Loggers;
+  readonly lookups: RecentLookups;
 }
 
 export interface RunningAdmin extends AsyncDisposable {
@@ -51,6 +53,8 @@ function makeWorld(): World {
   const records: LogRecord[] = [];
   const sink = { write: (record: LogRecord) => records.push(record) };
   const loggers = new Loggers({ levels: { default: 'info', upstream: 'debug' }, sink, threadId: 0 });
+  const lookups = new RecentLookups();
+  for (const name of ['alpha', 'beta', 'alpha']) lookups.record(name);
   return {
     state: 'LIVE',
     filtersByRe2: true,
@@ -58,9 +62,11 @@ function makeWorld(): World {
     quits: 0,
     reopens: 0,
     flushes: 0,
+    bytes: 0,
     traffic: [],
     records,
     loggers,
+    lookups,
   };
 }
 
@@ -104,6 +110,7 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
   return {
     address: ANY_PORT,
     loggers: world.loggers,
+    lookups: world.lookups,
     server: {
       state: () => world.state,
       uptimeCurrentEpochSeconds: () => 6,
@@ -137,9 +144,12 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
     traffic: {
       connectionOpened: () => void world.traffic.push('open'),
       connectionRefused: () => void world.traffic.push('refused'),
-      connectionClosed: () => void world.traffic.push('close'),
+      connectionClosed: ({ isLocal }) => void world.traffic.push(isLocal ? 'close' : 'closed by client'),
+      bytesMoved(received, sent) {
+        world.bytes += received + sent;
+      },
       requestStarted: () => void world.traffic.push('start'),
-      requestEnded: (status) => void world.traffic.push(`end ${status}`),
+      requestEnded: ({ status }) => void world.traffic.push(`end ${status}`),
     },
   };
 }

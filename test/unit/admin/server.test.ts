@@ -7,7 +7,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
-import { AdminServer, type AdminServerOptions, type StatsView } from '../../../src/admin/index.ts';
+import {
+  AdminServer,
+  type AdminServerOptions,
+  type AdminTraffic,
+  type RequestEnd,
+  type StatsView,
+} from '../../../src/admin/index.ts';
+import { adminTraffic } from '../../../src/process/admin-traffic.ts';
+import { statsFixture } from '../../support/stats.ts';
 import { ANY_PORT, startAdmin } from './fixture.ts';
 
 const NO_STATS: StatsView = {
@@ -219,7 +227,68 @@ describe('the admin server', () => {
     await call(`${server.url}/nothing`);
     await server.admin.close();
     const counted = server.world.traffic.toSorted();
+    // The client asks for the end of the connection, and the server ends it.
     assert.deepEqual(counted, ['close', 'close', 'end 200', 'end 404', 'open', 'open', 'start', 'start']);
+    assert.ok(server.world.bytes > 1000, `${server.world.bytes} bytes`);
+  });
+
+  it('writes its own traffic into the stats of a listener and a connection manager', async () => {
+    const { store } = statsFixture();
+    const traffic = adminTraffic(store);
+    const closed = Promise.withResolvers<void>();
+    const connectionClosed: AdminTraffic['connectionClosed'] = (end) => {
+      traffic.connectionClosed(end);
+      if (store.value('http.admin.downstream_cx_destroy') === 3) closed.resolve();
+    };
+    const server = await startAdmin({ traffic: { ...traffic, connectionClosed } });
+    const agent = new Agent({ keepAlive: true });
+    const answers = [await call(`${server.url}/ready`, { agent }), await call(`${server.url}/help`)];
+    const { address } = server.admin;
+    const leaver = connect(address.kind === 'ip' ? address.port : 0, '127.0.0.1');
+    leaver.end('GET /ready HTTP/1.1\r\nhost: x\r\n\r\n');
+    leaver.resume();
+    await once(leaver, 'close');
+    agent.destroy();
+    await server.admin.close();
+    await closed.promise;
+    const stat = (name: string): number => store.value(`http.admin.${name}`)!;
+    assert.deepEqual(
+      ['downstream_cx_total', 'downstream_cx_active', 'downstream_rq_total', 'rq_total', 'downstream_rq_2xx'].map(stat),
+      [3, 0, 3, 3, 3],
+    );
+    assert.equal(stat('downstream_cx_destroy'), 3);
+    assert.equal(stat('downstream_cx_destroy_local') + stat('downstream_cx_destroy_remote'), 3);
+    assert.ok(stat('downstream_cx_destroy_remote') >= 1);
+    assert.ok(stat('downstream_cx_tx_bytes_total') > answers[1]!.body.length + 3 * 100);
+    assert.ok(stat('downstream_cx_rx_bytes_total') > 100);
+    await store.mergeHistograms();
+    const counts: Record<string, number> = {};
+    for await (const batch of store.histograms())
+      for (const each of batch) counts[each.name] = each.count('cumulative');
+    const { 'http.admin.downstream_rq_time': times, 'http.admin.downstream_cx_length_ms': lengths } = counts;
+    assert.deepEqual([times, lengths, counts['listener.admin.downstream_cx_length_ms']], [3, 3, 3]);
+  });
+
+  it('collects the names of stats that are looked up while it is told to', async () => {
+    await using server = await startAdmin();
+    const { lookups } = server.world;
+    const shown = async () => (await call(`${server.url}/stats/recentlookups`)).body;
+    const posted = async (path: string) =>
+      (await call(`${server.url}/stats/recentlookups/${path}`, { method: 'POST' })).body;
+    assert.match(await shown(), /^Lookup tracking is not enabled\. .*\n\ntotal: 3\n$/);
+    assert.equal(await posted('enable'), 'OK\n');
+    for (const name of ['alpha', 'beta', 'gamma', 'alpha', 'beta', 'alpha']) lookups.record(name);
+    assert.equal(await shown(), '   Count Lookup\n       1 gamma\n       2 beta\n       3 alpha\n\ntotal: 9\n');
+    assert.equal(await posted('clear'), 'OK\n');
+    assert.equal(await shown(), '   Count Lookup\n\ntotal: 0\n');
+    lookups.record('alpha');
+    assert.equal(await posted('disable'), 'OK\n');
+    lookups.record('alpha');
+    assert.match(await shown(), /^Lookup tracking is not enabled\. .*\n\ntotal: 2\n$/);
+    for (const path of ['enable', 'disable', 'clear']) {
+      assert.equal((await call(`${server.url}/stats/recentlookups/${path}`)).status, 400);
+    }
+    assert.deepEqual([lookups.isCollecting, lookups.total], [false, 2]);
   });
 
   it('writes its access log, a line a request', async () => {
@@ -397,7 +466,7 @@ describe('closing the admin server', () => {
         while (true) yield batch;
       },
     };
-    const ended = Promise.withResolvers<number>();
+    const ended = Promise.withResolvers<RequestEnd>();
     const none = () => {};
     const server = await startAdmin({
       stats,
@@ -405,6 +474,7 @@ describe('closing the admin server', () => {
         connectionOpened: none,
         connectionClosed: none,
         connectionRefused: none,
+        bytesMoved: none,
         requestStarted: none,
         requestEnded: ended.resolve,
       },
@@ -416,7 +486,7 @@ describe('closing the admin server', () => {
     await once(client, 'readable');
     await server.admin.close(1);
     client.destroy();
-    assert.equal(await ended.promise, 0);
+    assert.equal((await ended.promise).status, 0);
   });
 
   it('is possible before it has listened', async () => {

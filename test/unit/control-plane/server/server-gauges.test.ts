@@ -17,6 +17,7 @@ function openGauges() {
     clock,
     concurrency: 3,
     revisionNumber: 4711,
+    versionText: '',
     faults,
     state: () => server.state,
     connections: () => server.connections,

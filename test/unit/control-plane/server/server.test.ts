@@ -9,7 +9,7 @@ import { Server } from '../../../../src/control-plane/server/server.ts';
 import type { WorkerPool, WorkerService } from '../../../../src/control-plane/workers/worker-pool.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { ListenerSnapshot } from '../../../../src/snapshot/index.ts';
-import { FILESYSTEM_STATS } from '../../../../src/stats/index.ts';
+import { FILESYSTEM_STATS, statTable } from '../../../../src/stats/index.ts';
 import { clusterNamed, type JsonObject, listenerWith, mustLoad, tcpFilter } from '../../../support/bootstrap.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -80,6 +80,7 @@ function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true, s
     clock,
     faults: new FaultBoundary((where, error) => faults.push(`${where}: ${(error as Error).message}`)),
     revisionNumber: 42,
+    versionText: 'abc/1.2.3/Clean/RELEASE/none',
     unknownFields: 3,
     statTags,
     drainMs: 1000,
@@ -251,6 +252,30 @@ describe('a server', () => {
     }
   });
 
+  it('shows its version as text, and how often stats were looked up by name', async (t) => {
+    const { server, stat } = openServer(t);
+    await server.start();
+    const texts = server.stats.textReadouts().map(({ name, value }) => [name, value]);
+    assert.deepEqual(texts, [['server.version_text', 'abc/1.2.3/Clean/RELEASE/none']]);
+    const { total } = server.stats.lookups;
+    await server.beforeStatsRead();
+    assert.equal(stat('server.stats_recent_lookups'), total);
+  });
+
+  it('merges no histogram before it is initialised, though it flushes for whoever asks', async (t) => {
+    const { server } = openServer(t, { stats_flush_on_admin: true }, { isReady: false });
+    const block = server.stats.scope('early.').allocate(statTable({ time_ms: 'histogram:ms' }));
+    const isUsed = async (): Promise<boolean | undefined> => {
+      await server.beforeStatsRead();
+      for await (const batch of server.stats.histograms()) {
+        for (const each of batch) if (each.name === 'early.time_ms') return each.isUsed;
+      }
+      return undefined;
+    };
+    block.record('time_ms', 5);
+    assert.equal(await isUsed(), false);
+  });
+
   it('fails the health checks of its clients for as long as it is told to', async (t) => {
     const { server, workers, stat } = openServer(t);
     server.failHealthChecks(true);
@@ -312,6 +337,7 @@ describe('the flush of a server', () => {
 
   it('is whole before stats are read where the bootstrap says so, and one at a time', async (t) => {
     const { server, clock, stat } = openServer(t, { stats_flush_on_admin: true });
+    await server.start();
     const merge = t.mock.method(server.stats, 'mergeHistograms');
     clock.turn(2000);
     await Promise.all([server.beforeStatsRead(), server.beforeStatsRead()]);
