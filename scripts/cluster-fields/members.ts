@@ -116,6 +116,12 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
         'Percent by which healthy hosts may be too few before the next priority helps out.',
         '140',
       ],
+      disable_overprovisioning: [
+        'A priority takes all requests, and a locality all of its weight, as long as one host of it is available; `overprovisioning_factor` does not count.',
+        '`false`',
+        CONVERSION,
+      ],
+      drop_overload: ['Percent of requests that are turned away: the early form of `drop_overloads`.', '0', LIMITS],
       drop_overloads: ['Requests that are turned away before a host is chosen.', 'none', LOAD_SHEDDING],
       endpoint_stale_after: ['Nothing: a configured assignment never goes stale.', 'none', CONVERSION],
       weighted_priority_health: ['Health of a priority by weight instead of number.', '`false`'],

@@ -54,8 +54,8 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     poolsPerClient: message.connection_pool_per_downstream_connection,
     ...convertPreconnect(balanced, at, conversion.faults),
     dropShare: convertDropShare(
-      message.load_assignment?.policy?.drop_overloads ?? [],
-      `${at}.load_assignment.policy.drop_overloads`,
+      message.load_assignment?.policy ?? null,
+      `${at}.load_assignment.policy`,
       conversion.faults,
     ),
     circuitBreakers: convertCircuitBreakers(message.circuit_breakers, `${at}.circuit_breakers`, conversion.faults),

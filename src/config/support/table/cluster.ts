@@ -100,13 +100,13 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: { timeout_budgets: supported(), request_response_sizes: supported(), per_endpoint_stats: warned() },
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
       healthy_panic_threshold: supportedWhole(),
       close_connections_on_host_set_change: supported(),
       zone_aware_lb_config: supported(),
       locality_weighted_lb_config: supportedWhole(),
-      override_host_status: rejected(),
+      override_host_status: rejected('no filter of this build names the host of a request'),
       consistent_hashing_lb_config: supported(),
       update_merge_window: supported('of changes of health'),
       ignore_new_hosts_until_first_hc: supported(),
@@ -258,7 +258,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
     },
   },
   'proxy.config.cluster.v3.UpstreamConnectionOptions': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
       tcp_keepalive: supported(),
       set_local_interface_name_on_upstream_connections: warned('no filter and no format of this build asks for it'),
@@ -359,11 +359,12 @@ export const CLUSTER_SUPPORT: SupportTable = {
     },
   },
   'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
       overprovisioning_factor: supported(),
       weighted_priority_health: supported(),
-      drop_overload: rejected('an early form of drop_overloads'),
+      disable_overprovisioning: supported('overprovisioning_factor does not count then'),
+      drop_overload: supported('an early form of drop_overloads'),
       drop_overloads: supported('one category at most'),
       endpoint_stale_after: supported('a configured assignment never goes stale'),
     },
@@ -380,7 +381,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       load_balancer_endpoints: supported(),
       load_balancing_weight: supported('takes effect with locality_weighted_lb_config'),
       priority: supported(),
-      proximity: warned(),
+      proximity: warned('no balancer goes by it'),
       metadata: supportedWhole('no command operator asks for it'),
     },
   },
@@ -399,7 +400,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
     },
   },
   'proxy.config.endpoint.v3.Endpoint': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
       address: supported(),
       hostname: supported(),

@@ -330,6 +330,25 @@ describe('requests that a load assignment has dropped', () => {
     assert.deepEqual(clusterErrors(dropping({ numerator: 100 })), []);
   });
 
+  it('may be a percentage, which the newer form supersedes', () => {
+    const at = `${AT}.load_assignment.policy.drop_overload`;
+    const dropped = (policy: JsonObject): JsonObject => assigned([{ lb_endpoints: [member(80)] }], { policy });
+    const share = (policy: JsonObject): unknown => clusterSettings(dropped(policy)).dropShare;
+    assert.deepEqual(share({ drop_overload: 12.5 }), { numerator: 125_000, denominator: 1_000_000 });
+    assert.deepEqual(share({ drop_overload: 100 }), { numerator: 1_000_000, denominator: 1_000_000 });
+    assert.equal(share({ drop_overload: 0 }), null);
+    for (const wrong of [-1, 100.5]) {
+      assert.deepEqual(clusterErrors(dropped({ drop_overload: wrong })), [
+        `${at}: ${wrong} is no percentage of requests`,
+      ]);
+    }
+    const both = { drop_overload: 50, drop_overloads: [{ category: 'storm', drop_percentage: { numerator: 7 } }] };
+    assert.deepEqual(share(both), { numerator: 7, denominator: 100 });
+    assert.deepEqual(faultTexts(load(withClusters(dropped(both))), 'warning'), [
+      `${at}: ignored, because drop_overloads supersedes it`,
+    ]);
+  });
+
   it('are of one category', () => {
     const at = `${AT}.load_assignment.policy.drop_overloads`;
     const errors = clusterErrors(dropping({ numerator: 1 }, { numerator: 2 }));

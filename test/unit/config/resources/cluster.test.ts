@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { priorityLoads } from '../../../../src/control-plane/cluster-manager/host-lists/priority-load.ts';
 import { FIELD_LIMIT, HEAD_LIMIT_BYTES } from '../../../../src/wasm/http1.ts';
 import {
   assigned,
@@ -620,6 +621,19 @@ describe('balancing and connections of a cluster', () => {
       settings.hosts.map(({ health }) => health),
       ['healthy', 'healthy', 'unhealthy', 'unhealthy', 'draining', 'degraded'],
     );
+  });
+
+  it('keep traffic where a host is available when they are not to be overprovisioned', () => {
+    const settings = (policy: JsonObject) => clusterSettings(assigned([{ lb_endpoints: [member(1)] }], { policy }));
+    const { overprovisioningFactor } = settings({ disable_overprovisioning: true, overprovisioning_factor: 100 });
+    assert.equal(settings({ disable_overprovisioning: false }).overprovisioningFactor, 140);
+    const counts = { hosts: 4_000_000_000, excluded: 0, healthy: 1, degraded: 0 };
+    const loads = priorityLoads(
+      [counts, { ...counts, healthy: counts.hosts }].map((each) => ({ counts: each, capacity: each })),
+      { overprovisioningFactor, healthyPanicThreshold: 50 },
+    );
+    assert.deepEqual(loads.healthy, [100, 0]);
+    assert.deepEqual(loads.isPanic, [false, false]);
   });
 
   it('may have no source address, whatever the bootstrap says', () => {
