@@ -35,7 +35,7 @@ class Fixture implements Disposable {
     const cluster = {
       name: 'web',
       statName: 'web',
-      sourceAddress: undefined,
+      origin: { sourceAddress: undefined, systemCalls: undefined },
       hasTraffic: () => true,
       onPassed: (host: ActiveHost) => void this.passed.push(portOf(host)),
       onHealthChange: (host: ActiveHost) => void this.changed.push(portOf(host)),
