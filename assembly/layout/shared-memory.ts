@@ -22,7 +22,7 @@
 // a table: f64 index = id + s * CELLS_PER_SLAB. The header lies at 0, therefore id 0 is never a cell.
 
 /** Raised with every change of this file; a module built against another layout is refused at start. */
-export const LAYOUT_VERSION = 12;
+export const LAYOUT_VERSION = 13;
 /** "WEIR" read as a little-endian u32. */
 export const MAGIC = 0x52494557;
 
@@ -94,8 +94,8 @@ export const HEAP_AT = SCRATCH_AT + MAX_SLABS * SCRATCH_STRIDE;
 // ---- Host record -------------------------------------------------------------------------------------
 // Line 0 changes rarely and is read by every pick; line 1 is written by all workers.
 //
-//   0       4        8        12       64                68            72         84       128
-//   | flags | weight | ledger | unused | active requests | connections | failures | unused |
+//   0       4        8        12       64                68            72         84       88       128
+//   | flags | weight | ledger | unused | active requests | connections | failures | wanted | unused |
 /** i32, HealthFlag bits; written by main. */
 export const HOST_HEALTH_FLAGS = 0;
 /** i32, 1 or more; written by main. */
@@ -110,6 +110,8 @@ export const HOST_ACTIVE_CONNECTIONS = 68;
 export const HOST_CONSECUTIVE_5XX = 72;
 export const HOST_CONSECUTIVE_GATEWAY_FAILURES = 76;
 export const HOST_CONSECUTIVE_LOCAL_FAILURES = 80;
+/** i32, atomic: 1 when a request has named the host and was turned away for its health; main sets it back to 0. */
+export const HOST_WANTED = 84;
 /** Those that have a ledger. */
 export const HOST_COUNTS_AT = 64;
 export const HOST_COUNTS = 2;

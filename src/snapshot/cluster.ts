@@ -381,6 +381,15 @@ export interface HostsUpdate {
   readonly hosts: readonly HostSnapshot[];
   /** Records of members with other health flags. */
   readonly health: readonly number[];
+  /** Where requests name their hosts, no list refers to an order, and this tells of who comes and goes; else null. */
+  readonly amendment: HostsAmendment | null;
+}
+
+/** A worker may know of some of it already. */
+export interface HostsAmendment {
+  readonly joined: readonly HostSnapshot[];
+  /** Records. */
+  readonly gone: readonly number[];
 }
 
 export interface ClusterSnapshot {

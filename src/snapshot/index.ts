@@ -23,6 +23,7 @@ export type {
   HashingSettings,
   HostSettings,
   HostSnapshot,
+  HostsAmendment,
   HostsUpdate,
   KeepaliveSettings,
   LeastRequestSettings,

@@ -26,6 +26,7 @@ import {
   HOST_COUNTS_AT,
   HOST_HEALTH_FLAGS,
   HOST_LEDGER,
+  HOST_WANTED,
   HOST_WEIGHT,
 } from '../../assembly/layout/shared-memory.ts';
 
@@ -148,6 +149,18 @@ export class SharedRecords {
   endFailures(host: number, row: FailureRow): void {
     const at = this.#index(host + row);
     if (Atomics.load(this.#memory.i32, at) !== 0) Atomics.store(this.#memory.i32, at, 0);
+  }
+
+  /** A request has named the host, and was turned away. What is noted already is left alone. */
+  noteWanted(host: number): void {
+    const at = this.#index(host + HOST_WANTED);
+    if (Atomics.load(this.#memory.i32, at) === 0) Atomics.store(this.#memory.i32, at, 1);
+  }
+
+  /** Main: whether that has happened since this was asked last. */
+  takeWanted(host: number): boolean {
+    const at = this.#index(host + HOST_WANTED);
+    return Atomics.exchange(this.#memory.i32, at, 0) === 1;
   }
 
   /** Load-balancing weight, 1 or more. */

@@ -88,7 +88,10 @@ for (const lbPolicy of ['RING_HASH', 'MAGLEV'] as const) {
         new Promise((resolve) => {
           const { hosts, hostLists, settings } = proxy.withMembers(cluster, ...members);
           const order = hosts.map(({ recordAddress }) => recordAddress);
-          proxy.dataPlane.updateHosts({ cluster: settings.name, hostLists, order, hosts, health: [] }, resolve);
+          proxy.dataPlane.updateHosts(
+            { cluster: settings.name, hostLists, order, hosts, health: [], amendment: null },
+            resolve,
+          );
         });
       const places = async (): Promise<string[]> => {
         const hosts: string[] = [];

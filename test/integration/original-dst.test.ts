@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
@@ -301,6 +302,77 @@ describe('hosts on demand', () => {
     assert.equal((await ask(port, get(`127.0.0.1:${upstream.port}`))).status, 200);
     await weir.untilStat('listener.127.0.0.1_0.downstream_cx_active', 0);
     assert.equal(await weir.stat('cluster.any.circuit_breakers.default.rq_pending_open'), 0);
+  });
+});
+
+describe('a host on demand that is not healthy', () => {
+  it('gets nothing while it is ejected, and is kept over cleanups; others are served', async (t) => {
+    const upstream = await WireUpstream.answering('HTTP/1.1 500 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+    t.after(() => upstream.close());
+    await using other = await startEchoUpstream('other');
+    const cluster = {
+      original_dst_lb_config: BY_HEADER,
+      cleanup_interval: '0.02s',
+      max_requests_per_connection: 1,
+      outlier_detection: { consecutive_5xx: 2, base_ejection_time: '3600s', max_ejection_time: '3600s' },
+    };
+    const { weir, port } = await start({ cluster });
+    await using _ = weir;
+    const there = `127.0.0.1:${upstream.port}`;
+    // The host may go between the two; then its row begins anew.
+    let failed = 0;
+    while ((await weir.stat('cluster.any.outlier_detection.ejections_active')) === 0) {
+      const { status } = await ask(port, get(there));
+      failed += status === 500 ? 1 : 0;
+      assert.ok(status === 500 || status === 503, String(status));
+    }
+    assert.equal(upstream.heads.length, failed);
+    for (let round = 0; round < 3; round += 1) {
+      assert.equal((await ask(port, get(there))).status, 503);
+      assert.equal((await ask(port, get(`127.0.0.1:${other.port}`))).status, 200);
+      // There has been a cleanup.
+      await weir.untilStat('cluster.any.membership_total', 1);
+    }
+    assert.deepEqual(await membersOf(weir), [there]);
+    assert.equal(upstream.heads.length, failed);
+    assert.match((await weir.stop()).stdout, /flags=UH host=-/);
+  });
+
+  it('gets nothing while its checks fail, and is served again when they pass', async (t) => {
+    let isWell = true;
+    let requests = 0;
+    const server = createHttpServer((request, response) => {
+      if (request.url === '/health') response.writeHead(isWell ? 200 : 503);
+      else requests += 1;
+      response.end();
+    });
+    server.listen(0, '127.0.0.1');
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await once(server, 'listening');
+    const there = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const check = {
+      timeout: '10s',
+      interval: '0.05s',
+      no_traffic_interval: '0.05s',
+      unhealthy_threshold: 1,
+      healthy_threshold: 1,
+      http_health_check: { path: '/health' },
+    };
+    const { weir, port } = await start({ cluster: { ...LONG, health_checks: [check] }, args: ['--concurrency', '2'] });
+    await using _ = weir;
+    // Who has named it does not wait for a check.
+    assert.equal((await ask(port, get(there))).status, 200);
+    isWell = false;
+    await weir.untilStat('cluster.any.membership_healthy', 0);
+    for (let round = 0; round < 8; round += 1) assert.equal((await ask(port, get(there))).status, 503);
+    assert.equal(requests, 1);
+    isWell = true;
+    await weir.untilStat('cluster.any.membership_healthy', 1);
+    assert.equal((await ask(port, get(there))).status, 200);
+    assert.equal(await weir.stat('cluster.any.upstream_cx_none_healthy'), 8);
   });
 });
 

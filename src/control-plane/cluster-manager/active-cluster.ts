@@ -47,9 +47,9 @@ const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthM
 /** Percent. */
 const ALL = 100;
 
-/** What holds of a new host until its first check has ended. */
-function flagsBeforeChecks(check: HealthCheckSettings | undefined): number {
-  if (check === undefined) return 0;
+/** What holds of a new host until its first check has ended. Who has named it waits for it: it serves until it fails. */
+function flagsBeforeChecks({ healthCheck: check, originalDst }: ClusterSettings): number {
+  if (check === undefined || originalDst !== null) return 0;
   const { failedActiveHealthCheck, pendingActiveHealthCheck } = HealthFlag;
   return check.excludesNewHosts ? failedActiveHealthCheck | pendingActiveHealthCheck : failedActiveHealthCheck;
 }
@@ -89,6 +89,8 @@ export class ActiveCluster {
   /** Settings that the runtime may override, as they were when the lists were made. */
   #builtWith = '';
   #snapshot: ClusterSnapshot;
+  /** Members on demand have come or gone since the snapshot was made. */
+  #isAmended = false;
   /** What workers know of its members. */
   #told: readonly HostSnapshot[] = [];
 
@@ -108,11 +110,7 @@ export class ActiveCluster {
       const { transportSocketMatches: matches } = settings;
       this.#sockets = matches && new TransportSocketMatcher(holdings, settings.statName, matches);
       this.#check = settings.healthCheck;
-      this.#hostSet = new HostSet(
-        places,
-        flagsBeforeChecks(settings.healthCheck),
-        settings.outlierDetection !== undefined,
-      );
+      this.#hostSet = new HostSet(places, flagsBeforeChecks(settings), settings.outlierDetection !== undefined);
       const { name, circuitBreakers } = settings;
       this.#limits = places.runtime.derived((values) => ({
         default: circuitLimits(values, name, 'default', circuitBreakers.default),
@@ -165,7 +163,17 @@ export class ActiveCluster {
 
   /** The cluster as workers should see it now; a new object after each change. */
   get snapshot(): ClusterSnapshot {
+    // Thousands of members may come one by one: their list is made for who reads it.
+    if (this.#isAmended) {
+      const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
+      this.#snapshot = Object.freeze({ ...this.#snapshot, hosts });
+      this.#isAmended = false;
+    }
     return this.#snapshot;
+  }
+
+  get settings(): ClusterSnapshot['settings'] {
+    return this.#snapshot.settings;
   }
 
   /**
@@ -205,14 +213,21 @@ export class ActiveCluster {
   addMember(member: HostSettings): ActiveHost {
     const host = this.#hostSet.add(member);
     this.#sockets?.assign(member);
-    this.#showMembers();
+    this.#isAmended = true;
+    // As all of them begin: healthy, and with the same weight.
+    this.stats.add('membership_change');
+    this.stats.add('membership_total');
+    this.stats.add('membership_healthy');
+    this.stats.set('max_host_weight', member.weight);
     return host;
   }
 
   /** Takes such members out. @returns as setMembers. */
   removeMembers(hosts: readonly ActiveHost[]): () => void {
     this.#hostSet.remove(hosts);
-    this.#showMembers();
+    this.#isAmended = true;
+    this.stats.add('membership_change');
+    this.#countMembers();
     return this.#places.memory.reclaimer.collect(() => {
       for (const host of hosts) host.retire();
     });
@@ -221,13 +236,6 @@ export class ActiveCluster {
   /** By its address or name. */
   member(key: string): ActiveHost | undefined {
     return this.#hostSet.get(key);
-  }
-
-  #showMembers(): void {
-    const hosts = Object.freeze(this.#hostSet.hosts.map((host) => host.snapshot));
-    this.#snapshot = Object.freeze({ ...this.#snapshot, hosts });
-    this.stats.add('membership_change');
-    this.#countMembers();
   }
 
   /**
@@ -249,17 +257,27 @@ export class ActiveCluster {
     const told = this.#told;
     this.#told = hosts;
     const health = this.#hostSet.hosts.filter((host) => host.takeHealthNews()).map((host) => host.recordAddress);
-    if (told === hosts) return { cluster: settings.name, hostLists, order: null, hosts: [], health };
+    const update = { cluster: settings.name, hostLists, order: null, hosts: [], health, amendment: null };
+    // Of members on demand their amendments tell.
+    if (told === hosts || settings.originalDst !== null) return update;
     const known = new Map(told.map((host) => [host.recordAddress, host]));
     const isReordered =
       told.length !== hosts.length || hosts.some((host, at) => host.recordAddress !== told[at]!.recordAddress);
     return {
-      cluster: settings.name,
-      hostLists,
+      ...update,
       order: isReordered ? hosts.map(({ recordAddress }) => recordAddress) : null,
       hosts: hosts.filter((host) => known.get(host.recordAddress) !== host),
-      health,
     };
+  }
+
+  /** What workers are told of members on demand. */
+  amendment(joined: readonly ActiveHost[], gone: readonly ActiveHost[]): HostsUpdate {
+    const { settings, hostLists } = this.#snapshot;
+    const amendment = {
+      joined: joined.map(({ snapshot }) => snapshot),
+      gone: gone.map(({ recordAddress }) => recordAddress),
+    };
+    return { cluster: settings.name, hostLists, order: null, hosts: [], health: [], amendment };
   }
 
   /** The runtime has other values than those that the lists were made with. */
@@ -293,11 +311,11 @@ export class ActiveCluster {
   }
 
   get name(): string {
-    return this.snapshot.settings.name;
+    return this.settings.name;
   }
 
   get observabilityName(): string {
-    return this.snapshot.settings.observabilityName;
+    return this.settings.observabilityName;
   }
 
   get circuitBreakers(): ClusterSettings['circuitBreakers'] {
@@ -305,7 +323,7 @@ export class ActiveCluster {
   }
 
   get addedViaApi(): boolean {
-    return this.snapshot.addedViaApi;
+    return this.#snapshot.addedViaApi;
   }
 
   get edsServiceName(): string {

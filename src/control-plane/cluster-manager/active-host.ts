@@ -164,6 +164,11 @@ export class ActiveHost {
     return (this.healthFlags & (HealthFlag.failedActiveHealthCheck | HealthFlag.failedEdsHealth)) !== 0;
   }
 
+  /** An outlier detector has taken it out of service. */
+  get isEjected(): boolean {
+    return (this.healthFlags & HealthFlag.failedOutlierCheck) !== 0;
+  }
+
   /** When it has come, or has passed its checks last after it had failed them; by the clock. */
   get startedMs(): number {
     return this.#startedMs;
@@ -236,6 +241,11 @@ export class ActiveHost {
   get uses(): number {
     const block = this.#ownBlock();
     return block.value('cx_total') + block.value('rq_total');
+  }
+
+  /** Requests have named it since this was asked last, and were turned away. */
+  takeWanted(): boolean {
+    return this.#places.memory.shared.records.takeWanted(this.#recordAddress);
   }
 
   /** What it has done since it came, over all workers. */

@@ -162,7 +162,7 @@ export class ManagedCluster {
 
   /** The members of the local cluster, or their health, have changed. */
   localChanged(): void {
-    if (this.cluster.snapshot.settings.zoneRouting === null) return;
+    if (this.cluster.settings.zoneRouting === null) return;
     // No worker has seen the former lists.
     if (!this.#isStarted) this.cluster.refreshHealth()();
     else if (this.#isWarming) this.#hasNews = true;
@@ -186,26 +186,42 @@ export class ManagedCluster {
 
   #createOnDemand(settings: OriginalDstDiscoverySettings): OriginalDstDiscovery<ActiveHost> {
     const { cluster } = this;
-    return new OriginalDstDiscovery(settings, this.#tools, {
-      name: cluster.name,
-      get size() {
-        return cluster.size;
+    return new OriginalDstDiscovery(
+      settings,
+      { ...this.#tools, afterMessages: setImmediate },
+      {
+        name: cluster.name,
+        get size() {
+          return cluster.size;
+        },
+        members: () => cluster.members(),
+        member: (key) => cluster.member(key),
+        make: (member) => cluster.addMember(member),
+        publish: (joined, onApplied) => {
+          this.#checker?.addHosts(joined);
+          this.#detector?.addHosts(joined);
+          this.#publishAmendment(joined, [], onApplied);
+        },
+        remove: (hosts) => {
+          const free = cluster.removeMembers(hosts);
+          this.#setHosts();
+          this.#publishAmendment([], hosts, free);
+        },
+        onReady: () => this.#discovered(),
       },
-      members: () => cluster.members(),
-      member: (key) => cluster.member(key),
-      add: (member, onApplied) => {
-        this.#updateMembers(() => {
-          cluster.addMember(member);
-          return onApplied;
-        });
-        this.#setHosts();
-      },
-      remove: (hosts) => {
-        this.#updateMembers(() => cluster.removeMembers(hosts));
-        this.#setHosts();
-      },
-      onReady: () => this.#discovered(),
-    });
+    );
+  }
+
+  /** Beside what checks have found, which its own updates tell of. */
+  #publishAmendment(joined: readonly ActiveHost[], gone: readonly ActiveHost[], free: () => void): void {
+    const { clock, log, publish, updates } = this.#tools;
+    const { cluster } = this;
+    const startedMs = clock.monotonicMs();
+    log.debug(`cluster ${cluster.name} has ${cluster.size} hosts: ${joined.length} more, ${gone.length} less`);
+    updates.add('cluster_updated');
+    publish(this, cluster.amendment(joined, gone), free);
+    this.#tools.onChange(this);
+    cluster.stats.record('update_duration', clock.monotonicMs() - startedMs);
   }
 
   #createDiscovery(settings: ClusterSettings): Discovery {
@@ -313,11 +329,11 @@ export class ManagedCluster {
   #updateMembers(update: () => (() => void) | undefined): void {
     const { clock, log, publish, updates } = this.#tools;
     const { cluster } = this;
-    const before = cluster.snapshot.hosts.length;
+    const before = cluster.size;
     const startedMs = clock.monotonicMs();
     const free = update();
     if (free === undefined) return;
-    log.debug(`cluster ${cluster.name} has ${cluster.snapshot.hosts.length} hosts, before ${before}`);
+    log.debug(`cluster ${cluster.name} has ${cluster.size} hosts, before ${before}`);
     updates.add('cluster_updated');
     this.#window.cancel();
     this.#hasNews = false;
@@ -339,7 +355,7 @@ export class ManagedCluster {
       // The shared memory is full. The members of before still serve.
       const { log } = this.#tools;
       const { cluster } = this;
-      log.error(`cluster ${cluster.name} keeps its ${cluster.snapshot.hosts.length} hosts: ${errorMessage(error)}`);
+      log.error(`cluster ${cluster.name} keeps its ${cluster.size} hosts: ${errorMessage(error)}`);
     }
   }
 

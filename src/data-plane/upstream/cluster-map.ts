@@ -4,6 +4,7 @@
 import {
   type ClusterSnapshot,
   type HostSnapshot,
+  type HostsAmendment,
   type HostsUpdate,
   type PackedCluster,
   unpackCluster,
@@ -109,16 +110,25 @@ class UnopenedCluster {
     return this.#order?.length ?? this.#packed.hostCount;
   }
 
-  add({ hostLists, order, hosts }: HostsUpdate): void {
+  add({ hostLists, order: told, hosts, amendment }: HostsUpdate): void {
     this.#hostLists = hostLists;
     const changed = this.#hosts ?? new Map<number, HostSnapshot>();
+    const order = amendment === null ? told : this.#amended(amendment);
     for (const host of hosts) changed.set(host.recordAddress, host);
+    for (const host of amendment?.joined ?? []) changed.set(host.recordAddress, host);
     if (order !== null) {
       this.#order = order;
       const members = new Set(order);
       for (const record of changed.keys()) if (!members.has(record)) changed.delete(record);
     }
     this.#hosts = changed.size === 0 ? null : changed;
+  }
+
+  #amended({ joined, gone }: HostsAmendment): readonly number[] {
+    const records = new Set(this.#order ?? unpackCluster(this.#packed).hosts.map(({ recordAddress }) => recordAddress));
+    for (const record of gone) records.delete(record);
+    for (const { recordAddress } of joined) records.add(recordAddress);
+    return [...records];
   }
 
   /** As it is now. */

@@ -86,12 +86,10 @@ export class Cluster {
   readonly #balancer: LoadBalancer;
   /** Null unless connections are opened to hosts before requests choose them. */
   readonly forecast: HostForecast | null;
-  /** In the order of the snapshot, which host lists refer to. */
+  /** In the order of the snapshot, which host lists refer to; empty where requests name their hosts. */
   #order: readonly Host[] = [];
   /** By the address of the record: a host that has left and comes again has another one. */
   readonly #hosts = new Map<number, Host>();
-  /** By the address, where requests name it; else empty. */
-  #byAddress: ReadonlyMap<string, Host> = new Map();
   #uses = 0;
   #onUnused: (() => void) | null = null;
 
@@ -121,7 +119,6 @@ export class Cluster {
             statBase: this.statBase,
             settings: settings.originalDst,
             connectTimeoutMs: settings.connectTimeoutMs,
-            host: (key) => this.#byAddress.get(key),
           });
     const { circuitBreakers } = settings;
     const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
@@ -159,7 +156,7 @@ export class Cluster {
   }
 
   get hosts(): readonly Host[] {
-    return this.#order;
+    return this.destinations === null ? this.#order : [...this.#hosts.values()];
   }
 
   breakerFor(priority: ClusterPriority): CircuitBreaker {
@@ -179,29 +176,32 @@ export class Cluster {
   /** Takes over the members. Those that stay keep their connections; those that left drain, and go to `retired`. */
   updateHosts({ hostLists, hosts }: Pick<ClusterSnapshot, 'hosts' | 'hostLists'>, retired: RetiredHosts): void {
     const order = hosts.map(({ recordAddress }) => recordAddress);
-    this.applyUpdate({ hostLists, order, hosts, health: order }, retired);
+    this.applyUpdate({ hostLists, order, hosts, health: order, amendment: null }, retired);
   }
 
   /** The same with what has changed alone. */
-  applyUpdate({ hostLists, order, hosts, health }: Omit<HostsUpdate, 'cluster'>, retired: RetiredHosts): void {
+  applyUpdate(
+    { hostLists, order, hosts, health, amendment }: Omit<HostsUpdate, 'cluster'>,
+    retired: RetiredHosts,
+  ): void {
     const known = this.#hosts;
     const added = new Map<number, Host>();
-    for (const member of hosts) {
+    for (const member of amendment === null ? hosts : [...hosts, ...amendment.joined]) {
       const host = known.get(member.recordAddress);
       if (host === undefined) added.set(member.recordAddress, new Host(this.#context, this, member));
       else host.update(member);
     }
     for (const record of health) known.get(record)?.noteHealth();
-    const leaving = order === null ? [] : this.#reorder(order, added);
+    const leaving = order === null ? this.#amend(added, amendment?.gone ?? []) : this.#reorder(order, added);
     this.#balancer.setLists(hostLists);
     this.forecast?.forget(this.#order);
     for (const host of leaving) retired.add(host);
     if ((added.size > 0 || leaving.length > 0) && this.settings.closeConnectionsOnHostSetChange) {
-      for (const host of this.#order) host.renewConnections();
+      for (const host of this.#hosts.values()) host.renewConnections();
     }
     if (this.destinations === null) return;
-    this.#byAddress = new Map(this.#order.map((host) => [host.label, host]));
-    this.destinations.settle();
+    for (const host of leaving) this.destinations.remove(host);
+    for (const host of added.values()) this.destinations.add(host);
   }
 
   /**
@@ -219,10 +219,23 @@ export class Cluster {
     return index === NO_HOST ? null : this.#order[index]!;
   }
 
+  /** Where nothing refers to an order. @returns those that have gone. */
+  #amend(added: ReadonlyMap<number, Host>, gone: readonly number[]): readonly Host[] {
+    const leaving: Host[] = [];
+    for (const record of gone) {
+      const host = this.#hosts.get(record);
+      if (host === undefined) continue;
+      this.#hosts.delete(record);
+      leaving.push(host);
+    }
+    for (const [record, host] of added) this.#hosts.set(record, host);
+    return leaving;
+  }
+
   /** @returns those that are not among the members any more. */
   #reorder(order: readonly number[], added: ReadonlyMap<number, Host>): readonly Host[] {
-    const { hosts, leaving } = orderHosts(this.#order, order, added);
-    this.#order = hosts;
+    const { hosts, leaving } = orderHosts(this.hosts, order, added);
+    if (this.destinations === null) this.#order = hosts;
     for (const { record } of leaving) this.#hosts.delete(record);
     for (const [record, host] of added) this.#hosts.set(record, host);
     return leaving;

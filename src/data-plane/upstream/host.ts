@@ -35,7 +35,7 @@ export class Host {
   address: Address;
   /** Of a host with several addresses: where new connections are tried, in this order. Null with one. */
   connectOrder: readonly IpAddress[] | null;
-  /** The address as text, for logs. */
+  /** The address as text, for logs and for requests that name it. */
   label: string;
   /** Connections for requests of all clients. */
   readonly pools: HostPools<Http1Pool>;
@@ -90,7 +90,7 @@ export class Host {
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }
 
-  /** HealthFlag bits. Main makes new host lists when they change, so nobody has to look per request. */
+  /** HealthFlag bits. Main makes new host lists when they change: only where requests name their hosts do they look. */
   get healthFlags(): number {
     return this.#context.records.healthFlags(this.record);
   }
@@ -98,6 +98,15 @@ export class Host {
   /** Neither unhealthy nor degraded. */
   get isHealthy(): boolean {
     return (this.healthFlags & (HealthMask.unhealthy | HealthMask.degraded)) === 0;
+  }
+
+  get isUnhealthy(): boolean {
+    return (this.healthFlags & HealthMask.unhealthy) !== 0;
+  }
+
+  /** A request has named it, and was turned away. */
+  noteWanted(): void {
+    this.#context.records.noteWanted(this.record);
   }
 
   /**

@@ -1,9 +1,10 @@
 // ORIGINAL_DST: members are made when a worker wants them, and taken back when nobody has used them from one cleanup to the
 // next. What is in use is read from their counts: whoever takes a host opens a connection to it, or uses one. Main thread.
 //
-// Clients say which hosts there are, so there is a limit to them; beyond it nobody is sent anywhere that is not known.
+// Clients say which hosts there are, so there is a limit to them; beyond it nobody is sent anywhere that is not known. Those that
+// are wanted in one turn go to the workers together.
 
-import { type Address, formatAddress, type IpAddress } from '../../../base/address.ts';
+import { formatAddress, type IpAddress } from '../../../base/address.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { errorMessage } from '../../../base/errors.ts';
 import type { RuntimeValues } from '../../../base/runtime.ts';
@@ -17,11 +18,14 @@ const DEFAULT_MAX_HOSTS = 4096;
 
 /** A member, as its discovery sees it. */
 export interface UsedHost {
-  readonly address: Address;
   /** Over all workers, open or on their way. */
   readonly activeConnections: number;
   /** Connections and requests since it came: a number that grows with use. */
   readonly uses: number;
+  /** An outlier detector has taken it out of service, for a time. */
+  readonly isEjected: boolean;
+  /** Whether requests have named it since this was asked last that got nothing, because it is not healthy. */
+  takeWanted(): boolean;
 }
 
 /** The cluster whose members these are. */
@@ -32,11 +36,13 @@ export interface OnDemandMembers<Host extends UsedHost> {
   members(): readonly Host[];
   /** By its address as text. */
   member(key: string): Host | undefined;
+  /** Makes a member of which no worker knows. @throws WeirError WEIR_SHARED_MEMORY_FULL. */
+  make(member: HostSettings): Host;
   /**
-   * Makes a member, and tells all workers of it. @throws WeirError WEIR_SHARED_MEMORY_FULL.
-   * @param onApplied called once, when all workers know it, and those of them who waited for it use it.
+   * Tells all workers of members that have been made.
+   * @param onApplied called once, when all workers know them, and those of them who waited for one use it.
    */
-  add(member: HostSettings, onApplied: () => void): void;
+  publish(hosts: readonly Host[], onApplied: () => void): void;
   /** Takes members out, and has them taken out of all workers. */
   remove(hosts: readonly Host[]): void;
   /** Nobody needs to wait for members. */
@@ -47,6 +53,8 @@ export interface OriginalDstTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly runtime: RuntimeValues;
+  /** Calls when the messages that have come by now have been dealt with. */
+  readonly afterMessages: (callback: () => void) => void;
 }
 
 export class OriginalDstDiscovery<Host extends UsedHost> implements Discovery {
@@ -55,8 +63,10 @@ export class OriginalDstDiscovery<Host extends UsedHost> implements Discovery {
   readonly #cluster: OnDemandMembers<Host>;
   /** Their uses at the last cleanup; without one they stay at the next. */
   readonly #uses = new Map<Host, number>();
-  /** Addresses of which not all workers know: whoever waits for one of them has had no chance to use it. */
-  readonly #arriving = new Set<string>();
+  /** Members of which not all workers know: whoever waits for one of them has had no chance to use it. */
+  readonly #arriving = new Set<Host>();
+  /** Those of them that no worker knows. */
+  #made: Host[] = [];
   #cancelTimer: (() => void) | undefined;
   #isStopped = false;
   #hasRefused = false;
@@ -103,14 +113,25 @@ export class OriginalDstDiscovery<Host extends UsedHost> implements Discovery {
       return false;
     }
     try {
-      this.#arriving.add(key);
-      this.#cluster.add(memberAt(name, address), () => this.#arriving.delete(key));
+      const host = this.#cluster.make(memberAt(name, key, address));
+      this.#arriving.add(host);
+      if (this.#made.length === 0) this.#tools.afterMessages(() => this.#publish());
+      this.#made.push(host);
       return true;
     } catch (error) {
-      this.#arriving.delete(key);
       log.error(`cluster ${name} cannot make the host ${key}: ${errorMessage(error)}`);
       return false;
     }
+  }
+
+  #publish(): void {
+    const hosts = this.#made;
+    this.#made = [];
+    // Another cluster may have its name by now.
+    if (this.#isStopped) return;
+    this.#cluster.publish(hosts, () => {
+      for (const host of hosts) this.#arriving.delete(host);
+    });
   }
 
   #cleanUpLater(): void {
@@ -129,18 +150,20 @@ export class OriginalDstDiscovery<Host extends UsedHost> implements Discovery {
   }
 
   #isUsed(host: Host): boolean {
-    if (this.#arriving.size > 0 && this.#arriving.has(formatAddress(host.address))) return true;
+    if (this.#arriving.has(host)) return true;
     const before = this.#uses.get(host);
     const { uses } = host;
     this.#uses.set(host, uses);
-    return uses !== before || host.activeConnections > 0;
+    // One that came again would come as a healthy one.
+    const isKept = host.takeWanted() || host.isEjected;
+    return isKept || uses !== before || host.activeConnections > 0;
   }
 }
 
-function memberAt(cluster: string, address: IpAddress): HostSettings {
+function memberAt(cluster: string, key: string, address: IpAddress): HostSettings {
   return {
     address,
-    hostname: cluster + formatAddress(address),
+    hostname: cluster + key,
     weight: 1,
     locality: { region: '', zone: '', subZone: '' },
     localityWeight: 0,

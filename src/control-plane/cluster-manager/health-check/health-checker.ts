@@ -101,8 +101,19 @@ export class HealthChecker implements HostCheckListener {
       this.#count(check, undefined);
       this.#noteChecked(check);
     }
-    for (const check of added) this.#count(check, check.host.healthFlags);
-    if (this.#isRunning) for (const check of added) check.start();
+    this.#begin(added);
+  }
+
+  /** These are checked, too; none of them was before. */
+  addHosts(hosts: readonly ActiveHost[]): void {
+    const added = hosts.filter((host) => !host.isCheckDisabled).map((host) => this.#createCheck(host));
+    for (const check of added) this.#checks.set(check.host as ActiveHost, check);
+    this.#begin(added);
+  }
+
+  #begin(checks: readonly HostCheck[]): void {
+    for (const check of checks) this.#count(check, check.host.healthFlags);
+    if (this.#isRunning) for (const check of checks) check.start();
   }
 
   /** @param onDone told once, when each of the present hosts has been checked or has gone; at once without any. */

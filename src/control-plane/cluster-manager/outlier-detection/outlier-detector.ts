@@ -95,7 +95,7 @@ export class OutlierDetector implements OutlierRates {
   readonly #tools: OutlierTools;
   readonly #stats;
   /** By the address of the host's record, which is how workers name it. */
-  #hosts: ReadonlyMap<number, EjectionState> = new Map();
+  #hosts = new Map<number, EjectionState>();
   #ejected = 0;
   readonly #rates: Record<Origin, Rates> = { external: NO_RATES, local: NO_RATES };
   #cancelTimer: (() => void) | undefined;
@@ -145,14 +145,19 @@ export class OutlierDetector implements OutlierRates {
       }),
     );
     for (const [record, { host }] of former) {
-      if (this.#hosts.get(record)?.host !== host && isEjected(host)) this.#countEjected(-1);
+      if (this.#hosts.get(record)?.host !== host && host.isEjected) this.#countEjected(-1);
     }
+  }
+
+  /** These are watched, too; none of them was before. */
+  addHosts(hosts: readonly ActiveHost[]): void {
+    for (const host of hosts) this.#hosts.set(host.recordAddress, new EjectionState(host));
   }
 
   /** A worker has seen a host fail as often in a row as it may. @param recordAddress of the host, which may have gone. */
   failedInRow(recordAddress: number, kind: ConsecutiveKind): void {
     const state = this.#hosts.get(recordAddress);
-    if (state === undefined || isEjected(state.host)) return;
+    if (state === undefined || state.host.isEjected) return;
     if (kind === 'consecutive-5xx') this.#stats.add('ejections_consecutive_5xx');
     this.#detected(state, kind, 0);
     // What comes next begins anew, also when nothing came of this.
@@ -162,7 +167,7 @@ export class OutlierDetector implements OutlierRates {
   /** An active health check has passed. */
   checkPassed(host: ActiveHost): void {
     const state = this.#hosts.get(host.recordAddress);
-    if (!this.#settings.endsWithPassedCheck || state === undefined || !isEjected(host)) return;
+    if (!this.#settings.endsWithPassedCheck || state === undefined || !host.isEjected) return;
     if ((host.healthFlags & FAILED_CHECK) === 0) this.#uneject(state, this.#tools.clock.monotonicMs());
   }
 
@@ -177,14 +182,14 @@ export class OutlierDetector implements OutlierRates {
     const nowMs = this.#tools.clock.monotonicMs();
     const limits = this.#limits.value;
     for (const state of this.#hosts.values()) {
-      if (isEjected(state.host) && state.isOver(nowMs, limits)) this.#uneject(state, nowMs);
+      if (state.host.isEjected && state.isOver(nowMs, limits)) this.#uneject(state, nowMs);
       state.endInterval();
       state.host.successRate = NO_RATES.average;
       state.host.localOriginSuccessRate = NO_RATES.average;
     }
     this.#compareHosts('external', limits);
     this.#compareHosts('local', limits);
-    for (const state of this.#hosts.values()) if (!isEjected(state.host)) state.forgive(nowMs, limits);
+    for (const state of this.#hosts.values()) if (!state.host.isEjected) state.forgive(nowMs, limits);
   }
 
   #compareHosts(origin: Origin, limits: OutlierLimits): void {
@@ -234,7 +239,7 @@ export class OutlierDetector implements OutlierRates {
     for (const host of this.#hosts.values()) {
       const volume = host.lastInterval(origin);
       const rate = rateOf(volume);
-      if (rate !== undefined && volume.total >= requestVolume && !isEjected(host.host)) rates.push({ host, rate });
+      if (rate !== undefined && volume.total >= requestVolume && !host.host.isEjected) rates.push({ host, rate });
     }
     return rates;
   }
@@ -243,7 +248,7 @@ export class OutlierDetector implements OutlierRates {
   #detected(state: EjectionState, kind: OutlierKind, rate: number): void {
     this.#stats.add(COUNTERS[kind].detected);
     // Two detectors may find the same host in one interval.
-    if (isEjected(state.host)) return;
+    if (state.host.isEjected) return;
     if (!this.#mayEject()) {
       this.#stats.add('ejections_overflow');
       return;
@@ -308,8 +313,4 @@ export class OutlierDetector implements OutlierRates {
     this.#ejected += change;
     this.#stats.set('ejections_active', this.#ejected);
   }
-}
-
-function isEjected(host: ActiveHost): boolean {
-  return (host.healthFlags & EJECTED) !== 0;
 }

@@ -275,7 +275,14 @@ describe('the view of a cluster', () => {
     cluster.refreshHealth();
     const ill = cluster.takeUpdate();
     const { hostLists } = cluster.snapshot;
-    assert.deepEqual(ill, { cluster: 'web', hostLists, order: null, hosts: [], health: [recordAddress] });
+    assert.deepEqual(ill, {
+      cluster: 'web',
+      hostLists,
+      order: null,
+      hosts: [],
+      health: [recordAddress],
+      amendment: null,
+    });
     assert.ok(bytes(ill) < 1000);
     update(...members.with(7, at(8, { weight: 9 })));
     const heavy = cluster.takeUpdate();

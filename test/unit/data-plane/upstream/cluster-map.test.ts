@@ -88,8 +88,10 @@ for (const isOpened of [true, false]) {
     const [first, second, third] = snapshot.hosts.map(({ recordAddress }) => recordAddress);
     bench.update('all', [snapshot]);
     if (isOpened) assert.equal(bench.cluster.hosts.length, 3);
-    const change = (name: string, update: Omit<HostsUpdate, 'cluster' | 'hostLists'>): void =>
-      bench.map.updateHosts({ cluster: 'web', hostLists: 0, ...update }, () => bench.confirmed.push(name));
+    const change = (name: string, update: Omit<HostsUpdate, 'cluster' | 'hostLists' | 'amendment'>): void =>
+      bench.map.updateHosts({ cluster: 'web', hostLists: 0, amendment: null, ...update }, () =>
+        bench.confirmed.push(name),
+      );
     const renamed = { ...snapshot.hosts[1]!, hostname: 'two.example' };
     change('renamed', { order: null, hosts: [renamed], health: [] });
     change('fewer', { order: [third!, second!], hosts: [], health: [] });
@@ -105,7 +107,7 @@ for (const isOpened of [true, false]) {
       ],
     );
     assert.ok(!hosts.some(({ record }) => record === first));
-    bench.map.updateHosts({ cluster: 'gone', hostLists: 0, order: [], hosts: [], health: [] }, () => {
+    bench.map.updateHosts({ cluster: 'gone', hostLists: 0, order: [], hosts: [], health: [], amendment: null }, () => {
       bench.confirmed.push('gone');
     });
     assert.equal(bench.confirmed.at(-1), 'gone');

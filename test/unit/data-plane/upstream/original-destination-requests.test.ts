@@ -6,8 +6,16 @@ import { describe, test } from 'node:test';
 import { formatAddress, type IpAddress } from '../../../../src/base/address.ts';
 import type { RouteRequest } from '../../../../src/data-plane/route/route-request.ts';
 import { CircuitBreaker } from '../../../../src/data-plane/upstream/circuit-breaker.ts';
-import { contextFor, contextOf } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
-import { type HostUser, OriginalDestinations } from '../../../../src/data-plane/upstream/original-destinations.ts';
+import {
+  contextFor,
+  contextOf,
+  type PickContext,
+} from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
+import {
+  type HostUser,
+  type NamedHost,
+  OriginalDestinations,
+} from '../../../../src/data-plane/upstream/original-destinations.ts';
 import type { OriginalDstSettings } from '../../../../src/snapshot/index.ts';
 import type { CLUSTER_STATS } from '../../../../src/stats/index.ts';
 import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
@@ -18,11 +26,27 @@ import { UpstreamWorkers } from '../../../support/upstream-workers.ts';
 const MAX_QUESTIONS = 1024;
 const TIMEOUT_MS = 2000;
 
-class User implements HostUser<string> {
-  told: string[] = [];
+class TestHost implements NamedHost {
+  readonly address: IpAddress;
+  readonly label: string;
+  isUnhealthy = false;
+  wanted = 0;
+
+  constructor(port: number) {
+    this.address = { kind: 'ip', ip: '10.0.0.1', port };
+    this.label = formatAddress(this.address);
+  }
+
+  noteWanted(): void {
+    this.wanted += 1;
+  }
+}
+
+class User implements HostUser<TestHost> {
+  told: (TestHost | string)[] = [];
   onTold: () => void = () => {};
 
-  onHost(host: string): void {
+  onHost(host: TestHost): void {
     this.told.push(host);
     this.onTold();
   }
@@ -37,10 +61,9 @@ class Bench {
   readonly workers = new UpstreamWorkers(1, () => {});
   readonly snapshot = this.workers.cluster(0, {});
   readonly context = this.workers.contexts[0]!;
-  readonly hosts = new Map<string, string>();
   readonly asked: string[] = [];
   readonly breaker: CircuitBreaker;
-  readonly destinations: OriginalDestinations<string>;
+  readonly destinations: OriginalDestinations<TestHost>;
 
   constructor(settings: Partial<OriginalDstSettings> = {}, maxPendingRequests = 2 * MAX_QUESTIONS) {
     const requestHost = (cluster: string, address: IpAddress) =>
@@ -54,7 +77,6 @@ class Bench {
       statBase: this.context.stats.base(statBlock),
       connectTimeoutMs: TIMEOUT_MS,
       settings: { header: null, port: 0, ...settings },
-      host: (key) => this.hosts.get(key),
     });
   }
 
@@ -116,12 +138,12 @@ describe('a host that is not there', () => {
     const bench = new Bench();
     const users = [bench.choose(1), bench.choose(2), bench.choose(1)];
     assert.deepEqual(bench.asked, ['web 10.0.0.1:1', 'web 10.0.0.1:2']);
-    bench.hosts.set('10.0.0.1:1', 'first');
-    assert.deepEqual(bench.choose(1).told, ['first']);
-    bench.destinations.settle();
+    const host = new TestHost(1);
+    bench.destinations.add(host);
+    assert.deepEqual(bench.choose(1).told, [host]);
     assert.deepEqual(
       users.map(({ told }) => told),
-      [['first'], [], ['first']],
+      [[host], [], [host]],
     );
     assert.equal(bench.context.wheel.size, 1);
     // A connection says at its end that it does not wait, whether it does or not.
@@ -175,8 +197,61 @@ describe('a host that is not there', () => {
     const bench = new Bench();
     const [first, second] = [bench.choose(1), bench.choose(1)];
     first.onTold = () => bench.destinations.cancel(second);
-    bench.hosts.set('10.0.0.1:1', 'host');
-    bench.destinations.settle();
-    assert.deepEqual([first.told, second.told], [['host'], []]);
+    const host = new TestHost(1);
+    bench.destinations.add(host);
+    assert.deepEqual([first.told, second.told], [[host], []]);
+  });
+});
+
+describe('a host that is there', () => {
+  const meant = { ip: '10.0.0.1', port: 1 };
+
+  test('is found by its address however it is written, until it has gone', () => {
+    const bench = new Bench({ header: 'x-to' });
+    const host = new TestHost(1);
+    bench.destinations.add(host);
+    bench.destinations.add(new TestHost(2));
+    const told = (context: PickContext | null) => {
+      const user = new User();
+      bench.destinations.choose(context, bench.breaker, user);
+      return user.told;
+    };
+    const byText = bench.destinations.contextOf(requestTo('10.0.0.1:1'), null);
+    assert.deepEqual(told(byText), [host]);
+    assert.deepEqual(told(bench.destinations.contextOf(requestTo('[::ffff:10.0.0.1]:1'), null)), [host]);
+    assert.deepEqual(told(bench.destinations.contextOf(null, meant)), [host]);
+    // Made once, and not for each request.
+    assert.equal(bench.destinations.contextOf(requestTo('10.0.0.1:1'), null), byText);
+    assert.equal(bench.destinations.contextOf(null, meant), byText);
+    bench.destinations.remove(host);
+    assert.deepEqual(told(bench.destinations.contextOf(requestTo('10.0.0.1:1'), null)), []);
+    assert.deepEqual(bench.asked, ['web 10.0.0.1:1']);
+  });
+
+  test('is found at the port of the cluster, whatever port was meant', () => {
+    const bench = new Bench({ header: 'x-to', port: 7 });
+    const host = new TestHost(7);
+    bench.destinations.add(host);
+    bench.destinations.add(new TestHost(1));
+    for (const context of [
+      bench.destinations.contextOf(requestTo('10.0.0.1:1'), null),
+      bench.destinations.contextOf(null, meant),
+    ]) {
+      assert.equal(context!.destination, host.address);
+    }
+  });
+
+  test('gets nothing while it is not healthy, and is noted to be wanted', () => {
+    const bench = new Bench();
+    const waiting = bench.choose(1);
+    const host = new TestHost(1);
+    host.isUnhealthy = true;
+    bench.destinations.add(host);
+    assert.deepEqual(waiting.told, ['none']);
+    assert.deepEqual(bench.choose(1).told, ['none']);
+    assert.equal(host.wanted, 2);
+    host.isUnhealthy = false;
+    assert.deepEqual(bench.choose(1).told, [host]);
+    assert.equal(host.wanted, 2);
   });
 });

@@ -27,18 +27,37 @@ const WORKERS = [0, 1];
 /** A host as all threads share it: main has made it, workers use it. */
 class SharedHost {
   readonly address: IpAddress;
+  readonly label: string;
   activeConnections = 0;
   uses = 0;
+  isEjected = false;
+  hasFailedChecks = false;
+  isWanted = false;
   isMember = true;
   isFreed = false;
 
   constructor(address: IpAddress) {
     this.address = address;
+    this.label = formatAddress(address);
+  }
+
+  get isUnhealthy(): boolean {
+    return this.isEjected || this.hasFailedChecks;
+  }
+
+  noteWanted(): void {
+    this.isWanted = true;
+  }
+
+  takeWanted(): boolean {
+    const { isWanted } = this;
+    this.isWanted = false;
+    return isWanted;
   }
 }
 
 type ToWorker =
-  | { readonly type: 'added'; readonly generation: number; readonly host: SharedHost }
+  | { readonly type: 'added'; readonly generation: number; readonly hosts: readonly SharedHost[] }
   | { readonly type: 'removed'; readonly generation: number; readonly hosts: readonly SharedHost[] }
   | { readonly type: 'refused'; readonly key: string };
 type ToMain =
@@ -54,6 +73,7 @@ class User implements HostUser<SharedHost> {
   onHost(host: SharedHost): void {
     assert.equal(this.state, 'waiting', 'told once, and not behind a cancel');
     assert.ok(!host.isFreed);
+    assert.ok(!host.isUnhealthy, 'nobody gets a host that is not healthy');
     assert.ok(!this.hasWaited || host.isMember, 'who has waited gets a member');
     this.state = 'using';
     this.host = host;
@@ -76,7 +96,6 @@ class Worker {
   readonly inbox: ToWorker[] = [];
   readonly outbox: ToMain[] = [];
   readonly users: User[] = [];
-  readonly hosts = new Map<string, SharedHost>();
   readonly destinations: OriginalDestinations<SharedHost>;
   readonly wheel: TimerWheel;
   pending = 0;
@@ -107,7 +126,6 @@ class Worker {
       statBase: 0,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       settings: { header: null, port: 0 },
-      host: (key) => this.hosts.get(key),
     });
   }
 
@@ -121,12 +139,11 @@ class Worker {
   receive(message: ToWorker): void {
     switch (message.type) {
       case 'added':
-        this.hosts.set(formatAddress(message.host.address), message.host);
-        this.destinations.settle();
+        for (const host of message.hosts) this.destinations.add(host);
         this.outbox.push({ type: 'applied', generation: message.generation });
         break;
       case 'removed':
-        for (const host of message.hosts) this.hosts.delete(formatAddress(host.address));
+        for (const host of message.hosts) this.destinations.remove(host);
         this.#unconfirmed.push(message);
         this.confirm();
         break;
@@ -155,13 +172,18 @@ class Model {
   readonly made: SharedHost[] = [];
   readonly #members = new Map<string, SharedHost>();
   readonly #confirmations = new UpdateConfirmations();
+  /** What main does at the end of its turn. */
+  readonly #atEndOfTurn: (() => void)[] = [];
+  /** Hosts of every message that brought some. */
+  readonly batches: number[] = [];
   readonly discovery: OriginalDstDiscovery<SharedHost>;
 
   constructor() {
     const members = this.#members;
     const loggers = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } });
     const runtime = new RuntimeValues(new Map([[ORIGINAL_DST_HOSTS, String(MAX_HOSTS)]]));
-    const tools = { clock: this.clock, log: loggers.get('upstream'), runtime };
+    const afterMessages = (callback: () => void) => void this.#atEndOfTurn.push(callback);
+    const tools = { clock: this.clock, log: loggers.get('upstream'), runtime, afterMessages };
     this.discovery = new OriginalDstDiscovery({ kind: 'original-dst', cleanupIntervalMs: CLEANUP_MS }, tools, {
       name: 'any',
       get size() {
@@ -169,14 +191,19 @@ class Model {
       },
       members: () => [...members.values()],
       member: (key) => members.get(key),
-      add: ({ address }, onApplied) => {
+      make: ({ address }) => {
         const host = new SharedHost(address as IpAddress);
         this.made.push(host);
-        members.set(formatAddress(address), host);
-        this.#publish((generation) => ({ type: 'added', generation, host }), onApplied);
+        members.set(host.label, host);
+        return host;
+      },
+      publish: (hosts, onApplied) => {
+        this.batches.push(hosts.length);
+        this.#publish((generation) => ({ type: 'added', generation, hosts }), onApplied);
       },
       remove: (hosts) => {
         for (const host of hosts) {
+          assert.ok(!host.isEjected, 'an ejected host is kept until it comes back');
           host.isMember = false;
           members.delete(formatAddress(host.address));
         }
@@ -199,6 +226,14 @@ class Model {
     return this.#members.size;
   }
 
+  get members(): readonly SharedHost[] {
+    return [...this.#members.values()];
+  }
+
+  endTurn(): void {
+    for (const callback of this.#atEndOfTurn.splice(0)) callback();
+  }
+
   #publish(message: (generation: number) => ToWorker, onApplied: () => void): void {
     const generation = this.#confirmations.begin(WORKERS, onApplied);
     for (const worker of this.workers) worker.inbox.push(message(generation));
@@ -219,11 +254,13 @@ class Model {
   }
 
   deliverAll(): void {
+    this.endTurn();
     while (this.workers.some(({ inbox, outbox }) => inbox.length + outbox.length > 0)) {
       for (const index of WORKERS) {
         this.toMain(index);
         this.toWorker(index);
       }
+      this.endTurn();
     }
   }
 
@@ -239,7 +276,18 @@ class Model {
   }
 }
 
-const STEPS = ['ask', 'to-main', 'to-worker', 'end', 'cancel', 'cleanup', 'time', 'quiet'] as const;
+const STEPS = [
+  'ask',
+  'to-main',
+  'end-turn',
+  'to-worker',
+  'end',
+  'cancel',
+  'cleanup',
+  'time',
+  'quiet',
+  'health',
+] as const;
 const step = fc.record({
   kind: fc.constantFrom(...STEPS),
   worker: fc.constantFrom(...WORKERS),
@@ -258,6 +306,16 @@ function act(
     case 'to-main':
       model.toMain(index);
       break;
+    case 'end-turn':
+      model.endTurn();
+      break;
+    case 'health': {
+      const host = model.members[n >> 1];
+      if (host === undefined) break;
+      if (n % 2 === 0) host.isEjected = !host.isEjected;
+      else host.hasFailedChecks = !host.hasFailedChecks;
+      break;
+    }
     case 'to-worker':
       model.toWorker(index);
       break;
@@ -305,6 +363,7 @@ describe('hosts on demand, over messages that take their time', () => {
           for (const user of worker.in('using')) user.end();
           worker.confirm();
         }
+        for (const host of model.members) host.isEjected = false;
         for (let round = 0; round < 3; round += 1) {
           model.deliverAll();
           model.clock.turn(CLEANUP_MS);
@@ -346,6 +405,48 @@ describe('hosts on demand, over messages that take their time', () => {
     model.deliverAll();
     assert.equal(worker!.in('using').length, MAX_PENDING);
     model.discovery.stop();
+  });
+
+  it('go to the workers together, where they were wanted together', () => {
+    const model = new Model();
+    const [first, second] = model.workers;
+    first!.ask(1);
+    first!.ask(2);
+    second!.ask(1);
+    for (const index of [0, 0, 1]) model.toMain(index);
+    assert.deepEqual(model.batches, []);
+    model.deliverAll();
+    assert.deepEqual(model.batches, [2]);
+    assert.deepEqual([first!.in('using').length, second!.in('using').length], [2, 1]);
+    model.discovery.stop();
+  });
+
+  it('are kept, with what is known of their health, while somebody wants them', () => {
+    const model = new Model();
+    const [worker] = model.workers;
+    worker!.ask(1);
+    model.deliverAll();
+    const [host] = model.members;
+    worker!.in('using')[0]!.end();
+    host!.hasFailedChecks = true;
+    for (let round = 0; round < 5; round += 1) {
+      worker!.ask(1);
+      model.clock.turn(CLEANUP_MS);
+    }
+    assert.deepEqual([worker!.in('none').length, model.memberCount], [5, 1]);
+    model.clock.turn(CLEANUP_MS);
+    model.deliverAll();
+    assert.equal(model.memberCount, 0);
+    model.discovery.stop();
+  });
+
+  it('are told to nobody when their cluster has been stopped meanwhile', () => {
+    const model = new Model();
+    model.workers[0]!.ask(1);
+    model.toMain(0);
+    model.discovery.stop();
+    model.deliverAll();
+    assert.deepEqual(model.batches, []);
   });
 
   it('come to no one any more when their cluster goes', () => {
