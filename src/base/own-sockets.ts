@@ -24,6 +24,13 @@ export interface SocketSource {
   readonly afterBind: readonly RawSocketOption[];
 }
 
+/** How a socket that listens begins; each list in its order. */
+export interface ListeningOptions {
+  readonly beforeBind: readonly RawSocketOption[];
+  readonly afterBind: readonly RawSocketOption[];
+  readonly afterListen: readonly RawSocketOption[];
+}
+
 /** By the family of the address that is connected to. */
 export type SourcesByFamily = Readonly<Record<IpFamily, SocketSource>>;
 

@@ -1,6 +1,7 @@
 // One listener as the control plane publishes it: where to accept, and what each connection meets.
 
 import type { Address } from '../base/address.ts';
+import type { ListeningOptions } from '../base/own-sockets.ts';
 import type { AccessLogSettings } from './access-log.ts';
 import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
 import type {
@@ -152,6 +153,8 @@ export interface ListenerSettings {
   /** Every worker accepts on a socket of its own; otherwise the first worker accepts alone. */
   readonly reusePort: boolean;
   readonly socketOptions: AcceptedSocketOptions;
+  /** What the sockets that listen begin with, by address, null for nothing; absent where that is nothing for all. */
+  readonly listeningOptions?: readonly (ListeningOptions | null)[];
   /** In their order; each sees the bytes that those before it have left. */
   readonly listenerFilters: readonly ListenerFilterSettings[];
   /** All listener filters must be done within this time; 0 for no limit. */

@@ -2,17 +2,12 @@
 
 import type { IpAddress } from '../../base/address.ts';
 import { familyOf, type IpFamily } from '../../base/address-families.ts';
-import type { ConnectionOrigin, RawSocketOption, SocketSource } from '../../base/own-sockets.ts';
+import type { ConnectionOrigin, SocketSource } from '../../base/own-sockets.ts';
 import { convertSocketAddress } from './address.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { BindConfig, SocketOption } from './messages.ts';
-import { type ConvertedSocketOption, convertRawOption, optionsOf } from './raw-socket-options.ts';
+import { type ConvertedSocketOption, convertRawOption, FREEBIND, optionsOf } from './raw-socket-options.ts';
 
-/** IP_FREEBIND and IPV6_FREEBIND of Linux. */
-const FREEBIND: Readonly<Record<IpFamily, RawSocketOption>> = {
-  v4: { level: 0, name: 15, value: 1 },
-  v6: { level: 41, name: 78, value: 1 },
-};
 /** That of the message, and one of the other family. */
 const MOST_ADDRESSES = 2;
 

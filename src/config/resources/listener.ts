@@ -9,6 +9,7 @@ import type { Conversion } from './conversion.ts';
 import { convertFilterChain } from './filter-chain.ts';
 import { checkDistinctMatches } from './filter-chain-match.ts';
 import { convertListenerFilters } from './listener-filters.ts';
+import { convertListeningOptions } from './listening-options.ts';
 import type { Listener } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
 import { convertSocketOptions } from './socket-options.ts';
@@ -28,6 +29,7 @@ const TRAFFIC_DIRECTIONS: readonly TrafficDirection[] = ['UNSPECIFIED', 'INBOUND
 export function convertListener(message: Listener, at: string, conversion: Conversion): ListenerSettings | undefined {
   const { faults } = conversion;
   const addresses = convertAddresses(message, at, conversion);
+  const [first, ...others] = addresses;
   const filterChains = convertFilterChains(message, at, conversion);
   const settings = {
     name: message.name || randomUUID(),
@@ -39,25 +41,24 @@ export function convertListener(message: Listener, at: string, conversion: Conve
     backlog: valueOr(message.tcp_backlog_size, DEFAULT_BACKLOG),
     reusePort: valueOr(message.enable_reuse_port, true),
     socketOptions: convertSocketOptions(message, at, faults),
+    ...convertListeningOptions(message, addresses, at, faults),
     listenerFilters: convertListenerFilters(message, at, faults),
     listenerFiltersTimeoutMs: durationMsOr(message.listener_filters_timeout, DEFAULT_LISTENER_FILTERS_TIMEOUT_MS),
     continueOnListenerFiltersTimeout: message.continue_on_listener_filters_timeout,
     ignoresGlobalLimit: message.ignore_global_conn_limit,
     ...filterChains,
   };
-  return addresses && { ...settings, addresses };
+  if (first === undefined) return undefined;
+  return { ...settings, addresses: [first, ...others.filter((address) => address !== undefined)] };
 }
 
-function convertAddresses(
-  message: Listener,
-  at: string,
-  { faults }: Conversion,
-): ListenerSettings['addresses'] | undefined {
+/** By their places in the message; undefined for one that cannot be used. */
+function convertAddresses(message: Listener, at: string, { faults }: Conversion): (Address | undefined)[] {
   const first = convertAddress(message.address, `${at}.address`, 'listener', faults);
   const others = message.additional_addresses.map(({ address }, index) =>
     convertAddress(address, `${at}.additional_addresses[${index}].address`, 'listener', faults),
   );
-  return first && [first, ...others.filter((address): address is Address => address !== undefined)];
+  return [first, ...others];
 }
 
 function convertFilterChains(

@@ -13,6 +13,17 @@ import type { SocketOption } from './messages.ts';
 const MAX_INT = 0x7fff_ffff;
 const MAX_UNSIGNED_INT = 0xffff_ffff;
 
+/** IP_FREEBIND and IPV6_FREEBIND of Linux. */
+export const FREEBIND: Readonly<Record<IpFamily, RawSocketOption>> = {
+  v4: { level: 0, name: 15, value: 1 },
+  v6: { level: 41, name: 78, value: 1 },
+};
+/** IP_TRANSPARENT and IPV6_TRANSPARENT. */
+export const TRANSPARENT: Readonly<Record<IpFamily, RawSocketOption>> = {
+  v4: { level: 0, name: 19, value: 1 },
+  v6: { level: 41, name: 75, value: 1 },
+};
+
 export type SocketState = 'prebind' | 'bound' | 'listening';
 
 /** When it is set, and of which sockets; undefined for both families. */

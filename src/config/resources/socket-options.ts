@@ -1,7 +1,8 @@
 // Socket options of a listener → what is set on accepted sockets. Options come as the numbers of the operating system;
-// those of Linux that Node can set are known here, all others are warned of.
+// those of Linux that Node can set are known here, all others are for the sockets that listen (listening-options.ts).
 
 import type { AcceptedSocketOptions, KeepaliveSettings } from '../../snapshot/index.ts';
+import { SocketOption_SocketIpVersion as SocketIpVersion } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { Listener, SocketOption, TcpKeepalive } from './messages.ts';
@@ -52,6 +53,12 @@ const SETTERS: Readonly<Record<string, (values: OptionValues, value: number) => 
   },
 };
 
+/** Whether the option is set on accepted sockets, of both families, and not on those that listen. */
+export function isForAccepted(option: SocketOption): boolean {
+  const isLimited = option.ip_version !== SocketIpVersion.SOCKET_IP_VERSION_UNSPECIFIED || option.type !== null;
+  return !isLimited && option.value === 'int_value' && Object.hasOwn(SETTERS, keyOf(option));
+}
+
 export function convertSocketOptions(message: Listener, at: string, faults: FaultSink): AcceptedSocketOptions {
   const values: OptionValues = {
     noDelay: true,
@@ -60,7 +67,7 @@ export function convertSocketOptions(message: Listener, at: string, faults: Faul
     typeOfService: 0,
   };
   for (const [index, option] of message.socket_options.entries()) {
-    applyOption(values, option, `${at}.socket_options[${index}]`, faults);
+    if (isForAccepted(option)) applyOption(values, option, `${at}.socket_options[${index}]`, faults);
   }
   return {
     noDelay: values.noDelay,
@@ -69,15 +76,14 @@ export function convertSocketOptions(message: Listener, at: string, faults: Faul
   };
 }
 
+function keyOf({ level, name }: SocketOption): string {
+  return `${int64ToNumber(level)}/${int64ToNumber(name)}`;
+}
+
 function applyOption(values: OptionValues, option: SocketOption, at: string, faults: FaultSink): void {
-  const key = `${int64ToNumber(option.level)}/${int64ToNumber(option.name)}`;
-  const set = SETTERS[key];
-  if (set === undefined || option.value !== 'int_value') {
-    faults.warning(at, `socket option ${key} is not supported by this build; it has no effect`);
-    return;
-  }
+  const key = keyOf(option);
   const value = int64ToNumber(option.int_value);
-  if (!set(values, value)) faults.error(`${at}.int_value`, `${value} is not a value of socket option ${key}`);
+  if (!SETTERS[key]!(values, value)) faults.error(`${at}.int_value`, `${value} is not a value of socket option ${key}`);
 }
 
 function convertKeepalive(message: TcpKeepalive | null): OptionValues['keepalive'] & KeepaliveSettings {

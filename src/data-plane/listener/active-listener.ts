@@ -4,6 +4,7 @@
 import type { Socket } from 'node:net';
 import { type Address, formatAddress } from '../../base/address.ts';
 import { errorMessage } from '../../base/errors.ts';
+import type { ListeningOptions } from '../../base/own-sockets.ts';
 import type { FilterChainSnapshot, ListenerSnapshot } from '../../snapshot/index.ts';
 import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
@@ -113,7 +114,9 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#bufferLimitBytes = settings.bufferLimitBytes;
     this.#limitedReads = LimitedReads.below(settings.bufferLimitBytes);
     this.#setSocketOptions = socketOptionSetter(settings.socketOptions);
-    this.#sockets = settings.addresses.map((address) => this.#listeningSocket(address));
+    this.#sockets = settings.addresses.map((address, index) =>
+      this.#listeningSocket(address, settings.listeningOptions?.[index] ?? null),
+    );
   }
 
   get connectionCount(): number {
@@ -152,8 +155,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   /** By address of its own: the other's open socket on the same one. */
   #shared(predecessor: ActiveListener): readonly (ListeningSocket | undefined)[] {
     const open = predecessor.#sockets.filter(({ isOpen }) => isOpen);
-    return this.#sockets.map(({ label }) => {
-      const at = open.findIndex((socket) => socket.label === label);
+    return this.#sockets.map(({ identity }) => {
+      const at = open.findIndex((socket) => socket.identity === identity);
       return at === -1 ? undefined : open.splice(at, 1)[0];
     });
   }
@@ -232,10 +235,10 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   // ---- Accepting ----
 
-  #listeningSocket(address: Address): ListeningSocket {
+  #listeningSocket(address: Address, beginning: ListeningOptions | null): ListeningSocket {
     const { backlog, reusePort } = this.snapshot.settings;
     const { clock, descriptorBudget, systemCalls } = this.#context;
-    const options = { address, backlog, reusePort, clock, descriptorBudget, systemCalls };
+    const options = { address, backlog, reusePort, beginning, clock, descriptorBudget, systemCalls };
     return new ListeningSocket(options, this);
   }
 

@@ -10,10 +10,12 @@
 import { renameSync, unlinkSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { createServer, type ListenOptions, type Server, Socket } from 'node:net';
-import { type Address, formatAddress, systemPath } from '../../base/address.ts';
+import { type Address, formatAddress, type IpAddress, systemPath } from '../../base/address.ts';
+import { familyOf } from '../../base/address-families.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
-import { WeirError } from '../../base/errors.ts';
+import { errorMessage, WeirError } from '../../base/errors.ts';
+import { checkSystemCalls, type ListeningOptions, openSocket, setOptions } from '../../base/own-sockets.ts';
 import type { SystemCalls } from '../../base/system-calls.ts';
 import { ACCEPTED_SOCKET_OPTIONS } from '../network/socket-events.ts';
 
@@ -21,6 +23,8 @@ export interface ListeningSocketOptions {
   readonly address: Address;
   readonly backlog: number;
   readonly reusePort: boolean;
+  /** What it begins with, which needs system calls; null for nothing. */
+  readonly beginning: ListeningOptions | null;
   readonly clock: Clock;
   readonly descriptorBudget: DescriptorBudget;
   /** Without them accepting never pauses: clients beyond the limit are refused. */
@@ -44,6 +48,10 @@ type State = 'closed' | 'listening' | 'paused';
 /** How often a paused socket looks whether descriptors are free. */
 const RESUME_MS = 100;
 const NONE = -1;
+/** SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY of Linux, which Node sets. */
+const REUSE_ADDRESS = { level: 1, name: 2, value: 1 };
+const REUSE_PORT = { level: 1, name: 15, value: 1 };
+const IPV6_ONLY = { level: 41, name: 26 };
 
 export class ListeningSocket {
   readonly #options: ListeningSocketOptions;
@@ -76,12 +84,17 @@ export class ListeningSocket {
         reject(new WeirError('WEIR_LISTEN', text, { cause: error }));
       };
       this.#server.once('error', fail);
-      this.#server.listen(this.#listenOptions(port), () => {
-        this.#server.off('error', fail);
-        resolve();
-      });
+      try {
+        this.#server.listen(this.#listenOptions(port), () => {
+          this.#server.off('error', fail);
+          resolve();
+        });
+      } catch (error) {
+        fail(error as Error);
+      }
     });
     this.#state = 'listening';
+    this.#finishBeginning();
     this.#server.on('error', (error) => this.#onError(error));
     this.#kept = this.#keep();
     if (address.kind === 'pipe' && address.mode !== 0 && !address.path.startsWith('@'))
@@ -91,9 +104,10 @@ export class ListeningSocket {
     return this.#port;
   }
 
-  /** The address as configured. */
-  get label(): string {
-    return formatAddress(this.#options.address);
+  /** The same for sockets on one address, as configured, that begin in the same way. */
+  get identity(): string {
+    const { address, beginning } = this.#options;
+    return formatAddress(address) + (beginning === null ? '' : JSON.stringify(beginning));
   }
 
   get isOpen(): boolean {
@@ -120,6 +134,31 @@ export class ListeningSocket {
     if (!this.#removesPath) return;
     this.#removesPath = false;
     ignoreFailure(() => unlinkSync(formatAddress(this.#options.address)));
+  }
+
+  /** @returns a descriptor that is bound, as Node would have it. @throws a system error, or WeirError WEIR_SOCKET_OPTIONS. */
+  #begin(address: IpAddress, { beforeBind, afterBind }: ListeningOptions): number {
+    const { reusePort, systemCalls } = this.#options;
+    checkSystemCalls('it', systemCalls);
+    const family = familyOf(address.ip);
+    const asNode = [
+      REUSE_ADDRESS,
+      ...(reusePort ? [REUSE_PORT] : []),
+      ...(family === 'v6' ? [{ ...IPV6_ONLY, value: address.acceptsIpv4 === true ? 0 : 1 }] : []),
+    ];
+    return openSocket(systemCalls, family, { address, beforeBind: [...asNode, ...beforeBind], afterBind });
+  }
+
+  #finishBeginning(): void {
+    const { beginning, systemCalls } = this.#options;
+    if (beginning === null || beginning.afterListen.length === 0) return;
+    try {
+      setOptions(systemCalls!, descriptorOf(this.#server), beginning.afterListen);
+    } catch (error) {
+      this.close();
+      const text = `cannot listen on ${formatAddress(this.#options.address)}: ${errorMessage(error)}`;
+      throw new WeirError('WEIR_LISTEN', text, { cause: error });
+    }
   }
 
   #onConnection(socket: Socket): void {
@@ -217,9 +256,10 @@ export class ListeningSocket {
     return NONE;
   }
 
-  #listenOptions(port: number): ListenOptions {
-    const { address, backlog, reusePort } = this.#options;
+  #listenOptions(port: number): ListenOptions | { readonly fd: number; readonly backlog: number } {
+    const { address, backlog, reusePort, beginning } = this.#options;
     if (address.kind === 'pipe') return { path: systemPath(address.path), backlog };
+    if (beginning !== null) return { fd: this.#begin({ ...address, port }, beginning), backlog };
     return { host: address.ip, port, backlog, reusePort, ipv6Only: address.acceptsIpv4 !== true };
   }
 }

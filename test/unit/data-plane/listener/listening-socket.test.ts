@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,10 +11,12 @@ import { describe, it, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import type { Address } from '../../../../src/base/address.ts';
 import { type DescriptorBudget, descriptorOf } from '../../../../src/base/descriptor-budget.ts';
+import type { ListeningOptions } from '../../../../src/base/own-sockets.ts';
 import { SystemCalls } from '../../../../src/base/system-calls.ts';
 import { ListeningSocket, type ListeningSocketOwner } from '../../../../src/data-plane/listener/listening-socket.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { socketOption } from '../../../support/socket-option.ts';
 
 const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
 const ENOUGH = Number.POSITIVE_INFINITY;
@@ -33,10 +35,10 @@ class Fixture implements ListeningSocketOwner {
   target: { port: number; host: string } | { path: string } = { path: '' };
   onAccepted: (socket: Socket) => void = (socket) => void this.accepted.push(socket);
 
-  constructor(address: Address = ANY_PORT) {
+  constructor(address: Address = ANY_PORT, beginning: ListeningOptions | null = null) {
     const { budget: descriptorBudget, clock } = this;
     const systemCalls = SystemCalls.open();
-    const options = { address, backlog: 64, reusePort: false, clock, descriptorBudget, systemCalls };
+    const options = { address, backlog: 64, reusePort: false, beginning, clock, descriptorBudget, systemCalls };
     this.socket = new ListeningSocket(options, this);
   }
 
@@ -74,10 +76,10 @@ class Fixture implements ListeningSocketOwner {
   }
 }
 
-async function listen(t: TestContext, address?: Address): Promise<Fixture> {
-  const fixture = new Fixture(address);
+async function listen(t: TestContext, address?: Address, beginning?: ListeningOptions): Promise<Fixture> {
+  const fixture = new Fixture(address, beginning);
   const port = await fixture.socket.listen(0);
-  fixture.target = address?.kind === 'pipe' ? { path: address.path } : { port, host: '127.0.0.1' };
+  fixture.target = address?.kind === 'pipe' ? { path: address.path } : { port, host: address?.ip ?? '127.0.0.1' };
   t.after(() => {
     fixture.socket.close();
     for (const socket of fixture.accepted) socket.destroy();
@@ -183,7 +185,7 @@ describe('a listening socket whose descriptors run short', () => {
       import { SYSTEM_CLOCK } from ${JSON.stringify(import.meta.resolve('../../../../src/base/clock.ts'))};
       const descriptorBudget = { acceptBelow: 0, connectBelow: Infinity };
       const address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
-      const options = { address, backlog: 64, reusePort: false, clock: SYSTEM_CLOCK, descriptorBudget };
+      const options = { address, backlog: 64, reusePort: false, beginning: null, clock: SYSTEM_CLOCK, descriptorBudget };
       const owner = { onAccepted() {}, onPaused: () => parentPort.postMessage('paused') };
       const socket = new ListeningSocket({ ...options, systemCalls: SystemCalls.open() }, owner);
       parentPort.postMessage(await socket.listen(0));
@@ -214,4 +216,82 @@ describe('a listening socket whose descriptors run short', () => {
     await once(client, 'close');
     assert.deepEqual(fixture.events, ['Error: no memory']);
   });
+});
+
+describe('a socket that begins with options', () => {
+  const IP_TTL = { level: 0, name: 2, value: 7 };
+  const SO_REUSEPORT = { level: 1, name: 15, value: 1 };
+  const SO_RCVBUF = { level: 1, name: 8, value: 65_536 };
+  const TCP_FASTOPEN = { level: 6, name: 23, value: 5 };
+  const IPV6_ONLY = { level: 41, name: 26 };
+  const NOTHING: ListeningOptions = { beforeBind: [], afterBind: [], afterListen: [] };
+
+  /** Linux hands options on to what is accepted. */
+  function optionOf(fixture: Fixture, option: { readonly level: number; readonly name: number }, accepted = 0): number {
+    return socketOption(descriptorOf(fixture.accepted[accepted]!), option.level, option.name);
+  }
+
+  it('has them in their time, and accepts as any other, also after a pause', async (t) => {
+    const beginning = { beforeBind: [IP_TTL], afterBind: [SO_RCVBUF], afterListen: [TCP_FASTOPEN] };
+    const fixture = await listen(t, ANY_PORT, beginning);
+    await fixture.client(t);
+    await fixture.untilAccepted(1);
+    // Linux doubles the size of buffers.
+    assert.equal(optionOf(fixture, IP_TTL), IP_TTL.value);
+    assert.equal(optionOf(fixture, SO_RCVBUF), 2 * SO_RCVBUF.value);
+    fixture.budget.acceptBelow = 0;
+    await fixture.client(t);
+    await fixture.untilAccepted(2);
+    assert.deepEqual(fixture.events, ['paused']);
+    fixture.budget.acceptBelow = ENOUGH;
+    fixture.clock.turn(RESUME_MS);
+    await fixture.client(t);
+    await fixture.untilAccepted(3);
+    assert.equal(optionOf(fixture, IP_TTL, 2), IP_TTL.value);
+  });
+
+  it('is bound as Node would bind it: for IPv6 alone, or for IPv4, too; alone on its port', async (t) => {
+    const options = { ...NOTHING, beforeBind: [SO_RCVBUF] };
+    const dual = await listen(t, { kind: 'ip', ip: '::', port: 0, acceptsIpv4: true }, options);
+    dual.target = { port: (dual.target as { port: number }).port, host: '127.0.0.1' };
+    await dual.client(t);
+    await dual.untilAccepted(1);
+    const six = await listen(t, { kind: 'ip', ip: '::1', port: 0 }, options);
+    await six.client(t);
+    await six.untilAccepted(1);
+    assert.equal(optionOf(six, IPV6_ONLY), 1);
+    const { port } = six.target as { port: number };
+    const second = new Fixture({ kind: 'ip', ip: '::1', port }, options);
+    await assert.rejects(second.socket.listen(port), {
+      code: 'WEIR_LISTEN',
+      message: `cannot listen on [::1]:${port}: bind EADDRINUSE`,
+    });
+    const shared = new Fixture({ kind: 'ip', ip: '::1', port: 0 }, { ...NOTHING, beforeBind: [SO_REUSEPORT] });
+    t.after(() => shared.socket.close());
+    const sharedPort = await shared.socket.listen(0);
+    const other = new Fixture({ kind: 'ip', ip: '::1', port: 0 }, { ...NOTHING, beforeBind: [SO_REUSEPORT] });
+    t.after(() => other.socket.close());
+    assert.equal(await other.socket.listen(sharedPort), sharedPort);
+  });
+
+  it('is another one with other options', () => {
+    const withOptions = new Fixture(ANY_PORT, { ...NOTHING, beforeBind: [IP_TTL] });
+    const withOthers = new Fixture(ANY_PORT, { ...NOTHING, beforeBind: [SO_RCVBUF] });
+    const plain = new Fixture();
+    assert.equal(plain.socket.identity, new Fixture().socket.identity);
+    assert.equal(new Set([withOptions, withOthers, plain].map(({ socket }) => socket.identity)).size, 3);
+  });
+
+  for (const state of ['beforeBind', 'afterBind', 'afterListen'] as const) {
+    it(`is refused for one that cannot be set (${state}), and leaves nothing open`, async () => {
+      const unknown = { level: 6, name: 9999, value: 1 };
+      const before = readdirSync('/proc/self/fd').length;
+      const fixture = new Fixture(ANY_PORT, { ...NOTHING, [state]: [unknown] });
+      await assert.rejects(fixture.socket.listen(0), {
+        code: 'WEIR_LISTEN',
+        message: 'cannot listen on 127.0.0.1:0: setsockopt ENOPROTOOPT of option 6/9999',
+      });
+      await eventually(() => readdirSync('/proc/self/fd').length === before, 'the descriptors to be closed');
+    });
+  }
 });
