@@ -3,7 +3,7 @@
 // is busy with one update. What requests notice of it is measured by update-latency.ts.
 // `npm run bench -- host-updates`
 
-import { serialize } from 'node:v8';
+import { deserialize, serialize } from 'node:v8';
 import { RuntimeValues } from '../src/base/runtime.ts';
 import { ActiveCluster } from '../src/control-plane/cluster-manager/active-cluster.ts';
 import { ClusterMap } from '../src/data-plane/upstream/cluster-map.ts';
@@ -91,9 +91,10 @@ function measure(lbPolicy: string): object[] {
         free = make(Math.abs(round));
         update = cluster.takeUpdate();
       });
-      bytes = serialize({ type: 'hosts', generation: round, update }).byteLength;
+      const message = serialize({ type: 'hosts', generation: round, update });
+      bytes = message.byteLength;
       const workerMs = busyMs(() => {
-        map.updateHosts(update!, () => {});
+        map.updateHosts((deserialize(message) as { update: HostsUpdate }).update, () => {});
         map.get('web')!.chooseHost(null);
       });
       free?.();
