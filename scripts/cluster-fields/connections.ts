@@ -7,6 +7,7 @@ import {
   BREAKERS,
   CLUSTER_POLICIES,
   CONVERSION,
+  ENDPOINT_STATS,
   FAILURES,
   HOST_ADDRESSES,
   MEASURES,
@@ -112,6 +113,11 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: MEASURES,
     fields: {
       timeout_budgets: ['As `track_timeout_budgets`.', '`false`'],
+      per_endpoint_stats: [
+        'Every listing of stats shows `cluster.<name>.endpoint.<address>.*` of each host: what `/clusters` shows, and `healthy`.',
+        '`false`',
+        ENDPOINT_STATS,
+      ],
       request_response_sizes: ['Histograms of the sizes of heads and bodies, chunk framing included.', '`false`'],
     },
   },

@@ -39,6 +39,7 @@ export const PRECONNECT = 'test/unit/data-plane/upstream/preconnect.test.ts';
 export const FAILURES = 'test/integration/http-failures.test.ts';
 export const RESPONSE_HEADS = 'test/integration/response-heads.test.ts';
 export const RESPONSE_TIMES = 'test/integration/max-stream-duration.test.ts';
+export const ENDPOINT_STATS = 'test/integration/endpoint-stats.test.ts';
 export const UPDATES = 'test/integration/host-updates.test.ts';
 export const ORIGINAL_DST = 'test/integration/original-dst.test.ts';
 export const TRAILERS = 'test/integration/http-trailers.test.ts';

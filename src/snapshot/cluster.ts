@@ -346,6 +346,8 @@ export interface ClusterSettings {
   readonly tracksTimeoutBudgets: boolean;
   /** Wants to know how large requests and responses are. */
   readonly tracksMessageSizes: boolean;
+  /** Each member has stats among all others; absent: only listings of clusters and who asks for them show them. */
+  readonly tracksHosts?: boolean;
   /** Undefined: nobody checks the members. */
   readonly healthCheck: HealthCheckSettings | undefined;
   /** Undefined: nobody is ejected. */

@@ -60,7 +60,7 @@ async function everyStat(): Promise<stats.StatsStore> {
 
 async function metrics(style: MetricStyle, histogramForm: HistogramForm = 'none'): Promise<string> {
   const selection = { usedOnly: false, filter: undefined, type: 'All', histogramForm, quantiles: undefined } as const;
-  const options = { selection, namespace: 'envoy', style, isOpenMetrics: false, showsTexts: true, hostsOf: undefined };
+  const options = { selection, namespace: 'envoy', style, isOpenMetrics: false, showsTexts: true, hostsOf: [] };
   let text = '';
   for await (const piece of statsPrometheus(await everyStat(), options)) text += piece;
   return text;

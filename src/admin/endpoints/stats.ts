@@ -7,6 +7,7 @@ import { prefersOpenMetrics } from '../accept.ts';
 import { type AdminContext, type AdminRequest, type Endpoint, endpoint } from '../endpoint.ts';
 import { type Arguments, choice, flag, type Parsed, parsed } from '../parameter.ts';
 import { HISTOGRAM_FORMS } from '../render/histogram-text.ts';
+import { trackedHosts } from '../render/host-series.ts';
 import { METRIC_STYLES } from '../render/metric-style.ts';
 import { type Quantile, quantilesOf, type StatSelection } from '../render/stat-selection.ts';
 import { statsJson } from '../render/stats-json.ts';
@@ -77,7 +78,8 @@ export const STATS: Endpoint = endpoint({
     const isJson = given.format === 'json';
     if (given.hidden === 'only')
       return { status: 200, contentType: isJson ? JSON_TYPE : TEXT, body: isJson ? '{"stats":[]}' : '' };
-    const body = isJson ? statsJson(context.stats, selection) : statsText(context.stats, selection);
+    const render = isJson ? statsJson : statsText;
+    const body = render(context.stats, selection, trackedHosts(context.clusters));
     return streamed(body, isJson ? JSON_TYPE : TEXT);
   },
 });
@@ -104,7 +106,7 @@ async function prometheus(
     style: given.naming,
     isOpenMetrics,
     showsTexts: given.text_readouts,
-    hostsOf: given.per_host ? context.clusters : undefined,
+    hostsOf: given.per_host ? context.clusters.clusters() : trackedHosts(context.clusters),
   });
   return streamed(body, contentType);
 }

@@ -4,7 +4,7 @@
 import { formatAddress } from '../../base/address.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
 import { cleanStatName } from '../../stats/index.ts';
-import type { ClustersView, HostStatsView, HostView, TagView } from '../views/index.ts';
+import type { ClustersView, ClusterView, HostStatsView, HostView, TagView } from '../views/index.ts';
 import { asksFor, type StatSelection } from './stat-selection.ts';
 
 export interface HostSeries {
@@ -30,29 +30,83 @@ export const HOST_SERIES: readonly HostStat[] = [
   { name: 'weight', type: 'gauge', value: ({ weight }) => weight },
 ];
 
-export async function* hostFamilies(clusters: ClustersView, selection: StatSelection): AsyncGenerator<HostSeries> {
-  const sorted = [...clusters.clusters()].sort((a, b) => (a.name < b.name ? -1 : 1));
+/** Those whose hosts are shown in every listing of stats. */
+export function trackedHosts(clusters: ClustersView): readonly ClusterView[] {
+  return [...clusters.clusters()].filter(({ tracksHosts }) => tracksHosts);
+}
+
+/** By family, for Prometheus. */
+export async function* hostFamilies(
+  clusters: Iterable<ClusterView>,
+  selection: StatSelection,
+): AsyncGenerator<HostSeries> {
+  const sorted = sortedByName(clusters);
   const slice = new TimeSlice();
-  for (const { name: stat, type, value } of HOST_SERIES) {
-    if (!asksFor(selection, type === 'counter' ? 'Counters' : 'Gauges')) continue;
+  for (const stat of HOST_SERIES) {
+    if (!isWanted(stat, selection)) continue;
+    const { name, type } = stat;
     for (const cluster of sorted) {
-      const clusterName = cleanStatName(cluster.observabilityName);
-      const prefix = `cluster.${clusterName}.endpoint.`;
-      const samples: { fullName: string; tags: readonly TagView[]; value: number }[] = [];
+      const samples: NamedSample[] = [];
       for (const host of cluster.hosts()) {
         if (slice.isOver()) await slice.rest();
-        const address = formatAddress(host.address);
-        const shown = value(host);
-        if (selection.usedOnly && shown === 0) continue;
-        const tags = [
-          { name: 'proxy.cluster_name', value: clusterName },
-          { name: 'proxy.endpoint_address', value: address },
-        ];
-        samples.push({ fullName: `${prefix}${cleanStatName(address)}.${stat}`, tags, value: shown });
+        addSample(samples, cluster, host, stat, selection);
       }
-      const places = selection.filter?.pick(samples.map(({ fullName }) => fullName)) ?? samples.keys();
-      yield { extractedName: `cluster.endpoint.${stat}`, type, samples: Array.from(places, (at) => samples[at]!) };
+      yield { extractedName: `cluster.endpoint.${name}`, type, samples: filtered(samples, selection) };
       if (slice.isOverNow()) await slice.rest();
     }
   }
+}
+
+/** By host, with full names, for the other formats. */
+export async function* hostStats(
+  clusters: Iterable<ClusterView>,
+  selection: StatSelection,
+): AsyncGenerator<readonly { readonly fullName: string; readonly value: number }[]> {
+  const wanted = HOST_SERIES.filter((stat) => isWanted(stat, selection));
+  const slice = new TimeSlice();
+  for (const cluster of sortedByName(clusters)) {
+    for (const host of cluster.hosts()) {
+      const samples: NamedSample[] = [];
+      for (const stat of wanted) addSample(samples, cluster, host, stat, selection);
+      yield filtered(samples, selection);
+      if (slice.isOver()) await slice.rest();
+    }
+  }
+}
+
+interface NamedSample {
+  readonly fullName: string;
+  readonly tags: readonly TagView[];
+  readonly value: number;
+}
+
+function sortedByName(clusters: Iterable<ClusterView>): readonly ClusterView[] {
+  return [...clusters].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function isWanted({ type }: HostStat, selection: StatSelection): boolean {
+  return asksFor(selection, type === 'counter' ? 'Counters' : 'Gauges');
+}
+
+function addSample(
+  samples: NamedSample[],
+  { observabilityName }: ClusterView,
+  host: HostView,
+  stat: HostStat,
+  { usedOnly }: StatSelection,
+): void {
+  const value = stat.value(host);
+  if (usedOnly && value === 0) return;
+  const clusterName = cleanStatName(observabilityName);
+  const address = formatAddress(host.address);
+  const tags = [
+    { name: 'proxy.cluster_name', value: clusterName },
+    { name: 'proxy.endpoint_address', value: address },
+  ];
+  samples.push({ fullName: `cluster.${clusterName}.endpoint.${cleanStatName(address)}.${stat.name}`, tags, value });
+}
+
+function filtered(samples: readonly NamedSample[], { filter }: StatSelection): readonly NamedSample[] {
+  if (filter === undefined) return samples;
+  return Array.from(filter.pick(samples.map(({ fullName }) => fullName)), (at) => samples[at]!);
 }

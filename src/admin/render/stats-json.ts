@@ -1,16 +1,22 @@
 // GET /stats as JSON, on one line: text readouts, counters and gauges, then one element that holds all histograms.
 
-import type { HistogramSpanName, HistogramView, StatsView } from '../views/index.ts';
+import type { ClusterView, HistogramSpanName, HistogramView, StatsView } from '../views/index.ts';
 import { bucketCounts, type HistogramForm } from './histogram-text.ts';
+import { hostStats } from './host-series.ts';
 import { asksFor, type Quantile, quantilesOf, type StatSelection, wanted } from './stat-selection.ts';
 import { wantedNumbers } from './stats-text.ts';
 
 /** Quantiles that JSON shows when none are asked for. */
 const JSON_QUANTILES = quantilesOf(['0', '25', '50', '75', '90', '95', '99', '99.9', '100']);
 
-export async function* statsJson(stats: StatsView, selection: StatSelection): AsyncGenerator<string> {
+/** @param hostsOf clusters whose hosts have stats, too. */
+export async function* statsJson(
+  stats: StatsView,
+  selection: StatSelection,
+  hostsOf: Iterable<ClusterView>,
+): AsyncGenerator<string> {
   let before = '{"stats":[';
-  for await (const elements of simpleElements(stats, selection)) {
+  for await (const elements of simpleElements(stats, selection, hostsOf)) {
     if (elements.length === 0) continue;
     yield before + elements.join(',');
     before = ',';
@@ -30,18 +36,27 @@ export async function* statsJson(stats: StatsView, selection: StatSelection): As
   yield end;
 }
 
-async function* simpleElements(stats: StatsView, selection: StatSelection): AsyncGenerator<readonly string[]> {
+async function* simpleElements(
+  stats: StatsView,
+  selection: StatSelection,
+  hostsOf: Iterable<ClusterView>,
+): AsyncGenerator<readonly string[]> {
   if (asksFor(selection, 'TextReadouts')) {
     const texts = wanted(selection, stats.textReadouts(selection.filter));
     yield texts.map(({ name, value }) => JSON.stringify({ name, value }));
   }
   if (asksFor(selection, 'Counters') || asksFor(selection, 'Gauges')) {
     for await (const batch of stats.countersAndGauges(selection.filter)) {
-      yield wantedNumbers(batch, selection).map(
-        ({ name, value }) => `{"name":${JSON.stringify(name)},"value":${value}}`,
-      );
+      yield wantedNumbers(batch, selection).map(({ name, value }) => numberElement(name, value));
+    }
+    for await (const batch of hostStats(hostsOf, selection)) {
+      yield batch.map(({ fullName, value }) => numberElement(fullName, value));
     }
   }
+}
+
+function numberElement(name: string, value: number): string {
+  return `{"name":${JSON.stringify(name)},"value":${value}}`;
 }
 
 /** The element of the histograms: what stands before the first, each of them, and what stands after the last. */

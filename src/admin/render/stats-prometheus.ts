@@ -4,7 +4,7 @@
 // OpenMetrics wants the samples of a counter to end with `_total`. Stats that do not are of unknown type there: their names are
 // what dashboards look for, whichever of the two formats a scraper has asked for.
 
-import type { ClustersView, FamilyView, HistogramView, NumericStatView, StatsView } from '../views/index.ts';
+import type { ClusterView, FamilyView, HistogramView, NumericStatView, StatsView } from '../views/index.ts';
 import type { HistogramForm } from './histogram-text.ts';
 import { type HostSeries, hostFamilies } from './host-series.ts';
 import { type Metric, type MetricSource, type MetricStyle, metricOf } from './metric-style.ts';
@@ -18,8 +18,8 @@ export interface PrometheusOptions {
   readonly style: MetricStyle;
   readonly isOpenMetrics: boolean;
   readonly showsTexts: boolean;
-  /** Undefined when series of single hosts are not asked for. */
-  readonly hostsOf: ClustersView | undefined;
+  /** Clusters whose hosts have series. */
+  readonly hostsOf: Iterable<ClusterView>;
 }
 
 /** Quantiles of summaries when none are asked for. */
@@ -41,9 +41,7 @@ export async function* statsPrometheus(stats: StatsView, options: PrometheusOpti
   if (asksFor(selection, 'Histograms')) {
     for await (const batch of stats.histogramFamilies(filter)) yield writer.histograms(batch);
   }
-  if (hostsOf !== undefined) {
-    for await (const batch of hostFamilies(hostsOf, selection)) yield writer.hosts(batch);
-  }
+  for await (const batch of hostFamilies(hostsOf, selection)) yield writer.hosts(batch);
   if (isOpenMetrics) yield '# EOF\n';
 }
 

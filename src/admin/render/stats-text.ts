@@ -1,10 +1,17 @@
-// GET /stats as text: text readouts, then counters and gauges in one list, then histograms, each sorted by name.
+// GET /stats as text: text readouts, then counters and gauges in one list, then histograms, each sorted by name. Those of single
+// hosts, of clusters that want them, come before the histograms.
 
-import type { NumericStatView, StatsView } from '../views/index.ts';
+import type { ClusterView, NumericStatView, StatsView } from '../views/index.ts';
 import { histogramText } from './histogram-text.ts';
+import { hostStats } from './host-series.ts';
 import { asksFor, type StatSelection, wanted } from './stat-selection.ts';
 
-export async function* statsText(stats: StatsView, selection: StatSelection): AsyncGenerator<string> {
+/** @param hostsOf clusters whose hosts have stats, too. */
+export async function* statsText(
+  stats: StatsView,
+  selection: StatSelection,
+  hostsOf: Iterable<ClusterView>,
+): AsyncGenerator<string> {
   const { filter, histogramForm, quantiles } = selection;
   if (asksFor(selection, 'TextReadouts')) {
     const texts = wanted(selection, stats.textReadouts(filter));
@@ -12,6 +19,9 @@ export async function* statsText(stats: StatsView, selection: StatSelection): As
   }
   if (asksFor(selection, 'Counters') || asksFor(selection, 'Gauges')) {
     for await (const batch of stats.countersAndGauges(filter)) yield numericLines(batch, selection);
+    for await (const batch of hostStats(hostsOf, selection)) {
+      yield batch.map(({ fullName, value }) => `${fullName}: ${value}\n`).join('');
+    }
   }
   if (asksFor(selection, 'Histograms')) {
     for await (const batch of stats.histograms(filter)) {

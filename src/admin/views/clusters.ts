@@ -87,6 +87,8 @@ export interface ClusterView {
   readonly addedViaApi: boolean;
   /** Empty when discovery does not use another name than the cluster's. */
   readonly edsServiceName: string;
+  /** Each of its hosts has stats among all others. */
+  readonly tracksHosts: boolean;
   /** Members by priority, then in the order of the host set; read once, host by host. */
   hosts(): Iterable<HostView>;
 }

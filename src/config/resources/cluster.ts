@@ -64,6 +64,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     waitForWarmOnInit: valueOr(message.wait_for_warm_on_init, true),
     tracksTimeoutBudgets: message.track_timeout_budgets || (message.track_cluster_stats?.timeout_budgets ?? false),
     tracksMessageSizes: message.track_cluster_stats?.request_response_sizes ?? false,
+    ...(message.track_cluster_stats?.per_endpoint_stats ? { tracksHosts: true } : {}),
     healthCheck: convertHealthCheck(message, at, conversion),
     outlierDetection: convertOutlierDetection(message.outlier_detection, `${at}.outlier_detection`, conversion.faults),
     ...convertMembers(balanced, at, conversion),

@@ -326,6 +326,10 @@ export class ActiveCluster {
     return this.#snapshot.addedViaApi;
   }
 
+  get tracksHosts(): boolean {
+    return this.snapshot.settings.tracksHosts ?? false;
+  }
+
   get edsServiceName(): string {
     return '';
   }

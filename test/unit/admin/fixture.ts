@@ -210,6 +210,7 @@ const CLUSTERS: ReturnType<AdminServerOptions['clusters']['clusters']> = [
     circuitBreakers: { default: LIMITS, high: { ...LIMITS, maxConnections: 4096 } },
     addedViaApi: false,
     edsServiceName: '',
+    tracksHosts: false,
     hosts: () => [
       host({}),
       host({
@@ -240,6 +241,7 @@ const CLUSTERS: ReturnType<AdminServerOptions['clusters']['clusters']> = [
     circuitBreakers: { default: LIMITS, high: LIMITS },
     addedViaApi: true,
     edsServiceName: 'api-service',
+    tracksHosts: false,
     hosts: () => [host({ address: { kind: 'pipe', path: '/run/api.sock', mode: 0 } })],
   },
 ];

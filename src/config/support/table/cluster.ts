@@ -97,7 +97,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.cluster.v3.TrackClusterStats': {
     otherwise: rejected(),
-    fields: { timeout_budgets: supported(), request_response_sizes: supported(), per_endpoint_stats: warned() },
+    fields: { timeout_budgets: supported(), request_response_sizes: supported(), per_endpoint_stats: supported() },
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig': {
     otherwise: rejected(),

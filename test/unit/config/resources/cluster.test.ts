@@ -109,6 +109,9 @@ describe('a cluster', () => {
     assert.deepEqual(tracked({ track_cluster_stats: { timeout_budgets: true } }), [true, false]);
     assert.deepEqual(tracked({ track_cluster_stats: { request_response_sizes: true } }), [false, true]);
     assert.deepEqual(tracked({ track_cluster_stats: {} }), [false, false]);
+    const hosts = (fields: JsonObject) =>
+      clusterSettings(clusterNamed('web', { track_cluster_stats: fields })).tracksHosts;
+    assert.deepEqual([hosts({ per_endpoint_stats: true }), hosts({})], [true, undefined]);
   });
 
   it('sets circuit breakers per priority and keeps defaults for what is missing', () => {
