@@ -37,6 +37,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'What is undefined is not above 0.',
   },
   {
+    file: 'src/control-plane/cluster-manager/active-host.ts',
+    line: 'if (statBlock !== undefined) stats.retireUnnamed(HOST_STATS, statBlock);',
+    changes: ['statBlock !== undefined → true'],
+    why: 'No block is found under undefined, and nothing given back.',
+  },
+  {
     file: 'src/control-plane/cluster-manager/health-check/event-log.ts',
     line: 'if (paths.length === 0) return;',
     changes: ['paths.length === 0 → false'],
@@ -103,10 +109,40 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'Each size is made negative, and so is their sum: the shares are the same.',
   },
   {
+    file: 'src/control-plane/cluster-manager/managed-cluster.ts',
+    line: 'if (!this.#isFound) this.#discovery.start();',
+    changes: ['!this.#isFound → true'],
+    why: 'Static members would be told a second time, which changes nothing.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/managed-cluster.ts',
+    line: "if (discovery.kind === 'static' || discovery.kind === 'original-dst') return new StaticDiscovery(hosts, listener);",
+    changes: ["discovery.kind === 'original-dst' → false", '\'original-dst\' → ""'],
+    why: 'Such a cluster has its discovery before this is asked.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/managed-cluster.ts',
+    line: 'this.#isFound = true;',
+    changes: ['true → false'],
+    why: 'Static members would be told a second time, which changes nothing.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/managed-cluster.ts',
+    line: "if (log.enabled('debug')) {",
+    changes: ["log.enabled('debug') → true"],
+    why: 'Spares the text of a line that is not written.',
+  },
+  {
     file: 'src/control-plane/cluster-manager/outlier-detection/event-log.ts',
     line: 'if (this.#paths.length === 0) return;',
     changes: ['this.#paths.length === 0 → false'],
     why: 'Spares the rendering of an event that goes to no file.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/outlier-detection/outlier-detector.ts',
+    line: "this.#log(state, { kind: 'uneject' }, state.ejectedAtMs, nowMs);",
+    changes: ["{ kind: 'uneject' } → {}", '\'uneject\' → ""'],
+    why: 'What is no ejection is the end of one.',
   },
   {
     file: 'src/control-plane/dns/dns-client.ts',

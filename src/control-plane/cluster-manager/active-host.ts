@@ -1,7 +1,6 @@
 // One member of a cluster in service: its places in shared memory, and the view of it that listings read. It lives as
 // long as its address, or the name of a LOGICAL_DNS member, stays in the cluster. Main thread.
 
-import { memberKey } from '../../base/address.ts';
 import {
   type ConfiguredHealth,
   type HealthCheckSettings,
@@ -98,12 +97,14 @@ export class ActiveHost {
     return this.#snapshot;
   }
 
-  /** Whether the settings can be taken over by this host; another locality or way to check makes it another host. */
+  /**
+   * Whether the settings, of the same address or name, can be taken over by this host; another locality or way to check makes it
+   * another host.
+   */
   isSame(settings: HostSettings): boolean {
     const { region, zone, subZone } = settings.locality;
     const own = this.#snapshot.locality;
     return (
-      memberKey(settings) === memberKey(this.#snapshot) &&
       region === own.region &&
       zone === own.zone &&
       subZone === own.subZone &&
@@ -126,7 +127,8 @@ export class ActiveHost {
     this.#places.memory.retireRecord(this.#recordAddress);
     const { statBlock, outlierBlock } = this.#snapshot;
     this.#places.stats.retireUnnamed(HOST_STATS, statBlock);
-    if (outlierBlock !== NO_CELLS) this.#places.stats.retireUnnamed(OUTLIER_HOST_STATS, outlierBlock);
+    // Nothing comes of the block that a host without a detector has.
+    this.#places.stats.retireUnnamed(OUTLIER_HOST_STATS, outlierBlock);
   }
 
   /** No active check is made, whatever the cluster says. */
@@ -248,11 +250,9 @@ export class ActiveHost {
     return this.#places.memory.shared.records.takeWanted(this.#recordAddress);
   }
 
-  /** What it has done since it came, over all workers. */
+  /** What it has done since it came, over all workers; asked of hosts that are watched. */
   outlierVolume(origin: Origin): Volume {
-    const { outlierBlock } = this.#snapshot;
-    if (outlierBlock === NO_CELLS) return { total: 0, success: 0 };
-    const block = this.#places.stats.unnamedBlock(OUTLIER_HOST_STATS, outlierBlock);
+    const block = this.#places.stats.unnamedBlock(OUTLIER_HOST_STATS, this.#snapshot.outlierBlock);
     return { total: block.value(`${origin}_total`), success: block.value(`${origin}_success`) };
   }
 

@@ -118,10 +118,10 @@ export class ManagedCluster {
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
   takeOver(settings: ClusterSettings, version: string): boolean {
-    const { hosts: former, ...formerOthers } = this.settings;
+    const { hosts: _former, ...formerOthers } = this.settings;
     const { hosts, ...others } = settings;
     if (JSON.stringify(others) !== JSON.stringify(formerOthers)) return false;
-    if (settings.discovery.kind !== 'static' && JSON.stringify(hosts) !== JSON.stringify(former)) return false;
+    // Others have none configured: what they look for is part of how they look.
     if (settings.discovery.kind === 'static') this.#setMembers(hosts);
     this.settings = settings;
     this.version = version;
@@ -267,10 +267,8 @@ export class ManagedCluster {
 
   #setMembers(found: readonly HostSettings[]): void {
     // No worker has seen the former members.
-    if (!this.#isStarted) {
-      this.cluster.setMembers(found)?.();
-      this.#tools.onChange(this);
-    } else this.#updateMembers(() => this.cluster.setMembers(found));
+    if (!this.#isStarted) this.cluster.setMembers(found)?.();
+    else this.#updateMembers(() => this.cluster.setMembers(found));
     this.#setHosts();
   }
 
@@ -361,14 +359,13 @@ export class ManagedCluster {
 
   /** The lists are new: hosts may have begun to start. */
   #watchStart(): void {
-    if (this.cluster.isStarting) this.#slowStart?.start();
+    if (this.cluster.isStarting) this.#slowStart!.start();
   }
 
   #refresh(): void {
     const { cluster } = this;
     try {
       const free = cluster.refreshHealth();
-      this.#hasNews = false;
       this.#tools.publish(this, cluster.takeUpdate(), free);
       this.#watchStart();
       this.#tools.onChange(this);

@@ -297,7 +297,7 @@ export class OutlierDetector implements OutlierRates {
     host.setHealthFlags(EJECTED, false);
     for (const row of Object.values(FailureRow)) host.endFailures(row);
     state.uneject(nowMs);
-    if (host.lastEjection) host.lastEjection = { ...host.lastEjection, endedMs: this.#tools.clock.wallMs() };
+    host.lastEjection = { ...host.lastEjection!, endedMs: this.#tools.clock.wallMs() };
     this.#countEjected(-1);
     this.#log(state, { kind: 'uneject' }, state.ejectedAtMs, nowMs);
     this.#cluster.onHealthChange(host);

@@ -62,7 +62,7 @@ describe('a host', () => {
     const { owner } = fixture.stats;
     const before = fixture.held;
     const [plain, watched] = [fixture.host(), fixture.host({}, 0, true)];
-    assert.deepEqual([plain.outlierVolume('local'), plain.snapshot.outlierBlock], [{ total: 0, success: 0 }, 0]);
+    assert.equal(plain.snapshot.outlierBlock, 0);
     assert.notEqual(watched.snapshot.outlierBlock, 0);
     owner.reclaimer.collect(() => {
       plain.retire();
@@ -128,6 +128,100 @@ describe('a host', () => {
     for (const [index, fields] of steps.entries()) {
       const settings = { ...SETTINGS, ...fields };
       assert.deepEqual([host.update(settings), host.update(structuredClone(settings))], [true, false], `${index}`);
+    }
+  });
+
+  it('is started again when it passes its checks after it had failed them, and by nothing else', () => {
+    const fixture = new Fixture();
+    const { clock } = fixture.places;
+    const {
+      failedActiveHealthCheck: failed,
+      failedOutlierCheck: ejected,
+      degradedActiveHealthCheck: other,
+    } = HealthFlag;
+    const host = fixture.host();
+    const cameMs = host.startedMs;
+    assert.equal(cameMs, clock.monotonicMs());
+    const steps: [flags: number, isSet: boolean][] = [
+      [failed, false],
+      [failed, true],
+      [failed, true],
+      [ejected, true],
+      [ejected, false],
+      [other, false],
+    ];
+    for (const [flags, isSet] of steps) {
+      clock.turn(10);
+      host.setHealthFlags(flags, isSet);
+      assert.equal(host.startedMs, cameMs);
+    }
+    host.setHealthFlags(failed | other, false);
+    assert.equal(host.startedMs, clock.monotonicMs());
+  });
+
+  it('counts its connections and uses over all workers', () => {
+    const fixture = new Fixture();
+    const { owner, workers } = fixture.stats;
+    const host = fixture.host();
+    const [worker] = workers;
+    const base = worker!.stats.base(host.snapshot.statBlock);
+    worker!.stats.values[base + HOST_STATS.index.cx_total]! += 2;
+    worker!.stats.values[base + HOST_STATS.index.rq_total]! += 5;
+    assert.deepEqual([host.uses, host.activeConnections], [7, 0]);
+    owner.shared.records.addActiveConnections(host.recordAddress, 3);
+    assert.equal(host.activeConnections, 3);
+  });
+
+  describe('is checked', () => {
+    const ip = (port: number) => ({ kind: 'ip', ip: '10.0.0.9', port }) as const;
+    const pipe = { kind: 'pipe', path: '/a', mode: 0 } as const;
+    const cases: {
+      readonly name: string;
+      readonly check?: Partial<NonNullable<HostSettings['check']>>;
+      readonly address?: HostSettings['address'];
+      readonly clusterPort?: number;
+      readonly kind?: 'tcp';
+      readonly expected: object;
+    }[] = [
+      { name: 'where it serves', expected: { address: ip(80), authority: 'cluster' } },
+      { name: 'at the port of the cluster', clusterPort: 81, expected: { address: ip(81), authority: 'cluster' } },
+      {
+        name: 'at a port and by a name of its own',
+        clusterPort: 81,
+        check: { port: 82, hostname: 'own' },
+        expected: { address: ip(82), authority: 'own' },
+      },
+      {
+        name: 'at an address of its own before any port',
+        clusterPort: 81,
+        check: { address: { ...ip(83), ip: '10.0.0.1' }, port: 82 },
+        expected: { address: { ...ip(83), ip: '10.0.0.1' }, authority: 'cluster' },
+      },
+      {
+        name: 'at its path, which has no ports',
+        address: pipe,
+        clusterPort: 81,
+        expected: { address: pipe, authority: 'cluster' },
+      },
+      { name: 'without a name by TCP', kind: 'tcp', expected: { address: ip(80), authority: '' } },
+    ];
+    for (const { name, check, address = ip(80), clusterPort = 0, kind, expected } of cases) {
+      it(name, () => {
+        const probe = kind === 'tcp' ? { tcp_health_check: {} } : { http_health_check: { path: '/', host: 'cluster' } };
+        const health_checks = [
+          {
+            timeout: '1s',
+            interval: '1s',
+            unhealthy_threshold: 1,
+            healthy_threshold: 1,
+            alt_port: clusterPort,
+            ...probe,
+          },
+        ];
+        const { healthCheck } = clusterSettings(clusterNamed('web', { health_checks }));
+        const own = check && { check: { ...CHECK, ...check } };
+        assert.deepEqual(new Fixture().host({ address, ...own }).target(healthCheck!), expected);
+      });
     }
   });
 

@@ -18,6 +18,7 @@ function ratesOfAll({ cluster }: Watched): number[] {
 describe('the success rate', () => {
   it('puts hosts out of service that are far below the others', () => {
     using watched = new Watched({ hosts: 5 });
+    assert.deepEqual(ratesOfAll(watched), [-1, -1, -1, -1]);
     // Average 90, standard deviation 20: the threshold is 90 - 1.9 * 20 = 52.
     watched.rates(100, 100, 100, 100, 50);
     watched.interval();
@@ -144,11 +145,21 @@ describe('the percentage of failures', () => {
 
   it('only counts by default', () => {
     using watched = new Watched({ hosts: 5, detection: { enforcing_success_rate: 0 } });
+    const told = watched.published.length;
     watched.rates(100, 100, 100, 100, 0);
     watched.interval();
     assert.deepEqual(watched.ejected, []);
+    assert.equal(watched.published.length, told);
     assert.equal(watched.stat('ejections_detected_failure_percentage'), 1);
     assert.equal(watched.stat('ejections_detected_success_rate'), 1);
+  });
+
+  it('is judged of nobody without enough hosts that have had enough requests', () => {
+    const detection = { enforcing_failure_percentage: 100, enforcing_success_rate: 0 };
+    using watched = new Watched({ hosts: 5, detection });
+    for (let index = 0; index < 4; index += 1) watched.requests(index, 100, 0);
+    watched.interval();
+    assert.deepEqual([watched.ejected, watched.stat('ejections_detected_failure_percentage')], [[], 0]);
   });
 
   it('of connections is judged apart, with fewer hosts and requests when asked to', () => {

@@ -252,6 +252,36 @@ describe('an ejection', () => {
     detector.stop();
   });
 
+  it('is as long as it is, whoever comes and goes meanwhile', () => {
+    using watched = new Watched({ hosts: 2 });
+    const { clock, runtime, hosts } = watched;
+    watched.manager.stop();
+    const events = new OutlierEventLog(clock, LOGGERS, '');
+    const tools = { clock, runtime, stats: watched.stats.store, events, random: { u32: () => 0 } };
+    const detector = new OutlierDetector(
+      outlierSettings(),
+      { name: '', statName: 'other', onHealthChange() {} },
+      tools,
+    );
+    detector.setHosts(hosts.slice(0, 1));
+    detector.start();
+    detector.failedInRow(hosts[0]!.recordAddress, 'consecutive-5xx');
+    clock.turn(INTERVAL_MS);
+    detector.setHosts(hosts);
+    clock.turn(INTERVAL_MS);
+    assert.deepEqual(watched.ejected, [0]);
+    clock.turn(BASE_MS - 2 * INTERVAL_MS);
+    assert.deepEqual(watched.ejected, []);
+    // And it has been the first: the second is twice as long.
+    detector.failedInRow(hosts[0]!.recordAddress, 'consecutive-5xx');
+    detector.setHosts(hosts.slice(0, 1));
+    clock.turn(BASE_MS);
+    assert.deepEqual(watched.ejected, [0]);
+    clock.turn(BASE_MS);
+    assert.deepEqual(watched.ejected, []);
+    detector.stop();
+  });
+
   it('is not ended by a check that a host has passed which is still unhealthy, or which nobody watches', () => {
     using watched = new Watched({ hosts: 2 });
     const { clock, runtime, hosts } = watched;
