@@ -88,7 +88,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     SERVER_STATS: ['parent_connections', 'hot_restart_epoch', 'hot_restart_generation'],
     WATCHDOG_STATS: ['watchdog_miss', 'watchdog_mega_miss'],
   },
-  'recent lookups are not tracked': { SERVER_STATS: ['stats_recent_lookups'] },
   'there is no debug build, and no message that is work in progress': {
     SERVER_STATS: ['debug_assertion_failures', 'envoy_bug_failures', 'wip_protos'],
   },
