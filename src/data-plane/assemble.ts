@@ -12,6 +12,7 @@ import type { FilterChainSnapshot, ListenerSnapshot } from '../snapshot/index.ts
 import type { IngressFacts } from './format/facts.ts';
 import { ConnectionManager } from './http/connection-manager.ts';
 import { ActiveListener } from './listener/active-listener.ts';
+import type { ListenersByAddress } from './listener/listeners-by-address.ts';
 import type { NetworkFilter } from './network/filter.ts';
 import { TcpProxy } from './tcp-proxy/tcp-proxy.ts';
 import type { ClusterMap } from './upstream/cluster-map.ts';
@@ -20,9 +21,10 @@ import type { WorkerContext } from './worker-context.ts';
 export function assembleListener(
   context: WorkerContext,
   clusters: ClusterMap,
+  listeners: ListenersByAddress<ActiveListener>,
   listener: ListenerSnapshot,
 ): ActiveListener {
-  return new ActiveListener(context, listener, (chain: FilterChainSnapshot, ingress: IngressFacts): NetworkFilter => {
+  const createFilter = (chain: FilterChainSnapshot, ingress: IngressFacts): NetworkFilter => {
     const { filter } = chain.settings;
     switch (filter.kind) {
       case 'http-connection-manager':
@@ -30,5 +32,6 @@ export function assembleListener(
       case 'tcp-proxy':
         return new TcpProxy(context, clusters, chain, ingress, filter);
     }
-  });
+  };
+  return new ActiveListener(context, listener, listeners, createFilter);
 }

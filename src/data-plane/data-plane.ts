@@ -20,6 +20,7 @@ import type { SharedRecords } from '../wasm/shared-memory.ts';
 import { assembleListener } from './assemble.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
 import type { ActiveListener } from './listener/active-listener.ts';
+import { ListenersByAddress } from './listener/listeners-by-address.ts';
 import { chooseReadMode } from './network/read-mode.ts';
 import type { ReadMode } from './network/socket-events.ts';
 import { ClusterMap } from './upstream/cluster-map.ts';
@@ -81,6 +82,7 @@ export class DataPlane {
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
   readonly #listeners = new Map<number, ActiveListener>();
+  readonly #byAddress = new ListenersByAddress<ActiveListener>();
   /** Stopped listeners whose connections go on. */
   readonly #draining = new Map<ActiveListener, Drain>();
   #watchesDrains = false;
@@ -145,9 +147,10 @@ export class DataPlane {
   ): Promise<readonly number[]> {
     this.#readModeChosen ??= this.#chooseReadMode();
     await this.#readModeChosen;
-    const active = assembleListener(this.#context, this.#clusters, listener);
+    const active = assembleListener(this.#context, this.#clusters, this.#byAddress, listener);
     const boundPorts = await active.listen(ports, predecessor === null ? undefined : this.#listeners.get(predecessor));
     this.#listeners.set(listener.id, active);
+    this.#byAddress.add(active, listener.settings.addresses, boundPorts);
     return boundPorts;
   }
 
@@ -180,6 +183,7 @@ export class DataPlane {
       return;
     }
     this.#listeners.delete(id);
+    this.#byAddress.remove(listener);
     if (successor !== null) this.#listeners.get(successor)?.takeOver(listener);
     listener.stop();
     listener.drain(endsIdle);

@@ -142,6 +142,10 @@ export interface ListenerSettings {
   readonly name: string;
   /** The first is the one that names the listener in statistics. */
   readonly addresses: readonly [Address, ...Address[]];
+  /** Otherwise it only gets connections that others hand over. */
+  readonly bindsToPort: boolean;
+  /** Connections that were redirected here are handed over to the listener that owns the address they were meant for. */
+  readonly handsOver: boolean;
   /** First part of the names of its statistics; empty for the address. */
   readonly statPrefix: string;
   /** For formats; absent without any. */

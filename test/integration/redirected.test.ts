@@ -60,9 +60,10 @@ describe('a redirected connection', () => {
   it('goes where it was meant to go by TPROXY, too, and comes from an address that is bound freely', async (t) => {
     const result = await resultOf<Record<string, unknown>>(t, 'transparent-clients.ts');
     if (result === undefined) return;
-    const { answers, hosts } = result;
-    // Of each upstream, and where it was connected to from.
-    assert.deepEqual(answers, ['10.9.9.1 from 10.7.7.7', 'fd00::1 from fd07::7']);
+    const { answers, hosts, handedOver } = result;
+    // Of each upstream, and where it was connected to from: the last one by the listener of its address.
+    assert.deepEqual(answers, ['10.9.9.1 from 10.7.7.7', 'fd00::1 from fd07::7', '10.9.9.2 from 10.9.9.2']);
     assert.deepEqual(hosts, ['10.9.9.1:81', '[fd00::1]:81']);
+    assert.equal(handedOver, 1);
   });
 });

@@ -210,10 +210,8 @@ export class DataPlaneFixture {
       filterChains: settings.filterChains.map((chain) => this.#chain(chain)),
       defaultFilterChain: settings.defaultFilterChain && this.#chain(settings.defaultFilterChain),
     };
-    return await this.dataPlane.listen(
-      snapshot,
-      settings.addresses.map(() => 0),
-    );
+    const portOf = (address: Address): number => (settings.bindsToPort || address.kind === 'pipe' ? 0 : address.port);
+    return await this.dataPlane.listen(snapshot, settings.addresses.map(portOf));
   }
 
   #chain(settings: FilterChainSettings): FilterChainSnapshot {

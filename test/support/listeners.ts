@@ -38,6 +38,8 @@ export function listenerSettings(fields: Partial<ListenerSettings>): ListenerSet
     name: 'test',
     accessLogs: [],
     addresses: [{ kind: 'ip', ip: '127.0.0.1', port: 0 }],
+    bindsToPort: true,
+    handsOver: false,
     statPrefix: '',
     trafficDirection: 'UNSPECIFIED',
     bufferLimitBytes: 1024 * 1024,

@@ -1,8 +1,10 @@
 // Runs in a network of its own, in which TPROXY gives connections to some addresses to a transparent listener of weir; it
-// connects to the upstreams from addresses that the machine does not have, which come back by a route. Prints what came of
-// it as JSON. Started by test/integration/redirected.test.ts:
+// connects to the upstreams from addresses that the machine does not have, which come back by a route. What is meant for
+// one address is handed over to the listener that owns it, and binds to no port. Prints what came of it as JSON. Started by
+// test/integration/redirected.test.ts:
 //
-//   client ──10.9.9.1:80──► TPROXY ──► weir:15003 ──from 10.7.7.7──► upstream at 10.9.9.1:81
+//   client ──10.9.9.1:80──► TPROXY ──► weir:15003 ──────────────────────from 10.7.7.7──► upstream at 10.9.9.1:81
+//          ──10.9.9.2:80──►                  └──► listener of 10.9.9.2:80 ──────────────► upstream at 10.9.9.2:81
 
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -10,17 +12,16 @@ import { listenerWith, socketAddress, tcpFilter } from './bootstrap.ts';
 import { runProgram } from './child-process.ts';
 import { startWeir } from './weir-process.ts';
 
-const ADDRESSES = ['10.9.9.1', 'fd00::1'];
+/** Of the address that has a listener of its own. */
+const OWNED = '10.9.9.2';
+const ADDRESSES = ['10.9.9.1', 'fd00::1', OWNED];
 const PORT = 15_003;
 const UPSTREAM_PORT = 81;
-const LISTENER_FILTER = {
-  name: 'envoy.filters.listener.original_dst',
-  typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.listener.original_dst.v3.OriginalDst' },
-};
 const IP_TRANSPARENT = { level: 0, name: 19, int_value: 1, ip_version: 'SOCKET_IP_VERSION_IPV4' };
 const SET_UP = [
   'ip link set lo up',
   'ip addr add 10.9.9.1/32 dev lo',
+  `ip addr add ${OWNED}/32 dev lo`,
   'ip -6 addr add fd00::1/128 dev lo nodad',
   // Whole networks that are here, though none of their addresses is bound to: only who may bind freely comes from there.
   'ip route add local 10.7.7.0/24 dev lo table 100',
@@ -71,10 +72,16 @@ async function testTransparently(): Promise<object> {
             name: 'tcp',
             address: { socket_address: { address: '::', port_value: PORT, ipv4_compat: true } },
             transparent: true,
-            listener_filters: [LISTENER_FILTER],
+            use_original_dst: true,
+          }),
+          listenerWith([tcpFilter({ cluster: 'owned' })], {
+            name: 'owner',
+            address: socketAddress(OWNED, 80),
+            bind_to_port: false,
           }),
         ],
         clusters: [
+          { name: 'owned', hosts: [socketAddress(OWNED, UPSTREAM_PORT)] },
           {
             name: 'any',
             type: 'ORIGINAL_DST',
@@ -98,7 +105,8 @@ async function testTransparently(): Promise<object> {
   const hosts = (await weir.admin('/clusters'))
     .split('\n')
     .flatMap((line) => /^any::(.+)::hostname/.exec(line)?.[1] ?? []);
-  return { answers, hosts: hosts.toSorted() };
+  const handedOver = await weir.stat(`listener.${OWNED}_80.downstream_cx_total`);
+  return { answers, hosts: hosts.toSorted(), handedOver };
 }
 
 process.stdout.write(JSON.stringify(await testTransparently()));

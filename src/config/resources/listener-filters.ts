@@ -1,4 +1,4 @@
-// ListenerFilter messages → ListenerFilterSettings, and the older switch that stands for one of them.
+// ListenerFilter messages → ListenerFilterSettings, and the older switches that stand for some of them.
 
 import type { ListenerFilterSettings, ProxyProtocolSettings } from '../../snapshot/index.ts';
 import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
@@ -31,8 +31,10 @@ export function convertListenerFilters(
     const settingsAt = `${at}.listener_filters[${index}].typed_config`;
     return [convertProxyProtocol(opened.message as ProxyProtocol, settingsAt, faults)];
   });
-  const hasFilter = filters.some(({ kind }) => kind === 'proxy-protocol');
-  return usesProxyProto(message.filter_chains, at, faults) && !hasFilter ? [...filters, PLAIN_PROXY_PROTOCOL] : filters;
+  const has = (wanted: ListenerFilterSettings['kind']): boolean => filters.some(({ kind }) => kind === wanted);
+  if (usesProxyProto(message.filter_chains, at, faults) && !has('proxy-protocol')) filters.push(PLAIN_PROXY_PROTOCOL);
+  if (valueOr(message.use_original_dst, false) && !has('original-dst')) filters.push({ kind: 'original-dst' });
+  return filters;
 }
 
 function convertProxyProtocol(message: ProxyProtocol, at: string, faults: FaultSink): ProxyProtocolSettings {

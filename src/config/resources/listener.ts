@@ -6,6 +6,7 @@ import type { FilterChainSettings, ListenerSettings, TrafficDirection } from '..
 import { convertAccessLogs } from './access-log/access-log.ts';
 import { convertAddress } from './address.ts';
 import type { Conversion } from './conversion.ts';
+import type { FaultSink } from './fault-sink.ts';
 import { convertFilterChain } from './filter-chain.ts';
 import { checkDistinctMatches } from './filter-chain-match.ts';
 import { convertListenerFilters } from './listener-filters.ts';
@@ -34,6 +35,8 @@ export function convertListener(message: Listener, at: string, conversion: Conve
   const settings = {
     name: message.name || randomUUID(),
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
+    bindsToPort: bindsToPort(message),
+    handsOver: valueOr(message.use_original_dst, false),
     statPrefix: message.stat_prefix,
     ...convertMetadata(message.metadata),
     trafficDirection: TRAFFIC_DIRECTIONS[message.traffic_direction] ?? 'UNSPECIFIED',
@@ -48,8 +51,22 @@ export function convertListener(message: Listener, at: string, conversion: Conve
     ignoresGlobalLimit: message.ignore_global_conn_limit,
     ...filterChains,
   };
+  if (!settings.bindsToPort) checkUnbound(addresses, at, faults);
   if (first === undefined) return undefined;
   return { ...settings, addresses: [first, ...others.filter((address) => address !== undefined)] };
+}
+
+/** By either of two fields. */
+function bindsToPort({ bind_to_port: binds, deprecated_v1: older }: Listener): boolean {
+  return valueOr(binds, true) && valueOr(older?.bind_to_port, true);
+}
+
+function checkUnbound(addresses: readonly (Address | undefined)[], at: string, faults: FaultSink): void {
+  for (const [index, address] of addresses.entries()) {
+    const path = index === 0 ? `${at}.address` : `${at}.additional_addresses[${index - 1}].address`;
+    if (address?.kind === 'pipe') faults.error(path, 'a listener that binds to no port is found by IP addresses alone');
+    else if (address?.port === 0) faults.warning(path, 'no connection is meant for port 0');
+  }
 }
 
 /** By their places in the message; undefined for one that cannot be used. */

@@ -179,7 +179,8 @@ export class ListenerManager {
     this.#stats.add('listener_create_success', this.#deps.concurrency);
     if (former) this.#stop(former, listener.snapshot.id);
     this.#count();
-    this.#log.info(`listener ${name} accepts on ${listener.addresses.map(formatAddress).join(', ')}`);
+    const does = settings.bindsToPort ? 'accepts on' : 'is handed what is meant for';
+    this.#log.info(`listener ${name} ${does} ${listener.addresses.map(formatAddress).join(', ')}`);
   }
 
   #stop(listener: ActiveListener, successor: number | null): void {

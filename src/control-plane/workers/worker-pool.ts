@@ -390,7 +390,7 @@ export class WorkerPool {
 
 /** A pipe can only be bound once. */
 function isShared({ settings }: ListenerSnapshot): boolean {
-  return settings.reusePort && settings.addresses.every(({ kind }) => kind === 'ip');
+  return !settings.bindsToPort || (settings.reusePort && settings.addresses.every(({ kind }) => kind === 'ip'));
 }
 
 function pendingKey(listenerId: number, workerIndex: number): string {

@@ -33,6 +33,25 @@ export class AcceptLimits {
     socket.on('close', this.#release);
     return null;
   }
+
+  /** The socket is another listener's from now on: it has its places there, also beyond a limit of that. */
+  handOver(socket: Socket, other: AcceptLimits): void {
+    if (this.#global === null && this.#own === null) {
+      other.#take(socket);
+      return;
+    }
+    socket.off('close', this.#release);
+    this.#release();
+    other.#take(socket);
+  }
+
+  #take(socket: Socket): void {
+    if (this.#global === null && this.#own === null) return;
+    this.#global?.acquire();
+    this.#own?.acquire();
+    this.held += 1;
+    socket.on('close', this.#release);
+  }
 }
 
 class AcceptLimit {
@@ -48,6 +67,11 @@ class AcceptLimit {
 
   tryAcquire(): boolean {
     return this.#records.tryAcquireCount(this.#record, this.#maxConnections);
+  }
+
+  /** Whatever the limit is. */
+  acquire(): void {
+    this.#records.addCount(this.#record, 1);
   }
 
   release(): void {

@@ -26,6 +26,7 @@ import {
   type ListenerFilterPhaseOwner,
   type PhaseEnd,
 } from './listener-filter/listener-filter-phase.ts';
+import type { ListenersByAddress } from './listeners-by-address.ts';
 import { ListeningSocket, type ListeningSocketOwner } from './listening-socket.ts';
 
 const {
@@ -63,6 +64,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
+  readonly #listeners: ListenersByAddress<ActiveListener>;
   /** By address; several may let the system choose a port of theirs. */
   readonly #sockets: ListeningSocket[];
   readonly #statBase: number;
@@ -81,14 +83,19 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #noChain: IngressFacts;
   #pausedMs = Number.NEGATIVE_INFINITY;
 
-  /** @param createFilter makes the terminal filter of a chain. */
+  /**
+   * @param listeners those of the worker.
+   * @param createFilter makes the terminal filter of a chain.
+   */
   constructor(
     context: WorkerContext,
     snapshot: ListenerSnapshot,
+    listeners: ListenersByAddress<ActiveListener>,
     createFilter: (chain: FilterChainSnapshot, ingress: IngressFacts) => NetworkFilter,
   ) {
     const { settings } = snapshot;
     this.#context = context;
+    this.#listeners = listeners;
     this.snapshot = snapshot;
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#workerStatBase = context.stats.base(snapshot.workerStatBlocks[context.workerIndex]!);
@@ -114,7 +121,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#bufferLimitBytes = settings.bufferLimitBytes;
     this.#limitedReads = LimitedReads.below(settings.bufferLimitBytes);
     this.#setSocketOptions = socketOptionSetter(settings.socketOptions);
-    this.#sockets = settings.addresses.map((address, index) =>
+    const bound = settings.bindsToPort ? settings.addresses : [];
+    this.#sockets = bound.map((address, index) =>
       this.#listeningSocket(address, settings.listeningOptions?.[index] ?? null),
     );
   }
@@ -126,9 +134,11 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   /**
    * @param ports by address; 0 lets the system choose.
    * @param predecessor that accepts on addresses of both, until they are taken over from it.
-   * @returns the bound ports, 0 for a pipe. @throws WeirError WEIR_LISTEN when an address cannot be had.
+   * @returns the bound ports, 0 for a pipe; those given where it binds to none. @throws WeirError WEIR_LISTEN when an address
+   *   cannot be had.
    */
   async listen(ports: readonly number[], predecessor?: ActiveListener): Promise<readonly number[]> {
+    if (!this.snapshot.settings.bindsToPort) return ports;
     const bound: number[] = [];
     try {
       const held = predecessor === undefined ? [] : this.#shared(predecessor);
@@ -198,6 +208,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   onListenerFiltersDone(connection: DownstreamConnection): void {
     try {
+      if (this.snapshot.settings.handsOver && this.#handsOver(connection)) return;
       const chain = this.#matcher.find(connection);
       if (chain !== undefined) {
         this.#accessLog?.onOpened(connection, chain.ingress);
@@ -214,6 +225,19 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       connection.socket.destroy();
       connection.closed();
     }
+  }
+
+  /** @returns false where the connection stays here: nobody else owns the address that it was meant for. */
+  #handsOver(connection: DownstreamConnection): boolean {
+    const { originalDestination: meant, isHandedOver, socket } = connection;
+    if (meant === null || isHandedOver) return false;
+    const owner = this.#listeners.ownerOf(meant);
+    if (owner === undefined || owner === this) return false;
+    this.#limits.handOver(socket, owner.#limits);
+    // How a socket is read stays as it is once it has been read.
+    const isUnread = this.filtersWithoutBytes === this.listenerFilters.length && this.#limitedReads === null;
+    owner.#begin(socket, connection.handedOver(owner.#bufferLimitBytes), isUnread);
+    return true;
   }
 
   onConnectionOpened(): void {
@@ -270,10 +294,13 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       socket.destroy();
       return;
     }
-    if (this.#setSocketOptions !== undefined) this.#configure(socket, this.#setSocketOptions);
-    this.#limitedReads?.apply(socket);
     const nowMs = this.#context.clock.monotonicMs();
-    const connection = new DownstreamConnection(socket, nowMs, this.#bufferLimitBytes);
+    this.#begin(socket, new DownstreamConnection(socket, nowMs, this.#bufferLimitBytes));
+  }
+
+  #begin(socket: Socket, connection: DownstreamConnection, isUnread = true): void {
+    if (this.#setSocketOptions !== undefined) this.#configure(socket, this.#setSocketOptions);
+    if (isUnread) this.#limitedReads?.apply(socket);
     for (let index = 0; index < this.filtersWithoutBytes; index++) {
       this.listenerFilters[index]!.inspect(NO_BYTES, 0, 0, connection);
     }

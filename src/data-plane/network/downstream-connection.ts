@@ -31,6 +31,8 @@ export class DownstreamConnection {
   readonly bufferLimitBytes: number;
   /** What logs and header values know of the connection; null until one asks (connectionFacts). */
   facts: DownstreamFacts | null = null;
+  /** Another listener has accepted it, and given it to the one that owns the address that it was meant for. */
+  isHandedOver = false;
   #restored: RestoredAddresses | null = null;
   #destination: Endpoint | null = null;
   #owner: DownstreamConnectionOwner | null = null;
@@ -89,6 +91,15 @@ export class DownstreamConnection {
 
   get localIp(): IpNumber | undefined {
     return parseIp(this.localAddress);
+  }
+
+  /** As the connection of another listener, before any chain has it. */
+  handedOver(bufferLimitBytes: number): DownstreamConnection {
+    const copy = new DownstreamConnection(this.socket, this.startMs, bufferLimitBytes);
+    copy.isHandedOver = true;
+    copy.#restored = this.#restored;
+    copy.#destination = this.#destination;
+    return copy;
   }
 
   /** From here on the connection is between these addresses. */

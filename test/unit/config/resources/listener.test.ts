@@ -44,6 +44,8 @@ describe('a listener', () => {
       name: 'main',
       accessLogs: [],
       addresses: [{ kind: 'ip', ip: '127.0.0.1', port: 10000 }],
+      bindsToPort: true,
+      handsOver: false,
       statPrefix: '',
       trafficDirection: 'UNSPECIFIED',
       bufferLimitBytes: 1048576,
@@ -135,11 +137,10 @@ describe('a listener', () => {
 
   it('says what of its sockets it cannot do', () => {
     const listener = listenerWith([tcpFilter({})], {
-      bind_to_port: false,
       enable_reuse_port: false,
     });
     const result = load(withListeners(listener));
-    assert.deepEqual(faultTexts(result), [`${AT}.bind_to_port: bind_to_port false is not supported by this build`]);
+    assert.deepEqual(faultTexts(result), []);
     assert.deepEqual(faultTexts(result, 'warning'), [
       `${AT}.enable_reuse_port: enable_reuse_port false is not supported by this build; the first worker accepts alone`,
     ]);
