@@ -9,7 +9,11 @@ const codec = new Http1Codec(compileHttp1());
 
 /** @param startLine method and target. @param lines without their ends, beside Host. */
 export function requestHead(startLine: string, ...lines: readonly string[]): RequestHead {
-  const bytes = Buffer.from(`${[`${startLine} HTTP/1.1`, 'host: h', ...lines].join('\r\n')}\r\n\r\n`, 'latin1');
+  return requestHeadOf(`${[`${startLine} HTTP/1.1`, 'host: h', ...lines].join('\r\n')}\r\n\r\n`);
+}
+
+export function requestHeadOf(text: string): RequestHead {
+  const bytes = Buffer.from(text, 'latin1');
   assert.ok(codec.parseRequest(bytes, 0, bytes.length, LIMITS) > 0);
   return codec.request;
 }

@@ -4,6 +4,7 @@ import { shortFlags } from '../../src/data-plane/response-flags.ts';
 import { compileRetryPolicy } from '../../src/data-plane/route/retry-policy.ts';
 import { RequestTries, type TriesPlan } from '../../src/data-plane/router/request-tries.ts';
 import { TriedHosts } from '../../src/data-plane/router/tried-hosts.ts';
+import type { Host } from '../../src/data-plane/upstream/host.ts';
 import type { RetrySettings } from '../../src/snapshot/index.ts';
 import { ClusterPriority } from '../../src/wasm/shared-memory.ts';
 import { AttemptBench, type AttemptBenchOptions, HEAD } from './attempt-bench.ts';
@@ -84,6 +85,15 @@ export class TriesBench extends AttemptBench {
     this.wait(2 * TICK_MS);
     if (this.upstream.isConnecting) this.upstream.accept();
     return this.sockets.length === before ? this.upstream.received.slice(received) : this.upstream.received;
+  }
+}
+
+/** Turns down all hosts but the last of three. */
+export class LastOfThree extends TriedHosts {
+  override readonly maxDraws = 5;
+
+  override accepts({ label }: Host): boolean {
+    return label.endsWith(':3');
   }
 }
 

@@ -294,7 +294,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   #startCompanions(): void {
     const count = this.#companions;
     this.#companions = 0;
-    if (count === 0 || this.#answered !== null || !this.#findCluster()) return;
+    if (count === 0 || !this.#findCluster()) return;
     for (let i = 0; i < count && this.#running.length > 0; i += 1) {
       if (!this.#breaker.tryAcquireRetry()) {
         this.#context.stats.values[this.cluster.statBase + upstream_rq_retry_overflow]! += 1;

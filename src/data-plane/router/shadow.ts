@@ -50,7 +50,6 @@ export class Shadow implements AttemptClient, TimeoutOwner {
   /** The cluster ends it before its own time is over. */
   readonly #isShortened: boolean;
   #body: Buffer;
-  #isOver = false;
 
   constructor(context: WorkerContext, cluster: Cluster, options: ShadowOptions) {
     this.#context = context;
@@ -108,9 +107,8 @@ export class Shadow implements AttemptClient, TimeoutOwner {
     this.#end();
   }
 
+  /** Once: the attempt tells of one end, and of none behind its time. */
   #end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
     this.#context.wheel.remove(this.#timer);
     this.#cluster.release();
   }

@@ -174,11 +174,11 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     this.cancel(true);
   }
 
-  // ---- From the upstream ----
+  // ---- From the upstream, until it is destroyed or has said that it has closed ----
 
   /** Of the connection alone. */
   onTimeout(): void {
-    this.#upstream?.timeOut();
+    this.#upstream!.timeOut();
   }
 
   onUpstreamConnected(): void {
@@ -197,7 +197,6 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   }
 
   onUpstreamConnectFailed(transportDetail: string, failure: UpstreamFailure): void {
-    if (this.#state !== CONNECTING) return;
     this.#leaveQueue();
     this.#breaker.releaseRequest();
     this.#state = DONE;
@@ -208,12 +207,10 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   }
 
   onUpstreamBytes(bytes: Buffer, length: number, isSlab: boolean): boolean {
-    if (this.#state !== OPEN) return true;
     return this.#client.onResponseBody(bytes, 0, length, false, isSlab, this.#context.clock.monotonicMs());
   }
 
   onUpstreamEnd(): void {
-    if (this.#state !== OPEN) return;
     this.#end();
     this.#client.onResponseBody(NO_BYTES, 0, 0, true, false, this.#context.clock.monotonicMs());
   }
@@ -223,7 +220,6 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
   }
 
   onUpstreamClosed(): void {
-    if (this.#state !== OPEN) return;
     this.#count(upstream_rq_rx_reset);
     this.#countHost(rq_error, 1);
     this.#host!.outlier?.failed();
@@ -267,7 +263,7 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     else this.#leaveActive();
     this.#state = DONE;
     this.#breaker.releaseRequest();
-    this.#upstream?.destroy();
+    this.#upstream!.destroy();
     this.#upstream = null;
   }
 

@@ -10,6 +10,7 @@ import { NO_LIMITS } from '../../../support/clusters.ts';
 import { retrySettings } from '../../../support/routes.ts';
 import {
   type BenchOptions,
+  LastOfThree,
   LIMIT_MS,
   limited,
   RESET,
@@ -119,6 +120,38 @@ describe('a slow try that goes on beside its retry', () => {
     second.send(UNAVAILABLE);
     assert.equal(bench.retried().length > 0, true);
     assert.equal(bench.stat('upstream_rq_retry'), 2);
+  });
+
+  for (const failure of ['answer', 'reset'] as const) {
+    test(`does not keep the retry from being tried again after a bad ${failure}`, () => {
+      const { bench, first, second } = hedged({ hosts: 3, retry: { maxRetries: 5 } });
+      if (failure === 'answer') second.send(UNAVAILABLE);
+      else second.reset();
+      assert.equal(bench.stat('upstream_rq_retry'), 2);
+      bench.wait(2 * TICK_MS);
+      assert.deepEqual(bench.client.news(), ['host 127.0.0.1:3 #3']);
+      assert.ok(first.isOpen);
+      bench.request.cancel(false);
+      bench.assertNothingLeft();
+    });
+  }
+
+  test('is that of the request again when it answers before the retry has a connection', () => {
+    const bench = new TriesBench({ hosts: 2, retry: { perTryTimeoutMs: LIMIT_MS }, plan: { hedges: true } }).begun();
+    bench.wait(LIMIT_MS + 2 * TICK_MS);
+    assert.deepEqual(bench.client.news(), ['host 127.0.0.1:2 #2']);
+    bench.sockets[0]!.send(OK);
+    assert.deepEqual(bench.client.news().slice(0, 2), ['host 127.0.0.1:1 #2', 'connection']);
+    bench.assertNothingLeft();
+  });
+
+  test('is that of the request again when it answers beside a retry to the same host', () => {
+    const bench = new TriesBench({ retry: { perTryTimeoutMs: LIMIT_MS }, plan: { hedges: true } }).begun();
+    bench.wait(LIMIT_MS + TICK_MS);
+    bench.retried();
+    bench.client.news();
+    bench.sockets[0]!.send(OK);
+    assert.deepEqual(bench.client.news().slice(0, 2), ['host 127.0.0.1:1 #2', 'connection']);
   });
 
   test('lets the retry be slow, too', () => {
@@ -267,6 +300,15 @@ describe('a request that goes out together with companions', () => {
     second.reset();
     bench.wait(2 * TICK_MS);
     assert.deepEqual(bench.client.news(), ['host 127.0.0.1:3 #3']);
+    bench.upstream.accept();
+    assert.equal(bench.upstream.received, `${HEAD}body`);
+  });
+
+  test('asks of the hosts of its companions what its plan says', () => {
+    const otherHosts = new LastOfThree(compileRetryPolicy(retrySettings()));
+    const bench = new TriesBench({ hosts: 3, plan: { companions: 1, otherHosts } });
+    bench.start(bench.request);
+    assert.deepEqual(bench.client.news(), ['host 127.0.0.1:1 #1', 'host 127.0.0.1:3 #2']);
   });
 
   test('is sent again when it has come in full', () => {

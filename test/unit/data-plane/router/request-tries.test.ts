@@ -5,10 +5,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Trailers } from '../../../../src/data-plane/http/trailers.ts';
+import { compileRetryPolicy } from '../../../../src/data-plane/route/retry-policy.ts';
 import { CLUSTER_STATS } from '../../../../src/stats/index.ts';
 import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { HEAD, OK } from '../../../support/attempt-bench.ts';
-import { LIMIT_MS, limited, RESET, TICK_MS, TriesBench, UNAVAILABLE } from '../../../support/tries-bench.ts';
+import { retrySettings } from '../../../support/routes.ts';
+import {
+  LastOfThree,
+  LIMIT_MS,
+  limited,
+  RESET,
+  TICK_MS,
+  TriesBench,
+  UNAVAILABLE,
+} from '../../../support/tries-bench.ts';
 
 const { upstream_rq_timeout } = CLUSTER_STATS.index;
 const CHUNKED = 'POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n';
@@ -157,6 +167,26 @@ describe('a request that may be tried again', () => {
       hosts.add(bench.request.host);
     }
     assert.equal(hosts.size, 3);
+  });
+
+  test('asks of the host of a retry what its plan says', () => {
+    const triedHosts = new LastOfThree(compileRetryPolicy(retrySettings()));
+    const bench = new TriesBench({ hosts: 3, plan: { triedHosts } }).begun();
+    bench.upstream.reset();
+    bench.wait(2 * TICK_MS);
+    assert.deepEqual(bench.client.news(), ['host 127.0.0.1:3 #2']);
+  });
+
+  test('stays with its cluster as long as it is not tried again', () => {
+    const bench = new TriesBench();
+    const { cluster } = bench;
+    bench.start(bench.request, 'a', false);
+    bench.upstream.accept();
+    bench.client.news();
+    bench.publish({ ...bench.snapshot, settings: { ...bench.snapshot.settings, connectTimeoutMs: 1234 } });
+    bench.send(bench.request, 'b', true);
+    assert.deepEqual(bench.client.news(), []);
+    assert.equal(bench.request.cluster, cluster);
   });
 
   test('has no answer where there is no host any more', () => {
@@ -376,10 +406,11 @@ describe('a request whose client has gone, or whose time is over', () => {
   }
 
   test('may have its body told of an end still', () => {
-    const bench = new TriesBench();
+    const bench = new TriesBench({ plan: { replayLimitBytes: 1 } });
     bench.start(bench.request, 'a', false);
     bench.upstream.accept();
     bench.request.cancel(false);
     assert.equal(bench.send(bench.request, 'b', true), false);
+    assert.equal(bench.stat('retry_or_shadow_abandoned'), 0);
   });
 });

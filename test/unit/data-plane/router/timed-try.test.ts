@@ -73,6 +73,18 @@ describe('the time of a try', () => {
     assert.deepEqual(bench.client.news(), []);
   });
 
+  test('ends with the head of an answer that came on a second connection', () => {
+    const bench = timed({ plan: { terms: null } }).begun();
+    bench.answered(OK);
+    bench.start(bench.further({ perTryTimeoutMs: LIMIT_MS }, { terms: null }));
+    bench.wait(LIMIT_MS / 2);
+    bench.upstream.reset();
+    bench.answered('HTTP/1.1 200 X\r\ncontent-length: 3\r\n\r\n');
+    bench.wait(3 * LIMIT_MS);
+    assert.deepEqual(bench.client.news(), []);
+    assert.ok(bench.upstream.isOpen);
+  });
+
   test('ends with the head of the answer', () => {
     const bench = timed().begun();
     bench.wait(LIMIT_MS - TICK_MS);
@@ -164,6 +176,15 @@ describe('the time without progress of a try', () => {
       assert.equal(bench.stat('upstream_rq_per_try_idle_timeout'), 1);
       bench.assertNothingLeft();
     });
+
+  test('breaks an answer off that does not go on behind a part of its body', () => {
+    const bench = timed().begun();
+    bench.answered(head);
+    bench.upstream.send(part);
+    bench.client.news();
+    bench.wait(LIMIT_MS + TICK_MS);
+    assert.deepEqual(bench.client.news(), ['limit upstream_per_try_idle_timeout']);
+  });
 
   test('begins when the request has come in full', () => {
     const bench = timed();

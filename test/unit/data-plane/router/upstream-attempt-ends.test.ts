@@ -104,7 +104,7 @@ describe('a request on a connection that its upstream has closed', () => {
     const bench = new AttemptBench({
       cluster: { outlierDetection: outlierSettings({ split_external_local_origin_errors: true }) },
     });
-    const attempt = sending(bench, { isEnd: false });
+    const attempt = sending(bench);
     bench.upstream.reset();
     assert.deepEqual(bench.client.news(), [RESET]);
     assert.ok(!attempt.isSending);
