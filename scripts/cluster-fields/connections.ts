@@ -12,6 +12,7 @@ import {
   HOST_ADDRESSES,
   MEASURES,
   PRECONNECT,
+  REQUEST_FORM,
   RESPONSE_HEADS,
   RESPONSE_TIMES,
   RETRIES,
@@ -189,6 +190,12 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
       allow_absolute_url: [OF_LISTENERS, '`true`', CONVERSION],
       accept_http_10: [OF_LISTENERS, '`false`', CONVERSION],
       default_host_for_http_10: [OF_LISTENERS, 'none', CONVERSION],
+      header_key_format: ['How names of headers are written.', 'as they came', REQUEST_FORM],
+      send_fully_qualified_url: [
+        'Requests name scheme and host in their first line, but for CONNECT; the scheme is that of `x-forwarded-proto`.',
+        '`false`',
+        REQUEST_FORM,
+      ],
       enable_trailers: ['Trailers pass, both ways.', '`false`'],
       override_stream_error_on_invalid_http_message: [OF_LISTENERS, 'none', CONVERSION],
       use_balsa_parser: ['Nothing: there is one parser.', 'none', CONVERSION],
@@ -198,6 +205,30 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
         'none',
         CONVERSION,
       ],
+    },
+  },
+  'proxy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat': {
+    test: REQUEST_FORM,
+    fields: {
+      proper_case_words: [
+        'Each word of a name begins in upper case, and goes on in lower case: `Content-Type`. Of requests, but for their trailers.',
+        'none',
+      ],
+      stateful_formatter: ['Names go on as they came, which they do without it, too.', 'none', CONVERSION],
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (header formatter)': {
+    test: CONVERSION,
+    fields: {
+      name: ['For people alone.', 'required'],
+      typed_config: ['`PreserveCaseFormatterConfig`.', 'required'],
+    },
+  },
+  'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig': {
+    test: CONVERSION,
+    fields: {
+      forward_reason_phrase: ['Nothing: reason phrases pass.', '`false`'],
+      formatter_type_on_envoy_headers: ['Headers that the proxy adds are in lower case.', '`DEFAULT`'],
     },
   },
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions': {

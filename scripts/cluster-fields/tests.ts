@@ -40,6 +40,7 @@ export const FAILURES = 'test/integration/http-failures.test.ts';
 export const RESPONSE_HEADS = 'test/integration/response-heads.test.ts';
 export const RESPONSE_TIMES = 'test/integration/max-stream-duration.test.ts';
 export const ENDPOINT_STATS = 'test/integration/endpoint-stats.test.ts';
+export const REQUEST_FORM = 'test/unit/data-plane/http/codec/http1/request-form.test.ts';
 export const UPDATES = 'test/integration/host-updates.test.ts';
 export const ORIGINAL_DST = 'test/integration/original-dst.test.ts';
 export const TRAILERS = 'test/integration/http-trailers.test.ts';

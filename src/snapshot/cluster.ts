@@ -259,6 +259,14 @@ export interface TransportSocketMatch {
   readonly criteria: readonly MetadataPair[];
 }
 
+/** How heads of requests are written; one of both at least. */
+export interface RequestForm {
+  /** The target has scheme and host. */
+  readonly hasFullUrl: boolean;
+  /** Names of headers begin their words in upper case. */
+  readonly hasProperCase: boolean;
+}
+
 /** How large the head of a response may be, and its trailers. */
 export interface ResponseHeadLimits {
   readonly maxHeadBytes: number;
@@ -326,6 +334,8 @@ export interface ClusterSettings {
   readonly maxRequestsPerConnection: number;
   /** Trailers pass: those of requests are written, those of responses read. */
   readonly enableTrailers: boolean;
+  /** Absent: requests go as they came. */
+  readonly requestForm?: RequestForm;
   /** Absent for those that hold without a word. */
   readonly responseHeadLimits?: ResponseHeadLimits;
   /** In this order; the first that takes a host counts. Absent without any. */

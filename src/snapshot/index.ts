@@ -32,6 +32,7 @@ export type {
   OriginalDstDiscoverySettings,
   OriginalDstSettings,
   PreconnectSettings,
+  RequestForm,
   ResponseHeadLimits,
   SlowStartSettings,
   SubsetCriteria,

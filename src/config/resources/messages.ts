@@ -44,6 +44,7 @@ export type {
   HealthCheckEventFileSink,
   HealthCheckHealthCheck as HealthCheckFilterMessage,
   HedgePolicy,
+  Http1ProtocolOptions,
   HttpConnectionManager,
   HttpFilter,
   InternalRedirectPolicy,

@@ -1,13 +1,13 @@
 // HTTP options towards an upstream: the fields of Cluster itself, or the v3 message that replaces them
 // under typed_extension_protocol_options.
 
-import type { MirrorPolicy, ResponseHeadLimits, RetrySettings } from '../../snapshot/index.ts';
+import type { MirrorPolicy, RequestForm, ResponseHeadLimits, RetrySettings } from '../../snapshot/index.ts';
 import { entryPath, fieldPath } from '../source/field-path.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHeadLimits } from './head-limits.ts';
-import type { Cluster, HttpProtocolOptions, UpstreamHttpOptions } from './messages.ts';
+import type { Cluster, Http1ProtocolOptions, HttpProtocolOptions, UpstreamHttpOptions } from './messages.ts';
 import { convertMirrorPolicies } from './mirror-policy.ts';
 import { convertRetryPolicy } from './retry-policy.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -31,6 +31,7 @@ export interface UpstreamOptions {
   /** 0 for no limit. */
   readonly maxRequestsPerConnection: number;
   readonly enableTrailers: boolean;
+  readonly requestForm?: RequestForm;
   readonly responseHeadLimits?: ResponseHeadLimits;
   readonly retry: RetrySettings | null;
   readonly mirrors: readonly MirrorPolicy[] | null;
@@ -54,6 +55,7 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
     ...maxStreamDuration(common),
     maxRequestsPerConnection: valueOr(cluster.max_requests_per_connection ?? limit, 0),
     enableTrailers: http1?.enable_trailers ?? false,
+    ...requestForm(http1),
     ...responseHeadLimits(common, commonAt, conversion.faults),
     retry: convertRetryPolicy(extension?.retry_policy ?? null, `${found?.at}.retry_policy`, conversion.faults),
     mirrors: convertMirrors(found, conversion),
@@ -63,6 +65,12 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
 function maxStreamDuration(common: HttpProtocolOptions | null): Pick<UpstreamOptions, 'maxStreamDurationMs'> {
   const maxStreamDurationMs = durationMsOr(common?.max_stream_duration ?? null, 0);
   return maxStreamDurationMs === 0 ? {} : { maxStreamDurationMs };
+}
+
+function requestForm(http1: Http1ProtocolOptions | null | undefined): Pick<UpstreamOptions, 'requestForm'> {
+  const hasFullUrl = http1?.send_fully_qualified_url ?? false;
+  const hasProperCase = (http1?.header_key_format?.proper_case_words ?? null) !== null;
+  return hasFullUrl || hasProperCase ? { requestForm: { hasFullUrl, hasProperCase } } : {};
 }
 
 function responseHeadLimits(

@@ -201,12 +201,14 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
     const hostname = methodId === Method.CONNECT ? '' : this.#host!.hostname;
     const head = this.#attemptEdits?.apply(this.head, hostname, this.attempts) ?? this.head;
-    this.#meter?.sendHead(head, this.#earlyEnd - this.#earlyStart);
+    const { requestForm } = this.cluster;
+    const sent = requestForm === null ? head : requestForm.apply(head, methodId);
+    this.#meter?.sendHead(sent, this.#earlyEnd - this.#earlyStart);
     this.#client.onUpstreamConnection(connection, head);
     const isSent = connection.start(
       this,
       methodId,
-      head,
+      sent,
       this.#early,
       this.#earlyStart,
       this.#earlyEnd,

@@ -16,6 +16,7 @@ import type {
 } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
+import { RequestForm } from '../http/codec/http1/request-form.ts';
 import { RequestHasher } from '../route/hash-policy.ts';
 import { compileMirror, type Mirror } from '../route/mirror.ts';
 import { compileRetryPolicy, type RetryPolicy } from '../route/retry-policy.ts';
@@ -57,6 +58,8 @@ export class Cluster {
   /** First cell of CLUSTER_STATS in this worker's slab. */
   readonly statBase: number;
   readonly responseHeadLimits: ResponseHeadLimits;
+  /** Null: requests go as they came. */
+  readonly requestForm: RequestForm | null;
   /** Of a try, from its connection on; 0 for none. */
   readonly maxStreamDurationMs: number;
   /** Limits of requests with the default priority, and of proxied TCP connections. */
@@ -100,6 +103,7 @@ export class Cluster {
     this.name = settings.name;
     this.settings = settings;
     this.responseHeadLimits = settings.responseHeadLimits ?? RESPONSE_HEAD_LIMITS;
+    this.requestForm = settings.requestForm === undefined ? null : new RequestForm(settings.requestForm);
     this.maxStreamDurationMs = settings.maxStreamDurationMs ?? 0;
     this.isHealthChecked = snapshot.isHealthChecked;
     this.shedding = new LoadShedding(context.runtime, context.random, settings.name, settings.dropShare);

@@ -715,6 +715,12 @@ export const ProxyProtocol_TlvLocation = {
   FILTER_STATE: 1,
 } as const;
 
+/** proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig.FormatterTypeOnEnvoyHeaders */
+export const PreserveCaseFormatterConfig_FormatterTypeOnEnvoyHeaders = {
+  DEFAULT: 0,
+  PROPER_CASE: 1,
+} as const;
+
 /** proxy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfig.LocalityBasis */
 export const LocalityLbConfig_ZoneAwareLbConfig_LocalityBasis = {
   HEALTHY_HOSTS_NUM: 0,

@@ -4550,6 +4550,12 @@ export interface Redis {
   aws_iam: Struct | null;
 }
 
+/** proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig */
+export interface PreserveCaseFormatterConfig {
+  forward_reason_phrase: boolean;
+  formatter_type_on_envoy_headers: number;
+}
+
 /** proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig */
 export interface AllowListedRoutesConfig {
   allowed_route_names: string[];
@@ -5711,6 +5717,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.listener.tls_inspector.v3.TlsInspector': TlsInspector;
   'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': HealthCheckEventFileSink;
   'proxy.extensions.health_checkers.redis.v3.Redis': Redis;
+  'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig': PreserveCaseFormatterConfig;
   'proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig': AllowListedRoutesConfig;
   'proxy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig': PreviousRoutesConfig;
   'proxy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig': SafeCrossSchemeConfig;

@@ -175,6 +175,26 @@ describe('a cluster', () => {
     ]);
   });
 
+  it('may have a form of its own for requests', () => {
+    const form = (fields: JsonObject) =>
+      clusterSettings(clusterNamed('web', { http_protocol_options: fields })).requestForm;
+    assert.deepEqual(form({ send_fully_qualified_url: true }), { hasFullUrl: true, hasProperCase: false });
+    assert.deepEqual(form({ header_key_format: { proper_case_words: {} } }), {
+      hasFullUrl: false,
+      hasProperCase: true,
+    });
+    assert.equal(form({ enable_trailers: true }), undefined);
+    const type = 'envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig';
+    const stateful_formatter = {
+      name: 'preserve_case',
+      typed_config: { '@type': `type.googleapis.com/${type}`, forward_reason_phrase: true },
+    };
+    const preserving = clusterNamed('web', { http_protocol_options: { header_key_format: { stateful_formatter } } });
+    assert.deepEqual(clusterErrors(preserving), []);
+    assert.deepEqual(faultTexts(load(withClusters(preserving)), 'warning'), []);
+    assert.equal(clusterSettings(preserving).requestForm, undefined);
+  });
+
   it('limits the heads of responses by either of two fields', () => {
     const limits = (fields: JsonObject): unknown =>
       clusterSettings(clusterNamed('web', { common_http_protocol_options: fields })).responseHeadLimits;
