@@ -75,5 +75,10 @@ describe('files of events', () => {
     files.close();
     for (const file of paths) await untilClosed(file);
     files.close();
+    // What still comes is not lost.
+    files.write(paths, 'three');
+    for (const file of paths) assert.equal(readFileSync(file, 'latin1'), 'two\nthree\n');
+    files.close();
+    for (const file of paths) await untilClosed(file);
   });
 });
