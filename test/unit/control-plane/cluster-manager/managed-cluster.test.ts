@@ -5,120 +5,17 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { RuntimeValues } from '../../../../src/base/runtime.ts';
-import { ClusterManager } from '../../../../src/control-plane/cluster-manager/cluster-manager.ts';
-import { DnsResolvers } from '../../../../src/control-plane/dns/resolvers.ts';
-import { Loggers } from '../../../../src/log/index.ts';
-import type { ClusterSettings, ClusterSnapshot } from '../../../../src/snapshot/index.ts';
-import { readHostLists } from '../../../../src/wasm/lb.ts';
+import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from '../../../support/bootstrap.ts';
-import { NO_LOCALITY } from '../../../support/clusters.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { answer, HealthServer } from '../../../support/health-server.ts';
-import { lbTables } from '../../../support/lb.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { CHECK, clusterAt, ManagedClusters, WATCHED } from '../../../support/managed-clusters.ts';
 import { isOpenFile } from '../../../support/open-files.ts';
-import { statsFixture } from '../../../support/stats.ts';
 
 const WINDOW_MS = 1000;
-const CHECK: JsonObject = {
-  timeout: '1s',
-  interval: '60s',
-  unhealthy_threshold: 1,
-  healthy_threshold: 1,
-  http_health_check: { path: '/up' },
-};
-
-interface Published {
-  readonly snapshot: ClusterSnapshot;
-  readonly applied: () => void;
-}
-
-class Fixture implements Disposable {
-  readonly clock = new ManualClock();
-  readonly runtime = new RuntimeValues();
-  readonly stats = statsFixture({ workerCount: 1, maxBytes: 4 * 1024 * 1024 });
-  readonly published: Published[] = [];
-  readonly removed: (() => void)[] = [];
-  readonly messages: string[] = [];
-  readonly manager: ClusterManager;
-
-  constructor(...clusters: ClusterSettings[]) {
-    const { store, owner } = this.stats;
-    const sink = { write: ({ message }: { message: string }) => void this.messages.push(message) };
-    const publish = (name: string, applied: () => void): void => {
-      const snapshot = this.manager.snapshots().find(({ settings }) => settings.name === name)!;
-      this.published.push({ snapshot, applied });
-    };
-    this.manager = new ClusterManager({
-      stats: store,
-      memory: owner,
-      tables: lbTables(owner),
-      clock: this.clock,
-      random: { u32: () => 0 },
-      loggers: new Loggers({ levels: { default: 'debug' }, threadId: 0, sink }),
-      workers: {
-        publishCluster: ({ settings }, applied) => publish(settings.name, applied),
-        removeCluster: (_name, applied) => this.removed.push(applied),
-        publishHosts: ({ cluster }, applied) => publish(cluster, applied),
-      },
-      resolvers: new DnsResolvers(this.clock),
-      runtime: this.runtime,
-      outlierEventLogPath: '',
-      headerPrefix: 'x-proxy',
-      localCluster: 'proxies',
-      locality: { ...NO_LOCALITY, zone: 'a' },
-    });
-    for (const cluster of clusters) this.manager.addStatic(cluster);
-  }
-
-  [Symbol.dispose](): void {
-    this.manager.stop();
-  }
-
-  value(name: string): number {
-    return this.stats.store.value(name) ?? 0;
-  }
-
-  hosts(name = 'web') {
-    return [...this.manager.clusters()].find((cluster) => cluster.name === name)!.hosts();
-  }
-
-  ports(name = 'web'): number[] {
-    return this.hosts(name).map(({ address }) => (address.kind === 'ip' ? address.port : 0));
-  }
-
-  /** What requests to a cluster go by now. */
-  lists(name = 'web') {
-    const { hostLists } = this.manager.snapshots().find(({ settings }) => settings.name === name)!;
-    return readHostLists(this.stats.owner.shared, hostLists);
-  }
-
-  set(values: Readonly<Record<string, string>>): void {
-    this.runtime.replace(new Map(Object.entries(values)));
-    this.manager.runtimeChanged();
-  }
-
-  /** A worker has seen the host fail too often. */
-  eject(index: number, name = 'web'): void {
-    this.manager.hostFailedInRow(name, this.hosts(name)[index]!.recordAddress, 'consecutive-5xx');
-  }
-}
-
-/** With members at these ports, which are what is said of them. */
-function cluster(ports: readonly number[], fields: JsonObject = {}, memberFields: JsonObject = {}): ClusterSettings {
-  const lb_endpoints = ports.map((port) => ({
-    endpoint: { address: socketAddress('127.0.0.1', port) },
-    ...memberFields,
-  }));
-  const load_assignment = { cluster_name: 'web', endpoints: [{ lb_endpoints }] };
-  return clusterSettings(clusterNamed('web', { load_assignment, ...fields }));
-}
-
-const WATCHED = { outlier_detection: { max_ejection_percent: 100 } };
-const isInPanic = (fixture: Fixture): boolean => {
+const isInPanic = (fixture: ManagedClusters): boolean => {
   const source = fixture.lists();
   return source.kind === 'shares' && source.shares.some(({ isPanic }) => isPanic);
 };
@@ -131,7 +28,7 @@ describe('a cluster that is kept up to date', () => {
       lb_policy: 'CLUSTER_PROVIDED',
       cleanup_interval: '5s',
     });
-    using fixture = new Fixture(settings);
+    using fixture = new ManagedClusters([settings]);
     const { manager, clock, published } = fixture;
     const want = (port: number): boolean => manager.hostWanted('web', { kind: 'ip', ip: '127.0.0.1', port });
     await manager.start();
@@ -158,7 +55,7 @@ describe('a cluster that is kept up to date', () => {
   });
 
   it('makes none on demand where they are configured, and hears of no failures that nobody looks for', () => {
-    using fixture = new Fixture(cluster([1]));
+    using fixture = new ManagedClusters([clusterAt([1])]);
     const { manager } = fixture;
     assert.equal(manager.hostWanted('web', { kind: 'ip', ip: '127.0.0.1', port: 2 }), false);
     manager.hostFailed('web', fixture.hosts()[0]!.recordAddress);
@@ -180,10 +77,10 @@ describe('a cluster that is kept up to date', () => {
         },
       }),
     );
-    using fixture = new Fixture();
+    using fixture = new ManagedClusters();
     const { manager } = fixture;
     void manager.start();
-    using waiting = new Fixture(settings);
+    using waiting = new ManagedClusters([settings]);
     assert.equal(waiting.value('cluster.web.update_attempt'), 0);
     manager.put(settings, 'one');
     await eventually(() => fixture.published.length === 1, 'its members');
@@ -195,7 +92,7 @@ describe('a cluster that is kept up to date', () => {
   });
 
   it('has the lists that the runtime asks for when it starts, and publishes nothing before', async () => {
-    using fixture = new Fixture(cluster([1, 2, 3], {}, { health_status: 'UNHEALTHY' }));
+    using fixture = new ManagedClusters([clusterAt([1, 2, 3], {}, { health_status: 'UNHEALTHY' })]);
     assert.ok(isInPanic(fixture));
     fixture.set({ 'upstream.healthy_panic_threshold': '0' });
     assert.ok(!isInPanic(fixture));
@@ -206,7 +103,7 @@ describe('a cluster that is kept up to date', () => {
 
   it('keeps what changes while it warms to itself until it is warm', async () => {
     await using server = await HealthServer.start(() => {});
-    using fixture = new Fixture(cluster([server.port], { health_checks: [CHECK] }));
+    using fixture = new ManagedClusters([clusterAt([server.port], { health_checks: [CHECK] })]);
     const { manager, published, clock } = fixture;
     const isWarm = manager.start();
     await eventually(() => server.received.length === 1, 'a check');
@@ -223,7 +120,7 @@ describe('a cluster that is kept up to date', () => {
 
   it('begins its window of changes when it is warm', async () => {
     await using server = await HealthServer.start(answer(200));
-    using fixture = new Fixture(cluster([server.port], { health_checks: [CHECK] }));
+    using fixture = new ManagedClusters([clusterAt([server.port], { health_checks: [CHECK] })]);
     const { manager, published, clock } = fixture;
     await manager.start();
     assert.equal(published.length, 1);
@@ -234,15 +131,15 @@ describe('a cluster that is kept up to date', () => {
   });
 
   it('takes along what waits when its members change, and lets go of it at its end', async () => {
-    using fixture = new Fixture();
+    using fixture = new ManagedClusters();
     const { manager, published, clock } = fixture;
     void manager.start();
-    manager.put(cluster([1, 2, 3], WATCHED), 'one');
+    manager.put(clusterAt([1, 2, 3], WATCHED), 'one');
     const idle = clock.timerCount;
     fixture.eject(0);
     fixture.eject(1);
     assert.deepEqual([published.length, clock.timerCount], [2, idle + 1]);
-    manager.put(cluster([1, 2, 3, 4], WATCHED), 'two');
+    manager.put(clusterAt([1, 2, 3, 4], WATCHED), 'two');
     assert.deepEqual([published.length, clock.timerCount], [3, idle]);
     assert.equal(fixture.value('cluster_manager.update_merge_cancelled'), 1);
     fixture.eject(2);
@@ -253,13 +150,13 @@ describe('a cluster that is kept up to date', () => {
 
   it('lets the weights of hosts grow that come later, or pass their checks again', async () => {
     const slow = { round_robin_lb_config: { slow_start_config: { slow_start_window: '5s' } } };
-    using fixture = new Fixture();
+    using fixture = new ManagedClusters();
     const { manager, clock } = fixture;
     void manager.start();
-    manager.put(cluster([1, 2], { ...slow, ...WATCHED }), 'one');
+    manager.put(clusterAt([1, 2], { ...slow, ...WATCHED }), 'one');
     clock.turn(6000);
     const idle = clock.timerCount;
-    manager.put(cluster([1, 2, 3], { ...slow, ...WATCHED }), 'two');
+    manager.put(clusterAt([1, 2, 3], { ...slow, ...WATCHED }), 'two');
     assert.equal(clock.timerCount, idle + 1);
     clock.turn(6000);
     assert.equal(clock.timerCount, idle);
@@ -280,7 +177,7 @@ describe('a cluster that is kept up to date', () => {
     const hosts = [inZone('a', 1, 2, 3), inZone('b', 4, 5, 6)];
     const weighed = { common_lb_config: { locality_weighted_lb_config: {} } };
     const proxies = zoned('proxies', [inZone('a', 1), inZone('b', 2)], WATCHED);
-    using fixture = new Fixture(zoned('web', hosts), zoned('weighed', hosts, weighed), proxies);
+    using fixture = new ManagedClusters([zoned('web', hosts), zoned('weighed', hosts, weighed), proxies]);
     await fixture.manager.start();
     const zones = () => {
       const lists = fixture.lists();
@@ -298,29 +195,29 @@ describe('a cluster that is kept up to date', () => {
   it('says of each change of health why, and how many members there are', async () => {
     await using server = await HealthServer.start(answer(200));
     const { port } = server;
-    using fixture = new Fixture();
+    using fixture = new ManagedClusters();
     const { manager, messages, clock } = fixture;
     void manager.start();
     const told = (): string[] => messages.splice(0).filter((message) => message.includes('health flags'));
-    manager.put(cluster([port], { health_checks: [CHECK] }), 'one');
+    manager.put(clusterAt([port], { health_checks: [CHECK] }), 'one');
     await eventually(() => fixture.published.length === 1, 'a warm cluster');
     assert.deepEqual(told(), [`cluster web: host 127.0.0.1:${port} has health flags 0x0: passed by http, HTTP 200`]);
     server.behaviour = answer(503);
     clock.turn(60_000);
     await eventually(() => fixture.hosts()[0]!.healthFlags !== 0, 'a failure');
     assert.deepEqual(told(), [`cluster web: host 127.0.0.1:${port} has health flags 0x1: failed by http, HTTP 503`]);
-    manager.put(cluster([1, 2], WATCHED), 'two');
-    manager.put(cluster([1, 2, 3], WATCHED), 'three');
+    manager.put(clusterAt([1, 2], WATCHED), 'two');
+    manager.put(clusterAt([1, 2, 3], WATCHED), 'three');
     assert.ok(messages.includes('cluster web has 3 hosts, before 2'));
     fixture.eject(0);
     assert.match(told().join(), /^cluster web: host 127.0.0.1:1 has health flags 0x[0-9a-f]+: not checked$/);
   });
 
   it('goes on as it is where there is no memory for what has changed', async () => {
-    using fixture = new Fixture();
+    using fixture = new ManagedClusters();
     const { manager, messages, published } = fixture;
     void manager.start();
-    manager.put(cluster([1, 2, 3], WATCHED), 'one');
+    manager.put(clusterAt([1, 2, 3], WATCHED), 'one');
     const before = fixture.lists();
     const { heap } = fixture.stats.owner;
     assert.throws(() => {
@@ -336,10 +233,10 @@ describe('a cluster that is kept up to date', () => {
     t.after(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'events');
     await using server = await HealthServer.start(answer(200));
-    using fixture = new Fixture();
+    using fixture = new ManagedClusters();
     const { manager, published, removed } = fixture;
     void manager.start();
-    manager.put(cluster([server.port], { health_checks: [{ ...CHECK, event_log_path: file }] }), 'one');
+    manager.put(clusterAt([server.port], { health_checks: [{ ...CHECK, event_log_path: file }] }), 'one');
     await eventually(() => published.length === 1, 'a warm cluster');
     assert.ok(isOpenFile(file));
     manager.remove('web');

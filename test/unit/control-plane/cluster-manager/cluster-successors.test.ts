@@ -1,0 +1,182 @@
+// Clusters that come, wait for others and go again through their manager: what is told, counted and given back meanwhile.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
+import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from '../../../support/bootstrap.ts';
+import { DnsServer } from '../../../support/dns-server.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { answer, HealthServer } from '../../../support/health-server.ts';
+import { CHECK, clusterAt, ManagedClusters, WATCHED } from '../../../support/managed-clusters.ts';
+import { isOpenFile } from '../../../support/open-files.ts';
+
+const ADDRESS = { kind: 'ip', ip: '127.0.0.1', port: 1 } as const;
+
+/** Its members are those that the server names, at a port. */
+function dnsCluster(server: DnsServer, port: number, fields: JsonObject = {}): ClusterSettings {
+  const endpoint = { endpoint: { address: socketAddress('web.test', port) } };
+  return clusterSettings(
+    clusterNamed('web', {
+      type: 'STRICT_DNS',
+      dns_lookup_family: 'V4_ONLY',
+      dns_refresh_rate: '5s',
+      dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', server.port)] },
+      load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint] }] },
+      ...fields,
+    }),
+  );
+}
+
+const statesOf = ({ manager }: ManagedClusters): string[] => manager.dump().map(({ state }) => state);
+
+describe('clusters of one manager', () => {
+  it('start when the last of them is warm, however early others are', async () => {
+    await using server = await DnsServer.start();
+    server.set('web.test', ['127.0.0.1']);
+    const early = { ...clusterAt([1]), name: 'early', statName: 'early' };
+    using fixture = new ManagedClusters([early, dnsCluster(server, 80)]);
+    assert.deepEqual(statesOf(fixture), ['active', 'warming']);
+    assert.deepEqual(
+      ['cluster_added', 'active_clusters', 'warming_clusters'].map((name) => fixture.value(`cluster_manager.${name}`)),
+      [2, 2, 0],
+    );
+    let isStarted = false;
+    const started = fixture.manager.start().then(() => {
+      isStarted = true;
+    });
+    await Promise.resolve();
+    assert.deepEqual([isStarted, fixture.value('cluster_manager.warming_clusters')], [false, 1]);
+    await started;
+    assert.deepEqual([fixture.ports(), fixture.value('cluster_manager.warming_clusters')], [[80], 0]);
+  });
+
+  it('hear nothing of hosts whose cluster has gone', () => {
+    using fixture = new ManagedClusters();
+    fixture.manager.hostFailed('gone', 8);
+    fixture.manager.hostFailedInRow('gone', 8, 'consecutive-5xx');
+    assert.equal(fixture.manager.hostWanted('gone', ADDRESS), false);
+  });
+
+  it('leave no lookup under way and no file open at the end', async (t) => {
+    const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-clusters-')));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const [checks, ejections] = ['checks', 'ejections'].map((name) => path.join(folder, name));
+    await using dns = await DnsServer.start();
+    await using server = await HealthServer.start(answer(200));
+    using fixture = new ManagedClusters([], ejections);
+    const { manager, published, clock } = fixture;
+    void manager.start();
+    manager.put(clusterAt([server.port], { ...WATCHED, health_checks: [{ ...CHECK, event_log_path: checks! }] }), '');
+    await eventually(() => published.length === 1, 'a warm cluster');
+    fixture.eject(0);
+    assert.deepEqual([isOpenFile(checks!), isOpenFile(ejections!)], [true, true]);
+    manager.put({ ...dnsCluster(dns, 80), name: 'late', statName: 'late' }, '');
+    manager.stop();
+    await eventually(() => !isOpenFile(checks!) && !isOpenFile(ejections!), 'the end of both files');
+    assert.equal(clock.timerCount, 0);
+  });
+});
+
+describe('a cluster that is to follow another', () => {
+  it('tells the workers nothing of its members while it warms, and keeps none that have gone', async () => {
+    await using dns = await DnsServer.start();
+    await using silent = await HealthServer.start(() => {});
+    dns.set('web.test', ['127.0.0.1', '127.0.0.9']);
+    using fixture = new ManagedClusters();
+    const { manager, published, clock } = fixture;
+    const { recordAllocator } = fixture.stats.owner;
+    void manager.start();
+    manager.put(clusterAt([1]), 'one');
+    const successor = dnsCluster(dns, silent.port, { health_checks: [{ ...CHECK, timeout: '100s' }] });
+    const before = recordAllocator.usedRecords;
+    manager.put(successor, 'two');
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 1);
+    await eventually(() => recordAllocator.usedRecords === before + 3, 'its record and those of its hosts');
+    dns.set('web.test', ['127.0.0.1']);
+    await eventually(() => silent.received.length === 1, 'a check');
+    clock.turn(5000);
+    await eventually(() => recordAllocator.usedRecords === before + 2, 'the end of a host');
+    assert.deepEqual([published.length, fixture.ports(), statesOf(fixture)], [1, [1], ['active', 'warming']]);
+    assert.ok(manager.remove('web'));
+    assert.equal(recordAllocator.usedRecords, before);
+    assert.deepEqual([fixture.value('cluster_manager.active_clusters'), statesOf(fixture)], [0, ['draining']]);
+    fixture.removed[0]!();
+    assert.equal(recordAllocator.usedRecords, 0);
+  });
+
+  it('gives way to a later one, and to its removal, with all that it had', async () => {
+    await using silent = await HealthServer.start(() => {});
+    using fixture = new ManagedClusters();
+    const { manager, clock, messages } = fixture;
+    const { cells, recordAllocator } = fixture.stats.owner;
+    void manager.start();
+    const held = (): number[] => [cells.usedCells, recordAllocator.usedRecords, clock.timerCount];
+    const before = held();
+    const warming = (weight: number): ClusterSettings =>
+      clusterAt([silent.port], { health_checks: [CHECK] }, { load_balancing_weight: weight });
+    assert.ok(manager.put(warming(1), 'one'));
+    const one = held();
+    assert.ok(manager.put({ ...warming(1), connectTimeoutMs: 7 }, 'two'));
+    assert.deepEqual([statesOf(fixture), held()], [['warming'], one]);
+    assert.equal(manager.remove('web'), true);
+    assert.equal(manager.remove('web'), false);
+    assert.deepEqual([statesOf(fixture), fixture.removed, held()], [[], [], before]);
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 0);
+    assert.deepEqual(
+      messages.filter((message) => /is removed/.test(message)),
+      [],
+    );
+  });
+
+  it('is forgotten with its fault when it is removed', () => {
+    using fixture = new ManagedClusters();
+    const { manager } = fixture;
+    void manager.start();
+    fixture.stats.owner.recordAllocator.allocateCluster = () => {
+      throw new Error('nothing left');
+    };
+    assert.throws(() => manager.put(clusterAt([1]), 'one'), /nothing left/);
+    assert.deepEqual(statesOf(fixture), ['failed']);
+    assert.equal(manager.remove('web'), false);
+    assert.deepEqual(statesOf(fixture), []);
+  });
+
+  it('is told whole once, then by its changes, and each step has its line', () => {
+    using fixture = new ManagedClusters();
+    const { manager, published, messages, clock } = fixture;
+    void manager.start();
+    manager.put(clusterAt([1, 2], WATCHED), 'one');
+    fixture.eject(0);
+    assert.deepEqual(
+      published.map(({ update }) => update && [update.order, update.hosts.length, update.health.length]),
+      [undefined, [null, 0, 1]],
+    );
+    manager.put(clusterAt([1, 2], { ...WATCHED, connect_timeout: '7s' }), 'two');
+    manager.remove('web');
+    assert.equal(clock.timerCount, 0);
+    assert.deepEqual(
+      messages.filter((message) => /is new|takes the place|is removed/.test(message)),
+      ['cluster web is new', 'cluster web takes the place of its predecessor', 'cluster web is removed'],
+    );
+  });
+
+  it('no longer says how proxies lie in zones when it was that of the proxies', async () => {
+    const inZone = (zone: string, ...ports: number[]): JsonObject => ({
+      locality: { zone },
+      lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })),
+    });
+    const zoned = (name: string, endpoints: JsonObject[]): ClusterSettings =>
+      clusterSettings(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints } }));
+    using fixture = new ManagedClusters([zoned('web', [inZone('a', 1, 2, 3), inZone('b', 4, 5, 6)])]);
+    await fixture.manager.start();
+    fixture.manager.put(zoned('proxies', [inZone('a', 1), inZone('b', 2)]), 'one');
+    for (let windows = 0; windows < 2; windows++) fixture.clock.turn(1000);
+    assert.equal(fixture.lists().kind, 'zones');
+    fixture.manager.remove('proxies');
+    for (let windows = 0; windows < 2; windows++) fixture.clock.turn(1000);
+    assert.equal(fixture.lists().kind, 'list');
+  });
+});
