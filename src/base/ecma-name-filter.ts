@@ -30,7 +30,7 @@ export function compileEcmaNameFilter(pattern: string): CompiledFilter {
       }
       throw new WeirError(FILTER_TIME, 'takes too long', { cause });
     };
-    return { filter: { prefix: '', part: '', pick } };
+    return { filter: { prefix: '', parts: [], pick } };
   } catch (error) {
     return { error: errorMessage(error) };
   }

@@ -10,8 +10,8 @@ import { literalPrefix } from './regex.ts';
 export interface NameFilter {
   /** What every name that passes begins with; often empty. */
   readonly prefix: string;
-  /** What every name that passes has in it somewhere; often empty. */
-  readonly part: string;
+  /** What every name that passes has in it somewhere; often none. */
+  readonly parts: readonly string[];
   /** Places of the names that pass, ascending. */
   pick(names: readonly string[]): readonly number[];
 }
@@ -25,15 +25,15 @@ export function compileNameFilter(pattern: string): CompiledFilter {
   try {
     const regex = new RE2(pattern);
     const pieces = linePieces(pattern);
-    if (pieces === undefined) return { filter: { prefix: '', part: '', pick: (names) => pickEach(regex, names) } };
-    const part = longestLiteral(pieces);
+    if (pieces === undefined) return { filter: { prefix: '', parts: [], pick: (names) => pickEach(regex, names) } };
+    const parts = literalsOf(pieces);
     const lines = new RE2(`^.*(?:${pattern}).*$`, 'gm');
     const pick = (names: readonly string[]): readonly number[] => {
       const text = names.join('\n');
-      if (!text.includes(part)) return [];
+      if (!parts.every((part) => text.includes(part))) return [];
       return placesOf(lines.match(text) ?? [], names) ?? pickEach(regex, names);
     };
-    return { filter: { prefix: literalPrefix(pattern), part, pick } };
+    return { filter: { prefix: literalPrefix(pattern), parts, pick } };
   } catch (error) {
     return { error: errorMessage(error) };
   }
@@ -91,18 +91,23 @@ function linePieces(pattern: string): Piece[] | undefined {
   return pieces;
 }
 
-/** Outside of groups, and only where there is no choice between alternatives. */
-function longestLiteral(pieces: readonly Piece[]): string {
-  let longest = '';
+/** More than these would cost more than they spare. */
+const MOST_PARTS = 4;
+
+/** The longest of those outside of groups, and only where there is no choice between alternatives. */
+function literalsOf(pieces: readonly Piece[]): readonly string[] {
+  const literals = new Set<string>();
   let literal = '';
   let depth = 0;
   for (const [at, piece] of pieces.entries()) {
-    if (piece === 'or' && depth === 0) return '';
+    if (piece === 'or' && depth === 0) return [];
     if (piece === 'open') depth += 1;
     if (piece === 'close') depth -= 1;
     const isPlain = typeof piece === 'object' && depth === 0 && pieces[at + 1] !== 'quantifier';
-    literal = isPlain ? literal + piece.literal : '';
-    if (literal.length > longest.length) longest = literal;
+    if (isPlain) literal += piece.literal;
+    if (isPlain && at + 1 < pieces.length) continue;
+    if (literal !== '') literals.add(literal);
+    literal = '';
   }
-  return longest;
+  return [...literals].sort((a, b) => b.length - a.length).slice(0, MOST_PARTS);
 }

@@ -68,10 +68,15 @@ export interface ListingOptions<Owner extends ListedOwner, Stat extends Listed> 
   readonly selection: NameSelection;
 }
 
+/** A few hundred microseconds of work. */
+const MOST_OPENED = 512;
+
 export class Listing<Owner extends ListedOwner, Stat extends Listed> {
   readonly #options: ListingOptions<Owner, Stat>;
   readonly #owners: readonly Owner[];
   #nextOwner = 0;
+  /** Owners that may be looked at before the caller must have a chance to rest: most of them may have nothing to show. */
+  #mayOpen = 0;
   /** Those of owners whose names may mingle; hardly ever more than the lists of two or three. */
   #cursors: Cursor<Owner, Stat>[] = [];
 
@@ -81,14 +86,15 @@ export class Listing<Owner extends ListedOwner, Stat extends Listed> {
   }
 
   /**
-   * The stats that are asked for among the next `size`, perhaps none; undefined when all have been looked at. What goes
-   * meanwhile is left out.
+   * The stats that are asked for among the next, `size` at most, perhaps none; undefined when all have been looked at. What
+   * goes meanwhile is left out.
    */
   take(size: number): Stat[] | undefined {
     this.#cursors = this.#cursors.filter(({ owner }) => owner.isLive);
     const names: string[] = [];
     const lists: StatList<Stat>[] = [];
     const places: number[] = [];
+    this.#mayOpen = MOST_OPENED;
     for (let cursor = this.#first(); cursor !== undefined; cursor = this.#first()) {
       // Stats of one name stay together.
       if (names.length >= size && cursor.name !== names.at(-1)) break;
@@ -97,7 +103,7 @@ export class Listing<Owner extends ListedOwner, Stat extends Listed> {
       places.push(cursor.at);
       if (!cursor.advance()) this.#cursors.splice(this.#cursors.indexOf(cursor), 1);
     }
-    if (names.length === 0) return undefined;
+    if (names.length === 0 && this.#mayOpen > 0) return undefined;
     const batch: Stat[] = [];
     const { pick } = this.#options.selection;
     for (const at of pick === undefined ? names.keys() : pick(names)) {
@@ -113,13 +119,15 @@ export class Listing<Owner extends ListedOwner, Stat extends Listed> {
     else batch[batch.length - 1] = combined;
   }
 
-  /** The cursor that stands at the first name of all. */
+  /** The cursor that stands at the first name of all; undefined at the end, or when enough owners have been looked at. */
   #first(): Cursor<Owner, Stat> | undefined {
     for (;;) {
       const first = this.#firstOpen();
       const owner = this.#owners[this.#nextOwner];
       // Names of owners further on begin with what is behind their prefix.
       if (owner === undefined || (first !== undefined && first.name < owner.prefix)) return first;
+      if (this.#mayOpen === 0) return undefined;
+      this.#mayOpen -= 1;
       this.#nextOwner += 1;
       this.#open(owner);
     }

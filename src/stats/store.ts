@@ -259,7 +259,7 @@ export class StatsStore {
       accepts === undefined
         ? filter?.pick
         : (names: readonly string[]) => picked(names).filter((at) => accepts(names[at]!));
-    return { parts: new NameParts(filter?.prefix, filter?.part), pick };
+    return { parts: new NameParts(filter?.prefix, filter?.parts), pick };
   }
 
   async *#inBatches<Stat extends NamedStat>(

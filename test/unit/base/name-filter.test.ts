@@ -19,32 +19,33 @@ const NAMES = [
 ];
 
 describe('a filter of names', () => {
-  const cases: [pattern: string, part: string, places: number[]][] = [
-    ['web', 'web', [0, 1]],
-    ['^cluster\\.web\\.', 'cluster.web.', [0, 1]],
-    ['rq_\\d+$', 'rq_', [0, 2]],
-    ['upstream_(rq|cx)_', 'upstream_', [0, 1, 2]],
-    ['live|total', '', [1, 3]],
-    ['(?:live|total)$', '', [1, 3]],
-    ['upstreams?_rq', 'upstream', [0, 2]],
-    ['[a-v]eb', 'eb', []],
-    ['[v-x]eb', 'eb', [0, 1]],
-    ['api.*200', 'api', [2]],
-    ['.', '', [0, 1, 2, 3]],
-    ['^$', '', []],
-    ['a{2}|e{1,2}r', '', [0, 1, 2, 3]],
+  const cases: [pattern: string, parts: string[], places: number[]][] = [
+    ['web', ['web'], [0, 1]],
+    ['^cluster\\.web\\.', ['cluster.web.'], [0, 1]],
+    ['rq_\\d+$', ['rq_'], [0, 2]],
+    ['upstream_(rq|cx)_', ['upstream_', '_'], [0, 1, 2]],
+    ['live|total', [], [1, 3]],
+    ['cluster\\.(web|api)\\.upstream.*_200', ['.upstream', 'cluster.', '_200'], [0, 2]],
+    ['(?:live|total)$', [], [1, 3]],
+    ['upstreams?_rq', ['upstream', '_rq'], [0, 2]],
+    ['[a-v]eb', ['eb'], []],
+    ['[v-x]eb', ['eb'], [0, 1]],
+    ['api.*200', ['api', '200'], [2]],
+    ['.', [], [0, 1, 2, 3]],
+    ['^$', [], []],
+    ['a{2}|e{1,2}r', [], [0, 1, 2, 3]],
     // What could match a line break, or changes the meaning of the rest.
-    ['web[^x]*200', '', [0]],
-    ['(?i)WEB', '', [0, 1]],
-    ['live\\z', '', [3]],
-    ['\\Aserver', '', [3]],
-    ['web\\S+rq', '', [0]],
+    ['web[^x]*200', [], [0]],
+    ['(?i)WEB', [], [0, 1]],
+    ['live\\z', [], [3]],
+    ['\\Aserver', [], [3]],
+    ['web\\S+rq', [], [0]],
   ];
-  for (const [pattern, part, places] of cases) {
+  for (const [pattern, parts, places] of cases) {
     it(`finds /${pattern}/`, () => {
       const filter = filterOf(pattern);
       assert.deepEqual(filter.pick(NAMES), places);
-      assert.equal(filter.part, part);
+      assert.deepEqual(filter.parts, parts);
     });
   }
 
@@ -88,7 +89,7 @@ describe('a filter of names', () => {
           assert.deepEqual(filter.pick(names), expected);
           for (const at of expected) {
             assert.ok(
-              names[at]!.includes(filter.part) && names[at]!.startsWith(filter.prefix),
+              filter.parts.every((part) => names[at]!.includes(part)) && names[at]!.startsWith(filter.prefix),
               `${names[at]} by /${pattern}/`,
             );
           }
@@ -112,7 +113,7 @@ describe('a filter of names', () => {
   it('knows ECMAScript where that is asked for', () => {
     const filter = filterOf('web(?=.*200)', compileEcmaNameFilter);
     assert.deepEqual(filter.pick(NAMES), [0]);
-    assert.deepEqual([filter.prefix, filter.part], ['', '']);
+    assert.deepEqual([filter.prefix, filter.parts], ['', []]);
   });
 
   it('gives up an expression of ECMAScript that would take for ever', () => {

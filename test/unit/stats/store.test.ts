@@ -368,7 +368,7 @@ test('a listing of names that begin alike looks at no owner whose names do not',
   for (const prefix of ['', 'a.', 'ab.', 'ab.c.', 'b.']) store.scope(prefix).allocate(SMALL);
   const shown = async (prefix: string): Promise<(string | undefined)[]> => {
     const names = new Set<string>();
-    const filter = { prefix, part: '', pick: (all: readonly string[]) => [...all.keys()] };
+    const filter = { prefix, parts: [], pick: (all: readonly string[]) => [...all.keys()] };
     for await (const batch of store.countersAndGauges(filter)) for (const { name } of batch) names.add(name);
     for await (const batch of store.histograms(filter)) for (const { name } of batch) names.add(name);
     return [...names].filter((name) => /cx_(length|total)/.test(name)).sort();
