@@ -148,10 +148,16 @@ export class DataPlane {
     this.#readModeChosen ??= this.#chooseReadMode();
     await this.#readModeChosen;
     const active = assembleListener(this.#context, this.#clusters, this.#byAddress, listener);
-    const boundPorts = await active.listen(ports, predecessor === null ? undefined : this.#listeners.get(predecessor));
-    this.#listeners.set(listener.id, active);
-    this.#byAddress.add(active, listener.settings.addresses, boundPorts);
-    return boundPorts;
+    const former = predecessor === null ? undefined : this.#listeners.get(predecessor);
+    try {
+      const boundPorts = await active.listen(ports, former);
+      this.#listeners.set(listener.id, active);
+      this.#byAddress.add(active, listener.settings.addresses, boundPorts);
+      return boundPorts;
+    } catch (error) {
+      active.close();
+      throw error;
+    }
   }
 
   /** The boundary of what runs outside of any connection: its faults are logged and counted as the server's. */
@@ -234,6 +240,7 @@ export class DataPlane {
       if (nowMs >= endMs) listener.destroyConnections();
       if (listener.isUsed) continue;
       this.#draining.delete(listener);
+      listener.close();
       onGone();
     }
   }

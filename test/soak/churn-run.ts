@@ -1,12 +1,14 @@
 // The churn run: clusters, members and listeners that are added, replaced and removed through the managers, thousands of times,
 // in the real parts of the program and under real traffic. What must hold: nobody notices who does not use what has gone, and
-// at the end everything is held that was held when warm, and nothing else.
+// at the end everything is held that was held when warm, and nothing else. Some of the clusters have their members checked,
+// others ask a DNS server for them, and most listeners write access logs.
 //
 //   start ─► warm-up rounds ─► rest ─► rounds ─► rest ─► stop
 //                               │                 │
 //                               └── what is held ─┘
 
 import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import {
   Agent,
   type ClientRequest,
@@ -16,6 +18,8 @@ import {
   request,
 } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
@@ -34,6 +38,7 @@ import {
   socketAddress,
   tcpFilter,
 } from '../support/bootstrap.ts';
+import { DnsServer } from '../support/dns-server.ts';
 import { Ledger } from './ledger.ts';
 import { resourcesOf } from './resources.ts';
 
@@ -68,7 +73,12 @@ export interface ChurnReport {
 }
 
 const UPSTREAMS = 4;
-const CLUSTERS = ['c0', 'c1', 'c2', 'c3'] as const;
+const CLUSTERS = ['c0', 'c1', 'c2', 'c3', 'd0', 'd1'] as const;
+/** Those whose members a DNS server names. */
+const NAMED: ReadonlySet<string> = new Set(['d0', 'd1']);
+const UPSTREAM_NAME = 'upstream.test';
+/** Versions of clusters with configured members that are checked. */
+const CHECKED: ReadonlySet<number> = new Set([1, 3]);
 const LISTENERS = ['l0', 'l1'] as const;
 const LISTENER_VARIANTS = 7;
 /** Of each cluster and policy. */
@@ -140,19 +150,24 @@ class ChurnBench implements AsyncDisposable {
     listeners: LISTENERS.map((name): Subject => ({ name, sinceMs: 0, removals: 0, version: 0, port: 0 })),
   };
   readonly #agents: Agent[] = [];
+  readonly #dns: DnsServer;
+  /** Of access logs. */
+  readonly #folder = mkdtempSync(path.join(tmpdir(), 'weir-churn-'));
   #server!: Server;
   #isOver = true;
   #clients: Promise<void>[] = [];
   #version = 0;
   readonly #variants = new Map<string, unknown>();
 
-  private constructor(options: ChurnOptions) {
+  private constructor(options: ChurnOptions, dns: DnsServer) {
     this.#options = options;
+    this.#dns = dns;
+    dns.set(UPSTREAM_NAME, ['127.0.0.1']);
     this.#tcpUpstream = createTcpServer((socket) => socket.on('error', () => {}).pipe(socket));
   }
 
   static async start(options: ChurnOptions): Promise<ChurnBench> {
-    const bench = new ChurnBench(options);
+    const bench = new ChurnBench(options, await DnsServer.start());
     await bench.#start();
     return bench;
   }
@@ -166,6 +181,8 @@ class ChurnBench implements AsyncDisposable {
       upstream.close();
     }
     this.#tcpUpstream.close();
+    await this.#dns[Symbol.asyncDispose]();
+    rmSync(this.#folder, { recursive: true });
   }
 
   /** So many changes, under traffic. */
@@ -200,11 +217,16 @@ class ChurnBench implements AsyncDisposable {
     if (connections > 0) this.ledger.violation(`at rest there are ${connections} connections`);
     if (memory.reclaimer.waitingCount > 0)
       this.ledger.violation(`${memory.reclaimer.waitingCount} places are waited for`);
+    // They are written to their end first, outside of the threads.
+    while (openBelow(this.#folder) > 0 && performance.now() < deadline) await delay(20);
+    const logs = openBelow(this.#folder);
+    if (logs > 0) this.ledger.violation(`at rest ${logs} access logs are open`);
+    const descriptors = await this.#descriptors();
     return {
       cells: memory.cells.usedCells,
       records: memory.recordAllocator.usedRecords,
       sharedBytes: memory.heap.usedBytes,
-      descriptors: await this.#descriptors(),
+      descriptors,
       workerHeapKiB: await Promise.all(this.#threads.map(heapOf)),
     };
   }
@@ -245,7 +267,38 @@ class ChurnBench implements AsyncDisposable {
     return settings;
   }
 
-  #clusterSettings({ name, version }: Subject): ClusterSettings {
+  #clusterSettings(cluster: Subject): ClusterSettings {
+    const settings = NAMED.has(cluster.name) ? this.#namedCluster(cluster) : this.#configuredCluster(cluster);
+    return mustLoad({ static_resources: { clusters: [settings] } }).clusters[0]!;
+  }
+
+  /** Each version has a resolver of its own. */
+  #namedCluster({ name, version }: Subject): JsonObject {
+    const members = this.#upstreams.map((upstream): JsonObject => {
+      const { port } = upstream.address() as AddressInfo;
+      return { endpoint: { address: socketAddress(UPSTREAM_NAME, port) } };
+    });
+    return clusterNamed(name, {
+      type: version % 2 === 0 ? 'STRICT_DNS' : 'LOGICAL_DNS',
+      dns_lookup_family: 'V4_ONLY',
+      dns_refresh_rate: '0.05s',
+      typed_dns_resolver_config: {
+        name: 'envoy.network.dns_resolver.cares',
+        typed_config: {
+          '@type': 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig',
+          resolvers: [socketAddress('127.0.0.1', this.#dns.port)],
+          query_tries: 1 + version,
+          dns_resolver_options: { no_default_search_domain: true, use_tcp_for_dns_lookups: version === 3 },
+        },
+      },
+      load_assignment: {
+        cluster_name: name,
+        endpoints: [{ lb_endpoints: version % 2 === 0 ? members : members.slice(0, 1) }],
+      },
+    });
+  }
+
+  #configuredCluster({ name, version }: Subject): JsonObject {
     const ports = this.#upstreams.map((upstream) => (upstream.address() as AddressInfo).port);
     const members = ports.flatMap((port, index): JsonObject[] => {
       // The first is always there, and well.
@@ -254,14 +307,14 @@ class ChurnBench implements AsyncDisposable {
       const endpoint = { address: socketAddress('127.0.0.1', port) };
       return [{ endpoint, load_balancing_weight: 1 + (this.#random.u32() % 5), ...health }];
     });
-    const cluster = clusterNamed(name, {
+    return clusterNamed(name, {
       connect_timeout: `${10 + version}s`,
+      ...(CHECKED.has(version) ? { health_checks: [HEALTH_CHECK] } : {}),
       lb_policy: POLICIES[version]!,
       circuit_breakers: { thresholds: [{ max_connections: 1000 }] },
       load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: members }] },
       ...(version === 3 ? { maglev_lb_config: { table_size: 4099 } } : {}),
     });
-    return mustLoad({ static_resources: { clusters: [cluster] } }).clusters[0]!;
   }
 
   #removeCluster(cluster: Subject): void {
@@ -273,7 +326,9 @@ class ChurnBench implements AsyncDisposable {
   async #putListener(listener: Subject): Promise<void> {
     listener.version += 1;
     const variant = listener.version % LISTENER_VARIANTS;
-    const settings = this.#variant(`${listener.name} ${variant}`, () => listenerSettings(listener.name, variant));
+    const settings = this.#variant(`${listener.name} ${variant}`, () =>
+      listenerSettings(listener.name, variant, this.#folder),
+    );
     await this.#server.listenerManager.put(settings, String(++this.#version));
     const found = [...this.#server.listenerManager.listeners()].find(({ name }) => name === listener.name)!;
     const [address] = found.addresses;
@@ -424,20 +479,58 @@ class ChurnBench implements AsyncDisposable {
   }
 }
 
-function manager(statPrefix: string): JsonObject {
+const HEALTH_CHECK: JsonObject = {
+  timeout: '5s',
+  interval: '0.05s',
+  no_traffic_interval: '0.05s',
+  unhealthy_threshold: 3,
+  healthy_threshold: 1,
+  http_health_check: { path: '/' },
+};
+
+function manager(statPrefix: string, fields: JsonObject = {}): JsonObject {
   const routes = [{ match: { prefix: '/' }, route: { cluster_header: 'x-cluster', timeout: '30s' } }];
   const virtual_hosts = [{ name: 'all', domains: ['*'], routes }];
-  return httpFilter({ stat_prefix: statPrefix, route_config: { virtual_hosts } });
+  return httpFilter({ stat_prefix: statPrefix, route_config: { virtual_hosts }, ...fields });
 }
 
-function listenerSettings(name: string, variant: number): ListenerSettings {
-  const listener = listenerWith([manager(name)], {
-    name,
-    stat_prefix: name,
-    address: socketAddress('127.0.0.1', 0),
-    per_connection_buffer_limit_bytes: 100_000 + variant,
+/** All but the first variant write logs: of requests, and some of connections, to files of the variant and of all. */
+function listenerSettings(name: string, variant: number, folder: string): ListenerSettings {
+  const logTo = (file: string): JsonObject => ({
+    name: 'envoy.access_loggers.file',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog',
+      path: path.join(folder, file),
+    },
   });
+  const listener = listenerWith(
+    [manager(name, variant === 0 ? {} : { access_log: [logTo(`${name}-${variant}`), logTo('all')] })],
+    {
+      name,
+      stat_prefix: name,
+      address: socketAddress('127.0.0.1', 0),
+      per_connection_buffer_limit_bytes: 100_000 + variant,
+      ...(variant % 2 === 0 ? {} : { access_log: [logTo(`connections-${variant}`)] }),
+    },
+  );
   return mustLoad({ static_resources: { listeners: [listener] } }).listeners[0]!;
+}
+
+/** Files of all threads below a folder; 0 where there is no /proc. */
+function openBelow(folder: string): number {
+  const linkOf = (name: string): string => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`);
+    } catch {
+      // Closed since it was listed.
+      return '';
+    }
+  };
+  try {
+    return readdirSync('/proc/self/fd').filter((name) => linkOf(name).startsWith(folder)).length;
+  } catch {
+    return 0;
+  }
 }
 
 /** @returns the status, or what went wrong. */

@@ -5,6 +5,7 @@ import type { Discovery } from '../../src/control-plane/cluster-manager/discover
 import { LogicalDnsDiscovery } from '../../src/control-plane/cluster-manager/discovery/logical-dns.ts';
 import { StrictDnsDiscovery } from '../../src/control-plane/cluster-manager/discovery/strict-dns.ts';
 import type { DnsAnswer, DnsResolver } from '../../src/control-plane/dns/dns-resolver.ts';
+import { HeldResolver } from '../../src/control-plane/dns/resolvers.ts';
 import { Loggers } from '../../src/log/index.ts';
 import type { DnsDiscoverySettings, DnsResolverSettings, DnsTarget, HostSettings } from '../../src/snapshot/index.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -71,6 +72,8 @@ export class DiscoveryFixture {
   readonly counts = new Map<string, number>();
   readonly logged: string[] = [];
   readyCount = 0;
+  /** Of resolvers. */
+  holders = 0;
   random = 0;
   readonly discovery: Discovery;
 
@@ -99,7 +102,14 @@ export class DiscoveryFixture {
       {
         clock: this.clock,
         random: { u32: () => this.random },
-        resolvers: { get: () => this.resolver },
+        resolvers: {
+          hold: () => {
+            this.holders += 1;
+            return new HeldResolver(this.resolver, () => {
+              this.holders -= 1;
+            });
+          },
+        },
         log: loggers.get('upstream'),
       },
       { onHosts: (hosts) => this.updates.push(hosts), onReady: () => this.readyCount++ },

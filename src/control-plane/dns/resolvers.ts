@@ -1,9 +1,9 @@
 // The resolvers of the process: clusters with equal resolver settings share one, and with it its bound of questions
-// under way.
+// under way. It goes with the last of them, and so do the sockets of its questions.
 
 import type { Clock } from '../../base/clock.ts';
-import type { DnsResolverSettings } from '../../snapshot/index.ts';
-import type { DnsResolver } from './dns-resolver.ts';
+import type { DnsLookupFamily, DnsResolverSettings } from '../../snapshot/index.ts';
+import type { DnsAnswer, DnsResolver } from './dns-resolver.ts';
 import { HostsFile } from './hosts-file.ts';
 import { ResolverFile } from './resolver-file.ts';
 import { SystemResolver } from './system-resolver.ts';
@@ -12,7 +12,7 @@ export class DnsResolvers {
   readonly #clock: Clock;
   readonly #hostsFile: HostsFile;
   readonly #resolverFile: ResolverFile;
-  readonly #bySettings = new Map<string, DnsResolver>();
+  readonly #bySettings = new Map<string, SharedResolver>();
 
   constructor(clock: Clock, hostsFile: HostsFile = new HostsFile(), resolverFile: ResolverFile = new ResolverFile()) {
     this.#clock = clock;
@@ -20,22 +20,56 @@ export class DnsResolvers {
     this.#resolverFile = resolverFile;
   }
 
-  get(settings: DnsResolverSettings): DnsResolver {
+  /** The resolver of these settings, until it is released. */
+  hold(settings: DnsResolverSettings): HeldResolver {
     const key = JSON.stringify(settings);
-    const known = this.#bySettings.get(key);
-    if (known !== undefined) return known;
-    const resolver = new SystemResolver({
+    const shared = this.#bySettings.get(key) ?? { resolver: this.#create(settings), holders: 0 };
+    this.#bySettings.set(key, shared);
+    shared.holders += 1;
+    return new HeldResolver(shared.resolver, () => {
+      shared.holders -= 1;
+      if (shared.holders > 0) return;
+      this.#bySettings.delete(key);
+      shared.resolver.cancel();
+    });
+  }
+
+  /** Gives up all lookups, for good: they would keep the process alive. */
+  cancel(): void {
+    for (const { resolver } of this.#bySettings.values()) resolver.cancel();
+  }
+
+  #create(settings: DnsResolverSettings): DnsResolver {
+    return new SystemResolver({
       settings,
       hostsFile: this.#hostsFile,
       resolverFile: this.#resolverFile,
       clock: this.#clock,
     });
-    this.#bySettings.set(key, resolver);
-    return resolver;
+  }
+}
+
+interface SharedResolver {
+  readonly resolver: DnsResolver;
+  holders: number;
+}
+
+export class HeldResolver {
+  readonly #resolver: DnsResolver;
+  #release: (() => void) | undefined;
+
+  constructor(resolver: DnsResolver, release: () => void) {
+    this.#resolver = resolver;
+    this.#release = release;
   }
 
-  /** Gives up all lookups, for good: they would keep the process alive. */
-  cancel(): void {
-    for (const resolver of this.#bySettings.values()) resolver.cancel();
+  lookup(name: string, family: DnsLookupFamily): Promise<DnsAnswer> {
+    return this.#resolver.lookup(name, family);
+  }
+
+  /** Nobody wants to know any more; what is under way may fail. Idempotent. */
+  release(): void {
+    this.#release?.();
+    this.#release = undefined;
   }
 }

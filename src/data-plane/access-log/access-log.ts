@@ -1,7 +1,7 @@
 // The access logs of one listener or filter, compiled from its snapshot. Each stream or connection passes here once,
 // at its end; a filter decides, a format makes the entry, a file takes it.
 
-import type { AccessLogSettings, LineFormat } from '../../snapshot/index.ts';
+import type { AccessLogDestination, AccessLogSettings, LineFormat } from '../../snapshot/index.ts';
 import { escapeForLog } from '../format/byte-text.ts';
 import type { FormatFacts } from '../format/facts.ts';
 import { JsonFormatter } from '../format/json-formatter.ts';
@@ -9,30 +9,36 @@ import { TextFormatter } from '../format/text-formatter.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { compileFilter, type PassesFilter } from './filter.ts';
 import type { LogFile } from './log-file.ts';
+import type { LogFiles } from './log-files.ts';
 
 interface Entry {
   readonly passes: PassesFilter | null;
   readonly line: (facts: FormatFacts) => string;
+  readonly destination: AccessLogDestination;
   readonly file: LogFile;
 }
 
 const MISSING = '-';
 
 export class AccessLog {
+  readonly #files: LogFiles;
   readonly #entries: readonly Entry[];
 
-  private constructor(entries: readonly Entry[]) {
+  private constructor(files: LogFiles, entries: readonly Entry[]) {
+    this.#files = files;
     this.#entries = entries;
   }
 
-  /** @returns null without settings: then nothing needs to be noted for logs. */
+  /** To be closed. @returns null without settings: then nothing needs to be noted for logs. */
   static compile(context: WorkerContext, settings: readonly AccessLogSettings[]): AccessLog | null {
     if (settings.length === 0) return null;
     return new AccessLog(
+      context.logFiles,
       settings.map(({ destination, format, filter }) => ({
         passes: filter === null ? null : compileFilter(filter, context.random, context.runtime),
         line: compileLine(format),
-        file: context.logFiles.file(destination),
+        destination,
+        file: context.logFiles.hold(destination),
       })),
     );
   }
@@ -41,6 +47,11 @@ export class AccessLog {
     for (const { passes, line, file } of this.#entries) {
       if (passes === null || passes(facts)) file.write(line(facts));
     }
+  }
+
+  /** Nobody writes any more. Once. */
+  close(): void {
+    for (const { destination } of this.#entries) this.#files.release(destination);
   }
 }
 

@@ -137,7 +137,7 @@ export class LogFile {
     if (this.#state === 'waiting') this.#stopWaiting();
     this.flush();
     if (this.#state !== 'idle') await this.#untilIdle(FINAL_FLUSH_MS);
-    // What is still under way may need its descriptor.
+    // What is still under way needs its descriptor, and closes it.
     if (this.#state !== 'busy') this.#output?.close();
     this.#cancelRetry?.();
     this.#state = 'closed';
@@ -254,7 +254,10 @@ export class LogFile {
     if (output.isFile) {
       this.#state = 'busy';
       output.writeLater(bytes, start, length, (error, taken) => {
-        if (this.#state === 'closed') return;
+        if (this.#state === 'closed') {
+          output.close();
+          return;
+        }
         this.#state = 'idle';
         if (error === null) this.#taken(piece, taken);
         else this.#fail(error, 'write');

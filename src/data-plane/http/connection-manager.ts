@@ -128,6 +128,10 @@ export class ConnectionManager implements NetworkFilter {
     for (const connection of [...this.#connections]) connection.destroy();
   }
 
+  close(): void {
+    this.accessLog?.close();
+  }
+
   onConnectionClosed(connection: Http1ServerConnection, isLocal: boolean, hadStream: boolean): void {
     this.#connections.delete(connection);
     const { values } = this.#context.stats;

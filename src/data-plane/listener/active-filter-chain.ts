@@ -62,6 +62,10 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
     this.#filter.destroyConnections();
   }
 
+  close(): void {
+    this.#filter.close();
+  }
+
   onConnectionClosed(connection: DownstreamConnection): void {
     for (const limit of this.#limits) limit.release();
     this.#owner.onConnectionClosed(connection);

@@ -31,6 +31,11 @@ export class ListenerAccessLog {
     this.#write(facts);
   }
 
+  /** There are no connections any more. */
+  close(): void {
+    this.#log.close();
+  }
+
   /** Nothing becomes of the connection. */
   onUnmatched(connection: DownstreamConnection, ingress: IngressFacts): void {
     const facts = this.#facts(connection, ingress);

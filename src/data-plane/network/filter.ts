@@ -18,4 +18,6 @@ export interface NetworkFilter {
   finish(): void;
   /** Ends every connection now. */
   destroyConnections(): void;
+  /** There are no connections any more, and none will come: gives back what it holds. Once. */
+  close(): void;
 }

@@ -91,6 +91,10 @@ export class TcpProxy implements NetworkFilter {
     for (const connection of [...this.#connections]) connection.destroy();
   }
 
+  close(): void {
+    this.accessLog?.close();
+  }
+
   /** How long a new connection may last; Infinity for any time. */
   drawDurationMs(): number {
     const { maxConnectionDurationMs: limitMs, maxConnectionDurationJitterPercent: jitterPercent } = this.settings;

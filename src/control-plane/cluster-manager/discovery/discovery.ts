@@ -29,6 +29,6 @@ export interface DiscoveryStats {
 export interface DiscoveryTools {
   readonly clock: Clock;
   readonly random: Random;
-  readonly resolvers: Pick<DnsResolvers, 'get'>;
+  readonly resolvers: Pick<DnsResolvers, 'hold'>;
   readonly log: Logger;
 }

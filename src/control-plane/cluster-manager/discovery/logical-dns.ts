@@ -5,6 +5,7 @@ import { formatAddress } from '../../../base/address.ts';
 import { type FamilyOrder, inFamilyOrder } from '../../../base/address-families.ts';
 import type { DnsDiscoverySettings } from '../../../snapshot/index.ts';
 import type { DnsAnswer } from '../../dns/dns-resolver.ts';
+import type { HeldResolver } from '../../dns/resolvers.ts';
 import type { Discovery, DiscoveryListener, DiscoveryStats, DiscoveryTools } from './discovery.ts';
 import { ResolveTarget } from './resolve-target.ts';
 
@@ -15,6 +16,7 @@ export class LogicalDnsDiscovery implements Discovery {
   readonly #familyOrder: FamilyOrder;
   /** All of them as one text; undefined before the first answer. */
   #currentIps: string | undefined;
+  readonly #resolver: HeldResolver;
   #isReady = false;
 
   constructor(
@@ -27,8 +29,8 @@ export class LogicalDnsDiscovery implements Discovery {
     this.#stats = stats;
     this.#familyOrder = settings.familyOrder;
     const [target] = settings.targets;
-    const resolver = tools.resolvers.get(settings.resolver);
-    this.#target = new ResolveTarget(target!, settings, tools, resolver, {
+    this.#resolver = tools.resolvers.hold(settings.resolver);
+    this.#target = new ResolveTarget(target!, settings, tools, this.#resolver, {
       onLookup: () => stats.add('update_attempt'),
       onAnswer: (_target, answer) => this.#onAnswer(answer),
     });
@@ -40,6 +42,7 @@ export class LogicalDnsDiscovery implements Discovery {
 
   stop(): void {
     this.#target.stop();
+    this.#resolver.release();
   }
 
   #onAnswer(answer: DnsAnswer): void {

@@ -21,7 +21,7 @@ export class ResolveTarget {
   readonly target: DnsTarget;
   readonly #settings: DnsDiscoverySettings;
   readonly #tools: DiscoveryTools;
-  readonly #resolver: DnsResolver;
+  readonly #resolver: Pick<DnsResolver, 'lookup'>;
   readonly #listener: ResolveTargetListener;
   readonly #backoff: JitteredBackoff | undefined;
   #cancelTimer: (() => void) | undefined;
@@ -32,7 +32,7 @@ export class ResolveTarget {
     target: DnsTarget,
     settings: DnsDiscoverySettings,
     tools: DiscoveryTools,
-    resolver: DnsResolver,
+    resolver: Pick<DnsResolver, 'lookup'>,
     listener: ResolveTargetListener,
   ) {
     this.target = target;

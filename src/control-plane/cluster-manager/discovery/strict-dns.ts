@@ -4,6 +4,7 @@
 import { formatAddress } from '../../../base/address.ts';
 import type { DnsDiscoverySettings, HostSettings } from '../../../snapshot/index.ts';
 import type { DnsAddress, DnsAnswer } from '../../dns/dns-resolver.ts';
+import type { HeldResolver } from '../../dns/resolvers.ts';
 import type { Discovery, DiscoveryListener, DiscoveryStats, DiscoveryTools } from './discovery.ts';
 import { ResolveTarget, type ResolveTargetListener } from './resolve-target.ts';
 
@@ -12,6 +13,7 @@ export class StrictDnsDiscovery implements Discovery, ResolveTargetListener {
   readonly #stats: DiscoveryStats;
   /** With the addresses of the last good answer, in the order in which they were first seen. */
   readonly #targets: Map<ResolveTarget, readonly string[]>;
+  readonly #resolver: HeldResolver;
   #isReady = false;
 
   constructor(
@@ -22,9 +24,9 @@ export class StrictDnsDiscovery implements Discovery, ResolveTargetListener {
   ) {
     this.#listener = listener;
     this.#stats = stats;
-    const resolver = tools.resolvers.get(settings.resolver);
+    this.#resolver = tools.resolvers.hold(settings.resolver);
     this.#targets = new Map(
-      settings.targets.map((target) => [new ResolveTarget(target, settings, tools, resolver, this), []]),
+      settings.targets.map((target) => [new ResolveTarget(target, settings, tools, this.#resolver, this), []]),
     );
   }
 
@@ -35,6 +37,7 @@ export class StrictDnsDiscovery implements Discovery, ResolveTargetListener {
 
   stop(): void {
     for (const target of this.#targets.keys()) target.stop();
+    this.#resolver.release();
   }
 
   onLookup(): void {

@@ -127,11 +127,28 @@ describe('the files of the system', () => {
 });
 
 describe('the resolvers of the process', () => {
-  it('are shared by those who ask in the same way', () => {
-    const resolvers = new DnsResolvers(SYSTEM_CLOCK);
-    const shared = resolvers.get(RESOLVER);
-    assert.equal(resolvers.get({ ...RESOLVER }), shared);
-    assert.notEqual(resolvers.get({ ...RESOLVER, useTcp: true }), shared);
+  it('are shared by those who ask in the same way, and give up with the last of them', async () => {
+    await using server = await DnsServer.start();
+    const clock = new ManualClock();
+    const resolvers = new DnsResolvers(clock);
+    const settings = { ...RESOLVER, servers: [{ ip: '127.0.0.1', port: server.port }] };
+    server.tamper(() => []);
+    const query = server.nextQuery();
+    const [first, second] = [resolvers.hold(settings), resolvers.hold({ ...settings })];
+    const answer = first.lookup('web.test', 'V4_ONLY');
+    await query;
+    first.release();
+    first.release();
+    assert.equal(clock.timerCount, 1, 'the question goes on for the other');
+    second.release();
+    assert.deepEqual(await answer, { kind: 'failure', reason: 'cancelled for web.test' });
+    assert.equal(clock.timerCount, 0);
+    // Who comes later asks anew.
+    server.tamper((message) => [message]);
+    server.set('web.test', ['10.0.0.5']);
+    const third = resolvers.hold(settings);
+    assert.deepEqual(ips(await third.lookup('web.test', 'V4_ONLY')), ['10.0.0.5']);
+    third.release();
   });
 
   it('ask by the files that they are given, and give up together', async () => {
@@ -143,12 +160,14 @@ describe('the resolvers of the process', () => {
     const clock = new ManualClock();
     const resolvers = new DnsResolvers(clock, new HostsFile(hosts), new ResolverFile(resolvConf));
     const settings = { ...RESOLVER, servers: [{ ip: '127.0.0.1', port: server.port }] };
-    assert.deepEqual(ips(await resolvers.get(settings).lookup('listed', 'V4_ONLY')), ['10.0.0.7']);
+    assert.deepEqual(ips(await resolvers.hold(settings).lookup('listed', 'V4_ONLY')), ['10.0.0.7']);
     server.set('short.a.test', ['10.0.0.5']);
-    assert.deepEqual(ips(await resolvers.get(settings).lookup('short', 'V4_ONLY')), ['10.0.0.5']);
+    assert.deepEqual(ips(await resolvers.hold(settings).lookup('short', 'V4_ONLY')), ['10.0.0.5']);
     server.tamper(() => []);
     const query = server.nextQuery();
-    const both = [settings, { ...settings, queryTries: 1 }].map((each) => resolvers.get(each).lookup('web', 'V4_ONLY'));
+    const both = [settings, { ...settings, queryTries: 1 }].map((each) =>
+      resolvers.hold(each).lookup('web', 'V4_ONLY'),
+    );
     await query;
     resolvers.cancel();
     for (const answer of await Promise.all(both)) assert.equal(answer.kind, 'failure');

@@ -12,7 +12,6 @@ import {
   LogFile,
   MAX_WAITING_BYTES,
 } from '../../../../src/data-plane/access-log/log-file.ts';
-import { LogFiles } from '../../../../src/data-plane/access-log/log-files.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { FILESYSTEM_STATS } from '../../../../src/stats/tables/managers.ts';
 import { runProgram } from '../../../support/child-process.ts';
@@ -241,23 +240,6 @@ describe('an access log file', () => {
     assert.match(messages[0]!, new RegExp(`^cannot open access log '${path}': ENOENT`));
     assert.equal(stat('write_failed'), 0);
     await file.close();
-  });
-
-  test('is one for each destination', async () => {
-    const { owner, workers } = statsFixture({ workerCount: 1 });
-    const files = new LogFiles(
-      { flushIntervalMs: 10, statBlock: owner.cells.allocate(FILESYSTEM_STATS.size) },
-      {
-        stats: workers[0]!.stats,
-        clock: new ManualClock(),
-        log: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('filter'),
-      },
-    );
-    assert.equal(files.file({ kind: 'file', path: '/a' }), files.file({ kind: 'file', path: '/a' }));
-    assert.notEqual(files.file({ kind: 'file', path: '/a' }), files.file({ kind: 'file', path: '/b' }));
-    assert.notEqual(files.file({ kind: 'stdout' }), files.file({ kind: 'stderr' }));
-    assert.equal(files.file({ kind: 'stdout' }), files.file({ kind: 'file', path: '/dev/stdout' }));
-    await files.close();
   });
 });
 

@@ -79,7 +79,9 @@ describe('LOGICAL_DNS', () => {
     const fixture = new DiscoveryFixture([target('web')], LOGICAL);
     fixture.resolver.script('web', found(['10.0.0.1']), found(['10.0.0.2']));
     await fixture.start();
+    assert.equal(fixture.holders, 1);
     fixture.discovery.stop();
+    assert.equal(fixture.holders, 0);
     await fixture.turn(REFRESH_MS);
     assert.deepEqual([fixture.ips, fixture.resolver.asked], [['10.0.0.1'], ['web']]);
   });

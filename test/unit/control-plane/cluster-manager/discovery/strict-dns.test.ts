@@ -207,8 +207,10 @@ describe('STRICT_DNS', () => {
     waiting.resolver.script('web', found(['10.0.0.1']));
     await waiting.start();
     assert.equal(waiting.clock.timerCount, 1);
+    assert.equal(waiting.holders, 1);
     waiting.discovery.stop();
     waiting.discovery.stop();
+    assert.equal(waiting.holders, 0);
     assert.equal(waiting.clock.timerCount, 0);
   });
 });
