@@ -285,7 +285,7 @@ export class WorkerPool {
     if (this.#service) worker.send({ type: 'dynamic-stat', key, cell: this.#service.dynamicStatCell(key) });
   }
 
-  /** A host that can be had reaches the worker as every other: it has been published before this returns. */
+  /** A host that can be had reaches the worker as every other, if it is not on its way already. */
   #answerWanted(worker: WorkerThread, cluster: string, address: IpAddress): void {
     if (this.#service?.onHostWanted(cluster, address)) return;
     worker.send({ type: 'host-refused', cluster, address: formatAddress(address) });
