@@ -45,6 +45,18 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'No block is found under undefined, and nothing given back.',
   },
   {
+    file: 'src/control-plane/cluster-manager/cluster-manager.ts',
+    line: 'if (latest !== active && active?.takeOver(settings, version)) {',
+    changes: ['latest !== active → true'],
+    why: 'Asked once more, it refuses once more.',
+  },
+  {
+    file: 'src/control-plane/cluster-manager/discovery/logical-dns.ts',
+    line: "const logicalName = formatAddress({ kind: 'ip', ip: name, port });",
+    changes: ['\'ip\' → ""'],
+    why: 'No pipe, and whatever is none has a port.',
+  },
+  {
     file: 'src/control-plane/cluster-manager/event-files.ts',
     line: "for (const file of this.#files.values()) file.close('none');",
     changes: ['\'none\' → ""'],
