@@ -69,6 +69,15 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
       query_timeout_seconds: ['For one question to one server.', '5 s'],
       query_tries: ['Questions to a silent server before a lookup fails.', '4'],
       rotate_nameservers: ['Begin with another server each time.', '`false`'],
+      filter_unroutable_families: [
+        'Addresses of a family that no interface but loopback has are not asked for.',
+        '`false`',
+        RESOLVER,
+      ],
+      edns0_max_payload_size: [
+        'Bytes of an answer over UDP, as servers are told, 512 to 4096; longer ones come over TCP.',
+        '512',
+      ],
       max_udp_channel_duration: ['Nothing, as `udp_max_queries`.', 'none', DNS_SETTINGS],
       reinit_channel_on_timeout: ['Nothing, as `udp_max_queries`.', '`false`', DNS_SETTINGS],
     },

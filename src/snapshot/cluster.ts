@@ -104,6 +104,10 @@ export interface DnsResolverSettings {
   readonly queryTimeoutMs: number;
   /** Questions to a silent server before the lookup fails, 1 or more. */
   readonly queryTries: number;
+  /** What an answer over UDP may have, as servers are told; absent: nothing is said, which means 512. */
+  readonly udpPayloadBytes?: number;
+  /** Addresses of a family that no interface but loopback has are left out. */
+  readonly leavesOutUnroutable?: true;
 }
 
 export interface DnsDiscoverySettings {

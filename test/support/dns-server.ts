@@ -21,9 +21,10 @@ const RESPONSE_FLAGS = 0x8180;
 const TRUNCATED = 0x0200;
 /** What fits into a UDP answer without extensions. */
 const MAX_UDP_BYTES = 512;
+const ADDITIONAL_COUNT_AT = 10;
 const LENGTH_BYTES = 2;
 const MAX_PORTS_TRIED = 20;
-const RCODE = { NOERROR: 0, SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
+const RCODE = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 
 interface Entry {
   readonly ips: readonly string[];
@@ -156,7 +157,8 @@ export class DnsServer implements AsyncDisposable {
 
   #answers(query: Buffer, transport: DnsTransport): readonly Buffer[] {
     const whole = this.#answer(query, transport);
-    const answer = transport === 'udp' && whole.length > MAX_UDP_BYTES ? cutOff(whole, query) : whole;
+    const answer =
+      transport === 'udp' && whole.length > (payloadOf(query) ?? MAX_UDP_BYTES) ? cutOff(whole, query) : whole;
     const answers = this.#tamper?.(answer, query, transport) ?? [answer];
     const onQuery = this.#onQuery;
     this.#onQuery = undefined;
@@ -209,6 +211,17 @@ export function record(owner: Buffer, type: number, ttlSeconds: number, data: Bu
 /** An answer to the query with these records in place of the true ones. */
 export function answerWith(query: Buffer, records: readonly Buffer[]): Buffer {
   return response(query, readQuestion(query), RCODE.NOERROR, records);
+}
+
+/** What an answer over UDP may have, by the EDNS record of the query; undefined without one. */
+export function payloadOf(query: Buffer): number | undefined {
+  const { end } = readQuestion(query);
+  return query.readUInt16BE(ADDITIONAL_COUNT_AT) === 0 ? undefined : query.readUInt16BE(end + 3);
+}
+
+/** A server that does not understand the query says so. */
+export function formatError(query: Buffer): Buffer {
+  return response(query, readQuestion(query), RCODE.FORMERR, []);
 }
 
 function cutOff(answer: Buffer, query: Buffer): Buffer {

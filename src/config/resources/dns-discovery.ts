@@ -18,6 +18,9 @@ const DEFAULT_REFRESH_RATE_MS = 5000;
 const DEFAULT_MAX_INTERVAL_FACTOR = 10;
 const DEFAULT_QUERY_TIMEOUT_SECONDS = 5;
 const DEFAULT_QUERY_TRIES = 4;
+/** What every server may send, and what reaches most networks. */
+const LEAST_PAYLOAD_BYTES = 512;
+const MOST_PAYLOAD_BYTES = 4096;
 const DNS_PORT = 53;
 const CARES_RESOLVER = 'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
@@ -112,7 +115,23 @@ function convertCares(message: CaresDnsResolverConfig, at: string, faults: Fault
     rotate: message.rotate_nameservers,
     queryTimeoutMs: int64ToNumber(timeoutSeconds) * 1000,
     queryTries: valueOr(message.query_tries, DEFAULT_QUERY_TRIES),
+    ...convertPayload(message, at, faults),
+    ...(message.filter_unroutable_families ? { leavesOutUnroutable: true } : {}),
   };
+}
+
+function convertPayload(
+  { edns0_max_payload_size: size }: CaresDnsResolverConfig,
+  at: string,
+  faults: FaultSink,
+): Pick<DnsResolverSettings, 'udpPayloadBytes'> {
+  if (size === null) return {};
+  const { value } = size;
+  if (value < LEAST_PAYLOAD_BYTES || value > MOST_PAYLOAD_BYTES) {
+    const range = `${LEAST_PAYLOAD_BYTES} to ${MOST_PAYLOAD_BYTES}`;
+    faults.error(`${at}.edns0_max_payload_size`, `${value} is outside of ${range} bytes`);
+  }
+  return { udpPayloadBytes: value };
 }
 
 function convertOptions(

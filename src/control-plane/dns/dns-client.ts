@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import type { DnsAnswer } from './dns-resolver.ts';
 import { type DnsServerAddress, type DnsTransport, type ExchangeOutcome, startExchange } from './exchange.ts';
-import type { DnsQuestion, RecordType } from './message.ts';
+import { type DnsQuestion, FORMAT_ERROR, type RecordType } from './message.ts';
 
 export interface DnsServerList {
   readonly servers: readonly DnsServerAddress[];
@@ -23,6 +23,8 @@ export interface DnsClientOptions {
   readonly timeoutMs: number;
   /** Questions to a silent server before its silence is a failure. */
   readonly tries: number;
+  /** Of answers over UDP, as servers are told; nothing is said without it. */
+  readonly payloadBytes?: number;
 }
 
 type Outcome = ExchangeOutcome | { readonly kind: 'silence' } | { readonly kind: 'cancelled' };
@@ -77,7 +79,14 @@ export class DnsClient {
   }
 
   async #ask(server: DnsServerAddress, name: string, type: RecordType, useTcp: boolean): Promise<Outcome> {
-    const question = { id: randomInt(ID_COUNT), name, type };
+    const { payloadBytes = 0 } = this.#options;
+    const outcome = await this.#askOnce(server, { id: randomInt(ID_COUNT), name, type, payloadBytes }, useTcp);
+    // It may not know EDNS (RFC 6891 section 7).
+    if (payloadBytes === 0 || outcome.kind !== 'refusal' || outcome.reason !== FORMAT_ERROR) return outcome;
+    return await this.#askOnce(server, { id: randomInt(ID_COUNT), name, type, payloadBytes: 0 }, useTcp);
+  }
+
+  async #askOnce(server: DnsServerAddress, question: DnsQuestion, useTcp: boolean): Promise<Outcome> {
     const outcome = await this.#exchange(useTcp ? 'tcp' : 'udp', server, question);
     return outcome.kind === 'truncated' ? await this.#exchange('tcp', server, question) : outcome;
   }

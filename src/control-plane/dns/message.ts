@@ -13,6 +13,8 @@ export interface DnsQuestion {
   /** A valid name in ASCII, without a final dot. */
   readonly name: string;
   readonly type: RecordType;
+  /** What an answer over UDP may have, by EDNS (RFC 6891); nothing is said of it without. */
+  readonly payloadBytes?: number;
 }
 
 /** What a message amounts to, seen from the question. */
@@ -29,6 +31,7 @@ export type DnsReading =
 const HEADER_BYTES = 12;
 const TYPE_NUMBERS: Readonly<Record<RecordType, number>> = { A: 1, AAAA: 28 };
 const TYPE_CNAME = 5;
+const TYPE_OPT = 41;
 const CLASS_IN = 1;
 const RECURSION_DESIRED = 0x0100;
 const RESPONSE = 0x8000;
@@ -37,8 +40,10 @@ const TRUNCATED = 0x0200;
 const RCODE_BITS = 0x000f;
 const RCODE_OK = 0;
 const RCODE_NO_NAME = 3;
+/** The server does not understand the question. */
+export const FORMAT_ERROR = 'FORMERR';
 /** Why a server does not answer. */
-const REFUSALS: Readonly<Record<number, string>> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' };
+const REFUSALS: Readonly<Record<number, string>> = { 1: FORMAT_ERROR, 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' };
 /** The two upper bits of a length byte make it a pointer to the rest of the name. */
 const POINTER_BITS = 0xc0;
 const POINTER_OFFSET_BITS = 0x3fff;
@@ -48,13 +53,24 @@ const MAX_ALIASES = 16;
 /** Above it a time to live means none (RFC 2181 section 8). */
 const MAX_TTL_SECONDS = 0x7fff_ffff;
 
-export function writeQuestion({ id, name, type }: DnsQuestion): Buffer {
+export function writeQuestion({ id, name, type, payloadBytes = 0 }: DnsQuestion): Buffer {
   const labels = name.split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt16BE(id, 0);
   header.writeUInt16BE(RECURSION_DESIRED, 2);
   header.writeUInt16BE(1, 4);
-  return Buffer.concat([header, ...labels, Buffer.from([0, 0, TYPE_NUMBERS[type], 0, CLASS_IN])]);
+  const question = Buffer.from([0, 0, TYPE_NUMBERS[type], 0, CLASS_IN]);
+  if (payloadBytes === 0) return Buffer.concat([header, ...labels, question]);
+  header.writeUInt16BE(1, 10);
+  return Buffer.concat([header, ...labels, question, optionRecord(payloadBytes)]);
+}
+
+/** Of the root name; the size stands in the place of the class, and there are no options. */
+function optionRecord(payloadBytes: number): Buffer {
+  const record = Buffer.alloc(11);
+  record.writeUInt16BE(TYPE_OPT, 1);
+  record.writeUInt16BE(payloadBytes, 3);
+  return record;
 }
 
 /** Never throws, whatever the bytes are. */

@@ -2,6 +2,7 @@
 // list. Main thread; never uses the thread pool's getaddrinfo, which knows no times to live.
 
 import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
 import { isHostName } from '../../base/host-name.ts';
 import type { DnsLookupFamily, DnsResolverSettings } from '../../snapshot/index.ts';
@@ -15,7 +16,11 @@ export interface SystemResolverOptions {
   readonly hostsFile: HostsFile;
   readonly resolverFile: ResolverFile;
   readonly clock: Clock;
+  /** Those of the system by default. */
+  readonly interfaces?: () => Interfaces;
 }
+
+type Interfaces = ReturnType<typeof networkInterfaces>;
 
 type IpVersion = 4 | 6;
 
@@ -35,17 +40,20 @@ export class SystemResolver implements DnsResolver {
   readonly #hostsFile: HostsFile;
   readonly #resolverFile: ResolverFile;
   readonly #client: DnsClient;
+  readonly #interfaces: () => Interfaces;
 
-  constructor({ settings, hostsFile, resolverFile, clock }: SystemResolverOptions) {
+  constructor({ settings, hostsFile, resolverFile, clock, interfaces = networkInterfaces }: SystemResolverOptions) {
+    this.#interfaces = interfaces;
     this.#settings = settings;
     this.#hostsFile = hostsFile;
     this.#resolverFile = resolverFile;
-    const { queryTimeoutMs, queryTries } = settings;
+    const { queryTimeoutMs, queryTries, udpPayloadBytes = 0 } = settings;
     this.#client = new DnsClient({
       clock,
       servers: async () => chooseServers(settings, await resolverFile.read()),
       timeoutMs: queryTimeoutMs,
       tries: queryTries,
+      payloadBytes: udpPayloadBytes,
     });
   }
 
@@ -54,6 +62,7 @@ export class SystemResolver implements DnsResolver {
     const found: DnsAddress[] = [];
     let failure: DnsAnswer | undefined;
     for (const version of order) {
+      if (this.#settings.leavesOutUnroutable && !hasRoutes(version, this.#interfaces())) continue;
       const answer = await this.#lookupVersion(name, version);
       if (answer.kind === 'failure') failure = answer;
       else found.push(...answer.addresses);
@@ -84,6 +93,11 @@ export class SystemResolver implements DnsResolver {
     }
     return NOTHING_FOUND;
   }
+}
+
+function hasRoutes(version: IpVersion, interfaces: Interfaces): boolean {
+  const addresses = Object.values(interfaces).flatMap((ofOne) => ofOne ?? []);
+  return addresses.some(({ family, internal }) => !internal && family === `IPv${version}`);
 }
 
 /** Where the system asks when its file names no server. */

@@ -208,15 +208,17 @@ export const CLUSTER_SUPPORT: SupportTable = {
     fields: { name: supported(), typed_config: extensions([CARES_RESOLVER]) },
   },
   [CARES_RESOLVER]: {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
       resolvers: supported(),
       dns_resolver_options: supported(),
       use_resolvers_as_fallback: supported(),
+      filter_unroutable_families: supported(),
       udp_max_queries: supported('every question has a port of its own'),
       query_timeout_seconds: supported(),
       query_tries: supported(),
       rotate_nameservers: supported(),
+      edns0_max_payload_size: supported('512 to 4096'),
       max_udp_channel_duration: supported('every question has a port of its own'),
       reinit_channel_on_timeout: supported('every question has a port of its own'),
     },

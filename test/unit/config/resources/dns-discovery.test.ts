@@ -146,6 +146,8 @@ describe('who is asked for names', () => {
       query_timeout_seconds: 2,
       query_tries: 3,
       rotate_nameservers: true,
+      edns0_max_payload_size: 1232,
+      filter_unroutable_families: true,
     });
     assert.deepEqual(resolverOf({ ...middle, ...typed }), {
       ...RESOLVER,
@@ -155,7 +157,23 @@ describe('who is asked for names', () => {
       queryTimeoutMs: 2000,
       queryTries: 3,
       rotate: true,
+      udpPayloadBytes: 1232,
+      leavesOutUnroutable: true,
     });
+  });
+
+  it('tells of answers over UDP that servers may send and networks carry', () => {
+    const asking = (bytes: number): JsonObject => ({
+      name: 'web',
+      type: 'STRICT_DNS',
+      hosts: [socketAddress('web', 80)],
+      ...cares({ edns0_max_payload_size: bytes }),
+    });
+    for (const bytes of [511, 4097]) {
+      const [error] = errorsOf(asking(bytes));
+      assert.match(error!, new RegExp(`edns0_max_payload_size: ${bytes} is outside of 512 to 4096 bytes$`));
+    }
+    for (const bytes of [512, 4096]) assert.deepEqual(errorsOf(asking(bytes)), []);
   });
 
   it('comes from the bootstrap where the cluster does not say', () => {

@@ -7,7 +7,16 @@ import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { DnsClient, type DnsServerList } from '../../../../src/control-plane/dns/dns-client.ts';
 import type { DnsAnswer } from '../../../../src/control-plane/dns/dns-resolver.ts';
-import { answerWith, DnsServer, encodeName, record, type Tamper, v4Bytes } from '../../../support/dns-server.ts';
+import {
+  answerWith,
+  DnsServer,
+  encodeName,
+  formatError,
+  payloadOf,
+  record,
+  type Tamper,
+  v4Bytes,
+} from '../../../support/dns-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const TIMEOUT_MS = 5000;
@@ -20,10 +29,11 @@ class Fixture {
   readonly clock = new ManualClock();
   readonly client: DnsClient;
 
-  constructor(servers: readonly DnsServer[], list: Partial<DnsServerList> = {}, tries = 2) {
+  constructor(servers: readonly DnsServer[], list: Partial<DnsServerList> = {}, tries = 2, payloadBytes = 0) {
     const addresses = servers.map(({ port }) => ({ ip: '127.0.0.1', port }));
     const whole = { servers: addresses, useTcp: false, rotate: false, ...list };
-    this.client = new DnsClient({ clock: this.clock, servers: async () => whole, timeoutMs: TIMEOUT_MS, tries });
+    const options = { timeoutMs: TIMEOUT_MS, tries, payloadBytes };
+    this.client = new DnsClient({ clock: this.clock, servers: async () => whole, ...options });
   }
 
   ask(name: string): Promise<DnsAnswer> {
@@ -44,6 +54,33 @@ describe('a DNS client', () => {
     server.set('web.test', many, 3);
     assert.deepEqual(ipsOf(await new Fixture([server]).ask('web.test')), many);
     assert.deepEqual(server.queries, ['web.test A', 'web.test A TCP']);
+  });
+
+  it('tells servers how long an answer over UDP may be, and spares TCP', async () => {
+    await using server = await DnsServer.start();
+    const many = Array.from({ length: 60 }, (_, index) => `10.0.0.${index}`);
+    server.set('web.test', many);
+    const payloads: (number | undefined)[] = [];
+    server.tamper((answer, query) => {
+      payloads.push(payloadOf(query));
+      return [answer];
+    });
+    const long = new Fixture([server], {}, 2, 1232);
+    assert.deepEqual(ipsOf(await long.ask('web.test')), many);
+    assert.deepEqual(server.queries, ['web.test A']);
+    assert.deepEqual(ipsOf(await new Fixture([server]).ask('web.test')), many);
+    assert.deepEqual(payloads, [1232, undefined, undefined]);
+  });
+
+  it('asks a server that does not know of it once more, without', async () => {
+    await using server = await DnsServer.start();
+    server.set('web.test', ['10.0.0.1']);
+    server.tamper((answer, query) => [payloadOf(query) === undefined ? answer : formatError(query)]);
+    assert.deepEqual(ipsOf(await new Fixture([server], {}, 1, 4096).ask('web.test')), ['10.0.0.1']);
+    assert.equal(server.queries.length, 2);
+    server.tamper((_answer, query) => [formatError(query)]);
+    assert.equal(ipsOf(await new Fixture([server], {}, 1).ask('web.test')), 'FORMERR');
+    assert.equal(server.queries.length, 3);
   });
 
   it('asks over TCP alone when told to', async () => {

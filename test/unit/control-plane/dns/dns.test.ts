@@ -393,6 +393,28 @@ describe('a lookup', () => {
     }
   });
 
+  it('leaves out families that no interface but loopback has, when told to', async () => {
+    server.set('both.test', ['10.0.0.1', 'fd00::1']);
+    const at = (family: 'IPv4' | 'IPv6', internal: boolean) =>
+      ({ address: '', netmask: '', mac: '', cidr: null, scopeid: 0, family, internal }) as const;
+    const v4 = { ip: '10.0.0.1', ttlSeconds: 0 };
+    const v6 = { ip: 'fd00::1', ttlSeconds: 0 };
+    for (const [lo, eth, found] of [
+      [[at('IPv4', true), at('IPv6', true)], [at('IPv4', false)], [v4]],
+      [[at('IPv4', true)], [at('IPv6', false)], [v6]],
+      [[at('IPv4', true), at('IPv6', true)], [], []],
+    ] as const) {
+      const only = new SystemResolver({
+        settings: { ...RESOLVER, servers: [{ ip: '127.0.0.1', port: server.port }], leavesOutUnroutable: true },
+        hostsFile: new HostsFile('/nonexistent/hosts'),
+        resolverFile: new ResolverFile(resolverPath),
+        clock: SYSTEM_CLOCK,
+        interfaces: () => ({ lo: [...lo], eth0: [...eth] }),
+      });
+      assert.deepEqual(await only.lookup('both.test', 'ALL'), { kind: 'success', addresses: found });
+    }
+  });
+
   it('brings addresses of the family that was asked for out of the hosts file', async () => {
     const file = path.join(folder, 'hosts');
     writeFileSync(file, '10.0.0.1 web\nfd00::1 web\n');
