@@ -7,6 +7,7 @@ import { DataPlaneFixture, loopback, retrySettings } from '../support/data-plane
 import { eventually } from '../support/eventually.ts';
 import { assertBalanced, GET, httpBench, OK } from '../support/http-bench.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { arrived, silent } from '../support/silent-upstream.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const UNAVAILABLE = 'HTTP/1.1 503 X\r\ncontent-length: 0\r\n\r\n';
@@ -40,6 +41,54 @@ test('a request that waits for its retry finds the cluster that has taken the pl
   assert.equal(next.sockets.length, 1);
   const removal = remove(proxy, 'web');
   await eventually(() => removal.isUnused, 'nothing uses the new one');
+  assertBalanced(proxy);
+});
+
+test('a retry that moves to another cluster has its place there, and leaves none behind', async (t) => {
+  const [upstream, next, clock] = [await WireUpstream.answering(UNAVAILABLE), await silent(), new ManualClock()];
+  const retry = retrySettings({ backOff: { baseMs: 1000, maxMs: 1000 }, maxRetries: 2 });
+  const { client, proxy } = await httpBench(t, { upstream, clock, route: { retry }, ...LATE });
+  t.after(() => next.close());
+  const former = proxy.recordOf('web');
+  const retries = (record: number): number => proxy.breakerCountAt(record, 12);
+  const wire = client().write(GET);
+  await eventually(() => retries(former) === 1, 'a retry waits');
+  // There would be no place for it any more.
+  const none = { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 0 };
+  const circuitBreakers = { default: none, high: none };
+  const { recordAddress: successor } = proxy.successor('web', [loopback(next.port)], { circuitBreakers });
+  assert.notEqual(successor, former);
+  clock.turn(1100);
+  const second = await arrived(next.requests, 1);
+  assert.deepEqual([retries(former), retries(successor)], [0, 1]);
+  // What comes after it is decided by the successor.
+  second.socket.write(UNAVAILABLE);
+  assert.equal((await wire.response()).status, 503);
+  assert.equal(proxy.clusterStat('web', 'upstream_rq_retry_overflow'), 1);
+  assert.deepEqual([retries(former), retries(successor)], [0, 0]);
+  assertBalanced(proxy);
+});
+
+test('a slow try and its retry have their places under different clusters', async (t) => {
+  const [upstream, next, clock] = [await silent(), await silent(), new ManualClock()];
+  const retry = retrySettings({ perTryTimeoutMs: 100, backOff: { baseMs: 1000, maxMs: 1000 }, maxRetries: 3 });
+  const route = { retry, hedgesOnPerTryTimeout: true, initialRequests: 2 };
+  const { client, proxy } = await httpBench(t, { upstream, clock, route, ...LATE });
+  t.after(() => next.close());
+  const former = proxy.recordOf('web');
+  const retries = (record: number): number => proxy.breakerCountAt(record, 12);
+  const wire = client().write(GET);
+  await arrived(upstream.requests, 2);
+  assert.equal(retries(former), 1);
+  clock.turn(120);
+  assert.equal(retries(former), 2);
+  const { recordAddress: successor } = proxy.successor('web', [loopback(next.port)], { connectTimeoutMs: 1234 });
+  clock.turn(1100);
+  const third = await arrived(next.requests, 1);
+  assert.deepEqual([retries(former), retries(successor)], [1, 1]);
+  third.socket.write(OK);
+  assert.equal((await wire.response()).status, 200);
+  assert.deepEqual([retries(former), retries(successor)], [0, 0]);
   assertBalanced(proxy);
 });
 

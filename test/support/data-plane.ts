@@ -152,6 +152,12 @@ export class DataPlaneFixture {
     return snapshot;
   }
 
+  /** As `cluster`, with a record of its own, as main gives one to a cluster with other settings. */
+  successor(name: string, addresses: readonly Address[], overrides: ClusterOverrides = {}): ClusterSnapshot {
+    this.#clusters.delete(name);
+    return this.cluster(name, addresses, overrides);
+  }
+
   /** The cluster with these of its members, as main would publish it: with a balancer of their own. */
   withMembers(cluster: ClusterSnapshot, ...members: readonly number[]): ClusterSnapshot {
     const hosts = members.map((index) => cluster.hosts[index]!);
@@ -283,7 +289,15 @@ export class DataPlaneFixture {
 
   /** What the shared records say of a cluster's circuit breaker counts. */
   breakerCount(name: string, count: 0 | 4 | 8 | 12): number {
-    const { recordAddress } = this.#clusters.get(name)!;
+    return this.breakerCountAt(this.recordOf(name), count);
+  }
+
+  recordOf(name: string): number {
+    return this.#clusters.get(name)!.recordAddress;
+  }
+
+  /** Also of a cluster that has been replaced. */
+  breakerCountAt(recordAddress: number, count: 0 | 4 | 8 | 12): number {
     return this.#fixture.workers[0]!.memory.records.clusterCount(recordAddress, 0, count);
   }
 

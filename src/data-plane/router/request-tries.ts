@@ -65,8 +65,8 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   readonly #context: WorkerContext;
   readonly #plan: TriesPlan;
   #cluster: Cluster;
-  /** Of the cluster that the request began with; retries have their places under it. */
-  readonly #breaker: CircuitBreaker;
+  /** Of the cluster that it goes to now; what goes out has its place under it. */
+  #breaker: CircuitBreaker;
   // Most requests are answered by their first try, and need none of what comes after it before it comes.
   /** Null when there are no retries any more. */
   #terms: RetryTerms | null;
@@ -78,8 +78,8 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   /** Those that have no answer, and the one that has. */
   #running: TimedTry[] = [];
   #answered: TimedTry | null = null;
-  /** A retry has been decided on, and has not begun. */
-  #isWaiting = false;
+  /** A retry has been decided on, has its place here, and has not begun; null when there is none. */
+  #waitsUnder: CircuitBreaker | null = null;
   #followsTimeout = false;
   #isRequestDone = false;
   /** Still to go out, and those that have. */
@@ -153,11 +153,17 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   /** The wait before a retry is over. */
   onTimeout(): void {
-    this.#isWaiting = false;
+    const place = this.#waitsUnder!;
+    this.#waitsUnder = null;
     if (!this.#findCluster()) {
-      this.#breaker.releaseRetry();
+      place.releaseRetry();
       if (this.#running.length === 0) this.client.onNoHealthyUpstream();
       return;
+    }
+    if (place !== this.#breaker) {
+      // It counts where it goes. That it may go has been decided.
+      this.#breaker.acquireRetry();
+      place.releaseRetry();
     }
     const body = this.#replay?.copy() ?? NO_BYTES;
     this.#try(body, 0, body.length, 'retry');
@@ -169,6 +175,8 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     if (cluster === undefined) return false;
     if (cluster !== this.#cluster) {
       this.#cluster = cluster;
+      this.#breaker = cluster.breakerFor(this.#plan.priority);
+      this.#decided?.moveTo(cluster, this.#breaker);
       this.client.useCluster(cluster);
     }
     return true;
@@ -271,7 +279,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#keep(bytes, start, end);
     const current = this.#current;
     if (current === null) {
-      if (this.#isWaiting && this.#terms === null) {
+      if (this.#waitsUnder !== null && this.#terms === null) {
         this.#endWait();
         this.client.onReplayAbandoned();
       }
@@ -311,6 +319,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     const { priority, attemptEdits, pickContext } = this.#plan;
     const head = kind === 'retry' ? this.#retryHead() : this.head;
     const each = new TimedTry(this.#context, this, this.#plan, kind);
+    if (kind !== 'first') each.place = this.#breaker;
     each.attempt = new UpstreamAttempt(
       this.#context,
       each,
@@ -363,7 +372,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   /** What is slow may still answer; a retry runs beside it. */
   #hedge(each: TimedTry): void {
-    if (this.#terms === null || each.isHedged || this.#isWaiting) return;
+    if (this.#terms === null || each.isHedged || this.#waitsUnder !== null) return;
     if (this.#decisions(this.#terms).onSlowness() !== Decision.retry) return;
     each.isHedged = true;
     this.#wait(true);
@@ -371,7 +380,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   /** The retry has its place under the circuit breaker. */
   #wait(followsTimeout: boolean): void {
-    this.#isWaiting = true;
+    this.#waitsUnder = this.#breaker;
     this.#followsTimeout = followsTimeout;
     this.#backOff ??= new TimerEntry(this);
     const nowMs = this.#context.clock.monotonicMs();
@@ -379,15 +388,16 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   }
 
   #endWait(): void {
-    if (!this.#isWaiting) return;
-    this.#isWaiting = false;
+    const place = this.#waitsUnder;
+    if (place === null) return;
+    this.#waitsUnder = null;
     this.#context.wheel.remove(this.#backOff!);
-    this.#breaker.releaseRetry();
+    place.releaseRetry();
   }
 
   /** Somebody else may still bring an answer. */
   #hasOthers(each: TimedTry): boolean {
-    return this.#isWaiting || this.#running.some((other) => other !== each);
+    return this.#waitsUnder !== null || this.#running.some((other) => other !== each);
   }
 
   #drop(each: TimedTry): Verdict {
@@ -464,7 +474,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   }
 
   #freePlace(each: TimedTry): void {
-    if (each.kind !== 'first') this.#breaker.releaseRetry();
+    each.place?.releaseRetry();
   }
 }
 

@@ -80,6 +80,9 @@ export function wantsAnother({ conditions, statusCodes, responseTests }: RetryTe
 export class RetryDecisions {
   readonly #context: WorkerContext;
   readonly #options: RetryDecisionsOptions;
+  /** Where the next try goes. */
+  #cluster: Cluster;
+  #breaker: CircuitBreaker;
   #remaining: number;
   /** Retries that were decided on. */
   #count = 0;
@@ -89,7 +92,15 @@ export class RetryDecisions {
   constructor(context: WorkerContext, options: RetryDecisionsOptions) {
     this.#context = context;
     this.#options = options;
+    this.#cluster = options.cluster;
+    this.#breaker = options.breaker;
     this.#remaining = options.terms.maxRetries;
+  }
+
+  /** The cluster has been replaced: what is left of the retries counts for its successor. */
+  moveTo(cluster: Cluster, breaker: CircuitBreaker): void {
+    this.#cluster = cluster;
+    this.#breaker = breaker;
   }
 
   /** @param isRetry the response is that of a retry. */
@@ -142,13 +153,13 @@ export class RetryDecisions {
       return Decision.limit;
     }
     this.#remaining -= 1;
-    const { breaker, random } = this.#options;
-    if (!breaker.tryAcquireRetry()) {
+    const { random } = this.#options;
+    if (!this.#breaker.tryAcquireRetry()) {
       this.#note(upstream_rq_retry_overflow);
       return Decision.overflow;
     }
     if (!this.#context.runtime.happens(USE_RETRY, 100, random.u32())) {
-      breaker.releaseRetry();
+      this.#breaker.releaseRetry();
       return Decision.no;
     }
     this.#count += 1;
@@ -157,6 +168,6 @@ export class RetryDecisions {
   }
 
   #note(stat: number): void {
-    this.#context.stats.values[this.#options.cluster.statBase + stat]! += 1;
+    this.#context.stats.values[this.#cluster.statBase + stat]! += 1;
   }
 }

@@ -8,6 +8,7 @@ import { DURATION_LIMIT, PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/strea
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
@@ -37,8 +38,9 @@ export interface TryTimeouts {
 export type TryKind = 'first' | 'companion' | 'retry';
 
 export class TimedTry implements AttemptClient, TimeoutOwner {
-  /** All but the first hold a place for retries under the circuit breaker. */
   readonly kind: TryKind;
+  /** Where it holds a place for retries; null for the first, which needs none. Set before it starts. */
+  place: CircuitBreaker | null = null;
   /** A retry was made because this one is slow: there is none for it any more. */
   isHedged = false;
   /** Set once, before it starts. */

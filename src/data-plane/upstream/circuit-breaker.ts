@@ -110,6 +110,11 @@ export class CircuitBreaker {
     return this.#records.tryAcquire(this.#cluster, this.priority, ClusterCount.retries, this.#retryLimit());
   }
 
+  /** Beyond any limit: for one that has been decided on, under a cluster that has been replaced since. */
+  acquireRetry(): void {
+    this.#records.addClusterCount(this.#cluster, this.priority, ClusterCount.retries, 1);
+  }
+
   releaseRetry(): void {
     this.#records.addClusterCount(this.#cluster, this.priority, ClusterCount.retries, -1);
   }
