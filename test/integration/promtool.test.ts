@@ -58,9 +58,13 @@ async function everyStat(): Promise<stats.StatsStore> {
   return store;
 }
 
-async function metrics(style: MetricStyle, histogramForm: HistogramForm = 'none'): Promise<string> {
+async function metrics(
+  style: MetricStyle,
+  histogramForm: HistogramForm = 'none',
+  isOpenMetrics = false,
+): Promise<string> {
   const selection = { usedOnly: false, filter: undefined, type: 'All', histogramForm, quantiles: undefined } as const;
-  const options = { selection, namespace: 'envoy', style, isOpenMetrics: false, showsTexts: true, hostsOf: [] };
+  const options = { selection, namespace: 'envoy', style, isOpenMetrics, showsTexts: true, hostsOf: [] };
   let text = '';
   for await (const piece of statsPrometheus(await everyStat(), options)) text += piece;
   return text;
@@ -83,8 +87,13 @@ async function promtool(t: TestContext, text: string): Promise<string[] | undefi
 
 describe('all stats as metrics', () => {
   it('have no name twice', async () => {
-    for (const style of METRIC_STYLES) {
-      const names = [...(await metrics(style)).matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!);
+    for (const [style, isOpenMetrics] of METRIC_STYLES.flatMap((each) => [
+      [each, false] as const,
+      [each, true] as const,
+    ])) {
+      const names = [...(await metrics(style, 'none', isOpenMetrics)).matchAll(/^# TYPE (\S+) /gm)].map(
+        ([, name]) => name!,
+      );
       assert.deepEqual(names, [...new Set(names)]);
       assert.deepEqual(
         names.filter((name) => /_(?:counter|gauge|histogram)$/.test(name)),

@@ -45,6 +45,8 @@ export async function* statsPrometheus(stats: StatsView, options: PrometheusOpti
   if (isOpenMetrics) yield '# EOF\n';
 }
 
+const TOTAL = '_total';
+
 class MetricWriter {
   readonly #options: PrometheusOptions;
   readonly #taken = new Set<string>();
@@ -147,7 +149,7 @@ class MetricWriter {
     const { style, namespace, isOpenMetrics } = this.#options;
     const metric = metricOf(style, { ...source, namespace });
     this.#metric = { ...metric, name: this.#unusedName(metric) };
-    this.#head = headLines(this.#metric, isOpenMetrics);
+    this.#head = isOpenMetrics ? this.#openMetricsHead() : headLines(this.#metric.name, metric.type, metric.help);
   }
 
   /** Different stats may get the same name; a name that has been written must not come a second time. */
@@ -157,6 +159,19 @@ class MetricWriter {
     const unused = names.find((each) => !this.#isTaken(each, type))!;
     for (const each of seriesNames(unused, type)) this.#taken.add(each);
     return unused;
+  }
+
+  /**
+   * The family of a counter is its name without `_total`, which may be that of another stat: then the counter is of unknown type, as
+   * one is whose name does not end so.
+   */
+  #openMetricsHead(): string {
+    const { name, type, help } = this.#metric;
+    if (type !== 'counter') return headLines(name, type, help);
+    const family = name.endsWith(TOTAL) ? name.slice(0, -TOTAL.length) : name;
+    if (family === name || this.#taken.has(family)) return headLines(name, 'unknown', help);
+    this.#taken.add(family);
+    return headLines(family, type, help);
   }
 
   #isTaken(name: string, type: Metric['type']): boolean {
@@ -187,11 +202,8 @@ function seriesNames(name: string, type: Metric['type']): readonly string[] {
   return SUFFIXES[type].map((suffix) => name + suffix);
 }
 
-function headLines({ name, type, help }: Metric, isOpenMetrics: boolean): string {
-  const isTotal = type === 'counter' && name.endsWith('_total');
-  const family = isOpenMetrics && isTotal ? name.slice(0, -'_total'.length) : name;
-  const shownType = isOpenMetrics && type === 'counter' && !isTotal ? 'unknown' : type;
-  return `${help === undefined ? '' : `# HELP ${family} ${help}\n`}# TYPE ${family} ${shownType}\n`;
+function headLines(family: string, type: string, help: string | undefined): string {
+  return `${help === undefined ? '' : `# HELP ${family} ${help}\n`}# TYPE ${family} ${type}\n`;
 }
 
 function configuredBounds(histogram: HistogramView): { bounds: ArrayLike<number>; counts: ArrayLike<number> } {
