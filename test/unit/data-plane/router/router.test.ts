@@ -1,0 +1,497 @@
+// What becomes of a request by its route: its answer, or the cluster, limits and head with which it goes to an upstream.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { RequestMirror } from '../../../../src/data-plane/router/request-mirror.ts';
+import { RequestTries } from '../../../../src/data-plane/router/request-tries.ts';
+import { TcpRequest } from '../../../../src/data-plane/router/tcp-request.ts';
+import { UpstreamAttempt } from '../../../../src/data-plane/router/upstream-attempt.ts';
+import type { ForwardAction, MirrorPolicy } from '../../../../src/snapshot/index.ts';
+import { OK } from '../../../support/attempt-bench.ts';
+import { DEFAULT_HASHING } from '../../../support/lb.ts';
+import { RouterBench, type RouterBenchOptions } from '../../../support/router-bench.ts';
+import { connectRoute, directRoute, forwardTo, retrySettings, routeFor } from '../../../support/routes.ts';
+
+const TICK_MS = 8;
+
+/** Everything goes to the cluster of the bench. */
+function forwarding(action: Partial<ForwardAction> = {}, options: RouterBenchOptions = {}): RouterBench {
+  return new RouterBench([routeFor('/', forwardTo('web', action))], options);
+}
+
+function mirrorTo(cluster: string, overrides: Partial<MirrorPolicy> = {}): MirrorPolicy {
+  return {
+    cluster,
+    clusterHeader: '',
+    fraction: { key: '', default: { numerator: 100, denominator: 100 } },
+    appendsHostSuffix: true,
+    hostRewrite: '',
+    headEdits: [],
+    ...overrides,
+  };
+}
+
+describe('a request', () => {
+  test('goes to the cluster of its route', () => {
+    const bench = forwarding({ timeoutMs: 0 });
+    const { stream } = bench;
+    const request = bench.routed('GET /p')!;
+    assert.ok(request instanceof UpstreamAttempt);
+    assert.equal(stream.cluster, bench.cluster);
+    assert.equal(stream.target?.name, 'web');
+    assert.equal(stream.route?.plan.kind, 'cluster');
+    assert.equal(bench.httpStat('rq_total'), 1);
+    assert.equal(request.head, 'GET /p HTTP/1.1\r\nhost: h\r\nedited: 1\r\n\r\n');
+    bench.start(request);
+    bench.upstream.accept();
+    bench.upstream.send(OK);
+    assert.equal(bench.stream.news().at(-1), `head ok| @${bench.nowMs}`);
+    bench.assertNothingLeft();
+  });
+
+  test('without a route has no answer of any upstream', () => {
+    const bench = new RouterBench([routeFor('/known', forwardTo('web'))]);
+    assert.equal(bench.routed('GET /unknown'), null);
+    assert.deepEqual(
+      bench.stream.replies.map(({ details }) => details),
+      ['route_not_found'],
+    );
+    assert.equal(bench.httpStat('no_route'), 1);
+    assert.equal(bench.httpStat('rq_total'), 0);
+    assert.equal(bench.router.find(bench.stream.asStream, bench.read('GET /unknown')), undefined);
+    assert.equal(bench.stream.route, null);
+  });
+
+  test('keeps the route that was found for its filters', () => {
+    const bench = new RouterBench([directRoute('/a', 200, 'a'), directRoute('/', 200, 'b')]);
+    const found = bench.router.find(bench.stream.asStream, bench.read('GET /a'))!;
+    assert.equal(bench.stream.route, found);
+    bench.routed('GET /elsewhere');
+    assert.deepEqual(
+      bench.stream.replies.map(({ body }) => body),
+      ['a'],
+    );
+    assert.equal(bench.httpStat('rq_direct_response'), 1);
+  });
+
+  test('is matched by where it comes from', () => {
+    for (const comesFromInside of [true, false]) {
+      const bench = forwarding();
+      bench.stream.comesFromInside = comesFromInside;
+      bench.router.find(bench.stream.asStream, bench.read());
+      assert.equal(bench.stream.isInternal, comesFromInside);
+      bench.stream.isInternal = !comesFromInside;
+      bench.routed();
+      assert.equal(bench.stream.isInternal, comesFromInside);
+    }
+  });
+
+  test('may be redirected by the proxy', () => {
+    const bench = new RouterBench([
+      routeFor('/', {
+        kind: 'redirect',
+        status: 302,
+        scheme: '',
+        host: 'new',
+        port: 0,
+        path: '',
+        pathRewrite: null,
+        stripQuery: false,
+      }),
+    ]);
+    assert.equal(bench.routed('GET /p'), null);
+    assert.equal(bench.stream.replies[0]!.status, 302);
+    assert.match(bench.stream.replies[0]!.location!, /new\/p$/);
+    assert.equal(bench.httpStat('rq_redirect'), 1);
+    assert.equal(bench.httpStat('rq_direct_response'), 0);
+  });
+
+  for (const [what, action] of [
+    ['that is not there', { cluster: 'gone' }],
+    ['that it does not name', { cluster: '', clusterHeader: 'x-cluster' }],
+  ] as const) {
+    test(`for a cluster ${what} is answered as its route has it`, () => {
+      const bench = forwarding({ ...action, clusterNotFoundStatus: 404 });
+      assert.equal(bench.routed(), null);
+      assert.deepEqual(
+        bench.stream.replies.map(({ status, details }) => [status, details]),
+        [[404, 'cluster_not_found']],
+      );
+      assert.equal(bench.httpStat('no_cluster'), 1);
+      assert.equal(bench.httpStat('rq_total'), 0);
+      assert.equal(bench.stream.cluster, null);
+    });
+  }
+
+  test('goes to the cluster that it names', () => {
+    const bench = forwarding({ cluster: '', clusterHeader: 'x-cluster' });
+    assert.ok(bench.routed('GET /', 'x-cluster: web') instanceof UpstreamAttempt);
+  });
+
+  test('from inside is refused for a control header without sense, where that is checked', () => {
+    for (const comesFromInside of [true, false]) {
+      const bench = forwarding({}, { settings: { strictlyCheckedHeaders: ['x-proxy-max-retries'] } });
+      bench.stream.comesFromInside = comesFromInside;
+      const request = bench.routed('GET /', 'x-proxy-max-retries: many');
+      assert.equal(request === null, comesFromInside);
+      assert.deepEqual(
+        bench.stream.replies.map(({ status }) => status),
+        comesFromInside ? [400] : [],
+      );
+      assert.equal(bench.httpStat('rq_total'), comesFromInside ? 0 : 1);
+    }
+  });
+
+  test('that cannot be written as its route wants is answered', () => {
+    const bench = forwarding({ hostRewrite: { kind: 'literal', value: 'a\nb' } });
+    assert.equal(bench.routed(), null);
+    assert.equal(bench.stream.replies.length, 1);
+    assert.ok(bench.stream.replies[0]!.status >= 500);
+  });
+});
+
+describe('a cluster that turns requests away', () => {
+  test('does so in maintenance, and counts it', () => {
+    const bench = forwarding();
+    bench.context.runtime.replace(new Map([['upstream.maintenance_mode.web', '100']]));
+    bench.stream.comesFromInside = true;
+    assert.equal(bench.routed(), null);
+    assert.deepEqual(
+      bench.stream.replies.map(({ details }) => details),
+      ['maintenance_mode'],
+    );
+    assert.equal(bench.stat('upstream_rq_maintenance_mode'), 1);
+    assert.equal(bench.stat('upstream_rq_completed'), 1);
+    assert.ok(bench.workers.dynamicStats().includes('cluster.web.internal.upstream_rq_503'));
+    assert.equal(bench.httpStat('rq_total'), 1);
+    assert.equal(bench.stream.cluster, bench.cluster);
+  });
+
+  test('does so for the share that its assignment drops', () => {
+    const bench = forwarding({}, { cluster: { dropShare: { numerator: 100, denominator: 100 } } });
+    assert.equal(bench.routed(), null);
+    assert.deepEqual(
+      bench.stream.replies.map(({ details }) => details),
+      ['drop_overload'],
+    );
+    assert.equal(bench.stat('upstream_rq_maintenance_mode'), 0);
+    assert.equal(bench.stat('upstream_rq_completed'), 1);
+    assert.ok(!bench.workers.dynamicStats().some((name) => name.includes('canary')));
+  });
+});
+
+describe('the limits of a request', () => {
+  const limits = ({ stream }: RouterBench) => [stream.timeoutMs, stream.perTryTimeoutMs, stream.maxStreamDurationMs];
+
+  test('are those of its route', () => {
+    const retry = retrySettings({ perTryTimeoutMs: 200 });
+    const bench = forwarding({ timeoutMs: 500, maxStreamDurationMs: 900, retry, idleTimeoutMs: 70 });
+    bench.routed();
+    assert.deepEqual(limits(bench), [500, 200, 900]);
+    assert.deepEqual(bench.stream.idleTimeouts, [70]);
+    assert.ok(!bench.stream.hedgesOnPerTryTimeout);
+    const other = forwarding({ timeoutMs: 500, hedgesOnPerTryTimeout: true });
+    other.stream.perTryTimeoutMs = 77;
+    other.routed();
+    assert.deepEqual(limits(other), [500, 0, 0]);
+    assert.deepEqual(other.stream.idleTimeouts, []);
+    assert.ok(other.stream.hedgesOnPerTryTimeout);
+  });
+
+  for (const [timeoutMs, perTryTimeoutMs, left] of [
+    [500, 499, 499],
+    [500, 500, 0],
+    [500, 501, 0],
+    [0, 500, 500],
+  ] as const) {
+    test(`have ${left} ms for a try, of ${perTryTimeoutMs} where all tries have ${timeoutMs}`, () => {
+      const bench = forwarding({ timeoutMs, retry: retrySettings({ perTryTimeoutMs }) });
+      bench.routed();
+      assert.equal(bench.stream.perTryTimeoutMs, left);
+    });
+  }
+
+  test('are its own where it comes from inside', () => {
+    const lines = ['x-proxy-upstream-rq-timeout-ms: 50', 'x-proxy-upstream-rq-per-try-timeout-ms: 20'];
+    for (const comesFromInside of [true, false]) {
+      const bench = forwarding({ timeoutMs: 500 });
+      bench.stream.comesFromInside = comesFromInside;
+      bench.routed('GET /', ...lines);
+      assert.deepEqual(limits(bench), comesFromInside ? [50, 20, 0] : [500, 0, 0]);
+    }
+  });
+
+  test('are those that the proxy before expects where that counts', () => {
+    for (const respectsExpectedTimeout of [true, false]) {
+      const bench = forwarding({ timeoutMs: 500 }, { settings: { respectsExpectedTimeout } });
+      bench.stream.comesFromInside = true;
+      bench.routed('GET /', 'x-proxy-expected-rq-timeout-ms: 60');
+      assert.equal(bench.stream.timeoutMs, respectsExpectedTimeout ? 60 : 500);
+    }
+  });
+
+  test('are those of gRPC where the route respects them', () => {
+    const lines = ['content-type: application/grpc', 'grpc-timeout: 40m'];
+    const timeoutOf = (action: Partial<ForwardAction>, ...of: readonly string[]): number => {
+      const bench = forwarding({ timeoutMs: 500, ...action });
+      bench.routed('POST /', ...of);
+      return bench.stream.timeoutMs;
+    };
+    const action = { grpcTimeout: { maxMs: 0, offsetMs: 0 } };
+    assert.equal(timeoutOf(action, ...lines), 40);
+    assert.equal(timeoutOf(action, lines[1]!), 500);
+    assert.equal(timeoutOf({}, ...lines), 500);
+  });
+});
+
+describe('a head that goes to an upstream', () => {
+  test('says how long it may take', () => {
+    assert.deepEqual(forwarding({ timeoutMs: 500 }).forwarded(), ['x-proxy-expected-rq-timeout-ms: 500']);
+    assert.deepEqual(forwarding({ timeoutMs: 500 }, { settings: { suppressProxyHeaders: true } }).forwarded(), []);
+  });
+
+  test('asks for trailers where they can pass', () => {
+    for (const [enableTrailers, ofCluster, te, asks] of [
+      [true, true, 'te: trailers', true],
+      [true, true, 'x: 1', false],
+      [true, false, 'te: trailers', false],
+      [false, true, 'te: trailers', false],
+    ] as const) {
+      const bench = forwarding(
+        { timeoutMs: 0 },
+        { settings: { enableTrailers }, cluster: { enableTrailers: ofCluster } },
+      );
+      assert.equal(bench.forwarded('GET /', te).includes('te: trailers'), asks);
+    }
+  });
+
+  test('asks for an upgrade where the client awaits one', () => {
+    for (const awaitsTunnel of [true, false]) {
+      const bench = forwarding({ timeoutMs: 0 });
+      bench.stream.awaitsTunnel = awaitsTunnel;
+      const lines = bench.forwarded('GET /', 'connection: upgrade', 'upgrade: x');
+      assert.deepEqual(lines, awaitsTunnel ? ['upgrade: x', 'connection: upgrade'] : []);
+    }
+  });
+});
+
+describe('a request that may be tried several times', () => {
+  const kindOf = (bench: RouterBench, ...lines: readonly string[]) => bench.routed('GET /', ...lines)!.constructor;
+
+  test('is one with a policy, a time for its tries, or companions', () => {
+    assert.equal(kindOf(forwarding()), UpstreamAttempt);
+    const retry = retrySettings();
+    assert.equal(kindOf(forwarding({ retry })), RequestTries);
+    const none = { conditions: [] } as const;
+    assert.equal(kindOf(forwarding({ retry: retrySettings(none) })), UpstreamAttempt);
+    assert.equal(kindOf(forwarding({ retry: retrySettings({ ...none, perTryTimeoutMs: 5 }) })), RequestTries);
+    assert.equal(kindOf(forwarding({ retry: retrySettings({ ...none, perTryIdleTimeoutMs: 5 }) })), RequestTries);
+    assert.equal(kindOf(forwarding({ initialRequests: 2 })), RequestTries);
+    assert.equal(kindOf(forwarding({}, { cluster: { maxStreamDurationMs: 5 } })), RequestTries);
+  });
+
+  test('may say so itself from inside', () => {
+    for (const comesFromInside of [true, false]) {
+      const bench = forwarding();
+      bench.stream.comesFromInside = comesFromInside;
+      assert.equal(kindOf(bench, 'x-proxy-retry-on: 5xx'), comesFromInside ? RequestTries : UpstreamAttempt);
+    }
+    const inside = forwarding({}, { cluster: { maxStreamDurationMs: 5 } });
+    inside.stream.comesFromInside = true;
+    assert.equal(kindOf(inside, 'x-proxy-upstream-stream-duration-ms: 70'), UpstreamAttempt);
+    const outside = forwarding({}, { cluster: { maxStreamDurationMs: 5 } });
+    assert.equal(kindOf(outside, 'x-proxy-upstream-stream-duration-ms: 70'), RequestTries);
+  });
+
+  test('goes by the policy of its cluster rather than that of its route', () => {
+    const ofCluster = { retry: retrySettings({ conditions: ['retriable-4xx'], perTryTimeoutMs: 30 }) };
+    const bench = forwarding({ retry: retrySettings({ conditions: ['5xx'] }) }, { cluster: ofCluster });
+    const request = bench.routed()!;
+    assert.equal(bench.stream.perTryTimeoutMs, 30);
+    bench.start(request);
+    bench.upstream.accept();
+    bench.upstream.send('HTTP/1.1 409 X\r\ncontent-length: 0\r\n\r\n');
+    assert.equal(bench.stat('upstream_rq_retry'), 1);
+  });
+
+  test('does not have companions where it awaits a tunnel', () => {
+    const bench = forwarding({ initialRequests: 2 }, { hosts: 2 });
+    bench.stream.awaitsTunnel = true;
+    assert.equal(kindOf(bench), UpstreamAttempt);
+  });
+
+  test('goes out to different hosts at once', () => {
+    const bench = forwarding({ initialRequests: 3 }, { hosts: 3 });
+    bench.start(bench.routed()!);
+    assert.equal(new Set(bench.sockets.map(({ address }) => (address as { port: number }).port)).size, 3);
+  });
+
+  test('has the times, hosts, body and words of its route', () => {
+    const policy = { perTryTimeoutMs: 100, hostPredicates: [{ kind: 'previous-hosts' }], maxFurtherDraws: 9 } as const;
+    const action = { timeoutMs: 5000, tellsTimeoutRetry: true, replayLimitBytes: 2, retry: retrySettings(policy) };
+    const bench = forwarding(action, { hosts: 2 });
+    const request = bench.routed('POST /')!;
+    bench.stream.requestCompleteMs = bench.nowMs;
+    bench.start(request, 'ab');
+    bench.upstream.accept();
+    bench.wait(100 + 3 * TICK_MS);
+    assert.equal(bench.stat('upstream_rq_per_try_timeout'), 1);
+    bench.upstream.accept();
+    assert.notEqual(bench.sockets[0]!.address, bench.upstream.address);
+    assert.match(bench.upstream.received, /x-proxy-is-timeout-retry: true\r\n\r\nab$/);
+    assert.match(bench.upstream.received, /x-proxy-expected-rq-timeout-ms: 100\r\n/);
+  });
+
+  test('keeps no more of its body than its route allows', () => {
+    const bench = forwarding({ replayLimitBytes: 2, retry: retrySettings() });
+    bench.start(bench.routed('POST /')!, 'abc');
+    assert.equal(bench.stat('retry_or_shadow_abandoned'), 1);
+    const lax = forwarding({ retry: retrySettings() });
+    lax.stream.bufferLimitBytes = 2;
+    lax.start(lax.routed('POST /')!, 'abc');
+    assert.equal(lax.stat('retry_or_shadow_abandoned'), 1);
+  });
+
+  test('goes on beside its retry where it may be slow', () => {
+    const retry = retrySettings({ perTryTimeoutMs: 100 });
+    const bench = forwarding({ hedgesOnPerTryTimeout: true, retry });
+    bench.start(bench.routed()!);
+    bench.upstream.accept();
+    bench.wait(100 + 3 * TICK_MS);
+    assert.equal(bench.sockets.filter(({ isLive }) => isLive).length, 2);
+  });
+
+  test('ends a try that progresses no more, or lasts too long', () => {
+    for (const [options, stat] of [
+      [{ retry: retrySettings({ perTryIdleTimeoutMs: 100 }) }, 'upstream_rq_per_try_idle_timeout'],
+      [{ maxStreamDurationMs: 100 }, 'upstream_rq_max_duration_reached'],
+    ] as const) {
+      const bench = forwarding({}, { cluster: options });
+      bench.start(bench.routed()!);
+      bench.upstream.accept();
+      bench.wait(100 + TICK_MS);
+      assert.equal(bench.stat(stat), 1);
+    }
+  });
+});
+
+describe('the host of a request', () => {
+  const header = { kind: 'header', name: 'x-user', rewrite: null, isTerminal: false } as const;
+  const hostsOf = (bench: RouterBench, users: readonly string[]) =>
+    users.map((user) => {
+      bench.start(bench.routed('GET /', `x-user: ${user}`)!);
+      return bench.stream.news()[0]!.split(' ')[1];
+    });
+
+  for (const [lbPolicy, ofRoute, ofCluster, isHashed] of [
+    ['RING_HASH', true, false, true],
+    ['RING_HASH', false, true, true],
+    ['RING_HASH', false, false, false],
+    ['ROUND_ROBIN', true, false, false],
+  ] as const) {
+    test(`goes by ${isHashed ? 'the' : 'no'} hash with ${lbPolicy}, by route ${ofRoute} and cluster ${ofCluster}`, () => {
+      const cluster = { lbPolicy, hashing: { ...DEFAULT_HASHING, policies: ofCluster ? [header] : [] } };
+      const bench = forwarding({ hashPolicies: ofRoute ? [header] : [] }, { cluster, hosts: 8 });
+      const [first, second] = [
+        hostsOf(bench, ['a', 'b', 'c', 'd', 'e', 'f']),
+        hostsOf(bench, ['a', 'b', 'c', 'd', 'e', 'f']),
+      ];
+      if (!isHashed) {
+        if (lbPolicy === 'ROUND_ROBIN') assert.notDeepEqual(first, second);
+        return;
+      }
+      assert.deepEqual(first, second);
+      assert.ok(new Set(first).size > 1);
+    });
+  }
+
+  test('is the one that the client meant where the cluster goes by that', () => {
+    const bench = forwarding({}, { cluster: { originalDst: { header: null, port: 0 } }, hosts: 3 });
+    bench.stream.connectionEnds.originalDestination = { ip: '127.0.0.1', port: 3 };
+    bench.start(bench.routed()!);
+    assert.deepEqual(bench.stream.news(), ['host 127.0.0.1:3 #1']);
+  });
+});
+
+describe('a CONNECT', () => {
+  test('goes to a proxy, or ends here, as its route has it', () => {
+    const passing = new RouterBench([connectRoute()]);
+    assert.ok(passing.routed('CONNECT far:1') instanceof UpstreamAttempt);
+    const ending = new RouterBench([connectRoute({ terminatesConnect: true, isHighPriority: true })]);
+    const request = ending.routed('CONNECT far:1')!;
+    assert.ok(request instanceof TcpRequest);
+    assert.match(request.head, /^CONNECT far:1 HTTP/);
+    assert.ok(forwarding({ terminatesConnect: true }).routed() instanceof UpstreamAttempt);
+  });
+
+  for (const [ofRoute, ofCluster, shorter] of [
+    [0, 0, 0],
+    [500, 0, 500],
+    [0, 400, 400],
+    [500, 400, 400],
+    [300, 400, 300],
+  ] as const) {
+    test(`that ends here lasts ${shorter} ms, of ${ofRoute} by its route and ${ofCluster} by its cluster`, () => {
+      const route = connectRoute({ terminatesConnect: true, maxStreamDurationMs: ofRoute });
+      const bench = new RouterBench([route], { cluster: { maxStreamDurationMs: ofCluster } });
+      bench.routed('CONNECT far:1');
+      assert.equal(bench.stream.maxStreamDurationMs, shorter);
+    });
+  }
+
+  test('has the duration of its route alone where it goes on as a request', () => {
+    const bench = forwarding({ maxStreamDurationMs: 500 }, { cluster: { maxStreamDurationMs: 400 } });
+    bench.routed();
+    assert.equal(bench.stream.maxStreamDurationMs, 500);
+  });
+});
+
+describe('a request of which there are copies', () => {
+  const isMirrored = (bench: RouterBench, ...lines: readonly string[]) =>
+    bench.routed('GET /', ...lines) instanceof RequestMirror;
+
+  test('is one whose mirror names a cluster that is there', () => {
+    assert.ok(isMirrored(forwarding({ mirrors: [mirrorTo('web')] })));
+    assert.ok(!isMirrored(forwarding({ mirrors: [mirrorTo('gone')] })));
+    const byHeader = [mirrorTo('', { clusterHeader: 'x-copy' })];
+    assert.ok(isMirrored(forwarding({ mirrors: byHeader }), 'x-copy: web'));
+    assert.ok(!isMirrored(forwarding({ mirrors: byHeader })));
+  });
+
+  test('goes by the mirrors of its cluster rather than those of its route', () => {
+    const none = [mirrorTo('gone')];
+    assert.ok(!isMirrored(forwarding({ mirrors: [mirrorTo('web')] }, { cluster: { mirrors: none } })));
+    assert.ok(isMirrored(forwarding({ mirrors: none }, { cluster: { mirrors: [mirrorTo('web')] } })));
+  });
+
+  test('opens no tunnel', () => {
+    const bench = forwarding({ mirrors: [mirrorTo('web')] });
+    bench.stream.awaitsTunnel = true;
+    assert.ok(!isMirrored(bench));
+  });
+
+  test('has copies with the body and the time of its route', () => {
+    const action = { mirrors: [mirrorTo('web')], timeoutMs: 500, replayLimitBytes: 3 };
+    const bench = forwarding(action);
+    bench.start(bench.routed('POST /')!, 'abc');
+    for (const socket of bench.sockets) socket.accept();
+    assert.equal(bench.sockets.length, 2);
+    assert.match(bench.upstream.received, /host: h-shadow\r\n[\s\S]*\r\n\r\nabc$/);
+    bench.wait(500 + TICK_MS);
+    assert.ok(bench.sockets[0]!.isOpen && !bench.upstream.isLive);
+    const long = forwarding(action);
+    long.start(long.routed('POST /')!, 'abcd');
+    assert.equal(long.sockets.length, 1);
+  });
+
+  test('has copies for the host that its header names, where the cluster goes by that', () => {
+    const originalDst = { header: 'x-proxy-original-dst-host', port: 0 };
+    const bench = forwarding({ mirrors: [mirrorTo('web')] }, { cluster: { originalDst }, hosts: 2 });
+    bench.stream.connectionEnds.originalDestination = { ip: '127.0.0.1', port: 1 };
+    bench.start(bench.routed('GET /', 'x-proxy-original-dst-host: 127.0.0.1:2')!);
+    assert.equal(bench.sockets.length, 2);
+    bench.start(bench.routed()!);
+    // Nobody has connected for the copy.
+    assert.equal(bench.stat('upstream_cx_none_healthy'), 1);
+  });
+});
