@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { TestContext } from 'node:test';
+import type { Endpoint } from '../../src/data-plane/format/facts.ts';
 import { DownstreamConnection } from '../../src/data-plane/network/downstream-connection.ts';
 import { ACCEPTED_SOCKET_OPTIONS } from '../../src/data-plane/network/socket-events.ts';
 import { TcpProxy } from '../../src/data-plane/tcp-proxy/tcp-proxy.ts';
@@ -26,6 +27,8 @@ export interface TcpProxyBenchOptions {
   readonly cluster?: Partial<ClusterSnapshot['settings']>;
   readonly settings?: Partial<TcpProxySettings>;
   readonly hosts?: number;
+  /** Where clients meant to go. */
+  readonly destination?: Endpoint;
 }
 
 /** Ends with the test. */
@@ -38,10 +41,15 @@ export class TcpProxyBench {
   readonly proxy: TcpProxy;
   /** Connections of clients that the proxy has let go of. */
   closed = 0;
+  /** Bugs that a connection has met. */
+  readonly faults: unknown[] = [];
   readonly #t: TestContext;
+  readonly #destination: Endpoint | undefined;
 
-  constructor(t: TestContext, { cluster, settings, hosts = 1 }: TcpProxyBenchOptions) {
+  constructor(t: TestContext, { cluster, settings, hosts = 1, destination }: TcpProxyBenchOptions) {
     this.#t = t;
+    this.#destination = destination;
+    this.context.logFault = (_what, error) => void this.faults.push(error);
     this.context.readMode = 'lean';
     const members = this.workers.cluster(hosts, { connectTimeoutMs: CONNECT_TIMEOUT_MS, ...cluster });
     this.snapshot = this.workers.balanced(members);
@@ -66,6 +74,7 @@ export class TcpProxyBench {
     const server = createServer(ACCEPTED_SOCKET_OPTIONS, (socket) => {
       const downstream = new DownstreamConnection(socket, this.context.clock.monotonicMs(), 1024 * 1024);
       downstream.open({ onConnectionClosed });
+      if (this.#destination !== undefined) downstream.restoreDestination(this.#destination);
       this.proxy.accept(downstream);
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -110,6 +119,7 @@ export class TcpProxyBench {
 
   assertNothingLeft(): void {
     const { records } = this.workers;
+    assert.deepEqual(this.faults, []);
     assert.equal(this.proxy.connectionCount, 0);
     assert.equal(this.clusterStat('upstream_cx_active'), 0);
     assert.equal(this.stat('upstream_flush_active'), 0);

@@ -16,11 +16,8 @@ import { BufferedBytes } from '../network/buffered-bytes.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { QUIET_MS } from '../network/filter.ts';
-
 import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
-
 import { attachAccepted, resetSocket, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
-
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -174,7 +171,6 @@ export class TcpProxyConnection
   }
 
   onClose(error: NodeJS.ErrnoException | null): void {
-    if (this.#state === FLUSHING) return;
     const upstream = this.#upstream;
     if (error === null && this.#state === OPEN && upstream!.unsentBytes > 0) this.#flush(upstream!);
     else this.#close(error !== null);
@@ -212,7 +208,6 @@ export class TcpProxyConnection
   }
 
   onUpstreamConnectFailed(failure: string): void {
-    if (this.#state !== CONNECTING) return;
     this.#upstream = null;
     this.#note(ResponseFlag.UF);
     if (this.#facts !== null && failure !== '') this.#facts.upstreamTransportFailure = failure;
@@ -247,14 +242,12 @@ export class TcpProxyConnection
   }
 
   onUpstreamClosed(error: NodeJS.ErrnoException | null): void {
-    const wasFlushing = this.#state === FLUSHING;
     this.#upstream = null;
-    if (error === null && !wasFlushing) {
+    if (error === null && this.#state !== FLUSHING) {
       // What was received before the end is still the client's, for as long as it may take.
       this.#state = ENDING;
       this.#socket.destroySoon();
-    } else if (wasFlushing) this.#close(false);
-    else this.#reset();
+    } else this.#reset();
   }
 
   onTimeout(nowMs: number): void {
@@ -404,7 +397,7 @@ export class TcpProxyConnection
   #readOn(): void {
     if (!this.#isReadStopped) return;
     this.#isReadStopped = false;
-    this.#pausedPeer?.resume();
+    this.#pausedPeer!.resume();
     resumeAccepted(this.#socket, this.#context.readMode);
   }
 
@@ -462,7 +455,7 @@ export class TcpProxyConnection
     if (facts === null) return;
     facts.attempts = this.#attempts;
     facts.endMs = nowMs;
-    this.#filter.accessLog?.write(facts);
+    this.#filter.accessLog!.write(facts);
   }
 
   #logOnTheWay(type: AccessLogType, nowMs: number): void {

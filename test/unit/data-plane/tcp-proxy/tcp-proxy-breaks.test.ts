@@ -48,4 +48,19 @@ describe('a proxied connection', () => {
       await bench.untilClosed();
     });
   }
+
+  test('whose client has ended its side is broken off when that resets it then', async (t) => {
+    const ended = t.mock.method(PausedPeers.prototype, 'ended');
+    const bench = new TcpProxyBench(t, {});
+    const wire = await bench.client();
+    bench.upstream.accept();
+    wire.socket.end();
+    await bench.until(() => bench.upstream.writableEnded, 'the end');
+    assert.equal(ended.mock.callCount(), 1);
+    ended.mock.calls[0]!.arguments[0].owner.onPausedPeerGone(true);
+    assert.ok(bench.upstream.wasReset);
+    assert.equal(bench.closed, 1);
+    await wire.rest();
+    await bench.untilClosed();
+  });
 });

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import { DownstreamConnection } from '../../../../src/data-plane/network/downstream-connection.ts';
 import { QUIET_MS } from '../../../../src/data-plane/network/filter.ts';
+import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import { packClusters } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
@@ -138,10 +140,10 @@ describe('an attempt to connect', () => {
     await bench.untilClosed();
   });
 
-  test('ends with the time that the connection may last', async (t) => {
+  test('ends with the time that the connection may last, just then', async (t) => {
     const bench = new TcpProxyBench(t, { settings: { maxConnectionDurationMs: 1000 } });
     const wire = await bench.client();
-    bench.wait(1000 + TICK_MS);
+    bench.wait(1000);
     assert.ok(!bench.upstream.isLive);
     assert.equal(await wire.rest(), '');
     assert.equal(bench.stat('max_downstream_connection_duration'), 1);
@@ -160,6 +162,23 @@ describe('an attempt to connect', () => {
     bench.upstream.accept();
     bench.wait(CONNECT_TIMEOUT_MS + TICK_MS);
     assert.ok(bench.upstream.isOpen);
+  });
+
+  test('after a wait has the end that its client has said meanwhile', async (t) => {
+    const settings = { maxConnectAttempts: 2, connectBackoff: { baseMs: 1000, maxMs: 1000 } };
+    const bench = new TcpProxyBench(t, { settings });
+    const wire = await bench.client();
+    bench.upstream.refuse();
+    wire.socket.end();
+    await bench.settle();
+    assert.equal(bench.closed, 0);
+    bench.wait(2 * TICK_MS);
+    bench.upstream.accept();
+    assert.ok(bench.upstream.writableEnded);
+    bench.upstream.close();
+    await wire.rest();
+    bench.upstream.finish();
+    await bench.untilClosed();
   });
 
   test('is not made beyond the limit of connections', async (t) => {
@@ -207,6 +226,65 @@ describe('an attempt to connect', () => {
       if (lbPolicy === 'ROUND_ROBIN') assert.equal(ports.size, 4);
     });
   }
+});
+
+describe('the hash of a connection', () => {
+  const settings = {
+    hashesSourceIp: true,
+    clusters: [{ cluster: 'web', weight: 1, criteria: [['stage', '"prod"']] }],
+  } as const;
+
+  async function hashesFrom(t: TestContext, addresses: readonly string[]) {
+    const bench = new TcpProxyBench(t, { cluster: { lbPolicy: 'RING_HASH' }, settings });
+    const choose = t.mock.method(bench.cluster, 'chooseHost');
+    for (const address of addresses) {
+      t.mock.getter(DownstreamConnection.prototype, 'remoteAddress', () => address);
+      await bench.client();
+    }
+    const asked = choose.mock.calls.map(({ arguments: [asks] }) => asks!);
+    assert.ok(asked.every(({ criteria }) => criteria!.name === '"stage":"prod"'));
+    return asked;
+  }
+
+  test('is that of its address, beside what its route asks', async (t) => {
+    const asked = await hashesFrom(t, ['10.0.0.1', '10.0.0.2', '10.0.0.1']);
+    const [first, second, again] = asked.map(({ hashHi, hashLo }) => [hashHi, hashLo]);
+    assert.ok(asked.every(({ hasHash }) => hasHash));
+    assert.notDeepEqual(first, second);
+    assert.deepEqual(first, again);
+  });
+
+  test('is none over a pipe, which has no address', async (t) => {
+    const [asked] = await hashesFrom(t, ['']);
+    assert.equal(asked!.hasHash, false);
+  });
+});
+
+describe('a connection to where its client meant to go', () => {
+  const destination = { ip: '127.0.0.1', port: 1 };
+  const originalDst = { header: null, port: 0 };
+
+  test('waits for its host, without the time that an attempt may take', async (t) => {
+    const bench = new TcpProxyBench(t, { cluster: { originalDst }, destination });
+    const { hosts } = bench.snapshot;
+    bench.cluster.updateHosts({ hosts: [], hostLists: 0 }, new RetiredHosts(() => {}));
+    const wire = await bench.client();
+    assert.equal(bench.sockets.length, 0);
+    assert.equal(bench.closed, 0);
+    bench.cluster.updateHosts({ hosts, hostLists: 0 }, new RetiredHosts(() => {}));
+    bench.upstream.accept();
+    bench.upstream.send('hello');
+    assert.equal(await wire.until('hello'), 'hello');
+  });
+
+  test('is refused where too many wait, which is not for lack of a host', async (t) => {
+    const none = { ...NO_LIMITS, maxPendingRequests: 0 };
+    const circuitBreakers = { default: none, high: NO_LIMITS };
+    const bench = new TcpProxyBench(t, { cluster: { originalDst, circuitBreakers }, destination, hosts: 0 });
+    assert.equal(await (await bench.client()).rest(), '');
+    assert.equal(bench.clusterStat('upstream_cx_none_healthy'), 0);
+    await bench.untilClosed();
+  });
 });
 
 describe('a cluster that says what it hashes by', () => {
@@ -276,6 +354,7 @@ describe('an open connection', () => {
     assert.deepEqual([count('backed_up'), count('drained')], [1, 1]);
     await bench.until(() => bench.upstream.received.endsWith('more'), 'the rest');
     assert.ok(bench.upstream.received.length > sent.length);
+    bench.upstream.owner.onDrain();
     assert.equal(bench.stat('downstream_flow_control_paused_reading_total'), 1);
     assert.equal(bench.stat('downstream_flow_control_resumed_reading_total'), 1);
   });
@@ -300,6 +379,8 @@ describe('an open connection', () => {
       wire.write('late');
       await bench.until(() => bench.stat('downstream_cx_rx_bytes_total') === read, 'the bytes');
     }
+    wire.socket.end();
+    await bench.settle();
     assert.equal(bench.closed, 0);
     assert.equal(bench.upstream.received, '');
     wire.socket.resume();
@@ -455,6 +536,18 @@ describe('the times of a connection', () => {
     assert.ok(!bench.upstream.isLive);
     assert.equal(await wire.rest(), '');
     await bench.untilClosed();
+  });
+
+  test('at the end of the process: silence counts from when bytes on their way were seen last', async (t) => {
+    const { bench, wire } = await opened(t);
+    await heldBack({ bench, wire });
+    bench.proxy.finish();
+    bench.wait(QUIET_MS + TICK_MS);
+    bench.upstream.take();
+    bench.wait(QUIET_MS - 3 * TICK_MS);
+    assert.ok(bench.upstream.isOpen);
+    bench.wait(4 * TICK_MS);
+    assert.ok(!bench.upstream.isLive);
   });
 
   test('at the end of the process: silence ends it, bytes on their way do not', async (t) => {

@@ -7,7 +7,7 @@ import type { StreamFacts } from '../../../../src/data-plane/format/stream-facts
 import { shortFlags } from '../../../../src/data-plane/response-flags.ts';
 import type { AccessLogSettings } from '../../../../src/snapshot/index.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
-import { TcpProxyBench, type TcpProxyBenchOptions } from '../../../support/tcp-proxy-bench.ts';
+import { CONNECT_TIMEOUT_MS, TcpProxyBench, type TcpProxyBenchOptions } from '../../../support/tcp-proxy-bench.ts';
 import type { WireClient } from '../../../support/wire.ts';
 
 const LOG: AccessLogSettings = {
@@ -31,6 +31,14 @@ const ENDINGS: Readonly<Record<string, Ending>> = {
     (bench: TcpProxyBench) => {
       const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', errno: -111 });
       for (const attempt of [0, 1]) bench.sockets[attempt]!.refuse(refused);
+    },
+    ' web 1 from 0 2 UF,URX  delayed connect error: 111',
+  ],
+  'no connection in time': [
+    { settings: { maxConnectAttempts: 2 } },
+    (bench: TcpProxyBench) => {
+      bench.upstream.refuse(Object.assign(new Error('refused'), { code: 'ECONNREFUSED', errno: -111 }));
+      bench.wait(CONNECT_TIMEOUT_MS + 8);
     },
     ' web 1 from 0 2 UF,URX  delayed connect error: 111',
   ],
@@ -63,6 +71,8 @@ describe('what a log says', () => {
       const { accessLogType, bytesReceived, bytesSent, upstreamCluster, attempts } = facts;
       const why = [shortFlags(facts.flags), facts.connectionTerminationDetails, facts.upstreamTransportFailure];
       const upstream = facts.upstream === null ? '' : `${facts.upstream.remote.port} from ${facts.upstream.local.port}`;
+      // There is none to speak of.
+      assert.equal(facts.upstream?.protocol ?? '', '');
       const bytes = `${bytesReceived}/${bytesSent}`;
       const ms = Math.round(facts.endMs) - 1000;
       lines.push([accessLogType, ms, bytes, upstreamCluster, upstream, attempts, ...why].join(' ').trimEnd());
@@ -102,6 +112,17 @@ describe('what a log says', () => {
       'TcpPeriodic 2000 0/0 web 1 from 1 1',
       'TcpConnectionEnd 2300 0/0 web 1 from 1 1',
     ]);
+  });
+
+  test('nothing on the way where nobody wants it', async (t) => {
+    const furtherLogEntries = { onStart: true, onConnected: true, intervalMs: 1000 };
+    const lines = await logged(t, { settings: { accessLogs: [], furtherLogEntries } }, (bench) => {
+      bench.upstream.accept();
+      bench.wait(1500);
+      assert.ok(bench.upstream.isOpen);
+      bench.proxy.destroyConnections();
+    });
+    assert.deepEqual(lines, []);
   });
 
   for (const [why, [options, act, expected]] of Object.entries(ENDINGS)) {
