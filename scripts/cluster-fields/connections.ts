@@ -11,6 +11,7 @@ import {
   FAILURES,
   HOST_ADDRESSES,
   MEASURES,
+  POLICY,
   PRECONNECT,
   REQUEST_FORM,
   RESPONSE_HEADS,
@@ -240,6 +241,11 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
         'Retries of requests to this cluster, in place of those of routes.',
         'that of the route',
         CLUSTER_POLICIES,
+      ],
+      hash_policy: [
+        'What requests to this cluster are hashed by, in place of what routes say; the `hash_policy` of a balancer goes before it.',
+        'that of the route',
+        POLICY,
       ],
       request_mirror_policies: [
         'Who gets copies of requests to this cluster, in place of what routes say.',

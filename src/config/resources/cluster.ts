@@ -46,7 +46,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
     lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,
     originalDst: convertOriginalDst(message),
-    ...convertLoadBalancing(balanced, conversion.faults),
+    ...convertLoadBalancing(balanced, at, conversion.faults),
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),

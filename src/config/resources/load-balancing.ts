@@ -15,6 +15,7 @@ import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHashPolicies } from './hash-policy.ts';
 import { durationMsOr, valueOr } from './units.ts';
+import { clusterHashPolicies } from './upstream-options.ts';
 
 const DEFAULT_CHOICE_COUNT = 2;
 export const DEFAULT_MINIMUM_RING_SIZE = 1024;
@@ -43,13 +44,14 @@ export type LoadBalancingSettings = Pick<
   | 'closeConnectionsOnHostSetChange'
 >;
 
-export function convertLoadBalancing(message: BalancedCluster, faults: FaultSink): LoadBalancingSettings {
+/** @param at path of the cluster. */
+export function convertLoadBalancing(message: BalancedCluster, at: string, faults: FaultSink): LoadBalancingSettings {
   const common = message.common_lb_config;
   const policy = message.load_assignment?.policy;
   return {
     leastRequest: convertLeastRequest(message),
     slowStart: convertSlowStart(message, faults),
-    hashing: convertHashing(message, faults),
+    hashing: convertHashing(message, at, faults),
     healthyPanicThreshold: Math.trunc(valueOr(common?.healthy_panic_threshold, DEFAULT_PANIC_THRESHOLD)),
     overprovisioningFactor: policy?.disable_overprovisioning
       ? FACTOR_OF_ANY_HOST
@@ -62,7 +64,9 @@ export function convertLoadBalancing(message: BalancedCluster, faults: FaultSink
   };
 }
 
-function convertHashing(message: BalancedCluster, faults: FaultSink): HashingSettings {
+function convertHashing(message: BalancedCluster, at: string, faults: FaultSink): HashingSettings {
+  const ofBalancer = { messages: message.hash_policy, at: message.hash_policy_at };
+  const hashPolicies = message.hash_policy.length > 0 ? ofBalancer : clusterHashPolicies(message, at);
   const { ring_hash_lb_config: ring, maglev_lb_config: maglev } = message;
   const consistent = message.common_lb_config?.consistent_hashing_lb_config;
   return {
@@ -73,7 +77,7 @@ function convertHashing(message: BalancedCluster, faults: FaultSink): HashingSet
     maglevTableSize: int64ToNumber(valueOr(maglev?.table_size, DEFAULT_MAGLEV_SIZE)),
     usesHostname: consistent?.use_hostname_for_hashing ?? false,
     balancePercent: valueOr(consistent?.hash_balance_factor, 0),
-    policies: convertHashPolicies(message.hash_policy, message.hash_policy_at, faults),
+    policies: convertHashPolicies(hashPolicies.messages, hashPolicies.at, faults),
   };
 }
 

@@ -110,6 +110,18 @@ function findHttpOptions(cluster: Cluster, at: string): FoundOptions | undefined
   return undefined;
 }
 
+/** What requests to the cluster are hashed by, whatever their routes and its policy say of it. */
+export function clusterHashPolicies(
+  cluster: Cluster,
+  at: string,
+): {
+  readonly messages: UpstreamHttpOptions['hash_policy'];
+  readonly at: string;
+} {
+  const found = findHttpOptions(cluster, at);
+  return { messages: found?.message.hash_policy ?? [], at: `${found?.at}.hash_policy` };
+}
+
 function checkReplacedFields(cluster: Cluster, at: string, faults: FaultSink): void {
   for (const field of REPLACED_FIELDS) {
     if (cluster[field] === null) continue;

@@ -355,6 +355,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       upstream_http_protocol_options: warned('concerns TLS'),
       explicit_http_config: supported(),
       outlier_detection: warned('the status of a response decides'),
+      hash_policy: supported("takes the place of the route's; that of the balancer goes before it"),
       retry_policy: supported("takes the place of the route's"),
       request_mirror_policies: supported("take the place of the route's"),
     },

@@ -147,6 +147,31 @@ describe('a load-balancing policy', () => {
     ]);
   });
 
+  it('hashes by what the HTTP options of the cluster say, unless it says something itself', () => {
+    const type = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+    const by = (header_name: string): JsonObject => ({ header: { header_name } });
+    const options = {
+      '@type': `type.googleapis.com/${type}`,
+      explicit_http_config: { http_protocol_options: {} },
+      hash_policy: [by('x-cluster')],
+    };
+    const typed_extension_protocol_options = { [type]: options };
+    const names = (fields: JsonObject): unknown[] =>
+      clusterSettings(clusterNamed('web', fields)).hashing.policies.map((policy) => 'name' in policy && policy.name);
+    assert.deepEqual(names({ lb_policy: 'RING_HASH', typed_extension_protocol_options }), ['x-cluster']);
+    const own = balanced(
+      extension('maglev.v3.Maglev', { consistent_hashing_lb_config: { hash_policy: [by('x-balancer')] } }),
+    );
+    assert.deepEqual(names({ ...own, typed_extension_protocol_options }), ['x-balancer']);
+    assert.deepEqual(names({ ...balanced(extension('maglev.v3.Maglev')), typed_extension_protocol_options }), [
+      'x-cluster',
+    ]);
+    const wrong = { [type]: { ...options, hash_policy: [{ cookie: { name: 'a;b' } }] } };
+    assert.deepEqual(clusterErrors(clusterNamed('web', { typed_extension_protocol_options: wrong })), [
+      `static_resources.clusters[0].typed_extension_protocol_options["${type}"].hash_policy[0].cookie: "a;b" holds characters that would end a part of the cookie`,
+    ]);
+  });
+
   it('within subsets or weighed localities keeps what it says itself', () => {
     const config = {
       fallback_policy: 'ANY_ENDPOINT',
