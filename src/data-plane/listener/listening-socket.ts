@@ -45,6 +45,9 @@ export interface ListeningSocketOwner {
 
 type State = 'closed' | 'listening' | 'paused';
 
+/** What Node is told to listen on. */
+type Place = ListenOptions | { readonly fd: number };
+
 /** How often a paused socket looks whether descriptors are free. */
 const RESUME_MS = 100;
 const NONE = -1;
@@ -85,7 +88,7 @@ export class ListeningSocket {
       };
       this.#server.once('error', fail);
       try {
-        this.#server.listen(this.#listenOptions(port), () => {
+        this.#listenOn(this.#where(port), () => {
           this.#server.off('error', fail);
           resolve();
         });
@@ -227,7 +230,7 @@ export class ListeningSocket {
     }
     this.#cancelResume = null;
     this.#state = 'listening';
-    this.#server.listen({ fd: descriptor, backlog: this.#options.backlog });
+    this.#listenOn({ fd: descriptor });
     this.#owner.onResumed();
   }
 
@@ -256,11 +259,18 @@ export class ListeningSocket {
     return NONE;
   }
 
-  #listenOptions(port: number): ListenOptions | { readonly fd: number; readonly backlog: number } {
-    const { address, backlog, reusePort, beginning } = this.#options;
-    if (address.kind === 'pipe') return { path: systemPath(address.path), backlog };
-    if (beginning !== null) return { fd: this.#begin({ ...address, port }, beginning), backlog };
-    return { host: address.ip, port, backlog, reusePort, ipv6Only: address.acceptsIpv4 !== true };
+  #where(port: number): Place {
+    const { address, reusePort, beginning } = this.#options;
+    if (address.kind === 'pipe') return { path: systemPath(address.path) };
+    if (beginning !== null) return { fd: this.#begin({ ...address, port }, beginning) };
+    return { host: address.ip, port, reusePort, ipv6Only: address.acceptsIpv4 !== true };
+  }
+
+  #listenOn(place: Place, onListening?: () => void): void {
+    const { backlog } = this.#options;
+    // Node takes it from here for a descriptor, and from the options for all else.
+    if ('fd' in place) this.#server.listen(place, backlog, onListening);
+    else this.#server.listen({ ...place, backlog }, onListening);
   }
 }
 

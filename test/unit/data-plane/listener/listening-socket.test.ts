@@ -16,11 +16,12 @@ import { SystemCalls } from '../../../../src/base/system-calls.ts';
 import { ListeningSocket, type ListeningSocketOwner } from '../../../../src/data-plane/listener/listening-socket.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { socketOption } from '../../../support/socket-option.ts';
+import { listenBacklogs, socketOption } from '../../../support/socket-option.ts';
 
 const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
 const ENOUGH = Number.POSITIVE_INFINITY;
 const RESUME_MS = 100;
+const BACKLOG = 64;
 
 class Fixture implements ListeningSocketOwner {
   readonly budget: { -readonly [Key in keyof DescriptorBudget]: number } = {
@@ -35,10 +36,10 @@ class Fixture implements ListeningSocketOwner {
   target: { port: number; host: string } | { path: string } = { path: '' };
   onAccepted: (socket: Socket) => void = (socket) => void this.accepted.push(socket);
 
-  constructor(address: Address = ANY_PORT, beginning: ListeningOptions | null = null) {
+  constructor(address: Address = ANY_PORT, beginning: ListeningOptions | null = null, hasSystemCalls = true) {
     const { budget: descriptorBudget, clock } = this;
-    const systemCalls = SystemCalls.open();
-    const options = { address, backlog: 64, reusePort: false, beginning, clock, descriptorBudget, systemCalls };
+    const systemCalls = hasSystemCalls ? SystemCalls.open() : undefined;
+    const options = { address, backlog: BACKLOG, reusePort: false, beginning, clock, descriptorBudget, systemCalls };
     this.socket = new ListeningSocket(options, this);
   }
 
@@ -248,6 +249,31 @@ describe('a socket that begins with options', () => {
     await fixture.client(t);
     await fixture.untilAccepted(3);
     assert.equal(optionOf(fixture, IP_TTL, 2), IP_TTL.value);
+  });
+
+  for (const beginning of [null, { ...NOTHING, beforeBind: [IP_TTL] }]) {
+    it(`lets as many wait as it is told, also after a pause, ${beginning === null ? 'without options' : 'with some'}`, async (t) => {
+      const before = listenBacklogs().length;
+      const fixture = await listen(t, ANY_PORT, beginning ?? undefined);
+      // The socket, and the second descriptor of it.
+      assert.deepEqual(listenBacklogs().slice(before), [BACKLOG, BACKLOG]);
+      fixture.budget.acceptBelow = 0;
+      await fixture.client(t);
+      await fixture.untilAccepted(1);
+      fixture.budget.acceptBelow = ENOUGH;
+      fixture.clock.turn(RESUME_MS);
+      assert.deepEqual(fixture.events, ['paused', 'resumed']);
+      await eventually(() => listenBacklogs().length === before + 2, 'both descriptors');
+      assert.deepEqual(new Set(listenBacklogs()), new Set([BACKLOG]));
+    });
+  }
+
+  it('needs system calls, and says so without', async () => {
+    const fixture = new Fixture(ANY_PORT, { ...NOTHING, beforeBind: [IP_TTL] }, false);
+    await assert.rejects(fixture.socket.listen(0), {
+      code: 'WEIR_LISTEN',
+      message: /^cannot listen on 127\.0\.0\.1:0: it has socket options, which need Linux/,
+    });
   });
 
   it('is bound as Node would bind it: for IPv6 alone, or for IPv4, too; alone on its port', async (t) => {
