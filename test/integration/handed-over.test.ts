@@ -146,5 +146,10 @@ describe('a listener that is handed connections', () => {
     await eventually(() => proxy.listenerStat('downstream_cx_active') === 0, 'the end of all');
     assert.equal(await bench.answerTo(own, ''), 'owner:hello');
     assert.equal(proxy.listenerStat('downstream_global_cx_overflow'), 0);
+    // Nothing was given back twice.
+    const stays = bench.client(front).write(`${meantFor('10.0.0.1', 1)}stays`);
+    assert.equal(await stays.until('stays'), 'front:stays');
+    assert.equal(await bench.client(front).rest(), '');
+    assert.equal(proxy.listenerStat('downstream_cx_overflow'), 2);
   });
 });

@@ -132,6 +132,16 @@ describe('a host with several addresses', () => {
     assert.deepEqual(tried(), IPS);
   });
 
+  test('has no more than its addresses, whenever the last of them is tried', () => {
+    const { request, sockets, tried, pass } = bench();
+    request();
+    sockets[0]!.refuse();
+    sockets[1]!.refuse();
+    assert.deepEqual(tried(), IPS);
+    pass(2 * DELAY_MS);
+    assert.deepEqual(tried(), IPS);
+  });
+
   test('has failed when the last attempt has, which counts once', () => {
     const { request, client, sockets, stat, hostStat, pass } = bench();
     request();
