@@ -26,6 +26,7 @@ import {
 
 const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
+const HTTP11 = 'upstreams are spoken to in HTTP/1.1';
 const OF_LISTENERS = 'concerns requests of clients';
 
 export const CLUSTER_SUPPORT: SupportTable = {
@@ -36,6 +37,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       alt_stat_name: supported(),
       type: only(['STATIC', 'STRICT_DNS', 'LOGICAL_DNS', 'ORIGINAL_DST']),
       cluster_type: supported('the types by their names, or settings for DNS'),
+      eds_cluster_config: rejected('this build discovers no endpoints but by DNS'),
       connect_timeout: supported(),
       per_connection_buffer_limit_bytes: supported(),
       lb_policy: only([
@@ -61,10 +63,12 @@ export const CLUSTER_SUPPORT: SupportTable = {
       outlier_detection: supported(),
       max_requests_per_connection: supported(),
       circuit_breakers: supported(),
+      tls_context: rejected('upstreams are spoken to without TLS'),
       http_protocol_options: supportedAs('upstream'),
-      http2_protocol_options: rejected('upstreams are spoken to in HTTP/1.1'),
+      http2_protocol_options: rejected(HTTP11),
       common_http_protocol_options: supportedAs('upstream'),
       upstream_http_protocol_options: warned('concerns TLS'),
+      extension_protocol_options: rejected('the older form, which has no types'),
       typed_extension_protocol_options: extensions([HTTP_OPTIONS]),
       tcp_protocol_options: warned('never had an effect'),
       grpc_protocol_options: warned('never had an effect'),
@@ -81,7 +85,9 @@ export const CLUSTER_SUPPORT: SupportTable = {
       cleanup_interval: supported('of ORIGINAL_DST clusters'),
       transport_socket: supportedAs('upstream'),
       transport_socket_matches: supported('by metadata of endpoints'),
+      transport_socket_matcher: rejected('transport_socket_matches choose by metadata of endpoints'),
       filters: supported('of upstream connections; this build has none'),
+      upstream_config: rejected('this build has one way to make upstream requests'),
       metadata: supportedWhole('CLUSTER_METADATA, METADATA(CLUSTER)'),
       common_lb_config: supported(),
       upstream_bind_config: supported('takes the place of that of the bootstrap'),
@@ -225,7 +231,11 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.cluster.v3.Filter': {
     otherwise: rejected(),
-    fields: { name: supported(), typed_config: extensions(UPSTREAM_NETWORK_FILTERS) },
+    fields: {
+      name: supported(),
+      typed_config: extensions(UPSTREAM_NETWORK_FILTERS),
+      config_discovery: rejected('this build discovers no extensions'),
+    },
   },
   'proxy.config.core.v3.BindConfig': {
     otherwise: rejected(),
@@ -354,6 +364,10 @@ export const CLUSTER_SUPPORT: SupportTable = {
       common_http_protocol_options: supportedAs('upstream'),
       upstream_http_protocol_options: warned('concerns TLS'),
       explicit_http_config: supported(),
+      use_downstream_protocol_config: rejected(HTTP11),
+      auto_config: rejected(HTTP11),
+      http_filters: rejected('this build has no filters of upstream requests'),
+      header_validation_config: rejected('this build has one way to validate headers'),
       outlier_detection: warned('the status of a response decides'),
       hash_policy: supported("takes the place of the route's; that of the balancer goes before it"),
       retry_policy: supported("takes the place of the route's"),
@@ -362,7 +376,11 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {
     otherwise: rejected(),
-    fields: { http_protocol_options: supportedAs('upstream') },
+    fields: {
+      http_protocol_options: supportedAs('upstream'),
+      http2_protocol_options: rejected(HTTP11),
+      http3_protocol_options: rejected(HTTP11),
+    },
   },
   'proxy.config.cluster.v3.Cluster.TransportSocketMatch': {
     otherwise: rejected(),
@@ -404,6 +422,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       load_balancer_endpoints: supported(),
       load_balancing_weight: supported('takes effect with locality_weighted_lb_config'),
       priority: supported(),
+      leds_cluster_locality_config: rejected('this build discovers no endpoints but by DNS'),
       proximity: warned('no balancer goes by it'),
       metadata: supportedWhole('no command operator asks for it'),
     },
@@ -484,8 +503,8 @@ export const CLUSTER_SUPPORT: SupportTable = {
       reuse_connection: supported(),
       http_health_check: supported(),
       tcp_health_check: supported(),
-      grpc_health_check: rejected('upstreams are spoken to in HTTP/1.1'),
-      custom_health_check: rejected(),
+      grpc_health_check: rejected(HTTP11),
+      custom_health_check: rejected('this build has no checkers beside HTTP and TCP'),
       no_traffic_interval: supported(),
       no_traffic_healthy_interval: supported(),
       unhealthy_interval: supported(),
@@ -495,7 +514,7 @@ export const CLUSTER_SUPPORT: SupportTable = {
       event_logger: supportedAs('health check event sink'),
       always_log_health_check_failures: supported(),
       always_log_health_check_success: supported(),
-      event_service: warned(),
+      event_service: warned('events go to files'),
       tls_options: warned('checks use no TLS'),
       transport_socket_match_criteria: warned('checks use no TLS'),
     },
@@ -511,7 +530,11 @@ export const CLUSTER_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.HealthCheck.TcpHealthCheck': {
     otherwise: rejected(),
-    fields: { send: supported(), receive: supported() },
+    fields: {
+      send: supported(),
+      receive: supported(),
+      proxy_protocol_config: rejected('checks send no PROXY header'),
+    },
   },
   'proxy.config.core.v3.HealthCheck.HttpHealthCheck': {
     otherwise: rejected(),
