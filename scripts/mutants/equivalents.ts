@@ -391,6 +391,18 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'Spares the wheel a timer that never fires.',
   },
   {
+    file: 'src/data-plane/tcp-proxy/tcp-proxy.ts',
+    line: 'this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);',
+    changes: ['sum + weight → sum - weight'],
+    why: 'A remainder has the sign of what is divided: that by the negative sum is the same.',
+  },
+  {
+    file: 'src/data-plane/tcp-proxy/tcp-proxy.ts',
+    line: 'values[this.statBase + downstream_cx_total]! += 1;',
+    changes: ['this.statBase + downstream_cx_total → this.statBase - downstream_cx_total'],
+    why: 'It is the first of its table, at 0.',
+  },
+  {
     file: 'src/data-plane/upstream/attempt-measures.ts',
     line: 'const NONE = -1;',
     changes: ['-1 → +1'],
@@ -562,6 +574,18 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     line: 'if (this.#ratio === 1 || !this.#mayOpenAhead) return;',
     changes: ['this.#ratio === 1 → false'],
     why: 'A pool that has fewer connections than requests then stands in the line, whose places are not taken ahead.',
+  },
+  {
+    file: 'src/data-plane/upstream/pool/http1-pool.ts',
+    line: 'this.#host.onUserGone();',
+    changes: ['this.#host.onUserGone(); → ;'],
+    why: 'Of a request that is taken back: it has had a connection on its way, whose end is told. The other places are noticed.',
+  },
+  {
+    file: 'src/data-plane/upstream/pool/http1-pool.ts',
+    line: "if (log.enabled('debug')) {",
+    changes: ["log.enabled('debug') → true"],
+    why: 'Spares a line that nobody reads.',
   },
   {
     file: 'src/data-plane/upstream/pool/waiting-pools.ts',

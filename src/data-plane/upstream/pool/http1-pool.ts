@@ -149,7 +149,6 @@ export class Http1Pool implements WaitingPool {
 
   /** Lets no connection of now carry a request that has not begun; new ones are made as they are needed. */
   renew(): void {
-    for (const connection of this.#idle.splice(0)) connection.close();
     for (const connection of this.#connections) connection.closeAfterRequest();
   }
 
@@ -191,7 +190,9 @@ export class Http1Pool implements WaitingPool {
     this.#connecting--;
     this.#connections.delete(connection);
     const log = this.#context.logs.pool;
-    if (log.enabled('debug')) log.debug(`cannot connect to ${this.#host.label}: ${error?.message ?? 'closed'}`);
+    if (log.enabled('debug')) {
+      log.debug(`cannot connect to ${this.#host.label}: ${error?.message ?? 'closed'}`);
+    }
     this.#failPending(connectFailure(error), transportDetail(error));
     this.#leaveUnused();
     this.#note();

@@ -23,8 +23,8 @@ class Client implements PoolClient {
     this.connection = connection;
   }
 
-  onPoolFailure(failure: string): void {
-    this.failure = failure;
+  onPoolFailure(failure: string, detail: string): void {
+    this.failure = failure + detail;
   }
 }
 

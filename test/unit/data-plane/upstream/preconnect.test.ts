@@ -164,6 +164,21 @@ describe('connections ahead of the requests of a host', () => {
     assert.equal(bench.sockets.length, 6);
   });
 
+  test('that are expected are opened while these are not enough, to a host that is well', () => {
+    const bench = new Bench({});
+    const pool = bench.cluster.hosts[0]!.pools.default;
+    const { recordAddress } = bench.snapshot.hosts[0]!;
+    bench.workers.records.setHealthFlag(recordAddress, HealthFlag.failedActiveHealthCheck, true);
+    assert.equal(pool.openForNext(2), false);
+    bench.workers.records.setHealthFlag(recordAddress, HealthFlag.failedActiveHealthCheck, false);
+    assert.deepEqual(
+      [1, 2, 3].map(() => pool.openForNext(2)),
+      [true, true, false],
+    );
+    assert.equal(bench.sockets.length, 2);
+    assert.equal(bench.overflows, 0);
+  });
+
   test('stay below the limit of connections, also where the first one goes beyond it', () => {
     const bench = new Bench({ perHostRatio: 3, limits: { maxConnections: 2 } });
     bench.request();
@@ -172,6 +187,8 @@ describe('connections ahead of the requests of a host', () => {
     const none = new Bench({ perHostRatio: 3, limits: { maxConnections: 0 } });
     none.request();
     assert.equal(none.sockets.length, 1);
+    // The one beyond the limit, and one that was not opened.
+    assert.equal(none.overflows, 2);
   });
 
   test('stay below the limit of each host', () => {
@@ -247,6 +264,39 @@ describe('connections ahead of the requests of a cluster', () => {
     const left = { ...bench.snapshot, hosts: [last!] };
     bench.cluster.updateHosts(bench.workers.balanced(left), new RetiredHosts(() => {}));
     for (let n = 0; n < 4; n++) assert.equal(portOf(bench.request().host), 4);
+  });
+
+  test('know of every request and connection, whatever becomes of it', () => {
+    const bench = new Bench({ predictiveRatio: 1.1, limits: { maxRequests: 1 } });
+    const { totals } = bench.cluster.forecast!;
+    const seen = (): number[] => [totals.requests, totals.connections];
+    const [pool] = bench.cluster.hosts.map(({ pools }) => pools.default);
+    const add = (): void => pool!.newStream(new Request(bench.cluster.hosts[0]!));
+    add();
+    assert.deepEqual(seen(), [1, 1]);
+    bench.sockets[0]!.accept();
+    assert.deepEqual(seen(), [1, 1]);
+    bench.sockets[0]!.send(ANSWER);
+    assert.deepEqual(seen(), [0, 1]);
+    bench.sockets[0]!.reset();
+    assert.deepEqual(seen(), [0, 0]);
+    add();
+    add();
+    assert.deepEqual(seen(), [2, 2]);
+    bench.sockets[1]!.accept();
+    bench.sockets[2]!.accept();
+    // The second one is refused: one request may run.
+    assert.deepEqual(seen(), [1, 2]);
+    add();
+    assert.deepEqual(seen(), [1, 2]);
+    bench.sockets[1]!.reset();
+    bench.sockets[2]!.reset();
+    add();
+    bench.workers.clock.turn(10_000);
+    assert.deepEqual(seen(), [0, 0]);
+    add();
+    bench.sockets.at(-1)!.refuse();
+    assert.deepEqual(seen(), [0, 0]);
   });
 
   test('never pass the ratio, whatever ends meanwhile, and know what all pools hold', () => {

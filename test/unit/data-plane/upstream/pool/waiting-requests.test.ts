@@ -170,6 +170,15 @@ describe('the connections of a pool', () => {
     assert.equal(bench.pool.idleCount, 0);
   });
 
+  test('end with their request once it is closed', () => {
+    const bench = new Bench();
+    bench.pool.close();
+    const late = served(bench);
+    bench.sockets[0]!.send(ANSWER);
+    assert.equal(late.outcome, 'answered');
+    assert.equal(bench.sockets[0]!.isLive, false);
+  });
+
   test('are used again, the one that was used last first', () => {
     const bench = new Bench();
     served(bench);
@@ -183,6 +192,36 @@ describe('the connections of a pool', () => {
     assert.notEqual(first!.received, '');
     assert.equal(second!.received, '');
     assert.equal(bench.pool.idleCount, 1);
+  });
+
+  for (const [ended, wasIdle] of [
+    [0, true],
+    [1, true],
+    [1, false],
+  ] as const) {
+    test(`are forgotten one by one: the ${ended === 0 ? 'first' : 'second'}, ${wasIdle ? 'idle' : 'busy'}`, () => {
+      const bench = new Bench();
+      served(bench);
+      served(bench);
+      bench.sockets[0]!.send(ANSWER);
+      if (wasIdle) bench.sockets[1]!.send(ANSWER);
+      bench.sockets[ended]!.reset();
+      assert.deepEqual([bench.pool.size, bench.pool.idleCount], [1, 1]);
+      const request = new UpstreamRequest();
+      bench.pool.newStream(request);
+      bench.sockets[1 - ended]!.send(ANSWER);
+      assert.equal(request.outcome, 'answered');
+    });
+  }
+
+  test('that cannot be made are told of in the log, with the host and the reason', () => {
+    const bench = new Bench();
+    const lines: string[] = [];
+    const log = { enabled: (level: string) => level === 'debug', debug: (line: string) => void lines.push(line) };
+    Object.assign(bench.workers.contexts[0]!.logs, { pool: log });
+    bench.wait(1);
+    bench.sockets[0]!.refuse(new Error('refused'));
+    assert.deepEqual(lines, ['cannot connect to 127.0.0.1:1: refused']);
   });
 
   test('are forgotten when an upstream ends them, also idle ones', async () => {
