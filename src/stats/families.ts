@@ -6,6 +6,7 @@
 //   rows of group    upstream_cx_total ─→ family cluster.upstream_cx_total, with the tag cluster_name of each owner
 
 import type { Listed, ListedOwner, NameSelection, StatList } from './listing.ts';
+import { SortedList } from './sorted-list.ts';
 import { byName, type StatRow } from './stat-table.ts';
 import type { OwnerTags, Tag, TagProducer } from './tags/tag-producer.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -47,6 +48,8 @@ interface Entry<Owner, Stat> {
   readonly name: string;
   readonly member: Member<Owner, Stat>;
   readonly at: number;
+  /** Owners that go are left out when their stats are made. */
+  readonly isLive: true;
 }
 
 export class Families<Owner extends ListedOwner, Stat extends Listed> {
@@ -61,7 +64,7 @@ export class Families<Owner extends ListedOwner, Stat extends Listed> {
     await this.#collect(slice);
     const names = [...this.#sources.keys()].sort();
     for (const name of names) {
-      for (const batch of this.#familyBatches(this.#sources.get(name)!)) {
+      for (const batch of this.#inBatches(await this.#entries(this.#sources.get(name)!, slice))) {
         if (batch.stats.length > 0) yield { name, ...batch };
         if (slice.isOverNow()) await slice.rest();
       }
@@ -114,11 +117,27 @@ export class Families<Owner extends ListedOwner, Stat extends Listed> {
     return tags === undefined ? this.#options.tags.produce(owner.prefix + row) : tags.produce(row);
   }
 
-  *#familyBatches(sources: readonly Source<Owner, Stat>[]): Generator<Omit<FamilyBatch<Stat>, 'name'>> {
-    const { batchSize } = this.#options;
+  /** In the order of their names. A family may have a stat by the same name of each of thousands of owners. */
+  async #entries(sources: readonly Source<Owner, Stat>[], slice: TimeSlice): Promise<Iterable<Entry<Owner, Stat>>> {
     // Owners of a group are in the order of their prefixes, none of which begins with another.
-    const entries =
-      sources.length === 1 ? entriesOf(sources[0]!) : sources.flatMap((source) => [...entriesOf(source)]).sort(byName);
+    if (sources.length === 1) return entriesOf(sources[0]!);
+    const entries: Entry<Owner, Stat>[] = [];
+    let isSorted = true;
+    for (const source of sources) {
+      for (const entry of entriesOf(source)) {
+        isSorted &&= entries.length === 0 || byName(entries.at(-1)!, entry) <= 0;
+        entries.push(entry);
+        if (slice.isOver()) await slice.rest();
+      }
+    }
+    if (isSorted) return entries;
+    const list = new SortedList<Entry<Owner, Stat>>();
+    for (const entry of entries) list.add(entry);
+    return list.items();
+  }
+
+  *#inBatches(entries: Iterable<Entry<Owner, Stat>>): Generator<Omit<FamilyBatch<Stat>, 'name'>> {
+    const { batchSize } = this.#options;
     let batch: Entry<Owner, Stat>[] = [];
     for (const entry of entries) {
       // Stats of one name stay together.
@@ -165,5 +184,5 @@ function* entriesOf<Owner extends ListedOwner, Stat>({
   members,
   at,
 }: Source<Owner, Stat>): Generator<Entry<Owner, Stat>> {
-  for (const member of members) yield { name: member.owner.prefix + member.list.nameAt(at), member, at };
+  for (const member of members) yield { name: member.owner.prefix + member.list.nameAt(at), member, at, isLive: true };
 }

@@ -12,6 +12,7 @@ const ROWS = statTable({
   upstream_cx_total: 'counter',
   'retry.upstream_rq_503': 'counter',
   upstream_rq_5xx: 'counter',
+  upstream_rq_404: 'counter',
   upstream_cx_active: 'gauge',
   'ssl.ciphers.AES': 'counter',
   'worker_1.watchdog_miss': 'counter',
@@ -148,7 +149,7 @@ describe('stats by family', () => {
       scopes[0]!.close();
     }
     assert.equal(names.filter((name) => name.startsWith('cluster.a.')).length, 1);
-    assert.equal(names.filter((name) => name.startsWith('cluster.b.')).length, 5);
+    assert.equal(names.filter((name) => name.startsWith('cluster.b.')).length, 6);
   });
 });
 
