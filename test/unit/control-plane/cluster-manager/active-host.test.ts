@@ -170,6 +170,9 @@ describe('a host', () => {
     assert.deepEqual([host.uses, host.activeConnections], [7, 0]);
     owner.shared.records.addActiveConnections(host.recordAddress, 3);
     assert.equal(host.activeConnections, 3);
+    assert.equal(host.takeWanted(), false);
+    worker!.memory.records.noteWanted(host.recordAddress);
+    assert.deepEqual([host.takeWanted(), host.takeWanted()], [true, false]);
   });
 
   describe('is checked', () => {
