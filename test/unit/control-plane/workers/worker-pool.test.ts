@@ -8,6 +8,7 @@ import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
 import { WorkerPool, type WorkerService } from '../../../../src/control-plane/workers/worker-pool.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { HostsUpdate, ListenerSnapshot, MainToWorker, WorkerToMain } from '../../../../src/snapshot/index.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const GRACE_MS = 10_000;
@@ -336,6 +337,37 @@ describe('a worker that ends', () => {
     say(0, { type: 'ready' });
     await new Promise(setImmediate);
     assert.deepEqual(types(), ['0 listen', '0 listen', '0 listen']);
+  });
+
+  it('opens a pipe once again, for the listener that has it from its predecessor', async (t) => {
+    const { pool, start, say, crash, take, types, turn } = open(t, 1);
+    await start();
+    const pipe = { addresses: [PIPE] };
+    const opened = pool.openListener(listener(1, pipe));
+    say(0, { type: 'listening', listenerId: 1, ports: [0] });
+    await opened;
+    let applied = 0;
+    const handedOver = pool.openListener(listener(2, pipe), 1).then(() =>
+      pool.stopListener(1, 2, GRACE_MS, () => {
+        applied += 1;
+      }),
+    );
+    types();
+    // Before anybody has heard that it has opened the second.
+    say(0, { type: 'listening', listenerId: 2, ports: [0] });
+    crash(0);
+    await handedOver;
+    assert.equal(applied, 1);
+    turn(0);
+    assert.deepEqual(types(), ['0 init']);
+    say(0, { type: 'ready' });
+    const again: unknown[] = [];
+    await eventually(() => again.push(...take()) > 0, 'it is opened');
+    await new Promise(setImmediate);
+    assert.deepEqual(
+      [...again, ...take()],
+      [[0, 'listen', { listener: listener(2, pipe), ports: [0], predecessor: null }]],
+    );
   });
 
   it('again and again is started later each time, and at once after a while', async (t) => {
