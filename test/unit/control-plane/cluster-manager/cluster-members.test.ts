@@ -8,7 +8,7 @@ import { ActiveCluster } from '../../../../src/control-plane/cluster-manager/act
 import type { HostSettings, HostsUpdate } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject } from '../../../support/bootstrap.ts';
-import { NO_LOCAL_CLUSTER } from '../../../support/clusters.ts';
+import { hostSettings, NO_LOCAL_CLUSTER } from '../../../support/clusters.ts';
 import { lbTables } from '../../../support/lb.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, type StatsFixture, statsFixture } from '../../../support/stats.ts';
@@ -292,5 +292,66 @@ describe('the view of a cluster', () => {
     // Back before anybody was told: a worker may have asked meanwhile to leave it out.
     for (const isSet of [false, true]) cluster.hosts()[7]!.setHealthFlags(HealthFlag.failedActiveHealthCheck, isSet);
     assert.deepEqual(cluster.takeUpdate().health, [recordAddress]);
+  });
+});
+
+describe('members on demand', () => {
+  const ON_DEMAND = { type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED' };
+
+  function demanded(fields: JsonObject = {}) {
+    const fixture = statsFixture({ workerCount: 1 });
+    const { owner, store } = fixture;
+    const cluster = new ActiveCluster(clusterSettings({ name: 'web', ...ON_DEMAND, ...fields }), false, {
+      stats: store,
+      memory: owner,
+      tables: lbTables(owner),
+      runtime: new RuntimeValues(),
+      clock: new ManualClock(),
+      local: NO_LOCAL_CLUSTER,
+    });
+    const value = (stat: string) => store.value(`cluster.web.${stat}`);
+    return { cluster, value, records: owner.shared.records };
+  }
+
+  const memberAt = (port: number): HostSettings => hostSettings({ kind: 'ip', ip: '127.0.0.1', port });
+
+  it('are told of one by one, counted, and listed for who asks', () => {
+    const { cluster, value } = demanded();
+    const { snapshot } = cluster;
+    assert.equal(cluster.snapshot, snapshot);
+    const [first, second] = [cluster.addMember(memberAt(1)), cluster.addMember(memberAt(2))];
+    const told = cluster.amendment([first, second], []);
+    assert.deepEqual(
+      [told.order, told.hosts, told.health, told.amendment],
+      [null, [], [], { joined: [first.snapshot, second.snapshot], gone: [] }],
+    );
+    assert.deepEqual(
+      ['membership_total', 'membership_healthy', 'membership_change', 'max_host_weight'].map(value),
+      [2, 2, 2, 1],
+    );
+    assert.deepEqual(cluster.snapshot.hosts, [first.snapshot, second.snapshot]);
+    cluster.removeMembers([first])();
+    assert.deepEqual(cluster.amendment([], [first]).amendment, { joined: [], gone: [first.recordAddress] });
+    assert.deepEqual(cluster.snapshot.hosts, [second.snapshot]);
+    assert.deepEqual(['membership_total', 'membership_healthy', 'membership_change'].map(value), [1, 1, 3]);
+    // Their updates tell of health alone.
+    second.setHealthFlags(HealthFlag.failedOutlierCheck, true);
+    cluster.refreshHealth()();
+    const ill = cluster.takeUpdate();
+    assert.deepEqual([ill.order, ill.hosts, ill.health, ill.amendment], [null, [], [second.recordAddress], null]);
+    assert.equal(value('membership_healthy'), 0);
+  });
+
+  it('serve before their first check, and are noted when they were wanted in vain', () => {
+    const health_checks = [
+      { timeout: '1s', interval: '1s', unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {} },
+    ];
+    const { cluster, records } = demanded({ health_checks });
+    const host = cluster.addMember(memberAt(1));
+    assert.equal(host.healthFlags, 0);
+    assert.equal(host.takeWanted(), false);
+    records.noteWanted(host.recordAddress);
+    records.noteWanted(host.recordAddress);
+    assert.deepEqual([host.takeWanted(), host.takeWanted()], [true, false]);
   });
 });

@@ -5,7 +5,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import { ClusterMap } from '../../../../src/data-plane/upstream/cluster-map.ts';
-import { type ClusterSnapshot, type HostsUpdate, packClusters } from '../../../../src/snapshot/index.ts';
+import {
+  type ClusterSnapshot,
+  type HostSnapshot,
+  type HostsUpdate,
+  packClusters,
+} from '../../../../src/snapshot/index.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -227,3 +232,32 @@ test('a cluster that was replaced before anybody has asked for it is the new one
   assert.equal(bench.cluster.hosts.length, 2);
   assert.deepEqual(bench.confirmed, ['first', 'second']);
 });
+
+for (const isOpened of [true, false]) {
+  test(`hosts on demand that come and go reach a cluster that ${isOpened ? 'serves' : 'nobody has asked for'}`, async () => {
+    const bench = new Bench();
+    const whole = bench.workers.cluster(4, { originalDst: { header: null, port: 0 } });
+    const [first, second, third, fourth] = whole.hosts;
+    bench.update('all', [{ ...whole, hosts: [first!, second!] }]);
+    if (isOpened) assert.equal(bench.cluster.hosts.length, 2);
+    const amend = (name: string, joined: readonly HostSnapshot[], gone: readonly number[]): void => {
+      const update = { cluster: 'web', hostLists: 0, order: null, hosts: [], health: [], amendment: { joined, gone } };
+      bench.map.updateHosts(update, () => bench.confirmed.push(name));
+    };
+    amend('third', [third!], []);
+    amend('first', [], [first!.recordAddress]);
+    // It may have begun with what it is told.
+    amend('known', [second!, fourth!], [first!.recordAddress]);
+    await bench.settle();
+    assert.deepEqual(bench.confirmed.toSorted(), ['all', 'first', 'known', 'third']);
+    assert.deepEqual(
+      bench.cluster.hosts.map(({ record }) => record),
+      [second, third, fourth].map((host) => host!.recordAddress),
+    );
+    const context = bench.cluster.destinations!.contextOf(null, { ip: '127.0.0.1', port: 3 });
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const user = { onHost: ({ label }: { readonly label: string }) => resolve(label), onNoHost: resolve };
+    bench.cluster.destinations!.choose(context, bench.cluster.breaker, user);
+    assert.equal(await promise, '127.0.0.1:3');
+  });
+}
