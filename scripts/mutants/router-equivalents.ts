@@ -94,6 +94,54 @@ export const ROUTER_EQUIVALENTS: readonly EquivalentMutants[] = [
     why: 'What is not there is no number either.',
   },
   {
+    file: 'src/data-plane/router/router.ts',
+    line: 'if (codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0)',
+    changes: [
+      'codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0 → codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) < 0',
+    ],
+    why: 'The head is whole: that it is not yet is no answer.',
+  },
+  {
+    file: 'src/data-plane/router/router.ts',
+    line: 'if (target === undefined || cluster === undefined) {',
+    changes: ['target === undefined → false'],
+    why: 'Without a target there is no cluster.',
+  },
+  {
+    file: 'src/data-plane/router/router.ts',
+    line: 'if (length < 0) {',
+    changes: ['length < 0 → length <= 0'],
+    why: 'No head has a length of 0.',
+  },
+  {
+    file: 'src/data-plane/router/router.ts',
+    line: 'const terms = retry === null && !stream.isInternal ? null : retryTerms(this.#request, retry);',
+    changes: ['retry === null && !stream.isInternal → false'],
+    why: 'Spares most requests the call, which comes to the same.',
+  },
+  {
+    file: 'src/data-plane/router/router.ts',
+    line: 'const asksOfHosts = policy.hostPredicates.length > 0 || policy.previousPrioritiesFrequency > 0;',
+    changes: [
+      'policy.hostPredicates.length > 0 ||…cy.previousPrioritiesFrequency > 0 → true',
+      'policy.hostPredicates.length > 0 → policy.hostPredicates.length >= 0',
+      'policy.previousPrioritiesFrequency > 0 → policy.previousPrioritiesFrequency >= 0',
+    ],
+    why: 'Spares requests that ask nothing an object that turns no host down.',
+  },
+  {
+    file: 'src/data-plane/router/router.ts',
+    line: 'otherHosts: companions === 0 ? null : new TriedHosts(OTHER_HOSTS),',
+    changes: ['companions === 0 → false'],
+    why: 'Spares requests without companions an object that nobody asks.',
+  },
+  {
+    file: 'src/data-plane/router/router.ts',
+    line: 'if (maxStreamDurationMs === 0 || (stream.isInternal && namesStreamDuration(this.#request.head))) return 0;',
+    changes: ['maxStreamDurationMs === 0 → false'],
+    why: 'Spares requests to clusters without it the look at their head.',
+  },
+  {
     file: 'src/data-plane/router/shadow.ts',
     line: 'readonly awaitsTunnel = false;',
     changes: ['false → true'],

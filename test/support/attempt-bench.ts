@@ -120,6 +120,8 @@ export interface AttemptBenchOptions {
   readonly hosts?: number;
   readonly isHealthChecked?: boolean;
   readonly hostFields?: Partial<ClusterSnapshot['hosts'][number]>;
+  /** By host; 0 without. */
+  readonly priorities?: readonly number[];
 }
 
 export class AttemptBench {
@@ -130,13 +132,21 @@ export class AttemptBench {
   readonly clusters = new ClusterMap(this.context);
   readonly snapshot: ClusterSnapshot;
 
-  constructor({ cluster = {}, hosts = 1, isHealthChecked = false, hostFields = {} }: AttemptBenchOptions = {}) {
+  constructor({
+    cluster = {},
+    hosts = 1,
+    isHealthChecked = false,
+    hostFields = {},
+    priorities = [],
+  }: AttemptBenchOptions = {}) {
     const members = this.workers.cluster(hosts, cluster);
     const outlierBlock = cluster.outlierDetection ? this.workers.statBlock(OUTLIER_HOST_STATS) : 0;
     this.snapshot = this.workers.balanced({
       ...members,
       isHealthChecked,
-      hosts: members.hosts.map((host) => ({ ...host, outlierBlock, ...hostFields })),
+      hosts: members.hosts.map((host, index) => {
+        return { ...host, outlierBlock, priority: priorities[index] ?? 0, ...hostFields };
+      }),
     });
     this.publish(this.snapshot);
     this.client.requestCompleteMs = this.nowMs;

@@ -10,11 +10,12 @@ import type { ForwardedRequest } from '../../src/data-plane/router/forwarded-req
 import type { InternalRedirects } from '../../src/data-plane/router/internal-redirects.ts';
 import { Router } from '../../src/data-plane/router/router.ts';
 import type { Cluster } from '../../src/data-plane/upstream/cluster.ts';
-import type { HttpConnectionManagerSettings, RouteSnapshot } from '../../src/snapshot/index.ts';
+import type { ForwardAction, HttpConnectionManagerSettings, RouteSnapshot } from '../../src/snapshot/index.ts';
 import { HTTP_STATS } from '../../src/stats/index.ts';
 import { Method, type RequestHead } from '../../src/wasm/http1.ts';
 import { AttemptBench, type AttemptBenchOptions, NotingClient } from './attempt-bench.ts';
 import { httpManager } from './data-plane.ts';
+import { forwardTo, routeFor } from './routes.ts';
 
 /** A stream as the router sees it. */
 export class NotingStream extends NotingClient {
@@ -110,4 +111,9 @@ export class RouterBench extends AttemptBench {
     const length = this.context.codec.parseResponse(Buffer.from(text, 'latin1'), 0, text.length, NO_LIMITS, Method.GET);
     assert.ok(length > 0);
   }
+}
+
+/** Everything goes to the cluster of the bench. */
+export function forwarding(action: Partial<ForwardAction> = {}, options: RouterBenchOptions = {}): RouterBench {
+  return new RouterBench([routeFor('/', forwardTo('web', action))], options);
 }

@@ -283,7 +283,7 @@ export class Router {
   #shadowsOf(mirrors: readonly Mirror[]): readonly ShadowTarget[] {
     return mirrors.flatMap(({ clusterFor, hostOf, editor }) => {
       const name = clusterFor(this.#request);
-      const cluster = name === '' ? undefined : this.#clusters.get(name);
+      const cluster = this.#clusters.get(name);
       if (cluster === undefined) return [];
       // Nobody has connected for the copy: only a header can say where it goes.
       const pickContext = cluster.destinations?.contextOf(this.#request, null) ?? null;

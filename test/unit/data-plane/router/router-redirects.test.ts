@@ -101,9 +101,9 @@ describe('a redirect that the router follows', () => {
     assert.deepEqual(bench.counts, [2, 1]);
   });
 
-  test('takes headers of the answer along', () => {
+  test('takes headers of the answer along, as they are', () => {
     const bench = new RedirectBench({ headersToCopy: ['b'] });
-    assert.match(bench.follow('http://new/to', 302, 'b: 2')!.head, /\r\nb: 2\r\n/);
+    assert.match(bench.follow('http://new/to', 302, 'b: 2\xe9')!.head, /\r\nb: 2\xe9\r\n/);
   });
 
   for (const [method, status, becomes] of [

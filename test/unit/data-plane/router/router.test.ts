@@ -2,34 +2,25 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { RequestMirror } from '../../../../src/data-plane/router/request-mirror.ts';
-import { RequestTries } from '../../../../src/data-plane/router/request-tries.ts';
+import { RequestHasher } from '../../../../src/data-plane/route/hash-policy.ts';
 import { TcpRequest } from '../../../../src/data-plane/router/tcp-request.ts';
 import { UpstreamAttempt } from '../../../../src/data-plane/router/upstream-attempt.ts';
-import type { ForwardAction, MirrorPolicy } from '../../../../src/snapshot/index.ts';
+import type { ForwardAction, RedirectAction } from '../../../../src/snapshot/index.ts';
 import { OK } from '../../../support/attempt-bench.ts';
 import { DEFAULT_HASHING } from '../../../support/lb.ts';
-import { RouterBench, type RouterBenchOptions } from '../../../support/router-bench.ts';
+import { forwarding, RouterBench } from '../../../support/router-bench.ts';
 import { connectRoute, directRoute, forwardTo, retrySettings, routeFor } from '../../../support/routes.ts';
 
-const TICK_MS = 8;
-
-/** Everything goes to the cluster of the bench. */
-function forwarding(action: Partial<ForwardAction> = {}, options: RouterBenchOptions = {}): RouterBench {
-  return new RouterBench([routeFor('/', forwardTo('web', action))], options);
-}
-
-function mirrorTo(cluster: string, overrides: Partial<MirrorPolicy> = {}): MirrorPolicy {
-  return {
-    cluster,
-    clusterHeader: '',
-    fraction: { key: '', default: { numerator: 100, denominator: 100 } },
-    appendsHostSuffix: true,
-    hostRewrite: '',
-    headEdits: [],
-    ...overrides,
-  };
-}
+const REDIRECT: RedirectAction = {
+  kind: 'redirect',
+  status: 302,
+  scheme: '',
+  host: 'new',
+  port: 0,
+  path: '',
+  pathRewrite: null,
+  stripQuery: false,
+};
 
 describe('a request', () => {
   test('goes to the cluster of its route', () => {
@@ -87,18 +78,7 @@ describe('a request', () => {
   });
 
   test('may be redirected by the proxy', () => {
-    const bench = new RouterBench([
-      routeFor('/', {
-        kind: 'redirect',
-        status: 302,
-        scheme: '',
-        host: 'new',
-        port: 0,
-        path: '',
-        pathRewrite: null,
-        stripQuery: false,
-      }),
-    ]);
+    const bench = new RouterBench([routeFor('/', REDIRECT)]);
     assert.equal(bench.routed('GET /p'), null);
     assert.equal(bench.stream.replies[0]!.status, 302);
     assert.match(bench.stream.replies[0]!.location!, /new\/p$/);
@@ -142,12 +122,28 @@ describe('a request', () => {
     }
   });
 
-  test('that cannot be written as its route wants is answered', () => {
+  test('that cannot be written as its route wants is answered, and told of', (t) => {
     const bench = forwarding({ hostRewrite: { kind: 'literal', value: 'a\nb' } });
+    const told = t.mock.method(bench.context.logs.router, 'warning');
     assert.equal(bench.routed(), null);
+    assert.equal(told.mock.callCount(), 1);
     assert.equal(bench.stream.replies.length, 1);
     assert.ok(bench.stream.replies[0]!.status >= 500);
   });
+});
+
+describe('the scheme by which a client came', () => {
+  for (const [useRemoteAddress, xffNumTrustedHops, scheme] of [
+    [false, 0, 'https'],
+    [true, 1, 'https'],
+    [true, 0, 'http'],
+  ] as const) {
+    test(`is ${scheme} by X-Forwarded-Proto, from a peer that counts: ${useRemoteAddress}, hops: ${xffNumTrustedHops}`, () => {
+      const bench = new RouterBench([routeFor('/', REDIRECT)], { settings: { useRemoteAddress, xffNumTrustedHops } });
+      bench.routed('GET /p', 'x-forwarded-proto: https');
+      assert.equal(bench.stream.replies[0]!.location, `${scheme}://new/p`);
+    });
+  }
 });
 
 describe('a cluster that turns requests away', () => {
@@ -275,106 +271,6 @@ describe('a head that goes to an upstream', () => {
   });
 });
 
-describe('a request that may be tried several times', () => {
-  const kindOf = (bench: RouterBench, ...lines: readonly string[]) => bench.routed('GET /', ...lines)!.constructor;
-
-  test('is one with a policy, a time for its tries, or companions', () => {
-    assert.equal(kindOf(forwarding()), UpstreamAttempt);
-    const retry = retrySettings();
-    assert.equal(kindOf(forwarding({ retry })), RequestTries);
-    const none = { conditions: [] } as const;
-    assert.equal(kindOf(forwarding({ retry: retrySettings(none) })), UpstreamAttempt);
-    assert.equal(kindOf(forwarding({ retry: retrySettings({ ...none, perTryTimeoutMs: 5 }) })), RequestTries);
-    assert.equal(kindOf(forwarding({ retry: retrySettings({ ...none, perTryIdleTimeoutMs: 5 }) })), RequestTries);
-    assert.equal(kindOf(forwarding({ initialRequests: 2 })), RequestTries);
-    assert.equal(kindOf(forwarding({}, { cluster: { maxStreamDurationMs: 5 } })), RequestTries);
-  });
-
-  test('may say so itself from inside', () => {
-    for (const comesFromInside of [true, false]) {
-      const bench = forwarding();
-      bench.stream.comesFromInside = comesFromInside;
-      assert.equal(kindOf(bench, 'x-proxy-retry-on: 5xx'), comesFromInside ? RequestTries : UpstreamAttempt);
-    }
-    const inside = forwarding({}, { cluster: { maxStreamDurationMs: 5 } });
-    inside.stream.comesFromInside = true;
-    assert.equal(kindOf(inside, 'x-proxy-upstream-stream-duration-ms: 70'), UpstreamAttempt);
-    const outside = forwarding({}, { cluster: { maxStreamDurationMs: 5 } });
-    assert.equal(kindOf(outside, 'x-proxy-upstream-stream-duration-ms: 70'), RequestTries);
-  });
-
-  test('goes by the policy of its cluster rather than that of its route', () => {
-    const ofCluster = { retry: retrySettings({ conditions: ['retriable-4xx'], perTryTimeoutMs: 30 }) };
-    const bench = forwarding({ retry: retrySettings({ conditions: ['5xx'] }) }, { cluster: ofCluster });
-    const request = bench.routed()!;
-    assert.equal(bench.stream.perTryTimeoutMs, 30);
-    bench.start(request);
-    bench.upstream.accept();
-    bench.upstream.send('HTTP/1.1 409 X\r\ncontent-length: 0\r\n\r\n');
-    assert.equal(bench.stat('upstream_rq_retry'), 1);
-  });
-
-  test('does not have companions where it awaits a tunnel', () => {
-    const bench = forwarding({ initialRequests: 2 }, { hosts: 2 });
-    bench.stream.awaitsTunnel = true;
-    assert.equal(kindOf(bench), UpstreamAttempt);
-  });
-
-  test('goes out to different hosts at once', () => {
-    const bench = forwarding({ initialRequests: 3 }, { hosts: 3 });
-    bench.start(bench.routed()!);
-    assert.equal(new Set(bench.sockets.map(({ address }) => (address as { port: number }).port)).size, 3);
-  });
-
-  test('has the times, hosts, body and words of its route', () => {
-    const policy = { perTryTimeoutMs: 100, hostPredicates: [{ kind: 'previous-hosts' }], maxFurtherDraws: 9 } as const;
-    const action = { timeoutMs: 5000, tellsTimeoutRetry: true, replayLimitBytes: 2, retry: retrySettings(policy) };
-    const bench = forwarding(action, { hosts: 2 });
-    const request = bench.routed('POST /')!;
-    bench.stream.requestCompleteMs = bench.nowMs;
-    bench.start(request, 'ab');
-    bench.upstream.accept();
-    bench.wait(100 + 3 * TICK_MS);
-    assert.equal(bench.stat('upstream_rq_per_try_timeout'), 1);
-    bench.upstream.accept();
-    assert.notEqual(bench.sockets[0]!.address, bench.upstream.address);
-    assert.match(bench.upstream.received, /x-proxy-is-timeout-retry: true\r\n\r\nab$/);
-    assert.match(bench.upstream.received, /x-proxy-expected-rq-timeout-ms: 100\r\n/);
-  });
-
-  test('keeps no more of its body than its route allows', () => {
-    const bench = forwarding({ replayLimitBytes: 2, retry: retrySettings() });
-    bench.start(bench.routed('POST /')!, 'abc');
-    assert.equal(bench.stat('retry_or_shadow_abandoned'), 1);
-    const lax = forwarding({ retry: retrySettings() });
-    lax.stream.bufferLimitBytes = 2;
-    lax.start(lax.routed('POST /')!, 'abc');
-    assert.equal(lax.stat('retry_or_shadow_abandoned'), 1);
-  });
-
-  test('goes on beside its retry where it may be slow', () => {
-    const retry = retrySettings({ perTryTimeoutMs: 100 });
-    const bench = forwarding({ hedgesOnPerTryTimeout: true, retry });
-    bench.start(bench.routed()!);
-    bench.upstream.accept();
-    bench.wait(100 + 3 * TICK_MS);
-    assert.equal(bench.sockets.filter(({ isLive }) => isLive).length, 2);
-  });
-
-  test('ends a try that progresses no more, or lasts too long', () => {
-    for (const [options, stat] of [
-      [{ retry: retrySettings({ perTryIdleTimeoutMs: 100 }) }, 'upstream_rq_per_try_idle_timeout'],
-      [{ maxStreamDurationMs: 100 }, 'upstream_rq_max_duration_reached'],
-    ] as const) {
-      const bench = forwarding({}, { cluster: options });
-      bench.start(bench.routed()!);
-      bench.upstream.accept();
-      bench.wait(100 + TICK_MS);
-      assert.equal(bench.stat(stat), 1);
-    }
-  });
-});
-
 describe('the host of a request', () => {
   const header = { kind: 'header', name: 'x-user', rewrite: null, isTerminal: false } as const;
   const hostsOf = (bench: RouterBench, users: readonly string[]) =>
@@ -404,6 +300,15 @@ describe('the host of a request', () => {
       assert.ok(new Set(first).size > 1);
     });
   }
+
+  test('goes by the subset of its route beside its hash', (t) => {
+    const hash = t.mock.method(RequestHasher.prototype, 'hash', () => null);
+    for (const criteria of [[['stage', '"test"'] as const], null]) {
+      const bench = forwarding({ hashPolicies: [header], criteria }, { cluster: { lbPolicy: 'RING_HASH' } });
+      bench.routed();
+      assert.equal(hash.mock.calls.at(-1)!.arguments[3] !== null, criteria !== null);
+    }
+  });
 
   test('is the one that the client meant where the cluster goes by that', () => {
     const bench = forwarding({}, { cluster: { originalDst: { header: null, port: 0 } }, hosts: 3 });
@@ -443,55 +348,5 @@ describe('a CONNECT', () => {
     const bench = forwarding({ maxStreamDurationMs: 500 }, { cluster: { maxStreamDurationMs: 400 } });
     bench.routed();
     assert.equal(bench.stream.maxStreamDurationMs, 500);
-  });
-});
-
-describe('a request of which there are copies', () => {
-  const isMirrored = (bench: RouterBench, ...lines: readonly string[]) =>
-    bench.routed('GET /', ...lines) instanceof RequestMirror;
-
-  test('is one whose mirror names a cluster that is there', () => {
-    assert.ok(isMirrored(forwarding({ mirrors: [mirrorTo('web')] })));
-    assert.ok(!isMirrored(forwarding({ mirrors: [mirrorTo('gone')] })));
-    const byHeader = [mirrorTo('', { clusterHeader: 'x-copy' })];
-    assert.ok(isMirrored(forwarding({ mirrors: byHeader }), 'x-copy: web'));
-    assert.ok(!isMirrored(forwarding({ mirrors: byHeader })));
-  });
-
-  test('goes by the mirrors of its cluster rather than those of its route', () => {
-    const none = [mirrorTo('gone')];
-    assert.ok(!isMirrored(forwarding({ mirrors: [mirrorTo('web')] }, { cluster: { mirrors: none } })));
-    assert.ok(isMirrored(forwarding({ mirrors: none }, { cluster: { mirrors: [mirrorTo('web')] } })));
-  });
-
-  test('opens no tunnel', () => {
-    const bench = forwarding({ mirrors: [mirrorTo('web')] });
-    bench.stream.awaitsTunnel = true;
-    assert.ok(!isMirrored(bench));
-  });
-
-  test('has copies with the body and the time of its route', () => {
-    const action = { mirrors: [mirrorTo('web')], timeoutMs: 500, replayLimitBytes: 3 };
-    const bench = forwarding(action);
-    bench.start(bench.routed('POST /')!, 'abc');
-    for (const socket of bench.sockets) socket.accept();
-    assert.equal(bench.sockets.length, 2);
-    assert.match(bench.upstream.received, /host: h-shadow\r\n[\s\S]*\r\n\r\nabc$/);
-    bench.wait(500 + TICK_MS);
-    assert.ok(bench.sockets[0]!.isOpen && !bench.upstream.isLive);
-    const long = forwarding(action);
-    long.start(long.routed('POST /')!, 'abcd');
-    assert.equal(long.sockets.length, 1);
-  });
-
-  test('has copies for the host that its header names, where the cluster goes by that', () => {
-    const originalDst = { header: 'x-proxy-original-dst-host', port: 0 };
-    const bench = forwarding({ mirrors: [mirrorTo('web')] }, { cluster: { originalDst }, hosts: 2 });
-    bench.stream.connectionEnds.originalDestination = { ip: '127.0.0.1', port: 1 };
-    bench.start(bench.routed('GET /', 'x-proxy-original-dst-host: 127.0.0.1:2')!);
-    assert.equal(bench.sockets.length, 2);
-    bench.start(bench.routed()!);
-    // Nobody has connected for the copy.
-    assert.equal(bench.stat('upstream_cx_none_healthy'), 1);
   });
 });
