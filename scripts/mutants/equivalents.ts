@@ -403,6 +403,24 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'It is the first of its table, at 0.',
   },
   {
+    file: 'src/data-plane/tcp-proxy/tcp-upstream.ts',
+    line: 'if (this.#unsent === null) this.#socket.end();',
+    changes: ['this.#unsent === null → false'],
+    why: 'Where nothing waits, there is nothing to note behind the end.',
+  },
+  {
+    file: 'src/data-plane/tcp-proxy/tcp-upstream.ts',
+    line: '} else if (isSlabFree && this.#slab !== null) {',
+    changes: ['this.#slab !== null → true'],
+    why: 'What has come in a slab has one.',
+  },
+  {
+    file: 'src/data-plane/tcp-proxy/tcp-upstream.ts',
+    line: 'return limitBytes >= upstreamRead.length ? upstreamRead : upstreamRead.subarray(0, readLimit(limitBytes));',
+    changes: ['limitBytes >= upstreamRead.length → limitBytes > upstreamRead.length'],
+    why: 'Spares a view of the whole.',
+  },
+  {
     file: 'src/data-plane/upstream/attempt-measures.ts',
     line: 'const NONE = -1;',
     changes: ['-1 → +1'],

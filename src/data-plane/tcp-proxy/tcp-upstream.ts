@@ -66,10 +66,6 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
     this.#socket = connectToHost(context, host, this);
   }
 
-  get isConnected(): boolean {
-    return this.#isConnected;
-  }
-
   /** This end of the connection, while it is open; for logs. */
   get localEndpoint(): Endpoint {
     return { ip: plainAddress(this.#socket.localAddress ?? ''), port: this.#socket.localPort ?? 0 };

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { PausedPeers } from '../../../../src/data-plane/network/paused-peers.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from '../../../../src/data-plane/tcp-proxy/tcp-upstream.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -14,6 +15,9 @@ class Client implements TcpUpstreamOwner {
   readonly bufferLimitBytes: number;
   takes = true;
   events: string[] = [];
+  /** What it does when bytes or their end have come. */
+  react = (): void => {};
+  closedBy: Error | null = null;
 
   constructor(bufferLimitBytes: number) {
     this.bufferLimitBytes = bufferLimitBytes;
@@ -29,11 +33,13 @@ class Client implements TcpUpstreamOwner {
 
   onUpstreamBytes(_bytes: Buffer, length: number, isSlab: boolean): boolean {
     this.events.push(`${length}${isSlab ? ' in a slab' : ''}`);
+    this.react();
     return this.takes;
   }
 
   onUpstreamEnd(): void {
     this.events.push('end');
+    this.react();
   }
 
   onUpstreamDrain(): void {
@@ -41,6 +47,7 @@ class Client implements TcpUpstreamOwner {
   }
 
   onUpstreamClosed(error: Error | null): void {
+    this.closedBy = error;
     this.events.push(`closed ${error?.message ?? ''}`.trim());
   }
 }
@@ -58,7 +65,8 @@ function connecting({ clusterLimit = 1 << 20, clientLimit = 1 << 20 } = {}) {
   const client = new Client(clientLimit);
   const upstream = new TcpUpstream(context!, host!, client, context!.clock.monotonicMs(), cluster.breaker);
   const stat = (name: Parameters<UpstreamWorkers['clusterStat']>[1]): number => workers.clusterStat(snapshot, name);
-  return { context: context!, host: host!, client, upstream, socket: socket!, stat };
+  const { clock } = workers;
+  return { context: context!, host: host!, client, upstream, socket: socket!, stat, clock };
 }
 
 function open(limits: Parameters<typeof connecting>[0] = {}) {
@@ -225,4 +233,111 @@ test('the near end of a connection is that of its socket, while it has one', () 
   assert.deepEqual(upstream.localEndpoint, { ip: '10.0.0.1', port: 2 });
   Object.assign(socket, { localAddress: undefined, localPort: undefined });
   assert.deepEqual(upstream.localEndpoint, { ip: '', port: 0 });
+});
+
+describe('an upstream that takes nothing any more', () => {
+  const SILENCE_MS = 1000;
+  const TICK_MS = 8;
+
+  test('is over when nothing more has come from it for a while', () => {
+    const { socket, client, clock } = open();
+    socket.failSending();
+    clock.turn(SILENCE_MS - TICK_MS);
+    assert.deepEqual(client.events, []);
+    clock.turn(2 * TICK_MS);
+    assert.deepEqual(client.events, ['closed ECONNRESET']);
+    assert.equal(socket.isLive, false);
+  });
+
+  test('is not waited for any longer by a client that reads on although it had not stopped', () => {
+    const { upstream, socket, client, clock } = open();
+    socket.failSending();
+    clock.turn(SILENCE_MS - TICK_MS);
+    upstream.resume();
+    clock.turn(2 * TICK_MS);
+    assert.deepEqual(client.events, ['closed ECONNRESET']);
+  });
+
+  test('is waited for as long as the client is slow to take what has come', () => {
+    for (const stopsFirst of [true, false]) {
+      const { upstream, socket, client, clock } = open();
+      client.takes = false;
+      if (!stopsFirst) socket.failSending();
+      socket.send('x');
+      if (stopsFirst) socket.failSending();
+      clock.turn(10 * SILENCE_MS);
+      assert.deepEqual(client.events, ['1']);
+      upstream.resume();
+      clock.turn(SILENCE_MS + TICK_MS);
+      assert.deepEqual(client.events, ['1', 'closed ECONNRESET']);
+    }
+  });
+
+  test('is over in its time also when the client was slow before', () => {
+    const { upstream, socket, client, clock } = open();
+    client.takes = false;
+    socket.send('x');
+    upstream.resume();
+    socket.failSending();
+    clock.turn(SILENCE_MS + TICK_MS);
+    assert.deepEqual(client.events, ['1', 'closed ECONNRESET']);
+  });
+});
+
+describe('an upstream that has ended its side', () => {
+  test('is over when it resets the connection then', (t) => {
+    const ended = t.mock.method(PausedPeers.prototype, 'ended');
+    const { socket, client } = open();
+    socket.close();
+    assert.equal(ended.mock.callCount(), 1);
+    ended.mock.calls[0]!.arguments[0].owner.onPausedPeerGone(true);
+    assert.deepEqual(client.events, ['end', 'closed']);
+    assert.equal(socket.isLive, false);
+  });
+
+  test('is not watched when its owner lets it go for that', (t) => {
+    const ended = t.mock.method(PausedPeers.prototype, 'ended');
+    const { upstream, socket, client } = open();
+    client.react = () => upstream.destroy();
+    socket.close();
+    assert.equal(ended.mock.callCount(), 0);
+  });
+});
+
+test('an upstream whose owner lets it go for what it sends is not read any more', () => {
+  const { upstream, socket, client, stat } = open();
+  client.react = () => upstream.destroy();
+  socket.send('x');
+  assert.equal(socket.isRead, false);
+  assert.equal(stat('upstream_flow_control_paused_reading_total'), 0);
+});
+
+test('a fault of an upstream is told with its host, and its owner is told why', (t) => {
+  const { upstream, client, context } = open();
+  const told = t.mock.method(context, 'logFault', () => {});
+  const bug = new Error('deliberate');
+  upstream.onFault(bug);
+  assert.deepEqual(told.mock.calls[0]!.arguments, ['the connection to 127.0.0.1:1', bug]);
+  assert.equal(client.closedBy!.cause, bug);
+});
+
+test('what waited for an upstream is freed when it has taken it', () => {
+  const { upstream, socket } = open();
+  socket.isSlow = true;
+  const bytes = Buffer.from(new ArrayBuffer(32 * 1024));
+  upstream.write(bytes, bytes.length);
+  assert.equal(bytes.length, 32 * 1024);
+  socket.take();
+  assert.equal(bytes.length, 0);
+});
+
+test('a host that has left is used until the connection ends', async () => {
+  const { upstream, host } = open();
+  let unused = 0;
+  host.retire(() => void unused++);
+  for (let turn = 0; turn < 3; turn++) await null;
+  assert.equal(unused, 0);
+  upstream.destroy();
+  for (let turn = 0; turn < 3; turn++) await null;
+  assert.equal(unused, 1);
 });
