@@ -257,6 +257,30 @@ describe('the pool of workers', () => {
     ]);
   });
 
+  it('asks for the ports that a listener names, and none of a pipe', async (t) => {
+    const { pool, start, take, say } = open(t, 1);
+    await start();
+    const opened = pool.openListener(listener(1, { addresses: [{ ...ADDRESS, port: 4444 }, PIPE] }));
+    const [[, , { ports }]] = take() as [[number, string, { ports: number[] }]];
+    assert.deepEqual(ports, [4444, 0]);
+    say(0, { type: 'listening', listenerId: 1, ports });
+    // What nobody waits for any more is no fault.
+    say(0, { type: 'listening', listenerId: 1, ports });
+    assert.deepEqual(await opened, [4444, 0]);
+  });
+
+  it('tells of other log levels, and writes the lines of workers', async (t) => {
+    const { start, loggers, types, say, messages } = open(t);
+    await start();
+    loggers.setAll('warning');
+    assert.deepEqual(types(), ['0 log-levels', '1 log-levels']);
+    const place = { file: '', line: 0, functionName: '' };
+    const record = { logger: 'main', level: 'info', message: 'x'.repeat(1_000_000), stack: '', timeMs: 0, ...place };
+    say(1, { type: 'log', record, dropped: 2 });
+    assert.deepEqual(messages, ['2 lines of worker 1 are missing here: the main thread was behind', record.message]);
+    assert.deepEqual([loggers.dropped, types()], [2, ['1 log-taken']]);
+  });
+
   it('counts the lines that it was too late for', async (t) => {
     const { start, say, loggers, messages } = open(t);
     await start();

@@ -58,7 +58,7 @@ class Fixture implements Disposable {
     this.checker.stop();
   }
 
-  host(port: number): ActiveHost {
+  host(port: number, isDisabled = false): ActiveHost {
     const { store, owner } = this.stats;
     const places = {
       stats: store,
@@ -70,7 +70,8 @@ class Fixture implements Disposable {
     };
     const [settings] = clusterSettings(clusterNamed('web')).hosts;
     const address = { kind: 'ip', ip: '127.0.0.1', port } as const;
-    return new ActiveHost({ ...settings!, address }, places, HealthFlag.failedActiveHealthCheck, false);
+    const check = { address: undefined, port: 0, hostname: '', isDisabled };
+    return new ActiveHost({ ...settings!, address, check }, places, HealthFlag.failedActiveHealthCheck, false);
   }
 
   stat(name: string): number {
@@ -104,6 +105,23 @@ describe('checked hosts', () => {
     await fixture.untilEnded(4);
     assert.deepEqual([server.received.length, other.received.length], [2, 2]);
     assert.deepEqual([fixture.stat('attempt'), fixture.stat('healthy')], [4, 2]);
+  });
+
+  it('that are added are checked beside the others, unless they want none', async () => {
+    await using server = await HealthServer.start(answer(200));
+    await using other = await HealthServer.start(answer(200));
+    using fixture = new Fixture();
+    const { checker, clock } = fixture;
+    checker.setHosts([fixture.host(server.port)]);
+    checker.start();
+    await fixture.untilEnded(1);
+    checker.addHosts([fixture.host(other.port), fixture.host(1, true)]);
+    await fixture.untilEnded(2);
+    clock.turn(INTERVAL_MS);
+    await fixture.untilEnded(4);
+    assert.deepEqual([server.received.length, other.received.length, fixture.stat('attempt')], [2, 2, 4]);
+    checker.setHosts([]);
+    assert.equal(clock.timerCount, 0);
   });
 
   it('that go are not asked any more, and are not waited for', async () => {
