@@ -325,6 +325,18 @@ describe('a request that goes out together with companions', () => {
     bench.assertNothingLeft();
   });
 
+  test('is sent again to the cluster that has taken the place of its own', () => {
+    const bench = together();
+    bench.start(bench.request, 'ab', false);
+    bench.client.news();
+    bench.publish({ ...bench.snapshot, settings: { ...bench.snapshot.settings, connectTimeoutMs: 1234 } });
+    bench.send(bench.request, 'cd', true);
+    assert.equal(bench.client.news()[0], 'cluster web');
+    assert.equal(bench.sockets.length, 2);
+    bench.request.cancel(false);
+    bench.assertNothingLeft();
+  });
+
   test('has a body that is kept also where nothing is tried again', () => {
     const bench = together({ plan: { terms: null } });
     bench.start(bench.request, 'ab', false);

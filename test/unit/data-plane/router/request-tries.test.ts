@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { Trailers } from '../../../../src/data-plane/http/trailers.ts';
 import { compileRetryPolicy } from '../../../../src/data-plane/route/retry-policy.ts';
 import { CLUSTER_STATS } from '../../../../src/stats/index.ts';
-import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
+import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { HEAD, OK } from '../../../support/attempt-bench.ts';
 import { retrySettings } from '../../../support/routes.ts';
 import {
@@ -223,6 +223,21 @@ describe('a request that may be tried again', () => {
     bench.assertNothingLeft();
   });
 
+  test('takes its place along to the cluster that it goes to', () => {
+    const bench = new TriesBench().begun();
+    bench.answered(UNAVAILABLE);
+    const other = bench.workers.balanced(bench.workers.cluster(1, { connectTimeoutMs: 1234 }));
+    const places = () =>
+      bench.workers.records.clusterCount(other.recordAddress, ClusterPriority.default, ClusterCount.retries);
+    bench.publish(other);
+    assert.deepEqual([bench.places('retries'), places()], [1, 0]);
+    bench.wait(2 * TICK_MS);
+    assert.deepEqual([bench.places('retries'), places()], [0, 1]);
+    bench.answered(OK);
+    assert.equal(places(), 0);
+    bench.assertNothingLeft();
+  });
+
   test('says what is left of its time, and whether the try before it ran out of it', () => {
     const head = 'GET / HTTP/1.1\r\nhost: h\r\nx-proxy-expected-rq-timeout-ms: 1000\r\n\r\n';
     const plan = { timeoutMs: 1000, expectedMs: 1000, tellsTimeoutRetry: true };
@@ -379,6 +394,7 @@ describe('a request whose client has gone, or whose time is over', () => {
       bench.wait(10 * TICK_MS);
       assert.equal(bench.upstream.received, HEAD);
       assert.deepEqual(bench.client.news(), []);
+      bench.assertNothingLeft();
     });
 
     test(`has its retry ended: ${end}`, async () => {

@@ -96,6 +96,13 @@ describe('an attempt', () => {
     });
   }
 
+  test('has the form that its cluster asks for, of which its client knows nothing', () => {
+    const bench = new AttemptBench({ cluster: { requestForm: { hasFullUrl: false, hasProperCase: true } } });
+    sending(bench);
+    assert.equal(bench.upstream.received, HEAD.replace('host', 'Host'));
+    assert.deepEqual(bench.client.heads, [HEAD]);
+  });
+
   test('is measured as it was on the wire, where its cluster wants that', () => {
     const bench = new AttemptBench({ cluster: { tracksMessageSizes: true } });
     const attempt = sending(bench, { body: 'abc', isEnd: false });
