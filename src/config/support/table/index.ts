@@ -5,6 +5,9 @@ import { ACCESS_LOG_SUPPORT } from './access-log.ts';
 import { BALANCING_POLICY_SUPPORT } from './balancing-policy.ts';
 import { BOOTSTRAP_SUPPORT } from './bootstrap.ts';
 import { CLUSTER_SUPPORT } from './cluster.ts';
+import { CLUSTER_CONNECTIONS_SUPPORT } from './cluster-connections.ts';
+import { CLUSTER_HEALTH_SUPPORT } from './cluster-health.ts';
+import { CLUSTER_HOSTS_SUPPORT } from './cluster-hosts.ts';
 import { HTTP_SUPPORT } from './http.ts';
 import { LISTENER_SUPPORT } from './listener.ts';
 import { ROUTE_SUPPORT } from './route.ts';
@@ -15,6 +18,9 @@ export const SUPPORT: SupportTable = {
   ...HTTP_SUPPORT,
   ...ROUTE_SUPPORT,
   ...CLUSTER_SUPPORT,
+  ...CLUSTER_HOSTS_SUPPORT,
+  ...CLUSTER_CONNECTIONS_SUPPORT,
+  ...CLUSTER_HEALTH_SUPPORT,
   ...BALANCING_POLICY_SUPPORT,
   ...ACCESS_LOG_SUPPORT,
 };
