@@ -35,6 +35,12 @@ export const ROUTER_EQUIVALENTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/data-plane/router/request-tries.ts',
+    line: 'if (place !== this.#breaker) {',
+    changes: ['place !== this.#breaker → true'],
+    why: 'A place that stays is taken and given back under the same breaker.',
+  },
+  {
+    file: 'src/data-plane/router/request-tries.ts',
     line: 'if (!each.isHedged && (isRetry || wantsAnother(terms, response))) {',
     changes: ['isRetry || wantsAnother(terms, response) → true'],
     why: '`onResponse` asks the same; this spares most requests the decisions and their object.',
