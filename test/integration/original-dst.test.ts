@@ -115,6 +115,19 @@ describe('ORIGINAL_DST by header', () => {
     assert.match(listing, new RegExp(`^any::${addresses[0]}::rq_total::20$`, 'm'));
   });
 
+  it('closes the connections of a host at rest where no more hosts may have any', async () => {
+    await using first = await startEchoUpstream('first');
+    await using second = await startEchoUpstream('second');
+    const circuit_breakers = { thresholds: [{ max_connection_pools: 1 }] };
+    const { weir, port } = await start({ cluster: { ...LONG, circuit_breakers }, args: ['--concurrency', '1'] });
+    await using _ = weir;
+    for (const upstream of [first, second, first]) {
+      assert.equal((await ask(port, get(`127.0.0.1:${upstream.port}`))).status, 200);
+    }
+    assert.equal(await weir.stat('cluster.any.upstream_cx_pool_overflow'), 0);
+    assert.equal(await weir.stat('cluster.any.upstream_cx_total'), 3);
+  });
+
   it('goes by the first of several headers, and by either spelling of its name', async () => {
     await using upstream = await startEchoUpstream('first');
     const { weir, port } = await start();

@@ -218,7 +218,6 @@ export class Router {
     const retry = cluster.retry ?? plan.retry;
     this.#setLimits(stream, head, plan, retry);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
-    const maxTryDurationMs = this.#maxTryDuration(stream, cluster);
     const tries = this.#planTries(stream, route, plan, cluster, pickContext);
     const mirrors = cluster.mirrors ?? plan.mirrors;
     const shadows = mirrors === null || stream.awaitsTunnel ? NO_SHADOWS : this.#shadowsOf(mirrors);
@@ -241,7 +240,7 @@ export class Router {
     }
     const text = codec.requestText(length);
     if (plan.terminatesConnect && request.isConnect) {
-      stream.maxStreamDurationMs = shorter(stream.maxStreamDurationMs, maxTryDurationMs);
+      stream.maxStreamDurationMs = shorter(stream.maxStreamDurationMs, tries?.maxTryDurationMs ?? 0);
       return new TcpRequest(this.#context, stream, cluster, plan.priority, text, pickContext);
     }
     const { attemptEdits } = route;

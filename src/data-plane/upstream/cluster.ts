@@ -169,7 +169,8 @@ export class Cluster {
 
   /** Makes room for a pool of another host or client, if one of this worker carries nothing. @returns whether one has gone. */
   closeUnusedPool(priority: ClusterPriority): boolean {
-    return this.#order.some((host) => host.closeUnusedPool(priority));
+    for (const host of this.#hosts.values()) if (host.closeUnusedPool(priority)) return true;
+    return false;
   }
 
   /** True when the snapshot differs from this cluster by its members only. */

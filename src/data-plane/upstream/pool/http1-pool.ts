@@ -10,8 +10,10 @@
 // Nobody waits beside an idle connection: one that becomes ready serves the queue until it is taken, and who meets it
 // while the limit of requests is reached fails. Every queued request has a connection on its way, or its pool stands in
 // the line of those that lack one under the circuit breaker; a pool without any opens one beyond the limit. With each
-// request connections may be opened for those to come, below every limit. As long as it has a connection, a pool holds one
-// of the places that pools have under the circuit breaker; where none is left, a pool that carries nothing closes for it. A failure to connect fails all that wait. A draining pool closes what is idle, and each other connection after its request.
+// request connections may be opened for those to come, below every limit. As long as it has a connection, a pool holds
+// one of the places that pools have under the circuit breaker; where none is left, a pool that carries nothing closes
+// for it. A failure to connect fails all that wait. A draining pool closes what is idle, and each other connection
+// after its request.
 
 import { CLUSTER_STATS } from '../../../stats/index.ts';
 import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
