@@ -13,7 +13,7 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
   readonly awaitsUpgrade = false;
   readonly bufferLimitBytes = 1024;
   connection: Http1ClientConnection | null = null;
-  /** Empty until it is over: `answered`, or why it is not. */
+  /** Empty until it is over: `answered`, or why it is not, and what the transport says of that. */
   outcome = '';
 
   onConnection(connection: Http1ClientConnection): void {
@@ -21,8 +21,8 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     connection.start(this, Method.GET, HEAD, Buffer.alloc(0), 0, 0, true);
   }
 
-  onPoolFailure(failure: string): void {
-    this.outcome = failure;
+  onPoolFailure(failure: string, detail: string): void {
+    this.outcome = failure + detail;
   }
 
   onResponseHead(): boolean {

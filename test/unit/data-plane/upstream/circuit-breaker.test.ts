@@ -76,6 +76,15 @@ describe('places under a circuit breaker', () => {
     assert.ok(!breaker.isAwaited);
   });
 
+  test('may be passed by a retry that has been decided on elsewhere, which counts as any other', () => {
+    const bench = new Bench();
+    const breaker = bench.breaker(ClusterPriority.default, { ...LIMITS, maxRetries: 0 });
+    breaker.acquireRetry();
+    assert.deepEqual(bench.counts(ClusterPriority.default), [0, 0, 0, 1]);
+    breaker.releaseRetry();
+    assert.deepEqual(bench.counts(ClusterPriority.default), [0, 0, 0, 0]);
+  });
+
   test('are as many as the runtime says of the cluster and the priority', () => {
     const bench = new Bench();
     const [breaker, high] = [bench.breaker(ClusterPriority.default), bench.breaker(ClusterPriority.high)];

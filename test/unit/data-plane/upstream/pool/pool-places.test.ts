@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { DownstreamConnection } from '../../../../../src/data-plane/network/downstream-connection.ts';
+import type { Http1Pool } from '../../../../../src/data-plane/upstream/pool/http1-pool.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../../src/snapshot/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../../support/clusters.ts';
@@ -24,15 +25,26 @@ class Bench {
     limits: Partial<CircuitBreakerThresholds>,
     settings: Partial<ClusterSnapshot['settings']> = {},
     workers = 1,
+    highLimits: Partial<CircuitBreakerThresholds> = {},
   ) {
     this.workers = new UpstreamWorkers(workers, (socket) => void this.sockets.push(socket));
-    const circuitBreakers = { default: { ...NO_LIMITS, ...limits }, high: NO_LIMITS };
+    const circuitBreakers = { default: { ...NO_LIMITS, ...limits }, high: { ...NO_LIMITS, ...highLimits } };
     this.snapshot = this.workers.cluster(3, { circuitBreakers, ...settings });
     this.clusters = this.workers.contexts.map((_, worker) => this.workers.open(worker, this.snapshot));
   }
 
   get places(): number {
     return this.workers.records.clusterCount(this.snapshot.recordAddress, byDefault, ClusterCount.connectionPools);
+  }
+
+  /** Of each connection, in the order in which they were opened. */
+  get areLive(): boolean[] {
+    return this.sockets.map(({ isLive }) => isLive);
+  }
+
+  /** Of the first worker and the default priority. */
+  pool(host: number): Http1Pool {
+    return this.clusters[0]!.hosts[host]!.pools.default;
   }
 
   request(host: number, options: { worker?: number; priority?: ClusterPriority; client?: DownstreamConnection } = {}) {
@@ -105,10 +117,7 @@ describe('a place of a pool', () => {
     bench.answer(1);
     const request = bench.request(2);
     assert.equal(request.outcome, '');
-    assert.deepEqual(
-      bench.sockets.map(({ isLive }) => isLive),
-      [true, false, true],
-    );
+    assert.deepEqual(bench.areLive, [true, false, true]);
     assert.equal(bench.places, 2);
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_cx_pool_overflow'), 0);
   });
@@ -122,6 +131,40 @@ describe('a place of a pool', () => {
     assert.equal(bench.sockets[0]!.isLive, true);
   });
 
+  test('is that of a pool of its own priority, whichever hosts have one', () => {
+    const bench = new Bench({}, {}, 1, { maxConnectionPools: 1 });
+    bench.request(0);
+    bench.answer(0);
+    bench.request(1, { priority: high });
+    bench.answer(1);
+    assert.equal(bench.request(2, { priority: high }).outcome, '');
+    assert.deepEqual(bench.areLive, [true, false, true]);
+  });
+
+  test('is not that of a pool one of whose connections is busy: the idle one stays as well', () => {
+    const bench = new Bench({ maxConnectionPools: 1 });
+    bench.request(0);
+    bench.request(0);
+    bench.answer(0);
+    bench.sockets[1]!.accept();
+    assert.equal(bench.request(1).outcome, 'overflow');
+    assert.deepEqual(bench.areLive, [true, true]);
+  });
+
+  test('is not that of a pool with a request that is just about to be served', () => {
+    const bench = new Bench({ maxConnectionPools: 1, maxConnections: 1, maxRequests: 0 });
+    const elsewhere = new UpstreamRequest();
+    const [, other] = bench.clusters[0]!.hosts;
+    bench.pool(0).newStream({
+      onConnection: () => assert.fail('there is a place for no request'),
+      onPoolFailure: () => other!.pools.default.newStream(elsewhere),
+    });
+    const next = bench.request(0);
+    bench.sockets[0]!.accept();
+    assert.deepEqual([elsewhere.outcome, next.outcome], ['overflow', 'overflow']);
+    assert.deepEqual(bench.areLive, [true]);
+  });
+
   test('is one of each client where each has connections of its own', () => {
     const bench = new Bench({ maxConnectionPools: 2 }, { poolsPerClient: true });
     bench.request(0, { client: client() });
@@ -130,6 +173,15 @@ describe('a place of a pool', () => {
     bench.answer(0);
     assert.equal(bench.request(0, { client: client() }).outcome, '');
     assert.equal(bench.sockets[0]!.isLive, false);
+  });
+
+  test('is that of a client at another host where those at the first are busy', () => {
+    const bench = new Bench({ maxConnectionPools: 2 }, { poolsPerClient: true });
+    bench.request(0, { client: client() });
+    bench.request(1, { client: client() });
+    bench.answer(1);
+    assert.equal(bench.request(2, { client: client() }).outcome, '');
+    assert.deepEqual(bench.areLive, [true, false, true]);
   });
 
   test('is shared with other workers, whose pools stay', () => {
@@ -144,11 +196,17 @@ describe('a place of a pool', () => {
     const bench = new Bench({ maxConnectionPools: 1 });
     bench.request(0);
     bench.answer(0);
-    const { default: pool } = bench.clusters[0]!.hosts[1]!.pools;
+    const pool = bench.pool(1);
     assert.equal(pool.openForNext(2), false);
     assert.equal(bench.sockets.length, 1);
     bench.sockets[0]!.close();
     assert.equal(pool.openForNext(2), true);
     assert.equal(bench.places, 1);
+  });
+
+  test('is given back where requests to come may have no connection', () => {
+    const bench = new Bench({ maxConnectionPools: 1, maxConnections: 0 });
+    assert.equal(bench.pool(0).openForNext(2), false);
+    assert.equal(bench.places, 0);
   });
 });
