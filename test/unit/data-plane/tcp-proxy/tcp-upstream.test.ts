@@ -120,6 +120,22 @@ describe('what an upstream is read into', () => {
     assert.equal(send('x'), '1');
   });
 
+  test('is a slab again after two full reads, of which one may have come in the slab of before', () => {
+    const { upstream, socket, client, context } = open();
+    const full = 'x'.repeat(context.codec.upstreamRead.length);
+    for (let read = 0; read < 2; read++) socket.send(full);
+    client.takes = false;
+    socket.send('x');
+    upstream.resume();
+    client.takes = true;
+    client.events = [];
+    socket.send(full);
+    assert.deepEqual(client.events, [`${full.length} in a slab`]);
+    assert.equal(context.slabs.outstandingBytes, 0);
+    socket.send(full);
+    assert.ok(context.slabs.outstandingBytes > full.length);
+  });
+
   test('is no slab where no more than the smallest one may wait', () => {
     const { socket, client, context } = open({ clusterLimit: 32 * 1024 });
     for (let read = 0; read < 4; read++) socket.send('x'.repeat(32 * 1024));

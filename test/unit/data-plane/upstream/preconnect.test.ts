@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import type { Http1ClientConnection } from '../../../../src/data-plane/http/codec/http1/client-connection.ts';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import type { Host } from '../../../../src/data-plane/upstream/host.ts';
+import { HostForecast } from '../../../../src/data-plane/upstream/host-forecast.ts';
 import type { PoolClient } from '../../../../src/data-plane/upstream/pool/http1-pool.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../src/snapshot/index.ts';
@@ -94,10 +95,6 @@ class Bench {
     this.cluster.forecast?.openAhead(ClusterPriority.default, null);
     request.host.pools.default.newStream(request);
     return request;
-  }
-
-  publish(): void {
-    this.cluster.updateHosts(this.workers.balanced(this.snapshot), new RetiredHosts(() => {}));
   }
 }
 
@@ -239,6 +236,40 @@ describe('connections ahead of the requests of a cluster', () => {
     assert.ok(bench.requests.every(({ state }) => state === 'running'));
   });
 
+  test('are as many as the ratio asks for, up to one request foreseen for each host', () => {
+    const bench = new Bench({ predictiveRatio: 3, hosts: 8 });
+    const counts = Array.from({ length: 5 }, () => {
+      bench.request();
+      return bench.sockets.length;
+    });
+    // Of 15 for the fifth request all but two: nobody knows where a ninth request would go.
+    assert.deepEqual(counts, [4, 6, 9, 12, 13]);
+  });
+
+  test('are three with each request at most, with more to make up for', () => {
+    const bench = new Bench({ predictiveRatio: 3, hosts: 8 });
+    bench.request();
+    for (const socket of bench.sockets.splice(0))
+      if (portOf(socket) !== portOf(bench.requests[0]!.host)) socket.refuse();
+    bench.request();
+    // And the one that the request needs.
+    assert.equal(bench.sockets.length, 4);
+  });
+
+  test('are none where no host can be foreseen, or the foreseen one wants none', () => {
+    const bench = new Bench({ hosts: 3 });
+    const [, ill, well] = bench.cluster.hosts;
+    bench.workers.records.setHealthFlag(ill!.record, HealthFlag.failedOutlierCheck, true);
+    const turns = [ill!, well!, null, well!];
+    const forecast = new HostForecast(3, () => turns.shift()!);
+    forecast.forget(bench.cluster.hosts);
+    forecast.openAhead(ClusterPriority.default, null);
+    assert.deepEqual(bench.opened, []);
+    forecast.openAhead(ClusterPriority.default, null);
+    assert.deepEqual(bench.opened, [portOf(well!)]);
+    assert.deepEqual([forecast.take(), forecast.take(), forecast.take()], [ill, well, null]);
+  });
+
   test('leave the turns of the hosts as they are', () => {
     const ahead = new Bench({ predictiveRatio: 2, hosts: 5 });
     const plain = new Bench({ hosts: 5 });
@@ -247,14 +278,17 @@ describe('connections ahead of the requests of a cluster', () => {
   });
 
   test('foresee no more requests than there are healthy hosts', () => {
-    const bench = new Bench({ predictiveRatio: 3, hosts: 4 });
-    for (const { recordAddress } of bench.snapshot.hosts.slice(1)) {
-      bench.workers.records.setHealthFlag(recordAddress, HealthFlag.failedOutlierCheck, true);
-    }
-    bench.publish();
-    bench.request();
-    // One for what is foreseen; the host of the request itself has a connection on its way then, or gets its own.
-    assert.ok(bench.sockets.length <= 2);
+    const bench = new Bench({ hosts: 4 });
+    const { hosts } = bench.cluster;
+    for (const { record } of hosts.slice(2))
+      bench.workers.records.setHealthFlag(record, HealthFlag.failedOutlierCheck, true);
+    const turns = hosts.slice(0, 2);
+    const forecast = new HostForecast(3, () => turns.shift() ?? assert.fail('one too many'));
+    forecast.openAhead(ClusterPriority.default, null);
+    assert.deepEqual(bench.opened, []);
+    forecast.forget(hosts);
+    forecast.openAhead(ClusterPriority.default, null);
+    assert.deepEqual(bench.opened, [1, 2]);
   });
 
   test('forget what they foresaw when the members change', () => {
