@@ -7,7 +7,15 @@ import type { Loggers } from '../log/index.ts';
 import type { Arguments, ListedParameter, Parameters } from './parameter.ts';
 import type { AdminQuery } from './query.ts';
 import type { AdminResponse } from './response.ts';
-import type { ClustersView, ListenersView, LookupsView, ServerCommands, ServerView, StatsView } from './views/index.ts';
+import type {
+  ClustersView,
+  ListenersView,
+  LookupsView,
+  RuntimeView,
+  ServerCommands,
+  ServerView,
+  StatsView,
+} from './views/index.ts';
 
 /** The running server. */
 export interface AdminContext {
@@ -16,6 +24,7 @@ export interface AdminContext {
   readonly listeners: ListenersView;
   readonly loggers: Loggers;
   readonly lookups: LookupsView;
+  readonly runtime: RuntimeView;
   readonly server: ServerView;
   readonly stats: StatsView;
 }

@@ -115,6 +115,7 @@ const OWN_KEYS =
  */
 export function expectedValue(key: string): 'integer' | 'share' | 'flag' | 'any' | 'none' {
   if (INTEGER_KEYS.has(key) || isCircuitBreakerKey(key, INTEGER_LIMITS)) return 'integer';
+  if (key.startsWith(LISTENER_LIMITS) && key.endsWith(CONNECTION_LIMIT)) return 'integer';
   // A percentage with its fraction.
   if (isCircuitBreakerKey(key, [RETRY_BUDGET_KEYS.percent])) return 'any';
   if (SHARE_KEYS.has(key) || key.startsWith(MAINTENANCE_MODE)) return 'share';
@@ -125,6 +126,20 @@ export function expectedValue(key: string): 'integer' | 'share' | 'flag' | 'any'
 function isCircuitBreakerKey(key: string, limits: readonly string[]): boolean {
   if (!key.startsWith(CIRCUIT_BREAKERS)) return false;
   return limits.some((limit) => key.endsWith(`.default.${limit}`) || key.endsWith(`.high.${limit}`));
+}
+
+/** Why a value cannot have the effect of its key, in words that go on behind it; undefined when it can. */
+export function runtimeValueFault(key: string, value: string): string | undefined {
+  switch (expectedValue(runtimeKey(key))) {
+    case 'integer':
+      return runtimeInteger(value) === undefined ? 'is not a whole number' : undefined;
+    case 'share':
+      return runtimeFraction(value) === undefined ? 'is neither a whole number of percent nor a fraction' : undefined;
+    case 'flag':
+      return runtimeFlag(value) === undefined ? 'is neither true nor false' : undefined;
+    default:
+      return undefined;
+  }
 }
 
 /** Key of the most connections of one listener. */
@@ -150,8 +165,10 @@ export function runtimeNumber(value: string): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** A value read as a flag; undefined when it is none. */
+/** A value read as a flag, a word or a number of which 0 says no; undefined when it is none. */
 export function runtimeFlag(value: string): boolean | undefined {
+  const number = runtimeNumber(value);
+  if (number !== undefined) return number !== 0;
   const word = value.toLowerCase();
   return word === 'true' || word === 'false' ? word === 'true' : undefined;
 }

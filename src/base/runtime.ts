@@ -55,10 +55,9 @@ export class RuntimeValues {
     return this.#read(key, runtimeNumber);
   }
 
-  /** Words as well as numbers, of which 0 says no; undefined as for `integer`. */
+  /** Undefined as for `integer`. */
   flag(key: string): boolean | undefined {
-    const number = this.number(key);
-    return number === undefined ? this.#read(key, runtimeFlag) : number !== 0;
+    return this.#read(key, runtimeFlag);
   }
 
   /** A whole number says percent; undefined as for `integer`. */

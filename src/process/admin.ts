@@ -47,7 +47,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       beforeStatsRead: () => server.beforeStatsRead(),
       uptimeCurrentEpochSeconds: () => server.uptimeSeconds,
       uptimeAllEpochsSeconds: () => server.uptimeSeconds,
-      filtersByRe2: () => server.runtime.flag(STATS_FILTER_BY_RE2) ?? true,
+      filtersByRe2: () => server.runtime.values.flag(STATS_FILTER_BY_RE2) ?? true,
       version,
       commandLineOptions: commandLineOptionsJson(options),
       node: { ...node, extensions: [] },
@@ -59,11 +59,13 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
     ...(accessLog ? { accessLog } : {}),
     loggers,
     lookups: server.stats.lookups,
+    runtime: server.runtime,
     commands: {
       quit,
       reopenLogs,
       resetCounters: () => server.stats.resetCounters(),
       failHealthChecks: (isFailing) => server.failHealthChecks(isFailing),
+      modifyRuntime: (changes) => server.runtime.modify(changes),
     },
   };
 }

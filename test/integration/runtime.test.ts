@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterNamed, httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { untilEqual } from '../support/eventually.ts';
 import { startWeir } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const ANY_PORT = socketAddress('127.0.0.1', 0);
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
-function bootstrap(port: number, layer: JsonObject): string {
+function bootstrap(port: number, layer: JsonObject, further: readonly JsonObject[] = []): string {
   const members = ['HEALTHY', 'UNHEALTHY', 'UNHEALTHY'].map((health_status, index) => ({
     endpoint: { address: socketAddress('127.0.0.1', index === 0 ? port : index) },
     health_status,
@@ -25,7 +26,7 @@ function bootstrap(port: number, layer: JsonObject): string {
   const routeConfig = { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] };
   return JSON.stringify({
     admin: { address: ANY_PORT },
-    layered_runtime: { layers: [{ name: 'base', static_layer: layer }] },
+    layered_runtime: { layers: [{ name: 'base', static_layer: layer }, ...further] },
     static_resources: {
       listeners: [listenerWith([httpFilter({ route_config: routeConfig })], { name: 'main', address: ANY_PORT })],
       clusters: ['web', 'limited'].map((name) =>
@@ -66,4 +67,51 @@ test('a layer of the bootstrap sets shares of routes, limits of clusters and the
   const clusters = await weir.admin('/clusters');
   assert.match(clusters, /^limited::default_priority::max_requests::0$/m);
   assert.match(clusters, /^limited::high_priority::max_requests::1024$/m);
+});
+
+test('values that are posted hold in all workers until they are taken away', async () => {
+  const configYaml = bootstrap(9, { 'routing.new': 0 }, [{ name: 'admin', admin_layer: {} }]);
+  await using weir = await startWeir({ configYaml, args: ['--concurrency', '2'] });
+  const { port } = (await weir.listeners()).get('main')!;
+  const post = async (query: string, method = 'POST'): Promise<string> => {
+    const answer = await fetch(`${weir.adminUrl}/runtime_modify${query}`, { method });
+    return `${answer.status} ${await answer.text()}`;
+  };
+  const statuses = async (): Promise<string> => {
+    const found = new Set<number>();
+    for (let index = 0; index < 8; index += 1) {
+      const client = new WireClient(port);
+      found.add((await client.write('GET /share HTTP/1.1\r\nhost: x\r\n\r\n').response()).status);
+      client.close();
+    }
+    return [...found].join();
+  };
+  assert.equal(await statuses(), '202');
+  assert.equal(await post('?routing.new=numerator%3A%20100%0A'), '200 OK\n');
+  // Workers hear of it a moment later.
+  await untilEqual('201', statuses, 'the status of a share of all requests');
+  assert.deepEqual(JSON.parse(await weir.admin('/runtime')), {
+    layers: ['base', 'admin'],
+    entries: { 'routing.new': { layer_values: ['0', 'numerator: 100\n'], final_value: 'numerator: 100\n' } },
+  });
+  assert.equal(await weir.stat('runtime.admin_overrides_active'), 1);
+  for (const refused of ['?routing.new=0&upstream.use_retry=some', `?routing.new=0&x=${'v'.repeat(100 * 1024)}&=`]) {
+    assert.match(await post(refused), /^400 /);
+  }
+  assert.match(await post('?routing.new=0', 'GET'), /^400 Method GET/);
+  assert.equal(await statuses(), '201');
+  // The limits of clusters are main's to work out.
+  assert.equal(await post('?circuit_breakers.web.default.max_requests=7'), '200 OK\n');
+  assert.match(await weir.admin('/clusters'), /^web::default_priority::max_requests::7$/m);
+  assert.equal(await post('?routing.new=&circuit_breakers.web.default.max_requests='), '200 OK\n');
+  await untilEqual('202', statuses, 'the status without that share');
+  assert.match(await weir.admin('/clusters'), /^web::default_priority::max_requests::1024$/m);
+  assert.equal(await weir.stat('runtime.admin_overrides_active'), 0);
+});
+
+test('layers without one to write in refuse to be written', async () => {
+  await using weir = await startWeir({ configYaml: bootstrap(9, { x: 1 }) });
+  const answer = await fetch(`${weir.adminUrl}/runtime_modify?x=2`, { method: 'POST' });
+  assert.deepEqual([answer.status, await answer.text()], [503, 'No admin layer specified']);
+  assert.equal(JSON.parse(await weir.admin('/runtime')).entries.x.final_value, '1');
 });

@@ -10,4 +10,9 @@ export interface ServerCommands {
   resetCounters(): void;
   /** Has the health checks that clients make fail, or succeed again. */
   failHealthChecks(isFailing: boolean): void;
+  /**
+   * Sets runtime values in the layer that is written while the server runs; an empty one is taken away there. All or none.
+   * @returns why nothing has changed; undefined when it has.
+   */
+  modifyRuntime(changes: ReadonlyMap<string, string>): 'no-admin-layer' | 'full' | undefined;
 }

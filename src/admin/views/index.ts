@@ -15,6 +15,7 @@ export type { ServerCommands } from './commands.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';
 export type { LookupsView } from './lookups.ts';
+export type { RuntimeEntryView, RuntimeView } from './runtime.ts';
 export type { NodeView, ServerState, ServerView } from './server.ts';
 export type {
   FamilyView,

@@ -1,15 +1,14 @@
 // Runtime layers of the bootstrap: what each of them says, as text under dotted keys, the form in which an operator
-// sees them. Of the kinds of layers only the static ones are read; the support table warns of the others.
+// sees them. Of the kinds of layers the static ones are read, and the place of the one that an operator writes; the support
+// table warns of the others. Which layers there are without any in the bootstrap: docs/decisions/0032.
 
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import {
   CONNECTION_LIMIT,
   expectedValue,
   LISTENER_LIMITS,
-  runtimeFlag,
-  runtimeFraction,
-  runtimeInteger,
   runtimeKey,
+  runtimeValueFault,
 } from '../../base/runtime-values.ts';
 import type { Bootstrap, Struct } from '../proto/generated/messages.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
@@ -20,6 +19,8 @@ import { quote } from '../source/node.ts';
 /** One layer; those that come later in the list win. */
 export interface RuntimeLayerSettings {
   readonly name: string;
+  /** `admin`: empty at the start, written while the proxy runs. There is at most one. */
+  readonly kind: 'static' | 'admin';
   /** Values as written, by their keys as written. */
   readonly values: ReadonlyMap<string, string>;
 }
@@ -28,13 +29,22 @@ export function convertRuntime(bootstrap: Bootstrap, faults: FaultSink): readonl
   const { runtime, layered_runtime: layered } = bootstrap;
   if (layered !== null) {
     if (runtime !== null) faults.warning('runtime', 'has no effect beside layered_runtime');
-    return layered.layers.flatMap(({ name, static_layer: values }, index) => {
+    if (layered.layers.length === 0) return [adminLayer('')];
+    return layered.layers.flatMap(({ name, static_layer: values, admin_layer: admin }, index) => {
+      if (admin !== null) return [adminLayer(name)];
       const at = fieldPath(itemPath('layered_runtime.layers', index), 'static_layer');
       return values === null ? [] : [staticLayer(name, values, at, bootstrap, faults)];
     });
   }
-  const base = runtime?.base;
-  return base ? [staticLayer('base', base, 'runtime.base', bootstrap, faults)] : [];
+  const base = runtime?.base ?? null;
+  const values = base === null ? EMPTY_LAYER : staticLayer('base', base, 'runtime.base', bootstrap, faults);
+  return [values, adminLayer('admin')];
+}
+
+const EMPTY_LAYER: RuntimeLayerSettings = { name: 'base', kind: 'static', values: new Map() };
+
+function adminLayer(name: string): RuntimeLayerSettings {
+  return { name, kind: 'admin', values: new Map() };
 }
 
 function staticLayer(
@@ -47,7 +57,7 @@ function staticLayer(
   const values = new Map<string, string>();
   flatten(structToJson(struct), '', values, (key) => faults.error(at, `Invalid runtime entry value for ${key}`));
   for (const [key, value] of values) checkEntry(key, value, at, bootstrap, faults);
-  return { name, values };
+  return { name, kind: 'static', values };
 }
 
 /** Objects in objects are parts of a key, but for those that say a fraction. */
@@ -78,23 +88,10 @@ function checkEntry(entry: string, value: string, at: string, bootstrap: Bootstr
     if (!listeners.some(({ name }) => name === listener)) {
       faults.warning(at, `${entry} has no effect: there is no listener ${quote(listener)}`);
     }
-    checkValue(entry, value, 'integer', at, faults);
-    return;
   }
-  const expected = expectedValue(key);
-  if (expected === 'none') faults.warning(at, `${entry} is not read by this build; it has no effect`);
-  else if (expected !== 'any') checkValue(entry, value, expected, at, faults);
-}
-
-const KINDS = {
-  integer: { read: runtimeInteger, otherwise: 'is not a whole number' },
-  share: { read: runtimeFraction, otherwise: 'is neither a whole number of percent nor a fraction' },
-  flag: { read: runtimeFlag, otherwise: 'is neither true nor false' },
-} as const;
-
-function checkValue(entry: string, value: string, kind: keyof typeof KINDS, at: string, faults: FaultSink): void {
-  const { read, otherwise } = KINDS[kind];
-  if (read(value) === undefined) faults.warning(at, `${entry} has no effect: ${quote(value)} ${otherwise}`);
+  if (expectedValue(key) === 'none') faults.warning(at, `${entry} is not read by this build; it has no effect`);
+  const fault = runtimeValueFault(key, value);
+  if (fault !== undefined) faults.warning(at, `${entry} has no effect: ${quote(value)} ${fault}`);
 }
 
 /** What the last layer says that has the key, in either spelling; an empty text says nothing. */

@@ -4,7 +4,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { SYSTEM_RANDOM } from '../../base/random.ts';
-import type { RuntimeValues } from '../../base/runtime.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { AccessLogFileSettings } from '../../snapshot/index.ts';
@@ -49,8 +48,7 @@ export class Server {
   readonly stats: StatsStore;
   readonly clusterManager: ClusterManager;
   readonly listenerManager: ListenerManager;
-  /** The values in force. */
-  readonly runtime: RuntimeValues;
+  readonly runtime: Runtime;
   readonly #flush: StatsFlush;
   readonly #gauges: ServerGauges;
   readonly #workers: WorkerPool;
@@ -80,7 +78,7 @@ export class Server {
     const { cell: statBlock } = this.stats.scope('filesystem.').allocate(FILESYSTEM_STATS);
     this.#accessLogFiles = { flushIntervalMs: deps.fileFlushIntervalMs, statBlock };
     const runtime = new Runtime(this.stats, workers);
-    this.runtime = runtime.values;
+    this.runtime = runtime;
     runtime.load(bootstrap.runtimeLayers);
     this.clusterManager = new ClusterManager({
       stats: this.stats,

@@ -1,10 +1,17 @@
 // A real admin server over a small, fixed world: two clusters, two listeners, a handful of stats.
 
-import { AdminServer, type AdminServerOptions, type HostView, type ServerState } from '../../../src/admin/index.ts';
+import {
+  AdminServer,
+  type AdminServerOptions,
+  type HostView,
+  type ServerCommands,
+  type ServerState,
+} from '../../../src/admin/index.ts';
 import type { Address } from '../../../src/base/address.ts';
 import { formatAddress } from '../../../src/base/address.ts';
 import type { Version } from '../../../src/base/version.ts';
 import { commandLineOptionsJson, parseCommandLine } from '../../../src/cli/index.ts';
+import { Runtime } from '../../../src/control-plane/runtime/runtime.ts';
 import { Loggers, type LogRecord } from '../../../src/log/index.ts';
 import { RecentLookups, type StatsStore, statTable } from '../../../src/stats/index.ts';
 import { statsFixture } from '../../support/stats.ts';
@@ -29,6 +36,7 @@ export interface World {
   readonly records: LogRecord[];
   readonly loggers: Loggers;
   readonly lookups: RecentLookups;
+  readonly runtime: Runtime;
 }
 
 export interface RunningAdmin extends AsyncDisposable {
@@ -67,7 +75,26 @@ function makeWorld(): World {
     records,
     loggers,
     lookups,
+    runtime: someRuntime(),
   };
+}
+
+/** Two layers that say something, and one to be written. */
+function someRuntime(): Runtime {
+  const runtime = new Runtime(statsFixture().store, { publishRuntime() {} });
+  runtime.load([
+    {
+      name: 'base',
+      kind: 'static',
+      values: new Map([
+        ['routing.new', '5'],
+        ['upstream.use_retry', '100'],
+      ]),
+    },
+    { name: 'override', kind: 'static', values: new Map([['routing.new', '{"numerator":1,"denominator":"MILLION"}']]) },
+    { name: 'admin', kind: 'admin', values: new Map() },
+  ]);
+  return runtime;
 }
 
 const COUNTERS = {
@@ -104,6 +131,15 @@ function restOf(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
 }
 
+/** Obeyed by nobody. */
+export const NO_COMMANDS: ServerCommands = {
+  quit() {},
+  reopenLogs() {},
+  resetCounters() {},
+  failHealthChecks() {},
+  modifyRuntime: () => undefined,
+};
+
 export const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
 
 async function adminOptions(world: World): Promise<AdminServerOptions> {
@@ -111,6 +147,7 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
     address: ANY_PORT,
     loggers: world.loggers,
     lookups: world.lookups,
+    runtime: world.runtime,
     server: {
       state: () => world.state,
       uptimeCurrentEpochSeconds: () => 6,
@@ -136,10 +173,11 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
     },
     stats: await someStats(),
     commands: {
+      ...NO_COMMANDS,
       quit: () => void world.quits++,
       reopenLogs: () => void world.reopens++,
       resetCounters: () => void world.resets++,
-      failHealthChecks() {},
+      modifyRuntime: (changes) => world.runtime.modify(changes),
     },
     traffic: {
       connectionOpened: () => void world.traffic.push('open'),

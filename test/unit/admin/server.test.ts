@@ -16,7 +16,7 @@ import {
 } from '../../../src/admin/index.ts';
 import { adminTraffic } from '../../../src/process/admin-traffic.ts';
 import { statsFixture } from '../../support/stats.ts';
-import { ANY_PORT, startAdmin } from './fixture.ts';
+import { ANY_PORT, NO_COMMANDS, startAdmin } from './fixture.ts';
 
 const NO_STATS: StatsView = {
   countersAndGauges: () => noBatches(),
@@ -215,7 +215,7 @@ describe('the admin server', () => {
   it('quits after the answer has been sent', async () => {
     const quit = Promise.withResolvers<void>();
     await using server = await startAdmin({
-      commands: { quit: () => quit.resolve(), reopenLogs() {}, resetCounters() {}, failHealthChecks() {} },
+      commands: { ...NO_COMMANDS, quit: () => quit.resolve() },
     });
     assert.deepEqual(await call(`${server.url}/quitquitquit`, { method: 'POST' }), { status: 200, body: 'OK\n' });
     await quit.promise;

@@ -56,7 +56,11 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.LayeredRuntime': { otherwise: rejected(), fields: { layers: supported() } },
   'proxy.config.bootstrap.v3.RuntimeLayer': {
     otherwise: warned('the layer is left out'),
-    fields: { name: supported(), static_layer: supportedWhole(STATIC_LAYER) },
+    fields: {
+      name: supported(),
+      static_layer: supportedWhole(STATIC_LAYER),
+      admin_layer: supportedWhole('what `/runtime_modify` writes'),
+    },
   },
   'proxy.config.bootstrap.v3.ClusterManager': {
     otherwise: warned(),

@@ -102,10 +102,35 @@ describe('runtime layers', () => {
 
   it('of the older form have a base, which newer layers replace', () => {
     const older = { runtime: { base: { [GLOBAL]: 5 } } };
-    assert.deepEqual(valuesOf(older), [['base', { [GLOBAL]: '5' }]]);
-    const both = { ...older, layered_runtime: { layers: [] } };
-    assert.deepEqual(valuesOf(both), []);
+    assert.deepEqual(valuesOf(older), [
+      ['base', { [GLOBAL]: '5' }],
+      ['admin', {}],
+    ]);
+    const both = { ...older, layered_runtime: { layers: [{ name: 'one', static_layer: {} }] } };
+    assert.deepEqual(valuesOf(both), [['one', {}]]);
     assert.deepEqual(warningsOf(both), ['runtime: has no effect beside layered_runtime']);
+  });
+
+  it('have a place for what is written later, unless layers without one are asked for', () => {
+    const kindsOf = (bootstrap: JsonObject): (readonly [string, string])[] =>
+      mustLoad(bootstrap).runtimeLayers.map(({ name, kind }) => [name, kind]);
+    const byDefault = [
+      ['base', 'static'],
+      ['admin', 'admin'],
+    ];
+    assert.deepEqual(kindsOf({}), byDefault);
+    assert.deepEqual(kindsOf({ runtime: {} }), byDefault);
+    assert.deepEqual(kindsOf({ layered_runtime: {} }), [['', 'admin']]);
+    const layers = [
+      { name: 'mine', admin_layer: {} },
+      { name: 'last', static_layer: { a: 1 } },
+    ];
+    assert.deepEqual(kindsOf({ layered_runtime: { layers } }), [
+      ['mine', 'admin'],
+      ['last', 'static'],
+    ]);
+    assert.deepEqual(kindsOf({ layered_runtime: { layers: layers.slice(1) } }), [['last', 'static']]);
+    assert.deepEqual(warningsOf({ layered_runtime: { layers } }), []);
   });
 
   it('hold neither null nor lists', () => {
@@ -116,9 +141,9 @@ describe('runtime layers', () => {
   });
 
   it('warn of what has no effect: other kinds, keys that nothing reads, listeners that are not there, words for numbers', () => {
-    const admin = { layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] } };
-    assert.deepEqual(warningsOf(admin), [
-      'layered_runtime.layers[0].admin_layer: admin_layer is not supported by this build; the layer is left out',
+    const disk = { layered_runtime: { layers: [{ name: 'disk', disk_layer: { symlink_root: '/srv/runtime' } }] } };
+    assert.deepEqual(warningsOf(disk), [
+      'layered_runtime.layers[0].disk_layer: disk_layer is not supported by this build; the layer is left out',
     ]);
     const values = {
       'upstream.use_http2': 0,

@@ -6,8 +6,10 @@ import { Runtime } from '../../../../src/control-plane/runtime/runtime.ts';
 import { listing, type StatsFixture, statsFixture } from '../../../support/stats.ts';
 
 function layer(name: string, values: Record<string, string>): RuntimeLayerSettings {
-  return { name, values: new Map(Object.entries(values)) };
+  return { name, kind: 'static', values: new Map(Object.entries(values)) };
 }
+
+const ADMIN: RuntimeLayerSettings = { name: 'admin', kind: 'admin', values: new Map() };
 
 interface Opened extends StatsFixture {
   readonly runtime: Runtime;
@@ -63,5 +65,87 @@ describe('the runtime', () => {
     const shown = (await listing(store)).filter((line) => line.startsWith('runtime.'));
     const wanted = ['runtime.load_success: 1', 'runtime.num_keys: 2', 'runtime.num_layers: 2'];
     for (const line of wanted) assert.ok(shown.includes(line), shown.join('\n'));
+  });
+
+  it('has a layer that is written while it runs, under either spelling, and only there are values taken away', async () => {
+    const { runtime, published, store } = open();
+    const statLines = async (): Promise<string[]> =>
+      (await listing(store)).filter((line) => /^runtime\.(?:admin|num_keys|load_success|override)/.test(line));
+    runtime.load([layer('base', { 'envoy.x': '1', y: '2' }), ADMIN, layer('last', { z: '3' })]);
+    assert.equal(
+      runtime.modify(
+        new Map([
+          ['proxy.x', '10'],
+          ['z', '30'],
+          ['w', '40'],
+        ]),
+      ),
+      undefined,
+    );
+    assert.deepEqual(runtime.layers(), ['base', 'admin', 'last']);
+    assert.deepEqual(runtime.entries(), [
+      { key: 'envoy.x', values: ['1', '10', ''], final: '10' },
+      { key: 'w', values: ['', '40', ''], final: '40' },
+      { key: 'y', values: ['2', '', ''], final: '2' },
+      { key: 'z', values: ['', '30', '3'], final: '3' },
+    ]);
+    assert.deepEqual(await statLines(), [
+      'runtime.admin_overrides_active: 1',
+      'runtime.load_success: 2',
+      'runtime.num_keys: 4',
+      'runtime.override_dir_exists: 0',
+      'runtime.override_dir_not_exists: 2',
+    ]);
+    runtime.modify(
+      new Map([
+        ['envoy.x', ''],
+        ['y', ''],
+        ['z', ''],
+        ['w', ''],
+      ]),
+    );
+    assert.deepEqual(
+      [...published.at(-1)!],
+      [
+        ['proxy.x', '1'],
+        ['y', '2'],
+        ['z', '3'],
+      ],
+    );
+    assert.equal((await statLines())[0], 'runtime.admin_overrides_active: 0');
+  });
+
+  it('changes nothing without such a layer, and where it would grow too large', () => {
+    const { runtime, published } = open();
+    runtime.load([layer('base', { x: '1' })]);
+    assert.equal(runtime.modify(new Map([['x', '2']])), 'no-admin-layer');
+    runtime.load([ADMIN]);
+    const [before, half] = [published.length, 'v'.repeat(512 * 1024)];
+    assert.equal(
+      runtime.modify(
+        new Map([
+          ['a', half],
+          ['b', half],
+        ]),
+      ),
+      'full',
+    );
+    assert.equal(published.length, before);
+    assert.deepEqual(runtime.entries(), []);
+    assert.equal(runtime.modify(new Map([['a', half]])), undefined);
+    assert.equal(runtime.modify(new Map([['b', half]])), 'full');
+    assert.equal(
+      runtime.modify(
+        new Map([
+          ['a', ''],
+          ['b', half],
+        ]),
+      ),
+      undefined,
+    );
+    assert.deepEqual(
+      runtime.entries().map(({ key }) => key),
+      ['b'],
+    );
   });
 });
