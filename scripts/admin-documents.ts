@@ -17,15 +17,29 @@ const ADMIN = `# The admin interface
 
 ${GENERATED}
 
-Main answers HTTP/1.1 at \`admin.address\`, a loopback address or a unix socket as a rule: whoever reaches it can see everything and
-end the server.
+Main answers HTTP/1.1 at \`admin.address\`, a loopback address or a unix socket (\`pipe\`, with a \`mode\`) as a rule: whoever reaches
+it can see everything and end the server. weir warns of any other address.
+
+## What it refuses
+
+- With \`--admin-read-only\` whatever changes the server: 403.
+- With \`admin.allow_paths\` all paths that none of them matches, without their query: 403.
+- At a loopback address, requests by a host name with a dot that is not this machine's: 403. A page can make its own name lead to
+  your machine; an IP address, \`localhost\`, names below it and those of \`--admin-name\` are welcome. Where names are listed, they
+  are the only ones at any address.
+- Requests that a browser sends to change something for a page of another site: 403.
+- More than 32 long answers at once (\`/stats\`, \`/clusters\`, dumps): 503. A client that takes nothing of its answer for a minute is
+  cut off, as is one that needs longer for its request (408).
+- A head beyond 256 KiB (431) and a body beyond 1 MiB (413).
+
+## How it answers
 
 - Paths are matched exactly. An unknown one is answered with 404 and the list of commands.
-- What changes the server wants POST; with any other method it answers 400, and nothing has changed. Requests that a browser sends for
-  a page of another site are refused with 403. What changes nothing answers every method.
+- What changes the server wants POST; with any other method it answers 400, and nothing has changed. What changes nothing answers
+  every method.
 - Parameters stand in the query, percent-encoded, or in a form in the body where there is no query. A flag is set by being there,
   whatever its value; of a name that comes twice the first counts; a value that is empty counts as not given.
-- A wrong value is answered with 400 and a text. A head beyond 256 KiB is answered with 431, a body beyond 1 MiB with 413.
+- A wrong value is answered with 400 and a text.
 - Long answers come in pieces. Every answer has \`cache-control: no-cache, max-age=0\` and \`x-content-type-options: nosniff\`.
 
 The examples below are answers of the tests, shortened.

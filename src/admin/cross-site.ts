@@ -1,10 +1,11 @@
-// Refuses mutations that a web page of another site sends through an operator's browser. Programs such as curl
-// send none of these headers and are not affected.
+// Refuses what a web page of another site asks for through an operator's browser. Programs such as curl send none of these
+// headers and are not affected.
 //
-// Another site is seen by Sec-Fetch-Site, or by an Origin that is not the host of the request. A page can also
-// make its own name resolve to this machine (DNS rebinding); then both agree, but the name is not one of ours.
-// That is refused where it can be told apart: an interface that is bound to a loopback address is reached by an
-// IP address, by `localhost` or by the machine's name. Behind any other binding names are the operator's affair.
+// A mutation of another site is seen by Sec-Fetch-Site, or by an Origin that is not the host of the request. What another
+// site reads, the browser keeps from its page. But a page can make its own name resolve to this machine (DNS rebinding): then
+// all agree, and only the name is not one of ours. That is refused where it can be told apart: an interface that is bound to a
+// loopback address is reached by an IP address, by `localhost`, by the machine's name or by one that the command line allows
+// (--admin-name). Behind any other binding names are the operator's affair, unless the command line lists them.
 
 import { BlockList, isIP } from 'node:net';
 import { hostname } from 'node:os';
@@ -18,8 +19,15 @@ export interface RequestOrigin {
   readonly fetchSite: string | undefined;
 }
 
+/** Where the interface is. */
+export interface Reach {
+  readonly bound: Address;
+  /** Names beyond those of this machine, in lower case. */
+  readonly names: readonly string[];
+}
+
 /** @returns why a mutation is refused, or undefined when it may go on. */
-export function crossSiteRefusal(request: RequestOrigin, bound: Address): string | undefined {
+export function crossSiteRefusal(request: RequestOrigin, reach: Reach): string | undefined {
   const { host = '', origin, fetchSite } = request;
   if (fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none') {
     return `request from another site (sec-fetch-site: ${fetchSite})`;
@@ -27,10 +35,21 @@ export function crossSiteRefusal(request: RequestOrigin, bound: Address): string
   if (origin !== undefined && hostOfOrigin(origin) !== host.toLowerCase()) {
     return `request from another site (origin: ${origin})`;
   }
-  if (isLoopback(bound) && !isLocalName(host)) {
-    return `host '${host}' is not a name of this address; use localhost or an IP address`;
-  }
-  return undefined;
+  return judgesNames(reach) && !isOwnName(nameOf(host), reach) ? foreignName(host) : undefined;
+}
+
+/**
+ * @param host Host header.
+ * @returns why not even reading is allowed. A name without a dot is nobody's in the internet: no page comes from it.
+ */
+export function foreignNameRefusal(host: string | undefined, reach: Reach): string | undefined {
+  if (!judgesNames(reach)) return undefined;
+  const name = nameOf(host ?? '');
+  return !name.includes('.') || isOwnName(name, reach) ? undefined : foreignName(host);
+}
+
+function foreignName(host = ''): string {
+  return `host '${host}' is not a name of this address; use localhost or an IP address, or allow it with --admin-name`;
 }
 
 /** `host[:port]` as a Host header has it; undefined for an opaque origin (`null`). */
@@ -42,16 +61,23 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-function isLoopback(address: Address): boolean {
-  return address.kind === 'ip' && LOOPBACK.check(address.ip, address.ip.includes(':') ? 'ipv6' : 'ipv4');
+function judgesNames({ bound, names }: Reach): boolean {
+  return names.length > 0 || (bound.kind === 'ip' && isLoopback(bound));
 }
 
-function isLocalName(host: string): boolean {
+/** Whether only this machine can reach the address. */
+export function isLoopback(address: Address): boolean {
+  return address.kind === 'pipe' || LOOPBACK.check(address.ip, address.ip.includes(':') ? 'ipv6' : 'ipv4');
+}
+
+function nameOf(host: string): string {
   const name = URL.parse(`http://${host}`)?.hostname ?? '';
   const literal = name.startsWith('[') ? name.slice(1, -1) : name;
-  return isIP(literal) !== 0 || literal === 'localhost' || literal.endsWith('.localhost') || isThisMachine(literal);
+  // Fully qualified names may say so.
+  return literal.endsWith('.') ? literal.slice(0, -1) : literal;
 }
 
-function isThisMachine(name: string): boolean {
-  return name === hostname().toLowerCase();
+function isOwnName(name: string, { names }: Reach): boolean {
+  if (isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost')) return true;
+  return name === hostname().toLowerCase() || names.includes(name);
 }

@@ -1,3 +1,4 @@
+export type { AdmissionRules } from './admission.ts';
 export { AdminServer, type AdminServerOptions } from './server.ts';
 export type {
   AdminTraffic,

@@ -1,19 +1,22 @@
-// The admin interface's HTTP server. Main thread. Every request goes through one dispatch: exact path match
-// against the endpoint table, method check, cross-site check, handler. fastify carries the HTTP.
+// The admin interface's HTTP server. Main thread. Every request goes through one dispatch: admission, exact path match
+// against the endpoint table, handler. fastify carries the HTTP.
 
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmodSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type Address, formatAddress } from '../base/address.ts';
+import { type Address, formatAddress, systemPath } from '../base/address.ts';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { descriptorOf } from '../base/descriptor-budget.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { removeStaleSocket } from '../base/stale-socket.ts';
 import type { LogDestination, Logger } from '../log/index.ts';
 import { AccessLog } from './access-log.ts';
-import { crossSiteRefusal } from './cross-site.ts';
+import { Admission, type AdmissionRules, type AdmittedRequest } from './admission.ts';
+import { ANSWER_LIMITS, AnswerLimits, type AnswerLimitsOptions } from './answer-limits.ts';
+import { isLoopback } from './cross-site.ts';
 import type { AdminContext, AdminRequest, Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints/index.ts';
 import { malformedRequestAnswer } from './malformed-request.ts';
@@ -49,7 +52,7 @@ function refuseSchemas(): never {
   throw new Error('the admin interface has no schemas');
 }
 
-export interface AdminServerOptions extends AdminContext {
+export interface AdminServerOptions extends AdminContext, AdmissionRules {
   /** Where to listen; port 0 takes a free one. */
   readonly address: Address;
   readonly traffic?: AdminTraffic;
@@ -57,12 +60,15 @@ export interface AdminServerOptions extends AdminContext {
   readonly acceptBelow?: number;
   /** Where the access log goes; its owner reopens and closes it. None is written without. */
   readonly accessLog?: Pick<LogDestination, 'write'>;
+  readonly limits?: AnswerLimitsOptions;
 }
 
 export class AdminServer {
   readonly #context: AdminContext;
   readonly #traffic: TrafficWatch | undefined;
   readonly #accessLog: AccessLog | undefined;
+  readonly #admission: Admission;
+  readonly #limits: AnswerLimits;
   readonly #log: Logger;
   readonly #app: FastifyInstance;
   readonly #connections = new Set<Socket>();
@@ -79,6 +85,8 @@ export class AdminServer {
     this.#address = options.address;
     this.#acceptBelow = options.acceptBelow ?? Number.POSITIVE_INFINITY;
     this.#log = options.loggers.get('admin');
+    this.#admission = new Admission(options, this.#log);
+    this.#limits = new AnswerLimits(options.limits ?? ANSWER_LIMITS);
     this.#app = this.#build();
   }
 
@@ -97,7 +105,11 @@ export class AdminServer {
     }
     // Accepting may fail; without anybody who hears of it, that would end the process.
     this.#app.server.on('error', (error) => this.#log.error(`admin accepting failed: ${error.message}`));
-    this.#log.info(`admin address: ${formatAddress(this.#address)}`);
+    const text = formatAddress(this.#address);
+    this.#log.info(`admin address: ${text}`);
+    if (!isLoopback(this.#address)) {
+      this.#log.warning(`the admin interface at ${text} has no passwords, and other machines may reach it`);
+    }
     return this.#address;
   }
 
@@ -131,6 +143,7 @@ export class AdminServer {
       http: { requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
       clientErrorHandler: (error, socket) => refuseUnparsed(error, socket),
     });
+    this.#limits.watch(app.server);
     app.server.on('connection', (socket: Socket) => this.#track(socket));
     app.addHook('onRequest', (request, reply, done) => this.#admit(request, reply, done));
     // Any body is taken, whatever its content type says; only forms are read.
@@ -168,8 +181,18 @@ export class AdminServer {
     }
     const isAbstract = address.path.startsWith('@');
     if (!isAbstract) await removeStaleSocket(address.path);
-    await this.#app.listen({ path: isAbstract ? `\0${address.path.slice(1)}` : address.path });
-    if (!isAbstract && address.mode !== 0) await chmod(address.path, address.mode);
+    const restricted = Promise.withResolvers<void>();
+    // Before anything else runs on this thread: nobody else shall connect in between.
+    this.#app.server.once('listening', () => {
+      try {
+        if (!isAbstract && address.mode !== 0) chmodSync(address.path, address.mode);
+        restricted.resolve();
+      } catch (error) {
+        restricted.reject(error);
+      }
+    });
+    await this.#app.listen({ path: systemPath(address.path) });
+    await restricted.promise;
   }
 
   /** Runs while the head is parsed, so before that of a request behind it. */
@@ -193,28 +216,18 @@ export class AdminServer {
   }
 
   #answer(request: FastifyRequest): AdminResponse | Promise<AdminResponse> {
-    const [path, queryText] = splitTarget(request.raw.url ?? '/');
+    const { path, queryText, host } = splitTarget(request.raw.url ?? '/');
+    const asked: AdmittedRequest = { path, method: request.method, headers: request.headers, targetHost: host };
+    const notAdmitted = this.#admission.refuse(asked, this.#address);
+    if (notAdmitted !== undefined) return notAdmitted;
     const endpoint = ROUTES.get(path);
     if (endpoint?.answer === undefined) return textResponse(`invalid path. ${helpText(ANSWERED)}`, 404);
-    const refusal = endpoint.mutates ? this.#refuseMutation(request, path) : undefined;
+    const refusal = endpoint.mutates ? this.#admission.refuseMutation(asked, this.#address) : undefined;
     return refusal ?? endpoint.answer(this.#context, adminRequest(request, queryText));
   }
 
-  #refuseMutation(request: FastifyRequest, path: string): AdminResponse | undefined {
-    const { method, headers } = request;
-    if (method !== 'POST') {
-      this.#log.error(`admin path "${path}" mutates state, method=${method} rather than POST`);
-      return textResponse(`Method ${method} not allowed, POST required.`, 400);
-    }
-    const site = headers['sec-fetch-site'];
-    const fetchSite = Array.isArray(site) ? site[0] : site;
-    const reason = crossSiteRefusal({ host: hostOf(request), origin: headers.origin, fetchSite }, this.#address);
-    if (reason === undefined) return undefined;
-    this.#log.warning(`admin path "${path}" refused: ${reason}`);
-    return textResponse(`${reason}\n`, 403);
-  }
-
-  #send(reply: FastifyReply, response: AdminResponse): FastifyReply {
+  #send(reply: FastifyReply, made: AdminResponse): FastifyReply {
+    const response = this.#limits.admit(made, reply.raw.req.socket, (end) => reply.raw.once('close', end));
     const { status, contentType, headers = {}, body, afterSent } = response;
     if (afterSent !== undefined) reply.raw.once('close', afterSent);
     reply.code(status).headers({
@@ -267,16 +280,12 @@ async function* countedStream(reply: FastifyReply, pieces: AsyncIterable<string 
 /** What stands before the path in the absolute form of a target, as clients send it that take this for their proxy. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(?=[/?]|$)/i;
 
-function splitTarget(target: string): [path: string, query: string] {
+function splitTarget(target: string): { path: string; queryText: string; host: string | undefined } {
+  const host = ABSOLUTE_FORM.exec(target)?.[1];
   const relative = target.replace(ABSOLUTE_FORM, '');
   const mark = relative.indexOf('?');
   const path = mark < 0 ? relative : relative.slice(0, mark);
-  return [path === '' ? '/' : path, mark < 0 ? '' : relative.slice(mark + 1)];
-}
-
-/** The host in an absolute target counts, whatever the header says. Source: RFC 9112 section 3.2.2. */
-function hostOf({ raw: { url = '' }, headers }: FastifyRequest): string | undefined {
-  return ABSOLUTE_FORM.exec(url)?.[1] ?? headers.host;
+  return { path: path === '' ? '/' : path, queryText: mark < 0 ? '' : relative.slice(mark + 1), host };
 }
 
 function adminRequest(request: FastifyRequest, queryText: string): AdminRequest {

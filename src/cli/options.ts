@@ -45,6 +45,18 @@ export const OPTIONS = [
     infoOrder: 6,
   },
   {
+    name: 'admin-read-only',
+    kind: 'flag',
+    help: 'Have the admin interface show everything and change nothing: what mutates answers 403.',
+    support: 'full',
+  },
+  {
+    name: 'admin-name',
+    kind: 'texts',
+    help: 'Host name by which the admin interface may be reached beside localhost, IP addresses and the name of this machine: that of a proxy before it. May be given several times.',
+    support: 'full',
+  },
+  {
     name: 'local-address-ip-version',
     kind: 'choice',
     default: 'v4',

@@ -1,8 +1,9 @@
 // Joins the admin interface to the running server: what it may read, and what it may command.
 
-import { AdminServer, type AdminServerOptions } from '../admin/index.ts';
+import { AdminServer, type AdminServerOptions, type AdmissionRules } from '../admin/index.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
 import { STATS_FILTER_BY_RE2 } from '../base/runtime-values.ts';
+import { compileStringMatch } from '../base/string-match.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import type { Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
@@ -31,11 +32,20 @@ export interface AdminParts {
 export async function startAdmin(parts: AdminParts): Promise<AdminServer> {
   const { administerBelow: acceptBelow } = descriptorBudget(parts.systemCalls?.descriptorLimit());
   const { address } = parts.server.bootstrap.admin!;
-  const admin = new AdminServer({ ...adminContext(parts), address, acceptBelow });
+  const admin = new AdminServer({ ...adminContext(parts), ...admissionRules(parts), address, acceptBelow });
   await admin.listen();
   const { adminAddressPath } = parts.options;
   if (adminAddressPath !== '') await admin.writeAddressFile(adminAddressPath);
   return admin;
+}
+
+function admissionRules({ server, options }: AdminParts): AdmissionRules {
+  const tests = server.bootstrap.admin!.allowedPaths.map(compileStringMatch);
+  return {
+    allowsPath: tests.length === 0 ? undefined : (path) => tests.some((test) => test(path)),
+    isReadOnly: options.adminReadOnly,
+    names: options.adminName,
+  };
 }
 
 function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | 'acceptBelow'> {

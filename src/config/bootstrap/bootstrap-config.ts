@@ -25,6 +25,8 @@ export interface AdminSettings {
   readonly accessLogPath: string;
   /** Where the CPU and heap profilers write. */
   readonly profilePath: string;
+  /** Paths without query that may be asked for; all when empty. */
+  readonly allowedPaths: readonly StringMatch[];
 }
 
 export interface FixedStatTag {

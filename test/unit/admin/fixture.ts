@@ -1,5 +1,8 @@
 // A real admin server over a small, fixed world: two clusters, two listeners, a handful of stats.
 
+import { once } from 'node:events';
+import { type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import {
   AdminServer,
   type AdminServerOptions,
@@ -55,6 +58,17 @@ export async function startAdmin(changes: Partial<AdminServerOptions> = {}): Pro
     world,
     [Symbol.asyncDispose]: () => admin.close(0),
   };
+}
+
+export async function call(
+  url: string,
+  options: RequestOptions = {},
+  body = '',
+): Promise<{ status: number; body: string }> {
+  const sent = request(url, { agent: false, ...options });
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return { status: response.statusCode!, body: await text(response) };
 }
 
 function makeWorld(): World {

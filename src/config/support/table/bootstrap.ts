@@ -83,6 +83,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       socket_options: warned(),
       access_log: warned(),
       ignore_global_conn_limit: supported('the admin interface is never limited'),
+      allow_paths: supported('of paths without their query; others answer 403'),
     },
   },
   'proxy.config.core.v3.Node': {

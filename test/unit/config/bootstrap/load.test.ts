@@ -69,6 +69,7 @@ describe('a bootstrap', () => {
       address: { kind: 'ip', ip: '127.0.0.1', port: 9901 },
       accessLogPath: '/dev/null',
       profilePath: '/var/log/proxy/proxy.prof',
+      allowedPaths: [],
     });
     assert.deepEqual(
       [statsFlushIntervalMs, statsFlushOnAdmin, useAllDefaultTags, headerPrefix],
@@ -204,6 +205,16 @@ describe('a bootstrap is refused for', () => {
         'stats_config.histogram_bucket_settings[2].buckets: 5 appears more than once',
         'stats_config.histogram_bucket_settings[3].buckets: has 513 bounds, at most 512 are possible',
       ],
+    },
+    {
+      name: 'paths of the admin interface by an expression that is none',
+      bootstrap: {
+        admin: {
+          address: socketAddress('127.0.0.1', 9901),
+          allow_paths: [{ exact: '/ready' }, { safe_regex: { google_re2: {}, regex: 'stats(' } }],
+        },
+      },
+      errors: ['admin.allow_paths[1].safe_regex.regex: "stats(" is not a regular expression: missing ): stats('],
     },
     {
       name: 'an admin interface on a host name',
