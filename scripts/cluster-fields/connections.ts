@@ -155,7 +155,7 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
       max_retries: ['Retries that run, without a budget.', '3', RETRIES],
       retry_budget: ['Retries that run, as a share of the requests that run or wait.', 'none', RETRY_BUDGET],
       max_connection_pools: [
-        'Pools that have a connection. The HTTP connections of a worker to one host, for one routing priority, are a pool; with `connection_pool_per_downstream_connection` those of each client. Where no place is left, a pool of the same worker that carries nothing closes; without one the request gets 503, flagged `UO`, and `upstream_cx_pool_overflow` counts.',
+        'Pools that have a connection. The HTTP connections of a worker to one host, for one routing priority, are a pool; with `connection_pool_per_downstream_connection` those of each client. Where no place is left, a pool of the same worker that carries nothing closes; without one the request gets 503, flagged `UH`, and `upstream_cx_pool_overflow` counts.',
         'no limit',
       ],
       track_remaining: ['What is left below each limit is shown in stats.', '`false`'],

@@ -169,8 +169,11 @@ test('a client beyond the limit of pools waits for nobody, and takes the place o
   await weir.untilStat(gauge('cx_pool_open'), 1);
   const refused = await third.write(GET).response();
   assert.equal(refused.status, 503);
-  assert.match(refused.head, /x-proxy-overloaded: true/);
+  assert.equal(refused.body.toString(), 'no healthy upstream');
+  assert.doesNotMatch(refused.head, /x-proxy-overloaded/);
   await weir.untilStat('cluster.web.upstream_cx_pool_overflow', 1);
+  assert.equal(await weir.stat('cluster.web.upstream_cx_none_healthy'), 0);
+  assert.equal(await weir.stat('cluster.web.upstream_rq_503'), 1);
   await untilEqual(2, () => upstream.sockets.length, 'connections');
   upstream.sockets[0]!.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
   assert.equal((await first.response()).status, 200);

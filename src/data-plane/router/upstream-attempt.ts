@@ -20,7 +20,7 @@ import type { Host } from '../upstream/host.ts';
 import type { HostSelection } from '../upstream/host-selection.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { HostUser } from '../upstream/original-destinations.ts';
-import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { PoolFailure, UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { Http1Pool, PoolClient } from '../upstream/pool/http1-pool.ts';
 import { countResponse, recordResponseTime } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -220,8 +220,12 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (this.#noteSent(isSent) && !this.#isRequestDone) this.#client.onUpstreamWritable();
   }
 
-  onPoolFailure(failure: UpstreamFailure, transportDetail: string): void {
+  onPoolFailure(failure: PoolFailure, transportDetail: string): void {
     this.#end();
+    if (failure === 'no pool') {
+      this.#client.onNoHealthyUpstream();
+      return;
+    }
     if (failure !== 'overflow') this.#noteFailure();
     this.#client.onUpstreamFailure(failure, transportDetail, this.#hasRetried);
   }

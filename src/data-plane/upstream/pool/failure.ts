@@ -9,6 +9,9 @@ export type UpstreamFailure =
   | 'connection termination'
   | 'protocol error';
 
+/** Why a pool gave no connection: beside the failures of one, that circuit breakers leave no place for another pool. */
+export type PoolFailure = UpstreamFailure | 'no pool';
+
 const LOCAL_CAUSES: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',

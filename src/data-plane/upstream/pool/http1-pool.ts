@@ -21,7 +21,7 @@ import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
 import type { Host } from '../host.ts';
 import type { PoolTotals } from '../host-forecast.ts';
-import { connectFailure, transportDetail, type UpstreamFailure } from './failure.ts';
+import { connectFailure, type PoolFailure, transportDetail, type UpstreamFailure } from './failure.ts';
 import { CONNECTS_PER_CALL, type WaitingPool } from './waiting-pools.ts';
 
 const {
@@ -37,7 +37,7 @@ const {
 /** A request that wants a connection; it is told one of both, perhaps before `newStream` returns. */
 export interface PoolClient {
   onConnection(connection: Http1ClientConnection): void;
-  onPoolFailure(failure: UpstreamFailure, transportDetail: string): void;
+  onPoolFailure(failure: PoolFailure, transportDetail: string): void;
 }
 
 export class Http1Pool implements WaitingPool {
@@ -108,7 +108,7 @@ export class Http1Pool implements WaitingPool {
     }
     if (!this.#takePlace()) {
       this.#count(upstream_cx_pool_overflow);
-      client.onPoolFailure('overflow', '');
+      client.onPoolFailure('no pool', '');
       return;
     }
     if (!this.breaker.tryAcquirePending()) {

@@ -103,7 +103,7 @@ describe('a place of a pool', () => {
     bench.request(0);
     bench.request(1);
     bench.sockets[1]!.accept();
-    assert.equal(bench.request(2).outcome, 'overflow');
+    assert.equal(bench.request(2).outcome, 'no pool');
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_cx_pool_overflow'), 1);
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_rq_pending_overflow'), 0);
     assert.equal(bench.sockets.length, 2);
@@ -127,7 +127,7 @@ describe('a place of a pool', () => {
     bench.request(0, { priority: high });
     bench.answer(0);
     bench.request(1);
-    assert.equal(bench.request(2).outcome, 'overflow');
+    assert.equal(bench.request(2).outcome, 'no pool');
     assert.equal(bench.sockets[0]!.isLive, true);
   });
 
@@ -147,7 +147,7 @@ describe('a place of a pool', () => {
     bench.request(0);
     bench.answer(0);
     bench.sockets[1]!.accept();
-    assert.equal(bench.request(1).outcome, 'overflow');
+    assert.equal(bench.request(1).outcome, 'no pool');
     assert.deepEqual(bench.areLive, [true, true]);
   });
 
@@ -161,7 +161,7 @@ describe('a place of a pool', () => {
     });
     const next = bench.request(0);
     bench.sockets[0]!.accept();
-    assert.deepEqual([elsewhere.outcome, next.outcome], ['overflow', 'overflow']);
+    assert.deepEqual([elsewhere.outcome, next.outcome], ['no pool', 'overflow']);
     assert.deepEqual(bench.areLive, [true]);
   });
 
@@ -169,7 +169,7 @@ describe('a place of a pool', () => {
     const bench = new Bench({ maxConnectionPools: 2 }, { poolsPerClient: true });
     bench.request(0, { client: client() });
     bench.request(0, { client: client() });
-    assert.equal(bench.request(0, { client: client() }).outcome, 'overflow');
+    assert.equal(bench.request(0, { client: client() }).outcome, 'no pool');
     bench.answer(0);
     assert.equal(bench.request(0, { client: client() }).outcome, '');
     assert.equal(bench.sockets[0]!.isLive, false);
@@ -188,7 +188,7 @@ describe('a place of a pool', () => {
     const bench = new Bench({ maxConnectionPools: 1 }, {}, 2);
     bench.request(0, { worker: 1 });
     bench.answer(0);
-    assert.equal(bench.request(0).outcome, 'overflow');
+    assert.equal(bench.request(0).outcome, 'no pool');
     assert.equal(bench.sockets[0]!.isLive, true);
   });
 
