@@ -170,6 +170,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   FILESYSTEM_STATS: { under: 'filesystem.', what: 'Files of access logs' },
   SERVER_STATS: { under: 'server.', what: 'The process; `server.version_text` beside them is a text' },
+  HYSTRIX_STATS: {
+    under: 'stat_sinks.hystrix.',
+    what: 'The stats sink `envoy.stat_sinks.hystrix`: who listens to `/hystrix_event_stream`, who was refused, what was missed',
+  },
   WATCHDOG_STATS: {
     under: 'main_thread., workers., server.main_thread., server.worker_<n>.',
     what: 'Stalls of threads',

@@ -9,6 +9,7 @@ import type { AdminQuery } from './query.ts';
 import type { AdminResponse } from './response.ts';
 import type {
   ClustersView,
+  EventStreamView,
   ListenersView,
   LookupsView,
   RuntimeView,
@@ -21,6 +22,8 @@ import type {
 export interface AdminContext {
   readonly clusters: ClustersView;
   readonly commands: ServerCommands;
+  /** Undefined where no sink for it is configured. */
+  readonly eventStream?: EventStreamView | undefined;
   readonly listeners: ListenersView;
   readonly loggers: Loggers;
   readonly lookups: LookupsView;
@@ -35,7 +38,7 @@ export interface AdminRequest {
   readonly headers: IncomingHttpHeaders;
   /** Undefined without one. */
   readonly body: Buffer | undefined;
-  /** Those that this build answers. */
+  /** Those that are served now. */
   readonly endpoints: readonly Endpoint[];
 }
 
@@ -46,6 +49,8 @@ export interface Endpoint {
   /** Changes the server: only POST may call it. */
   readonly mutates: boolean;
   readonly parameters: readonly ListedParameter[];
+  /** Whether the server is configured to have it; where it is not, the path is as unknown as any other. */
+  readonly isServed: (context: AdminContext) => boolean;
   /** Undefined while this build has no answer: the path is then as unknown as any other. */
   readonly answer:
     | ((context: AdminContext, request: AdminRequest) => AdminResponse | Promise<AdminResponse>)
@@ -58,6 +63,8 @@ export interface EndpointRow<Row extends Parameters> {
   readonly mutates?: boolean;
   /** By name, in the order in which they are listed, read and refused. */
   readonly parameters?: Row;
+  /** Always when absent. */
+  readonly isServed?: (context: AdminContext) => boolean;
   readonly handle?: (
     context: AdminContext,
     parameters: Arguments<Row>,
@@ -67,7 +74,7 @@ export interface EndpointRow<Row extends Parameters> {
 
 /** Declares an endpoint. */
 export function endpoint<const Row extends Parameters = Record<never, never>>(row: EndpointRow<Row>): Endpoint {
-  const { path, help, mutates = false, handle } = row;
+  const { path, help, mutates = false, isServed = (): boolean => true, handle } = row;
   const parameters = Object.entries(row.parameters ?? {}).map(([name, parameter]) => ({ name, ...parameter }));
   const known = new Set(parameters.map(({ name }) => name));
   return {
@@ -75,6 +82,7 @@ export function endpoint<const Row extends Parameters = Record<never, never>>(ro
     help,
     mutates,
     parameters,
+    isServed,
     answer:
       handle &&
       ((context, request) => {

@@ -5,6 +5,8 @@ export type {
   CircuitBreakerView,
   ClustersView,
   ClusterView,
+  EventFeedView,
+  EventStreamView,
   FamilyView,
   HistogramView,
   HostStatsView,

@@ -7,6 +7,8 @@ export interface AdminResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whole, or piece by piece as the client takes it. */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
+  /** Goes on until one side has enough: the head leaves at once, and the connection ends with the body. */
+  readonly isOpenEnded?: boolean;
   /** Called when the response has been handed to the system, or the client is gone. */
   readonly afterSent?: () => void;
 }

@@ -221,15 +221,22 @@ export class AdminServer {
     const notAdmitted = this.#admission.refuse(asked, this.#address);
     if (notAdmitted !== undefined) return notAdmitted;
     const endpoint = ROUTES.get(path);
-    if (endpoint?.answer === undefined) return textResponse(`invalid path. ${helpText(ANSWERED)}`, 404);
+    const served = ANSWERED.filter(({ isServed }) => isServed(this.#context));
+    if (endpoint?.answer === undefined || !served.includes(endpoint)) {
+      return textResponse(`invalid path. ${helpText(served)}`, 404);
+    }
     const refusal = endpoint.mutates ? this.#admission.refuseMutation(asked, this.#address) : undefined;
-    return refusal ?? endpoint.answer(this.#context, adminRequest(request, queryText));
+    return refusal ?? endpoint.answer(this.#context, adminRequest(request, queryText, served));
   }
 
   #send(reply: FastifyReply, made: AdminResponse): FastifyReply {
-    const response = this.#limits.admit(made, reply.raw.req.socket, (end) => reply.raw.once('close', end));
-    const { status, contentType, headers = {}, body, afterSent } = response;
-    if (afterSent !== undefined) reply.raw.once('close', afterSent);
+    // Also of an answer that is not admitted.
+    if (made.afterSent !== undefined) reply.raw.once('close', made.afterSent);
+    // HEAD has no body, so that one without an end must not begin.
+    const finite =
+      made.isOpenEnded && reply.request.method === 'HEAD' ? { ...made, body: '', isOpenEnded: false } : made;
+    const response = this.#limits.admit(finite, reply.raw.req.socket, (end) => reply.raw.once('close', end));
+    const { status, contentType, headers = {}, body, isOpenEnded = false } = response;
     reply.code(status).headers({
       'content-type': contentType,
       'cache-control': 'no-cache, max-age=0',
@@ -243,6 +250,7 @@ export class AdminServer {
       // Before the head is out the error handler answers, and logs.
       if (reply.raw.headersSent) this.#log.error(`admin response failed: ${String(error)}`, stackFrames(error));
     });
+    if (isOpenEnded) return sendOpenEnded(reply, stream);
     return reply.send(stream);
   }
 
@@ -253,6 +261,15 @@ export class AdminServer {
     this.#log.error(`admin path "${request.url}" failed: ${String(error)}`, stackFrames(error));
     return this.#send(reply, textResponse('internal error\n', 500));
   }
+}
+
+/** Not in chunks: some readers of event streams take the framing for data. */
+function sendOpenEnded(reply: FastifyReply, stream: Readable): FastifyReply {
+  reply.header('connection', 'close');
+  reply.raw.removeHeader('transfer-encoding');
+  reply.send(stream);
+  reply.raw.flushHeaders();
+  return reply;
 }
 
 /** Answers what the parser did not take for a request. */
@@ -288,12 +305,12 @@ function splitTarget(target: string): { path: string; queryText: string; host: s
   return { path: path === '' ? '/' : path, queryText: mark < 0 ? '' : relative.slice(mark + 1), host };
 }
 
-function adminRequest(request: FastifyRequest, queryText: string): AdminRequest {
+function adminRequest(request: FastifyRequest, queryText: string, endpoints: readonly Endpoint[]): AdminRequest {
   return {
     query: new AdminQuery(queryText || formBody(request)),
     headers: request.headers,
     body: request.body instanceof Buffer ? request.body : undefined,
-    endpoints: ANSWERED,
+    endpoints,
   };
 }
 

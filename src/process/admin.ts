@@ -64,6 +64,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
     },
     clusters: server.clusterManager,
     listeners: server.listenerManager,
+    eventStream: server.eventStream,
     stats: server.stats,
     traffic: adminTraffic(server.stats),
     ...(accessLog ? { accessLog } : {}),

@@ -154,6 +154,11 @@ export class PrefixStats {
     return lists;
   }
 
+  histogram(table: StatTable, cell: number, name: string): HistogramStat {
+    const { unit, index } = table.rows[table.index[name]!]!;
+    return new HistogramStat(this.prefix + name, unit!, cell + index, this.#host, this);
+  }
+
   /** Makes all stats of the prefix disappear; the cells are freed when no worker can write them any more. */
   retire(): void {
     this.#isLive = false;

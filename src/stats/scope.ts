@@ -3,6 +3,7 @@
 // go when the last of them closes.
 
 import type { DerivedTable } from './derived-table.ts';
+import type { HistogramReader } from './histogram-stat.ts';
 import type { PrefixStats } from './prefix-stats.ts';
 import type { RecentLookups } from './recent-lookups.ts';
 import type { TextReadout } from './stat.ts';
@@ -46,6 +47,17 @@ export class Scope {
   gauge(name: string): Gauge {
     this.#store.lookups.record(this.prefix + name);
     return new Gauge(this.#stats.single('gauge', name), this.#store.cells);
+  }
+
+  /** Total over all threads of a counter or gauge of this prefix; 0 while there is none of that name. */
+  value(name: string): number {
+    const cell = this.#stats.cellOf('counter', name) ?? this.#stats.cellOf('gauge', name);
+    return cell === undefined ? 0 : this.#store.cells.total(cell) + 0;
+  }
+
+  /** What was merged of a histogram of a block. @param block of this scope. */
+  histogram<Rows extends StatRows>({ table, cell }: StatBlock<Rows>, name: keyof Rows & string): HistogramReader {
+    return this.#stats.histogram(table, cell, name);
   }
 
   /** Gauges that are worked out whenever they are read; a later source takes the place of the one before. */

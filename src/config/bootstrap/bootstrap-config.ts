@@ -8,6 +8,7 @@ import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
 import type { ClusterManagerSettings } from './cluster-manager.ts';
+import type { EventStreamSettings } from './event-stream.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
 
 /** Who this proxy is, after the command line has had its say. */
@@ -66,6 +67,8 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   /** Time between flushes; 0 when stats are flushed only by the admin interface. */
   readonly statsFlushIntervalMs: number;
   readonly statsFlushOnAdmin: boolean;
+  /** Undefined where no stats sink asks for it. */
+  readonly eventStream: EventStreamSettings | undefined;
   /** Prefix of the proxy's own headers without the final dash, `x-proxy`. Empty when not configured. */
   readonly headerPrefix: string;
   /** Name of the cluster that this proxy and its like are members of; empty for none. */

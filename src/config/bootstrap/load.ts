@@ -21,6 +21,7 @@ import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
 import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
+import { convertEventStream } from './event-stream.ts';
 import { convertNode } from './node.ts';
 import { convertRuntime } from './runtime.ts';
 import { convertStaticResources } from './static-resources.ts';
@@ -95,6 +96,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     ...convertStaticResources(bootstrap, input, node.cluster, faults),
     runtimeLayers,
     ...convertStats(bootstrap, faults),
+    eventStream: convertEventStream(bootstrap, faults),
     ...convertClusterManager(bootstrap, input, faults),
     headerPrefix: bootstrap.header_prefix,
     localCluster: bootstrap.cluster_manager?.local_cluster_name ?? '',

@@ -20,6 +20,7 @@ import {
 import {
   addCircuitBreakerGauges,
   CLUSTER_STATS,
+  type HistogramReader,
   MESSAGE_SIZE_STATS,
   type Scope,
   type StatsStore,
@@ -303,6 +304,15 @@ export class ActiveCluster {
 
   get size(): number {
     return this.#hostSet.size;
+  }
+
+  /** Value of a counter or gauge of the cluster by the part of its name behind the cluster's; 0 where there is none yet. */
+  counted(name: string): number {
+    return this.#scope.value(name);
+  }
+
+  get requestTimes(): HistogramReader {
+    return this.#scope.histogram(this.stats, 'upstream_rq_time');
   }
 
   /** In the order of the snapshot. */

@@ -7,13 +7,14 @@ import { SYSTEM_RANDOM } from '../../base/random.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { AccessLogFileSettings } from '../../snapshot/index.ts';
-import { FILESYSTEM_STATS, StatsFlush, StatsStore, type Tag } from '../../stats/index.ts';
+import { FILESYSTEM_STATS, HYSTRIX_STATS, StatsFlush, StatsStore, type Tag } from '../../stats/index.ts';
 import { compileHttp1, DEFAULT_HEADER_PREFIX } from '../../wasm/http1.ts';
 import { compileModule } from '../../wasm/instantiate.ts';
 import { LbKernel, LbTables } from '../../wasm/lb.ts';
 import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
+import { HystrixStream } from '../event-stream/hystrix-stream.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { Runtime } from '../runtime/runtime.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
@@ -49,6 +50,8 @@ export class Server {
   readonly clusterManager: ClusterManager;
   readonly listenerManager: ListenerManager;
   readonly runtime: Runtime;
+  /** Undefined where no sink asks for it. */
+  readonly eventStream: HystrixStream | undefined;
   readonly #flush: StatsFlush;
   readonly #gauges: ServerGauges;
   readonly #workers: WorkerPool;
@@ -126,7 +129,23 @@ export class Server {
     });
     this.#flush.add('gauges', () => this.#gauges.update());
     this.#flush.add('merge', () => (this.#isInitialized ? this.stats.mergeHistograms() : undefined));
+    this.eventStream = this.#makeEventStream(clock);
     for (const cluster of bootstrap.clusters) this.clusterManager.addStatic(cluster);
+  }
+
+  #makeEventStream(clock: Clock): HystrixStream | undefined {
+    const settings = this.bootstrap.eventStream;
+    if (settings === undefined) return undefined;
+    const block = this.stats.scope('stat_sinks.hystrix.').allocate(HYSTRIX_STATS);
+    const stream = new HystrixStream({
+      buckets: settings.buckets,
+      intervalMs: this.bootstrap.statsFlushIntervalMs,
+      clock,
+      clusters: () => this.clusterManager.clusters(),
+      stats: block,
+    });
+    this.#flush.add('sinks', () => stream.flush());
+    return stream;
   }
 
   get #headerPrefix(): string {
@@ -200,6 +219,7 @@ export class Server {
   async stop(graceMs: number): Promise<void> {
     this.#state = 'DRAINING';
     this.#flush.stop();
+    this.eventStream?.close();
     this.clusterManager.stop();
     await this.#workers.stop(graceMs);
   }

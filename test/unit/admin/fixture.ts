@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import {
   AdminServer,
   type AdminServerOptions,
+  type EventFeedView,
   type HostView,
   type ServerCommands,
   type ServerState,
@@ -185,6 +186,7 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
         { name: 'local', addresses: [{ kind: 'pipe', path: '/run/weir.sock', mode: 0o600 }] },
       ],
     },
+    eventStream: { listen: oneBatch },
     stats: await someStats(),
     commands: {
       ...NO_COMMANDS,
@@ -204,6 +206,14 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
       requestEnded: ({ status }) => void world.traffic.push(`end ${status}`),
     },
   };
+}
+
+/** Of a server that ends behind it. */
+function oneBatch(): EventFeedView {
+  async function* batches(): AsyncGenerator<readonly string[]> {
+    yield ['data: {"type": "HystrixCommand", "name": "web"}\n\n', ':\n\n'];
+  }
+  return Object.assign(batches(), { close() {} });
 }
 
 function commandLineOptions() {

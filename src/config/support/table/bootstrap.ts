@@ -1,6 +1,16 @@
 // Support rows of the bootstrap itself: node, admin interface, statistics, process-wide settings.
 
-import { only, rejected, type SupportTable, supported, supportedAs, supportedWhole, warned } from '../verdict.ts';
+import {
+  extensionsElseWarned,
+  only,
+  rejected,
+  type SupportTable,
+  supported,
+  supportedAs,
+  supportedWhole,
+  warned,
+} from '../verdict.ts';
+import { HYSTRIX_SINK, READ_AS_TYPED } from './extensions.ts';
 
 const STATIC_LAYER = 'the keys that this build reads; it warns of the others';
 
@@ -13,7 +23,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       dynamic_resources: rejected(),
       cluster_manager: supported(),
       flags_path: warned(),
-      stats_sinks: warned(),
+      stats_sinks: supported(),
       stats_flush_interval: supported(),
       stats_flush_on_admin: supported(),
       stats_eviction_interval: warned(),
@@ -105,6 +115,15 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       histogram_bucket_settings: supported(),
     },
   },
+  'proxy.config.metrics.v3.StatsSink': {
+    otherwise: rejected(),
+    fields: {
+      name: supported(),
+      config: supported(READ_AS_TYPED),
+      typed_config: extensionsElseWarned([HYSTRIX_SINK], 'statistics do not go there', ['stat_sinks.hystrix']),
+    },
+  },
+  [HYSTRIX_SINK]: { otherwise: rejected(), fields: { num_buckets: supported() } },
   'proxy.config.metrics.v3.StatsMatcher': {
     otherwise: warned(),
     fields: { reject_all: supported(), exclusion_list: supported(), inclusion_list: supported() },

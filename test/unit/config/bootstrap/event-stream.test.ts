@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { faultTexts, type JsonObject, load, mustLoad } from '../../../support/bootstrap.ts';
+
+const TYPE = 'type.googleapis.com/envoy.config.metrics.v3.HystrixSink';
+
+function sink(fields: JsonObject = {}): JsonObject {
+  return { name: 'envoy.stat_sinks.hystrix', typed_config: { '@type': TYPE, ...fields } };
+}
+
+test('the hystrix sink says over how many flushes counters are compared', () => {
+  const buckets = (...sinks: JsonObject[]) => mustLoad({ stats_sinks: sinks }).eventStream?.buckets;
+  assert.equal(buckets(), undefined);
+  assert.equal(buckets(sink({ num_buckets: 7 })), 7);
+  assert.equal(buckets(sink({ num_buckets: 1000 })), 1000);
+  assert.equal(buckets(sink()), 10);
+  assert.equal(buckets({ name: 'envoy.stat_sinks.hystrix' }), 10);
+});
+
+test('a hystrix sink of the older generation is read', () => {
+  const older = { '@type': 'type.googleapis.com/envoy.config.metrics.v2.HystrixSink', num_buckets: 3 };
+  const loaded = mustLoad({ stats_sinks: [{ name: 'envoy.stat_sinks.hystrix', typed_config: older }] });
+  assert.equal(loaded.eventStream?.buckets, 3);
+});
+
+test('a window of an impossible length is refused, and so is a second stream', () => {
+  const errors = (...sinks: JsonObject[]) => faultTexts(load({ stats_sinks: sinks }));
+  const at = 'stats_sinks[0].typed_config.num_buckets';
+  assert.deepEqual(errors(sink({ num_buckets: -1 })), [`${at}: -1 is not within 0 to 1000`]);
+  assert.deepEqual(errors(sink({ num_buckets: 1001 })), [`${at}: 1001 is not within 0 to 1000`]);
+  assert.deepEqual(errors(sink(), sink()), [
+    'stats_sinks[1]: is a second hystrix sink; there is one path that its events have',
+  ]);
+});
