@@ -1,12 +1,16 @@
 // Listeners that come and go on the main thread: what the workers are told, what is told of them, and what is given back.
 
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
 import { WeirError } from '../../../../src/base/errors.ts';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { ListenerSettings, ListenerSnapshot } from '../../../../src/snapshot/index.ts';
+import { LISTENER_STATS } from '../../../../src/stats/index.ts';
 import {
   httpFilter,
   type JsonObject,
@@ -16,6 +20,7 @@ import {
   withListeners,
 } from '../../../support/bootstrap.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { leaveSocket } from '../../../support/stale-socket.ts';
 import { statsFixture } from '../../../support/stats.ts';
 
 interface Stopped {
@@ -30,25 +35,38 @@ class Fixture {
   readonly opened: { readonly snapshot: ListenerSnapshot; readonly predecessor: number | null }[] = [];
   readonly stopped: Stopped[] = [];
   readonly clock = new ManualClock();
+  readonly log: string[] = [];
   /** Workers cannot open the next one. */
   refusal: Error | undefined;
-  readonly manager = new ListenerManager({
-    stats: this.stats.store,
-    memory: this.stats.owner,
-    concurrency: 2,
-    loggers: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }),
-    runtime: new RuntimeValues(new Map([['proxy.resource_limits.listener.new.connection_limit', '7']])),
-    clock: this.clock,
-    drainMs: 600,
-    workers: {
-      openListener: async (snapshot, predecessor) => {
-        if (this.refusal) throw this.refusal;
-        this.opened.push({ snapshot, predecessor });
-        return snapshot.settings.addresses.map((_, index) => 4000 + index);
+  /** What workers wait for before they open one. */
+  gate: Promise<void> | undefined;
+  readonly manager: ListenerManager;
+
+  constructor(runtime: readonly (readonly [string, string])[] = []) {
+    const limit = ['proxy.resource_limits.listener.new.connection_limit', '7'] as const;
+    const sink = { write: ({ message }: { message: string }) => void this.log.push(message) };
+    this.manager = new ListenerManager({
+      stats: this.stats.store,
+      memory: this.stats.owner,
+      concurrency: 2,
+      loggers: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }),
+      runtime: new RuntimeValues(new Map([limit, ...runtime])),
+      clock: this.clock,
+      drainMs: 600,
+      workers: {
+        openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
+        stopListener: (id, successor, drainMs, applied) => this.stopped.push({ id, successor, drainMs, applied }),
       },
-      stopListener: (id, successor, drainMs, applied) => this.stopped.push({ id, successor, drainMs, applied }),
-    },
-  });
+    });
+  }
+
+  async #opened(snapshot: ListenerSnapshot, predecessor: number | null): Promise<readonly number[]> {
+    if (this.refusal) throw this.refusal;
+    this.opened.push({ snapshot, predecessor });
+    await this.gate;
+    const { addresses, bindsToPort } = snapshot.settings;
+    return addresses.map((address, index) => (address.kind === 'pipe' ? 0 : bindsToPort ? 4000 + index : address.port));
+  }
 
   get held(): object {
     const { cells, recordAllocator, reclaimer } = this.stats.owner;
@@ -66,6 +84,17 @@ class Fixture {
   value(name: string): number | undefined {
     return this.stats.store.value(`listener_manager.${name}`);
   }
+
+  /** How many there are by what they are at. */
+  get totals(): unknown[] {
+    return ['active', 'warming', 'draining'].map((state) => this.value(`total_listeners_${state}`));
+  }
+
+  /** Connections of a listener, as its workers count them. */
+  connect(worker: number, { statBlock }: ListenerSnapshot, count: number): void {
+    const { stats } = this.stats.workers[worker]!;
+    stats.values[stats.base(statBlock) + LISTENER_STATS.index.downstream_cx_active]! += count;
+  }
 }
 
 function settings(fields: JsonObject = {}): ListenerSettings {
@@ -76,6 +105,9 @@ function settings(fields: JsonObject = {}): ListenerSettings {
   });
   return mustLoad(withListeners(listener)).listeners[0]!;
 }
+
+const folder = mkdtempSync(path.join(tmpdir(), 'weir-listeners-'));
+after(() => rmSync(folder, { recursive: true }));
 
 const LARGER = { per_connection_buffer_limit_bytes: 5000 };
 
@@ -92,6 +124,7 @@ describe('listeners that come and go', () => {
     fixture.clock.turn(1000);
     assert.ok(await manager.put(settings(), 'two'));
     assert.deepEqual([fixture.states, opened.length], [[['new', 'two', 'active']], 1]);
+    assert.deepEqual(fixture.totals, [1, 0, 0]);
     assert.equal(manager.dump()[0]!.updatedMs, fixture.clock.wallMs());
     assert.ok(await manager.put(settings(LARGER), 'three'));
     assert.equal(opened[1]!.predecessor, opened[0]!.snapshot.id);
@@ -101,16 +134,25 @@ describe('listeners that come and go', () => {
       ['new', 'three', 'active'],
       ['new', 'two', 'draining'],
     ]);
-    assert.equal(fixture.value('total_listeners_draining'), 1);
+    assert.deepEqual(fixture.totals, [1, 0, 1]);
     stopped[0]!.applied();
+    assert.deepEqual(fixture.totals, [1, 0, 0]);
     assert.deepEqual([fixture.states, fixture.held], [[['new', 'three', 'active']], one]);
     assert.ok(await manager.remove('new'));
     assert.equal(await manager.remove('new'), false);
     assert.deepEqual([fixture.states, stopped[1]!.successor], [[['new', 'three', 'draining']], null]);
+    assert.deepEqual(fixture.totals, [0, 0, 1]);
     stopped[1]!.applied();
-    assert.deepEqual([fixture.states, fixture.held], [[], before]);
-    const counts = ['added', 'modified', 'removed'].map((what) => fixture.value(`listener_${what}`));
-    assert.deepEqual(counts, [1, 1, 1]);
+    assert.deepEqual([fixture.states, fixture.held, fixture.totals], [[], before, [0, 0, 0]]);
+    await manager.put(settings(), 'four');
+    const counts = ['added', 'modified', 'removed', 'create_success'].map((what) => fixture.value(`listener_${what}`));
+    assert.deepEqual(counts, [2, 1, 1, 6]);
+    assert.deepEqual(
+      opened.map(({ snapshot }) => snapshot.id),
+      [1, 2, 3],
+    );
+    const accepts = 'listener new accepts on 127.0.0.1:4000';
+    assert.deepEqual(fixture.log, [accepts, accepts, 'listener new is removed', accepts]);
   });
 
   it('leave everything as it was where they cannot be opened', async () => {
@@ -119,7 +161,9 @@ describe('listeners that come and go', () => {
     await manager.put(settings(), 'one');
     const one = fixture.held;
     fixture.refusal = new Error('not today');
-    await assert.rejects(manager.put(settings(LARGER), 'two'), { code: 'WEIR_LISTEN_FAILED' });
+    const { refusal: cause } = fixture;
+    await assert.rejects(manager.put(settings(LARGER), 'two'), { code: 'WEIR_LISTEN_FAILED', source: 'config', cause });
+    assert.deepEqual([fixture.totals, fixture.value('listener_create_failure')], [[1, 0, 1], 1]);
     stopped[0]!.applied();
     assert.equal(stopped[0]!.successor, null);
     const error = "error adding listener '127.0.0.1:0' (new): not today";
@@ -130,7 +174,55 @@ describe('listeners that come and go', () => {
     assert.deepEqual(fixture.held, one);
     fixture.refusal = undefined;
     await manager.put(settings(LARGER), 'three');
-    assert.deepEqual(fixture.states[0], ['new', 'three', 'active']);
+    assert.deepEqual(fixture.states, [
+      ['new', 'three', 'active'],
+      ['new', 'one', 'draining'],
+    ]);
+  });
+
+  it('are forgotten where they could not be had, once they are removed', async () => {
+    const fixture = new Fixture();
+    fixture.refusal = new Error('not today');
+    await assert.rejects(fixture.manager.put(settings(), 'one'));
+    fixture.stopped[0]!.applied();
+    assert.equal(fixture.states.length, 1);
+    assert.equal(await fixture.manager.remove('new'), false);
+    assert.deepEqual([fixture.states, fixture.log, fixture.value('listener_removed')], [[], [], 0]);
+  });
+
+  it('are warming until the workers have opened them', async () => {
+    const fixture = new Fixture();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    fixture.gate = promise;
+    const put = fixture.manager.put(settings(), 'one');
+    await new Promise(setImmediate);
+    assert.deepEqual([fixture.states, fixture.totals], [[['new', 'one', 'warming']], [0, 1, 0]]);
+    resolve();
+    await put;
+    assert.deepEqual([fixture.states, fixture.totals], [[['new', 'one', 'active']], [1, 0, 0]]);
+  });
+
+  it('have their connections counted, whatever they are at, and once where they share their stats', async () => {
+    const fixture = new Fixture();
+    const { manager, opened } = fixture;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await manager.put(settings(), 'one');
+    await manager.put(settings(LARGER), 'two');
+    await manager.put(settings({ name: 'other', stat_prefix: 'other' }), 'one');
+    fixture.gate = promise;
+    const warming = manager.put(settings({ name: 'late', stat_prefix: 'late' }), 'one');
+    await new Promise(setImmediate);
+    const [drained, successor, other, late] = opened.map(({ snapshot }) => snapshot);
+    assert.equal(drained!.statBlock, successor!.statBlock);
+    fixture.connect(0, drained!, 1);
+    fixture.connect(1, drained!, 2);
+    fixture.connect(1, other!, 4);
+    fixture.connect(0, late!, 8);
+    assert.equal(manager.activeConnections(), 15);
+    resolve();
+    await warming;
+    await manager.remove('other');
+    assert.equal(manager.activeConnections(), 15);
   });
 
   it('have nothing left of what they had been given when not all of it can be had', async () => {
@@ -151,11 +243,53 @@ describe('listeners that come and go', () => {
     const at = (port: number): JsonObject => ({ address: socketAddress('127.0.0.1', port) });
     await manager.put(settings({ name: 'two', ...at(4000), additional_addresses: [at(4001)] }), 'one');
     for (const port of [4000, 4001]) {
-      await assert.rejects(manager.put(settings(at(port)), 'one'), /listener two has the same address/);
+      await assert.rejects(manager.put(settings(at(port)), 'one'), ({ message, cause }: Error) => {
+        assert.match(message, /listener two has the same address/);
+        assert.equal((cause as WeirError).code, 'WEIR_LISTEN_FAILED');
+        return true;
+      });
     }
     assert.equal(opened.length, 1);
     await manager.put(settings(at(4002)), 'one');
     assert.equal(opened.length, 2);
+  });
+
+  it('may have the address of their predecessor, and port 0 as often as they like', async () => {
+    const { manager, opened, log } = new Fixture();
+    const address = { address: socketAddress('127.0.0.1', 4000) };
+    await manager.put(settings(address), 'one');
+    await manager.put(settings({ ...address, ...LARGER }), 'two');
+    const settingsOf = (name: string) => ({ ...settings({ name }), bindsToPort: false });
+    for (const name of ['a', 'b']) await manager.put(settingsOf(name), 'one');
+    assert.equal(opened.length, 4);
+    assert.equal(log.at(-1), 'listener b is handed what is meant for 127.0.0.1:0');
+  });
+
+  it('have their path cleared of what a process has left there, except what their predecessor has open', async () => {
+    const { manager } = new Fixture();
+    const pipe = path.join(folder, 'pipe');
+    const at = (...addresses: JsonObject[]): JsonObject => ({
+      address: { pipe: { path: pipe } },
+      additional_addresses: addresses.map((address) => ({ address })),
+    });
+    await leaveSocket(pipe);
+    await manager.put(settings(at(socketAddress('127.0.0.1', 0))), 'one');
+    assert.equal(existsSync(pipe), false);
+    assert.deepEqual(
+      [...manager.listeners()].map(({ addresses }) => addresses),
+      [
+        [
+          { kind: 'pipe', path: pipe, mode: 0 },
+          { kind: 'ip', ip: '127.0.0.1', port: 4001 },
+        ],
+      ],
+    );
+    await leaveSocket(pipe);
+    await manager.put(settings(at()), 'two');
+    assert.ok(existsSync(pipe));
+    await manager.put(settings(), 'three');
+    await manager.put(settings(at()), 'four');
+    assert.equal(existsSync(pipe), false);
   });
 
   it('cannot have the address of another, nor the name of one of the bootstrap', async () => {
@@ -163,9 +297,21 @@ describe('listeners that come and go', () => {
     const { manager, opened } = fixture;
     const address = { address: socketAddress('127.0.0.1', 4000) };
     await manager.addStatic(settings({ name: 'static', ...address }));
+    assert.deepEqual(fixture.states, [['static', '', 'active']]);
     await assert.rejects(manager.put(settings(address), 'one'), /listener static has the same address/);
     assert.equal(await manager.put(settings({ name: 'static' }), 'two'), false);
     assert.equal(await manager.remove('static'), false);
-    assert.equal(opened.length, 1);
+    await manager.addStatic(settings({ name: 'static' }));
+    assert.deepEqual([opened.length, fixture.log.at(-1)], [1, 'a second listener static is left out']);
+  });
+
+  it('have a limit together where the runtime sets one', async () => {
+    const limits: unknown[] = [];
+    for (const runtime of [[], [['overload.global_downstream_max_connections', '50']]] as const) {
+      const { manager, opened } = new Fixture(runtime);
+      await manager.put(settings(), 'one');
+      limits.push(opened[0]!.snapshot.globalLimit?.maxConnections);
+    }
+    assert.deepEqual(limits, [undefined, 50]);
   });
 });

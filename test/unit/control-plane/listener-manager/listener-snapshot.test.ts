@@ -1,0 +1,163 @@
+// What a listener is given on its way to the workers: stats of which names, and limits.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RuntimeValues } from '../../../../src/base/runtime.ts';
+import { Holdings } from '../../../../src/control-plane/holdings.ts';
+import { makeListenerSnapshot } from '../../../../src/control-plane/listener-manager/listener-snapshot.ts';
+import type { ListenerSnapshot } from '../../../../src/snapshot/index.ts';
+import {
+  httpFilter,
+  type JsonObject,
+  listenerWith,
+  mustLoad,
+  socketAddress,
+  tcpFilter,
+  withListeners,
+} from '../../../support/bootstrap.ts';
+import { statsFixture } from '../../../support/stats.ts';
+
+const TYPES = 'type.googleapis.com/envoy.extensions.filters';
+const UNLIMITED = 0x7fff_ffff;
+const GLOBAL_RECORD = 640;
+const GLOBAL_LIMIT = 'overload.global_downstream_max_connections';
+const OWN_LIMIT = 'proxy.resource_limits.listener.main.connection_limit';
+
+interface Options {
+  readonly concurrency?: number;
+  readonly globalRecord?: number | null;
+  readonly runtime?: Readonly<Record<string, string>>;
+}
+
+function snapshotOf(listener: JsonObject, { concurrency = 2, globalRecord = null, runtime = {} }: Options = {}) {
+  const { store: stats, owner: memory } = statsFixture();
+  const before = memory.recordAllocator.usedRecords;
+  const snapshot = makeListenerSnapshot(3, mustLoad(withListeners(listener)).listeners[0]!, {
+    holdings: new Holdings({ stats, memory }),
+    concurrency,
+    runtime: new RuntimeValues(new Map(Object.entries(runtime))),
+    globalRecord,
+  });
+  /** Whether the counter of this name is the one at a cell. */
+  const isAt = (name: string, cell: number): boolean => {
+    const value = stats.value(name);
+    stats.cells.add(cell, 1);
+    return value !== undefined && stats.value(name) === value + 1;
+  };
+  return { snapshot, stats, isAt, records: memory.recordAllocator.usedRecords - before };
+}
+
+function limitFilter(fields: JsonObject): JsonObject {
+  const type = `${TYPES}.network.connection_limit.v3.ConnectionLimit`;
+  return { name: 'limit', typed_config: { '@type': type, stat_prefix: 'few', ...fields } };
+}
+
+function proxyProtocol(statPrefix: string): JsonObject {
+  const type = `${TYPES}.listener.proxy_protocol.v3.ProxyProtocol`;
+  return { name: 'proxy', typed_config: { '@type': type, stat_prefix: statPrefix } };
+}
+
+const ORIGINAL_DST: JsonObject = {
+  name: 'original',
+  typed_config: { '@type': `${TYPES}.listener.original_dst.v3.OriginalDst` },
+};
+
+const limits = ({ globalLimit, limit }: ListenerSnapshot) => [globalLimit, limit];
+
+describe('the snapshot of a listener', () => {
+  it('has stats under its address, for each worker, and for the main thread', () => {
+    const { snapshot, stats, isAt } = snapshotOf(
+      listenerWith([tcpFilter({})], { address: socketAddress('::1', 10000) }),
+    );
+    assert.equal(snapshot.id, 3);
+    const prefix = 'listener.[__1]_10000';
+    assert.ok(isAt(`${prefix}.downstream_cx_total`, snapshot.statBlock));
+    assert.equal(snapshot.workerStatBlocks.length, 2);
+    for (const [index, cell] of snapshot.workerStatBlocks.entries()) {
+      assert.ok(isAt(`${prefix}.worker_${index}.downstream_cx_total`, cell), `${index}`);
+    }
+    assert.equal(stats.value(`${prefix}.main_thread.downstream_cx_total`), 0);
+  });
+
+  it('has them under its own prefix where it has one', () => {
+    const { snapshot, isAt } = snapshotOf(listenerWith([tcpFilter({})], { stat_prefix: 'a:b' }));
+    assert.ok(isAt('listener.a_b.downstream_cx_total', snapshot.statBlock));
+  });
+
+  it('has stats for the filter of each chain, and of HTTP for each listener, too', () => {
+    const { snapshot, isAt } = snapshotOf({
+      ...listenerWith([], { stat_prefix: 'one' }),
+      filter_chains: [
+        { filters: [httpFilter({ stat_prefix: 'in' })], filter_chain_match: { destination_port: 1 } },
+        { filters: [tcpFilter({ stat_prefix: 'raw' })] },
+      ],
+      default_filter_chain: { filters: [tcpFilter({ stat_prefix: 'rest' })] },
+    });
+    const [http, tcp] = snapshot.filterChains;
+    const rest = snapshot.defaultFilterChain!;
+    assert.ok(isAt('http.in.downstream_cx_total', http!.filterStatBlock));
+    assert.ok(isAt('listener.one.http.in.downstream_rq_1xx', http!.listenerHttpStatBlock));
+    assert.ok(isAt('tcp.raw.downstream_cx_total', tcp!.filterStatBlock));
+    assert.ok(isAt('tcp.rest.downstream_cx_total', rest.filterStatBlock));
+    assert.deepEqual([tcp!.listenerHttpStatBlock, rest.listenerHttpStatBlock], [0, 0]);
+    const { settings } = snapshot;
+    assert.deepEqual([http!.settings, tcp!.settings], settings.filterChains);
+    assert.equal(rest.settings, settings.defaultFilterChain);
+  });
+
+  it('has no default chain where the configuration has none', () => {
+    assert.equal(snapshotOf(listenerWith([tcpFilter({})])).snapshot.defaultFilterChain, null);
+  });
+
+  it('has stats and a count for each of its connection limits', () => {
+    const { snapshot, isAt, records } = snapshotOf(
+      listenerWith([limitFilter({ max_connections: 4 }), limitFilter({ max_connections: 2 }), tcpFilter({})]),
+    );
+    const [first, second] = snapshot.filterChains[0]!.connectionLimits;
+    assert.deepEqual([first!.settings.maxConnections, second!.settings.maxConnections], [4, 2]);
+    assert.ok(isAt('connection_limit.few.limited_connections', first!.statBlock));
+    assert.equal(second!.statBlock, first!.statBlock);
+    assert.notEqual(first!.recordAddress, second!.recordAddress);
+    assert.ok(records > 0);
+  });
+
+  it('has stats for the PROXY protocol, with a prefix or without', () => {
+    const { snapshot, isAt } = snapshotOf(
+      listenerWith([tcpFilter({})], { listener_filters: [ORIGINAL_DST, proxyProtocol(''), proxyProtocol('edge')] }),
+    );
+    const [original, plain, edge] = snapshot.listenerFilters;
+    assert.deepEqual(original, { settings: { kind: 'original-dst' }, statBlock: 0 });
+    assert.ok(isAt('proxy_proto.not_found_allowed', plain!.statBlock));
+    assert.ok(isAt('proxy_proto.edge.not_found_allowed', edge!.statBlock));
+    assert.deepEqual([plain!.settings, edge!.settings], snapshot.settings.listenerFilters.slice(1));
+  });
+
+  it('has no limits where the runtime sets none', () => {
+    const { snapshot, records } = snapshotOf(listenerWith([tcpFilter({})]));
+    assert.deepEqual([limits(snapshot), records], [[null, null], 0]);
+  });
+
+  it('has those that the runtime sets, each with its count', () => {
+    const { snapshot } = snapshotOf(listenerWith([tcpFilter({})]), {
+      globalRecord: GLOBAL_RECORD,
+      runtime: { [GLOBAL_LIMIT]: '50', [OWN_LIMIT]: '7' },
+    });
+    const [global, own] = limits(snapshot);
+    assert.deepEqual(global, { maxConnections: 50, recordAddress: GLOBAL_RECORD });
+    assert.equal(own!.maxConnections, 7);
+    assert.ok(own!.recordAddress > 0);
+  });
+
+  it('has none that no count can reach, nor one for all where it is to be left out of that', () => {
+    const runtime = { [GLOBAL_LIMIT]: '4000000000', [OWN_LIMIT]: '4000000000' };
+    const { snapshot } = snapshotOf(listenerWith([tcpFilter({})]), { globalRecord: GLOBAL_RECORD, runtime });
+    const ignoring = snapshotOf(listenerWith([tcpFilter({})], { ignore_global_conn_limit: true }), {
+      globalRecord: GLOBAL_RECORD,
+      runtime: { [GLOBAL_LIMIT]: '50' },
+    });
+    for (const [global] of [limits(snapshot), limits(ignoring.snapshot)]) {
+      assert.deepEqual(global, { maxConnections: UNLIMITED, recordAddress: GLOBAL_RECORD });
+    }
+    assert.equal(snapshot.limit!.maxConnections, UNLIMITED);
+  });
+});
