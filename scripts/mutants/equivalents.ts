@@ -225,6 +225,36 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'What is no failure is a success.',
   },
   {
+    file: 'src/control-plane/listener-manager/listener-manager.ts',
+    line: "if (address.kind === 'pipe' && former?.has(address) !== true) await removeStaleSocket(address.path);",
+    changes: ["address.kind === 'pipe' → true"],
+    why: 'An IP address has no path, and nothing lies where there is none.',
+  },
+  {
+    file: 'src/control-plane/listener-manager/listener-manager.ts',
+    line: "if (address.kind === 'ip' && address.port === 0) continue;",
+    changes: ["address.kind === 'ip' → true"],
+    why: 'A pipe has no port, not even 0.',
+  },
+  {
+    file: 'src/control-plane/workers/worker-pool.ts',
+    line: "if (address.kind === 'pipe') await removeStaleSocket(address.path);",
+    changes: ["address.kind === 'pipe' → true"],
+    why: 'An IP address has no path, and nothing lies where there is none.',
+  },
+  {
+    file: 'src/control-plane/workers/worker-thread.ts',
+    line: "if (this.#state !== 'ended') this.#state = 'stopping';",
+    changes: ["this.#state !== 'ended' → true", '\'ended\' → ""'],
+    why: 'One that has ended neither runs nor ends again, which is all that the state is asked for.',
+  },
+  {
+    file: 'src/control-plane/workers/worker-thread.ts',
+    line: "this.#state = 'ended';",
+    changes: ['\'ended\' → ""'],
+    why: 'As much as any word that is neither that of a thread that runs nor of one that stops.',
+  },
+  {
     file: 'src/data-plane/network/paused-peers.ts',
     line: 'isPaused = false;',
     changes: ['false → true'],

@@ -168,7 +168,6 @@ export class ClusterManager {
     for (const cluster of [...this.#clusters.values(), ...this.#warming.values()]) cluster.stop();
     this.#tools.health.events.close();
     this.#tools.outliers.events.close();
-    this.#deps.resolvers.cancel();
   }
 
   /** Goes on in new files of health check events and ejections, where the old ones were moved away. */

@@ -34,11 +34,6 @@ export class DnsResolvers {
     });
   }
 
-  /** Gives up all lookups, for good: they would keep the process alive. */
-  cancel(): void {
-    for (const { resolver } of this.#bySettings.values()) resolver.cancel();
-  }
-
   #create(settings: DnsResolverSettings): DnsResolver {
     return new SystemResolver({
       settings,

@@ -74,7 +74,7 @@ const LATE_MS = 2_000;
 export class WorkerPool {
   readonly #deps: WorkerPoolDependencies;
   readonly #log: Logger;
-  readonly #workers: (WorkerThread | undefined)[];
+  readonly #workers: (WorkerThread | undefined)[] = [];
   readonly #listeners = new Map<number, OpenListener>();
   readonly #pendingListens = new Map<string, PendingListen>();
   readonly #confirmations = new UpdateConfirmations();
@@ -87,13 +87,12 @@ export class WorkerPool {
   #isHealthCheckFailing = false;
   #runtime: RuntimeTexts = new Map();
   #isStopping = false;
-  #onAllStopped: (() => void) | undefined;
+  readonly #allStopped = Promise.withResolvers<void>();
 
   /** Starts the threads: they load their code while the main thread reads the configuration. */
   constructor(deps: WorkerPoolDependencies) {
     this.#deps = deps;
     this.#log = deps.loggers.get('main');
-    this.#workers = Array.from({ length: deps.concurrency });
     this.#lossTimesMs = Array.from({ length: deps.concurrency }, () => []);
     deps.loggers.onLevelsChanged(() => this.#broadcast({ type: 'log-levels', levels: deps.loggers.levels() }));
     for (let index = 0; index < deps.concurrency; index += 1) this.#spawn(index);
@@ -110,7 +109,8 @@ export class WorkerPool {
     await new Promise<void>((resolve, reject) => {
       this.#startup = { resolve, reject };
       const clusters = packClusters(service.clusters());
-      for (const worker of this.#workers) if (worker) this.#initialize(worker, service, clusters);
+      // One that had ended would have been a failure.
+      for (const worker of this.#workers) this.#initialize(worker!, service, clusters);
     });
   }
 
@@ -192,15 +192,12 @@ export class WorkerPool {
     for (const cancel of this.#cancelRestarts) cancel();
     const live = this.#workers.filter((worker) => worker !== undefined);
     if (live.length === 0) return;
-    const allStopped = new Promise<void>((resolve) => {
-      this.#onAllStopped = resolve;
-    });
     if (this.#service) this.#broadcast({ type: 'shutdown', graceMs });
     else for (const worker of live) void worker.terminate();
     const cancelCut = this.#deps.clock.after(graceMs + LATE_MS, () => {
       for (const worker of live) void worker.terminate();
     });
-    await allStopped;
+    await this.#allStopped.promise;
     cancelCut();
   }
 
@@ -235,6 +232,7 @@ export class WorkerPool {
     for (const worker of this.#workers) worker?.send(message);
   }
 
+  /** Before it has its work, a worker writes lines at most. */
   #receive(worker: WorkerThread, message: WorkerToMain): void {
     switch (message.type) {
       case 'ready':
@@ -250,13 +248,13 @@ export class WorkerPool {
         this.#answerDynamicStat(worker, message.key);
         break;
       case 'host-failed':
-        this.#service?.onHostFailed(message.cluster, message.recordAddress);
+        this.#service!.onHostFailed(message.cluster, message.recordAddress);
         break;
       case 'host-wanted':
         this.#answerWanted(worker, message.cluster, message.address);
         break;
       case 'outlier':
-        this.#service?.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
+        this.#service!.onHostFailedInRow(message.cluster, message.recordAddress, message.kind);
         break;
       case 'applied':
         this.#confirmations.confirm(message.generation, worker.index);
@@ -282,12 +280,12 @@ export class WorkerPool {
   }
 
   #answerDynamicStat(worker: WorkerThread, key: DynamicStatKey): void {
-    if (this.#service) worker.send({ type: 'dynamic-stat', key, cell: this.#service.dynamicStatCell(key) });
+    worker.send({ type: 'dynamic-stat', key, cell: this.#service!.dynamicStatCell(key) });
   }
 
   /** A host that can be had reaches the worker as every other, if it is not on its way already. */
   #answerWanted(worker: WorkerThread, cluster: string, address: IpAddress): void {
-    if (this.#service?.onHostWanted(cluster, address)) return;
+    if (this.#service!.onHostWanted(cluster, address)) return;
     worker.send({ type: 'host-refused', cluster, address: formatAddress(address) });
   }
 
@@ -299,7 +297,7 @@ export class WorkerPool {
       }
       return;
     }
-    this.#service?.onWorkerRestarted(worker.index);
+    this.#service!.onWorkerRestarted(worker.index);
     this.#log.info(`worker ${worker.index} is running again`);
     for (const open of this.#listeners.values()) {
       if (worker.index !== 0 && !isShared(open.listener)) continue;
@@ -351,7 +349,7 @@ export class WorkerPool {
       this.#settleListen(listenerId, worker.index)?.reject(failure);
     }
     if (this.#isStopping) {
-      if (this.#workers.every((each) => each === undefined)) this.#onAllStopped?.();
+      if (this.#workers.every((each) => each === undefined)) this.#allStopped.resolve();
       return;
     }
     if (this.#startup || !this.#service) {

@@ -151,7 +151,7 @@ describe('the resolvers of the process', () => {
     third.release();
   });
 
-  it('ask by the files that they are given, and give up together', async () => {
+  it('ask by the files that they are given, each by its settings until it is released', async () => {
     await using server = await DnsServer.start();
     const folder = mkdtempSync(path.join(tmpdir(), 'weir-resolvers-'));
     const [hosts, resolvConf] = [path.join(folder, 'hosts'), path.join(folder, 'resolv.conf')];
@@ -165,12 +165,16 @@ describe('the resolvers of the process', () => {
     assert.deepEqual(ips(await resolvers.hold(settings).lookup('short', 'V4_ONLY')), ['10.0.0.5']);
     server.tamper(() => []);
     const query = server.nextQuery();
-    const both = [settings, { ...settings, queryTries: 1 }].map((each) =>
-      resolvers.hold(each).lookup('web', 'V4_ONLY'),
-    );
+    const [one, other] = [
+      { ...settings, queryTries: 1 },
+      { ...settings, queryTries: 2 },
+    ].map((each) => resolvers.hold(each));
+    const answer = one!.lookup('web', 'V4_ONLY');
     await query;
-    resolvers.cancel();
-    for (const answer of await Promise.all(both)) assert.equal(answer.kind, 'failure');
+    other!.release();
+    assert.equal(clock.timerCount, 1);
+    one!.release();
+    assert.equal((await answer).kind, 'failure');
     assert.equal(clock.timerCount, 0);
     rmSync(folder, { recursive: true });
   });

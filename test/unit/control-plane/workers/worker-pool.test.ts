@@ -2,14 +2,26 @@
 // are real and hear nothing; the test speaks for them.
 
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, describe, it, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
 import { WorkerPool, type WorkerService } from '../../../../src/control-plane/workers/worker-pool.ts';
 import { Loggers } from '../../../../src/log/index.ts';
-import type { HostsUpdate, ListenerSnapshot, MainToWorker, WorkerToMain } from '../../../../src/snapshot/index.ts';
+import {
+  type ClusterSnapshot,
+  type HostsUpdate,
+  type ListenerSnapshot,
+  type MainToWorker,
+  type PackedCluster,
+  unpackCluster,
+  type WorkerToMain,
+} from '../../../../src/snapshot/index.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { leaveSocket } from '../../../support/stale-socket.ts';
 
 const GRACE_MS = 10_000;
 const LATE_MS = 2000;
@@ -21,6 +33,9 @@ function listener(id: number, settings: object = {}): ListenerSnapshot {
   return { id, settings: all } as unknown as ListenerSnapshot;
 }
 
+const folder = mkdtempSync(path.join(tmpdir(), 'weir-workers-'));
+after(() => rmSync(folder, { recursive: true }));
+
 function open(t: TestContext, concurrency = 2) {
   /** Indexes of workers by their threads, in the order in which these are made. */
   const threads = new Map<Worker, number>();
@@ -29,10 +44,17 @@ function open(t: TestContext, concurrency = 2) {
   const ended: number[] = [];
   const told: unknown[][] = [];
   const messages: string[] = [];
+  /** So many threads more cannot be had. */
+  let refusals = 0;
   const { on, terminate } = Worker.prototype;
-  t.mock.method(Worker.prototype, 'on', function (this: Worker, name: 'exit', heard: () => void) {
+  t.mock.method(Worker.prototype, 'on', function (this: Worker, name: string, heard: () => void) {
     if (!threads.has(this)) threads.set(this, nextIndexes.shift()!);
-    return on.call(this, name, heard);
+    if (refusals > 0 && name === 'message') {
+      refusals -= 1;
+      nextIndexes.unshift(threads.get(this)!);
+      throw new Error('no thread');
+    }
+    return on.call(this, name as 'exit', heard);
   });
   t.mock.method(Worker.prototype, 'postMessage', function (this: Worker, message: MainToWorker) {
     sent.push([threads.get(this)!, message]);
@@ -85,6 +107,9 @@ function open(t: TestContext, concurrency = 2) {
       thread.emit('exit', 1);
     },
     exit: (index: number): void => void threadOf(index).emit('exit', 1),
+    refuseThreads: (count: number): void => {
+      refusals = count;
+    },
     turn: (ms: number): void => clock.turn(ms),
     /** All are ready. */
     start: async (): Promise<void> => {
@@ -174,6 +199,26 @@ describe('the pool of workers', () => {
     assert.deepEqual(applied, ['hosts']);
   });
 
+  it('brings a cluster to all of them', async (t) => {
+    const { pool, start, take, say } = open(t);
+    await start();
+    let applied = 0;
+    const cluster = { settings: { name: 'web' }, hosts: [] } as unknown as ClusterSnapshot;
+    pool.publishCluster(cluster, () => {
+      applied += 1;
+    });
+    const said = take() as [number, string, { generation: number; cluster: PackedCluster }][];
+    assert.deepEqual(
+      said.map(([index, type, fields]) => [index, type, unpackCluster(fields.cluster)]),
+      [0, 1].map((index) => [index, 'cluster', cluster]),
+    );
+    for (const [index, , { generation }] of said) {
+      assert.equal(applied, 0);
+      say(index, { type: 'applied', generation });
+    }
+    assert.equal(applied, 1);
+  });
+
   it('opens a listener in the first, and with its ports in the others', async (t) => {
     const { pool, start, take, say } = open(t, 3);
     await start();
@@ -258,7 +303,7 @@ describe('the pool of workers', () => {
   });
 
   it('asks for the ports that a listener names, and none of a pipe', async (t) => {
-    const { pool, start, take, say } = open(t, 1);
+    const { pool, start, take, say, messages } = open(t, 1);
     await start();
     const opened = pool.openListener(listener(1, { addresses: [{ ...ADDRESS, port: 4444 }, PIPE] }));
     const [[, , { ports }]] = take() as [[number, string, { ports: number[] }]];
@@ -266,7 +311,7 @@ describe('the pool of workers', () => {
     say(0, { type: 'listening', listenerId: 1, ports });
     // What nobody waits for any more is no fault.
     say(0, { type: 'listening', listenerId: 1, ports });
-    assert.deepEqual(await opened, [4444, 0]);
+    assert.deepEqual([await opened, messages], [[4444, 0], []]);
   });
 
   it('tells of other log levels, and writes the lines of workers', async (t) => {
@@ -306,6 +351,13 @@ describe('a worker that ends', () => {
     assert.equal(early.clock.timerCount, 0);
   });
 
+  it('before it is ready without having failed has nothing to show', async (t) => {
+    const { pool, service, exit, messages } = open(t, 1);
+    exit(0);
+    await assert.rejects(pool.start(service), { message: 'worker 0 could not start: exit code 1' });
+    assert.deepEqual(messages, []);
+  });
+
   it('while others start ends the start', async (t) => {
     const { pool, service, say, crash, clock } = open(t);
     const started = pool.start(service);
@@ -331,18 +383,23 @@ describe('a worker that ends', () => {
     const [, , { generation }] = take().at(-1) as [number, string, { generation: number }];
     say(0, { type: 'applied', generation });
     assert.equal(applied, 0);
-    const refused = assert.rejects(shared, { message: 'worker 1 ended while it opened the listener' });
+    const ending = { code: 'WEIR_LISTEN_FAILED', message: 'worker 1 ended while it opened the listener' };
+    const refused = assert.rejects(shared, ending);
     crash(1);
     await refused;
     assert.deepEqual([applied, told], [1, [['lost', 1]]]);
     assert.deepEqual(messages, ['worker 1 ended unexpectedly, its connections are lost: Error: crashed']);
+    types();
+    pool.reopenAccessLogs();
+    assert.deepEqual(types(), ['0 reopen-access-logs']);
     // One that is not there opens its listeners later.
     const late = pool.openListener(listener(3));
     say(0, { type: 'listening', listenerId: 3, ports: [4002] });
     assert.deepEqual(await late, [4002]);
     types();
     turn(0);
-    assert.deepEqual(types(), ['1 init']);
+    const [[index, type, { init }]] = take() as [[number, string, { init: { isHealthCheckFailing: boolean } }]];
+    assert.deepEqual([index, type, init.isHealthCheckFailing], [1, 'init', false]);
     say(1, { type: 'ready' });
     await new Promise(setImmediate);
     assert.deepEqual(
@@ -366,7 +423,8 @@ describe('a worker that ends', () => {
   it('opens a pipe once again, for the listener that has it from its predecessor', async (t) => {
     const { pool, start, say, crash, take, types, turn } = open(t, 1);
     await start();
-    const pipe = { addresses: [PIPE] };
+    const stale = path.join(folder, 'pipe');
+    const pipe = { addresses: [{ ...PIPE, path: stale }] };
     const opened = pool.openListener(listener(1, pipe));
     say(0, { type: 'listening', listenerId: 1, ports: [0] });
     await opened;
@@ -384,6 +442,7 @@ describe('a worker that ends', () => {
     assert.equal(applied, 1);
     turn(0);
     assert.deepEqual(types(), ['0 init']);
+    await leaveSocket(stale);
     say(0, { type: 'ready' });
     const again: unknown[] = [];
     await eventually(() => again.push(...take()) > 0, 'it is opened');
@@ -392,11 +451,13 @@ describe('a worker that ends', () => {
       [...again, ...take()],
       [[0, 'listen', { listener: listener(2, pipe), ports: [0], predecessor: null }]],
     );
+    assert.equal(existsSync(stale), false);
   });
 
   it('again and again is started later each time, and at once after a while', async (t) => {
     const { start, say, crash, turn, types, clock } = open(t, 1);
     await start();
+    turn(100_000);
     for (const delayMs of [0, 100, 1000, 5000, 5000]) {
       crash(0);
       if (delayMs > 0) turn(delayMs - 1);
@@ -405,10 +466,24 @@ describe('a worker that ends', () => {
       assert.deepEqual(types(), ['0 init'], `${delayMs}`);
       say(0, { type: 'ready' });
     }
-    turn(30_000);
+    // Since its last end.
+    turn(30_000 - 5000);
     crash(0);
     turn(0);
     assert.deepEqual(types(), ['0 init']);
+  });
+
+  it('is started again later where no thread can be had', async (t) => {
+    const { start, crash, turn, types, messages, refuseThreads } = open(t, 1);
+    await start();
+    crash(0);
+    refuseThreads(2);
+    turn(0);
+    turn(100 + 1000 - 1);
+    assert.deepEqual(types(), []);
+    turn(1);
+    const refusal = 'worker 0 cannot be started again: no thread';
+    assert.deepEqual([types(), messages.slice(1)], [['0 init'], [refusal, refusal]]);
   });
 });
 
@@ -438,6 +513,17 @@ describe('the end of the pool', () => {
     await pool.stop(GRACE_MS);
   });
 
+  it('is waited for by all who ask for it, also while they start', async (t) => {
+    const { pool, service, say, exit, clock, messages } = open(t);
+    void pool.start(service);
+    const stopped = [GRACE_MS, 0].map((graceMs) => pool.stop(graceMs));
+    exit(1);
+    say(0, { type: 'ready' });
+    exit(0);
+    await Promise.all(stopped);
+    assert.deepEqual([clock.timerCount, messages], [0, []]);
+  });
+
   it('comes at once where they have no work yet', async (t) => {
     const { pool, ended, exit, clock, take } = open(t);
     const stopped = pool.stop(GRACE_MS);
@@ -448,13 +534,29 @@ describe('the end of the pool', () => {
   });
 
   it('lets nobody be started again', async (t) => {
-    const { pool, start, crash, turn, types, threads, clock, messages } = open(t);
+    const { pool, start, crash, turn, types, say, threads, clock, messages } = open(t);
+    const cancelled: number[] = [];
+    const { after } = clock;
+    t.mock.method(clock, 'after', (delayMs: number, callback: () => void) => {
+      const cancel = after.call(clock, delayMs, callback);
+      return () => {
+        cancelled.push(delayMs);
+        cancel();
+      };
+    });
     await start();
-    for (let times = 0; times < 2; times++) crash(times);
+    crash(0);
+    turn(0);
+    say(0, { type: 'ready' });
+    turn(0);
+    for (const index of [0, 1]) crash(index);
     assert.equal(clock.timerCount, 2);
+    types();
     await pool.stop(GRACE_MS);
+    // Not the one that is over.
+    assert.deepEqual(cancelled, [100, 0]);
     assert.equal(clock.timerCount, 0);
     turn(GRACE_MS);
-    assert.deepEqual([types(), threads.size, messages.length], [[], 2, 2]);
+    assert.deepEqual([types(), threads.size, messages.length], [[], 3, 4]);
   });
 });

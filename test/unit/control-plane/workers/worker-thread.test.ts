@@ -67,7 +67,10 @@ describe('a worker thread', () => {
     const { worker, thread, messages, endings, ended, message } = start(t);
     assert.deepEqual([worker.index, worker.isRunning], [3, false]);
     assert.ok(worker.threadId > 0);
-    assert.equal(worker.threadId, thread.threadId);
+    assert.deepEqual([worker.threadId, thread.threadName], [thread.threadId, 'worker_3']);
+    thread.emit('message', { type: 'log-dropped', count: 0 });
+    assert.ok(!worker.isRunning);
+    messages.splice(0);
     const ready = message('ready');
     worker.send({ type: 'init', init: init() });
     await ready;
