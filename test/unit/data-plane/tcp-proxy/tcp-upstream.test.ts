@@ -65,8 +65,9 @@ function connecting({ clusterLimit = 1 << 20, clientLimit = 1 << 20 } = {}) {
   const client = new Client(clientLimit);
   const upstream = new TcpUpstream(context!, host!, client, context!.clock.monotonicMs(), cluster.breaker);
   const stat = (name: Parameters<UpstreamWorkers['clusterStat']>[1]): number => workers.clusterStat(snapshot, name);
+  const samples = (name: Parameters<UpstreamWorkers['clusterSamples']>[1]) => workers.clusterSamples(snapshot, name);
   const { clock } = workers;
-  return { context: context!, host: host!, client, upstream, socket: socket!, stat, clock };
+  return { context: context!, host: host!, client, upstream, socket: socket!, stat, samples, clock };
 }
 
 function open(limits: Parameters<typeof connecting>[0] = {}) {
@@ -190,6 +191,15 @@ describe('the end of an upstream', () => {
     });
   }
 
+  test('and its beginning are timed', () => {
+    const { upstream, socket, samples, clock } = connecting();
+    clock.turn(30);
+    (socket as FakeUpstreamSocket).accept();
+    clock.turn(12);
+    upstream.destroy();
+    assert.deepEqual([samples('upstream_cx_connect_ms'), samples('upstream_cx_length_ms')], [[30], [42]]);
+  });
+
   test('before it was there is a failure to connect, which says why', async () => {
     const refused = connecting();
     const error = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', errno: -111 });
@@ -235,10 +245,13 @@ describe('what an upstream does not take', () => {
       upstream.resume();
       upstream.resume();
       assert.equal(socket.isRead, true);
+      client.takes = true;
+      socket.send('x');
+      client.takes = false;
       assert.equal(stat('upstream_flow_control_paused_reading_total'), time);
       assert.equal(stat('upstream_flow_control_resumed_reading_total'), time);
     }
-    assert.equal(stat('upstream_cx_rx_bytes_total'), 2);
+    assert.equal(stat('upstream_cx_rx_bytes_total'), 4);
   });
 });
 

@@ -173,9 +173,10 @@ describe('a host with several addresses', () => {
   });
 
   test('brings bytes and its end over the socket that was chosen', () => {
-    const { connect, client, sockets, pass } = bench();
+    const { connect, client, sockets, pass, stat } = bench();
     const upstream = connect();
     pass(DELAY_MS + TICK_MS);
+    assert.equal(stat('upstream_cx_total'), 2);
     sockets[1]!.accept();
     assert.equal(upstream.remoteAddress, sockets[1]!.address);
     upstream.write(Buffer.from('question'), 8);

@@ -257,7 +257,7 @@ describe('connections ahead of the requests of a cluster', () => {
   });
 
   test('are none where no host can be foreseen, or the foreseen one wants none', () => {
-    const bench = new Bench({ hosts: 3 });
+    const bench = new Bench({ hosts: 4 });
     const [, ill, well] = bench.cluster.hosts;
     bench.workers.records.setHealthFlag(ill!.record, HealthFlag.failedOutlierCheck, true);
     const turns = [ill!, well!, null, well!];
