@@ -128,7 +128,8 @@ describe('an attempt to connect', () => {
     const [first] = bench.sockets;
     bench.wait(CONNECT_TIMEOUT_MS - TICK_MS);
     assert.ok(first!.isLive);
-    bench.wait(2 * TICK_MS);
+    // Just then, and not a tick later.
+    bench.wait(TICK_MS);
     assert.ok(!first!.isLive);
     assert.equal(bench.sockets.length, 2);
     bench.wait(CONNECT_TIMEOUT_MS - 4 * TICK_MS);
@@ -162,6 +163,25 @@ describe('an attempt to connect', () => {
     bench.upstream.accept();
     bench.wait(CONNECT_TIMEOUT_MS + TICK_MS);
     assert.ok(bench.upstream.isOpen);
+  });
+
+  test('after a wait is made when that is over', async (t) => {
+    const settings = { maxConnectAttempts: 2, connectBackoff: { baseMs: 1000, maxMs: 1000 } };
+    const bench = new TcpProxyBench(t, { settings });
+    Object.assign(bench.context, { random: { u32: () => 800 } });
+    await bench.client();
+    bench.upstream.refuse();
+    bench.wait(800 - TICK_MS);
+    assert.equal(bench.sockets.length, 1);
+    bench.wait(TICK_MS);
+    assert.equal(bench.sockets.length, 2);
+  });
+
+  test('that fails with a reason is no bug where nobody logs it', async (t) => {
+    const bench = new TcpProxyBench(t, {});
+    await bench.client();
+    bench.upstream.refuse(Object.assign(new Error('refused'), { code: 'ECONNREFUSED', errno: -111 }));
+    await bench.untilClosed();
   });
 
   test('after a wait has the end that its client has said meanwhile', async (t) => {
@@ -340,6 +360,22 @@ describe('an open connection', () => {
     await bench.until(() => bench.upstream.writableEnded || !bench.upstream.isLive, 'the end');
     await bench.until(() => bench.closed === 1, 'the end of the connection');
     assert.ok(!bench.upstream.wasReset);
+  });
+
+  test('that its client resets is broken off, whatever waits for the upstream', async (t) => {
+    const { bench, wire } = await opened(t);
+    bench.upstream.isSlow = true;
+    wire.write('waits');
+    await bench.until(() => bench.upstream.received === 'waits', 'the bytes');
+    wire.socket.resetAndDestroy();
+    // Who is not read from is known to have gone by what is sent to it.
+    await bench.until(() => {
+      bench.upstream.send('x');
+      return bench.closed === 1;
+    }, 'the end of the connection');
+    assert.ok(bench.upstream.wasReset);
+    assert.equal(bench.stat('upstream_flush_total'), 0);
+    await bench.untilClosed();
   });
 
   test('holds a client back as long as its upstream takes nothing, and counts that once', async (t) => {

@@ -133,3 +133,15 @@ describe('what a log says', () => {
     });
   }
 });
+
+test('the log of a proxy closes with it, where it has one', (t) => {
+  const close = t.mock.method(AccessLog.prototype, 'close');
+  new TcpProxyBench(t, {}).proxy.close();
+  assert.equal(close.mock.callCount(), 0);
+  const { proxy } = new TcpProxyBench(t, { settings: { accessLogs: [LOG] } });
+  proxy.close();
+  assert.deepEqual(
+    close.mock.calls.map(({ this: closed }) => closed),
+    [proxy.accessLog],
+  );
+});
