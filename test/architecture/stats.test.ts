@@ -54,14 +54,12 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],
     WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
   },
-  'the runtime has static layers alone, and no deprecated feature': {
+  'the runtime has no layers of files, and no deprecated feature': {
     RUNTIME_STATS: [
-      'admin_overrides_active',
       'deprecated_feature_use',
       'deprecated_feature_seen_since_process_start',
       'load_error',
       'override_dir_exists',
-      'override_dir_not_exists',
     ],
   },
   'zones of different number do not keep requests from being routed by them': {
