@@ -55,6 +55,7 @@ function build(init: WorkerInit): Parts {
     httpFilters: HTTP_FILTERS,
   });
   dataPlane.failHealthChecks(init.isHealthCheckFailing);
+  dataPlane.updateDrains(init.drains);
   dataPlane.updateRuntime(init.runtime);
   dataPlane.updateClusters(init.clusters, []);
   tell({ type: 'ready' });
@@ -84,6 +85,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
         onGone: applied(generation, stats),
       });
     }
+    case 'stop-accepting':
+      return dataPlane.stopAccepting(message.listenerId, applied(message.generation, stats));
+    case 'drains':
+      return dataPlane.updateDrains(message.drains);
     case 'dynamic-stat':
       return stats.resolve(message.key, message.cell);
     case 'reopen-access-logs':

@@ -5,6 +5,7 @@ export type {
   CircuitBreakerView,
   ClustersView,
   ClusterView,
+  DrainOrder,
   EventFeedView,
   EventStreamView,
   FamilyView,

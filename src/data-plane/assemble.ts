@@ -9,6 +9,7 @@
 //                    └─     Http1ClientConnection                       TcpUpstream
 
 import type { FilterChainSnapshot, ListenerSnapshot } from '../snapshot/index.ts';
+import { ListenerDrain } from './drains.ts';
 import type { IngressFacts } from './format/facts.ts';
 import { ConnectionManager } from './http/connection-manager.ts';
 import { ActiveListener } from './listener/active-listener.ts';
@@ -24,11 +25,12 @@ export function assembleListener(
   listeners: ListenersByAddress<ActiveListener>,
   listener: ListenerSnapshot,
 ): ActiveListener {
+  const drain = new ListenerDrain(context, listener.settings);
   const createFilter = (chain: FilterChainSnapshot, ingress: IngressFacts): NetworkFilter => {
     const { filter } = chain.settings;
     switch (filter.kind) {
       case 'http-connection-manager':
-        return new ConnectionManager(context, clusters, chain, ingress, filter);
+        return new ConnectionManager(context, clusters, chain, ingress, drain, filter);
       case 'tcp-proxy':
         return new TcpProxy(context, clusters, chain, ingress, filter);
     }

@@ -8,6 +8,7 @@ import { type Random, SYSTEM_RANDOM } from '../base/random.ts';
 import type { Loggers } from '../log/index.ts';
 import type {
   AccessLogFileSettings,
+  DrainState,
   HostsUpdate,
   ListenerSnapshot,
   PackedCluster,
@@ -63,8 +64,8 @@ const DRAIN_CHECK_MS = 50;
 
 interface Drain {
   /** Monotonic. */
-  readonly endMs: number;
-  readonly onGone: () => void;
+  endMs: number;
+  readonly onGone: (() => void)[];
 }
 
 export interface StopOptions {
@@ -183,17 +184,44 @@ export class DataPlane {
   /** Stops accepting; open connections of the listener go on. */
   async stopListener(id: number, options: StopOptions = {}): Promise<void> {
     const { successor = null, endsIdle = true, drainMs = Number.POSITIVE_INFINITY, onGone = (): void => {} } = options;
-    const listener = this.#listeners.get(id);
+    const listener = this.#listeners.get(id) ?? this.#stopped(id);
     if (listener === undefined) {
       onGone();
       return;
     }
-    this.#listeners.delete(id);
-    this.#byAddress.remove(listener);
     if (successor !== null) this.#listeners.get(successor)?.takeOver(listener);
-    listener.stop();
+    this.#stop(listener, drainMs, onGone);
     listener.drain(endsIdle);
-    this.#draining.set(listener, { endMs: this.#context.clock.monotonicMs() + drainMs, onGone });
+  }
+
+  /** Stops accepting; open connections of the listener go on as if it did not. @param onGone as in StopOptions. */
+  stopAccepting(id: number, onGone: () => void): void {
+    const listener = this.#listeners.get(id);
+    if (listener === undefined) onGone();
+    else this.#stop(listener, Number.POSITIVE_INFINITY, onGone);
+  }
+
+  /** Takes over which listeners drain. */
+  updateDrains(drains: DrainState): void {
+    this.#context.drains.begin(drains);
+  }
+
+  /** That has been stopped before, and has connections. */
+  #stopped(id: number): ActiveListener | undefined {
+    return [...this.#draining.keys()].find(({ snapshot }) => snapshot.id === id);
+  }
+
+  #stop(listener: ActiveListener, drainMs: number, onGone: () => void): void {
+    this.#listeners.delete(listener.snapshot.id);
+    this.#byAddress.remove(listener);
+    listener.stop();
+    const endMs = this.#context.clock.monotonicMs() + drainMs;
+    const before = this.#draining.get(listener);
+    if (before === undefined) this.#draining.set(listener, { endMs, onGone: [onGone] });
+    else {
+      before.endMs = Math.min(before.endMs, endMs);
+      before.onGone.push(onGone);
+    }
     this.#watchDrains();
   }
 
@@ -241,7 +269,7 @@ export class DataPlane {
       if (listener.isUsed) continue;
       this.#draining.delete(listener);
       listener.close();
-      onGone();
+      for (const tell of onGone) tell();
     }
   }
 

@@ -16,6 +16,7 @@ import type { Http1Codec } from '../wasm/http1.ts';
 import type { LbKernel } from '../wasm/lb.ts';
 import type { SharedRecords } from '../wasm/shared-memory.ts';
 import { LogFiles } from './access-log/log-files.ts';
+import { Drains } from './drains.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
@@ -104,6 +105,7 @@ export class WorkerContext {
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
   readonly serverHealth = { isFailing: false };
+  readonly drains: Drains;
   readonly systemCalls = SystemCalls.open();
   readonly descriptorBudget = descriptorBudget(this.systemCalls?.descriptorLimit());
   /** Set once, before the first connection. */
@@ -127,6 +129,7 @@ export class WorkerContext {
     };
     this.clock = this.faults.clock(options.clock);
     this.random = options.random;
+    this.drains = new Drains(this.clock, this.random);
     this.workerIndex = options.workerIndex;
     this.localZone = options.localZone ?? '';
     this.httpFilters = options.httpFilters;

@@ -76,6 +76,11 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       reopenLogs,
       resetCounters: () => server.stats.resetCounters(),
       failHealthChecks: (isFailing) => server.failHealthChecks(isFailing),
+      drainListeners({ inboundOnly, isGraceful, keepsListeners }) {
+        const which = inboundOnly ? 'inbound' : 'all';
+        if (isGraceful) server.drainManager.start(which, keepsListeners);
+        else server.drainManager.stop(which);
+      },
       modifyRuntime: (changes) => server.runtime.modify(changes),
     },
   };

@@ -126,6 +126,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     statTags: options.statsTag.map(statTag),
     fileFlushIntervalMs: options.fileFlushIntervalMsec,
     drainMs: options.drainTimeS * 1000,
+    drainStrategy: options.drainStrategy,
   });
   onServer(server);
   const openAdmin = async (systemCalls: SystemCalls | undefined): Promise<{ close(): Promise<void> } | undefined> => {

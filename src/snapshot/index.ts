@@ -44,6 +44,7 @@ export type {
   ZoneRoutingSettings,
 } from './cluster.ts';
 export { NO_CELLS } from './cluster.ts';
+export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
   CidrRange,
   ConnectionLimitSettings,

@@ -151,6 +151,8 @@ export interface ListenerSettings {
   /** For formats; absent without any. */
   readonly metadata?: Metadata;
   readonly trafficDirection: TrafficDirection;
+  /** Whether connections end while the server's health checks fail, or only when the listener itself goes. */
+  readonly drainType: 'default' | 'modify-only';
   readonly bufferLimitBytes: number;
   /** Length of the kernel's accept queue. */
   readonly backlog: number;

@@ -5,6 +5,7 @@ import type { IpAddress } from '../base/address.ts';
 import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { HostsUpdate } from './cluster.ts';
+import type { DrainState } from './drain.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
 import type { PackedCluster } from './packed-cluster.ts';
@@ -30,6 +31,7 @@ export interface WorkerInit {
   readonly localZone: string;
   /** The operator wants health checks to fail. */
   readonly isHealthCheckFailing: boolean;
+  readonly drains: DrainState;
   readonly runtime: RuntimeTexts;
   readonly clusters: readonly PackedCluster[];
   /** Effective level by logger name; loggers not named use `default`. */
@@ -87,6 +89,10 @@ export type MainToWorker =
       readonly successor: number | null;
       readonly drainMs: number;
     }
+  /** Accepts no more; its connections go on as they like. Answered by `applied`, when the last of them has ended. */
+  | { readonly type: 'stop-accepting'; readonly generation: number; readonly listenerId: number }
+  /** How drains stand; those of before are no more. */
+  | { readonly type: 'drains'; readonly drains: DrainState }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey; readonly cell: number }
   | { readonly type: 'reopen-access-logs' }
   /** The values in force; those of before are no more. */

@@ -50,7 +50,7 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
       'assignment_timeout_received',
       'assignment_use_cached',
     ],
-    LISTENER_MANAGER_STATS: ['listener_stopped', 'listener_in_place_updated', 'total_filter_chains_draining'],
+    LISTENER_MANAGER_STATS: ['listener_in_place_updated', 'total_filter_chains_draining'],
     LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],
     WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
   },

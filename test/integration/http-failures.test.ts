@@ -544,7 +544,8 @@ describe('shutdown', () => {
     assert.match(await running.rest(), /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*ok$/);
     running.close();
     await done;
-    assert.equal(proxy.httpStat('downstream_cx_drain_close'), 1);
+    // The idle one, and that whose response said so.
+    assert.equal(proxy.httpStat('downstream_cx_drain_close'), 2);
     assertBalanced(proxy);
     assert.equal(proxy.clusterStat('web', 'upstream_cx_active'), 0);
   });

@@ -72,6 +72,7 @@ async function startServer(
     versionText: '',
     unknownFields: 0,
     drainMs: 1000,
+    drainStrategy: 'gradual',
     fileFlushIntervalMs: 10_000,
   });
   await server.start();

@@ -438,6 +438,7 @@ class ChurnBench implements AsyncDisposable {
       versionText: '',
       unknownFields: 0,
       drainMs: DRAIN_MS,
+      drainStrategy: 'gradual',
       fileFlushIntervalMs: 10_000,
     });
     await this.#server.start();

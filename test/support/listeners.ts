@@ -42,6 +42,7 @@ export function listenerSettings(fields: Partial<ListenerSettings>): ListenerSet
     handsOver: false,
     statPrefix: '',
     trafficDirection: 'UNSPECIFIED',
+    drainType: 'default',
     bufferLimitBytes: 1024 * 1024,
     backlog: 128,
     reusePort: true,

@@ -1,5 +1,12 @@
 // What mutating endpoints may have the server do.
 
+export interface DrainOrder {
+  readonly inboundOnly: boolean;
+  readonly isGraceful: boolean;
+  /** After the drain time the listeners go on. */
+  readonly keepsListeners: boolean;
+}
+
 /** What mutating endpoints may do. */
 export interface ServerCommands {
   /** Begins the clean shutdown; the answer to the request is already on its way. */
@@ -10,6 +17,8 @@ export interface ServerCommands {
   resetCounters(): void;
   /** Has the health checks that clients make fail, or succeed again. */
   failHealthChecks(isFailing: boolean): void;
+  /** Has listeners stop: all or those of inbound traffic, at once or after the drain time, in which clients are sent elsewhere. */
+  drainListeners(order: DrainOrder): void;
   /**
    * Sets runtime values in the layer that is written while the server runs; an empty one is taken away there. All or none.
    * @returns why nothing has changed; undefined when it has.

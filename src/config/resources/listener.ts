@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Address } from '../../base/address.ts';
 import type { FilterChainSettings, ListenerSettings, TrafficDirection } from '../../snapshot/index.ts';
+import { Listener_DrainType } from '../proto/generated/enums.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
 import { convertAddress } from './address.ts';
 import type { Conversion } from './conversion.ts';
@@ -40,6 +41,7 @@ export function convertListener(message: Listener, at: string, conversion: Conve
     statPrefix: message.stat_prefix,
     ...convertMetadata(message.metadata),
     trafficDirection: TRAFFIC_DIRECTIONS[message.traffic_direction] ?? 'UNSPECIFIED',
+    drainType: drainType(message),
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
     backlog: valueOr(message.tcp_backlog_size, DEFAULT_BACKLOG),
     reusePort: valueOr(message.enable_reuse_port, true),
@@ -54,6 +56,10 @@ export function convertListener(message: Listener, at: string, conversion: Conve
   if (!settings.bindsToPort) checkUnbound(addresses, at, faults);
   if (first === undefined) return undefined;
   return { ...settings, addresses: [first, ...others.filter((address) => address !== undefined)] };
+}
+
+function drainType({ drain_type: type }: Listener): ListenerSettings['drainType'] {
+  return type === Listener_DrainType.MODIFY_ONLY ? 'modify-only' : 'default';
 }
 
 /** By either of two fields. */

@@ -3,6 +3,7 @@
 //
 //   put ──► WARMING ──open in all workers──► ACTIVE ──removed, replaced──► DRAINING ──last connection over──► closed
 //
+// An operator may have listeners stop accepting, or drain before that; they stay in the set, and their connections go on.
 // A successor takes over the sockets of its predecessor on addresses of both, so that nobody who connects meanwhile is refused.
 
 import { type Address, formatAddress } from '../../base/address.ts';
@@ -11,7 +12,7 @@ import { errorMessage, WeirError } from '../../base/errors.ts';
 import { GLOBAL_CONNECTION_LIMIT } from '../../base/runtime-values.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
+import type { DrainedListeners, ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
 import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, type ResourceRecord, type ResourceState } from '../resource-record.ts';
@@ -22,6 +23,7 @@ import type { ListenerSnapshotDependencies } from './listener-snapshot.ts';
 export interface ListenerPublisher {
   openListener(listener: ListenerSnapshot, predecessor: number | null): Promise<readonly number[]>;
   stopListener(id: number, successor: number | null, drainMs: number, onApplied: () => void): void;
+  stopAccepting(id: number, onApplied: () => void): void;
 }
 
 export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDependencies, 'globalRecord' | 'holdings'> {
@@ -42,6 +44,11 @@ export class ListenerManager {
   readonly #listeners = new Map<string, ActiveListener>();
   readonly #warming = new Set<ActiveListener>();
   readonly #draining = new Set<ActiveListener>();
+  /** Of the set, those that drain or are stopped and have connections. */
+  readonly #drained = new Set<ActiveListener>();
+  /** Of the set, those that accept no more. */
+  readonly #stopped = new Set<ActiveListener>();
+  #stoppedDirections: DrainedListeners | undefined;
   readonly #failures = new Failures<ListenerSettings>();
   /** The last of the changes that wait for one another. */
   #change: Promise<unknown> = Promise.resolve();
@@ -60,6 +67,7 @@ export class ListenerManager {
    * @throws WeirError WEIR_LISTEN_FAILED naming the listener and the address.
    */
   async addStatic(settings: ListenerSettings): Promise<void> {
+    if (this.#isRefused(settings)) return;
     if (this.#listeners.has(settings.name)) this.#log.warning(`a second listener ${settings.name} is left out`);
     else await this.#open(settings, '', false);
   }
@@ -67,7 +75,7 @@ export class ListenerManager {
   /**
    * Takes in a listener: a new one, or a successor of the one of its name, whose connections drain. Nothing happens to one that
    * is as it was. Changes wait for one another.
-   * @returns false for the name of a listener of the bootstrap, which stays as it is.
+   * @returns false for the name of a listener of the bootstrap, which stays as it is, and where listeners have been stopped.
    * @throws WeirError WEIR_LISTEN_FAILED or WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
   put(settings: ListenerSettings, version: string): Promise<boolean> {
@@ -77,6 +85,45 @@ export class ListenerManager {
   /** @returns false when there is no such listener, or it is one of the bootstrap. */
   remove(name: string): Promise<boolean> {
     return this.#next(() => this.#remove(name));
+  }
+
+  /** Listeners are about to stop accepting: they count as draining. */
+  beginDrain(which: DrainedListeners): void {
+    for (const listener of this.#listeners.values()) if (isAmong(which, listener)) this.#drained.add(listener);
+    this.#count();
+  }
+
+  /** Has listeners stop accepting; their connections go on. From now on there will be no other listeners of that direction. */
+  stopAccepting(which: DrainedListeners): void {
+    if (this.#stoppedDirections !== 'all') this.#stoppedDirections = which;
+    // One that is being opened comes into the set first.
+    void this.#next(async () => this.#stopAccepting(which));
+  }
+
+  #stopAccepting(which: DrainedListeners): void {
+    const listeners = [...this.#listeners.values()].filter(
+      (listener) => isAmong(which, listener) && !this.#stopped.has(listener),
+    );
+    for (const listener of listeners) {
+      this.#stopped.add(listener);
+      this.#drained.add(listener);
+      this.#stats.add('listener_stopped');
+      this.#log.info(`listener ${listener.name} accepts no more connections`);
+      this.#deps.workers.stopAccepting(listener.snapshot.id, () => {
+        if (this.#drained.delete(listener))
+          this.#log.info(`the last connection of listener ${listener.name} has ended`);
+        this.#count();
+      });
+    }
+    this.#count();
+  }
+
+  #isRefused({ name, trafficDirection }: ListenerSettings): boolean {
+    const stopped = this.#stoppedDirections;
+    if (stopped === undefined || (stopped === 'inbound' && trafficDirection !== 'INBOUND')) return false;
+    const why = `because listeners in the traffic direction ${trafficDirection} are stopped`;
+    this.#log.debug(`listener ${name} can not be added ${why}`);
+    return true;
   }
 
   /** All that there are, and those that could not be had. */
@@ -120,6 +167,7 @@ export class ListenerManager {
 
   async #put(settings: ListenerSettings, version: string): Promise<boolean> {
     const { name } = settings;
+    if (this.#isRefused(settings)) return false;
     const active = this.#listeners.get(name);
     if (active !== undefined && !active.addedViaApi) return false;
     if (active?.isSame(settings)) {
@@ -185,6 +233,8 @@ export class ListenerManager {
 
   #stop(listener: ActiveListener, successor: number | null): void {
     this.#warming.delete(listener);
+    this.#drained.delete(listener);
+    this.#stopped.delete(listener);
     this.#draining.add(listener);
     this.#count();
     this.#deps.workers.stopListener(listener.snapshot.id, successor, this.#deps.drainMs, () => {
@@ -209,8 +259,12 @@ export class ListenerManager {
   #count(): void {
     this.#stats.set('total_listeners_active', this.#listeners.size);
     this.#stats.set('total_listeners_warming', this.#warming.size);
-    this.#stats.set('total_listeners_draining', this.#draining.size);
+    this.#stats.set('total_listeners_draining', this.#draining.size + this.#drained.size);
   }
+}
+
+function isAmong(which: DrainedListeners, { settings }: ActiveListener): boolean {
+  return which === 'all' || settings.trafficDirection === 'INBOUND';
 }
 
 function withPort(address: Address, port: number): Address {

@@ -6,7 +6,7 @@ import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { SYSTEM_RANDOM } from '../../base/random.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { AccessLogFileSettings } from '../../snapshot/index.ts';
+import type { AccessLogFileSettings, DrainStrategy } from '../../snapshot/index.ts';
 import { FILESYSTEM_STATS, HYSTRIX_STATS, StatsFlush, StatsStore, type Tag } from '../../stats/index.ts';
 import { compileHttp1, DEFAULT_HEADER_PREFIX } from '../../wasm/http1.ts';
 import { compileModule } from '../../wasm/instantiate.ts';
@@ -14,6 +14,7 @@ import { LbKernel, LbTables } from '../../wasm/lb.ts';
 import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
+import { DrainManager } from '../drain/drain-manager.ts';
 import { HystrixStream } from '../event-stream/hystrix-stream.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { Runtime } from '../runtime/runtime.ts';
@@ -40,8 +41,9 @@ export interface ServerDependencies {
   readonly statTags?: readonly Tag[];
   /** Access logs are written after this time at the latest. */
   readonly fileFlushIntervalMs: number;
-  /** Connections of a listener that has gone are cut after this. */
+  /** Connections of a listener that has gone are cut after this, and one that drains stops accepting. */
   readonly drainMs: number;
+  readonly drainStrategy: DrainStrategy;
 }
 
 export class Server {
@@ -52,6 +54,7 @@ export class Server {
   readonly runtime: Runtime;
   /** Undefined where no sink asks for it. */
   readonly eventStream: HystrixStream | undefined;
+  readonly drainManager: DrainManager;
   readonly #flush: StatsFlush;
   readonly #gauges: ServerGauges;
   readonly #workers: WorkerPool;
@@ -108,6 +111,14 @@ export class Server {
       runtime: runtime.values,
       clock,
       drainMs: deps.drainMs,
+    });
+    this.drainManager = new DrainManager({
+      clock,
+      log: this.#log,
+      workers,
+      listeners: this.listenerManager,
+      durationMs: deps.drainMs,
+      strategy: deps.drainStrategy,
     });
     this.#gauges = new ServerGauges({
       stats: this.stats,
@@ -220,6 +231,7 @@ export class Server {
     this.#state = 'DRAINING';
     this.#flush.stop();
     this.eventStream?.close();
+    this.drainManager.close();
     this.clusterManager.stop();
     await this.#workers.stop(graceMs);
   }

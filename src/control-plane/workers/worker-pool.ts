@@ -11,6 +11,7 @@ import type { Logger, Loggers } from '../../log/index.ts';
 import {
   type ClusterSnapshot,
   type ConsecutiveKind,
+  type DrainState,
   type DynamicStatKey,
   type HostsUpdate,
   type ListenerSnapshot,
@@ -86,6 +87,7 @@ export class WorkerPool {
   #startup: { readonly resolve: () => void; readonly reject: (error: WeirError) => void } | undefined;
   #isHealthCheckFailing = false;
   #runtime: RuntimeTexts = new Map();
+  #drains: () => DrainState = () => ({ inbound: null, others: null });
   #isStopping = false;
   readonly #allStopped = Promise.withResolvers<void>();
 
@@ -171,6 +173,13 @@ export class WorkerPool {
     if (this.#service) this.#broadcast({ type: 'runtime', texts });
   }
 
+  /** Brings drains to every worker and those that start later. @param drains as they are at the time of the call. */
+  publishDrains(drains: () => DrainState): void {
+    this.#drains = drains;
+    // Workers without their first message will find them there.
+    if (this.#service) this.#broadcast({ type: 'drains', drains: drains() });
+  }
+
   /** Has every worker open the files of its access logs anew. */
   reopenAccessLogs(): void {
     this.#broadcast({ type: 'reopen-access-logs' });
@@ -184,6 +193,12 @@ export class WorkerPool {
   stopListener(listenerId: number, successor: number | null, drainMs: number, onApplied: () => void): void {
     this.#listeners.delete(listenerId);
     this.#publish((generation) => ({ type: 'stop-listener', generation, listenerId, successor, drainMs }), onApplied);
+  }
+
+  /** Stops accepting on a listener. @param onApplied called once, when no worker has a connection of it any more. */
+  stopAccepting(listenerId: number, onApplied: () => void): void {
+    this.#listeners.delete(listenerId);
+    this.#publish((generation) => ({ type: 'stop-accepting', generation, listenerId }), onApplied);
   }
 
   /** Stops accepting, lets running requests end within `graceMs`, ends the threads. Can be called again. */
@@ -217,7 +232,8 @@ export class WorkerPool {
     const logLevels = this.#deps.loggers.levels();
     const isHealthCheckFailing = this.#isHealthCheckFailing;
     const runtime = this.#runtime;
-    const init = { ...shared, workerIndex: worker.index, clusters, runtime, logLevels, isHealthCheckFailing };
+    const drains = this.#drains();
+    const init = { ...shared, workerIndex: worker.index, clusters, runtime, logLevels, isHealthCheckFailing, drains };
     worker.send({ type: 'init', init });
   }
 

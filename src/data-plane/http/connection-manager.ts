@@ -4,6 +4,7 @@ import type { FilterChainSnapshot, HttpConnectionManagerSettings } from '../../s
 import { HTTP_STATS, LISTENER_HTTP_STATS } from '../../stats/index.ts';
 import type { HeadLimits } from '../../wasm/http1.ts';
 import { AccessLog } from '../access-log/access-log.ts';
+import type { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -57,6 +58,8 @@ export class ConnectionManager implements NetworkFilter {
   readonly liveHead: LiveHead;
   readonly #context: WorkerContext;
   readonly #connections = new Set<Http1ServerConnection>();
+  readonly #listenerDrain: ListenerDrain;
+  /** The listener goes, or the process does. */
   #isDraining = false;
   #hasEndedIdle = false;
   #isFinishing = false;
@@ -66,10 +69,12 @@ export class ConnectionManager implements NetworkFilter {
     clusters: ClusterMap,
     chain: FilterChainSnapshot,
     ingress: IngressFacts,
+    drain: ListenerDrain,
     settings: HttpConnectionManagerSettings,
   ) {
     this.#context = context;
     this.settings = settings;
+    this.#listenerDrain = drain;
     this.statBase = context.stats.base(chain.filterStatBlock);
     this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
     this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
@@ -85,9 +90,14 @@ export class ConnectionManager implements NetworkFilter {
     this.router = new Router(context, clusters, settings, this.statBase);
   }
 
-  /** True once every response must be the last one of its connection. */
-  get isDraining(): boolean {
-    return this.#isDraining || this.#context.serverHealth.isFailing;
+  /** Whether a drain makes the response at hand the last one of its connection; counted then. Once per response. */
+  endsWithResponse(): boolean {
+    return (this.#isDraining || this.#listenerDrain.closes()) && this.#countDrained();
+  }
+
+  /** Whether a drain ends a connection after a response that has not said so; counted then. */
+  endsBetweenRequests(): boolean {
+    return (this.#isDraining || this.#listenerDrain.isCertain) && this.#countDrained();
   }
 
   get connectionCount(): number {
@@ -108,7 +118,7 @@ export class ConnectionManager implements NetworkFilter {
     if (!endsIdle || this.#hasEndedIdle) return;
     this.#hasEndedIdle = true;
     for (const connection of [...this.#connections]) {
-      if (!connection.isBusy) this.#context.stats.values[this.statBase + downstream_cx_drain_close]! += 1;
+      if (!connection.isBusy) this.#countDrained();
       connection.drain();
     }
   }
@@ -147,6 +157,11 @@ export class ConnectionManager implements NetworkFilter {
       values[this.statBase + bySide]! += 1;
     }
     connection.downstream.closed();
+  }
+
+  #countDrained(): true {
+    this.#context.stats.values[this.statBase + downstream_cx_drain_close]! += 1;
+    return true;
   }
 
   /** A response is complete. */

@@ -47,8 +47,8 @@ const NO_BYTES = Buffer.alloc(0);
 export interface ResponseManager extends RequestLedger {
   readonly settings: HttpConnectionManagerSettings;
   readonly responseLines: ResponseLines;
-  /** True once every response must be the last one of its connection. */
-  readonly isDraining: boolean;
+  /** Whether a drain makes the response at hand the last one of its connection; asked once. */
+  endsWithResponse(): boolean;
   /** A response is complete. */
   countResponse(status: number): void;
 }
@@ -362,7 +362,7 @@ export abstract class StreamResponse extends StreamRecord {
 
   /** A request that has not arrived in full leaves bytes that must not be taken for the next one. */
   #mustClose(isResponseEnd: boolean): boolean {
-    if (!this.isPersistent || this.manager.isDraining) return true;
+    if (!this.isPersistent || this.manager.endsWithResponse()) return true;
     // Behind a refused upgrade such bytes may have come already.
     return !this.isRequestComplete && (isResponseEnd || this.isUpgradeCounted);
   }

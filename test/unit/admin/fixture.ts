@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import {
   AdminServer,
   type AdminServerOptions,
+  type DrainOrder,
   type EventFeedView,
   type HostView,
   type ServerCommands,
@@ -37,6 +38,7 @@ export interface World {
   flushes: number;
   bytes: number;
   readonly traffic: string[];
+  readonly drains: DrainOrder[];
   readonly records: LogRecord[];
   readonly loggers: Loggers;
   readonly lookups: RecentLookups;
@@ -87,6 +89,7 @@ function makeWorld(): World {
     flushes: 0,
     bytes: 0,
     traffic: [],
+    drains: [],
     records,
     loggers,
     lookups,
@@ -152,6 +155,7 @@ export const NO_COMMANDS: ServerCommands = {
   reopenLogs() {},
   resetCounters() {},
   failHealthChecks() {},
+  drainListeners() {},
   modifyRuntime: () => undefined,
 };
 
@@ -193,6 +197,7 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
       quit: () => void world.quits++,
       reopenLogs: () => void world.reopens++,
       resetCounters: () => void world.resets++,
+      drainListeners: (order) => void world.drains.push(order),
       modifyRuntime: (changes) => world.runtime.modify(changes),
     },
     traffic: {

@@ -48,6 +48,7 @@ describe('a listener', () => {
       handsOver: false,
       statPrefix: '',
       trafficDirection: 'UNSPECIFIED',
+      drainType: 'default',
       bufferLimitBytes: 1048576,
       backlog: 65535,
       reusePort: true,
@@ -88,6 +89,7 @@ describe('a listener', () => {
       tcp_backlog_size: 7,
       stat_prefix: 'edge',
       traffic_direction: 'OUTBOUND',
+      drain_type: 'MODIFY_ONLY',
       enable_reuse_port: false,
       filter_chains: [
         { name: 'c', filter_chain_match: {}, filters: [tcpFilter({ idle_timeout: '0s', max_connect_attempts: 3 })] },
@@ -97,6 +99,7 @@ describe('a listener', () => {
     assert.deepEqual(settings.addresses, [{ kind: 'pipe', path: '@abstract', mode: 0o600 }]);
     assert.deepEqual([settings.bufferLimitBytes, settings.backlog, settings.filterChains[0]!.name], [4096, 7, 'c']);
     assert.deepEqual([settings.statPrefix, settings.trafficDirection, settings.reusePort], ['edge', 'OUTBOUND', false]);
+    assert.equal(settings.drainType, 'modify-only');
     const { filter } = settings.filterChains[0]!;
     assert.deepEqual(filter.kind === 'tcp-proxy' && [filter.idleTimeoutMs, filter.maxConnectAttempts], [0, 3]);
   });

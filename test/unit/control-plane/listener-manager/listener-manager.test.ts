@@ -55,6 +55,8 @@ class Fixture {
       drainMs: 600,
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
+        stopAccepting: (id, applied) =>
+          this.stopped.push({ id, successor: null, drainMs: Number.POSITIVE_INFINITY, applied }),
         stopListener: (id, successor, drainMs, applied) => this.stopped.push({ id, successor, drainMs, applied }),
       },
     });
@@ -153,6 +155,40 @@ describe('listeners that come and go', () => {
     );
     const accepts = 'listener new accepts on 127.0.0.1:4000';
     assert.deepEqual(fixture.log, [accepts, accepts, 'listener new is removed', accepts]);
+  });
+
+  it('stop accepting by direction, are refused from then on, and stay in the set until they are taken away', async () => {
+    const fixture = new Fixture();
+    const { manager, opened, stopped } = fixture;
+    const one = settings({ name: 'one', traffic_direction: 'INBOUND' });
+    const two = settings({ name: 'two', address: socketAddress('127.0.0.2', 0) });
+    await manager.put(one, 'one');
+    await manager.put(two, 'two');
+    const draining = (): unknown[] =>
+      ['listener_stopped', 'total_listeners_draining'].map((name) => fixture.value(name));
+    manager.beginDrain('inbound');
+    assert.deepEqual(draining(), [0, 1]);
+    manager.stopAccepting('inbound');
+    // Changes wait for it.
+    assert.equal(await manager.put(settings({ ...LARGER, name: 'one', traffic_direction: 'INBOUND' }), 'more'), false);
+    assert.ok(await manager.put(settings({ name: 'three', address: socketAddress('127.0.0.3', 0) }), 'three'));
+    assert.deepEqual([stopped.map(({ id }) => id), draining()], [[opened[0]!.snapshot.id], [1, 1]]);
+    manager.stopAccepting('all');
+    manager.stopAccepting('inbound');
+    assert.equal(await manager.put(settings({ name: 'four', address: socketAddress('127.0.0.4', 0) }), 'four'), false);
+    await manager.addStatic(settings({ name: 'five', address: socketAddress('127.0.0.5', 0) }));
+    assert.deepEqual([opened.length, stopped.length, draining()], [3, 3, [3, 3]]);
+    for (const { applied } of stopped) applied();
+    assert.deepEqual(draining(), [3, 0]);
+    assert.deepEqual(
+      fixture.states.map(([name, , state]) => `${name} ${state}`),
+      ['one active', 'two active', 'three active'],
+    );
+    // As they have been stopped, workers are told that they may forget them.
+    assert.ok(await manager.remove('one'));
+    assert.deepEqual([stopped[3]!.id, draining()], [opened[0]!.snapshot.id, [3, 1]]);
+    stopped[3]!.applied();
+    assert.deepEqual([fixture.states.length, draining()], [2, [3, 0]]);
   });
 
   it('leave everything as it was where they cannot be opened', async () => {

@@ -84,6 +84,7 @@ function openServer(t: TestContext, fields: JsonObject = {}, { isReady = true, s
     unknownFields: 3,
     statTags,
     drainMs: 1000,
+    drainStrategy: 'gradual',
     fileFlushIntervalMs: 250,
   });
   t.after(() => server.stop(0));

@@ -12,6 +12,7 @@ import { WorkerPool, type WorkerService } from '../../../../src/control-plane/wo
 import { Loggers } from '../../../../src/log/index.ts';
 import {
   type ClusterSnapshot,
+  type DrainState,
   type HostsUpdate,
   type ListenerSnapshot,
   type MainToWorker,
@@ -129,6 +130,8 @@ describe('the pool of workers', () => {
     let applied = 0;
     pool.publishRuntime(new Map([['a', '1']]));
     pool.failHealthChecks(true);
+    const drains: DrainState = { inbound: { strategy: 'gradual', elapsedMs: 7, durationMs: 600 }, others: null };
+    pool.publishDrains(() => drains);
     pool.removeCluster('web', () => {
       applied += 1;
     });
@@ -147,6 +150,7 @@ describe('the pool of workers', () => {
         logLevels: (fields.init as { logLevels: object }).logLevels,
         workerIndex: index,
         isHealthCheckFailing: true,
+        drains,
       });
     }
     assert.equal(inits.length, 2);
@@ -163,6 +167,8 @@ describe('the pool of workers', () => {
     pool.failHealthChecks(true);
     pool.publishRuntime(new Map([['b', '2']]));
     pool.reopenAccessLogs();
+    const drains = { inbound: { strategy: 'gradual', elapsedMs: 0, durationMs: 600 }, others: null } as const;
+    pool.publishDrains(() => drains);
     assert.deepEqual(take(), [
       [0, 'fail-health-checks', { isFailing: true }],
       [1, 'fail-health-checks', { isFailing: true }],
@@ -170,6 +176,8 @@ describe('the pool of workers', () => {
       [1, 'runtime', { texts: new Map([['b', '2']]) }],
       [0, 'reopen-access-logs', {}],
       [1, 'reopen-access-logs', {}],
+      [0, 'drains', { drains }],
+      [1, 'drains', { drains }],
     ]);
     assert.equal(pool.concurrency, 2);
     assert.equal(loggers.dropped, 0);
@@ -183,6 +191,7 @@ describe('the pool of workers', () => {
     pool.publishHosts(update, () => applied.push('hosts'));
     pool.removeCluster('web', () => applied.push('removed'));
     pool.stopListener(3, 4, 5, () => applied.push('stopped'));
+    pool.stopAccepting(6, () => applied.push('quiet'));
     const said = take() as [number, string, { generation: number }][];
     const { generation } = said[0]![2];
     assert.deepEqual(said, [
@@ -192,6 +201,8 @@ describe('the pool of workers', () => {
       [1, 'cluster-removed', { generation: generation + 1, name: 'web' }],
       [0, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drainMs: 5 }],
       [1, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drainMs: 5 }],
+      [0, 'stop-accepting', { generation: generation + 3, listenerId: 6 }],
+      [1, 'stop-accepting', { generation: generation + 3, listenerId: 6 }],
     ]);
     for (let step = 0; step < 3; step++) say(0, { type: 'applied', generation: generation + step });
     assert.deepEqual(applied, []);

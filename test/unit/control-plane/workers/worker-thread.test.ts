@@ -30,6 +30,7 @@ function init(): WorkerInit {
     headerPrefix: 'x-proxy',
     localZone: '',
     isHealthCheckFailing: false,
+    drains: { inbound: null, others: null },
     runtime: new Map(),
     clusters: [],
     logLevels: { default: 'off' },

@@ -278,7 +278,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.deadlines.endStream();
     const hasEarlyBytes = this.#tunnel === TUNNEL_REFUSED && this.#held.length > 0;
     this.#tunnel = TUNNEL_NONE;
-    if (this.#mustClose || !isRequestDone || hasEarlyBytes || this.#manager.isDraining) {
+    if (this.#mustClose || !isRequestDone || hasEarlyBytes || this.#manager.endsBetweenRequests()) {
       this.#closeGracefully(false);
       return;
     }

@@ -1,0 +1,82 @@
+// Whether a response ends its connection, because its listener drains by order of the operator. Worker thread. Asked with
+// every response, and answered by two comparisons while nothing drains.
+//
+//   gradual, duration 600 s:  share of responses that end their connections = time since the start / 600 s, then all
+
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import type { DrainProgress, DrainState, ListenerSettings } from '../snapshot/index.ts';
+
+/** The drains of one worker. */
+export class Drains {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  inbound: Drain | null = null;
+  others: Drain | null = null;
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Takes over how things stand on main. */
+  begin({ inbound, others }: DrainState): void {
+    this.inbound = this.#drain(inbound);
+    this.others = this.#drain(others);
+  }
+
+  #drain(progress: DrainProgress | null): Drain | null {
+    return progress && new Drain(progress, this.#clock, this.#random);
+  }
+}
+
+class Drain {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #startMs: number;
+  /** 0 for all at once. */
+  readonly #durationMs: number;
+
+  constructor({ strategy, elapsedMs, durationMs }: DrainProgress, clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#startMs = clock.monotonicMs() - elapsedMs;
+    this.#durationMs = strategy === 'immediate' ? 0 : durationMs;
+  }
+
+  /** Decides anew each time. */
+  closes(): boolean {
+    const elapsedMs = this.#clock.monotonicMs() - this.#startMs;
+    return elapsedMs >= this.#durationMs || this.#random.u32() % this.#durationMs < elapsedMs;
+  }
+}
+
+/** What drains mean to one listener. */
+export class ListenerDrain {
+  readonly #drains: Drains;
+  readonly #serverHealth: { readonly isFailing: boolean };
+  readonly #isInbound: boolean;
+  readonly #followsHealth: boolean;
+
+  /** @param serverHealth the operator's word, for listeners that follow it. */
+  constructor(
+    { drains, serverHealth }: { readonly drains: Drains; readonly serverHealth: { readonly isFailing: boolean } },
+    { trafficDirection, drainType }: Pick<ListenerSettings, 'trafficDirection' | 'drainType'>,
+  ) {
+    this.#drains = drains;
+    this.#serverHealth = serverHealth;
+    this.#isInbound = trafficDirection === 'INBOUND';
+    this.#followsHealth = drainType === 'default';
+  }
+
+  /** Every connection ends as soon as it can. */
+  get isCertain(): boolean {
+    return this.#serverHealth.isFailing && this.#followsHealth;
+  }
+
+  /** Whether the response at hand ends its connection: for once, where that is a matter of chance. */
+  closes(): boolean {
+    const drain = this.#isInbound ? this.#drains.inbound : this.#drains.others;
+    return drain === null ? this.isCertain : this.isCertain || drain.closes();
+  }
+}

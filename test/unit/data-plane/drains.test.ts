@@ -1,0 +1,95 @@
+// Which responses end their connections while listeners drain.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { RandomSequence } from '../../../src/base/random.ts';
+import { Drains, ListenerDrain } from '../../../src/data-plane/drains.ts';
+import type { DrainProgress, ListenerSettings } from '../../../src/snapshot/index.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+type Kind = Pick<ListenerSettings, 'trafficDirection' | 'drainType'>;
+
+const OUTBOUND: Kind = { trafficDirection: 'OUTBOUND', drainType: 'default' };
+const INBOUND: Kind = { trafficDirection: 'INBOUND', drainType: 'default' };
+
+function open(seed = 1) {
+  const clock = new ManualClock();
+  const drains = new Drains(clock, new RandomSequence(seed));
+  const serverHealth = { isFailing: false };
+  const listener = (kind: Kind): ListenerDrain => new ListenerDrain({ drains, serverHealth }, kind);
+  return { clock, drains, serverHealth, listener };
+}
+
+function gradual(durationMs: number, elapsedMs = 0): DrainProgress {
+  return { strategy: 'gradual', durationMs, elapsedMs };
+}
+
+const ASKED = 20_000;
+
+function closedOf(listener: ListenerDrain): number {
+  let closed = 0;
+  for (let index = 0; index < ASKED; index += 1) if (listener.closes()) closed += 1;
+  return closed;
+}
+
+describe('a response of a listener that drains', () => {
+  it('ends its connection as often as the share of the drain time that has passed says, and always behind it', () => {
+    const anyDrain = fc.record({
+      durationMs: fc.integer({ min: 1000, max: 3_600_000 }),
+      share: fc.double({ min: 0, max: 1.2, noNaN: true }),
+      before: fc.double({ min: 0, max: 1, noNaN: true }),
+      seed: fc.integer(),
+    });
+    fc.assert(
+      fc.property(anyDrain, ({ durationMs, share, before, seed }) => {
+        const { clock, drains, listener } = open(seed);
+        const elapsedMs = durationMs * share;
+        // A part of the time has passed before this worker heard of the drain.
+        drains.begin({ inbound: null, others: gradual(durationMs, elapsedMs * before) });
+        clock.turn(elapsedMs - elapsedMs * before);
+        const expected = Math.min(share, 1);
+        const closed = closedOf(listener(OUTBOUND)) / ASKED;
+        if (share > 1.001) assert.equal(closed, 1);
+        // Six standard deviations, and the millisecond that times are cut to.
+        const tolerance = 6 * Math.sqrt(0.25 / ASKED) + 1 / durationMs;
+        assert.ok(Math.abs(closed - expected) <= tolerance, `${closed} for ${expected}`);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('ends it from the start where the strategy is immediate, or there is no drain time', () => {
+    for (const progress of [{ ...gradual(600_000), strategy: 'immediate' } as const, gradual(0)]) {
+      const { drains, listener } = open();
+      drains.begin({ inbound: progress, others: progress });
+      assert.equal(closedOf(listener(OUTBOUND)), ASKED);
+    }
+  });
+
+  it('is left alone where others drain', () => {
+    const { drains, listener } = open();
+    const [inbound, outbound] = [listener(INBOUND), listener(OUTBOUND)];
+    assert.deepEqual([inbound.closes(), outbound.closes()], [false, false]);
+    drains.begin({ inbound: gradual(0), others: null });
+    assert.deepEqual([inbound.closes(), outbound.closes()], [true, false]);
+    drains.begin({ inbound: gradual(600_000), others: gradual(0) });
+    assert.deepEqual([inbound.closes(), outbound.closes()], [false, true]);
+    assert.deepEqual([inbound.isCertain, outbound.isCertain], [false, false]);
+  });
+
+  it('ends it while health checks fail, unless the listener drains only with its own end', () => {
+    const { drains, serverHealth, listener } = open();
+    const [follows, stays] = [listener(INBOUND), listener({ ...INBOUND, drainType: 'modify-only' })];
+    serverHealth.isFailing = true;
+    assert.deepEqual([follows.isCertain, follows.closes()], [true, true]);
+    assert.deepEqual([stays.isCertain, stays.closes()], [false, false]);
+    drains.begin({ inbound: gradual(600_000), others: null });
+    assert.deepEqual([follows.closes(), stays.closes()], [true, false]);
+    serverHealth.isFailing = false;
+    assert.deepEqual([follows.isCertain, follows.closes()], [false, false]);
+    // The operator's drain takes both.
+    drains.begin({ inbound: gradual(0), others: null });
+    assert.deepEqual([follows.closes(), stays.closes()], [true, true]);
+  });
+});
