@@ -174,6 +174,8 @@ const TABLES: Readonly<Record<string, Listed>> = {
     under: 'stat_sinks.hystrix.',
     what: 'The stats sink `envoy.stat_sinks.hystrix`: who listens to `/hystrix_event_stream`, who was refused, what was missed',
   },
+  STAT_SINK_STATS: { under: 'stat_sinks.<sink>.', what: 'Sinks of statistics, by kind' },
+  STATSD_TCP_STATS: { under: 'statsd.', what: 'The statsd sink over TCP' },
   WATCHDOG_STATS: {
     under: 'main_thread., workers., server.main_thread., server.worker_<n>.',
     what: 'Stalls of threads',

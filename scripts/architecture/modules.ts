@@ -48,13 +48,16 @@ export function parseModule(file: string, text: string): SourceModule {
   return { path: file, unit: unitOf(file), imports, code: source.code };
 }
 
-/** Of an extension the main thread loads this much. */
-const EXTENSION_CONTROL = /\/(?:control-registry|config)\.ts$/;
+/** Of an extension the main thread loads this much with the configuration. */
+const EXTENSION_CONTROL = /\/(?:control-registry|(?:[a-z]+-)?config)\.ts$/;
+/** What the main thread runs of extensions. */
+const EXTENSION_MAIN = /\/extensions\/(?:stat_sinks\/|stat-sink-registry\.ts$)/;
 
 /** `src/stats/scope.ts` belongs to `stats`, `src/main.ts` to `main.ts`; extensions have a part in each plane. */
 export function unitOf(file: string): Unit {
   if (file.startsWith(`${LAYOUT_UNIT}/`)) return LAYOUT_UNIT;
   const unit = file.split('/')[1] ?? file;
   if (unit !== 'extensions') return unit;
-  return EXTENSION_CONTROL.test(file) ? 'extensions/control' : 'extensions/data';
+  if (EXTENSION_CONTROL.test(file)) return 'extensions/control';
+  return EXTENSION_MAIN.test(file) ? 'extensions/main' : 'extensions/data';
 }

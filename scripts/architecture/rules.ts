@@ -41,8 +41,13 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
   },
   'extensions/control': {
     uses: ['base', 'config'],
-    namesTypesOf: ['snapshot', 'extensions/data'],
+    namesTypesOf: ['snapshot', 'extensions/data', 'extensions/main'],
     why: 'configurations of extensions to their settings; the part of them that the main thread loads',
+  },
+  'extensions/main': {
+    uses: ['base', 'stats'],
+    namesTypesOf: ['config', 'control-plane'],
+    why: 'extensions at work on main: sinks of statistics',
   },
   'extensions/data': {
     uses: ['base', 'wasm', 'stats', 'data-plane'],
@@ -65,7 +70,18 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
   },
   demo: { uses: ['base'], why: 'outside of the proxy: upstreams to try it on' },
   process: {
-    uses: ['base', 'log', 'stats', 'config', 'control-plane', 'extensions/control', 'admin', 'cli', 'demo'],
+    uses: [
+      'base',
+      'log',
+      'stats',
+      'config',
+      'control-plane',
+      'extensions/control',
+      'extensions/main',
+      'admin',
+      'cli',
+      'demo',
+    ],
     why: 'the modes of the program and its signals; joins the parts of the main thread',
   },
   'main.ts': { uses: ['base', 'cli', 'process'], why: 'entry point of the program; wires, does not decide' },
@@ -82,6 +98,7 @@ export const OPEN_UNITS: readonly Unit[] = [
   'process',
   'extensions/control',
   'extensions/data',
+  'extensions/main',
   LAYOUT_UNIT,
 ];
 

@@ -42,6 +42,13 @@ const IPV4_SOCKET_ADDRESS_BYTES = 16;
 const SYSTEM_FAMILY: Readonly<Record<IpFamily, number>> = { v4: 2, v6: 10 };
 /** SOCK_STREAM with SOCK_NONBLOCK and SOCK_CLOEXEC. */
 const STREAM = 0x80801;
+/** SOCK_DGRAM with the same. */
+const DATAGRAM = 0x80802;
+const UNIX_FAMILY = 1;
+/** Of the address of a unix socket: the family, then the path, which ends with a NUL unless it begins with one. */
+const UNIX_PATH_AT = 2;
+const UNIX_PATH_BYTES = 108;
+const ENAMETOOLONG = 36;
 
 const SIGNATURES = {
   poll: { arguments: ['pointer', 'u64', 'i32'], return: 'i32' },
@@ -53,6 +60,7 @@ const SIGNATURES = {
   setsockopt: { arguments: ['i32', 'i32', 'i32', 'pointer', 'u32'], return: 'i32' },
   socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
   bind: { arguments: ['i32', 'pointer', 'u32'], return: 'i32' },
+  connect: { arguments: ['i32', 'pointer', 'u32'], return: 'i32' },
   getrlimit: { arguments: ['i32', 'pointer'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -166,6 +174,27 @@ export class SystemCalls {
   openSocket(family: IpFamily): number {
     const descriptor = this.#functions.socket(SYSTEM_FAMILY[family], STREAM, 0);
     return descriptor >= 0 ? descriptor : this.#lastError();
+  }
+
+  /**
+   * A unix socket that does not wait, and sends datagrams to the one at a path; its descriptor is the caller's.
+   * @param path as the system has it: a NUL at the beginning for one of Linux' abstract namespace.
+   * @returns minus the system's error number without.
+   */
+  openDatagramSocket(path: string): number {
+    const bytes = Buffer.from(path);
+    if (bytes.length >= UNIX_PATH_BYTES) return -ENAMETOOLONG;
+    const memory = Buffer.alloc(UNIX_PATH_AT + UNIX_PATH_BYTES);
+    memory.writeUInt16LE(UNIX_FAMILY, 0);
+    bytes.copy(memory, UNIX_PATH_AT);
+    const end = bytes[0] === 0 ? 0 : 1;
+    const descriptor = this.#functions.socket(UNIX_FAMILY, DATAGRAM, 0);
+    if (descriptor < 0) return this.#lastError();
+    const length = UNIX_PATH_AT + bytes.length + end;
+    if (this.#functions.connect(descriptor, getRawPointer(memory), length) === 0) return descriptor;
+    const error = this.#lastError();
+    this.close(descriptor);
+    return error;
   }
 
   /** @returns 0, or minus the system's error number. */

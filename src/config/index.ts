@@ -12,8 +12,19 @@ export type {
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
 export type { RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
+export { convertAddress } from './resources/address.ts';
 export type { Conversion } from './resources/conversion.ts';
 export type { HttpFilterConverters } from './resources/http-filter.ts';
-export type { HealthCheckFilterMessage } from './resources/messages.ts';
+export type { AddressMessage, HealthCheckFilterMessage, StatsdSink } from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
+export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
+export {
+  only,
+  rejected,
+  type SupportTable,
+  supported,
+  supportedAs,
+  supportedWhole,
+  warned,
+} from './support/verdict.ts';

@@ -1,3 +1,11 @@
+export type { ActiveCluster } from './cluster-manager/active-cluster.ts';
 export { Server, type ServerDependencies } from './server/server.ts';
 export type { ServerState } from './server/server-state.ts';
+export type { ClusterHost } from './stat-sinks/host-rotation.ts';
+export type {
+  CreateStatSink,
+  StatSinkContext,
+  StatSinkCounts,
+  StatSinkKinds,
+} from './stat-sinks/stat-sink-kind.ts';
 export { WorkerPool } from './workers/worker-pool.ts';

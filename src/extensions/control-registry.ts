@@ -1,9 +1,14 @@
-// The extensions of this build as the main thread knows them: from a message of the configuration to settings. Their
-// other half is data-registry.ts.
+// The extensions of this build as the main thread knows them: from a message of the configuration to settings. What
+// they do is in data-registry.ts, for those that run in workers, and in stat-sink-registry.ts.
 
-import type { HttpFilterConverters } from '../config/index.ts';
+import type { HttpFilterConverters, StatSinkManifests } from '../config/index.ts';
 import { convertHealthCheckFilter } from './filters.http/health_check/config.ts';
+import { STATSD } from './stat_sinks/statsd/config.ts';
 
 export const HTTP_FILTER_CONVERTERS: HttpFilterConverters = {
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': convertHealthCheckFilter,
+};
+
+export const STAT_SINKS: StatSinkManifests = {
+  'proxy.config.metrics.v3.StatsdSink': STATSD,
 };

@@ -1,12 +1,15 @@
 // Loads the bootstrap that the command line names, and tells the operator of every fault.
 
 import type { ServerOptions } from '../cli/index.ts';
-import { formatFault, type LoadBootstrapResult, loadBootstrap, prepareLoading } from '../config/index.ts';
-import { HTTP_FILTER_CONVERTERS } from '../extensions/control-registry.ts';
+import { formatFault, type LoadBootstrapResult, loadBootstrap, prepareLoading as prepare } from '../config/index.ts';
+import { HTTP_FILTER_CONVERTERS, STAT_SINKS } from '../extensions/control-registry.ts';
 import { findLogPathFault, type Loggers } from '../log/index.ts';
 import { print } from './print.ts';
 
-export { prepareLoading };
+/** Ahead of the first load, for a caller that has to wait for something else. */
+export function prepareLoading(): void {
+  prepare(STAT_SINKS);
+}
 
 export type LoadOptions = Pick<
   ServerOptions,
@@ -19,7 +22,7 @@ export type LoadOptions = Pick<
  */
 export function loadAndReport(options: LoadOptions, loggers: Loggers): LoadBootstrapResult {
   const world = { environment: process.env, findLogPathFault };
-  const result = loadBootstrap({ ...options, httpFilters: HTTP_FILTER_CONVERTERS, ...world });
+  const result = loadBootstrap({ ...options, httpFilters: HTTP_FILTER_CONVERTERS, statSinks: STAT_SINKS, ...world });
   const errors = result.faults.filter((fault) => fault.severity === 'error');
   for (const fault of result.faults) {
     if (fault.severity === 'warning') loggers.get('config').warning(formatFault(fault));

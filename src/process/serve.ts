@@ -12,6 +12,7 @@ import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
 import { Server, WorkerPool } from '../control-plane/index.ts';
 import { type Demo, startDemo } from '../demo/index.ts';
+import { loadStatSinkKinds } from '../extensions/stat-sink-registry.ts';
 import { LogDestination, type Loggers, logTarget } from '../log/index.ts';
 import type { ProcessLog } from './log.ts';
 import { print } from './print.ts';
@@ -114,6 +115,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
   const { options, version, log } = parts;
   const { loggers } = log;
   const bootstrap = loaded.bootstrap!;
+  const statSinkKinds = await loadStatSinkKinds(bootstrap.statSinks);
   const server = new Server({
     bootstrap,
     workers,
@@ -123,6 +125,7 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     revisionNumber: revisionNumber(version),
     versionText: formatVersion(version),
     unknownFields: loaded.unknownFields,
+    statSinkKinds,
     statTags: options.statsTag.map(statTag),
     fileFlushIntervalMs: options.fileFlushIntervalMsec,
     drainMs: options.drainTimeS * 1000,

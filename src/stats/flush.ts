@@ -57,6 +57,12 @@ export class StatsFlush {
     this.#cancelTimer?.();
   }
 
+  /** After `stop`: flushes what has come since the flush before, which may still run. */
+  async finish(): Promise<void> {
+    await this.#running;
+    await this.flush();
+  }
+
   #schedule(): void {
     this.#cancelTimer = this.#options.clock.after(this.#options.intervalMs, () => {
       if (!this.#isStopped) this.#schedule();

@@ -21,6 +21,8 @@ export interface NumericStat extends NamedStat {
   readonly value: number;
   /** Written at least once since it was made, be it with 0. */
   readonly isUsed: boolean;
+  /** What a counter has counted since this was last called, resets aside; 0 of a gauge. For flushes to sinks alone. */
+  takeIncrement(): number;
 }
 
 export interface TextReadoutStat extends NamedStat {
@@ -32,6 +34,8 @@ export interface TextReadoutStat extends NamedStat {
 export interface StatSource {
   /** Total of a cell over all slabs less its baseline; -0 when no slab has touched it. */
   total(cell: number): number;
+  /** What a counter has counted since the last call for its cell. */
+  takeIncrement(cell: number): number;
   tagged(name: string): TaggedName;
   /** Upper bounds of a histogram's buckets, ascending. */
   bucketBounds(name: string): readonly number[];
@@ -91,6 +95,10 @@ export class CellStat extends Named implements NumericStat {
   get isUsed(): boolean {
     return !Object.is(this.source.total(this.cell), -0);
   }
+
+  takeIncrement(): number {
+    return this.kind === 'counter' ? this.source.takeIncrement(this.cell) : 0;
+  }
 }
 
 /** A gauge that is worked out when read, because no single thread could keep it. */
@@ -113,6 +121,10 @@ export class DerivedGauge extends Named implements NumericStat {
 
   get isUsed(): boolean {
     return this.value !== 0 || (this.#derivation.seen & (1 << this.#row.index)) !== 0;
+  }
+
+  takeIncrement(): number {
+    return 0;
   }
 }
 
@@ -146,6 +158,10 @@ export class CombinedStat implements NumericStat {
 
   get isUsed(): boolean {
     return this.#parts.some((part) => part.isLive && part.isUsed);
+  }
+
+  takeIncrement(): number {
+    return this.#parts.reduce((sum, part) => sum + (part.isLive ? part.takeIncrement() : 0), 0);
   }
 
   get isLive(): boolean {

@@ -8,6 +8,7 @@ import { HistogramRecorder, isRecordable, MAX_HISTOGRAM_VALUE } from '../wasm/hi
 import { MAIN_SLAB, workerSlab } from '../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../wasm/shared-memory-owner.ts';
 import { StatsKernel } from '../wasm/stats.ts';
+import { CounterLatch } from './counter-latch.ts';
 import { Families, type FamiliesOptions, type FamilyBatch } from './families.ts';
 import { DEFAULT_BUCKET_BOUNDS, type HistogramReader } from './histogram-stat.ts';
 import { Listing, type ListingOptions, type NameSelection } from './listing.ts';
@@ -57,6 +58,7 @@ export class StatsStore {
   readonly #recorder: HistogramRecorder;
   readonly #tags: TagProducer;
   readonly #bucketBounds: (name: string) => readonly number[] | undefined;
+  readonly #latch: CounterLatch;
   readonly #host: PrefixHost;
   readonly #prefixes = new Map<string, PrefixStats>();
   /** Blocks without names: per-host stats, which listings show in their own way. */
@@ -75,6 +77,7 @@ export class StatsStore {
     this.accepts = options.accepts;
     this.#bucketBounds = options.bucketBounds ?? (() => undefined);
     this.cells = this.#cellStore();
+    this.#latch = new CounterLatch((cell) => this.#kernel.counted(cell));
     this.#host = this.#prefixHost();
     this.#overflow = this.scope('stats.').counter('overflow');
   }
@@ -311,16 +314,23 @@ export class StatsStore {
   #prefixHost(): PrefixHost {
     const { cells, reclaimer } = this.#owner;
     const merger = this.#merger;
+    const latch = this.#latch;
     return {
       histograms: merger,
       allocateCells: (count) => cells.allocate(count),
       retireBlock: (table, cell) =>
         reclaimer.retire(() => {
           for (let index = table.histogramsAt; index < table.size; index++) merger.release(cell + index);
+          latch.forget(cell, table.gaugesAt);
           cells.free(cell, table.size);
         }),
-      retireCell: (cell) => reclaimer.retire(() => cells.free(cell, 1)),
+      retireCell: (cell) =>
+        reclaimer.retire(() => {
+          latch.forget(cell, 1);
+          cells.free(cell, 1);
+        }),
       total: (cell) => this.cells.total(cell),
+      takeIncrement: (cell) => latch.take(cell),
       tagged: (name) => this.#tags.produce(name),
       bucketBounds: (name) => this.#bucketBounds(name) ?? DEFAULT_BUCKET_BOUNDS,
     };

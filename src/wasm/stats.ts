@@ -44,6 +44,12 @@ export class StatsKernel {
     return sum - (f64[at + CELLS_PER_SLAB]! + 0);
   }
 
+  /** One total since the cell was made: what it was reset at counts. */
+  counted(cell: number): number {
+    const { f64, slabCount } = this.#owner.shared;
+    return this.total(cell) + f64[cell + slabCount * CELLS_PER_SLAB]!;
+  }
+
   /** Makes the totals of `count` counters 0 from here on, without touching the cells that workers write. */
   reset(cell: number, count: number): void {
     checkStretch(cell, count);

@@ -7,7 +7,7 @@ import {
   type LoadBootstrapResult,
   loadBootstrap,
 } from '../../src/config/index.ts';
-import { HTTP_FILTER_CONVERTERS } from '../../src/extensions/control-registry.ts';
+import { HTTP_FILTER_CONVERTERS, STAT_SINKS } from '../../src/extensions/control-registry.ts';
 import type { ClusterSettings } from '../../src/snapshot/index.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -21,6 +21,7 @@ const NO_OPTIONS: LoadBootstrapInput = {
   serviceNode: '',
   serviceZone: '',
   httpFilters: HTTP_FILTER_CONVERTERS,
+  statSinks: STAT_SINKS,
 };
 
 export function load(bootstrap: JsonObject | string, options: Partial<LoadBootstrapInput> = {}): LoadBootstrapResult {

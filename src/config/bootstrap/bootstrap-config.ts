@@ -7,6 +7,7 @@ import type { ClusterSettings, ListenerSettings, Locality, StringMatch } from '.
 import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
+import type { StatSinkManifests, StatSinkSettings } from '../resources/stat-sink.ts';
 import type { ClusterManagerSettings } from './cluster-manager.ts';
 import type { EventStreamSettings } from './event-stream.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
@@ -84,6 +85,8 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly shownStats: StatMatcher | undefined;
   /** Of histograms; the first that matches counts, and the default bounds where none does. */
   readonly bucketSettings: readonly BucketSettings[];
+  /** In the order of the file. */
+  readonly statSinks: readonly StatSinkSettings[];
 }
 
 export interface LoadBootstrapInput extends LogPathLook {
@@ -99,6 +102,8 @@ export interface LoadBootstrapInput extends LogPathLook {
   readonly serviceZone: string;
   /** The HTTP filters of this build beside the router; none when absent. */
   readonly httpFilters?: HttpFilterConverters;
+  /** The stat sinks of this build; none when absent. */
+  readonly statSinks?: StatSinkManifests | undefined;
   /** Variables that format strings may ask for with ENVIRONMENT; none when absent. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }

@@ -13,9 +13,11 @@ import { type LoadedMessage, loadMessage } from '../proto/load-message.ts';
 import { type ProtoSchema, protoSchema } from '../proto/root.ts';
 import { Validator } from '../proto/rules/validator.ts';
 import { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
+import { ClusterNames } from '../resources/conversion.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
+import { convertStatSinks, type StatSinkManifests } from '../resources/stat-sink.ts';
 import { CONFIG_YAML_NAME } from '../source/source.ts';
-import { SUPPORT, SupportCheck } from '../support/index.ts';
+import { SupportCheck, supportWith } from '../support/index.ts';
 import { convertAdmin } from './admin.ts';
 import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
@@ -34,12 +36,13 @@ interface SchemaChecks {
   readonly support: SupportCheck;
 }
 
-/** Both compile what they check, so there is one pair for each schema. */
-const checksOf = new WeakMap<ProtoSchema, SchemaChecks>();
+/** Both compile what they check, so there is one pair for each schema and set of sinks. */
+const checksOf = new WeakMap<ProtoSchema, WeakMap<StatSinkManifests, SchemaChecks>>();
+const NO_SINKS: StatSinkManifests = {};
 
 /** Reads the schema and its rules ahead of the first bootstrap, for a caller that has to wait for something else. */
-export function prepareLoading(): void {
-  checksFor(protoSchema());
+export function prepareLoading(sinks: StatSinkManifests = NO_SINKS): void {
+  checksFor(protoSchema(), sinks);
 }
 
 /** Never throws for what operators write; a bootstrap comes back only when there is no error. */
@@ -65,7 +68,7 @@ function examine(
   const bootstrap = message as unknown as Bootstrap;
   const faults = new DocumentFaults(document, list);
   const type = schema.messageType(BOOTSTRAP_TYPE);
-  const { rules, support } = checksFor(schema);
+  const { rules, support } = checksFor(schema, input.statSinks ?? NO_SINKS);
   rules.validate({ type, message, generation }, '', {
     report: (at, text) => faults.error(at, text),
     unpack: (any) => unpackAny(any, schema),
@@ -74,12 +77,14 @@ function examine(
   return convertBootstrap(bootstrap, input, faults);
 }
 
-function checksFor(schema: ProtoSchema): SchemaChecks {
-  let checks = checksOf.get(schema);
+function checksFor(schema: ProtoSchema, sinks: StatSinkManifests): SchemaChecks {
+  const bySinks = checksOf.get(schema) ?? new WeakMap<StatSinkManifests, SchemaChecks>();
+  checksOf.set(schema, bySinks);
+  let checks = bySinks.get(sinks);
   if (checks === undefined) {
-    const support = new SupportCheck(SUPPORT, (name) => schema.messageType(name));
+    const support = new SupportCheck(supportWith(sinks), (name) => schema.messageType(name));
     checks = { rules: new Validator(schema.types()), support };
-    checksOf.set(schema, checks);
+    bySinks.set(sinks, checks);
   }
   return checks;
 }
@@ -90,6 +95,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
   checkBootstrap(bootstrap, node, faults);
   const runtimeLayers = convertRuntime(bootstrap, faults);
   checkAppleLookups(bootstrap, runtimeLayers, faults);
+  const clusters = new ClusterNames((bootstrap.static_resources?.clusters ?? []).map(({ name }) => name));
   return {
     node,
     ...(admin === undefined ? {} : { admin }),
@@ -97,6 +103,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     runtimeLayers,
     ...convertStats(bootstrap, faults),
     eventStream: convertEventStream(bootstrap, faults),
+    statSinks: convertStatSinks(bootstrap.stats_sinks, input.statSinks ?? NO_SINKS, { faults, clusters }),
     ...convertClusterManager(bootstrap, input, faults),
     headerPrefix: bootstrap.header_prefix,
     localCluster: bootstrap.cluster_manager?.local_cluster_name ?? '',

@@ -12,13 +12,21 @@ import type { AddressMessage } from './messages.ts';
 type SocketAddressMessage = NonNullable<AddressMessage['socket_address']>;
 
 /** What the address is for; it decides why a name will not do. */
-export type AddressUse = 'listener' | 'static-endpoint' | 'admin' | 'source' | 'resolver' | 'health-check';
+export type AddressUse =
+  | 'listener'
+  | 'static-endpoint'
+  | 'admin'
+  | 'source'
+  | 'resolver'
+  | 'health-check'
+  | 'stat-sink';
 
 const WHY_AN_IP: Readonly<Record<AddressUse, string>> = {
   listener: 'a listener binds to an IP address',
   admin: 'the admin interface binds to an IP address',
   source: 'connections start from an IP address',
   'health-check': 'a check connects to an IP address',
+  'stat-sink': 'statistics are sent to an IP address',
   resolver: 'a DNS server is asked at an IP address',
   'static-endpoint': 'a STATIC cluster needs IP addresses; STRICT_DNS and LOGICAL_DNS resolve names',
 };

@@ -75,6 +75,8 @@ export type {
   RuntimeUInt32,
   SocketOption,
   StatsConfig,
+  StatsdSink,
+  StatsSink,
   StderrAccessLog,
   StdoutAccessLog,
   Struct,

@@ -2,5 +2,6 @@
 
 export { SupportCheck } from './check.ts';
 export { coverageFrom, type FieldCoverage, type MessageCoverage } from './coverage.ts';
+export { supportWith } from './stat-sinks.ts';
 export { SUPPORT } from './table/index.ts';
 export type { MessageSupport, SupportTable, Verdict } from './verdict.ts';

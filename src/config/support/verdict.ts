@@ -80,12 +80,8 @@ export function extensions(types: readonly string[], names: readonly string[] = 
 }
 
 /** Extensions beyond `types` are warned of and left out; `note` says what that means. */
-export function extensionsElseWarned(
-  types: readonly string[],
-  note: string,
-  names: readonly string[] = [],
-): ExtensionVerdict {
-  return { kind: 'extension', severity: 'warning', types, names, note };
+export function extensionsElseWarned(types: readonly string[], note: string): ExtensionVerdict {
+  return { kind: 'extension', severity: 'warning', types, names: [], note };
 }
 
 /** Values beyond `accepts` are refused. */

@@ -205,6 +205,11 @@ export class ClusterManager {
     return this.#version || 'static';
   }
 
+  /** The one that serves under the name. */
+  cluster(name: string): ActiveCluster | undefined {
+    return this.#clusters.get(name)?.cluster;
+  }
+
   *clusters(): Iterable<ActiveCluster> {
     for (const { cluster } of this.#clusters.values()) yield cluster;
   }

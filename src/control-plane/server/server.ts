@@ -18,6 +18,8 @@ import { DrainManager } from '../drain/drain-manager.ts';
 import { HystrixStream } from '../event-stream/hystrix-stream.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { Runtime } from '../runtime/runtime.ts';
+import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
+import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
@@ -39,6 +41,8 @@ export interface ServerDependencies {
   readonly unknownFields: number;
   /** Of every stat, beside those of the bootstrap. */
   readonly statTags?: readonly Tag[];
+  /** Code of the sinks that the bootstrap has; none when absent. */
+  readonly statSinkKinds?: StatSinkKinds;
   /** Access logs are written after this time at the latest. */
   readonly fileFlushIntervalMs: number;
   /** Connections of a listener that has gone are cut after this, and one that drains stops accepting. */
@@ -55,6 +59,7 @@ export class Server {
   /** Undefined where no sink asks for it. */
   readonly eventStream: HystrixStream | undefined;
   readonly drainManager: DrainManager;
+  readonly statSinks: StatSinks;
   readonly #flush: StatsFlush;
   readonly #gauges: ServerGauges;
   readonly #workers: WorkerPool;
@@ -65,6 +70,7 @@ export class Server {
   readonly #log: Logger;
   #state: ServerState = 'PRE_INITIALIZING';
   #isHealthCheckFailing = false;
+  #sinksClosed: Promise<void> | undefined;
 
   /** @throws WeirError when the shared memory cannot be had or holds too little for the bootstrap. */
   constructor(deps: ServerDependencies) {
@@ -141,6 +147,20 @@ export class Server {
     this.#flush.add('gauges', () => this.#gauges.update());
     this.#flush.add('merge', () => (this.#isInitialized ? this.stats.mergeHistograms() : undefined));
     this.eventStream = this.#makeEventStream(clock);
+    const { clusterManager } = this;
+    this.statSinks = new StatSinks({
+      settings: bootstrap.statSinks,
+      kinds: deps.statSinkKinds ?? new Map(),
+      stats: this.stats,
+      clock,
+      loggers,
+      cluster: (name) => clusterManager.cluster(name),
+      clusters: () => clusterManager.clusters(),
+      node: bootstrap.node,
+      flushIntervalMs: bootstrap.statsFlushIntervalMs,
+      onError: (where, error) => faults.report(where, error),
+    });
+    if (!this.statSinks.isEmpty) this.#flush.add('sinks', () => this.statSinks.flush());
     for (const cluster of bootstrap.clusters) this.clusterManager.addStatic(cluster);
   }
 
@@ -226,7 +246,10 @@ export class Server {
     else this.#gauges.update();
   }
 
-  /** Stops accepting, lets running requests end within `graceMs`, ends the workers. Idempotent. */
+  /**
+   * Stops accepting, lets running requests end within `graceMs`, ends the workers, and has sinks told what they have counted
+   * last. Idempotent.
+   */
   async stop(graceMs: number): Promise<void> {
     this.#state = 'DRAINING';
     this.#flush.stop();
@@ -234,5 +257,7 @@ export class Server {
     this.drainManager.close();
     this.clusterManager.stop();
     await this.#workers.stop(graceMs);
+    this.#sinksClosed ??= this.statSinks.close(() => this.#flush.finish());
+    await this.#sinksClosed;
   }
 }

@@ -28,5 +28,5 @@ export {
   WORKER_CLUSTER_MANAGER_STATS,
 } from './managers.ts';
 export { SERVER_STATS } from './server.ts';
-export { HYSTRIX_STATS } from './sinks.ts';
+export { HYSTRIX_STATS, STAT_SINK_STATS, STATSD_TCP_STATS } from './sinks.ts';
 export { TCP_PROXY_STATS } from './tcp-proxy.ts';

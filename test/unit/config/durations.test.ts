@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { BootstrapConfig } from '../../../src/config/index.ts';
 import { protoSchema } from '../../../src/config/proto/root.ts';
-import { coverageFrom, SUPPORT } from '../../../src/config/support/index.ts';
+import { coverageFrom, supportWith } from '../../../src/config/support/index.ts';
+import { STAT_SINKS } from '../../../src/extensions/control-registry.ts';
 import type {
   CheckIntervals,
   DnsDiscoverySettings,
@@ -344,12 +345,13 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
 function supportedDurations(): string[] {
   const schema = protoSchema();
   const bootstrap = schema.messageType('proxy.config.bootstrap.v3.Bootstrap');
-  return coverageFrom(bootstrap, SUPPORT, (name) => schema.messageType(name)).flatMap(({ key, fields }) =>
-    fields
-      .filter(({ field, verdict }) => {
-        return field.resolvedType?.fullName === '.google.protobuf.Duration' && verdict.kind !== 'unsupported';
-      })
-      .map(({ field }) => `${key}.${field.name}`),
+  return coverageFrom(bootstrap, supportWith(STAT_SINKS), (name) => schema.messageType(name)).flatMap(
+    ({ key, fields }) =>
+      fields
+        .filter(({ field, verdict }) => {
+          return field.resolvedType?.fullName === '.google.protobuf.Duration' && verdict.kind !== 'unsupported';
+        })
+        .map(({ field }) => `${key}.${field.name}`),
   );
 }
 

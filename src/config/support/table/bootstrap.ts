@@ -1,7 +1,7 @@
 // Support rows of the bootstrap itself: node, admin interface, statistics, process-wide settings.
 
 import {
-  extensionsElseWarned,
+  extensions,
   only,
   rejected,
   type SupportTable,
@@ -120,7 +120,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensionsElseWarned([HYSTRIX_SINK], 'statistics do not go there', ['stat_sinks.hystrix']),
+      typed_config: extensions([HYSTRIX_SINK], ['stat_sinks.hystrix']),
     },
   },
   [HYSTRIX_SINK]: { otherwise: rejected(), fields: { num_buckets: supported() } },

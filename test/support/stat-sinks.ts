@@ -1,0 +1,91 @@
+// What tests of stat sinks have in common: a sink that keeps what it is shown, and the surroundings of a sink.
+
+import type { Clock } from '../../src/base/clock.ts';
+import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
+import type { ClusterHost, StatSinkContext } from '../../src/control-plane/index.ts';
+import type { Logger } from '../../src/log/index.ts';
+import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../../src/stats/index.ts';
+import { statsFixture } from './stats.ts';
+
+const NO_LOG = { debug() {}, info() {}, warning() {}, error() {}, critical() {}, enabled: () => false };
+
+export interface SinkSurroundings {
+  readonly context: StatSinkContext;
+  readonly store: StatsStore;
+  /** Shows the store's stats to the sinks, as a flush does. */
+  flush(...sinks: readonly StatSink[]): Promise<void>;
+  /** One of the sinks' own counts. */
+  count(name: keyof typeof STAT_SINK_STATS.index): number;
+}
+
+export interface SurroundingsOptions {
+  readonly clock?: Clock;
+  readonly store?: StatsStore;
+  readonly hostOf?: (cluster: string) => ClusterHost | undefined;
+}
+
+/** Its own counts stand in another store, so that they are not among what is flushed. */
+export function sinkSurroundings(options: SurroundingsOptions = {}): SinkSurroundings {
+  const { store = statsFixture().store, clock = SYSTEM_CLOCK, hostOf = () => undefined } = options;
+  const own = statsFixture().store;
+  const counts = own.scope('stat_sinks.tested.').allocate(STAT_SINK_STATS);
+  const flush = new SinkFlush(store, (_, error) => {
+    throw error;
+  });
+  const node = { id: 'tested', cluster: 'tests', locality: { region: '', zone: '', subZone: '' }, metadata: {} };
+  return {
+    context: {
+      clock,
+      log: NO_LOG as unknown as Logger,
+      counts,
+      stats: own,
+      cluster: () => undefined,
+      clusters: () => [],
+      hostOf,
+      node,
+      flushIntervalMs: 5000,
+    },
+    store,
+    flush: (...sinks) => flush.run(sinks, { nowMs: 3000, lastMs: 2000, startMs: 1000 }),
+    count: (name) => counts.value(name),
+  };
+}
+
+/** Everything that flushes have shown, as text. */
+export class KeepingSink implements StatSink {
+  readonly shown: string[] = [];
+
+  begin(): void {
+    this.shown.push('begin');
+  }
+
+  counters({ family, names, tags, values, deltas, length }: Parameters<NonNullable<StatSink['counters']>>[0]): void {
+    for (let at = 0; at < length; at++) {
+      const shownTags = tags[at]!.map(({ name, value }) => `${name}=${value}`).join();
+      this.shown.push(`counter ${names[at]} of ${family} [${shownTags}] ${values[at]} +${deltas[at]}`);
+    }
+  }
+
+  gauges({ names, values, length }: Parameters<NonNullable<StatSink['gauges']>>[0]): void {
+    for (let at = 0; at < length; at++) this.shown.push(`gauge ${names[at]} ${values[at]}`);
+  }
+
+  histograms({ family, histograms }: Parameters<NonNullable<StatSink['histograms']>>[0]): void {
+    for (const each of histograms) {
+      const [interval, cumulative] = [each.count('interval'), each.count('cumulative')];
+      this.shown.push(`histogram ${each.name} of ${family} ${interval} ${cumulative}`);
+    }
+  }
+
+  textReadouts(texts: Parameters<NonNullable<StatSink['textReadouts']>>[0]): void {
+    for (const { name, value } of texts) this.shown.push(`text ${name} ${value}`);
+  }
+
+  end(): void {
+    this.shown.push('end');
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
