@@ -86,7 +86,7 @@ export class ClusterManager {
         if (this.#clusters.get(managed.cluster.name) === managed) deps.workers.publishHosts(update, free);
         else free();
       },
-      onChange: (cluster) => this.#changed(cluster),
+      onChange: (managed) => this.#changed(managed),
       onReady: (managed) => this.#becameReady(managed),
     };
   }
@@ -214,10 +214,11 @@ export class ClusterManager {
     for (const { cluster } of this.#clusters.values()) yield cluster;
   }
 
-  #changed({ cluster }: ManagedCluster): void {
-    const { local } = this.#tools;
-    if (cluster.name !== local.name || local.members === undefined) return;
-    for (const managed of this.#clusters.values()) if (managed.cluster !== cluster) managed.localChanged();
+  #changed(managed: ManagedCluster): void {
+    const { name } = managed.cluster;
+    // While another warms, its predecessor is the local one.
+    if (name !== this.#tools.local.name || this.#clusters.get(name) !== managed) return;
+    for (const each of this.#clusters.values()) if (each !== managed) each.localChanged();
   }
 
   #put(settings: ClusterSettings, version: string, active: ManagedCluster | undefined): void {

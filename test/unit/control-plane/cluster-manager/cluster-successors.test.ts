@@ -30,6 +30,14 @@ function dnsCluster(server: DnsServer, port: number, fields: JsonObject = {}): C
   );
 }
 
+const inZone = (zone: string, ...ports: number[]): JsonObject => ({
+  locality: { zone },
+  lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })),
+});
+
+const zoned = (name: string, endpoints: JsonObject[]): ClusterSettings =>
+  clusterSettings(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints } }));
+
 const statesOf = ({ manager }: ManagedClusters): string[] => manager.dump().map(({ state }) => state);
 
 describe('clusters of one manager', () => {
@@ -58,6 +66,13 @@ describe('clusters of one manager', () => {
     fixture.manager.hostFailed('gone', 8);
     fixture.manager.hostFailedInRow('gone', 8, 'consecutive-5xx');
     assert.equal(fixture.manager.hostWanted('gone', ADDRESS), false);
+  });
+
+  it('may have sockets that begin with options', () => {
+    using fixture = new ManagedClusters();
+    const socket_options = [{ level: 0, name: 2, int_value: 7, state: 'STATE_PREBIND' }];
+    const source_address = { address: '127.0.0.1', port_value: 0 };
+    assert.ok(fixture.manager.put(clusterAt([1], { upstream_bind_config: { source_address, socket_options } }), ''));
   });
 
   it('leave no lookup under way and no file open at the end', async (t) => {
@@ -164,12 +179,6 @@ describe('a cluster that is to follow another', () => {
   });
 
   it('no longer says how proxies lie in zones when it was that of the proxies', async () => {
-    const inZone = (zone: string, ...ports: number[]): JsonObject => ({
-      locality: { zone },
-      lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })),
-    });
-    const zoned = (name: string, endpoints: JsonObject[]): ClusterSettings =>
-      clusterSettings(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints } }));
     using fixture = new ManagedClusters([zoned('web', [inZone('a', 1, 2, 3), inZone('b', 4, 5, 6)])]);
     await fixture.manager.start();
     fixture.manager.put(zoned('proxies', [inZone('a', 1), inZone('b', 2)]), 'one');
@@ -178,5 +187,21 @@ describe('a cluster that is to follow another', () => {
     fixture.manager.remove('proxies');
     for (let windows = 0; windows < 2; windows++) fixture.clock.turn(1000);
     assert.equal(fixture.lists().kind, 'list');
+  });
+
+  it('says how proxies lie in zones from the moment that it serves, and not before', async () => {
+    await using dns = await DnsServer.start();
+    dns.set('web.test', ['127.0.0.1']);
+    using fixture = new ManagedClusters([zoned('web', [inZone('a', 1, 2, 3), inZone('b', 4, 5, 6)])]);
+    const { manager } = fixture;
+    await manager.start();
+    manager.put(zoned('proxies', [inZone('a', 1), inZone('b', 2)]), 'one');
+    for (let windows = 0; windows < 3; windows++) fixture.clock.turn(1000);
+    assert.equal(fixture.lists().kind, 'zones');
+    manager.put({ ...dnsCluster(dns, 80), name: 'proxies', statName: 'proxies' }, 'two');
+    assert.equal(fixture.value('cluster_manager.warming_clusters'), 1);
+    await eventually(() => !statesOf(fixture).includes('warming'), 'the other cluster of the proxies');
+    // What others were told before would keep them from hearing this now.
+    assert.deepEqual([fixture.lists().kind, fixture.value('cluster_manager.warming_clusters')], ['list', 0]);
   });
 });
