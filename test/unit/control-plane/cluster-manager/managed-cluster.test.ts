@@ -5,6 +5,8 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { WeirError } from '../../../../src/base/errors.ts';
+import { SystemCalls } from '../../../../src/base/system-calls.ts';
 import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from '../../../support/bootstrap.ts';
@@ -20,14 +22,41 @@ const isInPanic = (fixture: ManagedClusters): boolean => {
   return source.kind === 'shares' && source.shares.some(({ isPanic }) => isPanic);
 };
 
+const ON_DEMAND: JsonObject = {
+  name: 'web',
+  type: 'ORIGINAL_DST',
+  lb_policy: 'CLUSTER_PROVIDED',
+  cleanup_interval: '5s',
+};
+
+/** Its members are those that the server names. */
+function dnsCluster(server: DnsServer): ClusterSettings {
+  const endpoint = { endpoint: { address: socketAddress('web.test', 80) } };
+  return clusterSettings(
+    clusterNamed('web', {
+      type: 'STRICT_DNS',
+      dns_lookup_family: 'V4_ONLY',
+      dns_refresh_rate: '5s',
+      dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', server.port)] },
+      load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint] }] },
+    }),
+  );
+}
+
+const inZone = (zone: string, ...ports: number[]): JsonObject => ({
+  locality: { zone },
+  load_balancing_weight: 1,
+  lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })),
+});
+
+const zoned = (name: string, endpoints: JsonObject[], fields: JsonObject = {}): ClusterSettings =>
+  clusterSettings(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints }, ...fields }));
+
+const TWO_ZONES = [inZone('a', 1, 2, 3), inZone('b', 4, 5, 6)];
+
 describe('a cluster that is kept up to date', () => {
   it('makes members on demand, once each, and takes those back that nobody uses', async () => {
-    const settings = clusterSettings({
-      name: 'web',
-      type: 'ORIGINAL_DST',
-      lb_policy: 'CLUSTER_PROVIDED',
-      cleanup_interval: '5s',
-    });
+    const settings = clusterSettings(ON_DEMAND);
     using fixture = new ManagedClusters([settings]);
     const { manager, clock, published } = fixture;
     const want = (port: number): boolean => manager.hostWanted('web', { kind: 'ip', ip: '127.0.0.1', port });
@@ -44,14 +73,49 @@ describe('a cluster that is kept up to date', () => {
     // Nobody could use the second one: not all workers know it.
     published[0]!.applied();
     for (let cleanups = 0; cleanups < 2; cleanups++) clock.turn(5000);
-    assert.deepEqual(fixture.ports(), [2]);
+    assert.deepEqual([fixture.ports(), published.length], [[2], 3]);
     assert.ok(manager.put(settings, '') === false);
     assert.deepEqual(fixture.ports(), [2]);
     published[1]!.applied();
     for (let cleanups = 0; cleanups < 2; cleanups++) clock.turn(5000);
-    assert.deepEqual(fixture.ports(), []);
+    assert.deepEqual([fixture.ports(), published.length], [[], 4]);
+    assert.equal(fixture.value('cluster_manager.cluster_updated'), 4);
+    assert.deepEqual(
+      fixture.messages.filter((message) => message.includes('less')),
+      ['1 hosts: 1 more, 0 less', '2 hosts: 1 more, 0 less', '1 hosts: 0 more, 1 less', '0 hosts: 0 more, 1 less'].map(
+        (change) => `cluster web has ${change}`,
+      ),
+    );
     manager.stop();
     assert.deepEqual([want(3), clock.timerCount], [false, 0]);
+  });
+
+  it('checks members on demand while it has them', async () => {
+    await using server = await HealthServer.start(answer(200));
+    using fixture = new ManagedClusters([clusterSettings({ ...ON_DEMAND, health_checks: [CHECK] })]);
+    const { manager, clock, published } = fixture;
+    await manager.start();
+    const idle = clock.timerCount;
+    manager.hostWanted('web', { kind: 'ip', ip: '127.0.0.1', port: server.port });
+    await eventually(() => published.length > 0, 'a member');
+    await eventually(() => fixture.hosts()[0]!.lastCheck?.hasPassed === true, 'a check');
+    assert.equal(clock.timerCount, idle + 1);
+    published[0]!.applied();
+    for (let cleanups = 0; cleanups < 2; cleanups++) clock.turn(5000);
+    assert.deepEqual([fixture.ports(), clock.timerCount], [[], idle]);
+  });
+
+  it('tells others of each member on demand where it is the local one', async () => {
+    using fixture = new ManagedClusters([zoned('web', TWO_ZONES), clusterSettings({ ...ON_DEMAND, name: 'proxies' })]);
+    const { manager, published } = fixture;
+    await manager.start();
+    fixture.clock.turn(2 * WINDOW_MS);
+    manager.hostWanted('proxies', { kind: 'ip', ip: '127.0.0.1', port: 1 });
+    await eventually(() => published.length > 1, 'both publications');
+    assert.deepEqual(
+      published.map(({ snapshot }) => snapshot.settings.name),
+      ['proxies', 'web'],
+    );
   });
 
   it('makes none on demand where they are configured, and hears of no failures that nobody looks for', () => {
@@ -66,17 +130,7 @@ describe('a cluster that is kept up to date', () => {
   it('looks for its members from its start to its end', async () => {
     await using server = await DnsServer.start();
     server.set('web.test', ['127.0.0.1']);
-    const settings = clusterSettings(
-      clusterNamed('web', {
-        type: 'STRICT_DNS',
-        dns_lookup_family: 'V4_ONLY',
-        dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', server.port)] },
-        load_assignment: {
-          cluster_name: 'web',
-          endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress('web.test', 80) } }] }],
-        },
-      }),
-    );
+    const settings = dnsCluster(server);
     using fixture = new ManagedClusters();
     const { manager } = fixture;
     void manager.start();
@@ -116,6 +170,22 @@ describe('a cluster that is kept up to date', () => {
     assert.equal(published.length, 1);
     assert.ok(!isInPanic(fixture));
     assert.equal(fixture.value('cluster_manager.cluster_updated'), updates + 1);
+  });
+
+  it('keeps what it hears of zones while it warms until it is warm', async () => {
+    await using server = await HealthServer.start(() => {});
+    const endpoints = [inZone('a', server.port), inZone('b', server.port + 1)];
+    const checked = zoned('web', endpoints, { health_checks: [{ ...CHECK, no_traffic_interval: '600s' }] });
+    using fixture = new ManagedClusters([checked]);
+    const { manager, published, clock } = fixture;
+    const isWarm = manager.start();
+    await eventually(() => server.received.length === 1, 'a check');
+    manager.put(zoned('proxies', [inZone('a', 1), inZone('b', 2)]), '');
+    const names = (): string[] => published.map(({ snapshot }) => snapshot.settings.name);
+    assert.deepEqual(names(), ['proxies', 'proxies']);
+    clock.turn(WINDOW_MS);
+    await isWarm;
+    assert.deepEqual(names(), ['proxies', 'proxies', 'web']);
   });
 
   it('begins its window of changes when it is warm', async () => {
@@ -167,17 +237,9 @@ describe('a cluster that is kept up to date', () => {
   });
 
   it('follows the members of the local cluster and their health, where it goes by zone', async () => {
-    const inZone = (zone: string, ...ports: number[]): JsonObject => ({
-      locality: { zone },
-      load_balancing_weight: 1,
-      lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })),
-    });
-    const zoned = (name: string, endpoints: JsonObject[], fields: JsonObject = {}): ClusterSettings =>
-      clusterSettings(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints }, ...fields }));
-    const hosts = [inZone('a', 1, 2, 3), inZone('b', 4, 5, 6)];
     const weighed = { common_lb_config: { locality_weighted_lb_config: {} } };
     const proxies = zoned('proxies', [inZone('a', 1), inZone('b', 2)], WATCHED);
-    using fixture = new ManagedClusters([zoned('web', hosts), zoned('weighed', hosts, weighed), proxies]);
+    using fixture = new ManagedClusters([zoned('web', TWO_ZONES), zoned('weighed', TWO_ZONES, weighed), proxies]);
     await fixture.manager.start();
     const zones = () => {
       const lists = fixture.lists();
@@ -227,6 +289,100 @@ describe('a cluster that is kept up to date', () => {
     assert.deepEqual([fixture.lists(), published.length], [before, 1]);
     assert.match(messages.at(-1)!, /^cluster web is picked from as before: .*shared memory is full/);
   });
+
+  it('keeps its members where there is no memory for those that are found', async () => {
+    await using server = await DnsServer.start();
+    server.set('web.test', ['127.0.0.1']);
+    using fixture = new ManagedClusters([dnsCluster(server)]);
+    const { manager, messages, clock } = fixture;
+    await manager.start();
+    server.set('web.test', ['127.0.0.2']);
+    fixture.stats.owner.recordAllocator.allocateHost = () => {
+      throw new WeirError('WEIR_SHARED_MEMORY_FULL', 'nothing left');
+    };
+    clock.turn(5000);
+    await eventually(() => messages.includes('cluster web keeps its 1 hosts: nothing left'), 'a line');
+    assert.deepEqual(fixture.ports(), [80]);
+  });
+
+  it('is not had at all where there is no memory for its members', () => {
+    using fixture = new ManagedClusters();
+    fixture.stats.owner.recordAllocator.allocateHost = () => {
+      throw new WeirError('WEIR_SHARED_MEMORY_FULL', 'nothing left');
+    };
+    assert.throws(() => fixture.manager.addStatic(clusterAt([1])), { code: 'WEIR_SHARED_MEMORY_FULL' });
+  });
+
+  it('checks nobody any more whom it has dropped for a failure', async () => {
+    await using leaving = await HealthServer.start(answer(200));
+    await using staying = await HealthServer.start(answer(200));
+    using fixture = new ManagedClusters();
+    const { manager, published, clock } = fixture;
+    const at = (...servers: HealthServer[]) =>
+      clusterAt(
+        servers.map(({ port }) => port),
+        { health_checks: [CHECK] },
+      );
+    void manager.start();
+    manager.put(at(leaving, staying), 'one');
+    await eventually(() => published.length === 1, 'a warm cluster');
+    manager.put(at(staying), 'two');
+    assert.deepEqual(fixture.ports().length, 2);
+    leaving.behaviour = answer(503);
+    clock.turn(60_000);
+    await eventually(() => fixture.ports().length === 1, 'the end of one');
+    assert.equal(clock.timerCount, 1);
+  });
+
+  it('records no more than the time that its changes take', async () => {
+    using fixture = new ManagedClusters([clusterSettings({ ...ON_DEMAND, name: 'demand' })]);
+    const { manager, published } = fixture;
+    await manager.start();
+    manager.put(clusterAt([1]), 'one');
+    manager.put(clusterAt([1, 2]), 'two');
+    manager.hostWanted('demand', { kind: 'ip', ip: '127.0.0.1', port: 1 });
+    await eventually(() => published.length === 3, 'all publications');
+    const { store } = fixture.stats;
+    await store.mergeHistograms();
+    const longest: (number | undefined)[] = [];
+    for await (const batch of store.histograms()) {
+      const found = batch.filter(({ name }) => name.endsWith('update_duration'));
+      longest.push(...found.map((histogram) => histogram.quantiles('cumulative', [1])[0]));
+    }
+    // The clock stands still.
+    assert.deepEqual(longest, [0, 0]);
+  });
+
+  it('asks for system calls where its sockets begin with options, and does not begin without them', (t) => {
+    using fixture = new ManagedClusters();
+    const open = t.mock.method(SystemCalls, 'open', () => undefined);
+    const { manager } = fixture;
+    const source_address = { address: '127.0.0.9', port_value: 0 };
+    const from = (fields: JsonObject = {}) =>
+      clusterAt([1], { health_checks: [CHECK], upstream_bind_config: { source_address, ...fields } });
+    assert.ok(manager.put(from(), 'one'));
+    assert.equal(open.mock.callCount(), 0);
+    const socket_options = [{ level: 0, name: 2, int_value: 7, state: 'STATE_PREBIND' }];
+    assert.throws(() => manager.put(from({ socket_options }), 'two'), {
+      code: 'WEIR_SOCKET_OPTIONS',
+      message: /^cluster web/,
+    });
+  });
+
+  for (const [name, fields] of Object.entries({
+    'an address': {},
+    'an address, with options': { socket_options: [{ level: 0, name: 2, int_value: 7, state: 'STATE_PREBIND' }] },
+  })) {
+    it(`checks its members from ${name}`, async () => {
+      await using server = await HealthServer.start(answer(200));
+      using fixture = new ManagedClusters();
+      void fixture.manager.start();
+      const upstream_bind_config = { source_address: { address: '127.0.0.9', port_value: 0 }, ...fields };
+      fixture.manager.put(clusterAt([server.port], { health_checks: [CHECK], upstream_bind_config }), 'one');
+      await eventually(() => fixture.published.length === 1, 'a warm cluster');
+      assert.deepEqual(server.clients, ['127.0.0.9']);
+    });
+  }
 
   it('closes its file of events when no worker uses it any more', async (t) => {
     const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-managed-')));
