@@ -17,13 +17,16 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** In the place of the next wake's tick while slots are run, and after the end; earlier than any: none is scheduled. */
 const NO_WAKE = 0;
 
+/** Entries that are kept for the next who want one. */
+const MAX_SPARE = 1024;
+
 /** What happens when the deadline of an entry has passed. */
 export interface TimeoutOwner {
   /** May set a new deadline. */
   onTimeout(nowMs: number): void;
 }
 
-/** One owner's place in the wheel; lives as long as the owner. */
+/** One owner's place in the wheel; lives as long as the owner, or is lent to one after the other. */
 export class TimerEntry {
   /** Monotonic milliseconds, infinite when nothing is awaited. */
   deadlineMs: number = NEVER;
@@ -31,18 +34,21 @@ export class TimerEntry {
   tick: number = -1;
   previous: TimerEntry | null = null;
   next: TimerEntry | null = null;
-  readonly owner: TimeoutOwner;
+  owner: TimeoutOwner;
 
   constructor(owner: TimeoutOwner) {
     this.owner = owner;
   }
 }
 
+const NOBODY: TimeoutOwner = { onTimeout() {} };
+
 export class TimerWheel {
   readonly #clock: Clock;
   readonly #onFault: (error: unknown) => void;
   readonly #slots: (TimerEntry | null)[] = new Array<TimerEntry | null>(SLOTS).fill(null);
   #cursor: number;
+  readonly #spare: TimerEntry[] = [];
   #count = 0;
   #wakeTick = -1;
   #cancelWake: (() => void) | null = null;
@@ -77,6 +83,25 @@ export class TimerWheel {
   remove(entry: TimerEntry): void {
     entry.deadlineMs = NEVER;
     this.#unlink(entry);
+  }
+
+  /**
+   * An entry for an owner that does not live long, and mostly ends before its deadline. It may still be in the slot of an
+   * owner before: as long as deadlines come later with each owner, nothing is made and nothing linked.
+   */
+  lend(owner: TimeoutOwner): TimerEntry {
+    const entry = this.#spare.pop();
+    if (entry === undefined) return new TimerEntry(owner);
+    entry.owner = owner;
+    return entry;
+  }
+
+  /** The end of what was lent: its owner is not told of anything, and has to forget the entry. */
+  takeBack(entry: TimerEntry): void {
+    entry.deadlineMs = NEVER;
+    entry.owner = NOBODY;
+    if (this.#spare.length < MAX_SPARE) this.#spare.push(entry);
+    else this.#unlink(entry);
   }
 
   /** Runs everything that is due at `nowMs`. Called by the wheel itself, and by tests. */

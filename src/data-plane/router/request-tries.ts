@@ -38,6 +38,7 @@ import { UpstreamAttempt, withTrailers } from './upstream-attempt.ts';
 const { retry_or_shadow_abandoned, upstream_rq_retry_overflow } = CLUSTER_STATS.index;
 
 const NO_BYTES = Buffer.alloc(0);
+const NO_TRIES: readonly TimedTry[] = [];
 
 /** What the route and the request ask for, worked out before the first attempt. */
 export interface TriesPlan extends TryTimeouts, RetryHeadOptions {
@@ -75,8 +76,8 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   #backOff: TimerEntry | null = null;
   /** Null as long as no body has come. */
   #replay: ReplayBuffer | null = null;
-  /** Those that have no answer, and the one that has. */
-  #running: TimedTry[] = [];
+  /** Those that have no answer, and the one that has. Mostly there is one: a new list for each change costs less than growing. */
+  #running: readonly TimedTry[] = NO_TRIES;
   #answered: TimedTry | null = null;
   /** A retry has been decided on, has its place here, and has not begun; null when there is none. */
   #waitsUnder: CircuitBreaker | null = null;
@@ -331,7 +332,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       this.#selectionOf(kind),
       this.#attempts,
     );
-    this.#running.push(each);
+    this.#running = this.#running.length === 0 ? [each] : [...this.#running, each];
     each.attempt.start(bytes, start, end, this.#isRequestDone);
   }
 
@@ -429,7 +430,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   #cancelRunning(): void {
     if (this.#running.length === 0) return;
     const others = this.#running;
-    this.#running = [];
+    this.#running = NO_TRIES;
     for (const other of others) {
       this.#free(other);
       other.attempt.cancel(true);
@@ -445,7 +446,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   /** Every try there is; none of them is heard of any more. */
   #takeAll(): readonly TimedTry[] {
     const all = this.#running;
-    this.#running = [];
+    this.#running = NO_TRIES;
     this.#endWait();
     this.#giveUpRetries();
     for (const each of all) this.#free(each);
@@ -461,10 +462,9 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   /** @returns whether it was running. */
   #takeOut(each: TimedTry): boolean {
-    const index = this.#running.indexOf(each);
-    if (index === -1) return false;
-    if (index === this.#running.length - 1) this.#running.pop();
-    else this.#running.splice(index, 1);
+    const running = this.#running;
+    if (!running.includes(each)) return false;
+    this.#running = running.length === 1 ? NO_TRIES : running.filter((other) => other !== each);
     return true;
   }
 

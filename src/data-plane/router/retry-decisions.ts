@@ -54,6 +54,7 @@ const CONDITION_OF_GRPC_STATUS: ReadonlyMap<string | undefined, number> = new Ma
   ['13', RetryOn.internal],
   ['14', RetryOn.unavailable],
 ]);
+const ANY_GRPC_STATUS = [...CONDITION_OF_GRPC_STATUS.values()].reduce((all, condition) => all | condition, 0);
 
 export interface RetryDecisionsOptions {
   readonly cluster: Cluster;
@@ -74,6 +75,7 @@ export function wantsAnother({ conditions, statusCodes, responseTests }: RetryTe
   if ((conditions & RetryOn['retriable-4xx']) !== 0 && status === 409) return true;
   if ((conditions & RetryOn['retriable-status-codes']) !== 0 && statusCodes.includes(status)) return true;
   if ((conditions & RetryOn['retriable-headers']) !== 0 && responseTests.some((holds) => holds(head))) return true;
+  if ((conditions & ANY_GRPC_STATUS) === 0) return false;
   return (conditions & (CONDITION_OF_GRPC_STATUS.get(head.header(GRPC_STATUS)) ?? 0)) !== 0;
 }
 

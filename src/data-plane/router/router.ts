@@ -4,7 +4,7 @@
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
 import { codecError, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
-import { expectedMs, namesStreamDuration, obeyControlHeaders } from '../http/control-headers.ts';
+import { obeyControlHeaders } from '../http/control-headers.ts';
 import { NO_LIMITS } from '../http/filtered-stream.ts';
 import {
   clusterNotFound,
@@ -18,7 +18,7 @@ import type { HttpStream } from '../http/stream.ts';
 import { keepUpgradeFields } from '../http/upgrades.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Mirror } from '../route/mirror.ts';
-import { NO_POLICY, type RetryPolicy } from '../route/retry-policy.ts';
+import type { RetryPolicy } from '../route/retry-policy.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import { RouteTable } from '../route/route-table.ts';
@@ -34,11 +34,10 @@ import { grpcTimeoutMs, isGrpc } from './grpc-timeout.ts';
 import { InternalRedirects } from './internal-redirects.ts';
 import { redirectedHead, redirectTarget } from './redirect-target.ts';
 import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
-import { RequestTries, type TriesPlan } from './request-tries.ts';
-import { retryTerms } from './retry-terms.ts';
+import { RequestTries } from './request-tries.ts';
 import { StrictChecks } from './strict-checks.ts';
 import { TcpRequest } from './tcp-request.ts';
-import { TriedHosts } from './tried-hosts.ts';
+import { TriesPlanner } from './tries-planner.ts';
 import { UpstreamAttempt } from './upstream-attempt.ts';
 
 const {
@@ -60,12 +59,6 @@ const {
 } = CLUSTER_STATS.index;
 
 const SEE_OTHER = 303;
-/** Requests that go out together go to different hosts, as far as a few picks find some. */
-const OTHER_HOSTS: RetryPolicy = {
-  ...NO_POLICY,
-  hostPredicates: [{ kind: 'previous-hosts' }],
-  maxFurtherDraws: 8,
-};
 const NO_SHADOWS: readonly ShadowTarget[] = [];
 
 export class Router {
@@ -76,6 +69,7 @@ export class Router {
   readonly #passesTrailers: boolean;
   readonly #settings: HttpConnectionManagerSettings;
   readonly #checks: StrictChecks;
+  readonly #planner: TriesPlanner;
   /** Filled anew for each request. */
   readonly #request: RouteRequest;
   /** First cell of the connection manager's stats. */
@@ -87,6 +81,7 @@ export class Router {
     this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime);
     this.#passesTrailers = settings.enableTrailers;
     this.#settings = settings;
+    this.#planner = new TriesPlanner(context, clusters, settings.suppressProxyHeaders);
     this.#checks = new StrictChecks(settings.strictlyCheckedHeaders);
     this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
     // Only a trusted hop may say how the client came (applyConnectionManagerEdits).
@@ -218,7 +213,7 @@ export class Router {
     const retry = cluster.retry ?? plan.retry;
     this.#setLimits(stream, head, plan, retry);
     const pickContext = this.#pickContext(stream, plan, target, cluster);
-    const tries = this.#planTries(stream, route, plan, cluster, pickContext);
+    const tries = this.#planner.plan(stream, request, route, plan, cluster, pickContext);
     const mirrors = cluster.mirrors ?? plan.mirrors;
     const shadows = mirrors === null || stream.awaitsTunnel ? NO_SHADOWS : this.#shadowsOf(mirrors);
     if (plan.internalRedirects !== null && !stream.awaitsTunnel) {
@@ -288,52 +283,6 @@ export class Router {
       const pickContext = cluster.destinations?.contextOf(this.#request, null) ?? null;
       return [{ cluster: name, hostOf, editor, pickContext }];
     });
-  }
-
-  /** @returns null when one attempt is all there is. */
-  #planTries(
-    stream: HttpStream,
-    route: Route,
-    plan: ForwardPlan,
-    cluster: Cluster,
-    pickContext: PickContext | null,
-  ): TriesPlan | null {
-    const retry = cluster.retry ?? plan.retry;
-    const maxTryDurationMs = this.#maxTryDuration(stream, cluster);
-    const { priority } = plan;
-    const terms = retry === null && !stream.isInternal ? null : retryTerms(this.#request, retry);
-    const policy = retry ?? NO_POLICY;
-    // Two tunnels cannot be told apart by what they answer first.
-    const companions =
-      plan.companions === null || stream.awaitsTunnel ? 0 : plan.companions.count(this.#context.random.u32());
-    const isBounded = stream.perTryTimeoutMs > 0 || policy.perTryIdleTimeoutMs > 0 || maxTryDurationMs > 0;
-    if (terms === null && !isBounded && companions === 0) return null;
-    const asksOfHosts = policy.hostPredicates.length > 0 || policy.previousPrioritiesFrequency > 0;
-    return {
-      priority,
-      attemptEdits: route.attemptEdits,
-      pickContext,
-      clusters: this.#clusters,
-      policy,
-      terms,
-      triedHosts: asksOfHosts ? new TriedHosts(policy) : null,
-      companions,
-      otherHosts: companions === 0 ? null : new TriedHosts(OTHER_HOSTS),
-      perTryTimeoutMs: stream.perTryTimeoutMs,
-      perTryIdleTimeoutMs: policy.perTryIdleTimeoutMs,
-      maxTryDurationMs,
-      hedges: stream.hedgesOnPerTryTimeout,
-      replayLimitBytes: plan.replayLimitBytes(stream.bufferLimitBytes),
-      timeoutMs: stream.timeoutMs,
-      expectedMs: this.#settings.suppressProxyHeaders ? 0 : expectedMs(stream),
-      tellsTimeoutRetry: plan.tellsTimeoutRetry,
-    };
-  }
-
-  /** What the cluster says of it, unless a client inside does. 0 for none. */
-  #maxTryDuration(stream: HttpStream, { maxStreamDurationMs }: Cluster): number {
-    if (maxStreamDurationMs === 0 || (stream.isInternal && namesStreamDuration(this.#request.head))) return 0;
-    return maxStreamDurationMs;
   }
 
   #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan, retry: RetryPolicy | null): void {

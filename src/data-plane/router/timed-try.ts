@@ -48,7 +48,9 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   readonly #context: WorkerContext;
   readonly #owner: TryOwner;
   readonly #timeouts: TryTimeouts;
+  /** Lent; null before the head is waited for. */
   #timer: TimerEntry | null = null;
+  #hasHead = false;
   #idleTimer: TimerEntry | null = null;
   #durationTimer: TimerEntry | null = null;
   /** Null before the request has one, and what went out on it. */
@@ -76,8 +78,8 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   startTimes(): void {
     const { perTryTimeoutMs } = this.#timeouts;
     if (!this.isConnected) return;
-    if (perTryTimeoutMs > 0 && this.#timer === null) {
-      this.#timer = new TimerEntry(this);
+    if (perTryTimeoutMs > 0 && this.#timer === null && !this.#hasHead) {
+      this.#timer = this.#context.wheel.lend(this);
       this.#context.wheel.arm(this.#timer, this.#context.clock.monotonicMs() + perTryTimeoutMs);
     }
     if (this.#idleTimer === null) this.#noteProgress();
@@ -85,7 +87,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
 
   /** The head has come in time. */
   endHeadTime(): void {
-    if (this.#timer !== null) this.#context.wheel.remove(this.#timer);
+    this.#hasHead = true;
+    if (this.#timer === null) return;
+    this.#context.wheel.takeBack(this.#timer);
+    this.#timer = null;
   }
 
   /** Nothing bounds it any more. */

@@ -317,4 +317,41 @@ describe('the timer wheel', () => {
     unused.wheel.close();
     assert.equal(unused.clock.timerCount, 0);
   });
+
+  test('lends entries one after the other, and tells nobody who has given his back', () => {
+    const { clock, wheel } = wheelWithClock();
+    const [first, second] = [new Probe(), new Probe()];
+    const lent = wheel.lend(first);
+    wheel.arm(lent, clock.monotonicMs() + 100);
+    wheel.takeBack(lent);
+    const again = wheel.lend(second);
+    assert.equal(again, lent);
+    assert.notEqual(wheel.lend(first), lent);
+    clock.turn(20);
+    wheel.arm(again, clock.monotonicMs() + 100);
+    clock.turn(99);
+    assert.deepEqual(second.fired, []);
+    clock.turn(1 + 2 * TICK_MS);
+    assert.equal(second.fired.length, 1);
+    assert.deepEqual(first.fired, []);
+  });
+
+  test('lends an entry that waits for later to who wants to be told sooner', () => {
+    const { clock, wheel } = wheelWithClock();
+    const lent = wheel.lend(new Probe());
+    wheel.arm(lent, clock.monotonicMs() + 500);
+    wheel.takeBack(lent);
+    const probe = new Probe();
+    wheel.arm(wheel.lend(probe), clock.monotonicMs() + 50);
+    clock.turn(50 + TICK_MS);
+    assert.equal(probe.fired.length, 1);
+  });
+
+  test('keeps some of the entries that come back for the next, and no slot of the others', () => {
+    const { clock, wheel } = wheelWithClock();
+    const lent = Array.from({ length: 3000 }, () => wheel.lend(new Probe()));
+    for (const entry of lent) wheel.arm(entry, clock.monotonicMs() + 100);
+    for (const entry of lent) wheel.takeBack(entry);
+    assert.ok(wheel.size > 0 && wheel.size < 2000, `${wheel.size} of 3000`);
+  });
 });

@@ -46,6 +46,19 @@ describe('the time of a try', () => {
     assert.ok(!bench.sockets[0]!.isLive);
   });
 
+  test('does not begin where the head of the answer came first', () => {
+    const bench = timed();
+    bench.client.isRequestComplete = false;
+    bench.start(bench.request, 'a', false);
+    bench.upstream.accept();
+    bench.upstream.send('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\no');
+    bench.client.isRequestComplete = true;
+    bench.send(bench.request, 'b', true);
+    bench.wait(3 * LIMIT_MS);
+    assert.ok(bench.upstream.isOpen);
+    assert.equal(bench.stat('upstream_rq_per_try_timeout'), 0);
+  });
+
   test('begins with the connection of a request that has come in full before', () => {
     const bench = timed();
     bench.start(bench.request, 'a', false);
