@@ -1,12 +1,9 @@
 // Entry point of the program: reads the command line and hands over to what it asks for. Main thread.
 
-import { formatVersion, readVersion } from './base/version.ts';
+import { formatVersion, HOT_RESTART_VERSION, readVersion } from './base/version.ts';
 import { hasConfiguration, NO_CONFIG_MESSAGE, parseCommandLine } from './cli/index.ts';
 import { openLog } from './process/log.ts';
 import { print } from './process/print.ts';
-
-/** Without hot restart there is no version of its protocol to compare. */
-const HOT_RESTART_VERSION = 'disabled';
 
 async function main(argv: readonly string[]): Promise<number> {
   const version = readVersion();

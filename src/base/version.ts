@@ -5,6 +5,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { buildOutput, PACKAGE_ROOT } from './package-root.ts';
 
+/** Without hot restart there is no version of its protocol to compare. */
+export const HOT_RESTART_VERSION = 'disabled';
+
 export interface Version {
   /** Full hash of the commit, or `unknown` when the build could not tell. */
   readonly revision: string;

@@ -263,8 +263,8 @@ export const OPTIONS = [
   {
     name: 'enable-mutex-tracing',
     kind: 'flag',
-    help: 'Collect mutex contention statistics for GET /contention.',
-    support: 'ignored',
+    help: 'Count how long threads wait for processors, for GET /contention; they take no mutexes of one another.',
+    support: 'full',
     infoOrder: 23,
   },
   {

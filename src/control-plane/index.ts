@@ -1,4 +1,5 @@
 export type { ActiveCluster } from './cluster-manager/active-cluster.ts';
+export { measureContention } from './server/contention.ts';
 export { Server, type ServerDependencies } from './server/server.ts';
 export type { ServerState } from './server/server-state.ts';
 export type { ClusterHost } from './stat-sinks/host-rotation.ts';

@@ -1,13 +1,14 @@
 // Joins the admin interface to the running server: what it may read, and what it may command.
 
 import { AdminServer, type AdminServerOptions, type AdmissionRules } from '../admin/index.ts';
+import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
 import { STATS_FILTER_BY_RE2 } from '../base/runtime-values.ts';
 import { compileStringMatch } from '../base/string-match.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
-import type { Version } from '../base/version.ts';
+import { HOT_RESTART_VERSION, type Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
-import type { Server } from '../control-plane/index.ts';
+import { measureContention, type Server } from '../control-plane/index.ts';
 import type { LogDestination, Loggers } from '../log/index.ts';
 import { adminTraffic } from './admin-traffic.ts';
 
@@ -61,6 +62,9 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       version,
       commandLineOptions: commandLineOptionsJson(options),
       node: { ...node, extensions: [] },
+      hotRestartVersion: HOT_RESTART_VERSION,
+      memory: () => server.memoryReport(),
+      contention: options.enableMutexTracing ? () => measureContention(SYSTEM_CLOCK) : undefined,
     },
     clusters: server.clusterManager,
     listeners: server.listenerManager,

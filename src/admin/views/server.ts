@@ -19,6 +19,23 @@ export interface NodeView {
   readonly extensions: readonly { readonly name: string; readonly category: string; readonly disabled: boolean }[];
 }
 
+/** In bytes; `heap` is the sum of all but the last. */
+export interface MemoryView {
+  readonly allocated: number;
+  readonly heap: number;
+  readonly unmapped: number;
+  readonly free: number;
+  readonly threadCaches: number;
+  readonly physical: number;
+}
+
+/** What threads have waited for. */
+export interface ContentionView {
+  readonly count: number;
+  readonly currentWaitNs: number;
+  readonly lifetimeWaitNs: number;
+}
+
 export interface ServerView {
   state(): ServerState;
   /** Whole seconds since this process started. */
@@ -33,4 +50,9 @@ export interface ServerView {
   /** Keys and order of /server_info: commandLineOptionsJson of src/cli. */
   readonly commandLineOptions: JsonObject;
   readonly node: NodeView;
+  /** As --hot-restart-version prints it. */
+  readonly hotRestartVersion: string;
+  memory(): Promise<MemoryView>;
+  /** Undefined while it is not traced; what it gives is, where the system does not tell. */
+  readonly contention: (() => Promise<ContentionView | undefined>) | undefined;
 }

@@ -3,6 +3,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import { ProcessMemory } from '../../base/process-memory.ts';
 import { SYSTEM_RANDOM } from '../../base/random.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
@@ -21,6 +22,7 @@ import { Runtime } from '../runtime/runtime.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
+import { type MemoryReport, memoryReport } from './memory-report.ts';
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
 import { statsOptions } from './stats-options.ts';
@@ -64,6 +66,7 @@ export class Server {
   readonly #gauges: ServerGauges;
   readonly #workers: WorkerPool;
   readonly memory: SharedMemoryOwner;
+  readonly #processMemory = new ProcessMemory();
   readonly #statsModule: WebAssembly.Module;
   readonly #lbModule: WebAssembly.Module;
   readonly #accessLogFiles: AccessLogFileSettings;
@@ -238,6 +241,15 @@ export class Server {
     this.#isHealthCheckFailing = isFailing;
     this.#workers.failHealthChecks(isFailing);
     this.#gauges.update();
+  }
+
+  async memoryReport(): Promise<MemoryReport> {
+    const workers = await this.#workers.heapStatistics();
+    // Loading it takes milliseconds, which the start does not have.
+    const own = process.getBuiltinModule('node:v8').getHeapStatistics();
+    const { heap, shared } = this.memory;
+    const { residentBytes } = this.#processMemory.read();
+    return memoryReport([own, ...workers], { usedBytes: heap.usedBytes, byteLength: shared.byteLength }, residentBytes);
   }
 
   /** Brings gauges up to date before a listing; a whole flush where the bootstrap asks for that. */

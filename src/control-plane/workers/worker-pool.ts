@@ -1,6 +1,7 @@
 // The data-plane threads: started together, kept alive, stopped together. Main thread. It remembers which listeners are
 // open, and asks for the clusters of the moment, so that a worker started after a crash catches up by itself.
 
+import type { HeapInfo } from 'node:v8';
 import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
@@ -71,6 +72,8 @@ const RESTART_DELAYS_MS = [0, 100, 1_000, 5_000];
 const STABLE_AFTER_MS = 30_000;
 /** A worker keeps the bound of a stop itself, and writes its access logs behind that; beyond this it hangs. */
 const LATE_MS = 2_000;
+/** What is asked of a thread's engine is answered within this, or never. */
+const ANSWER_LIMIT_MS = 2_000;
 
 export class WorkerPool {
   readonly #deps: WorkerPoolDependencies;
@@ -199,6 +202,19 @@ export class WorkerPool {
   stopAccepting(listenerId: number, onApplied: () => void): void {
     this.#listeners.delete(listenerId);
     this.#publish((generation) => ({ type: 'stop-accepting', generation, listenerId }), onApplied);
+  }
+
+  /** The heap of each worker that answers soon; also of one that is busy, but not of one that ends meanwhile. */
+  async heapStatistics(): Promise<HeapInfo[]> {
+    const heaps = this.#workers.map((worker) => worker && this.#soon(worker.heapStatistics()));
+    return (await Promise.all(heaps)).filter((heap) => heap !== undefined);
+  }
+
+  /** Undefined for a question that fails, or is not answered. */
+  #soon<Answer>(question: Promise<Answer>): Promise<Answer | undefined> {
+    const late = Promise.withResolvers<undefined>();
+    const cancel = this.#deps.clock.after(ANSWER_LIMIT_MS, () => late.resolve(undefined));
+    return Promise.race([question.catch(() => undefined), late.promise]).finally(cancel);
   }
 
   /** Stops accepting, lets running requests end within `graceMs`, ends the threads. Can be called again. */

@@ -3,6 +3,7 @@
 //   starting ──init, ready──▶ running ──shutdown──▶ stopping ──exit──▶ ended
 //       └────────────────────────┴───────(crash)────────────────────▶ ended
 
+import type { HeapInfo } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { stackFrames } from '../../base/errors.ts';
 import { threadEntry } from '../../base/package-root.ts';
@@ -51,6 +52,11 @@ export class WorkerThread {
   send(message: MainToWorker): void {
     if (message.type === 'shutdown') this.#state = 'stopping';
     this.#thread.postMessage(message);
+  }
+
+  /** Of its engine. Never settles when the thread ends meanwhile. */
+  heapStatistics(): Promise<HeapInfo> {
+    return this.#thread.getHeapStatistics();
   }
 
   /** Ends the thread at once, whatever it is doing. */

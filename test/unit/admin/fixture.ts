@@ -47,16 +47,19 @@ export interface World {
 
 export interface RunningAdmin extends AsyncDisposable {
   readonly admin: AdminServer;
+  readonly options: AdminServerOptions;
   readonly url: string;
   readonly world: World;
 }
 
 export async function startAdmin(changes: Partial<AdminServerOptions> = {}): Promise<RunningAdmin> {
   const world = makeWorld();
-  const admin = new AdminServer({ ...(await adminOptions(world)), ...changes });
+  const options = { ...(await adminOptions(world)), ...changes };
+  const admin = new AdminServer(options);
   const address = await admin.listen();
   return {
     admin,
+    options,
     url: `http://${formatAddress(address)}`,
     world,
     [Symbol.asyncDispose]: () => admin.close(0),
@@ -182,6 +185,16 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
         locality: { region: 'eu', zone: 'eu-1', subZone: '' },
         extensions: [{ name: 'proxy.filters.http.router', category: 'proxy.filters.http', disabled: false }],
       },
+      hotRestartVersion: 'disabled',
+      memory: async () => ({
+        allocated: 4_954_424,
+        heap: 8_388_608,
+        unmapped: 0,
+        free: 1_393_816,
+        threadCaches: 2_040_368,
+        physical: 9_000_000,
+      }),
+      contention: async () => ({ count: 17, currentWaitNs: 250_000, lifetimeWaitNs: 9_007_199_254_740_991 }),
     },
     clusters: { versionInfo: () => 'static', clusters: () => CLUSTERS },
     listeners: {

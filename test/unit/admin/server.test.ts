@@ -213,6 +213,16 @@ describe('the admin server', () => {
     await quit.promise;
   });
 
+  it('says that contention is not traced, or not known', async () => {
+    await using server = await startAdmin();
+    const { server: view } = server.options;
+    await using off = await startAdmin({ server: { ...view, contention: undefined } });
+    const text = 'Mutex contention tracing is not enabled. To enable, run weir with flag --enable-mutex-tracing.';
+    assert.deepEqual(await call(`${off.url}/contention`), { status: 200, body: text });
+    await using unknown = await startAdmin({ server: { ...view, contention: async () => undefined } });
+    assert.equal((await call(`${unknown.url}/contention`)).status, 501);
+  });
+
   it('counts its own traffic', async () => {
     const server = await startAdmin();
     await call(`${server.url}/ready`);
