@@ -142,6 +142,12 @@ export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/data-plane/upstream/cluster.ts',
+    line: 'if (this.destinations === null) this.#order = hosts;',
+    changes: ['this.destinations === null → true'],
+    why: 'Spares the memory of an order that nobody reads where requests name their hosts.',
+  },
+  {
+    file: 'src/data-plane/upstream/cluster.ts',
     line: 'if (this.#hasHttp1Stats) return;',
     changes: ['this.#hasHttp1Stats → false'],
     why: 'Spares each connection asking for counters that are there.',
@@ -289,6 +295,42 @@ export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
       'share.numerator * 100 <= percent * share.denominator → share.numerator * 100 < percent * share.denominator',
     ],
     why: 'A share that is equal to the limit is the same share, whichever way it is written.',
+  },
+  {
+    file: 'src/data-plane/upstream/original-destinations.ts',
+    line: 'const known = this.#owner.settings.port === 0 ? this.#byText.get(text) : undefined;',
+    changes: ['this.#owner.settings.port === 0 → false'],
+    why: 'Spares the parsing of an address that is known as text.',
+  },
+  {
+    file: 'src/data-plane/upstream/original-destinations.ts',
+    line: 'if (known !== undefined) return known.context;',
+    changes: ['known !== undefined → false'],
+    why: 'Spares the parsing of an address that is known as text.',
+  },
+  {
+    file: 'src/data-plane/upstream/original-destinations.ts',
+    line: 'this.#byText.set(label, known);',
+    changes: ['this.#byText.set(label, known); → ;'],
+    why: 'What is not known as text is parsed, and found by that.',
+  },
+  {
+    file: 'src/data-plane/upstream/original-destinations.ts',
+    line: "if (address.kind !== 'ip') return;",
+    changes: ["address.kind !== 'ip' → false"],
+    why: 'A question of types: main makes such hosts of the IP addresses that requests name.',
+  },
+  {
+    file: 'src/data-plane/upstream/original-destinations.ts',
+    line: 'byIp?.delete(address.ip);',
+    changes: ['byIp?.delete → byIp.delete'],
+    why: 'What goes has come before.',
+  },
+  {
+    file: 'src/data-plane/upstream/original-destinations.ts',
+    line: 'if (byIp?.size === 0) this.#byPort.delete(address.port);',
+    changes: ['byIp?.size === 0 → false', 'byIp?.size → byIp.size', 'this.#byPort.delete(address.port); → ;'],
+    why: 'What goes has come before, and an empty map finds as little as none: this gives back its memory.',
   },
   {
     file: 'src/data-plane/upstream/pool/http1-pool.ts',

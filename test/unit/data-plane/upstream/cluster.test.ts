@@ -103,6 +103,16 @@ test('a cluster retries and mirrors by what it says, or leaves that to routes', 
   );
 });
 
+test('requests are written and bounded in time as the cluster says, or leave that to others', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const plain = workers.open(0, workers.cluster(1, {}));
+  assert.deepEqual([plain.requestForm, plain.maxStreamDurationMs], [null, 0]);
+  const requestForm = { hasFullUrl: true, hasProperCase: false };
+  const special = workers.open(0, workers.cluster(1, { requestForm, maxStreamDurationMs: 1500 }));
+  assert.ok(special.requestForm !== null);
+  assert.equal(special.maxStreamDurationMs, 1500);
+});
+
 test('requests of each priority have limits of their own', () => {
   const workers = new UpstreamWorkers(1, () => {});
   const cluster = workers.open(0, workers.cluster(1, {}));
@@ -150,6 +160,31 @@ describe('a cluster whose requests name their hosts', () => {
     assert.equal(told.length, 2);
   });
 
+  test('takes over who comes and who goes, and lets go of those that have gone', async () => {
+    const { snapshot, cluster, told, choose } = bench();
+    const [first, second] = snapshot.hosts;
+    const { hostLists } = snapshot;
+    const update = { hostLists, order: null, hosts: [], health: [] };
+    let unused = 0;
+    const retired = new RetiredHosts(() => void unused++);
+    cluster.applyUpdate({ ...update, amendment: { joined: [second!], gone: [] } }, retired);
+    assert.deepEqual(
+      cluster.hosts.map(({ record }) => record),
+      [first!.recordAddress, second!.recordAddress],
+    );
+    choose(1);
+    const [gone] = told;
+    cluster.applyUpdate({ ...update, amendment: { joined: [], gone: [first!.recordAddress] } }, retired);
+    assert.deepEqual(
+      cluster.hosts.map(({ record }) => record),
+      [second!.recordAddress],
+    );
+    for (let turn = 0; turn < 5; turn++) await null;
+    assert.equal(unused, 1);
+    choose(1);
+    assert.deepEqual(told, [gone]);
+  });
+
   test('lets nobody wait for longer than a connection may take', () => {
     const { workers, told, choose } = bench();
     choose(2);
@@ -172,6 +207,18 @@ describe('a cluster whose requests name their hosts', () => {
     const workers = new UpstreamWorkers(1, () => {});
     assert.equal(workers.open(0, workers.cluster(1, {})).destinations, null);
   });
+});
+
+test('hosts stand in the order of the last update', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const snapshot = workers.cluster(3, {});
+  const cluster = workers.open(0, snapshot);
+  const [first, second, third] = cluster.hosts;
+  cluster.updateHosts({ ...snapshot, hosts: snapshot.hosts.toReversed() }, new RetiredHosts(() => {}));
+  assert.deepEqual(
+    cluster.hosts.map(({ record }) => record),
+    [third, second, first].map((host) => host!.record),
+  );
 });
 
 test('a request gets no host where the cluster has none', () => {

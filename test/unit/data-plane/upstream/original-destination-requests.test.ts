@@ -32,8 +32,8 @@ class TestHost implements NamedHost {
   isUnhealthy = false;
   wanted = 0;
 
-  constructor(port: number) {
-    this.address = { kind: 'ip', ip: '10.0.0.1', port };
+  constructor(port: number, ip = '10.0.0.1') {
+    this.address = { kind: 'ip', ip, port };
     this.label = formatAddress(this.address);
   }
 
@@ -171,6 +171,17 @@ describe('a host that is not there', () => {
     assert.equal(bench.asked.length, 3);
   });
 
+  test('is waited for by nobody when its cluster has gone', () => {
+    const bench = new Bench();
+    const users = [bench.choose(1), bench.choose(2), bench.choose(2)];
+    bench.destinations.close();
+    assert.deepEqual(
+      users.map(({ told }) => told),
+      [['none'], ['none'], ['none']],
+    );
+    assert.equal(bench.context.wheel.size, 0);
+  });
+
   test('is not waited for by more requests than may', () => {
     const bench = new Bench({}, 1);
     const [waiting, refused] = [bench.choose(1), bench.choose(1)];
@@ -226,6 +237,15 @@ describe('a host that is there', () => {
     bench.destinations.remove(host);
     assert.deepEqual(told(bench.destinations.contextOf(requestTo('10.0.0.1:1'), null)), []);
     assert.deepEqual(bench.asked, ['web 10.0.0.1:1']);
+    assert.notEqual(bench.destinations.contextOf(requestTo('10.0.0.1:1'), null), byText);
+  });
+
+  test('is there when another at its port has gone', () => {
+    const bench = new Bench();
+    const [host, other] = [new TestHost(1), new TestHost(1, '10.0.0.2')];
+    for (const each of [host, other]) bench.destinations.add(each);
+    bench.destinations.remove(other);
+    assert.deepEqual(bench.choose(1).told, [host]);
   });
 
   test('is found at the port of the cluster, whatever port was meant', () => {

@@ -104,6 +104,7 @@ describe('a place of a pool', () => {
     bench.request(1);
     bench.sockets[1]!.accept();
     assert.equal(bench.request(2).outcome, 'no pool');
+    assert.equal(bench.clusters[0]!.closeUnusedPool(byDefault), false);
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_cx_pool_overflow'), 1);
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_rq_pending_overflow'), 0);
     assert.equal(bench.sockets.length, 2);
