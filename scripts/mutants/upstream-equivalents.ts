@@ -5,18 +5,6 @@ import type { EquivalentMutants } from './equivalents.ts';
 export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
   {
     file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
-    line: '#isReadStopped = false;',
-    changes: ['false → true'],
-    why: 'Reading goes on when the upstream is there; whether it had stopped is asked after that.',
-  },
-  {
-    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
-    line: 'if (filter.accessLog !== null) {',
-    changes: ['filter.accessLog !== null → true'],
-    why: 'Spares connections that are not logged the collection of facts.',
-  },
-  {
-    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
     line: 'if (furtherLogEntries.intervalMs > 0 && this.#facts !== null)',
     changes: ['this.#facts !== null → true'],
     why: 'Spares connections that are not logged a timer.',

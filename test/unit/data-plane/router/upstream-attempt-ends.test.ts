@@ -164,6 +164,17 @@ describe('an attempt without a connection', () => {
     assert.deepEqual(bench.hostCounts(), {});
   });
 
+  test('has no host where the cluster has no place for a pool of it, which is no fault of its host either', () => {
+    const limits = { ...NO_LIMITS, maxConnectionPools: 0 };
+    const bench = new AttemptBench({ cluster: { circuitBreakers: { default: limits, high: limits } } });
+    const attempt = attemptOf(bench);
+    bench.start(attempt);
+    assert.deepEqual(bench.client.news(), ['host 127.0.0.1:1 #1', 'no host']);
+    assert.deepEqual(bench.hostCounts(), {});
+    assert.equal(bench.send(attempt, 'x'), true);
+    bench.assertNothingLeft();
+  });
+
   test('has no host where there is none', () => {
     const bench = new AttemptBench({ hosts: 0 });
     const attempt = attemptOf(bench);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { DownstreamConnection } from '../../../../src/data-plane/network/downstream-connection.ts';
 import { QUIET_MS } from '../../../../src/data-plane/network/filter.ts';
+import { PausedPeers } from '../../../../src/data-plane/network/paused-peers.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import { packClusters } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
@@ -379,6 +380,7 @@ describe('an open connection', () => {
   });
 
   test('holds a client back as long as its upstream takes nothing, and counts that once', async (t) => {
+    const paused = t.mock.method(PausedPeers.prototype, 'pause');
     const { bench, wire } = await opened(t);
     const sent = await heldBack({ bench, wire });
     const count = (what: 'backed_up' | 'drained'): number => bench.clusterStat(`upstream_flow_control_${what}_total`);
@@ -386,7 +388,11 @@ describe('an open connection', () => {
     wire.write('more');
     await bench.settle();
     assert.ok(!bench.upstream.received.includes('more'));
+    const [peer] = paused.mock.calls[0]!.arguments;
+    assert.ok(peer.isPaused);
     bench.upstream.take();
+    // Who is read from needs no watch.
+    assert.ok(!peer.isPaused);
     assert.deepEqual([count('backed_up'), count('drained')], [1, 1]);
     await bench.until(() => bench.upstream.received.endsWith('more'), 'the rest');
     assert.ok(bench.upstream.received.length > sent.length);

@@ -221,6 +221,18 @@ test('hosts stand in the order of the last update', () => {
   );
 });
 
+test('a host that has left is none that comes back, be it in the same place', () => {
+  const workers = new UpstreamWorkers(1, () => {});
+  const snapshot = workers.cluster(2, {});
+  const cluster = workers.open(0, snapshot);
+  const [first, second] = cluster.hosts;
+  cluster.updateHosts({ ...snapshot, hosts: snapshot.hosts.slice(0, 1) }, new RetiredHosts(() => {}));
+  cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
+  assert.equal(cluster.hosts[0], first);
+  assert.equal(cluster.hosts[1]!.record, second!.record);
+  assert.notEqual(cluster.hosts[1], second);
+});
+
 test('a request gets no host where the cluster has none', () => {
   assert.equal(balanced(0, {}).chooseHost(null), null);
 });

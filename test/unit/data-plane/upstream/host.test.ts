@@ -1,7 +1,9 @@
 // One member of a cluster: its connections when its health fails, when it is renewed and when it leaves.
 
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import { DownstreamConnection } from '../../../../src/data-plane/network/downstream-connection.ts';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import type { Host } from '../../../../src/data-plane/upstream/host.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
@@ -292,4 +294,43 @@ test('a host is watched for outliers where its cluster wants that', () => {
   const base = stats.base(snapshot.hosts[0]!.outlierBlock);
   assert.equal(stats.values[base + OUTLIER_HOST_STATS.index.external_total], 2);
   assert.equal(stats.values[base + OUTLIER_HOST_STATS.index.external_success], 1);
+});
+
+test('a host is unhealthy by flags that say so, and not when it is degraded', () => {
+  for (const [flag, isUnhealthy] of [
+    ['failedActiveHealthCheck', true],
+    ['failedOutlierCheck', true],
+    ['degradedActiveHealthCheck', false],
+  ] as const) {
+    const bench = new Bench();
+    assert.deepEqual([bench.host.isHealthy, bench.host.isUnhealthy], [true, false]);
+    bench.setHealth(HealthFlag[flag], true);
+    assert.deepEqual([bench.host.isHealthy, bench.host.isUnhealthy], [false, isUnhealthy]);
+  }
+});
+
+test('main learns that a host was wanted', () => {
+  const { host, workers } = new Bench();
+  assert.equal(workers.records.takeWanted(host.record), false);
+  host.noteWanted();
+  assert.equal(workers.records.takeWanted(host.record), true);
+});
+
+test('a client has the connections of all where its cluster does not say otherwise', () => {
+  const { host } = new Bench();
+  const client = new DownstreamConnection({} as Socket, 0, 1024);
+  for (const priority of PRIORITIES) assert.equal(host.poolFor(priority, client), host.pools.for(priority));
+});
+
+test('a host takes over what is new of it, and stays the same', () => {
+  const { cluster, host, snapshot } = new Bench();
+  const address = { kind: 'ip', ip: '127.0.0.9', port: 9 } as const;
+  const connectOrder = [address, { kind: 'ip', ip: '::9', port: 9 }] as const;
+  const fields = { hostname: 'h', canary: true, priority: 1, metadata: { lb: { version: 1 } } };
+  const member = { ...snapshot.hosts[0]!, ...fields, address, connectOrder };
+  cluster.updateHosts({ ...snapshot, hosts: [member] }, new RetiredHosts(() => {}));
+  assert.equal(cluster.hosts[0], host);
+  assert.partialDeepStrictEqual(host, { ...fields, address, connectOrder, label: '127.0.0.9:9' });
+  cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
+  assert.equal(host.connectOrder, null);
 });
