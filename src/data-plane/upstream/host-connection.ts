@@ -73,10 +73,7 @@ class SeveralAttempts implements TimeoutOwner {
   }
 
   onConnected(attempt: Attempt): void {
-    if (this.#isOver) {
-      attempt.socket.destroy();
-      return;
-    }
+    if (this.#isOver) return;
     this.#end(attempt);
     attempt.isChosen = true;
     this.owner.onChosen(attempt.socket, attempt.address);
@@ -118,7 +115,6 @@ class SeveralAttempts implements TimeoutOwner {
 
   /** @param chosen goes on; null for none. */
   #end(chosen: Attempt | null): void {
-    if (this.#isDone) return;
     this.#isDone = true;
     this.#context.wheel.remove(this.#timer);
     for (const attempt of this.#running) if (attempt !== chosen) attempt.socket.destroy();

@@ -54,12 +54,12 @@ class Client implements PoolClient, TcpUpstreamOwner {
   }
 }
 
-function bench() {
+function bench(ips: readonly string[] | null = IPS) {
   const sockets: FakeUpstreamSocket[] = [];
   const workers = new UpstreamWorkers(1, (socket) => sockets.push(socket));
   const plain = workers.cluster(1, { connectTimeoutMs: CONNECT_TIMEOUT_MS });
-  const connectOrder = IPS.map((ip) => ({ kind: 'ip', ip, port: 1 }) as const);
-  const snapshot = { ...plain, hosts: [{ ...plain.hosts[0]!, connectOrder }] };
+  const connectOrder = ips?.map((ip) => ({ kind: 'ip', ip, port: 1 }) as const);
+  const snapshot = { ...plain, hosts: [{ ...plain.hosts[0]!, ...(connectOrder && { connectOrder }) }] };
   const cluster = workers.open(0, snapshot);
   const [host] = cluster.hosts;
   const client = new Client();
@@ -133,11 +133,13 @@ describe('a host with several addresses', () => {
   });
 
   test('has no more than its addresses, whenever the last of them is tried', () => {
-    const { request, sockets, tried, pass } = bench();
+    const { request, sockets, tried, pass, context } = bench();
     request();
     sockets[0]!.refuse();
     sockets[1]!.refuse();
     assert.deepEqual(tried(), IPS);
+    sockets[2]!.refuse();
+    assert.equal(context.wheel.size, 0);
     pass(2 * DELAY_MS);
     assert.deepEqual(tried(), IPS);
   });
@@ -173,11 +175,12 @@ describe('a host with several addresses', () => {
   });
 
   test('brings bytes and its end over the socket that was chosen', () => {
-    const { connect, client, sockets, pass, stat } = bench();
+    const { connect, client, sockets, pass, stat, context } = bench();
     const upstream = connect();
     pass(DELAY_MS + TICK_MS);
     assert.equal(stat('upstream_cx_total'), 2);
     sockets[1]!.accept();
+    assert.equal(context.wheel.size, 0);
     assert.equal(upstream.remoteAddress, sockets[1]!.address);
     upstream.write(Buffer.from('question'), 8);
     assert.equal(sockets[1]!.received, 'question');
@@ -200,12 +203,32 @@ describe('a host with several addresses', () => {
       pass(DELAY_MS + TICK_MS);
       upstream.destroy();
       happens(sockets[0]!);
+      // The time for the next attempt comes before the news of the end.
+      pass(DELAY_MS + TICK_MS);
       await eventually(() => live().every((isLive) => !isLive), 'the end of all attempts');
       pass(10 * DELAY_MS);
       assert.equal(tried().length, 2);
       assert.deepEqual(client.events, []);
     });
   }
+
+  test('takes nothing more over a socket that was chosen, and says so', () => {
+    const { connect, client, sockets, pass } = bench();
+    connect();
+    sockets[0]!.accept();
+    sockets[0]!.failSending();
+    pass(CONNECT_TIMEOUT_MS);
+    assert.deepEqual(client.events, ['connected', 'closed']);
+  });
+
+  test('meets a fault over the socket that was chosen, which is broken off by who tells of that', () => {
+    const { connect, client, sockets } = bench();
+    connect();
+    sockets[0]!.accept();
+    sockets[0]!.owner.onFault(new Error('deliberate'));
+    assert.deepEqual(client.events, ['connected', 'closed']);
+    assert.ok(sockets[0]!.isLive);
+  });
 
   test('is let go of when a fault ends an attempt', () => {
     const { connect, client, sockets, live, pass } = bench();
@@ -215,4 +238,14 @@ describe('a host with several addresses', () => {
     assert.deepEqual(client.events, ['remote connection failure']);
     assert.deepEqual(live(), [false, false]);
   });
+});
+
+test('a host with one address is connected to there, and nowhere else', () => {
+  const { connect, client, sockets, tried, pass } = bench(null);
+  const upstream = connect();
+  pass(10 * DELAY_MS);
+  sockets[0]!.accept();
+  assert.deepEqual(tried(), ['127.0.0.1']);
+  assert.deepEqual(client.events, ['connected']);
+  assert.equal(upstream.remoteAddress, sockets[0]!.address);
 });

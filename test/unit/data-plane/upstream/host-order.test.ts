@@ -65,9 +65,10 @@ describe('the order of hosts', () => {
         return index;
       },
     }));
-    const order = former.map((_, index) => index).toSpliced(5000, 1);
-    const { hosts, leaving } = orderHosts(former, order, new Map());
-    assert.equal(hosts.length, 9999);
+    const fresh = { record: 20_000 };
+    const order = former.map((_, index) => index).toSpliced(5000, 1, fresh.record);
+    const { hosts, leaving } = orderHosts(former, order, new Map([[fresh.record, fresh]]));
+    assert.deepEqual([hosts.length, hosts[5000]], [10_000, fresh]);
     assert.deepEqual(leaving, [former[5000]]);
     assert.ok(reads <= 10_002, `${reads} looks`);
   });
