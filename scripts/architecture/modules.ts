@@ -49,7 +49,7 @@ export function parseModule(file: string, text: string): SourceModule {
 }
 
 /** Of an extension the main thread loads this much with the configuration. */
-const EXTENSION_CONTROL = /\/(?:control-registry|(?:[a-z]+-)?config)\.ts$/;
+const EXTENSION_CONTROL = /\/(?:control-registry|(?:[a-z-]+-)?config)\.ts$/;
 /** What the main thread runs of extensions. */
 const EXTENSION_MAIN = /\/extensions\/(?:stat_sinks\/|stat-sink-registry\.ts$)/;
 

@@ -12,14 +12,22 @@ export type {
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
 export type { RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
+export { int64ToNumber as toNumber } from './proto/int64.ts';
 export { convertAddress } from './resources/address.ts';
 export type { Conversion } from './resources/conversion.ts';
 export type { HttpFilterConverters } from './resources/http-filter.ts';
-export type { AddressMessage, HealthCheckFilterMessage, StatsdSink } from './resources/messages.ts';
+export type {
+  AddressMessage,
+  DogStatsdSink,
+  GraphiteStatsdSink,
+  HealthCheckFilterMessage,
+  StatsdSink,
+} from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
 export {
+  type MessageSupport,
   only,
   rejected,
   type SupportTable,

@@ -3,6 +3,8 @@
 
 import type { HttpFilterConverters, StatSinkManifests } from '../config/index.ts';
 import { convertHealthCheckFilter } from './filters.http/health_check/config.ts';
+import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
+import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
 
 export const HTTP_FILTER_CONVERTERS: HttpFilterConverters = {
@@ -11,4 +13,6 @@ export const HTTP_FILTER_CONVERTERS: HttpFilterConverters = {
 
 export const STAT_SINKS: StatSinkManifests = {
   'proxy.config.metrics.v3.StatsdSink': STATSD,
+  'proxy.config.metrics.v3.DogStatsdSink': DOG_STATSD,
+  'proxy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink': GRAPHITE_STATSD,
 };

@@ -5,6 +5,9 @@ import type { StatSinkSettings } from '../config/index.ts';
 import type { CreateStatSink, StatSinkKinds } from '../control-plane/index.ts';
 
 const KINDS: Readonly<Record<string, () => Promise<CreateStatSink>>> = {
+  'stat_sinks.dog_statsd': async () => (await import('./stat_sinks/dog_statsd/sink.ts')).createDogStatsdSink,
+  'stat_sinks.graphite_statsd': async () =>
+    (await import('./stat_sinks/graphite_statsd/sink.ts')).createGraphiteStatsdSink,
   'stat_sinks.statsd': async () => (await import('./stat_sinks/statsd/sink.ts')).createStatsdSink,
 };
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DatagramReceiver } from '../support/metric-receivers.ts';
+import { DatagramReceiver, TcpReceiver } from '../support/metric-receivers.ts';
 import { startWeir } from '../support/weir-process.ts';
 
 const ADMIN = 'admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } }';
@@ -45,6 +45,62 @@ stats_sinks:
     assert.equal(receiver.datagrams.length, 0);
     assert.equal((await weir.stop()).code, 0);
     await receiver.until((lines) => lines.includes('last.server.concurrency:1|g'));
+  });
+});
+
+describe('statsd over TCP', () => {
+  it('goes to a host of the cluster, which counts the connection, and is told the last of it at the end', async () => {
+    await using receiver = await TcpReceiver.open();
+    const configYaml = `${ADMIN}
+stats_flush_interval: 0.1s
+static_resources:
+  clusters:
+  - name: metrics
+    load_assignment:
+      cluster_name: metrics
+      endpoints:
+      - lb_endpoints:
+        - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: ${receiver.port} } } }
+stats_sinks:
+- name: envoy.statsd
+  config: { tcp_cluster_name: metrics }`;
+    await using weir = await startWeir({ configYaml });
+    await receiver.until((lines) => lines.includes('proxy.server.live:1|g'));
+    await weir.untilStat('cluster.metrics.upstream_cx_active', 1);
+    assert.equal(await weir.stat('cluster.metrics.upstream_cx_total'), 1);
+    for (let request = 0; request < 3; request++) await weir.admin('/ready');
+    assert.equal((await weir.stop()).code, 0);
+    const total = receiver.sumOf('proxy.http.admin.downstream_rq_total');
+    assert.ok(total >= 5, `${total} requests were told of`);
+  });
+});
+
+describe('sinks with tags', () => {
+  it('get several lines a datagram where they may, each with the tags of its stat', async () => {
+    await using dogStatsd = await DatagramReceiver.open();
+    await using graphite = await DatagramReceiver.open();
+    const address = (port: number): string => `{ socket_address: { address: 127.0.0.1, port_value: ${port} } }`;
+    const configYaml = `${ADMIN}
+stats_flush_interval: 0.1s
+stats_config: { stats_tags: [{ tag_name: site, fixed_value: here }] }
+stats_sinks:
+- name: envoy.stat_sinks.dog_statsd
+  typed_config:
+    "@type": ${METRICS}.DogStatsdSink
+    address: ${address(dogStatsd.port)}
+    max_bytes_per_datagram: 1400
+- name: envoy.stat_sinks.graphite_statsd
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink
+    address: ${address(graphite.port)}
+    max_bytes_per_datagram: 1400`;
+    await using _weir = await startWeir({ configYaml });
+    await dogStatsd.until((lines) => lines.includes('proxy.server.live:1|g|#site:here'));
+    await graphite.until((lines) => lines.includes('proxy.server.live;site=here:1|g'));
+    for (const { datagrams } of [dogStatsd, graphite]) {
+      assert.ok(datagrams.some((datagram) => datagram.includes('\n')));
+      for (const datagram of datagrams) assert.ok(datagram.length <= 1400);
+    }
   });
 });
 

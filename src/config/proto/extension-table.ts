@@ -135,6 +135,8 @@ const STATS_SINKS: Rows = [
   row('config.metrics.v3.DogStatsdSink', 'stat_sinks.dog_statsd', 'dog_statsd'),
   row('config.metrics.v3.MetricsServiceConfig', 'stat_sinks.metrics_service', 'metrics_service'),
   row('config.metrics.v3.HystrixSink', 'stat_sinks.hystrix'),
+  row('extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink', 'stat_sinks.graphite_statsd'),
+  row('extensions.stat_sinks.open_telemetry.v3.SinkConfig', 'stat_sinks.open_telemetry'),
 ];
 
 const LOAD_BALANCING_POLICIES: Rows = [

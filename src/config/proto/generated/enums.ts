@@ -10,6 +10,13 @@ export const MetricType = {
   HISTOGRAM: 4,
 } as const;
 
+/** opentelemetry.proto.metrics.v1.AggregationTemporality */
+export const AggregationTemporality = {
+  AGGREGATION_TEMPORALITY_UNSPECIFIED: 0,
+  AGGREGATION_TEMPORALITY_DELTA: 1,
+  AGGREGATION_TEMPORALITY_CUMULATIVE: 2,
+} as const;
+
 /** proxy.admin.v3.SimpleMetric.Type */
 export const SimpleMetric_Type = {
   COUNTER: 0,

@@ -11,7 +11,7 @@ export interface LabelPair {
 }
 
 /** io.prometheus.client.Gauge */
-export interface Gauge {
+export interface ClientGauge {
   value: number;
 }
 
@@ -45,21 +45,21 @@ export interface Bucket {
 }
 
 /** io.prometheus.client.Histogram */
-export interface Histogram {
+export interface ClientHistogram {
   sample_count: Int64;
   sample_sum: number;
   bucket: Bucket[];
 }
 
 /** io.prometheus.client.Metric */
-export interface Metric {
+export interface ClientMetric {
   label: LabelPair[];
-  gauge: Gauge | null;
+  gauge: ClientGauge | null;
   counter: Counter | null;
   summary: Summary | null;
   untyped: Untyped | null;
   timestamp_ms: Int64;
-  histogram: Histogram | null;
+  histogram: ClientHistogram | null;
 }
 
 /** io.prometheus.client.MetricFamily */
@@ -67,7 +67,113 @@ export interface MetricFamily {
   name: string;
   help: string;
   type: number;
-  metric: Metric[];
+  metric: ClientMetric[];
+}
+
+/** opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest */
+export interface ExportMetricsServiceRequest {
+  resource_metrics: ResourceMetrics[];
+}
+
+/** opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceResponse */
+export interface ExportMetricsServiceResponse {
+  partial_success: ExportMetricsPartialSuccess | null;
+}
+
+/** opentelemetry.proto.collector.metrics.v1.ExportMetricsPartialSuccess */
+export interface ExportMetricsPartialSuccess {
+  rejected_data_points: Int64;
+  error_message: string;
+}
+
+/** opentelemetry.proto.metrics.v1.ResourceMetrics */
+export interface ResourceMetrics {
+  resource: ResourceResource | null;
+  scope_metrics: ScopeMetrics[];
+}
+
+/** opentelemetry.proto.metrics.v1.ScopeMetrics */
+export interface ScopeMetrics {
+  scope: InstrumentationScope | null;
+  metrics: MetricsMetric[];
+}
+
+/** opentelemetry.proto.metrics.v1.Metric */
+export interface MetricsMetric {
+  name: string;
+  description: string;
+  unit: string;
+  gauge: MetricsGauge | null;
+  sum: Sum | null;
+  histogram: MetricsHistogram | null;
+  readonly data?: 'gauge' | 'sum' | 'histogram';
+}
+
+/** opentelemetry.proto.metrics.v1.Gauge */
+export interface MetricsGauge {
+  data_points: NumberDataPoint[];
+}
+
+/** opentelemetry.proto.metrics.v1.Sum */
+export interface Sum {
+  data_points: NumberDataPoint[];
+  aggregation_temporality: number;
+  is_monotonic: boolean;
+}
+
+/** opentelemetry.proto.metrics.v1.Histogram */
+export interface MetricsHistogram {
+  data_points: HistogramDataPoint[];
+  aggregation_temporality: number;
+}
+
+/** opentelemetry.proto.metrics.v1.NumberDataPoint */
+export interface NumberDataPoint {
+  start_time_unix_nano: Int64;
+  time_unix_nano: Int64;
+  as_double: number;
+  as_int: Int64;
+  attributes: CommonKeyValue[];
+  readonly value?: 'as_double' | 'as_int';
+}
+
+/** opentelemetry.proto.metrics.v1.HistogramDataPoint */
+export interface HistogramDataPoint {
+  start_time_unix_nano: Int64;
+  time_unix_nano: Int64;
+  count: Int64;
+  sum: number;
+  bucket_counts: Int64[];
+  explicit_bounds: number[];
+  attributes: CommonKeyValue[];
+  readonly _sum?: 'sum';
+}
+
+/** opentelemetry.proto.common.v1.AnyValue */
+export interface AnyValue {
+  string_value: string;
+  bool_value: boolean;
+  int_value: Int64;
+  double_value: number;
+  readonly value?: 'string_value' | 'bool_value' | 'int_value' | 'double_value';
+}
+
+/** opentelemetry.proto.common.v1.KeyValue */
+export interface CommonKeyValue {
+  key: string;
+  value: AnyValue | null;
+}
+
+/** opentelemetry.proto.common.v1.InstrumentationScope */
+export interface InstrumentationScope {
+  name: string;
+  version: string;
+  attributes: CommonKeyValue[];
+}
+
+/** opentelemetry.proto.resource.v1.Resource */
+export interface ResourceResource {
+  attributes: CommonKeyValue[];
 }
 
 /** proxy.admin.v3.Certificates */
@@ -1008,7 +1114,7 @@ export interface HttpService {
 }
 
 /** proxy.config.core.v3.KeyValue */
-export interface KeyValue {
+export interface CoreKeyValue {
   key: string;
   value: Uint8Array;
 }
@@ -1021,7 +1127,7 @@ export interface KeyValuePair {
 
 /** proxy.config.core.v3.KeyValueAppend */
 export interface KeyValueAppend {
-  entry: KeyValue | null;
+  entry: CoreKeyValue | null;
   action: number;
   record: KeyValuePair | null;
 }
@@ -4716,6 +4822,34 @@ export interface PreviousPrioritiesConfig {
   update_frequency: number;
 }
 
+/** proxy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink */
+export interface GraphiteStatsdSink {
+  address: Address | null;
+  prefix: string;
+  max_bytes_per_datagram: UInt64Value | null;
+  readonly statsd_specifier?: 'address';
+}
+
+/** proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig */
+export interface SinkConfig {
+  grpc_service: GrpcService | null;
+  report_counters_as_deltas: boolean;
+  report_histograms_as_deltas: boolean;
+  emit_tags_as_attributes: BoolValue | null;
+  use_tag_extracted_name: BoolValue | null;
+  prefix: string;
+  resource_detectors: ConfigCoreTypedExtensionConfig[];
+  custom_metric_conversions: SinkConfig_CustomMetricConversion[];
+  readonly protocol_specifier?: 'grpc_service';
+}
+
+/** proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig.CustomMetricConversion */
+export interface SinkConfig_CustomMetricConversion {
+  stat_name_matcher: ProxyTypeMatcherStringMatcher | null;
+  metric_name: string;
+  static_metric_labels: CommonKeyValue[];
+}
+
 /** proxy.extensions.upstreams.http.v3.HttpProtocolOptions */
 export interface HttpHttpProtocolOptions {
   common_http_protocol_options: CoreHttpProtocolOptions | null;
@@ -4821,7 +4955,7 @@ export interface DeltaDiscoveryRequest {
 /** proxy.service.discovery.v3.DeltaDiscoveryResponse */
 export interface DeltaDiscoveryResponse {
   system_version_info: string;
-  resources: Resource[];
+  resources: DiscoveryResource[];
   type_url: string;
   nonce: string;
   removed_resources: string[];
@@ -4856,7 +4990,7 @@ export interface DynamicParameterConstraints_ConstraintList {
 }
 
 /** proxy.service.discovery.v3.Resource */
-export interface Resource {
+export interface DiscoveryResource {
   version: string;
   resource: Any | null;
   name: string;
@@ -5151,15 +5285,30 @@ export interface UdpaTypeTypedStruct {
 /** Message shapes by full name. */
 export interface MessageTypes {
   'io.prometheus.client.LabelPair': LabelPair;
-  'io.prometheus.client.Gauge': Gauge;
+  'io.prometheus.client.Gauge': ClientGauge;
   'io.prometheus.client.Counter': Counter;
   'io.prometheus.client.Quantile': Quantile;
   'io.prometheus.client.Summary': Summary;
   'io.prometheus.client.Untyped': Untyped;
   'io.prometheus.client.Bucket': Bucket;
-  'io.prometheus.client.Histogram': Histogram;
-  'io.prometheus.client.Metric': Metric;
+  'io.prometheus.client.Histogram': ClientHistogram;
+  'io.prometheus.client.Metric': ClientMetric;
   'io.prometheus.client.MetricFamily': MetricFamily;
+  'opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest': ExportMetricsServiceRequest;
+  'opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceResponse': ExportMetricsServiceResponse;
+  'opentelemetry.proto.collector.metrics.v1.ExportMetricsPartialSuccess': ExportMetricsPartialSuccess;
+  'opentelemetry.proto.metrics.v1.ResourceMetrics': ResourceMetrics;
+  'opentelemetry.proto.metrics.v1.ScopeMetrics': ScopeMetrics;
+  'opentelemetry.proto.metrics.v1.Metric': MetricsMetric;
+  'opentelemetry.proto.metrics.v1.Gauge': MetricsGauge;
+  'opentelemetry.proto.metrics.v1.Sum': Sum;
+  'opentelemetry.proto.metrics.v1.Histogram': MetricsHistogram;
+  'opentelemetry.proto.metrics.v1.NumberDataPoint': NumberDataPoint;
+  'opentelemetry.proto.metrics.v1.HistogramDataPoint': HistogramDataPoint;
+  'opentelemetry.proto.common.v1.AnyValue': AnyValue;
+  'opentelemetry.proto.common.v1.KeyValue': CommonKeyValue;
+  'opentelemetry.proto.common.v1.InstrumentationScope': InstrumentationScope;
+  'opentelemetry.proto.resource.v1.Resource': ResourceResource;
   'proxy.admin.v3.Certificates': Certificates;
   'proxy.admin.v3.Certificate': Certificate;
   'proxy.admin.v3.CertificateDetails': CertificateDetails;
@@ -5273,7 +5422,7 @@ export interface MessageTypes {
   'proxy.config.core.v3.AsyncDataSource': AsyncDataSource;
   'proxy.config.core.v3.HttpUri': HttpUri;
   'proxy.config.core.v3.HttpService': HttpService;
-  'proxy.config.core.v3.KeyValue': KeyValue;
+  'proxy.config.core.v3.KeyValue': CoreKeyValue;
   'proxy.config.core.v3.KeyValuePair': KeyValuePair;
   'proxy.config.core.v3.KeyValueAppend': KeyValueAppend;
   'proxy.config.core.v3.KeyValueMutation': KeyValueMutation;
@@ -5743,6 +5892,9 @@ export interface MessageTypes {
   'proxy.extensions.retry.host.omit_host_metadata.v3.OmitHostMetadataConfig': OmitHostMetadataConfig;
   'proxy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate': PreviousHostsPredicate;
   'proxy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig': PreviousPrioritiesConfig;
+  'proxy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink': GraphiteStatsdSink;
+  'proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig': SinkConfig;
+  'proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig.CustomMetricConversion': SinkConfig_CustomMetricConversion;
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions': HttpHttpProtocolOptions;
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': HttpProtocolOptions_ExplicitHttpConfig;
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': HttpProtocolOptions_UseDownstreamHttpConfig;
@@ -5760,7 +5912,7 @@ export interface MessageTypes {
   'proxy.service.discovery.v3.DynamicParameterConstraints.SingleConstraint': DynamicParameterConstraints_SingleConstraint;
   'proxy.service.discovery.v3.DynamicParameterConstraints.SingleConstraint.Exists': DynamicParameterConstraints_SingleConstraint_Exists;
   'proxy.service.discovery.v3.DynamicParameterConstraints.ConstraintList': DynamicParameterConstraints_ConstraintList;
-  'proxy.service.discovery.v3.Resource': Resource;
+  'proxy.service.discovery.v3.Resource': DiscoveryResource;
   'proxy.service.discovery.v3.Resource.CacheControl': Resource_CacheControl;
   'proxy.service.load_stats.v3.LoadStatsRequest': LoadStatsRequest;
   'proxy.service.load_stats.v3.LoadStatsResponse': LoadStatsResponse;

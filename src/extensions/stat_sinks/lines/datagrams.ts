@@ -145,7 +145,9 @@ class UdpSocket implements DatagramSocket {
       this.#end();
       onLost(error.message);
     });
-    this.#socket.connect(port, ip, () => this.#connected());
+    // Given to `connect`, it would be told of failures, too.
+    this.#socket.on('connect', () => this.#connected());
+    this.#socket.connect(port, ip);
   }
 
   get queuedBytes(): number {

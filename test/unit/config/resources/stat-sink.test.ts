@@ -63,3 +63,29 @@ describe('the settings of statsd', () => {
     assert.equal(errorsOf(statsd({})).length, 1);
   });
 });
+
+describe('the settings of sinks with tags', () => {
+  const GRAPHITE = 'type.googleapis.com/envoy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink';
+  const target = { kind: 'udp', ip: '127.0.0.1', port: 8125 };
+
+  it('have a prefix and a limit of datagrams', () => {
+    const limited = { address: UDP, prefix: 'mine', max_bytes_per_datagram: 512 };
+    const { statSinks } = mustLoad({
+      stats_sinks: [
+        { name: 'envoy.stat_sinks.dog_statsd', typed_config: { '@type': `${TYPES}.v3.DogStatsdSink`, address: UDP } },
+        { name: 'envoy.dog_statsd', config: { address: UDP } },
+        { name: 'envoy.stat_sinks.graphite_statsd', typed_config: { '@type': GRAPHITE, ...limited } },
+      ],
+    });
+    const plain = { name: 'stat_sinks.dog_statsd', settings: { prefix: 'proxy', target, maxBytes: 0 } };
+    const graphite = { name: 'stat_sinks.graphite_statsd', settings: { prefix: 'mine', target, maxBytes: 512 } };
+    assert.deepEqual(statSinks, [plain, plain, graphite]);
+  });
+
+  it('refuse datagrams that no network takes', () => {
+    const typed = { '@type': GRAPHITE, address: UDP, max_bytes_per_datagram: 65_508 };
+    assert.deepEqual(errorsOf({ name: 'envoy.stat_sinks.graphite_statsd', typed_config: typed }), [
+      'stats_sinks[0].typed_config.max_bytes_per_datagram: 65508 exceeds the limit 65507',
+    ]);
+  });
+});
