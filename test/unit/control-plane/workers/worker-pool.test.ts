@@ -528,9 +528,9 @@ describe('the end of the pool', () => {
     const { pool, service, say, exit, clock, messages } = open(t);
     void pool.start(service);
     const stopped = [GRACE_MS, 0].map((graceMs) => pool.stop(graceMs));
-    exit(1);
-    say(0, { type: 'ready' });
     exit(0);
+    say(1, { type: 'ready' });
+    exit(1);
     await Promise.all(stopped);
     assert.deepEqual([clock.timerCount, messages], [0, []]);
   });
