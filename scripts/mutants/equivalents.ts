@@ -58,6 +58,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'No pipe, and whatever is none has a port.',
   },
   {
+    file: 'src/control-plane/cluster-manager/discovery/resolve-target.ts',
+    line: "this.#listener.onAnswer(this, { kind: 'success', addresses: [{ ip: name, ttlSeconds: 0 }] });",
+    changes: ['\'success\' → ""'],
+    why: 'Who is told of an answer asks only whether it is a failure.',
+  },
+  {
     file: 'src/control-plane/cluster-manager/event-files.ts',
     line: "for (const file of this.#files.values()) file.close('none');",
     changes: ['\'none\' → ""'],

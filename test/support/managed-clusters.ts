@@ -8,6 +8,7 @@ import type { ClusterSettings, ClusterSnapshot, HostsUpdate } from '../../src/sn
 import { readHostLists } from '../../src/wasm/lb.ts';
 import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from './bootstrap.ts';
 import { NO_LOCALITY } from './clusters.ts';
+import type { DnsServer } from './dns-server.ts';
 import { lbTables } from './lb.ts';
 import { ManualClock } from './manual-clock.ts';
 import { statsFixture } from './stats.ts';
@@ -111,6 +112,34 @@ export function clusterAt(
   }));
   const load_assignment = { cluster_name: 'web', endpoints: [{ lb_endpoints }] };
   return clusterSettings(clusterNamed('web', { load_assignment, ...fields }));
+}
+
+/** Its members are those that the server names, at a port. */
+export function dnsCluster(server: DnsServer, port: number, fields: JsonObject = {}): ClusterSettings {
+  const endpoint = { endpoint: { address: socketAddress('web.test', port) } };
+  return clusterSettings(
+    clusterNamed('web', {
+      type: 'STRICT_DNS',
+      dns_lookup_family: 'V4_ONLY',
+      dns_refresh_rate: '5s',
+      dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', server.port)] },
+      load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint] }] },
+      ...fields,
+    }),
+  );
+}
+
+/** Members of one zone at these ports. */
+export function inZone(zone: string, ...ports: number[]): JsonObject {
+  return {
+    locality: { zone },
+    load_balancing_weight: 1,
+    lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })),
+  };
+}
+
+export function zoned(name: string, endpoints: readonly JsonObject[], fields: JsonObject = {}): ClusterSettings {
+  return clusterSettings(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints }, ...fields }));
 }
 
 /** An outlier detector that may take all hosts out of service. */

@@ -5,38 +5,21 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
-import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from '../../../support/bootstrap.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { answer, HealthServer } from '../../../support/health-server.ts';
-import { CHECK, clusterAt, ManagedClusters, WATCHED } from '../../../support/managed-clusters.ts';
+import {
+  CHECK,
+  clusterAt,
+  dnsCluster,
+  inZone,
+  ManagedClusters,
+  WATCHED,
+  zoned,
+} from '../../../support/managed-clusters.ts';
 import { isOpenFile } from '../../../support/open-files.ts';
 
 const ADDRESS = { kind: 'ip', ip: '127.0.0.1', port: 1 } as const;
-
-/** Its members are those that the server names, at a port. */
-function dnsCluster(server: DnsServer, port: number, fields: JsonObject = {}): ClusterSettings {
-  const endpoint = { endpoint: { address: socketAddress('web.test', port) } };
-  return clusterSettings(
-    clusterNamed('web', {
-      type: 'STRICT_DNS',
-      dns_lookup_family: 'V4_ONLY',
-      dns_refresh_rate: '5s',
-      dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', server.port)] },
-      load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint] }] },
-      ...fields,
-    }),
-  );
-}
-
-const inZone = (zone: string, ...ports: number[]): JsonObject => ({
-  locality: { zone },
-  lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })),
-});
-
-const zoned = (name: string, endpoints: JsonObject[]): ClusterSettings =>
-  clusterSettings(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints } }));
 
 const statesOf = ({ manager }: ManagedClusters): string[] => manager.dump().map(({ state }) => state);
 
@@ -130,7 +113,7 @@ describe('a cluster that is to follow another', () => {
     void manager.start();
     const held = (): number[] => [cells.usedCells, recordAllocator.usedRecords, clock.timerCount];
     const before = held();
-    const warming = (weight: number): ClusterSettings =>
+    const warming = (weight: number) =>
       clusterAt([silent.port], { health_checks: [CHECK] }, { load_balancing_weight: weight });
     assert.ok(manager.put(warming(1), 'one'));
     const one = held();

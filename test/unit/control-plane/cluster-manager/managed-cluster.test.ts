@@ -7,13 +7,20 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { WeirError } from '../../../../src/base/errors.ts';
 import { SystemCalls } from '../../../../src/base/system-calls.ts';
-import type { ClusterSettings } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
-import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from '../../../support/bootstrap.ts';
+import { clusterSettings, type JsonObject } from '../../../support/bootstrap.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { answer, HealthServer } from '../../../support/health-server.ts';
-import { CHECK, clusterAt, ManagedClusters, WATCHED } from '../../../support/managed-clusters.ts';
+import {
+  CHECK,
+  clusterAt,
+  dnsCluster,
+  inZone,
+  ManagedClusters,
+  WATCHED,
+  zoned,
+} from '../../../support/managed-clusters.ts';
 import { isOpenFile } from '../../../support/open-files.ts';
 
 const WINDOW_MS = 1000;
@@ -28,29 +35,6 @@ const ON_DEMAND: JsonObject = {
   lb_policy: 'CLUSTER_PROVIDED',
   cleanup_interval: '5s',
 };
-
-/** Its members are those that the server names. */
-function dnsCluster(server: DnsServer): ClusterSettings {
-  const endpoint = { endpoint: { address: socketAddress('web.test', 80) } };
-  return clusterSettings(
-    clusterNamed('web', {
-      type: 'STRICT_DNS',
-      dns_lookup_family: 'V4_ONLY',
-      dns_refresh_rate: '5s',
-      dns_resolution_config: { resolvers: [socketAddress('127.0.0.1', server.port)] },
-      load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint] }] },
-    }),
-  );
-}
-
-const inZone = (zone: string, ...ports: number[]): JsonObject => ({
-  locality: { zone },
-  load_balancing_weight: 1,
-  lb_endpoints: ports.map((port) => ({ endpoint: { address: socketAddress('127.0.0.1', port) } })),
-});
-
-const zoned = (name: string, endpoints: JsonObject[], fields: JsonObject = {}): ClusterSettings =>
-  clusterSettings(clusterNamed(name, { load_assignment: { cluster_name: name, endpoints }, ...fields }));
 
 const TWO_ZONES = [inZone('a', 1, 2, 3), inZone('b', 4, 5, 6)];
 
@@ -130,7 +114,7 @@ describe('a cluster that is kept up to date', () => {
   it('looks for its members from its start to its end', async () => {
     await using server = await DnsServer.start();
     server.set('web.test', ['127.0.0.1']);
-    const settings = dnsCluster(server);
+    const settings = dnsCluster(server, 80);
     using fixture = new ManagedClusters();
     const { manager } = fixture;
     void manager.start();
@@ -293,7 +277,7 @@ describe('a cluster that is kept up to date', () => {
   it('keeps its members where there is no memory for those that are found', async () => {
     await using server = await DnsServer.start();
     server.set('web.test', ['127.0.0.1']);
-    using fixture = new ManagedClusters([dnsCluster(server)]);
+    using fixture = new ManagedClusters([dnsCluster(server, 80)]);
     const { manager, messages, clock } = fixture;
     await manager.start();
     server.set('web.test', ['127.0.0.2']);

@@ -22,7 +22,7 @@ describe('LOGICAL_DNS', () => {
     );
     const { hostname, weight, priority } = fixture.updates[0]![0]!;
     assert.deepEqual({ hostname, weight, priority }, { hostname: 'web', weight: 3, priority: 0 });
-    assert.equal(fixture.count('update_success'), 3);
+    assert.deepEqual([fixture.count('update_attempt'), fixture.count('update_success')], [3, 3]);
     assert.equal(fixture.count('update_no_rebuild'), 1);
     assert.equal(fixture.readyCount, 1);
   });
@@ -86,10 +86,16 @@ describe('LOGICAL_DNS', () => {
     assert.deepEqual([fixture.ips, fixture.resolver.asked], [['10.0.0.1'], ['web']]);
   });
 
-  it('is ready after a failure, without a member', async () => {
-    const fixture = new DiscoveryFixture([target('web')], LOGICAL);
-    fixture.resolver.script('web', FAILED);
-    await fixture.start();
-    assert.deepEqual([fixture.readyCount, fixture.updates.length], [1, 0]);
+  it('is ready after a failure or an empty answer, without a member', async () => {
+    for (const [answer, reason] of [
+      [FAILED, 'ESERVFAIL'],
+      [found([]), 'the name has no address'],
+    ] as const) {
+      const fixture = new DiscoveryFixture([target('web')], LOGICAL);
+      fixture.resolver.script('web', answer);
+      await fixture.start();
+      assert.deepEqual([fixture.readyCount, fixture.updates.length], [1, 0]);
+      assert.deepEqual(fixture.logged, [`DNS lookup of web failed, its known hosts stay: ${reason}`]);
+    }
   });
 });
