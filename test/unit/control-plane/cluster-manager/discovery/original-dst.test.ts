@@ -10,6 +10,7 @@ import {
 } from '../../../../../src/control-plane/cluster-manager/discovery/original-dst.ts';
 import { Loggers } from '../../../../../src/log/index.ts';
 import type { HostSettings } from '../../../../../src/snapshot/index.ts';
+import { hostSettings } from '../../../../support/clusters.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 
 const CLEANUP_MS = 5000;
@@ -129,18 +130,8 @@ describe('members on demand', () => {
     want(3);
     settle();
     assert.deepEqual(published[1]!.ports, [3]);
-    assert.deepEqual(host(2).settings, {
-      address: { kind: 'ip', ip: '127.0.0.1', port: 2 },
-      hostname: 'web127.0.0.1:2',
-      weight: 1,
-      locality: { region: '', zone: '', subZone: '' },
-      localityWeight: 0,
-      priority: 0,
-      canary: false,
-      health: 'healthy',
-      hashKey: '',
-      subsetValues: [],
-    });
+    const address = { kind: 'ip', ip: '127.0.0.1', port: 2 } as const;
+    assert.deepEqual(host(2).settings, hostSettings(address, { hostname: 'web127.0.0.1:2' }));
     discovery.stop();
   });
 
