@@ -169,6 +169,7 @@ describe('the end of an upstream', () => {
       const bench = open();
       const { upstream, socket, client, stat, context } = bench;
       end(bench);
+      assert.equal(socket.wasReset, way === 'reset by its owner');
       for (let turn = 0; turn < 3; turn++) await null;
       assert.equal(upstream.onBytes(Buffer.alloc(1), 1), false);
       socket.owner.onConnect();
@@ -208,6 +209,7 @@ describe('the end of an upstream', () => {
     assert.equal(refused.stat('upstream_cx_connect_fail'), 1);
     const late = connecting();
     late.upstream.timeOut();
+    assert.ok(!(late.socket as FakeUpstreamSocket).isLive);
     await null;
     assert.deepEqual(late.client.events, ['connection timeout']);
     assert.equal(late.stat('upstream_cx_connect_timeout'), 1);
@@ -216,6 +218,12 @@ describe('the end of an upstream', () => {
     assert.deepEqual(unconnected.client.events, []);
     assert.ok((unconnected.socket as FakeUpstreamSocket).isLive);
   });
+});
+
+test('an upstream hears of the end of what is sent to it', () => {
+  const { upstream, socket } = open();
+  upstream.end();
+  assert.ok(socket.writableFinished);
 });
 
 describe('what an upstream does not take', () => {
