@@ -307,6 +307,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'A socket that reads into buffers of ours has no `data` events.',
   },
   {
+    file: 'src/data-plane/network/socket-events.ts',
+    line: "if (!passOn(socket, bytes) && mode === 'events') socket.pause();",
+    changes: ["mode === 'events' → true"],
+    why: 'In the lean way a pause stops nothing: no bytes come by the Readable, and an empty push reads on in spite of it.',
+  },
+  {
     file: 'src/data-plane/network/socket-writer.ts',
     line: 'if (total > LARGEST_SCRATCH) return this.#writeFresh(socket, head, bytes, start, end);',
     changes: ['total > LARGEST_SCRATCH → total >= LARGEST_SCRATCH'],
