@@ -27,6 +27,9 @@ describe('the owner of an address', () => {
     listeners.add('both', [at('::', { acceptsIpv4: true })], [80]);
     assert.equal(listeners.ownerOf({ ip: '10.0.0.1', port: 80 }), 'both');
     assert.equal(listeners.ownerOf({ ip: 'fd00::1', port: 80 }), 'both');
+    // No IPv4 address comes to a single one.
+    listeners.add('one', [at('fd00::1', { acceptsIpv4: true })], [81]);
+    assert.equal(listeners.ownerOf({ ip: '10.0.0.1', port: 81 }), undefined);
   });
 
   it('is found by no pipe, and by nothing once it has gone; a successor stays', () => {
