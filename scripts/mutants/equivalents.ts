@@ -313,6 +313,16 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'In the lean way a pause stops nothing: no bytes come by the Readable, and an empty push reads on in spite of it.',
   },
   {
+    file: 'src/data-plane/network/socket-events.ts',
+    line: "if (address.kind === 'ip' && (sourceAddress !== undefined || sourcesByFamily !== undefined)) {",
+    changes: [
+      'sourceAddress !== undefined || sourcesByFamily !== undefined → true',
+      'sourceAddress !== undefined → true',
+      'sourcesByFamily !== undefined → true',
+    ],
+    why: 'Spares connections that may come from anywhere a question whose answer adds nothing.',
+  },
+  {
     file: 'src/data-plane/network/socket-writer.ts',
     line: 'if (total > LARGEST_SCRATCH) return this.#writeFresh(socket, head, bytes, start, end);',
     changes: ['total > LARGEST_SCRATCH → total >= LARGEST_SCRATCH'],
