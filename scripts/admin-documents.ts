@@ -176,6 +176,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
   },
   STAT_SINK_STATS: { under: 'stat_sinks.<sink>.', what: 'Sinks of statistics, by kind' },
   STATSD_TCP_STATS: { under: 'statsd.', what: 'The statsd sink over TCP' },
+  TAP_STATS: {
+    under: 'tap.',
+    what: 'What `/tap` records; each connection manager with a tap filter also has `tap.rq_tapped`',
+  },
   WATCHDOG_STATS: {
     under: 'main_thread., workers., server.main_thread., server.worker_<n>.',
     what: 'Stalls of threads',

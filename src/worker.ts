@@ -53,10 +53,12 @@ function build(init: WorkerInit): Parts {
     requestHost: (cluster, address) => tell({ type: 'host-wanted', cluster, address }),
     accessLogFiles: init.accessLogFiles,
     httpFilters: HTTP_FILTERS,
+    sendTrace: tell,
   });
   dataPlane.failHealthChecks(init.isHealthCheckFailing);
   dataPlane.updateDrains(init.drains);
   dataPlane.updateRuntime(init.runtime);
+  dataPlane.taps.replace(init.tap);
   dataPlane.updateClusters(init.clusters, []);
   tell({ type: 'ready' });
   return { dataPlane, stats, loggers, logSink };
@@ -97,6 +99,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.updateRuntime(message.texts);
     case 'fail-health-checks':
       return dataPlane.failHealthChecks(message.isFailing);
+    case 'tap':
+      return dataPlane.taps.replace(message.session);
+    case 'tap-taken':
+      return dataPlane.taps.confirm(message.cost);
     case 'log-taken':
       return logSink.confirm(message.cost);
     case 'log-levels':

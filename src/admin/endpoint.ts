@@ -16,6 +16,7 @@ import type {
   ServerCommands,
   ServerView,
   StatsView,
+  TapView,
 } from './views/index.ts';
 
 /** The running server. */
@@ -30,6 +31,8 @@ export interface AdminContext {
   readonly runtime: RuntimeView;
   readonly server: ServerView;
   readonly stats: StatsView;
+  /** Undefined where nothing is recorded. */
+  readonly tap?: TapView | undefined;
 }
 
 /** What only few endpoints look at beside their parameters. */

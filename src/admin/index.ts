@@ -23,5 +23,7 @@ export type {
   ServerState,
   ServerView,
   StatsView,
+  TapFeedView,
+  TapView,
   TextStatView,
 } from './views/index.ts';

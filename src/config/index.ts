@@ -21,6 +21,7 @@ export type {
   DogStatsdSink,
   GraphiteStatsdSink,
   HealthCheckFilterMessage,
+  HttpTapMessage,
   StatsdSink,
 } from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
@@ -36,3 +37,5 @@ export {
   supportedWhole,
   warned,
 } from './support/verdict.ts';
+export { encodeDelimited } from './tap/encode.ts';
+export { readTapOrder, type TapFormat, type TapOrder } from './tap/tap-request.ts';

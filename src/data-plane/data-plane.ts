@@ -13,6 +13,7 @@ import type {
   ListenerSnapshot,
   PackedCluster,
   RuntimeTexts,
+  WorkerToMain,
 } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
@@ -20,6 +21,7 @@ import type { LbKernel } from '../wasm/lb.ts';
 import type { SharedRecords } from '../wasm/shared-memory.ts';
 import { assembleListener } from './assemble.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
+import type { Taps } from './http/taps.ts';
 import type { ActiveListener } from './listener/active-listener.ts';
 import { ListenersByAddress } from './listener/listeners-by-address.ts';
 import { chooseReadMode } from './network/read-mode.ts';
@@ -45,6 +47,8 @@ export interface DataPlaneDependencies {
   readonly requestHost?: RequestHost;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
+  /** Tells main what a tap has recorded; nobody is told without. */
+  readonly sendTrace?: (message: WorkerToMain) => void;
   /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */
   readonly headerPrefix?: string;
   /** Where this proxy runs; defaults to nobody knows. */
@@ -159,6 +163,11 @@ export class DataPlane {
       active.close();
       throw error;
     }
+  }
+
+  /** What is to be recorded of requests. */
+  get taps(): Taps {
+    return this.#context.taps;
   }
 
   /** The boundary of what runs outside of any connection: its faults are logged and counted as the server's. */

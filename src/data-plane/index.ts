@@ -12,5 +12,7 @@ export type {
   HttpFilterRegistry,
 } from './http/filter.ts';
 export type { LocalReply } from './http/local-reply.ts';
+export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
 export type { EditableHead } from './route/header-editor.ts';
+export { compileHeaderTest } from './route/header-matcher.ts';

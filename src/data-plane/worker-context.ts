@@ -10,7 +10,7 @@ import type { Random } from '../base/random.ts';
 import { RuntimeValues } from '../base/runtime.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Logger, Loggers } from '../log/index.ts';
-import type { AccessLogFileSettings, ConsecutiveKind } from '../snapshot/index.ts';
+import type { AccessLogFileSettings, ConsecutiveKind, WorkerToMain } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { LbKernel } from '../wasm/lb.ts';
@@ -20,6 +20,7 @@ import { Drains } from './drains.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
+import { Taps } from './http/taps.ts';
 import { PausedPeers } from './network/paused-peers.ts';
 import { SlabPool } from './network/slab-pool.ts';
 import { connectUpstream, type ReadMode } from './network/socket-events.ts';
@@ -70,6 +71,8 @@ export interface WorkerContextOptions {
   readonly reportOutlier?: ReportOutlier;
   /** Asks main for a host that is not there yet; nobody is asked without. */
   readonly requestHost?: RequestHost;
+  /** Tells main what a tap has recorded; nobody is told without. */
+  readonly sendTrace?: (message: WorkerToMain) => void;
   /** Opens connections to upstreams; the system's sockets unless a test has its own. */
   readonly connectUpstream?: typeof connectUpstream;
 }
@@ -102,6 +105,7 @@ export class WorkerContext {
   readonly reportOutlier: ReportOutlier;
   readonly requestHost: RequestHost;
   readonly httpFilters: HttpFilterRegistry;
+  readonly taps: Taps;
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
   readonly serverHealth = { isFailing: false };
@@ -133,6 +137,7 @@ export class WorkerContext {
     this.workerIndex = options.workerIndex;
     this.localZone = options.localZone ?? '';
     this.httpFilters = options.httpFilters;
+    this.taps = new Taps(options.sendTrace ?? (() => {}));
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));
     this.pausedPeers = new PausedPeers({

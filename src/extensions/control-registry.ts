@@ -3,12 +3,14 @@
 
 import type { HttpFilterConverters, StatSinkManifests } from '../config/index.ts';
 import { convertHealthCheckFilter } from './filters.http/health_check/config.ts';
+import { convertTapFilter } from './filters.http/tap/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
 
 export const HTTP_FILTER_CONVERTERS: HttpFilterConverters = {
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': convertHealthCheckFilter,
+  'proxy.extensions.filters.http.tap.v3.Tap': convertTapFilter,
 };
 
 export const STAT_SINKS: StatSinkManifests = {

@@ -69,6 +69,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
     clusters: server.clusterManager,
     listeners: server.listenerManager,
     eventStream: server.eventStream,
+    tap: server.taps,
     stats: server.stats,
     traffic: adminTraffic(server.stats),
     ...(accessLog ? { accessLog } : {}),

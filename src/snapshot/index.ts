@@ -137,3 +137,15 @@ export type {
   WeightedCluster,
   WeightedClusters,
 } from './route-table.ts';
+export {
+  type TapMatch,
+  type TapMessage,
+  type TappedBody,
+  type TappedFields,
+  type TappedMessage,
+  type TappedPiece,
+  type TapSession,
+  type TapSettings,
+  type TapTrace,
+  tapTraceCost,
+} from './tap.ts';

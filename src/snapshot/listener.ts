@@ -71,6 +71,10 @@ export interface HttpFilterSettings {
   readonly name: string;
   /** For the extension alone; anything that can be cloned. */
   readonly settings: unknown;
+  /** Counters that it writes, by the part of their names behind `http.<stat prefix>.`; none when absent. */
+  readonly counters?: readonly string[];
+  /** Under which POST /tap has it record; absent where it cannot. */
+  readonly tapConfigId?: string;
 }
 
 /** What becomes of an upstream's Server header: replaced, completed where it is missing, or left alone. */

@@ -9,6 +9,7 @@ import type { DrainState } from './drain.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
 import type { PackedCluster } from './packed-cluster.ts';
+import type { TapSession, TapTrace } from './tap.ts';
 
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
 
@@ -34,6 +35,8 @@ export interface WorkerInit {
   readonly drains: DrainState;
   readonly runtime: RuntimeTexts;
   readonly clusters: readonly PackedCluster[];
+  /** Null while nothing is recorded. */
+  readonly tap: TapSession | null;
   /** Effective level by logger name; loggers not named use `default`. */
   readonly logLevels: Readonly<Record<string, LogLevelName>> & { readonly default: LogLevelName };
 }
@@ -98,6 +101,10 @@ export type MainToWorker =
   /** The values in force; those of before are no more. */
   | { readonly type: 'runtime'; readonly texts: RuntimeTexts }
   | { readonly type: 'fail-health-checks'; readonly isFailing: boolean }
+  /** What is to be recorded from now on; null for nothing. */
+  | { readonly type: 'tap'; readonly session: TapSession | null }
+  /** Traces of this cost have been dealt with. */
+  | { readonly type: 'tap-taken'; readonly cost: number }
   /** Log records of this cost have been dealt with; see log/relay.ts. */
   | { readonly type: 'log-taken'; readonly cost: number }
   | { readonly type: 'log-levels'; readonly levels: WorkerInit['logLevels'] }
@@ -122,6 +129,16 @@ export type WorkerToMain =
     }
   /** The update of this generation is in force, and nothing uses what it has removed; in any order. */
   | { readonly type: 'applied'; readonly generation: number }
+  /** `dropped` traces before this one are missing, because main did not take them in time. */
+  | {
+      readonly type: 'tap-trace';
+      readonly sessionId: number;
+      readonly trace: TapTrace;
+      readonly cost: number;
+      readonly dropped: number;
+    }
+  /** As many more are missing behind the last one sent. */
+  | { readonly type: 'tap-dropped'; readonly sessionId: number; readonly count: number }
   /** `dropped` records before this one are missing, because main did not take them in time. */
   | { readonly type: 'log'; readonly record: WorkerLogRecord; readonly dropped: number }
   /** As many more are missing behind the last one sent. */

@@ -28,4 +28,5 @@ export type {
   TagView,
   TextStatView,
 } from './stats.ts';
+export type { TapFeedView, TapView } from './tap.ts';
 export type { AdminTraffic, ConnectionEnd, RequestEnd } from './traffic.ts';

@@ -17,3 +17,8 @@ export function unknownFieldNumbers(message: Message): Set<number> {
   for (const chunk of message.$unknowns ?? []) numbers.add(Reader.create(chunk).uint32() >>> 3);
   return numbers;
 }
+
+/** The binary form behind its length, as streams of messages have it. @param message fields by their names of the schema. */
+export function encodeDelimited(type: Type, message: Readonly<Record<string, unknown>>): Uint8Array {
+  return type.encodeDelimited(type.create(message)).finish();
+}

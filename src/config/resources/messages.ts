@@ -49,6 +49,7 @@ export type {
   Http1ProtocolOptions,
   HttpConnectionManager,
   HttpFilter,
+  HttpTapTap as HttpTapMessage,
   InternalRedirectPolicy,
   LbEndpoint,
   Listener,

@@ -17,7 +17,7 @@ import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../s
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import { ActiveListener } from './active-listener.ts';
-import type { ListenerSnapshotDependencies } from './listener-snapshot.ts';
+import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
@@ -147,6 +147,17 @@ export class ListenerManager {
 
   listeners(): Iterable<ActiveListener> {
     return this.#listeners.values();
+  }
+
+  /** Under which POST /tap has filters of these listeners record. */
+  tapConfigIds(): ReadonlySet<string> {
+    const listeners = [...this.#listeners.values()];
+    const filters = listeners.flatMap(({ settings: { filterChains, defaultFilterChain } }) =>
+      [...filterChains, ...(defaultFilterChain ? [defaultFilterChain] : [])].flatMap(({ filter }) =>
+        httpFiltersOf(filter),
+      ),
+    );
+    return new Set(filters.flatMap(({ tapConfigId }) => tapConfigId ?? []));
   }
 
   /** Open downstream connections over all listeners and workers. */

@@ -10,10 +10,12 @@ import type {
   ConnectionLimitSnapshot,
   FilterChainSettings,
   FilterChainSnapshot,
+  HttpFilterSettings,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
   ListenerSettings,
   ListenerSnapshot,
+  NetworkFilterSettings,
 } from '../../snapshot/index.ts';
 import {
   CONNECTION_LIMIT_STATS,
@@ -23,6 +25,7 @@ import {
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
   PROXY_PROTOCOL_STATS,
+  type Scope,
   TCP_PROXY_STATS,
 } from '../../stats/index.ts';
 import type { Holdings } from '../holdings.ts';
@@ -105,8 +108,20 @@ function makeFilterChain(
     listenerHttpStatBlock: isHttp
       ? holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell
       : 0,
+    filterCounters: makeFilterCounters(filter, filterScope),
     connectionLimits: settings.connectionLimits.map((limit) => makeConnectionLimit(limit, deps)),
   };
+}
+
+/** What requests meet before the router, whatever they are; nothing for a TCP proxy. */
+export function httpFiltersOf(filter: NetworkFilterSettings): readonly HttpFilterSettings[] {
+  if (filter.kind !== 'http-connection-manager') return [];
+  return [...filter.httpFilters, ...filter.upgrades.flatMap(({ httpFilters }) => httpFilters ?? [])];
+}
+
+function makeFilterCounters(filter: NetworkFilterSettings, scope: Scope): Readonly<Record<string, number>> {
+  const names = httpFiltersOf(filter).flatMap(({ counters = [] }) => counters);
+  return Object.fromEntries(names.map((name) => [name, scope.counter(name).cell]));
 }
 
 function makeConnectionLimit(

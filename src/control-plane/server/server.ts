@@ -8,7 +8,7 @@ import { SYSTEM_RANDOM } from '../../base/random.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { AccessLogFileSettings, DrainStrategy } from '../../snapshot/index.ts';
-import { FILESYSTEM_STATS, HYSTRIX_STATS, StatsFlush, StatsStore, type Tag } from '../../stats/index.ts';
+import { FILESYSTEM_STATS, HYSTRIX_STATS, StatsFlush, StatsStore, TAP_STATS, type Tag } from '../../stats/index.ts';
 import { compileHttp1, DEFAULT_HEADER_PREFIX } from '../../wasm/http1.ts';
 import { compileModule } from '../../wasm/instantiate.ts';
 import { LbKernel, LbTables } from '../../wasm/lb.ts';
@@ -21,6 +21,7 @@ import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { Runtime } from '../runtime/runtime.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
+import { TapManager } from '../tap/tap-manager.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { type MemoryReport, memoryReport } from './memory-report.ts';
 import { ServerGauges } from './server-gauges.ts';
@@ -58,6 +59,7 @@ export class Server {
   readonly clusterManager: ClusterManager;
   readonly listenerManager: ListenerManager;
   readonly runtime: Runtime;
+  readonly taps: TapManager;
   /** Undefined where no sink asks for it. */
   readonly eventStream: HystrixStream | undefined;
   readonly drainManager: DrainManager;
@@ -164,6 +166,12 @@ export class Server {
       onError: (where, error) => faults.report(where, error),
     });
     if (!this.statSinks.isEmpty) this.#flush.add('sinks', () => this.statSinks.flush());
+    this.taps = new TapManager({
+      clock,
+      publish: (session) => workers.publishTap(session),
+      configIds: () => this.listenerManager.tapConfigIds(),
+      stats: this.stats.scope('tap.').allocate(TAP_STATS),
+    });
     for (const cluster of bootstrap.clusters) this.clusterManager.addStatic(cluster);
   }
 
@@ -223,6 +231,8 @@ export class Server {
       onHostWanted: (cluster, address) => this.clusterManager.hostWanted(cluster, address),
       onHostFailedInRow: (cluster, recordAddress, kind) =>
         this.clusterManager.hostFailedInRow(cluster, recordAddress, kind),
+      onTapTrace: (sessionId, trace, dropped) => this.taps.traced(sessionId, trace, dropped),
+      onTapDropped: (sessionId, count) => this.taps.dropped(sessionId, count),
       onWorkerLost: (index) => this.stats.clearWorker(index),
       onWorkerRestarted: () => this.#gauges.countWorkerRestart(),
     });
@@ -267,6 +277,7 @@ export class Server {
     this.#flush.stop();
     this.eventStream?.close();
     this.drainManager.close();
+    this.taps.close();
     this.clusterManager.stop();
     await this.#workers.stop(graceMs);
     this.#sinksClosed ??= this.statSinks.close(() => this.#flush.finish());

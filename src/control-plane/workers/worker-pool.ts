@@ -19,6 +19,8 @@ import {
   type MainToWorker,
   type PackedCluster,
   packClusters,
+  type TapSession,
+  type TapTrace,
   type WorkerInit,
   type WorkerToMain,
 } from '../../snapshot/index.ts';
@@ -49,6 +51,9 @@ export interface WorkerService {
   readonly onHostWanted: (cluster: string, address: IpAddress) => boolean;
   /** A host has failed as often in a row as it may. */
   readonly onHostFailedInRow: (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
+  /** A worker has recorded something for a tap. @param dropped what it could not send before. */
+  readonly onTapTrace: (sessionId: number, trace: TapTrace, dropped: number) => void;
+  readonly onTapDropped: (sessionId: number, count: number) => void;
   /** A worker is gone for good: take back what it had added to gauges and shared counts. */
   readonly onWorkerLost: (workerIndex: number) => void;
   /** A worker has been started in the place of a lost one. */
@@ -91,6 +96,7 @@ export class WorkerPool {
   #isHealthCheckFailing = false;
   #runtime: RuntimeTexts = new Map();
   #drains: () => DrainState = () => ({ inbound: null, others: null });
+  #tap: TapSession | null = null;
   #isStopping = false;
   readonly #allStopped = Promise.withResolvers<void>();
 
@@ -183,6 +189,13 @@ export class WorkerPool {
     if (this.#service) this.#broadcast({ type: 'drains', drains: drains() });
   }
 
+  /** Has every worker record for this, and those that start later; null for nothing. */
+  publishTap(session: TapSession | null): void {
+    this.#tap = session;
+    // Workers without their first message will find it there.
+    if (this.#service) this.#broadcast({ type: 'tap', session });
+  }
+
   /** Has every worker open the files of its access logs anew. */
   reopenAccessLogs(): void {
     this.#broadcast({ type: 'reopen-access-logs' });
@@ -249,7 +262,17 @@ export class WorkerPool {
     const isHealthCheckFailing = this.#isHealthCheckFailing;
     const runtime = this.#runtime;
     const drains = this.#drains();
-    const init = { ...shared, workerIndex: worker.index, clusters, runtime, logLevels, isHealthCheckFailing, drains };
+    const tap = this.#tap;
+    const init = {
+      ...shared,
+      workerIndex: worker.index,
+      clusters,
+      runtime,
+      logLevels,
+      isHealthCheckFailing,
+      drains,
+      tap,
+    };
     worker.send({ type: 'init', init });
   }
 
@@ -290,6 +313,13 @@ export class WorkerPool {
         break;
       case 'applied':
         this.#confirmations.confirm(message.generation, worker.index);
+        break;
+      case 'tap-trace':
+        this.#service?.onTapTrace(message.sessionId, message.trace, message.dropped);
+        worker.send({ type: 'tap-taken', cost: message.cost });
+        break;
+      case 'tap-dropped':
+        this.#service?.onTapDropped(message.sessionId, message.count);
         break;
       case 'log':
         this.#logRecordsDropped(worker, message.dropped);

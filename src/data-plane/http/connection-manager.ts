@@ -83,10 +83,10 @@ export class ConnectionManager implements NetworkFilter {
     this.liveHead = new CodecRequestHead(context.codec);
     this.requestLines = new RequestLines(settings, context.proxyHeaders);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
-    this.filters = FilterChain.compile(context, clusters, settings.httpFilters);
-    this.upgrades = new Upgrades(settings.upgrades, this.filters, (filters) =>
-      FilterChain.compile(context, clusters, filters),
-    );
+    const compile = (filters: HttpConnectionManagerSettings['httpFilters']) =>
+      FilterChain.compile(context, clusters, filters, chain.filterCounters);
+    this.filters = compile(settings.httpFilters);
+    this.upgrades = new Upgrades(settings.upgrades, this.filters, compile);
     this.router = new Router(context, clusters, settings, this.statBase);
   }
 

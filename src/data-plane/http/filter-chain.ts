@@ -3,15 +3,26 @@
 
 import { WeirError } from '../../base/errors.ts';
 import type { HttpFilterSettings } from '../../snapshot/index.ts';
+import { Method } from '../../wasm/http1.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { DecodingPass } from './decoding-pass.ts';
 import { EncodingPass } from './encoding-pass.ts';
-import type { BodyUse, CreateFilter, FilterCallbacks, HttpFilter } from './filter.ts';
+import type { BodyUse, CreateFilter, FilterCallbacks, HttpFilter, HttpFilterKind } from './filter.ts';
 import { ChainContext } from './filter-context.ts';
 import type { FilteredStream } from './filtered-stream.ts';
 import { type LocalReply, mayHaveBody } from './local-reply.ts';
+
+/** A filter of the chain. */
+interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'> {
+  readonly create: CreateFilter;
+  /** Null for one that always takes part. */
+  readonly isAwake: (() => boolean) | null;
+}
+
+/** As many as fit into the bits of a number; further ones are always awake. */
+const MOST_SLEEPERS = 31;
 
 export class FilterChain {
   readonly create: readonly CreateFilter[];
@@ -19,27 +30,60 @@ export class FilterChain {
   /** What each filter does with bodies, in the order of each direction. */
   readonly requestUses: readonly BodyUse[];
   readonly responseUses: readonly BodyUse[];
+  readonly #members: readonly Member[];
+  /** Those that may sleep. */
+  readonly #sleepers: readonly Member[];
+  /** By a bit for each that sleeps: the chain of the others. */
+  readonly #without = new Map<number, FilterChain | null>();
 
-  /** @returns null when there are none. @throws WeirError for a filter that this build lacks. */
+  /**
+   * @param counters cells of what the filters count, by name.
+   * @returns null when there are none. @throws WeirError for a filter that this build lacks.
+   */
   static compile(
     context: WorkerContext,
     clusters: ClusterMap,
     filters: readonly HttpFilterSettings[],
+    counters: Readonly<Record<string, number>> = {},
   ): FilterChain | null {
-    return filters.length === 0 ? null : new FilterChain(context, clusters, filters);
-  }
-
-  private constructor(context: WorkerContext, clusters: ClusterMap, filters: readonly HttpFilterSettings[]) {
-    const chainContext = new ChainContext(context, clusters);
-    const kinds = filters.map(({ name }) => {
+    const chainContext = new ChainContext(context, clusters, counters);
+    const members = filters.map(({ name, settings }): Member => {
       const kind = context.httpFilters[name];
       if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);
-      return kind;
+      const { requestBody, encodes, responseBody, isAwake } = kind;
+      const create = kind.compile(settings, chainContext);
+      const asks = isAwake === undefined ? null : () => isAwake(settings, chainContext);
+      return { requestBody, encodes, responseBody, create, isAwake: asks };
     });
-    this.create = kinds.map((kind, index) => kind.compile(filters[index]!.settings, chainContext));
-    this.encodes = kinds.some((kind) => kind.encodes);
-    this.requestUses = kinds.map((kind) => kind.requestBody);
-    this.responseUses = kinds.map((kind) => kind.responseBody).toReversed();
+    return FilterChain.#of(members);
+  }
+
+  static #of(members: readonly Member[]): FilterChain | null {
+    return members.length === 0 ? null : new FilterChain(members);
+  }
+
+  private constructor(members: readonly Member[]) {
+    this.#members = members;
+    this.#sleepers = members.filter(({ isAwake }) => isAwake !== null).slice(0, MOST_SLEEPERS);
+    this.create = members.map(({ create }) => create);
+    this.encodes = members.some(({ encodes }) => encodes);
+    this.requestUses = members.map(({ requestBody }) => requestBody);
+    this.responseUses = members.map(({ responseBody }) => responseBody).toReversed();
+  }
+
+  /** The chain of those that take part in what begins now; null when nobody does. */
+  awake(): FilterChain | null {
+    const sleepers = this.#sleepers;
+    let asleep = 0;
+    for (let at = 0; at < sleepers.length; at += 1) if (!sleepers[at]!.isAwake!()) asleep |= 1 << at;
+    if (asleep === 0) return this;
+    let rest = this.#without.get(asleep);
+    if (rest === undefined) {
+      const sleeping = new Set(sleepers.filter((_, at) => (asleep & (1 << at)) !== 0));
+      rest = FilterChain.#of(this.#members.filter((member) => !sleeping.has(member)));
+      this.#without.set(asleep, rest);
+    }
+    return rest;
   }
 
   open(context: WorkerContext, stream: FilteredStream): StreamFilters {
@@ -53,9 +97,11 @@ export class StreamFilters {
   readonly decoding: DecodingPass;
   readonly encoding: EncodingPass;
   readonly #filters: readonly HttpFilter[];
+  readonly #isForHead: boolean;
 
   constructor(context: WorkerContext, chain: FilterChain, stream: FilteredStream) {
     this.encodes = chain.encodes;
+    this.#isForHead = stream.methodId === Method.HEAD;
     this.#filters = chain.create.map((create, index) => create(this.#callbacksOf(stream, index)));
     this.decoding = new DecodingPass(context, stream, this.#filters, chain.requestUses);
     this.encoding = new EncodingPass(context, stream, this.#filters, chain.responseUses);
@@ -67,10 +113,13 @@ export class StreamFilters {
   }
 
   /** Lets filters edit a reply of the proxy's own, unless they have begun with a response that it takes the place of. */
-  encodeLocalReply(head: EditableHead, { status, body }: LocalReply): void {
+  encodeLocalReply(head: EditableHead, { status, body, bytes }: LocalReply): void {
     if (this.encoding.hasBegun) return;
     const isEnd = body === '' || !mayHaveBody(status);
-    for (const filter of this.#filters.toReversed()) filter.encodeHeaders?.(head, status, isEnd);
+    for (const filter of this.#filters.toReversed()) {
+      filter.encodeHeaders?.(head, status, isEnd);
+      if (!isEnd && !this.#isForHead) filter.localReplyBody?.(bytes ?? Buffer.from(body));
+    }
   }
 
   /** There is another answer than the one that was on its way: nothing moves on. */

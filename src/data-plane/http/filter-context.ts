@@ -1,14 +1,17 @@
 // What the filters of one connection manager are made with, over the parts of the worker that they may know.
 
 import type { Clock } from '../../base/clock.ts';
-import type { HeaderMatch } from '../../snapshot/index.ts';
+import { WeirError } from '../../base/errors.ts';
+import { isWithin } from '../../base/runtime.ts';
+import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import { HealthMask } from '../../wasm/shared-records.ts';
 import { compileHeaderMatch } from '../route/header-matcher.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { FilterContext, HeadTest, HostCounts, ServerHealth } from './filter.ts';
+import type { FilterContext, FilterCounter, HeadTest, HostCounts, ServerHealth } from './filter.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
+import type { Taps } from './taps.ts';
 
 const { degraded: DEGRADED } = HealthMask;
 
@@ -16,11 +19,18 @@ export class ChainContext implements FilterContext {
   readonly clock: Clock;
   readonly headerNames: ProxyHeaders;
   readonly serverHealth: ServerHealth;
+  readonly taps: Taps;
+  readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
+  readonly #counters: Readonly<Record<string, number>>;
   /** Filled anew for each test; before the router nobody has found out yet whether a request is internal. */
   readonly #request: RouteRequest;
 
-  constructor(context: WorkerContext, clusters: ClusterMap) {
+  /** @param counters cells of what the filters count, by name. */
+  constructor(context: WorkerContext, clusters: ClusterMap, counters: Readonly<Record<string, number>>) {
+    this.#context = context;
+    this.taps = context.taps;
+    this.#counters = counters;
     this.clock = context.clock;
     this.headerNames = context.proxyHeaders;
     this.serverHealth = context.serverHealth;
@@ -34,6 +44,24 @@ export class ChainContext implements FilterContext {
       this.#request.read(head, false);
       return tests.every((test) => test(this.#request));
     };
+  }
+
+  counter(name: string): FilterCounter {
+    const cell = this.#counters[name];
+    if (cell === undefined) throw new WeirError('WEIR_UNKNOWN_COUNTER', `no filter has said that it counts ${name}`);
+    const { stats } = this.#context;
+    const index = stats.base(cell);
+    return {
+      add(n) {
+        stats.values[index]! += n;
+      },
+    };
+  }
+
+  share(setting: RuntimeSetting<Fraction>): () => boolean {
+    const { runtime, random } = this.#context;
+    const share = runtime.share(setting);
+    return () => isWithin(share.value, random.u32());
   }
 
   countHosts(name: string): HostCounts | undefined {

@@ -7,11 +7,12 @@
 // A filter is made for one request, runs in its worker, and is let go with the stream.
 
 import type { Clock } from '../../base/clock.ts';
-import type { HeaderMatch } from '../../snapshot/index.ts';
+import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { LocalReply } from './local-reply.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
+import type { Taps } from './taps.ts';
 import type { Trailers } from './trailers.ts';
 
 /**
@@ -52,11 +53,13 @@ export interface HttpFilter {
   decodeTrailers?(trailers: Trailers): FilterStatus;
   /**
    * May edit the head, which is valid until return. Comes for local replies as well; those are complete when they are
-   * made, so that they cannot be stopped, and their bodies are not shown.
+   * made, so that they cannot be stopped, and their bodies are not among the data.
    */
   encodeHeaders?(head: EditableHead, status: number, isEnd: boolean): FilterStatus;
   encodeData?(data: BodyData): FilterStatus;
   encodeTrailers?(trailers: Trailers): FilterStatus;
+  /** The body of a local reply, if it has one, behind its head. Borrowed. */
+  localReplyBody?(bytes: Buffer): void;
   /** The stream is over, in whatever way; called once. */
   onDestroy?(): void;
 }
@@ -93,6 +96,10 @@ export interface ServerHealth {
   readonly isFailing: boolean;
 }
 
+export interface FilterCounter {
+  add(n: number): void;
+}
+
 export type HeadTest = (head: RequestHead) => boolean;
 
 /** What filters are made with, once per snapshot. */
@@ -100,6 +107,12 @@ export interface FilterContext {
   readonly clock: Clock;
   readonly headerNames: ProxyHeaders;
   readonly serverHealth: ServerHealth;
+  /** What the operator wants to be recorded. */
+  readonly taps: Taps;
+  /** One of those that the filter's settings name. @throws WeirError WEIR_UNKNOWN_COUNTER for any other. */
+  counter(name: string): FilterCounter;
+  /** Draws by a share that the runtime may override: true in as many of all cases. */
+  share(setting: RuntimeSetting<Fraction>): () => boolean;
   /** True for a head that passes all. */
   compileHeaders(matches: readonly HeaderMatch[]): HeadTest;
   /** Undefined for a cluster that this worker does not know. */
@@ -124,6 +137,11 @@ export interface HttpFilterKind {
   /** Has any of the encode methods. */
   readonly encodes: boolean;
   readonly responseBody: BodyUse;
+  /**
+   * Whether the filter takes part in requests that begin now; it does when this is absent. One that does not costs them
+   * nothing else. Asked with each request.
+   */
+  isAwake?(settings: unknown, context: FilterContext): boolean;
   /** @param settings as the filter's configuration made them. */
   compile(settings: unknown, context: FilterContext): CreateFilter;
 }

@@ -226,8 +226,9 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   }
 
   #enter(filters: FilterChain | null, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    if (filters === null) return this.forward(bytes, start, end, isEnd);
-    return this.#beginFiltered(filters.open(this.context, this), bytes.subarray(start, end), isEnd);
+    const awake = filters === null ? null : filters.awake();
+    if (awake === null) return this.forward(bytes, start, end, isEnd);
+    return this.#beginFiltered(awake.open(this.context, this), bytes.subarray(start, end), isEnd);
   }
 
   #beginFiltered(filters: StreamFilters, bytes: Buffer, isEnd: boolean): boolean {

@@ -33,6 +33,13 @@ export class TextHead implements EditableHead {
     return values.length === 0 ? undefined : values.join(', ');
   }
 
+  entries(): readonly (readonly [name: string, value: string])[] {
+    return this.#lines.map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const;
+    });
+  }
+
   removeField(name: string): void {
     this.#lines = this.#lines.filter((line) => !isNamed(line, name));
   }

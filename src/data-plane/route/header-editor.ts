@@ -16,6 +16,8 @@ export interface EditableHead {
   removeField(name: string): void;
   /** Value as it was before all edits, several fields joined. */
   headerByName(name: string): string | undefined;
+  /** All fields that the head will have as things stand, in order, with their names in lower case. */
+  entries(): readonly (readonly [name: string, value: string])[];
   append(name: string, value: string): void;
   appendPrepared(lines: PreparedLines): void;
 }

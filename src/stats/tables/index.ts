@@ -29,4 +29,5 @@ export {
 } from './managers.ts';
 export { SERVER_STATS } from './server.ts';
 export { HYSTRIX_STATS, STAT_SINK_STATS, STATSD_TCP_STATS } from './sinks.ts';
+export { TAP_STATS } from './tap.ts';
 export { TCP_PROXY_STATS } from './tcp-proxy.ts';

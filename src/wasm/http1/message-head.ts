@@ -197,6 +197,19 @@ export abstract class MessageHead {
     return splitLines(this.#addedText()).some((line) => isNamed(line, name));
   }
 
+  /** All fields of the rewritten head, received or added, in order, with their names in lower case. Not for the hot path. */
+  entries(): readonly (readonly [name: string, value: string])[] {
+    const entries: (readonly [name: string, value: string])[] = [];
+    for (let index = 0; index < this.fieldCount; index += 1) {
+      if (!this.isDropped(index)) entries.push([this.nameAt(index).toLowerCase(), this.valueAt(index)]);
+    }
+    for (const line of splitLines(this.#addedText())) {
+      const colon = line.indexOf(':');
+      entries.push([line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]);
+    }
+    return entries;
+  }
+
   /** Leaves this lower-case name out of the rewritten head, received or added so far. Not for the hot path. */
   removeField(name: string): void {
     this.dropByName(name);

@@ -11,6 +11,7 @@ import {
   type HostView,
   type ServerCommands,
   type ServerState,
+  type TapView,
 } from '../../../src/admin/index.ts';
 import type { Address } from '../../../src/base/address.ts';
 import { formatAddress } from '../../../src/base/address.ts';
@@ -18,6 +19,7 @@ import type { Version } from '../../../src/base/version.ts';
 import { commandLineOptionsJson, parseCommandLine } from '../../../src/cli/index.ts';
 import { Runtime } from '../../../src/control-plane/runtime/runtime.ts';
 import { Loggers, type LogRecord } from '../../../src/log/index.ts';
+import type { TapTrace } from '../../../src/snapshot/index.ts';
 import { RecentLookups, type StatsStore, statTable } from '../../../src/stats/index.ts';
 import { statsFixture } from '../../support/stats.ts';
 
@@ -204,6 +206,7 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
       ],
     },
     eventStream: { listen: oneBatch },
+    tap: { isConfigured: true, begin: oneTrace },
     stats: await someStats(),
     commands: {
       ...NO_COMMANDS,
@@ -224,6 +227,16 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
       requestEnded: ({ status }) => void world.traffic.push(`end ${status}`),
     },
   };
+}
+
+/** Of a tap that ends behind it. */
+function oneTrace({ configId }: { readonly configId: string }): ReturnType<TapView['begin']> {
+  if (configId !== 'edge') return configId === 'busy' ? 'attached' : 'unknown-config-id';
+  async function* traces(): AsyncGenerator<TapTrace> {
+    const request = { headers: [[':path', '/']] as const, body: null, trailers: [], receivedMs: null };
+    yield { kind: 'exchange', request, response: null };
+  }
+  return Object.assign(traces(), { close() {} });
 }
 
 /** Of a server that ends behind it. */

@@ -8,6 +8,7 @@ export const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.
 export const ORIGINAL_DST = 'proxy.extensions.filters.listener.original_dst.v3.OriginalDst';
 export const ROUTER = 'proxy.extensions.filters.http.router.v3.Router';
 export const HEALTH_CHECK = 'proxy.extensions.filters.http.health_check.v3.HealthCheck';
+export const TAP_FILTER = 'proxy.extensions.filters.http.tap.v3.Tap';
 export const FILE_ACCESS_LOG = 'proxy.extensions.access_loggers.file.v3.FileAccessLog';
 export const STDOUT_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog';
 export const STDERR_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StderrAccessLog';

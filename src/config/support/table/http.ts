@@ -10,7 +10,7 @@ import {
   supportedAs,
   warned,
 } from '../verdict.ts';
-import { HEALTH_CHECK, HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
+import { HEALTH_CHECK, HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER, TAP_FILTER } from './extensions.ts';
 
 export const HTTP_SUPPORT: SupportTable = {
   [HTTP_CONNECTION_MANAGER]: {
@@ -94,7 +94,7 @@ export const HTTP_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([ROUTER, HEALTH_CHECK]),
+      typed_config: extensions([ROUTER, HEALTH_CHECK, TAP_FILTER]),
       is_optional: supported('a filter that this build lacks is then left out, with a warning'),
     },
   },
@@ -108,6 +108,20 @@ export const HTTP_SUPPORT: SupportTable = {
       headers: supported(),
     },
   },
+  [TAP_FILTER]: {
+    otherwise: rejected(),
+    fields: {
+      common_config: supported(),
+      record_headers_received_time: supported(),
+      record_downstream_connection: warned(),
+      record_upstream_connection: warned(),
+    },
+  },
+  'proxy.extensions.common.tap.v3.CommonExtensionConfig': {
+    otherwise: rejected('only the admin interface can have a filter record'),
+    fields: { admin_config: supported() },
+  },
+  'proxy.extensions.common.tap.v3.AdminConfig': { otherwise: rejected(), fields: { config_id: supported() } },
   [ROUTER]: {
     otherwise: warned(),
     fields: {

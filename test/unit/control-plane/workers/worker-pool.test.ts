@@ -17,6 +17,7 @@ import {
   type ListenerSnapshot,
   type MainToWorker,
   type PackedCluster,
+  type TapSession,
   unpackCluster,
   type WorkerInit,
   type WorkerToMain,
@@ -83,6 +84,8 @@ function open(t: TestContext, concurrency = 2) {
     onHostFailed: (...args: unknown[]) => void told.push(['failed', ...args]),
     onHostWanted: (_cluster: string, { port }: { port: number }) => port !== 1,
     onHostFailedInRow: (...args: unknown[]) => void told.push(['in row', ...args]),
+    onTapTrace: (...args: unknown[]) => void told.push(['traced', ...args]),
+    onTapDropped: (...args: unknown[]) => void told.push(['dropped', ...args]),
     onWorkerLost: (index: number) => void told.push(['lost', index]),
     onWorkerRestarted: (index: number) => void told.push(['restarted', index]),
   } as unknown as WorkerService;
@@ -133,6 +136,8 @@ describe('the pool of workers', () => {
     pool.failHealthChecks(true);
     const drains: DrainState = { inbound: { strategy: 'gradual', elapsedMs: 7, durationMs: 600 }, others: null };
     pool.publishDrains(() => drains);
+    const tap = { id: 3 } as TapSession;
+    pool.publishTap(tap);
     pool.removeCluster('web', () => {
       applied += 1;
     });
@@ -152,6 +157,7 @@ describe('the pool of workers', () => {
         workerIndex: index,
         isHealthCheckFailing: true,
         drains,
+        tap,
       });
     }
     assert.equal(inits.length, 2);
@@ -170,6 +176,7 @@ describe('the pool of workers', () => {
     pool.reopenAccessLogs();
     const drains = { inbound: { strategy: 'gradual', elapsedMs: 0, durationMs: 600 }, others: null } as const;
     pool.publishDrains(() => drains);
+    pool.publishTap(null);
     assert.deepEqual(take(), [
       [0, 'fail-health-checks', { isFailing: true }],
       [1, 'fail-health-checks', { isFailing: true }],
@@ -179,6 +186,8 @@ describe('the pool of workers', () => {
       [1, 'reopen-access-logs', {}],
       [0, 'drains', { drains }],
       [1, 'drains', { drains }],
+      [0, 'tap', { session: null }],
+      [1, 'tap', { session: null }],
     ]);
     assert.equal(pool.concurrency, 2);
     assert.equal(loggers.dropped, 0);
@@ -312,6 +321,19 @@ describe('the pool of workers', () => {
       [0, 'host-refused', { cluster: 'web', address: '127.0.0.1:1' }],
       [1, 'dynamic-stat', { key, cell: 7 }],
     ]);
+  });
+
+  it('passes on what workers record for a tap, and has them send more', async (t) => {
+    const { start, say, take, told } = open(t);
+    await start();
+    const trace = { kind: 'piece' };
+    say(1, { type: 'tap-trace', sessionId: 3, trace, cost: 500, dropped: 2 });
+    say(1, { type: 'tap-dropped', sessionId: 3, count: 4 });
+    assert.deepEqual(told, [
+      ['traced', 3, trace, 2],
+      ['dropped', 3, 4],
+    ]);
+    assert.deepEqual(take(), [[1, 'tap-taken', { cost: 500 }]]);
   });
 
   it('asks for the ports that a listener names, and none of a pipe', async (t) => {

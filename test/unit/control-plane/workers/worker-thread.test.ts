@@ -33,6 +33,7 @@ function init(): WorkerInit {
     drains: { inbound: null, others: null },
     runtime: new Map(),
     clusters: [],
+    tap: null,
     logLevels: { default: 'off' },
   };
 }
