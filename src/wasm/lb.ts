@@ -17,7 +17,7 @@ export {
   openHashTable,
   type RingEntry,
 } from './lb/hash-table.ts';
-export type { HashedHost } from './lb/hashed-hosts.ts';
+export { type HashedHost, orderByKey } from './lb/hashed-hosts.ts';
 export { readHostLists } from './lb/host-lists.ts';
 export { CyclePicker, type HostPicker, openPicker, type PickPlan, type SchedulePlan } from './lb/host-picker.ts';
 export {

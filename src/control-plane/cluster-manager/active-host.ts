@@ -65,17 +65,27 @@ export class ActiveHost {
   #lastCheck: CheckRecord | undefined;
   #decidingCheck: CheckRecord | undefined;
   #startedMs: number;
-  /** Flags have changed, perhaps back, and workers have not been told. */
-  #hasHealthNews = false;
+  /** As they stand in its record: thousands of hosts are looked at with each change of one. Nobody else writes them. */
+  #healthFlags = 0;
+  /** Where it is noted that flags have changed, perhaps back, and workers have not been told. */
+  readonly #news: Set<ActiveHost>;
 
   /**
    * @param unchecked flags of a host that will be checked, and has not been.
    * @param isWatched an outlier detector wants to know of it.
+   * @param news takes it up when its flags change.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then.
    */
-  constructor(settings: HostSettings, places: ClusterPlaces, unchecked: number, isWatched: boolean) {
+  constructor(
+    settings: HostSettings,
+    places: ClusterPlaces,
+    unchecked: number,
+    isWatched: boolean,
+    news: Set<ActiveHost> = new Set(),
+  ) {
     const { memory, stats, clock } = places;
     this.#places = places;
+    this.#news = news;
     this.#startedMs = clock.monotonicMs();
     this.#recordAddress = memory.recordAllocator.allocateHost(settings.weight);
     let statBlock: number | undefined;
@@ -124,6 +134,7 @@ export class ActiveHost {
 
   /** Gives the places back; they serve others once the reclaimer says so. */
   retire(): void {
+    this.#news.delete(this);
     this.#places.memory.retireRecord(this.#recordAddress);
     const { statBlock, outlierBlock } = this.#snapshot;
     this.#places.stats.retireUnnamed(HOST_STATS, statBlock);
@@ -177,18 +188,14 @@ export class ActiveHost {
   }
 
   setHealthFlags(flags: number, isSet: boolean): void {
-    const { healthFlags } = this;
-    this.#hasHealthNews ||= (isSet ? flags & ~healthFlags : flags & healthFlags) !== 0;
-    const passes = !isSet && (flags & healthFlags & HealthFlag.failedActiveHealthCheck) !== 0;
+    const before = this.#healthFlags;
+    this.#healthFlags = isSet ? before | flags : before & ~flags;
+    const changed = before ^ this.#healthFlags;
+    if (changed === 0) return;
+    this.#news.add(this);
+    const passes = !isSet && (changed & HealthFlag.failedActiveHealthCheck) !== 0;
     if (passes) this.#startedMs = this.#places.clock.monotonicMs();
     this.#places.memory.shared.records.setHealthFlag(this.#recordAddress, flags, isSet);
-  }
-
-  /** Whether flags have changed since this was asked last. */
-  takeHealthNews(): boolean {
-    const isNew = this.#hasHealthNews;
-    this.#hasHealthNews = false;
-    return isNew;
   }
 
   get address(): HostSettings['address'] {
@@ -224,7 +231,7 @@ export class ActiveHost {
   }
 
   get healthFlags(): number {
-    return this.#places.memory.shared.records.healthFlags(this.#recordAddress);
+    return this.#healthFlags;
   }
 
   get recordAddress(): number {

@@ -18,7 +18,12 @@ export class HostSet {
   readonly #places: ClusterPlaces;
   readonly #unchecked: number;
   readonly #isWatched: boolean;
+  /** In the order of the last update. */
   #hosts = new Map<string, ActiveHost>();
+  /** The same; undefined when one has come or gone since it was made. */
+  #list: readonly ActiveHost[] | undefined;
+  /** Whose flags have changed; perhaps some that have left. */
+  readonly #news = new Set<ActiveHost>();
 
   /**
    * @param unchecked flags of new hosts that will be checked.
@@ -30,9 +35,17 @@ export class HostSet {
     this.#isWatched = isWatched;
   }
 
-  /** In the order of the last update. */
+  /** In the order of the last update. The same list as long as the members and their settings are the same. */
   get hosts(): readonly ActiveHost[] {
-    return [...this.#hosts.values()];
+    this.#list ??= [...this.#hosts.values()];
+    return this.#list;
+  }
+
+  /** Hosts whose flags have changed since this was asked last. */
+  takeHealthNews(): readonly ActiveHost[] {
+    const news = [...this.#news];
+    this.#news.clear();
+    return news;
   }
 
   get size(): number {
@@ -46,14 +59,16 @@ export class HostSet {
 
   /** Adds a member that is not there. @throws WeirError WEIR_SHARED_MEMORY_FULL; the set is as before then. */
   add(member: HostSettings): ActiveHost {
-    const host = new ActiveHost(member, this.#places, this.#unchecked, this.#isWatched);
+    const host = this.#make(member);
     this.#hosts.set(memberKey(member), host);
+    this.#list = undefined;
     return host;
   }
 
   /** Takes members out; they are to be retired once the workers have been told. */
   remove(hosts: readonly ActiveHost[]): void {
     for (const { snapshot } of hosts) this.#hosts.delete(memberKey(snapshot));
+    this.#list = undefined;
   }
 
   /**
@@ -73,12 +88,18 @@ export class HostSet {
     const removed = [...former].filter(([key, host]) => hosts.get(key) !== host).map(([, host]) => host);
     if (added.size === 0 && updated.size === 0 && removed.length === 0) return undefined;
     this.#hosts = hosts;
+    this.#list = undefined;
     const undo = (): void => {
       this.#hosts = former;
+      this.#list = undefined;
       for (const [host, settings] of updated) host.update(settings);
       for (const host of added) host.retire();
     };
     return { added, removed, undo };
+  }
+
+  #make(member: HostSettings): ActiveHost {
+    return new ActiveHost(member, this.#places, this.#unchecked, this.#isWatched, this.#news);
   }
 
   /** Puts all members into `hosts`, making those that are new; all of them are made or none. */
@@ -92,7 +113,7 @@ export class HostSet {
           hosts.set(key, known);
           continue;
         }
-        const host = new ActiveHost(member, this.#places, this.#unchecked, this.#isWatched);
+        const host = this.#make(member);
         added.add(host);
         hosts.set(key, host);
       }

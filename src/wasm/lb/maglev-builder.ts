@@ -25,6 +25,8 @@ export interface MaglevOptions {
   readonly tableSize?: number;
   /** What each host has of 1, in the order of the hosts; default by their weights. */
   readonly shares?: Float64Array;
+  /** Positions of the hosts by their keys, where they are known. */
+  readonly order?: Uint32Array;
 }
 
 const DEFAULT_SIZE = 65537;
@@ -34,7 +36,7 @@ export function buildMaglev(
   owner: SharedMemoryOwner,
   kernel: LbKernel,
   hosts: readonly HashedHost[],
-  { tableSize = DEFAULT_SIZE, shares = weightShares(hosts) }: MaglevOptions,
+  { tableSize = DEFAULT_SIZE, shares = weightShares(hosts), order = orderByKey(hosts) }: MaglevOptions,
 ): number {
   checkWhole('tableSize', tableSize, 2, MAGLEV_MAX_SIZE);
   if (!isPrime(tableSize)) throw argumentError('tableSize', `${tableSize} is not a prime number`);
@@ -53,7 +55,7 @@ export function buildMaglev(
     i32[(table + TABLE_HOSTS) >>> 2] = hosts.length;
     i32[(table + MAGLEV_SIZE) >>> 2] = size;
     i32[(table + MAGLEV_SLOT_SHIFT) >>> 2] = slotShift;
-    writeHosts(owner, work, work + keysAt, hosts, shares);
+    writeHosts(owner, work, work + keysAt, hosts, shares, order);
     kernel.exports.buildMaglev(table, work, work + takenAt);
   } catch (error) {
     heap.free(table);
@@ -70,11 +72,12 @@ function writeHosts(
   keysAt: number,
   hosts: readonly HashedHost[],
   shares: Float64Array,
+  order: Uint32Array,
 ): void {
   const { i32, f64 } = shared;
   const keys = new KeyWriter(memory, keysAt, 0);
   let host = at;
-  for (const index of orderByKey(hosts)) {
+  for (const index of order) {
     i32[(host + MAGLEV_HOST_KEY) >>> 2] = keys.address;
     i32[(host + MAGLEV_HOST_KEY_LENGTH) >>> 2] = keys.write(hosts[index]!.key);
     f64[(host + MAGLEV_HOST_WEIGHT) / 8] = shares[index]!;

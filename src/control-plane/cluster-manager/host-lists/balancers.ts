@@ -1,9 +1,9 @@
 // The balancing policies by name: which balancer a list of hosts gets. Main thread.
 
-import { formatAddress } from '../../../base/address.ts';
 import { WeirError } from '../../../base/errors.ts';
 import type { ClusterSettings } from '../../../snapshot/index.ts';
-import type { HashedHost, HashPlan, HashTable, LbTables, PickPlan, SchedulePlan } from '../../../wasm/lb.ts';
+import type { HashPlan, HashTable, LbTables, PickPlan, SchedulePlan } from '../../../wasm/lb.ts';
+import type { HashKeys } from './hash-keys.ts';
 import type { ListedHost } from './priority-members.ts';
 
 const DEFAULT_BIAS = 1;
@@ -17,28 +17,25 @@ export function isHashed({ lbPolicy }: Pick<ClusterSettings, 'lbPolicy'>): boole
 
 /**
  * The table of a policy that goes by hashes.
- * @param hosts one or more.
+ * @param indexes of the hosts, one or more.
  * @param shares what each of them has of 1.
  * @throws WeirError WEIR_SHARED_MEMORY_FULL.
  */
 export function buildHashTable(
   tables: LbTables,
   { lbPolicy, hashing }: BalancerSettings,
-  hosts: readonly ListedHost[],
+  keys: HashKeys,
+  indexes: readonly number[],
   shares: Float64Array,
 ): { readonly table: HashTable; readonly plan: HashPlan } {
-  const keyed = hosts.map((host): HashedHost => ({ key: hashKey(host, hashing.usesHostname) }));
-  const hostCount = hosts.length;
+  const keyed = keys.keyed(indexes);
+  const hostCount = indexes.length;
   if (lbPolicy === 'RING_HASH') {
     const table = tables.buildRing(keyed, { ...hashing, shares });
     return { table, plan: { kind: 'ring', hostCount, address: table.address } };
   }
-  const table = tables.buildMaglev(keyed, { tableSize: hashing.maglevTableSize, shares });
+  const table = tables.buildMaglev(keyed, { tableSize: hashing.maglevTableSize, shares, order: keys.order(indexes) });
   return { table, plan: { kind: 'maglev', hostCount, address: table.address } };
-}
-
-function hashKey({ hashKey: key, hostname, address }: ListedHost, usesHostname: boolean): string {
-  return key || (usesHostname && hostname) || formatAddress(address);
 }
 
 /**

@@ -3,6 +3,7 @@
 
 import type { ClusterSettings, SubsetSettings } from '../../../snapshot/index.ts';
 import { type HashTable, type HostSource, type LbTables, NO_HOSTS } from '../../../wasm/lb.ts';
+import { HashKeys } from './hash-keys.ts';
 import { hostsByLocality, localityKey } from './localities.ts';
 import { hostsByPriority, type ListedHost } from './priority-members.ts';
 import type { StartShare } from './slow-start.ts';
@@ -23,6 +24,8 @@ export interface ListSituation {
   readonly shareOf?: StartShare | null;
   /** Null without a local cluster. */
   readonly localZones?: LocalZones | null;
+  /** Known from the lists before these. */
+  readonly keys?: HashKeys;
 }
 
 const NO_SUBSETS: Subsets = { members: new Map(), duplicates: 0 };
@@ -45,10 +48,11 @@ export class HostLists {
     tables: LbTables,
     settings: BalancingSettings,
     hosts: readonly ListedHost[],
-    { shareOf = null, localZones = null }: ListSituation = {},
+    { shareOf = null, localZones = null, keys = new HashKeys(settings.hashing.usesHostname) }: ListSituation = {},
   ) {
     const built: Built = {
       shareOf,
+      keys,
       starting: [],
       localZones,
       zoneEvents: [],

@@ -49,14 +49,16 @@ export function hostsByPriority(hosts: readonly ListedHost[], indexes: Iterable<
 
 /** Sorts some of the hosts by what they may be used for. */
 export function classify(hosts: readonly ListedHost[], all: readonly number[]): HostClasses {
-  const having = (matches: (flags: number) => boolean): number[] =>
-    all.filter((index) => matches(hosts[index]!.healthFlags));
-  return {
-    all,
-    healthy: having((flags) => (flags & (UNHEALTHY | DEGRADED)) === 0),
-    degraded: having((flags) => (flags & UNHEALTHY) === 0 && (flags & DEGRADED) !== 0),
-    excluded: having((flags) => (flags & EXCLUDED) !== 0),
-  };
+  const healthy: number[] = [];
+  const degraded: number[] = [];
+  const excluded: number[] = [];
+  for (const index of all) {
+    const { healthFlags } = hosts[index]!;
+    if ((healthFlags & (UNHEALTHY | DEGRADED)) === 0) healthy.push(index);
+    else if ((healthFlags & UNHEALTHY) === 0) degraded.push(index);
+    if ((healthFlags & EXCLUDED) !== 0) excluded.push(index);
+  }
+  return { all, healthy, degraded, excluded };
 }
 
 /** @param isWeighted whether the health of a priority goes by the weights of its hosts instead of their number. */

@@ -13,6 +13,7 @@ import {
   type SchedulePlan,
 } from '../../../wasm/lb.ts';
 import { type BalancerSettings, buildBalancer, buildHashTable, buildStarting, isHashed } from './balancers.ts';
+import type { HashKeys } from './hash-keys.ts';
 import { type ListShare, type ShareLimits, shareOut } from './host-shares.ts';
 import { effectiveWeights, hostsByLocality, type LocalityMembers } from './localities.ts';
 import { type HostClasses, hostsByPriority, type ListedHost } from './priority-members.ts';
@@ -46,6 +47,8 @@ export interface StartingList {
 export interface Built {
   /** Null where all hosts have their whole weights. */
   readonly shareOf: StartShare | null;
+  /** Asked where tables are built by hashes. */
+  readonly keys: HashKeys;
   readonly starting: StartingList[];
   /** Null where there is no local cluster. */
   readonly localZones: LocalZones | null;
@@ -198,10 +201,8 @@ export class SourceBuilder {
   /** @param shares what each host has of 1, for policies that go by hashes; default by their weights. */
   #buildList(indexes: readonly number[], slot: number, shares?: Float64Array): HostSource {
     if (indexes.length === 0) return NO_HOSTS;
+    if (isHashed(this.#settings)) return this.#buildTable(indexes, slot, shares ?? this.#weightShares(indexes));
     const members = indexes.map((index) => this.#hosts[index]!);
-    if (isHashed(this.#settings)) {
-      return this.#buildTable(indexes, members, slot, shares ?? this.#weightShares(indexes));
-    }
     const plan = this.#buildStarting(indexes, members) ?? buildBalancer(this.#tables, this.#settings, members);
     this.#built.balancers.push(plan);
     return { kind: 'list', hosts: indexes, plan, slot };
@@ -218,13 +219,9 @@ export class SourceBuilder {
     return plan;
   }
 
-  #buildTable(
-    indexes: readonly number[],
-    members: readonly ListedHost[],
-    slot: number,
-    shares: Float64Array,
-  ): HostSource {
-    const { plan, table } = buildHashTable(this.#tables, this.#settings, members, shares);
+  #buildTable(indexes: readonly number[], slot: number, shares: Float64Array): HostSource {
+    const keys = this.#built.keys.of(this.#hosts);
+    const { plan, table } = buildHashTable(this.#tables, this.#settings, keys, indexes, shares);
     this.#built.balancers.push(plan);
     this.#built.hashTable = table;
     const list = { kind: 'list', hosts: indexes, plan, slot } as const;
@@ -235,6 +232,8 @@ export class SourceBuilder {
   /** What each host has of 1. */
   #weightShares(indexes: readonly number[]): Float64Array {
     const sum = indexes.reduce((total, index) => total + this.#hosts[index]!.weight, 0);
-    return Float64Array.from(indexes, (index) => this.#hosts[index]!.weight / sum);
+    const shares = new Float64Array(indexes.length);
+    for (const [at, index] of indexes.entries()) shares[at] = this.#hosts[index]!.weight / sum;
+    return shares;
   }
 }

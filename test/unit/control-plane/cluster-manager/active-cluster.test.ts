@@ -244,3 +244,36 @@ test('a cluster counts its subsets as they come and go', () => {
   cluster.setMembers([])?.();
   assert.deepEqual(counts(), [0, 3, 3, 0]);
 });
+
+test('the list of members is the same one as long as they are', () => {
+  const { owner, store } = statsFixture({ workerCount: 1 });
+  const settings = clusterSettings(clusterNamed('web'));
+  const cluster = new ActiveCluster(settings, false, placesOf(owner, store));
+  const [member] = settings.hosts;
+  const at = (port: number, weight = 1): HostSettings => ({
+    ...member!,
+    address: { kind: 'ip', ip: '127.0.0.1', port },
+    weight,
+  });
+  cluster.setMembers([at(1), at(2)])?.();
+  const [first, ...changes] = [
+    () => cluster.members(),
+    () => cluster.setMembers([at(1), at(2, 5)])?.(),
+    () => cluster.setMembers([at(2, 5)])?.(),
+    () => cluster.addMember(at(3)),
+    () => cluster.removeMembers([cluster.members()[1]!])(),
+  ];
+  first!();
+  for (const change of changes) {
+    const before = cluster.members();
+    cluster.members()[0]!.setHealthFlags(1, true);
+    cluster.refreshHealth()();
+    assert.equal(cluster.members(), before);
+    change();
+    assert.notEqual(cluster.members(), before);
+  }
+  assert.deepEqual(
+    cluster.members().map(({ address }) => (address as { port: number }).port),
+    [2],
+  );
+});

@@ -18,6 +18,7 @@ const CHECK = { address: undefined, port: 0, hostname: '', isDisabled: false };
 
 class Fixture {
   readonly stats = statsFixture({ workerCount: 1 });
+  readonly news = new Set<ActiveHost>();
   readonly places = {
     stats: this.stats.store,
     memory: this.stats.owner,
@@ -28,7 +29,7 @@ class Fixture {
   };
 
   host(fields: Partial<HostSettings> = {}, unchecked = 0, isWatched = false): ActiveHost {
-    return new ActiveHost({ ...SETTINGS, ...fields }, this.places, unchecked, isWatched);
+    return new ActiveHost({ ...SETTINGS, ...fields }, this.places, unchecked, isWatched, this.news);
   }
 
   get held(): object {
@@ -80,15 +81,22 @@ describe('a host', () => {
     assert.deepEqual([...flags, fixture.host({}, unchecked).healthFlags], [unchecked, 0, unchecked]);
   });
 
-  it('has news when its flags change, once, and none when it comes without any', () => {
-    const host = new Fixture().host();
-    assert.equal(host.takeHealthNews(), false);
+  it('is noted when its flags change, and not when it comes without any, or has gone', () => {
+    const fixture = new Fixture();
+    const host = fixture.host();
+    const { records } = fixture.stats.owner.shared;
+    assert.deepEqual([...fixture.news], []);
     for (const isSet of [true, false]) {
-      host.setHealthFlags(HealthFlag.degradedActiveHealthCheck, isSet);
-      assert.deepEqual([host.takeHealthNews(), host.takeHealthNews()], [true, false]);
-      host.setHealthFlags(HealthFlag.degradedActiveHealthCheck, isSet);
-      assert.equal(host.takeHealthNews(), false);
+      for (const news of [[host], []]) {
+        host.setHealthFlags(HealthFlag.degradedActiveHealthCheck, isSet);
+        assert.deepEqual([...fixture.news], news);
+        assert.equal(records.healthFlags(host.recordAddress), host.healthFlags);
+        fixture.news.clear();
+      }
     }
+    host.setHealthFlags(HealthFlag.degradedActiveHealthCheck, true);
+    fixture.stats.owner.reclaimer.collect(() => host.retire())();
+    assert.deepEqual([...fixture.news], []);
   });
 
   const checks = [undefined, CHECK, { ...CHECK, port: 1 }, { ...CHECK, isDisabled: true }];
