@@ -18,6 +18,7 @@ export type {
   NodeView,
   NumericStatView,
   OutlierView,
+  ProfilerOutcome,
   RequestEnd,
   ServerCommands,
   ServerState,

@@ -15,6 +15,7 @@ export interface AdminResponse {
 
 export const TEXT = 'text/plain; charset=UTF-8';
 export const HTML = 'text/html; charset=UTF-8';
+export const BYTES = 'application/octet-stream';
 export const JSON_TYPE = 'application/json';
 
 export function textResponse(body: AdminResponse['body'], status = 200): AdminResponse {

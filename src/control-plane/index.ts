@@ -1,4 +1,6 @@
 export type { ActiveCluster } from './cluster-manager/active-cluster.ts';
+export { engines } from './profiling/engines.ts';
+export { type ProfileKind, type ProfilerAnswer, Profilers } from './profiling/profilers.ts';
 export { measureContention } from './server/contention.ts';
 export { Server, type ServerDependencies } from './server/server.ts';
 export type { ServerState } from './server/server-state.ts';

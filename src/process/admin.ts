@@ -8,7 +8,7 @@ import { compileStringMatch } from '../base/string-match.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import { HOT_RESTART_VERSION, type Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
-import { measureContention, type Server } from '../control-plane/index.ts';
+import { engines, measureContention, Profilers, type Server } from '../control-plane/index.ts';
 import type { LogDestination, Loggers } from '../log/index.ts';
 import { adminTraffic } from './admin-traffic.ts';
 
@@ -51,7 +51,13 @@ function admissionRules({ server, options }: AdminParts): AdmissionRules {
 
 function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | 'acceptBelow'> {
   const { server, options, version, loggers, accessLog, quit, reopenLogs } = parts;
-  const { node } = server.bootstrap;
+  const { node, admin } = server.bootstrap;
+  const profilers = new Profilers({
+    engines: engines(server.workers),
+    clock: SYSTEM_CLOCK,
+    log: loggers.get('main'),
+    path: admin!.profilePath,
+  });
   return {
     server: {
       state: () => server.state,
@@ -64,6 +70,8 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       node: { ...node, extensions: [] },
       hotRestartVersion: HOT_RESTART_VERSION,
       memory: () => server.memoryReport(),
+      profilePath: admin!.profilePath,
+      heapDump: () => profilers.dumpHeaps(),
       contention: options.enableMutexTracing ? () => measureContention(SYSTEM_CLOCK) : undefined,
     },
     clusters: server.clusterManager,
@@ -81,6 +89,8 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       reopenLogs,
       resetCounters: () => server.stats.resetCounters(),
       failHealthChecks: (isFailing) => server.failHealthChecks(isFailing),
+      startProfiler: (kind) => profilers.start(kind),
+      stopProfiler: (kind) => profilers.stop(kind),
       drainListeners({ inboundOnly, isGraceful, keepsListeners }) {
         const which = inboundOnly ? 'inbound' : 'all';
         if (isGraceful) server.drainManager.start(which, keepsListeners);

@@ -7,6 +7,11 @@ export interface DrainOrder {
   readonly keepsListeners: boolean;
 }
 
+export type ProfilerKind = 'cpu' | 'heap';
+
+/** What an order came to; a text says what went wrong. */
+export type ProfilerOutcome = 'done' | 'is-on' | 'is-off' | { readonly failure: string };
+
 /** What mutating endpoints may do. */
 export interface ServerCommands {
   /** Begins the clean shutdown; the answer to the request is already on its way. */
@@ -17,6 +22,9 @@ export interface ServerCommands {
   resetCounters(): void;
   /** Has the health checks that clients make fail, or succeed again. */
   failHealthChecks(isFailing: boolean): void;
+  /** Profilers run in all threads, and write their file when they are stopped. */
+  startProfiler(kind: ProfilerKind): Promise<ProfilerOutcome>;
+  stopProfiler(kind: ProfilerKind): Promise<ProfilerOutcome>;
   /** Has listeners stop: all or those of inbound traffic, at once or after the drain time, in which clients are sent elsewhere. */
   drainListeners(order: DrainOrder): void;
   /**

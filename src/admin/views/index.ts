@@ -11,7 +11,7 @@ export type {
   HostView,
   OutlierView,
 } from './clusters.ts';
-export type { DrainOrder, ServerCommands } from './commands.ts';
+export type { DrainOrder, ProfilerKind, ProfilerOutcome, ServerCommands } from './commands.ts';
 export type { EventFeedView, EventStreamView } from './event-stream.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';

@@ -53,6 +53,10 @@ export interface ServerView {
   /** As --hot-restart-version prints it. */
   readonly hotRestartVersion: string;
   memory(): Promise<MemoryView>;
+  /** Where profilers write. */
+  readonly profilePath: string;
+  /** What is on the heaps, in pprof's format; threads stand still for it. Undefined while another dump is under way. */
+  heapDump(): Promise<Uint8Array | undefined>;
   /** Undefined while it is not traced; what it gives is, where the system does not tell. */
   readonly contention: (() => Promise<ContentionView | undefined>) | undefined;
 }

@@ -66,7 +66,7 @@ export class Server {
   readonly statSinks: StatSinks;
   readonly #flush: StatsFlush;
   readonly #gauges: ServerGauges;
-  readonly #workers: WorkerPool;
+  readonly workers: WorkerPool;
   readonly memory: SharedMemoryOwner;
   readonly #processMemory = new ProcessMemory();
   readonly #statsModule: WebAssembly.Module;
@@ -83,7 +83,7 @@ export class Server {
     const { concurrency } = workers;
     this.bootstrap = bootstrap;
     this.#log = loggers.get('main');
-    this.#workers = workers;
+    this.workers = workers;
     this.memory = new SharedMemoryOwner({ workerCount: concurrency });
     this.#statsModule = compileModule('stats');
     this.stats = new StatsStore({
@@ -215,7 +215,7 @@ export class Server {
     this.#gauges.update();
     // Names are looked up while the workers start.
     const clustersAreWarm = this.clusterManager.start();
-    await this.#workers.start({
+    await this.workers.start({
       shared: {
         http1: compileHttp1(),
         statsModule: this.#statsModule,
@@ -249,12 +249,12 @@ export class Server {
   /** Has the health checks that clients make fail, so that they go elsewhere; or succeed again. */
   failHealthChecks(isFailing: boolean): void {
     this.#isHealthCheckFailing = isFailing;
-    this.#workers.failHealthChecks(isFailing);
+    this.workers.failHealthChecks(isFailing);
     this.#gauges.update();
   }
 
   async memoryReport(): Promise<MemoryReport> {
-    const workers = await this.#workers.heapStatistics();
+    const workers = await this.workers.heapStatistics();
     // Loading it takes milliseconds, which the start does not have.
     const own = process.getBuiltinModule('node:v8').getHeapStatistics();
     const { heap, shared } = this.memory;
@@ -279,7 +279,7 @@ export class Server {
     this.drainManager.close();
     this.taps.close();
     this.clusterManager.stop();
-    await this.#workers.stop(graceMs);
+    await this.workers.stop(graceMs);
     this.#sinksClosed ??= this.statSinks.close(() => this.#flush.finish());
     await this.#sinksClosed;
   }

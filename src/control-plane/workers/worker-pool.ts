@@ -24,6 +24,7 @@ import {
   type WorkerInit,
   type WorkerToMain,
 } from '../../snapshot/index.ts';
+import type { ProfiledHeap, ProfileKind, ProfileOptions, RunningProfile } from '../profiling/profilers.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
 import { WorkerThread } from './worker-thread.ts';
 
@@ -79,6 +80,8 @@ const STABLE_AFTER_MS = 30_000;
 const LATE_MS = 2_000;
 /** What is asked of a thread's engine is answered within this, or never. */
 const ANSWER_LIMIT_MS = 2_000;
+/** The same of profiles and snapshots, which take long on large heaps. */
+const PROFILE_LIMIT_MS = 120_000;
 
 export class WorkerPool {
   readonly #deps: WorkerPoolDependencies;
@@ -223,10 +226,29 @@ export class WorkerPool {
     return (await Promise.all(heaps)).filter((heap) => heap !== undefined);
   }
 
+  /** Has the engines of all workers take profiles. */
+  async startProfile(kind: ProfileKind, options: ProfileOptions): Promise<RunningProfile[]> {
+    const started = this.#workers.map(async (worker, index): Promise<RunningProfile | undefined> => {
+      const handle = worker && (await this.#soon(worker.startProfile(kind, options)));
+      if (handle === undefined) return undefined;
+      const stop = (): Promise<string | undefined> => this.#soon<string>(handle.stop(), PROFILE_LIMIT_MS);
+      return { thread: `worker_${index}`, stop };
+    });
+    return (await Promise.all(started)).filter((profile) => profile !== undefined);
+  }
+
+  /** The heaps of all workers, to be looked at. */
+  heaps(): ProfiledHeap[] {
+    return this.#workers.flatMap((worker, index) => {
+      if (worker === undefined) return [];
+      return [{ thread: `worker_${index}`, snapshot: () => this.#soon(worker.heapSnapshot(), PROFILE_LIMIT_MS) }];
+    });
+  }
+
   /** Undefined for a question that fails, or is not answered. */
-  #soon<Answer>(question: Promise<Answer>): Promise<Answer | undefined> {
+  #soon<Answer>(question: Promise<Answer>, limitMs = ANSWER_LIMIT_MS): Promise<Answer | undefined> {
     const late = Promise.withResolvers<undefined>();
-    const cancel = this.#deps.clock.after(ANSWER_LIMIT_MS, () => late.resolve(undefined));
+    const cancel = this.#deps.clock.after(limitMs, () => late.resolve(undefined));
     return Promise.race([question.catch(() => undefined), late.promise]).finally(cancel);
   }
 

@@ -3,12 +3,14 @@
 //   starting ──init, ready──▶ running ──shutdown──▶ stopping ──exit──▶ ended
 //       └────────────────────────┴───────(crash)────────────────────▶ ended
 
-import type { HeapInfo } from 'node:v8';
+import type { Readable } from 'node:stream';
+import type { CPUProfileHandle, HeapInfo, HeapProfileHandle } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { stackFrames } from '../../base/errors.ts';
 import { threadEntry } from '../../base/package-root.ts';
 import { RelayReceiver } from '../../log/index.ts';
 import type { MainToWorker, WorkerToMain } from '../../snapshot/index.ts';
+import type { ProfileKind, ProfileOptions } from '../profiling/profilers.ts';
 
 type WorkerState = 'starting' | 'running' | 'stopping' | 'ended';
 
@@ -57,6 +59,16 @@ export class WorkerThread {
   /** Of its engine. Never settles when the thread ends meanwhile. */
   heapStatistics(): Promise<HeapInfo> {
     return this.#thread.getHeapStatistics();
+  }
+
+  /** Of its engine. Never settles when the thread ends meanwhile, as what the handle promises. */
+  startProfile(kind: ProfileKind, options: ProfileOptions): Promise<CPUProfileHandle | HeapProfileHandle> {
+    return kind === 'cpu' ? this.#thread.startCpuProfile(options) : this.#thread.startHeapProfile(options);
+  }
+
+  /** The thread stands still while it is taken. Never settles when the thread ends meanwhile. */
+  heapSnapshot(): Promise<Readable> {
+    return this.#thread.getHeapSnapshot();
   }
 
   /** Ends the thread at once, whatever it is doing. */

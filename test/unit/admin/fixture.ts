@@ -161,6 +161,8 @@ export const NO_COMMANDS: ServerCommands = {
   resetCounters() {},
   failHealthChecks() {},
   drainListeners() {},
+  startProfiler: async () => 'done',
+  stopProfiler: async () => 'is-off',
   modifyRuntime: () => undefined,
 };
 
@@ -196,6 +198,8 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
         threadCaches: 2_040_368,
         physical: 9_000_000,
       }),
+      profilePath: '/var/log/proxy/proxy.prof',
+      heapDump: async () => Buffer.from('a profile'),
       contention: async () => ({ count: 17, currentWaitNs: 250_000, lifetimeWaitNs: 9_007_199_254_740_991 }),
     },
     clusters: { versionInfo: () => 'static', clusters: () => CLUSTERS },
