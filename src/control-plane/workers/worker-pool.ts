@@ -337,11 +337,11 @@ export class WorkerPool {
         this.#confirmations.confirm(message.generation, worker.index);
         break;
       case 'tap-trace':
-        this.#service?.onTapTrace(message.sessionId, message.trace, message.dropped);
+        this.#service!.onTapTrace(message.sessionId, message.trace, message.dropped);
         worker.send({ type: 'tap-taken', cost: message.cost });
         break;
       case 'tap-dropped':
-        this.#service?.onTapDropped(message.sessionId, message.count);
+        this.#service!.onTapDropped(message.sessionId, message.count);
         break;
       case 'log':
         this.#logRecordsDropped(worker, message.dropped);
