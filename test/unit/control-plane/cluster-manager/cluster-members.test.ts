@@ -207,6 +207,15 @@ describe('the view of a cluster', () => {
     assert.equal(cluster.edsServiceName, '');
   });
 
+  it('reads what has been counted for it, and how long requests took', async () => {
+    const { cluster, store } = open();
+    cluster.stats.add('upstream_cx_total', 3);
+    assert.deepEqual([cluster.counted('upstream_cx_total'), cluster.counted('nothing')], [3, 0]);
+    cluster.stats.record('upstream_rq_time', 7);
+    await store.mergeHistograms();
+    assert.equal(cluster.requestTimes.count('cumulative'), 1);
+  });
+
   it('shows what remains below those limits that ask for it', async () => {
     const remaining = async (...thresholds: JsonObject[]): Promise<string[]> => {
       const { store, cluster } = open({ circuit_breakers: { thresholds } });

@@ -44,6 +44,12 @@ describe('clusters of one manager', () => {
     assert.deepEqual([fixture.ports(), fixture.value('cluster_manager.warming_clusters')], [[80], 0]);
   });
 
+  it('are found by their names', () => {
+    using fixture = new ManagedClusters([clusterAt([1])]);
+    assert.equal(fixture.manager.cluster('web')?.name, 'web');
+    assert.equal(fixture.manager.cluster('gone'), undefined);
+  });
+
   it('hear nothing of hosts whose cluster has gone', () => {
     using fixture = new ManagedClusters();
     fixture.manager.hostFailed('gone', 8);
