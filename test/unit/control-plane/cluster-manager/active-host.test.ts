@@ -6,7 +6,7 @@ import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { ActiveHost } from '../../../../src/control-plane/cluster-manager/active-host.ts';
 import type { HostSettings } from '../../../../src/snapshot/index.ts';
 import { HOST_STATS, OUTLIER_HOST_STATS } from '../../../../src/stats/index.ts';
-import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';
+import { FailureRow, HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings } from '../../../support/bootstrap.ts';
 import { NO_LOCAL_CLUSTER } from '../../../support/clusters.ts';
 import { lbTables } from '../../../support/lb.ts';
@@ -236,7 +236,68 @@ describe('a host', () => {
     }
   });
 
+  it('knows its last check, and the one that decided on its state, which may be its first', () => {
+    const host = new Fixture().host();
+    const noted = () => [host.lastCheck?.detail, host.decidingCheck?.detail];
+    assert.deepEqual(noted(), [undefined, undefined]);
+    const steps: [detail: string, isDeciding: boolean, deciding: string][] = [
+      ['first', false, 'first'],
+      ['second', false, 'first'],
+      ['third', true, 'third'],
+      ['fourth', false, 'third'],
+    ];
+    for (const [detail, isDeciding, deciding] of steps) {
+      host.noteCheck({ kind: 'tcp', endedMs: 0, hasPassed: true, detail }, isDeciding);
+      assert.deepEqual(noted(), [detail, deciding]);
+    }
+  });
+
+  it('may go when its checks or its configuration say that it fails, and is ejected by its detector alone', () => {
+    const host = new Fixture().host();
+    const { failedActiveHealthCheck, failedEdsHealth, failedOutlierCheck, degradedActiveHealthCheck } = HealthFlag;
+    for (const [flags, isRemovable, isEjected] of [
+      [0, false, false],
+      [failedActiveHealthCheck, true, false],
+      [failedEdsHealth, true, false],
+      [failedOutlierCheck, false, true],
+      [degradedActiveHealthCheck, false, false],
+    ] as const) {
+      host.setHealthFlags(flags, true);
+      assert.deepEqual([host.isRemovable, host.isEjected], [isRemovable, isEjected], `${flags}`);
+      host.setHealthFlags(flags, false);
+    }
+  });
+
+  it('adds up what its detector asks for by who has failed, and ends rows of failures', () => {
+    const fixture = new Fixture();
+    const [worker] = fixture.stats.workers;
+    const host = fixture.host({}, 0, true);
+    const base = worker!.stats.base(host.snapshot.outlierBlock);
+    for (const [name, count] of Object.entries({
+      external_total: 5,
+      external_success: 3,
+      local_total: 7,
+      local_success: 2,
+    })) {
+      worker!.stats.values[base + OUTLIER_HOST_STATS.index[name as 'local_total']]! += count;
+    }
+    assert.deepEqual(
+      [host.outlierVolume('external'), host.outlierVolume('local')],
+      [
+        { total: 5, success: 3 },
+        { total: 7, success: 2 },
+      ],
+    );
+    const { records } = worker!.memory;
+    const fail = (row: FailureRow): number => records.addFailure(host.recordAddress, row);
+    assert.deepEqual([fail(FailureRow.localFailures), fail(FailureRow.localFailures)], [1, 2]);
+    host.endFailures(FailureRow.localFailures);
+    assert.equal(fail(FailureRow.localFailures), 1);
+  });
+
   it('shows what its settings say', () => {
+    const subsetValues = [{ key: 'k', value: 'v', elements: null }];
+    assert.deepEqual(new Fixture().host({ subsetValues }).subsetValues, subsetValues);
     const fields = { hashKey: 'k', hostname: 'h', localityWeight: 3, priority: 2, canary: true, weight: 7 };
     const host = new Fixture().host(fields);
     const { hashKey, hostname, localityWeight, priority, canary, weight } = host;
