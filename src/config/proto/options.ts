@@ -15,6 +15,10 @@ export interface FieldOptions {
   readonly '(proxy.v2_singular)'?: boolean;
   /** What becomes of a field that v2 dropped while it grew. */
   readonly '(proxy.removed)'?: 'keep' | 'ignore' | 'refuse';
+  /** Not to be shown to anybody, nor what is in it. */
+  readonly '(proxy.sensitive)'?: boolean;
+  /** Name of a header: of some, the text beside it is not to be shown. */
+  readonly '(proxy.names_header)'?: boolean;
   readonly deprecated?: boolean;
 }
 

@@ -11,6 +11,8 @@ import { type Generation, messageNames, normalizeTypeName } from './message-name
 import type { FieldOptions } from './options.ts';
 import { Validator } from './rules/validator.ts';
 
+export type MessageType = protobuf.Type;
+
 export interface MessageReference {
   readonly type: protobuf.Type;
   /** The generation whose name was used: some rules and field names differ between the two. */

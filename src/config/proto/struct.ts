@@ -2,7 +2,9 @@
 // text form is read like one that came in JSON. Nodes made here have no place in any source.
 
 import type { Message, Type } from 'protobufjs/light.js';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { type MapNode, scalarNode, type ValueNode } from '../source/node.ts';
+import type { Struct, Value } from './generated/messages.ts';
 import { VALUE_FIELD } from './json-well-known.ts';
 
 const NOWHERE = -1;
@@ -43,4 +45,23 @@ class StructConverter {
     }
     return scalarNode(NOWHERE, 'null', 'null');
   }
+}
+
+/** To be encoded. */
+export function jsonToStruct(json: JsonObject): Struct {
+  return { fields: Object.fromEntries(Object.entries(json).map(([key, value]) => [key, jsonToValue(value)])) };
+}
+
+function jsonToValue(json: JsonValue): Value {
+  return valueMembers(json) as Value;
+}
+
+/** Only the member that is set: others would be written, too. */
+function valueMembers(json: JsonValue): Partial<Value> {
+  if (json === null) return { nullValue: 0 };
+  if (typeof json === 'boolean') return { boolValue: json };
+  if (typeof json === 'number') return { numberValue: json };
+  if (typeof json === 'string') return { stringValue: json };
+  if (Array.isArray(json)) return { listValue: { values: json.map(jsonToValue) } };
+  return { structValue: jsonToStruct(json as JsonObject) };
 }
