@@ -47,7 +47,7 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/control-plane/cluster-manager/cluster-manager.ts',
-    line: 'if (latest !== active && active?.takeOver(settings, version)) {',
+    line: 'if (latest !== active && active?.takeOver(given)) {',
     changes: ['latest !== active → true'],
     why: 'Asked once more, it refuses once more.',
   },

@@ -9,6 +9,7 @@ import type { AdminQuery } from './query.ts';
 import type { AdminResponse } from './response.ts';
 import type {
   ClustersView,
+  ConfigView,
   EventStreamView,
   ListenersView,
   LookupsView,
@@ -25,6 +26,7 @@ export interface AdminContext {
   readonly commands: ServerCommands;
   /** Undefined where no sink for it is configured. */
   readonly eventStream?: EventStreamView | undefined;
+  readonly config: ConfigView;
   readonly listeners: ListenersView;
   readonly loggers: Loggers;
   readonly lookups: LookupsView;

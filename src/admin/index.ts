@@ -20,6 +20,7 @@ export type {
   OutlierView,
   ProfilerOutcome,
   RequestEnd,
+  ResourceView,
   ServerCommands,
   ServerState,
   ServerView,

@@ -11,8 +11,20 @@ export type {
 } from './bootstrap/bootstrap-config.ts';
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
 export type { RuntimeLayerSettings } from './bootstrap/runtime.ts';
+export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export { int64ToNumber as toNumber } from './proto/int64.ts';
+export {
+  isMaskOf,
+  type MaskTree,
+  maskPaths,
+  maskTree,
+} from './proto/json-text/field-mask.ts';
+export { messageJson } from './proto/json-text/message-json.ts';
+export { redactedJson } from './proto/json-text/redaction.ts';
+export { type MessageType, protoSchema } from './proto/root.ts';
+export { jsonToStruct } from './proto/struct.ts';
+export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export { convertAddress } from './resources/address.ts';
 export type { Conversion } from './resources/conversion.ts';
 export type { HttpFilterConverters } from './resources/http-filter.ts';
@@ -27,6 +39,7 @@ export type {
 export { convertHeaderMatchers } from './resources/route-match.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
+export { linkedExtensions } from './support/linked-extensions.ts';
 export {
   type MessageSupport,
   only,

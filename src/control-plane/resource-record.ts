@@ -10,10 +10,17 @@ export type ResourceState =
   /** It could not be had; what it was to replace goes on. */
   | 'failed';
 
+/** Of what is put without one: there is nothing to show of it. */
+export const NO_MESSAGE: Uint8Array = new Uint8Array(0);
+
 export interface ResourceRecord<Resource> {
   readonly name: string;
   /** As it was put. */
   readonly resource: Resource;
+  /** What it was made of, in its binary form. */
+  readonly message: Uint8Array;
+  /** False for those of the bootstrap. */
+  readonly addedViaApi: boolean;
   /** Empty for those of the bootstrap. */
   readonly version: string;
   /** When it was put, in milliseconds since the Unix epoch. */

@@ -8,7 +8,9 @@ import { compileStringMatch } from '../base/string-match.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import { HOT_RESTART_VERSION, type Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
+import { linkedExtensions, shownConfigYaml } from '../config/index.ts';
 import { engines, measureContention, Profilers, type Server } from '../control-plane/index.ts';
+import { STAT_SINKS } from '../extensions/control-registry.ts';
 import type { LogDestination, Loggers } from '../log/index.ts';
 import { adminTraffic } from './admin-traffic.ts';
 
@@ -66,14 +68,18 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       uptimeAllEpochsSeconds: () => server.uptimeSeconds,
       filtersByRe2: () => server.runtime.values.flag(STATS_FILTER_BY_RE2) ?? true,
       version,
-      commandLineOptions: commandLineOptionsJson(options),
-      node: { ...node, extensions: [] },
+      commandLineOptions: commandLineOptionsJson({ ...options, configYaml: shownConfigYaml(options.configYaml) }),
       hotRestartVersion: HOT_RESTART_VERSION,
       memory: () => server.memoryReport(),
       profilePath: admin!.profilePath,
       heapDump: () => profilers.dumpHeaps(),
       contention: options.enableMutexTracing ? () => measureContention(SYSTEM_CLOCK) : undefined,
+      node: {
+        ...node,
+        extensions: linkedExtensions(STAT_SINKS).map((extension) => ({ ...extension, disabled: false })),
+      },
     },
+    config: server.config,
     clusters: server.clusterManager,
     listeners: server.listenerManager,
     eventStream: server.eventStream,

@@ -1,5 +1,6 @@
 // Loads the bootstrap that the command line names, and tells the operator of every fault.
 
+import type { Version } from '../base/version.ts';
 import type { ServerOptions } from '../cli/index.ts';
 import { formatFault, type LoadBootstrapResult, loadBootstrap, prepareLoading as prepare } from '../config/index.ts';
 import { HTTP_FILTER_CONVERTERS, STAT_SINKS } from '../extensions/control-registry.ts';
@@ -19,10 +20,17 @@ export type LoadOptions = Pick<
 /**
  * Warnings go to the log; errors go to standard error as well, one a line, so that they are seen whatever the
  * log's level and destination.
+ * @param software what the node is to say of the program.
  */
-export function loadAndReport(options: LoadOptions, loggers: Loggers): LoadBootstrapResult {
+export function loadAndReport(options: LoadOptions, loggers: Loggers, software?: Version): LoadBootstrapResult {
   const world = { environment: process.env, findLogPathFault };
-  const result = loadBootstrap({ ...options, httpFilters: HTTP_FILTER_CONVERTERS, statSinks: STAT_SINKS, ...world });
+  const result = loadBootstrap({
+    ...options,
+    ...(software === undefined ? {} : { software }),
+    httpFilters: HTTP_FILTER_CONVERTERS,
+    statSinks: STAT_SINKS,
+    ...world,
+  });
   const errors = result.faults.filter((fault) => fault.severity === 'error');
   for (const fault of result.faults) {
     if (fault.severity === 'warning') loggers.get('config').warning(formatFault(fault));

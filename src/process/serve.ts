@@ -29,7 +29,7 @@ const SHUTDOWN_GRACE_MS = 10_000;
 
 /** Serves until it is told to stop. @returns the exit code. */
 export async function serve(parts: ServeParts): Promise<number> {
-  const { options, log } = parts;
+  const { options, version, log } = parts;
   const { loggers } = log;
   const stopOrder = Promise.withResolvers<void>();
   const accessLogs: LogDestination[] = [];
@@ -62,7 +62,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     prepareLoading();
     demo = await starting;
     const effective = demo ? { ...options, configYaml: demo.configYaml } : options;
-    const loaded = loadAndReport(effective, loggers);
+    const loaded = loadAndReport(effective, loggers, version);
     if (!loaded.bootstrap) return 1;
     // What it was read from is many times as large, and what is made of it now takes its room.
     collectGarbage();

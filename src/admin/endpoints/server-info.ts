@@ -1,14 +1,13 @@
 // GET /server_info: version, state, uptime, options and node.
 
-import { type JsonObject, type JsonValue, jsonDuration } from '../../base/json.ts';
+import { type JsonObject, jsonDuration } from '../../base/json.ts';
+import { buildVersion, USER_AGENT_NAME } from '../../base/software.ts';
 import { formatVersion, type Version } from '../../base/version.ts';
+import { redactedJson } from '../../config/index.ts';
 import { endpoint } from '../endpoint.ts';
 import { jsonBody } from '../render/json.ts';
 import { jsonResponse } from '../response.ts';
 import type { LocalityView, NodeView } from '../views/index.ts';
-
-/** What the node tells management servers of its software, when the bootstrap says nothing else. */
-const USER_AGENT_NAME = 'weir';
 
 export const SERVER_INFO = endpoint({
   path: '/server_info',
@@ -32,7 +31,7 @@ function nodeJson(node: NodeView, version: Version): JsonObject {
   return {
     id: node.id,
     cluster: node.cluster,
-    ...(hasMetadata ? { metadata: node.metadata as JsonObject } : {}),
+    ...(hasMetadata ? { metadata: redactedJson(node.metadata as JsonObject) } : {}),
     ...localityJson(node.locality),
     user_agent_name: USER_AGENT_NAME,
     user_agent_build_version: buildVersionJson(version),
@@ -47,14 +46,6 @@ function localityJson({ region, zone, subZone }: LocalityView): JsonObject {
 }
 
 function buildVersionJson(version: Version): JsonObject {
-  const [major = 0, minor = 0, patch = 0] = version.release.split(/[.-]/, 3).map((part) => Number(part) || 0);
-  const label = version.release.split('-').slice(1).join('-');
-  const metadata: Record<string, JsonValue> = {
-    ...(label === '' ? {} : { 'build.label': label }),
-    'build.type': version.buildMode,
-    'revision.sha': version.revision,
-    'revision.status': version.treeStatus,
-    'ssl.version': version.tlsLibrary,
-  };
+  const { major, minor, patch, metadata } = buildVersion(version);
   return { version: { major_number: major, minor_number: minor, patch }, metadata };
 }

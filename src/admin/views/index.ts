@@ -12,6 +12,7 @@ export type {
   OutlierView,
 } from './clusters.ts';
 export type { DrainOrder, ProfilerKind, ProfilerOutcome, ServerCommands } from './commands.ts';
+export type { ConfigView, EndpointsView, EndpointView, ResourcesView, ResourceView } from './config.ts';
 export type { EventFeedView, EventStreamView } from './event-stream.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';

@@ -3,6 +3,7 @@
 // Main thread; frozen by convention: whoever needs a change loads anew.
 
 import type { Address } from '../../base/address.ts';
+import type { Version } from '../../base/version.ts';
 import type { ClusterSettings, ListenerSettings, Locality, StringMatch } from '../../snapshot/index.ts';
 import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
@@ -11,6 +12,7 @@ import type { StatSinkManifests, StatSinkSettings } from '../resources/stat-sink
 import type { ClusterManagerSettings } from './cluster-manager.ts';
 import type { EventStreamSettings } from './event-stream.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
+import type { StoredMessages } from './stored-messages.ts';
 
 /** Who this proxy is, after the command line has had its say. */
 export interface NodeSettings {
@@ -87,6 +89,8 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly bucketSettings: readonly BucketSettings[];
   /** In the order of the file. */
   readonly statSinks: readonly StatSinkSettings[];
+  /** What all this was made of, with the node as it is now. */
+  readonly messages: StoredMessages;
 }
 
 export interface LoadBootstrapInput extends LogPathLook {
@@ -100,6 +104,8 @@ export interface LoadBootstrapInput extends LogPathLook {
   readonly serviceCluster: string;
   readonly serviceNode: string;
   readonly serviceZone: string;
+  /** What the node says of the program; nothing when absent. */
+  readonly software?: Version;
   /** The HTTP filters of this build beside the router; none when absent. */
   readonly httpFilters?: HttpFilterConverters;
   /** The stat sinks of this build; none when absent. */

@@ -24,12 +24,15 @@ import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from '.
 import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
 import { convertEventStream } from './event-stream.ts';
-import { convertNode } from './node.ts';
+import { convertNode, describeNode } from './node.ts';
 import { convertRuntime } from './runtime.ts';
 import { convertStaticResources } from './static-resources.ts';
 import { convertStats } from './stats.ts';
+import { storeMessages } from './stored-messages.ts';
 
-const BOOTSTRAP_TYPE = 'proxy.config.bootstrap.v3.Bootstrap';
+export const BOOTSTRAP_TYPE = 'proxy.config.bootstrap.v3.Bootstrap';
+
+type ConvertedBootstrap = Omit<BootstrapConfig, 'messages'>;
 
 interface SchemaChecks {
   readonly rules: Validator;
@@ -53,7 +56,7 @@ export function loadBootstrap(input: LoadBootstrapInput): LoadBootstrapResult {
   const loaded = loadMessage(schema.messageType(BOOTSTRAP_TYPE), input, { faults: list, unknownFields, schema });
   const config = loaded && examine(loaded, input, list, schema);
   return {
-    bootstrap: list.hasErrors ? undefined : config,
+    bootstrap: list.hasErrors || config === undefined ? undefined : withMessages(config, loaded!, input, schema),
     faults: inSourceOrder(list.all, [input.configPath, CONFIG_YAML_NAME]),
     unknownFields: unknownFields.count,
   };
@@ -64,7 +67,7 @@ function examine(
   input: LoadBootstrapInput,
   list: FaultList,
   schema: ProtoSchema,
-): BootstrapConfig {
+): ConvertedBootstrap {
   const bootstrap = message as unknown as Bootstrap;
   const faults = new DocumentFaults(document, list);
   const type = schema.messageType(BOOTSTRAP_TYPE);
@@ -75,6 +78,17 @@ function examine(
   });
   support.check(BOOTSTRAP_TYPE, bootstrap, '', faults);
   return convertBootstrap(bootstrap, input, faults);
+}
+
+function withMessages(
+  config: ConvertedBootstrap,
+  { message }: LoadedMessage,
+  input: LoadBootstrapInput,
+  schema: ProtoSchema,
+): BootstrapConfig {
+  const bootstrap = message as unknown as Bootstrap;
+  const node = describeNode(bootstrap.node, config.node, input, schema);
+  return { ...config, messages: storeMessages(schema.messageType(BOOTSTRAP_TYPE), { ...bootstrap, node }) };
 }
 
 function checksFor(schema: ProtoSchema, sinks: StatSinkManifests): SchemaChecks {
@@ -89,7 +103,7 @@ function checksFor(schema: ProtoSchema, sinks: StatSinkManifests): SchemaChecks 
   return checks;
 }
 
-function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, faults: FaultSink): BootstrapConfig {
+function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, faults: FaultSink): ConvertedBootstrap {
   const node = convertNode(bootstrap.node, input);
   const admin = convertAdmin(bootstrap.admin, 'admin', input, faults);
   checkBootstrap(bootstrap, node, faults);

@@ -15,12 +15,12 @@ import type { ClusterSettings, ClusterSnapshot, ConsecutiveKind, HostsUpdate, Lo
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
-import { Failures, type ResourceRecord, type ResourceState } from '../resource-record.ts';
+import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
 import { LocalCluster } from './local-cluster.ts';
-import { ManagedCluster, type ManagedClusterTools } from './managed-cluster.ts';
+import { ManagedCluster, type ManagedClusterTools, type PutCluster } from './managed-cluster.ts';
 import { OutlierEventLog } from './outlier-detection/event-log.ts';
 
 /** Takes updates to the workers; WorkerPool does. Each tells `onApplied` once, when no worker uses what it has removed. */
@@ -95,10 +95,10 @@ export class ClusterManager {
    * Takes in a cluster of the bootstrap, before the start; the name is known to be new.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL.
    */
-  addStatic(settings: ClusterSettings): void {
+  addStatic(settings: ClusterSettings, message: Uint8Array = NO_MESSAGE): void {
     const { name } = settings;
     if (settings.waitForWarmOnInit) this.#awaited.add(name);
-    this.#serve(new ManagedCluster(settings, '', false, this.#tools));
+    this.#serve(new ManagedCluster({ settings, message, version: '', addedViaApi: false }, this.#tools));
     this.#stats.add('cluster_added');
   }
 
@@ -106,17 +106,26 @@ export class ClusterManager {
    * Takes in a cluster, after the start: a new one, or a successor of the one of its name. Nothing happens to one that is as it
    * was, and no other connection ends where only configured members are others.
    * @returns false for the name of a cluster of the bootstrap, which stays as it is.
+   * @param message what the settings were made of.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
-  put(settings: ClusterSettings, version: string): boolean {
+  put(settings: ClusterSettings, version: string, message: Uint8Array = NO_MESSAGE): boolean {
     const { name } = settings;
     const active = this.#clusters.get(name);
     if (active !== undefined && !active.cluster.addedViaApi) return false;
     try {
-      this.#put(settings, version, active);
+      this.#put({ settings, message, version, addedViaApi: true }, active);
     } catch (error) {
       const updatedMs = this.#deps.clock.wallMs();
-      this.#failures.note({ name, resource: settings, version, updatedMs, error: errorMessage(error) });
+      this.#failures.note({
+        name,
+        resource: settings,
+        message,
+        addedViaApi: true,
+        version,
+        updatedMs,
+        error: errorMessage(error),
+      });
       throw error;
     }
     this.#failures.forget(name);
@@ -144,8 +153,9 @@ export class ClusterManager {
   /** All that there are, and those that could not be had. */
   dump(): ResourceRecord<ClusterSettings>[] {
     const record = (managed: ManagedCluster, state: ResourceState): ResourceRecord<ClusterSettings> => {
-      const { settings: resource, version, updatedMs } = managed;
-      return { name: resource.name, resource, version, updatedMs, state, error: '' };
+      const { settings: resource, message, version, updatedMs } = managed;
+      const { addedViaApi } = managed.cluster;
+      return { name: resource.name, resource, message, addedViaApi, version, updatedMs, state, error: '' };
     };
     return [
       ...[...this.#clusters.values()].map((managed) => record(managed, managed.isWarming ? 'warming' : 'active')),
@@ -200,7 +210,12 @@ export class ClusterManager {
     return [...this.#clusters.values()].map(({ cluster }) => cluster.snapshot);
   }
 
-  /** Version of the last accepted cluster discovery update. */
+  /** Version of the last accepted cluster discovery update; empty before the first. */
+  get version(): string {
+    return this.#version;
+  }
+
+  /** The same as a listing shows it. */
   versionInfo(): string {
     return this.#version || 'static';
   }
@@ -208,6 +223,11 @@ export class ClusterManager {
   /** The one that serves under the name. */
   cluster(name: string): ActiveCluster | undefined {
     return this.#clusters.get(name)?.cluster;
+  }
+
+  /** Those that serve, with what keeps them up to date. */
+  managed(): Iterable<ManagedCluster> {
+    return this.#clusters.values();
   }
 
   *clusters(): Iterable<ActiveCluster> {
@@ -221,15 +241,15 @@ export class ClusterManager {
     for (const each of this.#clusters.values()) if (each !== managed) each.localChanged();
   }
 
-  #put(settings: ClusterSettings, version: string, active: ManagedCluster | undefined): void {
-    const { name } = settings;
+  #put(given: PutCluster, active: ManagedCluster | undefined): void {
+    const { name } = given.settings;
     const latest = this.#warming.get(name) ?? active;
-    if (latest?.takeOver(settings, version)) return;
-    if (latest !== active && active?.takeOver(settings, version)) {
+    if (latest?.takeOver(given)) return;
+    if (latest !== active && active?.takeOver(given)) {
       this.#giveUpWarming(name);
       return;
     }
-    const managed = new ManagedCluster(settings, version, true, this.#tools);
+    const managed = new ManagedCluster(given, this.#tools);
     this.#giveUpWarming(name);
     this.#stats.add(active === undefined ? 'cluster_added' : 'cluster_modified');
     this.#warming.set(name, managed);

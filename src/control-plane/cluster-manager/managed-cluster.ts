@@ -51,10 +51,20 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly onReady: (cluster: ManagedCluster) => void;
 }
 
+/** A cluster as it comes to its manager. */
+export interface PutCluster {
+  readonly settings: ClusterSettings;
+  /** What the settings were made of. */
+  readonly message: Uint8Array;
+  readonly version: string;
+  readonly addedViaApi: boolean;
+}
+
 export class ManagedCluster {
   readonly cluster: ActiveCluster;
   /** As it was put last. */
   settings: ClusterSettings;
+  message: Uint8Array;
   version: string;
   updatedMs: number;
   readonly #tools: ManagedClusterTools;
@@ -74,10 +84,11 @@ export class ManagedCluster {
   #hasNews = false;
 
   /** @throws WeirError WEIR_SHARED_MEMORY_FULL, or WEIR_SOCKET_OPTIONS where the system cannot set those of its sockets. */
-  constructor(settings: ClusterSettings, version: string, addedViaApi: boolean, tools: ManagedClusterTools) {
+  constructor({ settings, message, version, addedViaApi }: PutCluster, tools: ManagedClusterTools) {
     this.#tools = tools;
     if (needsSystemCalls(settings)) checkSystemCalls(`cluster ${settings.name}`, tools.systemCalls());
     this.settings = settings;
+    this.message = message;
     this.version = version;
     this.updatedMs = tools.clock.wallMs();
     this.cluster = new ActiveCluster(settings, addedViaApi, tools);
@@ -117,13 +128,14 @@ export class ManagedCluster {
    * only its configured members are others.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
-  takeOver(settings: ClusterSettings, version: string): boolean {
+  takeOver({ settings, message, version }: PutCluster): boolean {
     const { hosts: _former, ...formerOthers } = this.settings;
     const { hosts, ...others } = settings;
     if (JSON.stringify(others) !== JSON.stringify(formerOthers)) return false;
     // Others have none configured: what they look for is part of how they look.
     if (settings.discovery.kind === 'static') this.#setMembers(hosts);
     this.settings = settings;
+    this.message = message;
     this.version = version;
     this.updatedMs = this.#tools.clock.wallMs();
     return true;

@@ -11,11 +11,21 @@ export interface ActiveListenerDependencies extends Omit<ListenerSnapshotDepende
   readonly clock: Clock;
 }
 
+/** A listener as it comes to its manager. */
+export interface PutListener {
+  readonly settings: ListenerSettings;
+  /** What the settings were made of. */
+  readonly message: Uint8Array;
+  readonly version: string;
+  readonly addedViaApi: boolean;
+}
+
 export class ActiveListener {
   readonly name: string;
   readonly settings: ListenerSettings;
   readonly addedViaApi: boolean;
   readonly snapshot: ListenerSnapshot;
+  message: Uint8Array;
   version: string;
   updatedMs: number;
   /** With the port in use where the configuration said 0, once it is open. */
@@ -23,15 +33,10 @@ export class ActiveListener {
   readonly #holdings: Holdings;
 
   /** @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then. */
-  constructor(
-    id: number,
-    settings: ListenerSettings,
-    version: string,
-    addedViaApi: boolean,
-    deps: ActiveListenerDependencies,
-  ) {
+  constructor(id: number, { settings, message, version, addedViaApi }: PutListener, deps: ActiveListenerDependencies) {
     this.name = settings.name;
     this.settings = settings;
+    this.message = message;
     this.version = version;
     this.addedViaApi = addedViaApi;
     this.updatedMs = deps.clock.wallMs();

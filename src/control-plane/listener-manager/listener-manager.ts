@@ -15,8 +15,8 @@ import type { Logger, Loggers } from '../../log/index.ts';
 import type { DrainedListeners, ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
 import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
-import { Failures, type ResourceRecord, type ResourceState } from '../resource-record.ts';
-import { ActiveListener } from './active-listener.ts';
+import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
+import { ActiveListener, type PutListener } from './active-listener.ts';
 import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
@@ -53,6 +53,7 @@ export class ListenerManager {
   /** The last of the changes that wait for one another. */
   #change: Promise<unknown> = Promise.resolve();
   #nextId = 1;
+  #version = '';
 
   constructor(deps: ListenerManagerDependencies) {
     const hasGlobalLimit = deps.runtime.integer(GLOBAL_CONNECTION_LIMIT) !== undefined;
@@ -66,20 +67,21 @@ export class ListenerManager {
    * Opens a listener of the bootstrap in every worker; one whose name is taken is left out.
    * @throws WeirError WEIR_LISTEN_FAILED naming the listener and the address.
    */
-  async addStatic(settings: ListenerSettings): Promise<void> {
+  async addStatic(settings: ListenerSettings, message: Uint8Array = NO_MESSAGE): Promise<void> {
     if (this.#isRefused(settings)) return;
     if (this.#listeners.has(settings.name)) this.#log.warning(`a second listener ${settings.name} is left out`);
-    else await this.#open(settings, '', false);
+    else await this.#open({ settings, message, version: '', addedViaApi: false });
   }
 
   /**
    * Takes in a listener: a new one, or a successor of the one of its name, whose connections drain. Nothing happens to one that
    * is as it was. Changes wait for one another.
+   * @param message what the settings were made of.
    * @returns false for the name of a listener of the bootstrap, which stays as it is, and where listeners have been stopped.
    * @throws WeirError WEIR_LISTEN_FAILED or WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
-  put(settings: ListenerSettings, version: string): Promise<boolean> {
-    return this.#next(() => this.#put(settings, version));
+  put(settings: ListenerSettings, version: string, message: Uint8Array = NO_MESSAGE): Promise<boolean> {
+    return this.#next(() => this.#put({ settings, message, version, addedViaApi: true }));
   }
 
   /** @returns false when there is no such listener, or it is one of the bootstrap. */
@@ -129,8 +131,8 @@ export class ListenerManager {
   /** All that there are, and those that could not be had. */
   dump(): ResourceRecord<ListenerSettings>[] {
     const record = (listener: ActiveListener, state: ResourceState): ResourceRecord<ListenerSettings> => {
-      const { name, settings: resource, version, updatedMs } = listener;
-      return { name, resource, version, updatedMs, state, error: '' };
+      const { name, settings: resource, message, addedViaApi, version, updatedMs } = listener;
+      return { name, resource, message, addedViaApi, version, updatedMs, state, error: '' };
     };
     return [
       ...[...this.#listeners.values()].map((listener) => record(listener, 'active')),
@@ -138,6 +140,11 @@ export class ListenerManager {
       ...[...this.#draining].map((listener) => record(listener, 'draining')),
       ...this.#failures.values(),
     ];
+  }
+
+  /** Version of the last accepted listener discovery update; empty before the first. */
+  get version(): string {
+    return this.#version;
   }
 
   /** All static listeners are open in all workers. */
@@ -176,24 +183,35 @@ export class ListenerManager {
     return done;
   }
 
-  async #put(settings: ListenerSettings, version: string): Promise<boolean> {
+  async #put(given: PutListener): Promise<boolean> {
+    const { settings, message, version } = given;
     const { name } = settings;
     if (this.#isRefused(settings)) return false;
     const active = this.#listeners.get(name);
     if (active !== undefined && !active.addedViaApi) return false;
     if (active?.isSame(settings)) {
+      active.message = message;
       active.version = version;
       active.updatedMs = this.#deps.clock.wallMs();
     } else {
       try {
-        await this.#open(settings, version, true);
+        await this.#open(given);
       } catch (error) {
         const updatedMs = this.#deps.clock.wallMs();
-        this.#failures.note({ name, resource: settings, version, updatedMs, error: errorMessage(error) });
+        this.#failures.note({
+          name,
+          resource: settings,
+          message,
+          addedViaApi: true,
+          version,
+          updatedMs,
+          error: errorMessage(error),
+        });
         throw error;
       }
     }
     this.#failures.forget(name);
+    this.#version = version;
     return true;
   }
 
@@ -209,14 +227,15 @@ export class ListenerManager {
     return true;
   }
 
-  async #open(settings: ListenerSettings, version: string, addedViaApi: boolean): Promise<void> {
+  async #open(given: PutListener): Promise<void> {
+    const { settings } = given;
     const { name, addresses } = settings;
     const former = this.#listeners.get(name);
     let listener: ActiveListener | undefined;
     this.#stats.add(former === undefined ? 'listener_added' : 'listener_modified');
     try {
       this.#refuseUsedAddress(settings);
-      listener = new ActiveListener(this.#nextId++, settings, version, addedViaApi, {
+      listener = new ActiveListener(this.#nextId++, given, {
         ...this.#deps,
         globalRecord: this.#globalRecord,
       });

@@ -23,6 +23,7 @@ import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { TapManager } from '../tap/tap-manager.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
+import { LoadedConfig } from './loaded-config.ts';
 import { type MemoryReport, memoryReport } from './memory-report.ts';
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
@@ -58,6 +59,8 @@ export class Server {
   readonly stats: StatsStore;
   readonly clusterManager: ClusterManager;
   readonly listenerManager: ListenerManager;
+  /** The configuration in use, for listings. */
+  readonly config: LoadedConfig;
   readonly runtime: Runtime;
   readonly taps: TapManager;
   /** Undefined where no sink asks for it. */
@@ -131,6 +134,7 @@ export class Server {
       durationMs: deps.drainMs,
       strategy: deps.drainStrategy,
     });
+    this.config = new LoadedConfig(bootstrap, clock.wallMs(), this.clusterManager, this.listenerManager);
     this.#gauges = new ServerGauges({
       stats: this.stats,
       clock,
@@ -172,7 +176,8 @@ export class Server {
       configIds: () => this.listenerManager.tapConfigIds(),
       stats: this.stats.scope('tap.').allocate(TAP_STATS),
     });
-    for (const cluster of bootstrap.clusters) this.clusterManager.addStatic(cluster);
+    const { clusters } = bootstrap.messages;
+    for (const [at, cluster] of bootstrap.clusters.entries()) this.clusterManager.addStatic(cluster, clusters[at]);
   }
 
   #makeEventStream(clock: Clock): HystrixStream | undefined {
@@ -237,7 +242,10 @@ export class Server {
       onWorkerRestarted: () => this.#gauges.countWorkerRestart(),
     });
     await clustersAreWarm;
-    for (const listener of this.bootstrap.listeners) await this.listenerManager.addStatic(listener);
+    const { listeners, messages } = this.bootstrap;
+    for (const [at, listener] of listeners.entries()) {
+      await this.listenerManager.addStatic(listener, messages.listeners[at]);
+    }
     this.listenerManager.markWorkersStarted();
     this.#state = 'LIVE';
     this.#gauges.recordInitialization();

@@ -22,6 +22,7 @@ import { Loggers, type LogRecord } from '../../../src/log/index.ts';
 import type { TapTrace } from '../../../src/snapshot/index.ts';
 import { RecentLookups, type StatsStore, statTable } from '../../../src/stats/index.ts';
 import { statsFixture } from '../../support/stats.ts';
+import { CONFIG } from './config-fixture.ts';
 
 export const VERSION: Version = {
   revision: 'c0ffee0000000000000000000000000000000000',
@@ -203,6 +204,7 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
       contention: async () => ({ count: 17, currentWaitNs: 250_000, lifetimeWaitNs: 9_007_199_254_740_991 }),
     },
     clusters: { versionInfo: () => 'static', clusters: () => CLUSTERS },
+    config: CONFIG,
     listeners: {
       listeners: () => [
         { name: 'ingress', addresses: [ip('0.0.0.0', 10_000), ip('::1', 10_000)] },

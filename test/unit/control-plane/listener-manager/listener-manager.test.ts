@@ -191,6 +191,24 @@ describe('listeners that come and go', () => {
     assert.deepEqual([fixture.states.length, draining()], [2, [3, 0]]);
   });
 
+  it('keep the messages that they were made of', async () => {
+    const { manager, clock, ...fixture } = new Fixture();
+    const shown = () => manager.dump().map(({ message, addedViaApi, state }) => [String(message), addedViaApi, state]);
+    await manager.addStatic(settings({ name: 'fixed' }), Uint8Array.of(1));
+    await manager.put(settings(), 'one', Uint8Array.of(2));
+    assert.equal(manager.version, 'one');
+    await manager.put(settings(), 'two', Uint8Array.of(3));
+    await manager.put(settings(LARGER), 'three', Uint8Array.of(4));
+    assert.deepEqual(shown(), [
+      ['1', false, 'active'],
+      ['4', true, 'active'],
+      ['3', true, 'draining'],
+    ]);
+    assert.equal(manager.version, 'three');
+    assert.equal(clock.wallMs(), manager.dump()[1]!.updatedMs);
+    assert.equal(fixture.opened.length, 3);
+  });
+
   it('leave everything as it was where they cannot be opened', async () => {
     const fixture = new Fixture();
     const { manager, stopped } = fixture;

@@ -1,0 +1,209 @@
+// The top-level dumps, in the order in which they are shown: by their names in the registry of other proxies, which readers of
+// dumps know.
+
+import { encodeMessage, headOf, partsOf, protoSchema, textOf } from '../../config/index.ts';
+import type { ConfigView, ResourcesView, ResourceView } from '../views/index.ts';
+import { adminType, anyOf, type Dump, type DumpItem, RESOURCE_TYPES, resourceType, timestamp } from './dump.ts';
+import { endpointsDump } from './endpoints-dump.ts';
+
+const HTTP_CONNECTION_MANAGER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+
+/** @param showsEndpoints adds the members of clusters. */
+export function configDumps(config: ConfigView, showsEndpoints: boolean): readonly Dump[] {
+  const listeners = config.listeners();
+  const routes = routeItems(listeners.resources);
+  return [
+    bootstrapDump(config),
+    clustersDump(config.clusters()),
+    ...(showsEndpoints ? endpointsDump(config.endpoints()) : []),
+    listenersDump(listeners),
+    // Both exist since the first listener that speaks HTTP.
+    ...(routes === undefined ? [] : [scopedRoutesDump(), routesDump(routes)]),
+    secretsDump(config),
+  ];
+}
+
+function encoded(typeName: string, message: object): Uint8Array {
+  return encodeMessage(adminType(typeName), message);
+}
+
+function bootstrapDump({ bootstrap }: ConfigView): Dump {
+  const type = adminType('BootstrapConfigDump');
+  const { message, updatedMs } = bootstrap;
+  const lastUpdated = encodeMessage(type, { last_updated: timestamp(updatedMs) });
+  return { type, head: Buffer.concat([headOf(type, 'bootstrap', message.length), message, lastUpdated]), lists: [] };
+}
+
+function clustersDump({ version, resources }: ResourcesView): Dump {
+  const failures = new Map(resources.filter(({ state }) => state === 'failed').map((failed) => [failed.name, failed]));
+  const fixed = resources.filter(
+    ({ addedViaApi, state }) => !addedViaApi && state !== 'draining' && state !== 'failed',
+  );
+  const active = resources.filter(({ addedViaApi, state }) => addedViaApi && state === 'active');
+  const warming = resources.filter(({ addedViaApi, state }) => addedViaApi && state === 'warming');
+  const known = new Set([...active, ...warming].map(({ name }) => name));
+  const neverHad = [...failures.values()].filter(({ name }) => !known.has(name));
+  const item = (resource: ResourceView): DumpItem => ({
+    name: resource.name,
+    message: () => encoded('ClustersConfigDump.DynamicCluster', dynamicCluster(resource, failures.get(resource.name))),
+  });
+  return {
+    type: adminType('ClustersConfigDump'),
+    head: encoded('ClustersConfigDump', { version_info: version }),
+    lists: [
+      {
+        field: 'static_clusters',
+        items: lazily(fixed, ({ name, message, updatedMs }) => ({
+          name,
+          message: () =>
+            encoded('ClustersConfigDump.StaticCluster', {
+              cluster: anyOf(RESOURCE_TYPES.cluster, message),
+              last_updated: timestamp(updatedMs),
+            }),
+        })),
+      },
+      { field: 'dynamic_active_clusters', items: lazily(active, item) },
+      { field: 'dynamic_warming_clusters', items: lazily([...warming, ...neverHad], item) },
+    ],
+  };
+}
+
+function dynamicCluster(resource: ResourceView, failure: ResourceView | undefined): object {
+  return {
+    ...(resource.state === 'failed' ? {} : stateOf(resource, 'cluster')),
+    ...(failure === undefined ? {} : { error_state: errorState(failure, 'cluster') }),
+  };
+}
+
+function stateOf({ version, message, updatedMs }: ResourceView, field: 'cluster' | 'listener'): object {
+  return {
+    version_info: version,
+    [field]: anyOf(RESOURCE_TYPES[field], message),
+    last_updated: timestamp(updatedMs),
+  };
+}
+
+function errorState({ version, message, updatedMs, error }: ResourceView, field: 'cluster' | 'listener'): object {
+  return {
+    failed_configuration: anyOf(RESOURCE_TYPES[field], message),
+    last_update_attempt: timestamp(updatedMs),
+    details: error,
+    version_info: version,
+  };
+}
+
+function listenersDump({ version, resources }: ResourcesView): Dump {
+  const fixed = resources.filter(({ addedViaApi }) => !addedViaApi);
+  const byName = Map.groupBy(
+    resources.filter(({ addedViaApi }) => addedViaApi),
+    ({ name }) => name,
+  );
+  return {
+    type: adminType('ListenersConfigDump'),
+    head: encoded('ListenersConfigDump', { version_info: version }),
+    lists: [
+      {
+        field: 'static_listeners',
+        items: lazily(fixed, ({ name, message, updatedMs }) => ({
+          name,
+          message: () =>
+            encoded('ListenersConfigDump.StaticListener', {
+              listener: anyOf(RESOURCE_TYPES.listener, message),
+              last_updated: timestamp(updatedMs),
+            }),
+        })),
+      },
+      {
+        field: 'dynamic_listeners',
+        items: lazily([...byName], ([name, states]) => ({
+          name,
+          message: () => encoded('ListenersConfigDump.DynamicListener', dynamicListener(name, states)),
+        })),
+      },
+    ],
+  };
+}
+
+function dynamicListener(name: string, states: readonly ResourceView[]): object {
+  const fields: Record<string, object> = {};
+  for (const resource of states) {
+    if (resource.state === 'failed') fields.error_state = errorState(resource, 'listener');
+    else fields[`${resource.state}_state`] = stateOf(resource, 'listener');
+  }
+  return { name, ...fields };
+}
+
+/** Those that stand in listeners; undefined when no listener speaks HTTP. */
+function routeItems(listeners: readonly ResourceView[]): readonly DumpItem[] | undefined {
+  const schema = protoSchema();
+  const listenerType = resourceType('listener')!;
+  const routeType = resourceType('route_config')!;
+  const items: DumpItem[] = [];
+  let isHttp = false;
+  for (const { message, state, updatedMs } of listeners) {
+    if (state === 'failed') continue;
+    for (const chain of ['filter_chains', 'default_filter_chain']) {
+      const path = [chain, 'filters', 'typed_config', HTTP_CONNECTION_MANAGER];
+      for (const manager of partsOf(schema, listenerType, message, path)) {
+        isHttp = true;
+        const managerType = schema.messageType(HTTP_CONNECTION_MANAGER);
+        for (const route of partsOf(schema, managerType, manager, ['route_config'])) {
+          const name = textOf(routeType, route, 'name');
+          const item = { route_config: anyOf(RESOURCE_TYPES.route_config, route), last_updated: timestamp(updatedMs) };
+          items.push({ name, message: () => encoded('RoutesConfigDump.StaticRouteConfig', item) });
+        }
+      }
+    }
+  }
+  return isHttp ? items : undefined;
+}
+
+function routesDump(items: readonly DumpItem[]): Dump {
+  return {
+    type: adminType('RoutesConfigDump'),
+    head: new Uint8Array(0),
+    lists: [
+      { field: 'static_route_configs', items },
+      { field: 'dynamic_route_configs', items: [] },
+    ],
+  };
+}
+
+/** This build has none. */
+function scopedRoutesDump(): Dump {
+  return {
+    type: adminType('ScopedRoutesConfigDump'),
+    head: new Uint8Array(0),
+    lists: [
+      { field: 'inline_scoped_route_configs', items: [] },
+      { field: 'dynamic_scoped_route_configs', items: [] },
+    ],
+  };
+}
+
+function secretsDump({ bootstrap }: ConfigView): Dump {
+  const { secrets, updatedMs } = bootstrap;
+  return {
+    type: adminType('SecretsConfigDump'),
+    head: new Uint8Array(0),
+    lists: [
+      {
+        field: 'static_secrets',
+        items: lazily(secrets, (secret) => {
+          const name = textOf(resourceType('secret')!, secret, 'name');
+          const item = { name, last_updated: timestamp(updatedMs), secret: anyOf(RESOURCE_TYPES.secret, secret) };
+          return { name, message: () => encoded('SecretsConfigDump.StaticSecret', item) };
+        }),
+      },
+      { field: 'dynamic_active_secrets', items: [] },
+      { field: 'dynamic_warming_secrets', items: [] },
+    ],
+  };
+}
+
+function* lazily<Resource>(
+  resources: readonly Resource[],
+  itemOf: (resource: Resource) => DumpItem,
+): Generator<DumpItem, void, undefined> {
+  for (const resource of resources) yield itemOf(resource);
+}

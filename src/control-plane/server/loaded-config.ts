@@ -1,0 +1,73 @@
+// The configuration in use for whoever wants to see it: the bootstrap, what managers tell of their resources, and the members of
+// clusters as they are now. Main thread.
+
+import type { BootstrapConfig } from '../../config/index.ts';
+import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
+import { HealthMask } from '../../wasm/shared-memory.ts';
+import type { ActiveHost } from '../cluster-manager/active-host.ts';
+import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
+import type { ManagedCluster } from '../cluster-manager/managed-cluster.ts';
+import type { ListenerManager } from '../listener-manager/listener-manager.ts';
+import type { ResourceRecord } from '../resource-record.ts';
+
+interface Resources<Settings> {
+  readonly version: string;
+  readonly resources: readonly ResourceRecord<Settings>[];
+}
+
+export class LoadedConfig {
+  readonly bootstrap: {
+    readonly message: Uint8Array;
+    readonly secrets: readonly Uint8Array[];
+    readonly updatedMs: number;
+  };
+  readonly #clusters: ClusterManager;
+  readonly #listeners: ListenerManager;
+
+  constructor(
+    { messages }: Pick<BootstrapConfig, 'messages'>,
+    loadedMs: number,
+    clusters: ClusterManager,
+    listeners: ListenerManager,
+  ) {
+    this.bootstrap = { message: messages.bootstrap, secrets: messages.secrets, updatedMs: loadedMs };
+    this.#clusters = clusters;
+    this.#listeners = listeners;
+  }
+
+  clusters(): Resources<ClusterSettings> {
+    return { version: this.#clusters.version, resources: this.#clusters.dump() };
+  }
+
+  listeners(): Resources<ListenerSettings> {
+    return { version: this.#listeners.version, resources: this.#listeners.dump() };
+  }
+
+  *endpoints() {
+    for (const managed of this.#clusters.managed()) yield membersOf(managed);
+  }
+}
+
+function membersOf({ cluster, message }: ManagedCluster) {
+  return {
+    name: cluster.edsServiceName || cluster.name,
+    addedViaApi: cluster.addedViaApi,
+    overprovisioningFactor: cluster.settings.overprovisioningFactor,
+    message,
+    *endpoints() {
+      for (const host of cluster.hosts()) yield endpointOf(host);
+    },
+  };
+}
+
+function endpointOf(host: ActiveHost) {
+  const { address, hostname, weight, locality, localityWeight, priority, metadata = {}, check } = host.snapshot;
+  const checked = { port: check?.port ?? 0, hostname: check?.hostname ?? '' };
+  const health = healthOf(host.healthFlags);
+  return { address, hostname, health, weight, locality, localityWeight, priority, metadata, check: checked };
+}
+
+function healthOf(flags: number): 'HEALTHY' | 'DEGRADED' | 'UNHEALTHY' {
+  if ((flags & HealthMask.unhealthy) !== 0) return 'UNHEALTHY';
+  return (flags & HealthMask.degraded) === 0 ? 'HEALTHY' : 'DEGRADED';
+}
