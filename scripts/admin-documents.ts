@@ -120,6 +120,9 @@ For Prometheus a name loses the values of its tags: \`cluster.web.upstream_cx_to
 \`naming=strict\` gives names by the rules of Prometheus, in seconds and with \`_total\`. In OpenMetrics, counters whose names do not end
 with \`_total\` are of unknown type, so that their names stay.
 
+\`stats_config.stats_matcher\` says which stats are shown. Those of the tables below are counted all the same, by workers that never ask
+(some 40 bytes for each, over all threads); those that are named at run time are not, and take nothing.
+
 In angle brackets stand names of the configuration, with \`_\` for each \`:\`.
 `;
 
@@ -140,7 +143,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
     what: 'The same with track_remaining: what is left below the limits',
   },
   HEALTH_CHECK_STATS: { under: 'cluster.<cluster>.health_check.', what: 'Clusters with health checks' },
-  HTTP1_CODEC_STATS: { under: 'cluster.<cluster>.http1.', what: 'Clusters that have had a connection' },
+  HTTP1_CODEC_STATS: {
+    under: 'cluster.<cluster>.http1., http1.',
+    what: 'Clusters that have had a connection, and clients',
+  },
   OUTLIER_STATS: { under: 'cluster.<cluster>.outlier_detection.', what: 'Clusters with outlier detection' },
   RING_HASH_STATS: { under: 'cluster.<cluster>.ring_hash_lb.', what: 'Clusters with RING_HASH' },
   MAGLEV_STATS: { under: 'cluster.<cluster>.maglev_lb.', what: 'Clusters with MAGLEV' },

@@ -120,7 +120,7 @@ export class StatsStore {
 
   /**
    * Cell of a counter, or of a histogram of times, that a worker has met at run time; the same name gets the same cell.
-   * @returns 0 when no scope of that prefix is open any more, or when there is no room: the worker then
+   * @returns 0 when no scope of that prefix is open any more, when it would not be shown, or when there is no room: the worker then
    * counts no further. Refusals for want of room count in `stats.overflow`.
    */
   dynamicCell({ scope, name, isTime = false }: DynamicStatName): number {
@@ -132,6 +132,8 @@ export class StatsStore {
     const ownName = scope.slice(owner.prefix.length) + name;
     const known = isTime ? owner.timeCell(ownName) : owner.cellOf('counter', ownName);
     if (known !== undefined) return known;
+    // What nobody is shown needs no cell.
+    if (this.accepts?.(scope + name) === false) return 0;
     if (owner.dynamicCount < MAX_DYNAMIC_STATS_PER_SCOPE) {
       return this.#unlessFull(() => (isTime ? owner.time(ownName) : owner.single('counter', ownName))) ?? 0;
     }

@@ -77,7 +77,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
       'rs_too_large',
     ],
     TCP_PROXY_STATS: ['early_data_received_count_total'],
-    LISTENER_STATS: ['connections_accepted_per_socket_event'],
   },
   'there is no overload manager': {
     HTTP_STATS: ['downstream_cx_overload_disable_keepalive', 'downstream_rq_overload_close', 'rq_overload_local_reply'],

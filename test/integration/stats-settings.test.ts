@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clusterNamed, type JsonObject, socketAddress } from '../support/bootstrap.ts';
+import { clusterNamed, httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { startWeir } from '../support/weir-process.ts';
 
 const BOOTSTRAP: JsonObject = {
@@ -53,5 +53,37 @@ test('follows what the bootstrap and the command line say about statistics', asy
   assert.match(
     await get('/stats?filter=initialization&quantiles=50'),
     /^server\.initialization_time_ms: P50\(nan,[\d.]+\)\n$/,
+  );
+});
+
+test('tells what a listener accepts, and of the codec that its clients are read with', async () => {
+  const route = { match: { prefix: '/' }, direct_response: { status: 200 } };
+  const manager = httpFilter({ route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] } });
+  const listener = listenerWith([manager], { address: socketAddress('127.0.0.1', 0), stat_prefix: 'edge' });
+  await using weir = await startWeir({
+    configYaml: JSON.stringify({
+      admin: { address: socketAddress('127.0.0.1', 0) },
+      static_resources: { listeners: [listener] },
+      stats_flush_on_admin: true,
+    }),
+    args: ['--concurrency', '2'],
+  });
+  const { ip, port } = [...(await weir.listeners()).values()][0]!;
+  for (let at = 0; at < 5; at += 1) {
+    const response = await fetch(`http://${ip}:${port}/`, { headers: { connection: 'close' } });
+    await response.text();
+  }
+  const accepted = await weir.admin(
+    '/stats?filter=^listener.edge.connections_accepted_per_socket_event$&histogram_buckets=detailed',
+  );
+  assert.match(accepted, /^ {2}totals=1,0\.1:5$/m);
+  assert.equal(
+    await weir.admin('/stats?filter=^http1'),
+    [
+      'http1.dropped_headers_with_underscores: 0\n',
+      'http1.metadata_not_supported_error: 0\n',
+      'http1.requests_rejected_with_underscores_in_headers: 0\n',
+      'http1.response_flood: 0\n',
+    ].join(''),
   );
 });

@@ -31,11 +31,11 @@ export class FixtureWorker {
 }
 
 export function statsFixture(
-  options: { workerCount?: number; maxBytes?: number; tags?: TagOptions } = {},
+  options: { workerCount?: number; maxBytes?: number; tags?: TagOptions; accepts?: (name: string) => boolean } = {},
 ): StatsFixture {
-  const { workerCount = 2, maxBytes = 512 * 1024 * 1024, tags = {} } = options;
+  const { workerCount = 2, maxBytes = 512 * 1024 * 1024, tags = {}, accepts } = options;
   const owner = new SharedMemoryOwner({ workerCount, maxBytes });
-  const store = new StatsStore({ owner, module, tags });
+  const store = new StatsStore({ owner, module, tags, ...(accepts ? { accepts } : {}) });
   const workers = Array.from({ length: workerCount }, (_, index) => new FixtureWorker(owner.memory, index));
   return { owner, store, workers };
 }

@@ -70,6 +70,8 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   /** Time between flushes; 0 when stats are flushed only by the admin interface. */
   readonly statsFlushIntervalMs: number;
   readonly statsFlushOnAdmin: boolean;
+  /** Value of the gauge server.version; undefined for that of the build. */
+  readonly serverVersion: number | undefined;
   /** Undefined where no stats sink asks for it. */
   readonly eventStream: EventStreamSettings | undefined;
   /** Prefix of the proxy's own headers without the final dash, `x-proxy`. Empty when not configured. */

@@ -9,6 +9,7 @@ import type {
   StatsMatcher,
   TagSpecifier,
 } from '../proto/generated/messages.ts';
+import { int64ToNumber } from '../proto/int64.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertStringMatcher } from '../resources/string-match.ts';
 import { durationMsOr, valueOr } from '../resources/units.ts';
@@ -23,7 +24,10 @@ const MOST_BOUNDS = 512;
 type TagSettings = Pick<BootstrapConfig, 'fixedStatTags' | 'useAllDefaultTags' | 'defaultStatTags' | 'statTagRules'>;
 
 type StatsSettings = TagSettings &
-  Pick<BootstrapConfig, 'statsFlushIntervalMs' | 'statsFlushOnAdmin' | 'shownStats' | 'bucketSettings'>;
+  Pick<
+    BootstrapConfig,
+    'statsFlushIntervalMs' | 'serverVersion' | 'statsFlushOnAdmin' | 'shownStats' | 'bucketSettings'
+  >;
 
 export function convertStats(message: Bootstrap, faults: FaultSink): StatsSettings {
   const flushOnAdmin = message.stats_flush_on_admin;
@@ -33,12 +37,22 @@ export function convertStats(message: Bootstrap, faults: FaultSink): StatsSettin
   return {
     statsFlushIntervalMs: flushOnAdmin ? 0 : durationMsOr(message.stats_flush_interval, DEFAULT_FLUSH_INTERVAL_MS),
     statsFlushOnAdmin: flushOnAdmin,
+    serverVersion: convertVersion(message, faults),
     ...convertTags(message.stats_config, faults),
     shownStats: convertMatcher(message.stats_config?.stats_matcher ?? null, faults),
     bucketSettings: (message.stats_config?.histogram_bucket_settings ?? []).flatMap((settings, index) =>
       convertBuckets(settings, `stats_config.histogram_bucket_settings[${index}]`, faults),
     ),
   };
+}
+
+/** A gauge holds whole numbers up to 2^53. */
+function convertVersion({ stats_server_version_override: message }: Bootstrap, faults: FaultSink): number | undefined {
+  if (message === null) return undefined;
+  const version = int64ToNumber(message.value);
+  if (version <= Number.MAX_SAFE_INTEGER) return version;
+  faults.error('stats_server_version_override', `${version} exceeds the limit ${Number.MAX_SAFE_INTEGER}`);
+  return undefined;
 }
 
 function convertTags(message: StatsConfig | null, faults: FaultSink): TagSettings {

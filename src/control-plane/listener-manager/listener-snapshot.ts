@@ -21,6 +21,7 @@ import {
   CONNECTION_LIMIT_STATS,
   cleanStatName,
   HTTP_STATS,
+  HTTP1_CODEC_STATS,
   LISTENER_HTTP_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
@@ -101,6 +102,10 @@ function makeFilterChain(
   const { holdings } = deps;
   const { filter } = settings;
   const isHttp = filter.kind === 'http-connection-manager';
+  if (isHttp) {
+    const codec = holdings.scope('http1.');
+    for (const name of HTTP1_CODEC_STATS) codec.counter(name);
+  }
   const filterScope = holdings.scope(`${isHttp ? 'http' : 'tcp'}.${filter.statPrefix}.`);
   return {
     settings,

@@ -140,7 +140,7 @@ export class Server {
       clock,
       concurrency,
       faults,
-      revisionNumber: deps.revisionNumber,
+      revisionNumber: bootstrap.serverVersion ?? deps.revisionNumber,
       versionText: deps.versionText,
       state: () => this.state,
       connections: () => this.listenerManager.activeConnections(),

@@ -30,6 +30,7 @@ import type { ListenersByAddress } from './listeners-by-address.ts';
 import { ListeningSocket, type ListeningSocketOwner } from './listening-socket.ts';
 
 const {
+  connections_accepted_per_socket_event,
   downstream_cx_accept_paused,
   downstream_cx_accept_resumed,
   downstream_cx_active,
@@ -294,6 +295,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   onAccepted(socket: Socket): void {
+    // libuv takes one client from a listening socket and looks at all others before it takes the next.
+    this.#context.stats.record(this.#statBase + connections_accepted_per_socket_event, 1);
     const refusedBy = this.#limits.admit(socket);
     if (refusedBy !== null) {
       this.#count(refusedBy === 'global' ? downstream_global_cx_overflow : downstream_cx_overflow, 1);

@@ -136,7 +136,10 @@ export const HEALTH_CHECK_STATS = statTable({
   degraded: 'gauge',
 });
 
-/** cluster.<name>.http1.*: shown from a cluster's first connection on; nothing that a response can hold adds to them. */
+/**
+ * cluster.<name>.http1.*, shown from a cluster's first connection on, and http1.* with a listener for HTTP. Nothing that a message
+ * can hold adds to them: underscores in names are allowed, and no more than one response waits for its client.
+ */
 export const HTTP1_CODEC_STATS = [
   'dropped_headers_with_underscores',
   'metadata_not_supported_error',

@@ -432,3 +432,13 @@ test('listing 200,000 stats gives the event loop back again and again', async ()
   const meanMs = (workedMs() - startMs) / turns;
   assert.ok(meanMs < 20, `main stood still for ${meanMs} ms on average`);
 });
+
+test('a stat of a worker that would not be shown gets no cell, unless a table has it', () => {
+  const { store } = statsFixture({ accepts: (name) => !name.includes('upstream_rq') });
+  store.scope('cluster.web.').allocate(statTable({ upstream_rq_total: 'counter' }));
+  const cellOf = (name: string, isTime = false) => store.dynamicCell({ scope: 'cluster.web.', name, isTime });
+  assert.equal(cellOf('upstream_rq_200'), 0);
+  assert.equal(cellOf('external.upstream_rq_time', true), 0);
+  assert.notEqual(cellOf('upstream_rq_total'), 0);
+  assert.notEqual(cellOf('lb_shown'), 0);
+});

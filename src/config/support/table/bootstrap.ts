@@ -39,7 +39,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       overload_manager: warned(),
       enable_dispatcher_stats: warned(),
       header_prefix: supported(),
-      stats_server_version_override: warned(),
+      stats_server_version_override: supported(),
       use_tcp_for_dns_lookups: supported('of clusters without resolvers of their own'),
       dns_resolution_config: supported('of clusters without resolvers of their own'),
       typed_dns_resolver_config: supportedAs('DNS resolver', 'of clusters without resolvers of their own'),

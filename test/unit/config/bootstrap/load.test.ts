@@ -167,6 +167,11 @@ describe('a bootstrap is refused for', () => {
       ],
     },
     {
+      name: 'a version that a gauge cannot hold',
+      bootstrap: { stats_server_version_override: '9007199254740992' },
+      errors: ['stats_server_version_override: 9007199254740992 exceeds the limit 9007199254740991'],
+    },
+    {
       name: 'two ways to flush stats, and fixed tags without a name of their own',
       bootstrap: {
         stats_flush_interval: '1s',

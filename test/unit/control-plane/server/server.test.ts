@@ -127,6 +127,12 @@ describe('a server', () => {
     assert.ok(times.length === 1 && times[0]! >= 700 && times[0]! <= 710, String(times));
   });
 
+  it('has the version of its build as a number, or the one that the bootstrap says', async (t) => {
+    assert.equal(openServer(t).stat('server.version'), 42);
+    assert.equal(openServer(t, { stats_server_version_override: 7 }).stat('server.version'), 7);
+    assert.equal(openServer(t, { stats_server_version_override: 0 }).stat('server.version'), 0);
+  });
+
   it('opens nothing when a worker cannot start', async (t) => {
     const { server, workers, clock } = openServer(t, {}, { isReady: false });
     const started = server.start();

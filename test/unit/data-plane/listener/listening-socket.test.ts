@@ -7,7 +7,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync } fro
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import type { Address } from '../../../../src/base/address.ts';
 import { type DescriptorBudget, descriptorOf } from '../../../../src/base/descriptor-budget.ts';
@@ -100,6 +100,25 @@ function pipeIn(t: TestContext): { kind: 'pipe'; path: string; mode: number } {
   t.after(() => rmSync(folder, { recursive: true }));
   return { kind: 'pipe', path: path.join(folder, 'socket'), mode: 0 };
 }
+
+test('a listening socket brings one client at each of its events, however many wait', async (t) => {
+  const fixture = await listen(t);
+  const perTurn: number[] = [];
+  let ofTurn = 0;
+  fixture.onAccepted = (socket) => {
+    if (ofTurn === 0) {
+      setImmediate(() => {
+        perTurn.push(ofTurn);
+        ofTurn = 0;
+      });
+    }
+    ofTurn += 1;
+    fixture.accepted.push(socket);
+  };
+  await Promise.all(Array.from({ length: 8 }, () => fixture.client(t)));
+  await eventually(() => perTurn.length === 8, 'eight events');
+  assert.deepEqual(perTurn, Array(8).fill(1));
+});
 
 describe('a listening socket whose descriptors run short', () => {
   for (const kind of ['port', 'pipe'] as const) {
