@@ -132,17 +132,21 @@ describe('a host with several addresses', () => {
     assert.deepEqual(tried(), IPS);
   });
 
-  test('has no more than its addresses, whenever the last of them is tried', () => {
-    const { request, sockets, tried, pass, context } = bench();
-    request();
-    sockets[0]!.refuse();
-    sockets[1]!.refuse();
-    assert.deepEqual(tried(), IPS);
-    sockets[2]!.refuse();
-    assert.equal(context.wheel.size, 0);
-    pass(2 * DELAY_MS);
-    assert.deepEqual(tried(), IPS);
-  });
+  for (const then of ['is tried', 'has failed']) {
+    test(`has no more than its addresses, and no time for a next when the last of them ${then}`, () => {
+      const { request, sockets, tried, pass, context } = bench();
+      request();
+      sockets[0]!.refuse();
+      sockets[1]!.refuse();
+      if (then === 'has failed') {
+        sockets[2]!.refuse();
+        assert.equal(context.wheel.size, 0);
+      }
+      assert.deepEqual(tried(), IPS);
+      pass(2 * DELAY_MS);
+      assert.deepEqual(tried(), IPS);
+    });
+  }
 
   test('has failed when the last attempt has, which counts once', () => {
     const { request, client, sockets, stat, hostStat, pass } = bench();
