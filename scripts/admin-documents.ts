@@ -20,6 +20,25 @@ ${GENERATED}
 Main answers HTTP/1.1 at \`admin.address\`, a loopback address or a unix socket (\`pipe\`, with a \`mode\`) as a rule: whoever reaches
 it can see everything and end the server. weir warns of any other address.
 
+## The page
+
+\`GET /\` is a page to keep open. Above its table of commands it shows, from the last five minutes on and then once a second:
+
+- the state of the process, its memory and descriptors, how busy the event loop of each thread is, and warnings: fields of the
+  configuration without effect, breakers that were full;
+- *Traffic*, by listener: responses a second by class, open connections, quantiles of the times of requests in the last flush
+  interval;
+- *Upstreams*, by cluster: healthy hosts, requests, success, p99, retries, and how full each breaker is. A cluster opens to its
+  hosts: health, why and since when, zone, weight, requests, ejections;
+- *Stats*: all of them, found as one types (words, or an expression between slashes), sorted by name, value or change, with a curve
+  for the one at hand; histograms with their distribution and quantiles. \`/stats?format=html\` begins here;
+- *Actions*, each after a question; none with \`--admin-read-only\`.
+
+It asks nobody but its own server, by paths relative to its own, so a proxy may put it below any path, and rests while nobody sees it.
+What it asks for (below \`/page/\`) is its own affair and may change; \`allow_paths\` has to allow that, too. Clusters appear in the
+history once they have requests, at most 512 of them, and 64 listeners. \`npm run build -- --define admin_html=disabled\` builds
+weir without the page, \`=enabled\` with it again; \`/\` then answers with a text that says so.
+
 ## What it refuses
 
 - With \`--admin-read-only\` whatever changes the server: 403.
@@ -40,7 +59,8 @@ it can see everything and end the server. weir warns of any other address.
 - Parameters stand in the query, percent-encoded, or in a form in the body where there is no query. A flag is set by being there,
   whatever its value; of a name that comes twice the first counts; a value that is empty counts as not given.
 - A wrong value is answered with 400 and a text.
-- Long answers come in pieces. Every answer has \`cache-control: no-cache, max-age=0\` and \`x-content-type-options: nosniff\`.
+- Long answers come in pieces. Every answer has \`x-content-type-options: nosniff\` and, but for the files of
+  the page, \`cache-control: no-cache, max-age=0\`.
 
 The examples below are answers of the tests, shortened.
 `;

@@ -58,6 +58,7 @@ async function privateNames() {
 /** In the order in which a reader wants to hear of them; `remarks` are printed and fail nothing. */
 const STEPS = [
   { name: 'types', faults: () => faultsOf(tool('tsc'), ['--noEmit', '-p', 'tsconfig.json']) },
+  { name: 'types of the page', faults: () => faultsOf(tool('tsc'), ['-p', 'src/page/tsconfig.json']) },
   { name: 'lint and format', faults: () => faultsOf(tool('biome'), ['ci', '--error-on-warnings', '--colors=off']) },
   { name: 'import rules, cycles, owners', faults: importRules },
   {

@@ -65,6 +65,19 @@ function newestChange(entry) {
   return newest;
 }
 
+/** `--define admin_html=disabled` leaves the page of the admin interface out, and `=enabled` takes it in again. */
+function adminHtml() {
+  const given = process.argv.find((word) => word.startsWith('admin_html='));
+  const note = path.join(root, 'build', '.admin-html');
+  const before = fs.existsSync(note) ? fs.readFileSync(note, 'utf8') : 'admin_html=enabled';
+  if (given !== undefined && given !== before) {
+    fs.mkdirSync(path.dirname(note), { recursive: true });
+    fs.writeFileSync(note, given);
+    fs.rmSync(path.join(root, 'build', 'page'), { recursive: true, force: true });
+  }
+  return ['--define', given ?? before];
+}
+
 /** Build steps: done again when a source is newer than the step's stamp, or what they make is gone. */
 const BUILD_STEPS = [
   {
@@ -78,6 +91,12 @@ const BUILD_STEPS = [
     sources: ['assembly', 'asconfig.json', 'scripts/build-wasm.mjs'],
     makes: 'build/wasm',
     command: ['scripts/build-wasm.mjs'],
+  },
+  {
+    name: 'page',
+    sources: ['src/page', 'scripts/build-page.mjs'],
+    makes: 'build/page',
+    command: ['scripts/build-page.mjs', ...adminHtml()],
   },
   {
     name: 'dist',

@@ -32,7 +32,8 @@ export function crossSiteRefusal(request: RequestOrigin, reach: Reach): string |
   if (fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none') {
     return `request from another site (sec-fetch-site: ${fetchSite})`;
   }
-  if (origin !== undefined && hostOfOrigin(origin) !== host.toLowerCase()) {
+  // A proxy may ask by another host than the browser did, which has said already that the site is the same.
+  if (fetchSite === undefined && origin !== undefined && hostOfOrigin(origin) !== host.toLowerCase()) {
     return `request from another site (origin: ${origin})`;
   }
   return judgesNames(reach) && !isOwnName(nameOf(host), reach) ? foreignName(host) : undefined;

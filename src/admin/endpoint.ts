@@ -4,6 +4,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Loggers } from '../log/index.ts';
+import type { PageFiles } from './page-files.ts';
 import type { Arguments, ListedParameter, Parameters } from './parameter.ts';
 import type { AdminQuery } from './query.ts';
 import type { AdminResponse } from './response.ts';
@@ -13,6 +14,7 @@ import type {
   EventStreamView,
   ListenersView,
   LookupsView,
+  OverviewView,
   RuntimeView,
   ServerCommands,
   ServerView,
@@ -35,6 +37,8 @@ export interface AdminContext {
   readonly stats: StatsView;
   /** Undefined where nothing is recorded. */
   readonly tap?: TapView | undefined;
+  /** What only the home page shows; undefined where it is left out. */
+  readonly overview?: OverviewView;
 }
 
 /** What only few endpoints look at beside their parameters. */
@@ -45,6 +49,9 @@ export interface AdminRequest {
   readonly body: Buffer | undefined;
   /** Those that are served now. */
   readonly endpoints: readonly Endpoint[];
+  /** Undefined where the build has left the page out. */
+  readonly pageFiles?: PageFiles | undefined;
+  readonly isReadOnly?: boolean;
 }
 
 export interface Endpoint {

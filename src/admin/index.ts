@@ -2,6 +2,7 @@ export type { AdmissionRules } from './admission.ts';
 export { AdminServer, type AdminServerOptions } from './server.ts';
 export type {
   AdminTraffic,
+  BusyClusterView,
   CircuitBreakerView,
   ClustersView,
   ClusterView,
@@ -18,6 +19,8 @@ export type {
   NodeView,
   NumericStatView,
   OutlierView,
+  OverviewView,
+  ProcessView,
   ProfilerOutcome,
   RequestEnd,
   ResourceView,

@@ -19,7 +19,9 @@ import { ANSWER_LIMITS, AnswerLimits, type AnswerLimitsOptions } from './answer-
 import { isLoopback } from './cross-site.ts';
 import type { AdminContext, AdminRequest, Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints/index.ts';
+import { pageEndpoints } from './endpoints/page/index.ts';
 import { malformedRequestAnswer } from './malformed-request.ts';
+import { type PageFiles, pageFileEndpoints, readPageFiles } from './page-files.ts';
 import { AdminQuery } from './query.ts';
 import { helpText } from './render/help-text.ts';
 import { type AdminResponse, TEXT, textResponse } from './response.ts';
@@ -46,7 +48,6 @@ const NO_SCHEMAS = { buildValidator: refuseSchemas, buildSerializer: refuseSchem
 
 /** Endpoints that this build answers. */
 const ANSWERED = ENDPOINTS.filter(({ answer }) => answer !== undefined);
-const ROUTES: ReadonlyMap<string, Endpoint> = new Map(ANSWERED.map((endpoint) => [endpoint.path, endpoint]));
 
 function refuseSchemas(): never {
   throw new Error('the admin interface has no schemas');
@@ -61,6 +62,8 @@ export interface AdminServerOptions extends AdminContext, AdmissionRules {
   /** Where the access log goes; its owner reopens and closes it. None is written without. */
   readonly accessLog?: Pick<LogDestination, 'write'>;
   readonly limits?: AnswerLimitsOptions;
+  /** The files of the page; null where it is left out, and those of the build when not given. */
+  readonly pageFiles?: PageFiles | null;
 }
 
 export class AdminServer {
@@ -69,6 +72,9 @@ export class AdminServer {
   readonly #accessLog: AccessLog | undefined;
   readonly #admission: Admission;
   readonly #limits: AnswerLimits;
+  readonly #pageFiles: PageFiles | undefined;
+  readonly #isReadOnly: boolean;
+  readonly #routes: ReadonlyMap<string, Endpoint>;
   readonly #log: Logger;
   readonly #app: FastifyInstance;
   readonly #connections = new Set<Socket>();
@@ -87,6 +93,10 @@ export class AdminServer {
     this.#log = options.loggers.get('admin');
     this.#admission = new Admission(options, this.#log);
     this.#limits = new AnswerLimits(options.limits ?? ANSWER_LIMITS);
+    this.#pageFiles = options.pageFiles === undefined ? readPageFiles() : (options.pageFiles ?? undefined);
+    this.#isReadOnly = options.isReadOnly ?? false;
+    const ofPage = this.#pageFiles && [...pageEndpoints(this.#isReadOnly), ...pageFileEndpoints(this.#pageFiles)];
+    this.#routes = new Map([...ANSWERED, ...(ofPage ?? [])].map((endpoint) => [endpoint.path, endpoint]));
     this.#app = this.#build();
   }
 
@@ -220,13 +230,27 @@ export class AdminServer {
     const asked: AdmittedRequest = { path, method: request.method, headers: request.headers, targetHost: host };
     const notAdmitted = this.#admission.refuse(asked, this.#address);
     if (notAdmitted !== undefined) return notAdmitted;
-    const endpoint = ROUTES.get(path);
-    const served = ANSWERED.filter(({ isServed }) => isServed(this.#context));
-    if (endpoint?.answer === undefined || !served.includes(endpoint)) {
-      return textResponse(`invalid path. ${helpText(served)}`, 404);
+    const endpoint = this.#routes.get(path);
+    if (endpoint?.answer === undefined || !endpoint.isServed(this.#context)) {
+      return textResponse(`invalid path. ${helpText(this.#listed())}`, 404);
     }
     const refusal = endpoint.mutates ? this.#admission.refuseMutation(asked, this.#address) : undefined;
-    return refusal ?? endpoint.answer(this.#context, adminRequest(request, queryText, served));
+    return refusal ?? endpoint.answer(this.#context, this.#request(request, queryText));
+  }
+
+  #listed(): readonly Endpoint[] {
+    return ANSWERED.filter(({ isServed }) => isServed(this.#context));
+  }
+
+  #request(request: FastifyRequest, queryText: string): AdminRequest {
+    return {
+      query: new AdminQuery(queryText || formBody(request)),
+      headers: request.headers,
+      body: request.body instanceof Buffer ? request.body : undefined,
+      endpoints: this.#listed(),
+      pageFiles: this.#pageFiles,
+      isReadOnly: this.#isReadOnly,
+    };
   }
 
   #send(reply: FastifyReply, made: AdminResponse): FastifyReply {
@@ -303,15 +327,6 @@ function splitTarget(target: string): { path: string; queryText: string; host: s
   const mark = relative.indexOf('?');
   const path = mark < 0 ? relative : relative.slice(0, mark);
   return { path: path === '' ? '/' : path, queryText: mark < 0 ? '' : relative.slice(mark + 1), host };
-}
-
-function adminRequest(request: FastifyRequest, queryText: string, endpoints: readonly Endpoint[]): AdminRequest {
-  return {
-    query: new AdminQuery(queryText || formBody(request)),
-    headers: request.headers,
-    body: request.body instanceof Buffer ? request.body : undefined,
-    endpoints,
-  };
 }
 
 /** Parameters that a form sent in the body, as the home page does for commands that mutate. */

@@ -1,4 +1,5 @@
 export type { ActiveCluster } from './cluster-manager/active-cluster.ts';
+export { History } from './history/history.ts';
 export { engines } from './profiling/engines.ts';
 export { type ProfileKind, type ProfilerAnswer, Profilers } from './profiling/profilers.ts';
 export { measureContention } from './server/contention.ts';

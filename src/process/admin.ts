@@ -1,17 +1,18 @@
 // Joins the admin interface to the running server: what it may read, and what it may command.
 
 import { AdminServer, type AdminServerOptions, type AdmissionRules } from '../admin/index.ts';
-import { SYSTEM_CLOCK } from '../base/clock.ts';
+import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
 import { STATS_FILTER_BY_RE2 } from '../base/runtime-values.ts';
 import { compileStringMatch } from '../base/string-match.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import { HOT_RESTART_VERSION, type Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
-import { linkedExtensions, shownConfigYaml } from '../config/index.ts';
-import { engines, measureContention, Profilers, type Server } from '../control-plane/index.ts';
+import { type ConfigFault, formatFault, linkedExtensions, shownConfigYaml } from '../config/index.ts';
+import { engines, measureContention, Profilers, type Server, type WorkerPool } from '../control-plane/index.ts';
 import { STAT_SINKS } from '../extensions/control-registry.ts';
 import type { LogDestination, Loggers } from '../log/index.ts';
+import { AdminOverview } from './admin-overview.ts';
 import { adminTraffic } from './admin-traffic.ts';
 
 export interface AdminParts {
@@ -22,6 +23,10 @@ export interface AdminParts {
   /** The file of admin.access_log_path, where one is configured. */
   readonly accessLog: LogDestination | undefined;
   readonly systemCalls: SystemCalls | undefined;
+  readonly workers: WorkerPool;
+  readonly clock: Clock;
+  /** Of the configuration. */
+  readonly faults: readonly ConfigFault[];
   /** Begins the clean shutdown. */
   readonly quit: () => void;
   /** What SIGUSR1 does. */
@@ -32,14 +37,22 @@ export interface AdminParts {
  * Opens the admin interface of a bootstrap that asks for one, and writes its address where the command line says.
  * @throws WeirError WEIR_ADMIN_LISTEN when the address cannot be bound.
  */
-export async function startAdmin(parts: AdminParts): Promise<AdminServer> {
+export async function startAdmin(parts: AdminParts): Promise<{ close(): Promise<void> }> {
   const { administerBelow: acceptBelow } = descriptorBudget(parts.systemCalls?.descriptorLimit());
   const { address } = parts.server.bootstrap.admin!;
-  const admin = new AdminServer({ ...adminContext(parts), ...admissionRules(parts), address, acceptBelow });
+  const warnings = parts.faults.filter(({ severity }) => severity === 'warning').map(formatFault);
+  const overview = new AdminOverview({ ...parts, warnings, epoch: parts.options.restartEpoch });
+  const admin = new AdminServer({ ...adminContext(parts), ...admissionRules(parts), overview, address, acceptBelow });
   await admin.listen();
+  overview.history.start();
   const { adminAddressPath } = parts.options;
   if (adminAddressPath !== '') await admin.writeAddressFile(adminAddressPath);
-  return admin;
+  return {
+    async close() {
+      overview.history.stop();
+      await admin.close();
+    },
+  };
 }
 
 function admissionRules({ server, options }: AdminParts): AdmissionRules {

@@ -142,7 +142,8 @@ async function run(parts: ServeParts, runParts: RunParts): Promise<void> {
     const { startAdmin } = await import('./admin.ts');
     const quit = stopOrder.resolve;
     const accessLog = accessLogs[0];
-    return startAdmin({ server, options, version, loggers, accessLog, systemCalls, quit, reopenLogs });
+    const running = { server, workers, clock, options, version, loggers, systemCalls, faults: loaded.faults };
+    return startAdmin({ ...running, accessLog, quit, reopenLogs });
   };
   const started = server.start();
   // The workers are at work now.

@@ -22,7 +22,7 @@ export interface CircuitBreakerLimits {
 }
 
 /** What the gauges of one cluster are worked out from. */
-interface CircuitBreakerSource {
+export interface CircuitBreakerSource {
   readonly records: SharedRecords;
   readonly recordAddress: number;
   /** `value` is asked each time: the runtime may change the limits. */
@@ -37,6 +37,7 @@ export interface CircuitBreakerOptions extends CircuitBreakerSource {
 }
 
 interface Breaker {
+  readonly name: string;
   readonly open: string;
   readonly remaining: string;
   readonly count: ClusterCount;
@@ -44,21 +45,41 @@ interface Breaker {
 }
 
 const BREAKERS: readonly Breaker[] = [
-  { open: 'cx_open', remaining: 'remaining_cx', count: ClusterCount.connections, limit: (l) => l.maxConnections },
   {
+    name: 'connections',
+    open: 'cx_open',
+    remaining: 'remaining_cx',
+    count: ClusterCount.connections,
+    limit: (l) => l.maxConnections,
+  },
+  {
+    name: 'connection pools',
     open: 'cx_pool_open',
     remaining: 'remaining_cx_pools',
     count: ClusterCount.connectionPools,
     limit: (l) => l.maxConnectionPools ?? 2 ** 32 - 1,
   },
   {
+    name: 'pending requests',
     open: 'rq_pending_open',
     remaining: 'remaining_pending',
     count: ClusterCount.pendingRequests,
     limit: (l) => l.maxPendingRequests,
   },
-  { open: 'rq_open', remaining: 'remaining_rq', count: ClusterCount.requests, limit: (l) => l.maxRequests },
-  { open: 'rq_retry_open', remaining: 'remaining_retries', count: ClusterCount.retries, limit: (l) => l.maxRetries },
+  {
+    name: 'requests',
+    open: 'rq_open',
+    remaining: 'remaining_rq',
+    count: ClusterCount.requests,
+    limit: (l) => l.maxRequests,
+  },
+  {
+    name: 'retries',
+    open: 'rq_retry_open',
+    remaining: 'remaining_retries',
+    count: ClusterCount.retries,
+    limit: (l) => l.maxRetries,
+  },
 ];
 
 type Gauges = Record<string, (source: CircuitBreakerSource) => number>;
@@ -94,6 +115,25 @@ const WITH_DEFAULT = {
 export function addCircuitBreakerGauges({ scope, tracksRemaining, ...source }: CircuitBreakerOptions): void {
   const tables = tracksRemaining.default ? WITH_DEFAULT : WITHOUT_DEFAULT;
   scope.derive<CircuitBreakerSource>(tracksRemaining.high ? tables.withHigh : tables.withoutHigh, source);
+}
+
+export interface BreakerUse {
+  readonly name: string;
+  readonly used: number;
+  readonly limit: number;
+}
+
+/** How full each breaker is, at the priority where it is fuller; those of connection pools have a limit seldom. */
+export function breakerUses(source: CircuitBreakerSource): readonly BreakerUse[] {
+  const shown = BREAKERS.filter(({ count }) => count !== ClusterCount.connectionPools);
+  return shown.map((breaker) => {
+    const uses = PRIORITIES.map((priority) => ({
+      name: breaker.name,
+      used: countOf(breaker.count, source, priority),
+      limit: limitOf(breaker, source, priority),
+    }));
+    return uses.reduce((fuller, use) => (use.used * fuller.limit > fuller.used * use.limit ? use : fuller));
+  });
 }
 
 function countOf(count: ClusterCount, { records, recordAddress }: CircuitBreakerSource, priority: Priority): number {

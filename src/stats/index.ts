@@ -1,4 +1,10 @@
-export { addCircuitBreakerGauges, type CircuitBreakerLimits, type CircuitBreakerOptions } from './circuit-breakers.ts';
+export {
+  addCircuitBreakerGauges,
+  type BreakerUse,
+  breakerUses,
+  type CircuitBreakerLimits,
+  type CircuitBreakerOptions,
+} from './circuit-breakers.ts';
 export type { DynamicCounter } from './dynamic-counter.ts';
 export type { DynamicHistogram } from './dynamic-histogram.ts';
 export type { FamilyBatch } from './families.ts';

@@ -8,9 +8,10 @@ import { HistogramRecorder, isRecordable, MAX_HISTOGRAM_VALUE } from '../wasm/hi
 import { MAIN_SLAB, workerSlab } from '../wasm/shared-memory.ts';
 import type { SharedMemoryOwner } from '../wasm/shared-memory-owner.ts';
 import { StatsKernel } from '../wasm/stats.ts';
+import { HistogramSpan } from '../wasm/stats-exports.ts';
 import { CounterLatch } from './counter-latch.ts';
 import { Families, type FamiliesOptions, type FamilyBatch } from './families.ts';
-import { DEFAULT_BUCKET_BOUNDS, type HistogramReader } from './histogram-stat.ts';
+import { DEFAULT_BUCKET_BOUNDS, type HistogramReader, type HistogramSpanName } from './histogram-stat.ts';
 import { Listing, type ListingOptions, type NameSelection } from './listing.ts';
 import { NameParts } from './name-parts.ts';
 import { type PrefixHost, PrefixStats } from './prefix-stats.ts';
@@ -151,6 +152,21 @@ export class StatsStore {
       if (cell !== undefined) return this.cells.total(cell) + 0;
     }
     return undefined;
+  }
+
+  /** Cell of a counter for whoever reads it again and again: no text is looked up that counts as a lookup. */
+  counterCell(prefix: string, name: string): number | undefined {
+    return this.#prefixes.get(prefix)?.cellOf('counter', name);
+  }
+
+  /** Samples of a histogram by its cell. */
+  histogramCount(cell: number, span: HistogramSpanName): number {
+    return this.#merger.count(cell, HistogramSpan[span]);
+  }
+
+  /** Values at ascending quantiles of 0 to 1 as they were recorded; NaN for each where there are no samples. */
+  histogramQuantiles(cell: number, span: HistogramSpanName, qs: readonly number[]): Float64Array {
+    return this.#merger.quantiles(cell, HistogramSpan[span], qs);
   }
 
   /**

@@ -6,5 +6,5 @@ import { homePage } from '../render/home-page.ts';
 export const HOME = endpoint({
   path: '/',
   help: 'Home page of the admin interface',
-  handle: ({ server }, _parameters, { endpoints }) => homePage(endpoints, server),
+  handle: ({ server }, _parameters, request) => homePage(server, request, { view: 'overview' }),
 });

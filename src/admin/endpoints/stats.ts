@@ -7,6 +7,7 @@ import { prefersOpenMetrics } from '../accept.ts';
 import { type AdminContext, type AdminRequest, type Endpoint, endpoint } from '../endpoint.ts';
 import { type Arguments, choice, flag, type Parsed, parsed } from '../parameter.ts';
 import { HISTOGRAM_FORMS } from '../render/histogram-text.ts';
+import { homePage } from '../render/home-page.ts';
 import { trackedHosts } from '../render/host-series.ts';
 import { METRIC_STYLES } from '../render/metric-style.ts';
 import { type Quantile, quantilesOf, type StatSelection } from '../render/stat-selection.ts';
@@ -63,16 +64,17 @@ export const STATS: Endpoint = endpoint({
     ...SELECTION,
     format: choice({
       help: 'Format of the output',
-      values: ['text', 'json', 'prometheus'],
-      refusal: (_context, format) =>
-        format === 'html' || format === 'active-html'
-          ? textResponse(`format=${format} is not supported by this build\n`, 501)
-          : 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n',
+      values: ['text', 'json', 'prometheus', 'html', 'active-html'],
+      refusal: 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n',
     }),
     ...PROMETHEUS_ONLY,
   },
   async handle(context, given, request) {
     if (given.format === 'prometheus') return prometheus(context, given, request);
+    if (given.format === 'html' || given.format === 'active-html') {
+      const pattern = request.query.value('filter');
+      return homePage(context.server, request, { view: 'stats', filter: pattern && `/${pattern}/` });
+    }
     await context.server.beforeStatsRead();
     const selection = selectionOf(given);
     const isJson = given.format === 'json';

@@ -1,25 +1,37 @@
-// The home page: every command with its parameters. Links are relative, so that the page works below another
-// path. It needs nothing from anywhere else, and its policy allows the browser nothing else.
+// The home page: the live overview, which its script fills in, and below it every command with its parameters. Links are
+// relative, so that the page works below another path. It needs nothing from anywhere else, and its policy allows the browser
+// nothing else: no script that stands in the page, and no text that a script makes into markup.
 
-import { createHash } from 'node:crypto';
 import { formatVersion } from '../../base/version.ts';
-import type { Endpoint } from '../endpoint.ts';
+import type { AdminRequest, Endpoint } from '../endpoint.ts';
 import type { ListedParameter } from '../parameter.ts';
-import { type AdminResponse, HTML } from '../response.ts';
+import { type AdminResponse, HTML, textResponse } from '../response.ts';
 import type { ServerView } from '../views/index.ts';
-import { HOME_STYLE } from './home-style.ts';
 import { escapeHtml } from './html.ts';
-
-const STYLE_HASH = createHash('sha256').update(HOME_STYLE).digest('base64');
 
 const POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${STYLE_HASH}'`,
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
   'img-src data:',
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join('; ');
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+};
+
+/** Instead of the page, in builds without it. */
+const LEFT_OUT = 'HTML output was disabled by building with --define admin_html=disabled';
 
 /** A weir seen from the side: water falling over a wall. */
 const ICON =
@@ -28,11 +40,19 @@ const ICON =
     "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path d='M0 4h8c4 0 4 9 8 9v3H8V7H0z' fill='#1971c2'/></svg>",
   );
 
-export function homePage(endpoints: readonly Endpoint[], server: ServerView): AdminResponse {
+/** What the page begins with, and what is written into its search for stats. */
+export interface PageStart {
+  readonly view: 'overview' | 'stats';
+  readonly filter?: string | undefined;
+}
+
+export function homePage(server: ServerView, request: AdminRequest, start: PageStart): AdminResponse {
+  const { endpoints, pageFiles, isReadOnly = false } = request;
+  if (pageFiles === undefined) return textResponse(LEFT_OUT);
   const rows = endpoints
     .filter(({ path }) => path !== '/')
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    .map(endpointRows);
+    .map((endpoint) => endpointRows(endpoint, isReadOnly));
   const state = server.state();
   const body = `<!DOCTYPE html>
 <html lang='en'>
@@ -41,14 +61,19 @@ export function homePage(endpoints: readonly Endpoint[], server: ServerView): Ad
 <meta name='viewport' content='width=device-width, initial-scale=1'>
 <title>weir admin</title>
 <link rel='icon' href="${ICON}">
-<style>${HOME_STYLE}</style>
+<link rel='stylesheet' href='page/${pageFiles.style.name}'>
+<script type='module' src='page/${pageFiles.script.name}'></script>
 </head>
-<body>
+<body data-view='${start.view}' data-filter='${escapeHtml(start.filter ?? '')}'>
+<a class='skip' href='#commands'>Skip to the commands</a>
 <header>
 <h1>weir</h1>
-<p><strong class='state state-${state.toLowerCase()}'>${state}</strong> for ${server.uptimeCurrentEpochSeconds()} s, ${escapeHtml(formatVersion(server.version))}</p>
+<p id='state'><strong class='state state-${state.toLowerCase()}'>${state}</strong> for ${server.uptimeCurrentEpochSeconds()} s, ${escapeHtml(formatVersion(server.version))}</p>
 </header>
 <main>
+<div id='live'><noscript><p>The live overview needs JavaScript; the commands below do not.</p></noscript></div>
+<section id='commands' aria-labelledby='commands-title'>
+<h2 id='commands-title'>Commands</h2>
 <table class='home-table'>
 <caption>Commands of the admin interface</caption>
 <thead>
@@ -56,23 +81,28 @@ export function homePage(endpoints: readonly Endpoint[], server: ServerView): Ad
 </thead>
 ${rows.join('\n')}
 </table>
+</section>
 </main>
 </body>
 </html>
 `;
-  return { status: 200, contentType: HTML, headers: { 'content-security-policy': POLICY }, body };
+  return { status: 200, contentType: HTML, headers: HEADERS, body };
 }
 
 /** One group of rows: the command, then its parameters. */
-function endpointRows(endpoint: Endpoint): string {
+function endpointRows(endpoint: Endpoint, isReadOnly: boolean): string {
   const { path, help, mutates, parameters } = endpoint;
   const name = escapeHtml(path.slice(1));
-  const command = mutates || parameters.length > 0 ? commandForm(endpoint, name) : `<a href='${name}'>${name}</a>`;
-  const note = mutates ? " <span class='note'>changes the server</span>" : '';
+  const isRefused = mutates && isReadOnly;
+  const isForm = mutates || parameters.length > 0;
+  const command = isRefused ? name : isForm ? commandForm(endpoint, name) : `<a href='${name}'>${name}</a>`;
+  const effect = isRefused ? 'not with --admin-read-only' : 'changes the server';
+  const note = mutates ? ` <span class='note'>${effect}</span>` : '';
+  // A form cannot ask for names that the caller makes up.
+  const asked = isRefused ? [] : parameters.filter(({ kind }) => kind !== 'pairs');
   const rows = [
     `<tr class='command'><td class='home-data'>${command}</td><td class='home-data'>${escapeHtml(help)}${note}</td></tr>`,
-    // A form cannot ask for names that the caller makes up.
-    ...parameters.filter(({ kind }) => kind !== 'pairs').map((parameter) => parameterRow(name, parameter)),
+    ...asked.map((parameter) => parameterRow(name, parameter)),
   ];
   return `<tbody>\n${rows.join('\n')}\n</tbody>`;
 }

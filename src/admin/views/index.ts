@@ -14,9 +14,12 @@ export type {
 export type { DrainOrder, ProfilerKind, ProfilerOutcome, ServerCommands } from './commands.ts';
 export type { ConfigView, EndpointsView, EndpointView, ResourcesView, ResourceView } from './config.ts';
 export type { EventFeedView, EventStreamView } from './event-stream.ts';
+export type { HistoryView, NamedSeries } from './history.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';
 export type { LookupsView } from './lookups.ts';
+export type { BreakerUseView, BusyClusterView, ClusterUseView, OverviewView } from './overview.ts';
+export type { ProcessView } from './process.ts';
 export type { RuntimeEntryView, RuntimeView } from './runtime.ts';
 export type { NodeView, ServerState, ServerView } from './server.ts';
 export type {

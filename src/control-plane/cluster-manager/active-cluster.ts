@@ -19,6 +19,8 @@ import {
 } from '../../snapshot/index.ts';
 import {
   addCircuitBreakerGauges,
+  type BreakerUse,
+  breakerUses,
   CLUSTER_STATS,
   type HistogramReader,
   MESSAGE_SIZE_STATS,
@@ -44,6 +46,9 @@ import type { LocalCluster } from './local-cluster.ts';
 import type { OutlierRates } from './outlier-detection/success-rate.ts';
 import { TransportSocketMatcher } from './transport-socket-matcher.ts';
 
+/** Counters of times that a breaker was full. */
+const OVERFLOWS = ['upstream_cx_overflow', 'upstream_rq_pending_overflow', 'upstream_rq_retry_overflow'] as const;
+
 const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthMask;
 
 /** Percent. */
@@ -67,6 +72,18 @@ export interface ClusterPlaces {
   readonly runtime: RuntimeValues;
   readonly clock: Clock;
   readonly local: LocalCluster;
+}
+
+/** Totals are since the start. */
+export interface ClusterUse {
+  readonly breakers: readonly BreakerUse[];
+  /** Times that a breaker was full. */
+  readonly overflows: number;
+  readonly members: number;
+  readonly membersHealthy: number;
+  readonly requests: number;
+  readonly activeRequests: number;
+  readonly activeConnections: number;
 }
 
 export class ActiveCluster {
@@ -303,6 +320,21 @@ export class ActiveCluster {
   hasTraffic(): boolean {
     this.#hasHadTraffic ||= this.stats.value('upstream_cx_total') > 0;
     return this.#hasHadTraffic;
+  }
+
+  /** How busy it is, over all workers. */
+  use(): ClusterUse {
+    const { records } = this.#places.memory.shared;
+    const { recordAddress } = this.#snapshot;
+    return {
+      breakers: breakerUses({ records, recordAddress, limits: this.#limits }),
+      overflows: OVERFLOWS.reduce((sum, name) => sum + this.stats.value(name), 0),
+      members: this.stats.value('membership_total'),
+      membersHealthy: this.stats.value('membership_healthy'),
+      requests: this.stats.value('upstream_rq_total'),
+      activeRequests: this.stats.value('upstream_rq_active'),
+      activeConnections: this.stats.value('upstream_cx_active'),
+    };
   }
 
   get size(): number {

@@ -116,6 +116,11 @@ export class WorkerPool {
     return this.#deps.concurrency;
   }
 
+  /** Share of its time that each worker has been at work since this was asked last; undefined while there is none. */
+  takeEventLoopUses(): readonly (number | undefined)[] {
+    return this.#workers.map((worker) => (worker?.isRunning ? worker.takeEventLoopUse() : undefined));
+  }
+
   /** Gives every worker its work; resolves when all are ready, rejects when one cannot start. */
   async start(service: WorkerService): Promise<void> {
     this.#service = service;

@@ -3,6 +3,7 @@
 //   starting ──init, ready──▶ running ──shutdown──▶ stopping ──exit──▶ ended
 //       └────────────────────────┴───────(crash)────────────────────▶ ended
 
+import type { EventLoopUtilization } from 'node:perf_hooks';
 import type { Readable } from 'node:stream';
 import type { CPUProfileHandle, HeapInfo, HeapProfileHandle } from 'node:v8';
 import { Worker } from 'node:worker_threads';
@@ -27,6 +28,7 @@ export class WorkerThread {
   readonly #thread: Worker;
   readonly #events: WorkerEvents;
   #state: WorkerState = 'starting';
+  #loopUse: EventLoopUtilization | undefined;
   #crashReason = '';
   #crashStack = '';
 
@@ -45,6 +47,15 @@ export class WorkerThread {
 
   get threadId(): number {
     return this.#thread.threadId;
+  }
+
+  /** Share of its time that it has been at work since this was asked last. */
+  takeEventLoopUse(): number {
+    const { eventLoopUtilization } = this.#thread.performance;
+    const now = eventLoopUtilization();
+    const { utilization } = eventLoopUtilization(now, this.#loopUse);
+    this.#loopUse = now;
+    return Math.max(0, utilization);
   }
 
   get isRunning(): boolean {

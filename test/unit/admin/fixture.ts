@@ -172,6 +172,10 @@ export const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
 async function adminOptions(world: World): Promise<AdminServerOptions> {
   return {
     address: ANY_PORT,
+    pageFiles: {
+      script: { name: 'page.js', body: Buffer.from('/* script */') },
+      style: { name: 'page.css', body: Buffer.from('/* style */') },
+    },
     loggers: world.loggers,
     lookups: world.lookups,
     runtime: world.runtime,

@@ -350,6 +350,11 @@ describe('a mutation from a browser', () => {
   const cases: [name: string, headers: Record<string, string>, status: number][] = [
     ['is done without any header of a browser', {}, 200],
     ['is done from the home page', { 'sec-fetch-site': 'same-origin' }, 200],
+    [
+      'is done from the page behind a proxy that asks by another host',
+      { 'sec-fetch-site': 'same-origin', origin: 'https://proxy.example' },
+      200,
+    ],
     ['is done from the address bar', { 'sec-fetch-site': 'none' }, 200],
     ['is done when the origin is the host', { origin: 'http://127.0.0.1:1', host: '127.0.0.1:1' }, 200],
     ['is done by the name localhost', { host: 'localhost:15000', origin: 'http://localhost:15000' }, 200],

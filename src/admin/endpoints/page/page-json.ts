@@ -1,0 +1,7 @@
+import { type AdminResponse, JSON_TYPE } from '../../response.ts';
+
+/** An answer that the page alone reads: no other site may take it in, whatever it thinks that it is. */
+export function pageJson(body: unknown): AdminResponse {
+  const headers = { 'cross-origin-resource-policy': 'same-origin' };
+  return { status: 200, contentType: JSON_TYPE, headers, body: JSON.stringify(body) };
+}

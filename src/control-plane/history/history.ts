@@ -1,0 +1,265 @@
+// What the home page of the admin interface opens with: the last five minutes of the listeners and of the clusters that have
+// traffic, one point a second. Main thread. Everything is bounded: 13 KB a listener for 64 of them, 6 KB a cluster for 512. A
+// cluster without requests has no track, and gives it back after five minutes without any. Nothing is kept of single stats.
+
+import type { Clock } from '../../base/clock.ts';
+import type { ListenerSnapshot } from '../../snapshot/index.ts';
+import { CLUSTER_STATS, HTTP_STATS, LISTENER_HTTP_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
+import { HISTORY_POINTS, Track } from './track.ts';
+
+/** Response classes as rates, connections, and request times of the last flush interval in milliseconds. */
+export const LISTENER_SERIES = [
+  'rq_1xx',
+  'rq_2xx',
+  'rq_3xx',
+  'rq_4xx',
+  'rq_5xx',
+  'cx_rate',
+  'cx_active',
+  'p50',
+  'p90',
+  'p99',
+  'p99_9',
+] as const;
+export type ListenerSeries = (typeof LISTENER_SERIES)[number];
+
+/** Rates; requests that run now; milliseconds as above. */
+export const CLUSTER_SERIES = ['rq', 'rq_5xx', 'rq_retry', 'rq_active', 'p99'] as const;
+export type ClusterSeries = (typeof CLUSTER_SERIES)[number];
+
+const CX_RATE = LISTENER_SERIES.indexOf('cx_rate');
+const CX_ACTIVE = LISTENER_SERIES.indexOf('cx_active');
+/** The others follow it. */
+const P50 = LISTENER_SERIES.indexOf('p50');
+const RQ = CLUSTER_SERIES.indexOf('rq');
+const RQ_5XX = CLUSTER_SERIES.indexOf('rq_5xx');
+const RQ_RETRY = CLUSTER_SERIES.indexOf('rq_retry');
+const RQ_ACTIVE = CLUSTER_SERIES.indexOf('rq_active');
+const CLUSTER_P99 = CLUSTER_SERIES.indexOf('p99');
+const CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
+const QUANTILES = [0.5, 0.9, 0.99, 0.999];
+const P99 = [0.99];
+const MAX_LISTENERS = 64;
+const MAX_CLUSTERS = 512;
+/** Clusters that have no track and are asked for traffic at one point; the others' turn comes with the next ones. */
+const ASKED_AT_A_TIME = 4096;
+const POINT_MS = 1000;
+
+interface HistoryListener {
+  readonly name: string;
+  readonly snapshot: ListenerSnapshot;
+}
+
+interface HistoryCluster {
+  readonly name: string;
+  /** A block of CLUSTER_STATS. */
+  readonly stats: {
+    readonly cell: number;
+    value(name: 'upstream_rq_active' | 'upstream_rq_retry' | 'upstream_rq_total'): number;
+  };
+  readonly settings: { readonly statName: string };
+}
+
+export interface HistoryDependencies {
+  readonly clock: Clock;
+  readonly stats: Pick<StatsStore, 'cells' | 'counterCell' | 'histogramQuantiles' | 'histogramCount'>;
+  readonly listeners: () => Iterable<HistoryListener>;
+  readonly clusters: () => Iterable<HistoryCluster>;
+  /** Share of its time that each thread has been at work since this was asked last; undefined for one that is not there. */
+  readonly takeThreadUses: () => readonly (number | undefined)[];
+}
+
+/** Cells of what is shown of a listener. */
+interface ListenerCells {
+  readonly listener: number;
+  /** Blocks of LISTENER_HTTP_STATS, one for each of its connection managers. */
+  readonly responses: readonly number[];
+  /** Histograms of the times of requests. */
+  readonly times: readonly number[];
+}
+
+export class History {
+  readonly #deps: HistoryDependencies;
+  /** By snapshot and by cluster object: a successor of the same name has a history of its own. */
+  readonly #listeners = new Map<ListenerSnapshot, { name: string; cells: ListenerCells; track: Track }>();
+  readonly #clusters = new Map<HistoryCluster, Track>();
+  /** Requests of clusters without a track, as they were when it was their turn. */
+  readonly #formerRequests = new WeakMap<HistoryCluster, number>();
+  readonly #timesMs = new Float64Array(HISTORY_POINTS);
+  #tick = -1;
+  #lastMs: number;
+  /** Where among the clusters the search for traffic goes on. */
+  #askFrom = 0;
+  #threadUses: readonly (number | undefined)[] = [];
+  #callOff = (): void => {};
+
+  constructor(deps: HistoryDependencies) {
+    this.#deps = deps;
+    this.#lastMs = deps.clock.monotonicMs();
+  }
+
+  start(): void {
+    this.#callOff = this.#deps.clock.after(POINT_MS, () => {
+      // The next one first: it comes whatever happens to this one.
+      this.start();
+      this.sample();
+    });
+  }
+
+  stop(): void {
+    this.#callOff();
+  }
+
+  /** Of the last second, in the order in which they were given. */
+  get threadUses(): readonly (number | undefined)[] {
+    return this.#threadUses;
+  }
+
+  /** Number of the newest point, which grows by one a point; -1 before the first. */
+  get tick(): number {
+    return this.#tick;
+  }
+
+  /** The first point behind `tick` that is still known. */
+  firstAfter(tick: number): number {
+    return Math.max(0, this.#tick - HISTORY_POINTS + 1, Math.min(tick, this.#tick) + 1);
+  }
+
+  /** Of points `from` to the newest, in milliseconds since the Unix epoch. */
+  times(from: number): readonly number[] {
+    return Array.from(
+      { length: Math.max(0, this.#tick - from + 1) },
+      (_, at) => this.#timesMs[(from + at) % HISTORY_POINTS]!,
+    );
+  }
+
+  /** Points of a listener in the order of LISTENER_SERIES, by the name of the listener. */
+  *listeners(from: number): Generator<readonly [name: string, series: readonly Float32Array[]]> {
+    for (const { name, track } of this.#listeners.values()) {
+      yield [name, LISTENER_SERIES.map((_, series) => track.read(series, from, this.#tick))];
+    }
+  }
+
+  /** Points of all clusters that have a track, in the order of CLUSTER_SERIES, by the name of the cluster. */
+  *clusters(from: number): Generator<readonly [name: string, series: readonly Float32Array[]]> {
+    for (const [{ name }, track] of this.#clusters) {
+      yield [name, CLUSTER_SERIES.map((_, series) => track.read(series, from, this.#tick))];
+    }
+  }
+
+  /** Takes the next point. */
+  sample(): void {
+    const { clock } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const seconds = Math.max(0.001, (nowMs - this.#lastMs) / 1000);
+    this.#lastMs = nowMs;
+    this.#tick += 1;
+    this.#timesMs[this.#tick % HISTORY_POINTS] = clock.wallMs();
+    this.#threadUses = this.#deps.takeThreadUses();
+    this.#sampleListeners(seconds);
+    this.#sampleClusters(seconds);
+  }
+
+  #sampleListeners(seconds: number): void {
+    const gone = new Set(this.#listeners.keys());
+    for (const { name, snapshot } of this.#deps.listeners()) {
+      gone.delete(snapshot);
+      const known = this.#listeners.get(snapshot);
+      if (known === undefined && this.#listeners.size - gone.size >= MAX_LISTENERS) continue;
+      const shown = known ?? {
+        name,
+        cells: listenerCells(snapshot),
+        track: new Track(LISTENER_SERIES.length, this.#tick),
+      };
+      if (known === undefined) this.#listeners.set(snapshot, shown);
+      this.#sampleListener(shown.cells, shown.track, seconds);
+    }
+    for (const snapshot of gone) this.#listeners.delete(snapshot);
+  }
+
+  #sampleListener({ listener, responses, times }: ListenerCells, track: Track, seconds: number): void {
+    const { cells } = this.#deps.stats;
+    const tick = this.#tick;
+    for (const [series, each] of CLASSES.entries()) {
+      const row = LISTENER_HTTP_STATS.index[`downstream_rq_${each}`];
+      const total = responses.reduce((sum, block) => sum + cells.total(block + row), 0);
+      track.recordRate(tick, series, total, seconds);
+    }
+    track.recordRate(tick, CX_RATE, cells.total(listener + LISTENER_STATS.index.downstream_cx_total), seconds);
+    track.record(tick, CX_ACTIVE, cells.total(listener + LISTENER_STATS.index.downstream_cx_active));
+    const busiest = this.#busiest(times);
+    const values =
+      busiest === undefined ? undefined : this.#deps.stats.histogramQuantiles(busiest, 'interval', QUANTILES);
+    for (const at of QUANTILES.keys()) track.record(tick, P50 + at, values?.[at] ?? Number.NaN);
+  }
+
+  /** Several connection managers cannot be shown as one; most listeners have one. */
+  #busiest(times: readonly number[]): number | undefined {
+    if (times.length < 2) return times[0];
+    const count = (cell: number): number => this.#deps.stats.histogramCount(cell, 'interval');
+    return times.reduce((busiest, cell) => (count(cell) > count(busiest) ? cell : busiest));
+  }
+
+  #sampleClusters(seconds: number): void {
+    const gone = new Set(this.#clusters.keys());
+    const until = this.#askFrom + ASKED_AT_A_TIME;
+    let at = 0;
+    for (const cluster of this.#deps.clusters()) {
+      const isItsTurn = at >= this.#askFrom && at < until;
+      at += 1;
+      let track = this.#clusters.get(cluster);
+      if (track === undefined && isItsTurn) track = this.#trackOf(cluster);
+      if (track === undefined) continue;
+      this.#sampleCluster(cluster, track, seconds);
+      if (!this.#isAsleep(track)) gone.delete(cluster);
+    }
+    this.#askFrom = until >= at ? 0 : until;
+    for (const cluster of gone) this.#clusters.delete(cluster);
+  }
+
+  /** Looked at now and then: it reads the whole track. */
+  #isAsleep(track: Track): boolean {
+    const age = this.#tick - track.firstTick;
+    return age >= HISTORY_POINTS && age % 60 === 0 && track.isQuiet(RQ) && track.isQuiet(RQ_ACTIVE);
+  }
+
+  /** Of a cluster that has had requests lately. */
+  #trackOf(cluster: HistoryCluster): Track | undefined {
+    if (this.#clusters.size >= MAX_CLUSTERS) return undefined;
+    const isBusy = cluster.stats.value('upstream_rq_active') > 0 || this.#hasGrown(cluster);
+    if (!isBusy) return undefined;
+    const track = new Track(CLUSTER_SERIES.length, this.#tick);
+    this.#clusters.set(cluster, track);
+    return track;
+  }
+
+  #hasGrown(cluster: HistoryCluster): boolean {
+    const requests = cluster.stats.value('upstream_rq_total');
+    const former = this.#formerRequests.get(cluster) ?? 0;
+    if (requests !== former) this.#formerRequests.set(cluster, requests);
+    return requests > former;
+  }
+
+  #sampleCluster({ stats, settings }: HistoryCluster, track: Track, seconds: number): void {
+    const tick = this.#tick;
+    const store = this.#deps.stats;
+    track.recordRate(tick, RQ, stats.value('upstream_rq_total'), seconds);
+    // Made by the first response of its kind.
+    const failed = store.counterCell(`cluster.${settings.statName}.`, 'upstream_rq_5xx');
+    track.recordRate(tick, RQ_5XX, failed === undefined ? 0 : store.cells.total(failed), seconds);
+    track.recordRate(tick, RQ_RETRY, stats.value('upstream_rq_retry'), seconds);
+    track.record(tick, RQ_ACTIVE, stats.value('upstream_rq_active'));
+    const times = stats.cell + CLUSTER_STATS.index.upstream_rq_time;
+    track.record(tick, CLUSTER_P99, store.histogramQuantiles(times, 'interval', P99)[0]!);
+  }
+}
+
+function listenerCells({ statBlock, filterChains, defaultFilterChain }: ListenerSnapshot): ListenerCells {
+  const chains = [...filterChains, ...(defaultFilterChain ? [defaultFilterChain] : [])];
+  const http = chains.filter(({ settings }) => settings.filter.kind === 'http-connection-manager');
+  return {
+    listener: statBlock,
+    responses: [...new Set(http.map(({ listenerHttpStatBlock }) => listenerHttpStatBlock))],
+    times: [...new Set(http.map(({ filterStatBlock }) => filterStatBlock + HTTP_STATS.index.downstream_rq_time))],
+  };
+}

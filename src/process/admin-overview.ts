@@ -1,0 +1,69 @@
+// What only the home page of the admin interface reads: the last minutes of traffic, kept from the start of the interface on, and
+// the process as the system sees it.
+
+import { readdirSync } from 'node:fs';
+import { type EventLoopUtilization, performance } from 'node:perf_hooks';
+import type { OverviewView, ProcessView } from '../admin/index.ts';
+import type { Clock } from '../base/clock.ts';
+import { ProcessMemory } from '../base/process-memory.ts';
+import type { SystemCalls } from '../base/system-calls.ts';
+import { History, type Server, type WorkerPool } from '../control-plane/index.ts';
+
+export interface AdminOverviewParts {
+  readonly server: Server;
+  readonly workers: WorkerPool;
+  readonly clock: Clock;
+  readonly systemCalls: SystemCalls | undefined;
+  readonly epoch: number;
+  readonly warnings: readonly string[];
+}
+
+export class AdminOverview implements OverviewView {
+  readonly history: History;
+  readonly process: ProcessView;
+  readonly clusters: OverviewView['clusters'];
+
+  constructor({ server, workers, clock, systemCalls, epoch, warnings }: AdminOverviewParts) {
+    const memory = new ProcessMemory();
+    const main = mainThreadUse();
+    this.history = new History({
+      clock,
+      stats: server.stats,
+      listeners: () => server.listenerManager.listeners(),
+      clusters: () => server.clusterManager.clusters(),
+      takeThreadUses: () => [main(), ...workers.takeEventLoopUses()],
+    });
+    this.process = {
+      epoch,
+      memory: {
+        residentBytes: () => memory.read().residentBytes,
+        heapBytes: () => memory.read().heapBytes,
+      },
+      descriptors: () => openDescriptors(systemCalls),
+      eventLoopUses: () =>
+        this.history.threadUses.map((use, at) => ({ name: at === 0 ? 'main' : `worker ${at - 1}`, use })),
+      warnings,
+    };
+    this.clusters = () => server.clusterManager.clusters();
+  }
+}
+
+/** Asked again and again: the share of its time that this thread has been at work since the last time. */
+function mainThreadUse(): () => number {
+  let before: EventLoopUtilization | undefined;
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, before);
+    before = now;
+    return Math.max(0, utilization);
+  };
+}
+
+function openDescriptors(systemCalls: SystemCalls | undefined): ReturnType<ProcessView['descriptors']> {
+  try {
+    // One of them is that of the folder itself.
+    return { open: readdirSync('/proc/self/fd').length - 1, limit: systemCalls?.descriptorLimit() };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,227 @@
+// What the home page is made of, and what it is told, as a browser asks for it.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { BusyClusterView, HostView, OverviewView } from '../../../src/admin/index.ts';
+import type { Histogram, Hosts, Overview, Stats } from '../../../src/page/data.ts';
+import { startAdmin } from './fixture.ts';
+
+const NAN = Number.NaN;
+
+function overviewOf(clusters: readonly BusyClusterView[]): OverviewView {
+  return {
+    history: {
+      tick: 1,
+      firstAfter: (tick) => Math.min(tick, 1) + 1,
+      times: (from) => [1000, 2000].slice(from),
+      listeners: (from) => [['ingress', [[NAN, 12.3456].slice(from)]]],
+      clusters: (from) => [['web', [[1, 2].slice(from)]]],
+    },
+    process: {
+      epoch: 0,
+      memory: { residentBytes: () => 1000, heapBytes: () => 500 },
+      descriptors: () => ({ open: 10, limit: undefined }),
+      eventLoopUses: () => [
+        { name: 'main', use: 0.25 },
+        { name: 'worker 0', use: undefined },
+      ],
+      warnings: ['flags_path: has no effect'],
+    },
+    clusters: () => clusters,
+  };
+}
+
+function busy(name: string, changes: { overflows?: number; membersHealthy?: number } = {}): BusyClusterView {
+  const use = {
+    breakers: [{ name: 'requests', used: 5, limit: 10 }],
+    overflows: 0,
+    members: 1,
+    membersHealthy: 1,
+    requests: 7,
+    activeRequests: 5,
+    activeConnections: 3,
+    ...changes,
+  };
+  return { name, use: () => use };
+}
+
+async function json<Answer>(url: string): Promise<Answer> {
+  const response = await fetch(url);
+  assert.equal(response.status, 200, await response.clone().text());
+  assert.equal(response.headers.get('cross-origin-resource-policy'), 'same-origin');
+  return (await response.json()) as Answer;
+}
+
+describe('the home page', () => {
+  it('lets nothing in but its own files, and nobody frame it', async () => {
+    await using server = await startAdmin();
+    const { headers } = await fetch(server.url);
+    const policy = headers.get('content-security-policy')!;
+    assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'; /);
+    assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+    assert.match(policy, /frame-ancestors 'none'.*require-trusted-types-for 'script'/);
+    assert.equal(headers.get('x-frame-options'), 'DENY');
+    assert.equal(headers.get('cache-control'), 'no-cache, max-age=0');
+  });
+
+  it('has no script and no style of its own, and only relative addresses', async () => {
+    await using server = await startAdmin();
+    const text = await (await fetch(server.url)).text();
+    assert.doesNotMatch(text, /<style| style=|<script[^>]*>[^<]|\son\w+=/);
+    const addresses = [...text.matchAll(/(?:src|href|action)=['"]([^'"]*)['"]/g)].map(([, address]) => address!);
+    assert.ok(addresses.length > 20);
+    for (const address of addresses) assert.match(address, /^(?:[a-z#]|data:image)/);
+    for (const address of addresses) assert.doesNotMatch(address, /^(?:\/|https?:)/);
+  });
+
+  it('is served with its files, which a browser may keep', async () => {
+    await using server = await startAdmin();
+    for (const [name, type] of [
+      ['page.js', 'text/javascript; charset=UTF-8'],
+      ['page.css', 'text/css; charset=UTF-8'],
+    ]) {
+      const response = await fetch(`${server.url}/page/${name}`);
+      assert.equal(response.headers.get('content-type'), type);
+      assert.match(response.headers.get('cache-control')!, /immutable/);
+    }
+    const listed = await (await fetch(`${server.url}/help`)).text();
+    assert.doesNotMatch(listed, /page\//);
+  });
+
+  it('has no forms for changes on a read-only interface', async () => {
+    await using server = await startAdmin({ isReadOnly: true });
+    const text = await (await fetch(server.url)).text();
+    assert.doesNotMatch(text, /method='post'/);
+    assert.match(text, /quitquitquit<.*not with --admin-read-only/);
+    assert.match(text, /id='stats'/);
+  });
+
+  it('begins with the stats where they are asked for as HTML', async () => {
+    await using server = await startAdmin();
+    const text = await (await fetch(`${server.url}/stats?format=html&filter=a'%3Cb`)).text();
+    assert.match(text, /<body data-view='stats' data-filter='\/a&#39;&lt;b\/'>/);
+    assert.equal(
+      (await fetch(`${server.url}/stats?format=active-html`)).headers.get('content-type'),
+      'text/html; charset=UTF-8',
+    );
+  });
+
+  it('is a message in builds without it, and so are the stats as HTML', async () => {
+    await using server = await startAdmin({ pageFiles: null });
+    for (const path of ['', 'stats?format=html']) {
+      const response = await fetch(`${server.url}/${path}`);
+      assert.equal(response.headers.get('content-type'), 'text/plain; charset=UTF-8');
+      assert.equal(await response.text(), 'HTML output was disabled by building with --define admin_html=disabled');
+    }
+    for (const path of ['page/overview', 'page/stats', 'page/page.js']) {
+      assert.equal((await fetch(`${server.url}/${path}`)).status, 404);
+    }
+  });
+});
+
+describe('the page is told', () => {
+  it('of the process, its listeners and clusters, and what it does not know yet', async () => {
+    const clusters = [busy('web', { overflows: 3 }), busy('api')];
+    await using server = await startAdmin({ overview: overviewOf(clusters) });
+    const all = await json<Overview>(`${server.url}/page/overview?since=-1`);
+    assert.deepEqual([all.tick, all.times], [1, [1000, 2000]]);
+    assert.deepEqual(
+      all.listeners.map(({ name, points }) => [name, points]),
+      [
+        ['ingress', [[null, 12.3]]],
+        ['local', []],
+      ],
+    );
+    assert.deepEqual(
+      all.clusters.map(({ name, points }) => [name, points]),
+      [
+        ['api', []],
+        ['web', [[1, 2]]],
+      ],
+    );
+    assert.deepEqual(all.head.warnings, ['circuit breakers of web were full 3 times', 'flags_path: has no effect']);
+    assert.deepEqual(all.head.threads[1], { name: 'worker 0', use: null });
+    const next = await json<Overview>(`${server.url}/page/overview?since=0&clusters=we`);
+    assert.deepEqual([next.times, next.clusterCount, next.clusters[0]?.points], [[2000], 1, [[2]]]);
+    assert.equal((await fetch(`${server.url}/page/overview?since=x`)).status, 400);
+  });
+
+  it('of those among very many clusters that have something to tell', async () => {
+    const clusters = Array.from({ length: 500 }, (_, at) => busy(`c${at}`, at === 400 ? { membersHealthy: 0 } : {}));
+    await using server = await startAdmin({ overview: overviewOf([...clusters, busy('web')]) });
+    const { clusters: shown, clusterCount } = await json<Overview>(`${server.url}/page/overview`);
+    assert.deepEqual([shown.length, clusterCount], [200, 501]);
+    const names = shown.map(({ name }) => name);
+    assert.ok(names.includes('c400') && names.includes('web'));
+    assert.deepEqual(names, names.toSorted());
+  });
+
+  it('of the hosts of a cluster, and why they are as they are', async () => {
+    await using server = await startAdmin();
+    const { hosts, hostCount } = await json<Hosts>(`${server.url}/page/hosts?cluster=web`);
+    assert.equal(hostCount, 2);
+    const [ill, well] = hosts;
+    assert.deepEqual(
+      [ill!.address, ill!.health, ill!.reason, ill!.sinceMs, ill!.zone, ill!.ejections],
+      ['[2001:db8::1]:443', 'unhealthy', 'tcp check failed: answered a::b\n', 0, 'eu/eu-1/rack-7', 3],
+    );
+    assert.deepEqual([well!.health, well!.reason, well!.sinceMs, well!.requests], ['healthy', '', null, 12]);
+    assert.equal((await fetch(`${server.url}/page/hosts?cluster=nothing`)).status, 404);
+  });
+
+  const states: [name: string, changes: Partial<HostView>, reason: string, health: string][] = [
+    [
+      'ejected',
+      {
+        healthFlags: 0x2,
+        lastEjection: { kind: 'success-rate', successRate: 62.5, count: 1, beganMs: 5, endedMs: undefined },
+      },
+      'ejected: success-rate, success 62.5 %',
+      'unhealthy',
+    ],
+    ['not checked yet', { healthFlags: 0x1 }, 'not checked yet', 'unhealthy'],
+    ['degraded by its configuration', { healthFlags: 0x10 }, 'so configured', 'degraded'],
+    ['draining', { healthFlags: 0x204 }, 'so configured, draining', 'unhealthy'],
+    [
+      'healthy after a check',
+      { decidingCheck: { kind: 'http', endedMs: 7, hasPassed: true, detail: 'HTTP 200' } },
+      'http check passed: HTTP 200',
+      'healthy',
+    ],
+  ];
+  for (const [name, changes, reason, health] of states) {
+    it(`why a host is ${name}`, async () => {
+      await using plain = await startAdmin();
+      const [cluster] = [...plain.options.clusters.clusters()].filter((each) => each.name === 'web');
+      const [host] = [...cluster!.hosts()];
+      const clusters = [{ ...cluster!, hosts: () => [{ ...host!, ...changes }] }];
+      await using server = await startAdmin({ clusters: { versionInfo: () => '', clusters: () => clusters } });
+      const { hosts } = await json<Hosts>(`${server.url}/page/hosts?cluster=web`);
+      assert.deepEqual([hosts[0]!.reason, hosts[0]!.health], [reason, health]);
+    });
+  }
+
+  it('of all stats, and of their names only once', async () => {
+    await using server = await startAdmin();
+    const first = await json<Stats>(`${server.url}/page/stats`);
+    const at = first.names!.indexOf('cluster.web.upstream_rq_200');
+    assert.deepEqual([first.kinds![at], first.values[at], first.isCut], ['c', 12, false]);
+    assert.deepEqual([first.kinds!.length, first.values.length], [first.names!.length, first.names!.length]);
+    assert.deepEqual(new Set(first.kinds), new Set('cght'));
+    const next = await json<Stats>(`${server.url}/page/stats?hash=${first.hash}`);
+    assert.deepEqual([next.hash, next.names, next.values.length], [first.hash, undefined, first.values.length]);
+    const part = await json<Stats>(`${server.url}/page/stats?hash=${first.hash}&part=${encodeURIComponent('a.b.')}`);
+    assert.deepEqual(part.names, ['cluster.a.b.upstream_rq_total']);
+    assert.deepEqual((await json<Stats>(`${server.url}/page/stats?part=${encodeURIComponent('a(é[')}`)).names, []);
+  });
+
+  it('of one histogram as a curve', async () => {
+    await using server = await startAdmin();
+    const name = 'cluster.web.upstream_rq_body_size';
+    const { unit, interval, cumulative } = await json<Histogram>(`${server.url}/page/histogram?name=${name}`);
+    assert.deepEqual([unit, interval.count, cumulative.count, cumulative.bins.length], ['bytes', 0, 7, 7]);
+    assert.deepEqual(interval.quantiles[0], [25, null]);
+    assert.equal(cumulative.quantiles.length, 8);
+    assert.equal((await fetch(`${server.url}/page/histogram?name=nothing`)).status, 404);
+  });
+});
