@@ -262,6 +262,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'As much as any word that is neither that of a thread that runs nor of one that stops.',
   },
   {
+    file: 'src/data-plane/listener/listeners-by-address.ts',
+    line: "return formatAddress({ kind: 'ip', ip, port });",
+    changes: ['\'ip\' → ""'],
+    why: 'No pipe, and whatever is none has a port.',
+  },
+  {
     file: 'src/data-plane/network/paused-peers.ts',
     line: 'isPaused = false;',
     changes: ['false → true'],
@@ -315,11 +321,7 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
   {
     file: 'src/data-plane/network/socket-events.ts',
     line: "if (address.kind === 'ip' && (sourceAddress !== undefined || sourcesByFamily !== undefined)) {",
-    changes: [
-      'sourceAddress !== undefined || sourcesByFamily !== undefined → true',
-      'sourceAddress !== undefined → true',
-      'sourcesByFamily !== undefined → true',
-    ],
+    changes: ['sourceAddress !== undefined || sourcesByFamily !== undefined → true'],
     why: 'Spares connections that may come from anywhere a question whose answer adds nothing.',
   },
   {
