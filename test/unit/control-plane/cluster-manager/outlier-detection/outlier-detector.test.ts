@@ -279,6 +279,12 @@ describe('an ejection', () => {
     assert.deepEqual(watched.ejected, [0]);
     clock.turn(BASE_MS);
     assert.deepEqual(watched.ejected, []);
+    const late = hosts[1]!.recordAddress;
+    detector.failedInRow(late, 'consecutive-5xx');
+    assert.deepEqual(watched.ejected, []);
+    detector.addHosts(hosts.slice(1));
+    detector.failedInRow(late, 'consecutive-5xx');
+    assert.deepEqual(watched.ejected, [1]);
     detector.stop();
   });
 
