@@ -47,7 +47,7 @@ export class ListenerManager {
   /** Of the set, those that drain or are stopped and have connections. */
   readonly #drained = new Set<ActiveListener>();
   /** Of the set, those that accept no more. */
-  readonly #stopped = new Set<ActiveListener>();
+  readonly #stopped = new WeakSet<ActiveListener>();
   #stoppedDirections: DrainedListeners | undefined;
   readonly #failures = new Failures<ListenerSettings>();
   /** The last of the changes that wait for one another. */
@@ -264,7 +264,6 @@ export class ListenerManager {
   #stop(listener: ActiveListener, successor: number | null): void {
     this.#warming.delete(listener);
     this.#drained.delete(listener);
-    this.#stopped.delete(listener);
     this.#draining.add(listener);
     this.#count();
     this.#deps.workers.stopListener(listener.snapshot.id, successor, this.#deps.drainMs, () => {

@@ -16,7 +16,9 @@ import {
   type JsonObject,
   listenerWith,
   mustLoad,
+  ROUTER,
   socketAddress,
+  tcpFilter,
   withListeners,
 } from '../../../support/bootstrap.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -49,7 +51,7 @@ class Fixture {
       stats: this.stats.store,
       memory: this.stats.owner,
       concurrency: 2,
-      loggers: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }),
+      loggers: new Loggers({ levels: { default: 'debug' }, threadId: 0, sink }),
       runtime: new RuntimeValues(new Map([limit, ...runtime])),
       clock: this.clock,
       drainMs: 600,
@@ -107,6 +109,12 @@ function settings(fields: JsonObject = {}): ListenerSettings {
   });
   return mustLoad(withListeners(listener)).listeners[0]!;
 }
+
+const TAP = 'type.googleapis.com/envoy.extensions.filters.http.tap.v3.Tap';
+const tap = (config_id: string): JsonObject => ({
+  name: 'envoy.filters.http.tap',
+  typed_config: { '@type': TAP, common_config: { admin_config: { config_id } } },
+});
 
 const folder = mkdtempSync(path.join(tmpdir(), 'weir-listeners-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -178,8 +186,23 @@ describe('listeners that come and go', () => {
     assert.equal(await manager.put(settings({ name: 'four', address: socketAddress('127.0.0.4', 0) }), 'four'), false);
     await manager.addStatic(settings({ name: 'five', address: socketAddress('127.0.0.5', 0) }));
     assert.deepEqual([opened.length, stopped.length, draining()], [3, 3, [3, 3]]);
+    const refused = (name: string, direction: string): string =>
+      `listener ${name} can not be added because listeners in the traffic direction ${direction} are stopped`;
+    const quiet = (name: string): string => `listener ${name} accepts no more connections`;
+    const lines = (): string[] => fixture.log.splice(0).filter((line) => !line.includes('accepts on'));
+    assert.deepEqual(lines(), [
+      quiet('one'),
+      refused('one', 'INBOUND'),
+      quiet('two'),
+      quiet('three'),
+      refused('four', 'UNSPECIFIED'),
+      refused('five', 'UNSPECIFIED'),
+    ]);
     for (const { applied } of stopped) applied();
-    assert.deepEqual(draining(), [3, 0]);
+    assert.deepEqual(
+      [draining(), lines()],
+      [[3, 0], ['one', 'two', 'three'].map((name) => `the last connection of listener ${name} has ended`)],
+    );
     assert.deepEqual(
       fixture.states.map(([name, , state]) => `${name} ${state}`),
       ['one active', 'two active', 'three active'],
@@ -207,6 +230,27 @@ describe('listeners that come and go', () => {
     assert.equal(manager.version, 'three');
     assert.equal(clock.wallMs(), manager.dump()[1]!.updatedMs);
     assert.equal(fixture.opened.length, 3);
+  });
+
+  it('count as draining once, though they are taken away while they drain', async () => {
+    const fixture = new Fixture();
+    const { manager, stopped } = fixture;
+    await manager.put(settings(), 'one');
+    manager.beginDrain('all');
+    assert.deepEqual(fixture.totals, [1, 0, 1]);
+    await manager.remove('new');
+    assert.deepEqual(fixture.totals, [0, 0, 1]);
+    stopped[0]!.applied();
+    assert.deepEqual(fixture.totals, [0, 0, 0]);
+  });
+
+  it('tell of the taps in their chains', async () => {
+    const { manager } = new Fixture();
+    const chain = (id: string): JsonObject => ({ filters: [httpFilter({ http_filters: [tap(id), ROUTER] })] });
+    const plain = { filters: [tcpFilter({})], filter_chain_match: { destination_port: 1 } };
+    await manager.put(settings({ filter_chains: [chain('a'), plain], default_filter_chain: chain('b') }), 'one');
+    await manager.put(settings({ name: 'other', address: socketAddress('127.0.0.2', 0) }), 'one');
+    assert.deepEqual(manager.tapConfigIds(), new Set(['a', 'b']));
   });
 
   it('leave everything as it was where they cannot be opened', async () => {
