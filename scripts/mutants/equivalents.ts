@@ -40,6 +40,12 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     why: 'What is undefined is not above 0.',
   },
   {
+    file: 'src/control-plane/cluster-manager/active-cluster.ts',
+    line: '#isAmended = false;',
+    changes: ['false → true'],
+    why: 'The empty list of a new cluster is made once more for who reads it first.',
+  },
+  {
     file: 'src/control-plane/cluster-manager/active-host.ts',
     line: 'if (statBlock !== undefined) stats.retireUnnamed(HOST_STATS, statBlock);',
     changes: ['statBlock !== undefined → true'],

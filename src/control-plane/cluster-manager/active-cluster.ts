@@ -476,12 +476,14 @@ export class ActiveCluster {
     };
   }
 
-  #countSubsets(former: Subsets, { members, duplicates }: Subsets): void {
-    if (this.#snapshot.settings.subsets === null) return;
+  /** Both are null where there are none by the settings. */
+  #countSubsets(former: Subsets | null, latest: Subsets | null): void {
+    if (latest === null) return;
+    const { members, duplicates } = latest;
     const missingIn = (others: Subsets['members'], names: Iterable<string>): number =>
       [...names].filter((name) => !others.has(name)).length;
-    this.stats.add('lb_subsets_created', missingIn(former.members, members.keys()));
-    this.stats.add('lb_subsets_removed', missingIn(members, former.members.keys()));
+    this.stats.add('lb_subsets_created', missingIn(former!.members, members.keys()));
+    this.stats.add('lb_subsets_removed', missingIn(members, former!.members.keys()));
     this.stats.set('lb_subsets_active', members.size);
     this.stats.set('lb_subsets_single_host_per_subset_duplicate', duplicates);
   }

@@ -28,14 +28,13 @@ export interface ListSituation {
   readonly keys?: HashKeys;
 }
 
-const NO_SUBSETS: Subsets = { members: new Map(), duplicates: 0 };
-
 export class HostLists {
   /** Of the block. */
   readonly address: number;
   /** Of policies that go by hashes: the table built last. */
   readonly hashTable: HashTable | undefined;
-  readonly subsets: Subsets;
+  /** Null where there are none by the settings. */
+  readonly subsets: Subsets | null;
   readonly #tables: LbTables;
   readonly #hosts: readonly ListedHost[];
   readonly #built: Built;
@@ -62,7 +61,7 @@ export class HostLists {
     this.#tables = tables;
     this.#hosts = hosts;
     this.#built = built;
-    this.subsets = settings.subsets === null ? NO_SUBSETS : subsetsOf(hosts, settings.subsets);
+    this.subsets = settings.subsets && subsetsOf(hosts, settings.subsets);
     try {
       this.address = tables.buildHostLists(this.#build(settings, hosts, built)).address;
     } catch (error) {
@@ -109,14 +108,15 @@ export class HostLists {
     const scale = subsets.scalesLocalityWeights ? scaleBySize(hosts) : null;
     const sourceOf = (indexes: Iterable<number>): HostSource =>
       new SourceBuilder(this.#tables, { ...settings, weighsLocalities }, hosts, indexes, built, scale).build();
-    const sources = [...this.subsets.members.values()].map(sourceOf);
+    const { members } = this.subsets!;
+    const sources = [...members.values()].map(sourceOf);
     const inDefault = hostsHaving(hosts, subsets.defaultSubset, subsets.listAsAny);
     const mayNeed = fallbacksOf(subsets);
     return {
       kind: 'subsets',
       any: mayNeed.has('any-host') ? sourceOf(hosts.keys()) : NO_HOSTS,
       defaultSubset: mayNeed.has('default-subset') ? sourceOf(inDefault) : NO_HOSTS,
-      names: [...this.subsets.members.keys()],
+      names: [...members.keys()],
       sourceOf: (index) => sources[index]!,
     };
   }

@@ -114,6 +114,8 @@ test('a cluster is outdated when the runtime overrides something that its lists 
     'own.bias',
     'upstream.zone_routing.min_cluster_size',
     'upstream.zone_routing.force_local_zone.min_size',
+    // What no setting names.
+    '',
   ];
   const outdatedBy = (fields: JsonObject, changes: object = {}): boolean[] => {
     runtime.replace(new Map());
@@ -129,9 +131,9 @@ test('a cluster is outdated when the runtime overrides something that its lists 
   };
   const leastRequest = { lb_policy: 'LEAST_REQUEST', least_request_lb_config: bias };
   const { zoneRouting } = clusterSettings(clusterNamed('web'));
-  assert.deepEqual(outdatedBy({}), [false, true, false]);
-  assert.deepEqual(outdatedBy({}, { zoneRouting: { ...zoneRouting, forcedFrom: 3 } }), [false, true, true]);
-  assert.deepEqual(outdatedBy(leastRequest, { zoneRouting: null }), [true, false, false]);
+  assert.deepEqual(outdatedBy({}), [false, true, false, false]);
+  assert.deepEqual(outdatedBy({}, { zoneRouting: { ...zoneRouting, forcedFrom: 3 } }), [false, true, true, false]);
+  assert.deepEqual(outdatedBy(leastRequest, { zoneRouting: null }), [true, false, false, false]);
 });
 
 test('the gauges of a name are those of the cluster that has begun to serve under it', async () => {

@@ -328,6 +328,11 @@ describe('the load of priorities', () => {
     }
   });
 
+  test('tells how much of all requests each could take, and counts healthy and degraded ones against panic', () => {
+    const { isPanic, availability } = priorityLoads([state([10, 1, 1]), state([10, 0, 5])], LIMITS);
+    assert.deepEqual([isPanic, availability], [[true, false], { healthy: [14, 0], degraded: [14, 70] }]);
+  });
+
   test('always makes 100 in all', () => {
     const row = fc.tuple(fc.nat(50), fc.nat(50), fc.nat(50), fc.nat(50)).map(([healthy, degraded, ill, excluded]) => {
       const hosts = healthy + degraded + ill;

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { BalancingSettings } from '../../../../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import {
+  isRouted,
   type LocalZones,
   routeByZone,
 } from '../../../../../src/control-plane/cluster-manager/host-lists/zone-routing.ts';
@@ -82,6 +83,20 @@ describe('zones', () => {
       assert.deepEqual(numbers, expected);
       assert.equal(localities[0]!.locality.zone, Object.keys(hosts)[0]);
     }
+  });
+
+  test('have that of the proxy first, whichever comes first', () => {
+    const routes = route(fleet({ b: 2, a: 2, c: 2 }), proxies({ c: 1, b: 1, a: 2 }));
+    assert.ok(isRouted(routes));
+    assert.deepEqual(
+      routes.localities.map(({ locality }) => locality.zone),
+      ['a', 'b', 'c'],
+    );
+    assert.deepEqual([routes.localShare, routes.upTo], [6666, [0, 833, 1666]]);
+  });
+
+  test('share nothing out where hosts are refused to, or never asked for', () => {
+    for (const refusal of [null, undefined, 'lb_local_cluster_not_ok'] as const) assert.equal(isRouted(refusal), false);
   });
 
   test('without available hosts or proxies take nothing, or send nothing', () => {
