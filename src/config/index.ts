@@ -10,7 +10,7 @@ export type {
   NodeSettings,
 } from './bootstrap/bootstrap-config.ts';
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
-export type { RuntimeLayerSettings } from './bootstrap/runtime.ts';
+export type { RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export { int64ToNumber as toNumber } from './proto/int64.ts';

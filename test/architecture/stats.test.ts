@@ -54,13 +54,8 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],
     WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
   },
-  'the runtime has no layers of files, and no deprecated feature': {
-    RUNTIME_STATS: [
-      'deprecated_feature_use',
-      'deprecated_feature_seen_since_process_start',
-      'load_error',
-      'override_dir_exists',
-    ],
+  'there is no deprecated feature': {
+    RUNTIME_STATS: ['deprecated_feature_use', 'deprecated_feature_seen_since_process_start'],
   },
   'zones of different number do not keep requests from being routed by them': {
     CLUSTER_STATS: ['lb_zone_number_differs'],

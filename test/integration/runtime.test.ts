@@ -1,6 +1,9 @@
 // Values of the runtime in the real program: from a layer of the bootstrap to what workers and main do with them.
 
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { clusterNamed, httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { untilEqual } from '../support/eventually.ts';
@@ -36,6 +39,17 @@ function bootstrap(port: number, layer: JsonObject, further: readonly JsonObject
       ),
     },
   });
+}
+
+/** Of requests over connections that spread over the workers. */
+async function statusesOf(port: number): Promise<string> {
+  const found = new Set<number>();
+  for (let index = 0; index < 8; index += 1) {
+    const client = new WireClient(port);
+    found.add((await client.write('GET /share HTTP/1.1\r\nhost: x\r\n\r\n').response()).status);
+    client.close();
+  }
+  return [...found].join();
 }
 
 test('a layer of the bootstrap sets shares of routes, limits of clusters and the panic threshold', async (t) => {
@@ -77,15 +91,7 @@ test('values that are posted hold in all workers until they are taken away', asy
     const answer = await fetch(`${weir.adminUrl}/runtime_modify${query}`, { method });
     return `${answer.status} ${await answer.text()}`;
   };
-  const statuses = async (): Promise<string> => {
-    const found = new Set<number>();
-    for (let index = 0; index < 8; index += 1) {
-      const client = new WireClient(port);
-      found.add((await client.write('GET /share HTTP/1.1\r\nhost: x\r\n\r\n').response()).status);
-      client.close();
-    }
-    return [...found].join();
-  };
+  const statuses = (): Promise<string> => statusesOf(port);
   assert.equal(await statuses(), '202');
   assert.equal(await post('?routing.new=numerator%3A%20100%0A'), '200 OK\n');
   // Workers hear of it a moment later.
@@ -114,4 +120,30 @@ test('layers without one to write in refuse to be written', async () => {
   const answer = await fetch(`${weir.adminUrl}/runtime_modify?x=2`, { method: 'POST' });
   assert.deepEqual([answer.status, await answer.text()], [503, 'No admin layer specified']);
   assert.equal(JSON.parse(await weir.admin('/runtime')).entries.x.final_value, '1');
+});
+
+test('values in files hold in all workers, from one swap of their root to the next', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-runtime-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const root = path.join(folder, 'current');
+  const swap = (version: string, share: string): void => {
+    mkdirSync(path.join(folder, version, 'routing'), { recursive: true });
+    writeFileSync(path.join(folder, version, 'routing', 'new'), `# of requests\n${share}\n`);
+    symlinkSync(version, path.join(folder, 'next'));
+    renameSync(path.join(folder, 'next'), root);
+  };
+  swap('one', '100');
+  const configYaml = bootstrap(9, { 'routing.new': 0 }, [{ name: 'disk', disk_layer: { symlink_root: root } }]);
+  await using weir = await startWeir({ configYaml, args: ['--concurrency', '2'] });
+  const { port } = (await weir.listeners()).get('main')!;
+  const statuses = (): Promise<string> => statusesOf(port);
+  assert.equal(await statuses(), '201');
+  swap('two', 'numerator: 0');
+  await untilEqual('202', statuses, 'the status of no share');
+  assert.deepEqual(JSON.parse(await weir.admin('/runtime')), {
+    layers: ['base', 'disk'],
+    entries: { 'routing.new': { layer_values: ['0', 'numerator: 0'], final_value: 'numerator: 0' } },
+  });
+  assert.equal(await weir.stat('runtime.load_success'), 2);
+  assert.equal((await weir.stop()).code, 0);
 });

@@ -107,7 +107,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
   const node = convertNode(bootstrap.node, input);
   const admin = convertAdmin(bootstrap.admin, 'admin', input, faults);
   checkBootstrap(bootstrap, node, faults);
-  const runtimeLayers = convertRuntime(bootstrap, faults);
+  const runtimeLayers = convertRuntime(bootstrap, node.cluster, faults);
   checkAppleLookups(bootstrap, runtimeLayers, faults);
   const clusters = new ClusterNames((bootstrap.static_resources?.clusters ?? []).map(({ name }) => name));
   return {

@@ -1,7 +1,8 @@
 // Runtime layers of the bootstrap: what each of them says, as text under dotted keys, the form in which an operator
-// sees them. Of the kinds of layers the static ones are read, and the place of the one that an operator writes; the support
-// table warns of the others. Which layers there are without any in the bootstrap: docs/decisions/0032.
+// sees them. Layers of files are read by the control plane, and the place of the one that an operator writes is kept; the support
+// table warns of those of management servers. Which layers there are without any in the bootstrap: docs/decisions/0032.
 
+import path from 'node:path';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import {
   CONNECTION_LIMIT,
@@ -20,25 +21,54 @@ import { quote } from '../source/node.ts';
 export interface RuntimeLayerSettings {
   readonly name: string;
   /** `admin`: empty at the start, written while the proxy runs. There is at most one. */
-  readonly kind: 'static' | 'admin';
-  /** Values as written, by their keys as written. */
+  readonly kind: 'static' | 'files' | 'admin';
+  /** Values as written, by their keys as written; none of `files`. */
   readonly values: ReadonlyMap<string, string>;
+  /** Of `files`. */
+  readonly files?: RuntimeFiles;
 }
 
-export function convertRuntime(bootstrap: Bootstrap, faults: FaultSink): readonly RuntimeLayerSettings[] {
+/** Where a layer of files lies. */
+export interface RuntimeFiles {
+  /** Replaced as a whole, by another link that is moved over it. */
+  readonly symlinkRoot: string;
+  /** Below it, with its path. */
+  readonly folder: string;
+}
+
+/** @param serviceCluster name of the node's cluster, which a layer of files may have for its last folder. */
+export function convertRuntime(
+  bootstrap: Bootstrap,
+  serviceCluster: string,
+  faults: FaultSink,
+): readonly RuntimeLayerSettings[] {
   const { runtime, layered_runtime: layered } = bootstrap;
   if (layered !== null) {
     if (runtime !== null) faults.warning('runtime', 'has no effect beside layered_runtime');
     if (layered.layers.length === 0) return [adminLayer('')];
-    return layered.layers.flatMap(({ name, static_layer: values, admin_layer: admin }, index) => {
+    return layered.layers.flatMap(({ name, static_layer: values, disk_layer: disk, admin_layer: admin }, index) => {
       if (admin !== null) return [adminLayer(name)];
-      const at = fieldPath(itemPath('layered_runtime.layers', index), 'static_layer');
-      return values === null ? [] : [staticLayer(name, values, at, bootstrap, faults)];
+      const at = itemPath('layered_runtime.layers', index);
+      if (disk !== null) {
+        const { symlink_root: root, subdirectory, append_service_cluster: appends } = disk;
+        if (root === '') faults.warning(fieldPath(at, 'disk_layer'), 'has no symlink_root; the layer is left out');
+        return filesLayer(name, root, subdirectory, appends ? serviceCluster : '');
+      }
+      return values === null ? [] : [staticLayer(name, values, fieldPath(at, 'static_layer'), bootstrap, faults)];
     });
   }
   const base = runtime?.base ?? null;
   const values = base === null ? EMPTY_LAYER : staticLayer('base', base, 'runtime.base', bootstrap, faults);
-  return [values, adminLayer('admin')];
+  const { symlink_root: root = '', subdirectory = '', override_subdirectory: over = '' } = runtime ?? {};
+  const overrides = over === '' ? [] : filesLayer('override', root, over, serviceCluster);
+  return [values, ...filesLayer('root', root, subdirectory, ''), ...overrides, adminLayer('admin')];
+}
+
+/** None without a root. */
+function filesLayer(name: string, symlinkRoot: string, subdirectory: string, last: string): RuntimeLayerSettings[] {
+  if (symlinkRoot === '') return [];
+  const folder = path.join(symlinkRoot, subdirectory, last);
+  return [{ name, kind: 'files', values: new Map(), files: { symlinkRoot, folder } }];
 }
 
 const EMPTY_LAYER: RuntimeLayerSettings = { name: 'base', kind: 'static', values: new Map() };

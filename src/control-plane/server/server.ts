@@ -97,7 +97,7 @@ export class Server {
     this.#lbModule = compileModule('lb');
     const { cell: statBlock } = this.stats.scope('filesystem.').allocate(FILESYSTEM_STATS);
     this.#accessLogFiles = { flushIntervalMs: deps.fileFlushIntervalMs, statBlock };
-    const runtime = new Runtime(this.stats, workers);
+    const runtime = new Runtime({ stats: this.stats, workers, log: loggers.get('runtime') });
     this.runtime = runtime;
     runtime.load(bootstrap.runtimeLayers);
     this.clusterManager = new ClusterManager({
@@ -284,6 +284,7 @@ export class Server {
     this.#state = 'DRAINING';
     this.#flush.stop();
     this.eventStream?.close();
+    this.runtime.close();
     this.drainManager.close();
     this.taps.close();
     this.clusterManager.stop();

@@ -105,7 +105,11 @@ function makeWorld(): World {
 
 /** Two layers that say something, and one to be written. */
 function someRuntime(): Runtime {
-  const runtime = new Runtime(statsFixture().store, { publishRuntime() {} });
+  const runtime = new Runtime({
+    stats: statsFixture().store,
+    workers: { publishRuntime() {} },
+    log: new Loggers({ levels: { default: 'off' }, sink: { write() {} }, threadId: 0 }).get('runtime'),
+  });
   runtime.load([
     {
       name: 'base',

@@ -12,6 +12,7 @@ import {
 } from '../verdict.ts';
 import { HYSTRIX_SINK, READ_AS_TYPED } from './extensions.ts';
 
+const FILES_LAYER = 'read again when another link is moved over it';
 const STATIC_LAYER = 'the keys that this build reads; it warns of the others';
 
 export const BOOTSTRAP_SUPPORT: SupportTable = {
@@ -61,7 +62,12 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   },
   'proxy.config.bootstrap.v3.Runtime': {
     otherwise: warned('the layer is left out'),
-    fields: { base: supportedWhole(STATIC_LAYER) },
+    fields: {
+      symlink_root: supported(FILES_LAYER),
+      subdirectory: supported(),
+      override_subdirectory: supported('followed by the service cluster'),
+      base: supportedWhole(STATIC_LAYER),
+    },
   },
   'proxy.config.bootstrap.v3.LayeredRuntime': { otherwise: rejected(), fields: { layers: supported() } },
   'proxy.config.bootstrap.v3.RuntimeLayer': {
@@ -69,8 +75,13 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       static_layer: supportedWhole(STATIC_LAYER),
+      disk_layer: supported(),
       admin_layer: supportedWhole('what `/runtime_modify` writes'),
     },
+  },
+  'proxy.config.bootstrap.v3.RuntimeLayer.DiskLayer': {
+    otherwise: rejected(),
+    fields: { symlink_root: supported(FILES_LAYER), append_service_cluster: supported(), subdirectory: supported() },
   },
   'proxy.config.bootstrap.v3.ClusterManager': {
     otherwise: warned(),

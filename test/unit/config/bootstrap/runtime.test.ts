@@ -111,6 +111,41 @@ describe('runtime layers', () => {
     assert.deepEqual(warningsOf(both), ['runtime: has no effect beside layered_runtime']);
   });
 
+  it('are files where a folder is named, below that of the service cluster where it is asked for', () => {
+    const foldersOf = (bootstrap: JsonObject): (readonly [string, string | undefined, string | undefined])[] =>
+      mustLoad({ node: { id: 'n', cluster: 'edge' }, ...bootstrap }).runtimeLayers.map(({ name, files }) => [
+        name,
+        files?.symlinkRoot,
+        files?.folder,
+      ]);
+    const root = { symlink_root: '/srv/current', subdirectory: 'values' };
+    const layers = [
+      { name: 'disk', disk_layer: root },
+      { name: 'own', disk_layer: { ...root, subdirectory: 'override', append_service_cluster: true } },
+      { name: 'bare', disk_layer: { symlink_root: '/srv/current' } },
+    ];
+    assert.deepEqual(foldersOf({ layered_runtime: { layers } }), [
+      ['disk', '/srv/current', '/srv/current/values'],
+      ['own', '/srv/current', '/srv/current/override/edge'],
+      ['bare', '/srv/current', '/srv/current'],
+    ]);
+    assert.deepEqual(foldersOf({ runtime: { ...root, override_subdirectory: 'over' } }), [
+      ['base', undefined, undefined],
+      ['root', '/srv/current', '/srv/current/values'],
+      ['override', '/srv/current', '/srv/current/over/edge'],
+      ['admin', undefined, undefined],
+    ]);
+    assert.deepEqual(
+      foldersOf({ runtime: root }).map(([name]) => name),
+      ['base', 'root', 'admin'],
+    );
+    assert.deepEqual(foldersOf({ runtime: { override_subdirectory: 'over' } }).length, 2);
+    assert.deepEqual(
+      warningsOf({ runtime: { ...root, override_subdirectory: 'over' }, node: { cluster: 'edge' } }),
+      [],
+    );
+  });
+
   it('have a place for what is written later, unless layers without one are asked for', () => {
     const kindsOf = (bootstrap: JsonObject): (readonly [string, string])[] =>
       mustLoad(bootstrap).runtimeLayers.map(({ name, kind }) => [name, kind]);
@@ -141,9 +176,18 @@ describe('runtime layers', () => {
   });
 
   it('warn of what has no effect: other kinds, keys that nothing reads, listeners that are not there, words for numbers', () => {
-    const disk = { layered_runtime: { layers: [{ name: 'disk', disk_layer: { symlink_root: '/srv/runtime' } }] } };
-    assert.deepEqual(warningsOf(disk), [
-      'layered_runtime.layers[0].disk_layer: disk_layer is not supported by this build; the layer is left out',
+    const discovered = { rtds_layer: { name: 'x', rtds_config: { ads: {} } } };
+    const rest = {
+      layered_runtime: {
+        layers: [
+          { name: 'far', ...discovered },
+          { name: 'disk', disk_layer: {} },
+        ],
+      },
+    };
+    assert.deepEqual(warningsOf(rest), [
+      'layered_runtime.layers[0].rtds_layer: rtds_layer is not supported by this build; the layer is left out',
+      'layered_runtime.layers[1].disk_layer: has no symlink_root; the layer is left out',
     ]);
     const values = {
       'upstream.use_http2': 0,

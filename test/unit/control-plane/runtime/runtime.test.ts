@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { RuntimeTexts } from '../../../../src/base/runtime.ts';
 import type { RuntimeLayerSettings } from '../../../../src/config/index.ts';
 import { Runtime } from '../../../../src/control-plane/runtime/runtime.ts';
+import type { ValueFiles } from '../../../../src/control-plane/runtime/value-files.ts';
+import { Loggers } from '../../../../src/log/index.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { listing, type StatsFixture, statsFixture } from '../../../support/stats.ts';
 
 function layer(name: string, values: Record<string, string>): RuntimeLayerSettings {
@@ -14,13 +20,27 @@ const ADMIN: RuntimeLayerSettings = { name: 'admin', kind: 'admin', values: new 
 interface Opened extends StatsFixture {
   readonly runtime: Runtime;
   readonly published: RuntimeTexts[];
+  readonly log: string[];
 }
 
-function open(): Opened {
+function filesIn(name: string, folder: string): RuntimeLayerSettings {
+  return { name, kind: 'files', values: new Map(), files: { symlinkRoot: path.dirname(folder), folder } };
+}
+
+function open(readFiles?: (folder: string) => ValueFiles): Opened {
   const fixture = statsFixture();
   const published: RuntimeTexts[] = [];
-  const runtime = new Runtime(fixture.store, { publishRuntime: (texts) => published.push(texts) });
-  return { ...fixture, runtime, published };
+  const log: string[] = [];
+  const sink = {
+    write: ({ level, message }: { level: string; message: string }) => void log.push(`${level}: ${message}`),
+  };
+  const runtime = new Runtime({
+    stats: fixture.store,
+    workers: { publishRuntime: (texts) => published.push(texts) },
+    log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('runtime'),
+    ...(readFiles ? { readFiles } : {}),
+  });
+  return { ...fixture, runtime, published, log };
 }
 
 describe('the runtime', () => {
@@ -147,5 +167,92 @@ describe('the runtime', () => {
       runtime.entries().map(({ key }) => key),
       ['b'],
     );
+  });
+
+  it('has layers of files, without those that are missing or cannot be read', async () => {
+    const found: Record<string, ValueFiles> = {
+      '/srv/root': {
+        kind: 'read',
+        values: new Map([
+          ['x', '1'],
+          ['upstream.use_retry', 'often'],
+        ]),
+      },
+      '/srv/over': { kind: 'missing' },
+      '/srv/last': { kind: 'failed', reason: 'too deep' },
+    };
+    const { runtime, store, log } = open((folder) => found[folder]!);
+    const counts = async (): Promise<string[]> =>
+      (await listing(store)).filter((line) => /^runtime\.(?:load|override|num_layers)/.test(line));
+    runtime.load([
+      layer('base', { x: '0' }),
+      filesIn('root', '/srv/root'),
+      filesIn('over', '/srv/over'),
+      filesIn('last', '/srv/last'),
+      ADMIN,
+    ]);
+    assert.deepEqual(runtime.layers(), ['base', 'root', 'admin']);
+    assert.equal(runtime.values.text('x'), '1');
+    assert.deepEqual(await counts(), [
+      'runtime.load_error: 1',
+      'runtime.load_success: 0',
+      'runtime.num_layers: 3',
+      'runtime.override_dir_exists: 0',
+      'runtime.override_dir_not_exists: 1',
+    ]);
+    const about = log.filter((line) => line.startsWith('warning: runtime layer'));
+    assert.deepEqual(about, [
+      'warning: runtime layer root: "upstream.use_retry" has no effect, as its value is neither a whole number of percent nor a fraction',
+      'warning: runtime layer last is left out: too deep',
+    ]);
+    // A change of the layer that is written has files read again.
+    found['/srv/over'] = { kind: 'read', values: new Map([['x', '2']]) };
+    found['/srv/last'] = { kind: 'missing' };
+    runtime.modify(new Map([['y', '3']]));
+    assert.deepEqual([runtime.layers(), runtime.values.text('x')], [['base', 'root', 'over', 'admin'], '2']);
+    const [, success, , exists] = await counts();
+    assert.deepEqual([success, exists], ['runtime.load_success: 1', 'runtime.override_dir_exists: 1']);
+    runtime.close();
+  });
+
+  it('reads files again when another link is moved over their root, until it is closed', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-links-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const root = path.join(folder, 'current');
+    const swap = (version: string): void => {
+      mkdirSync(path.join(folder, version, 'values'), { recursive: true });
+      writeFileSync(path.join(folder, version, 'values', 'x'), version);
+      symlinkSync(version, path.join(folder, 'next'));
+      renameSync(path.join(folder, 'next'), root);
+    };
+    swap('1');
+    const { runtime, log } = open();
+    runtime.load([
+      {
+        name: 'disk',
+        kind: 'files',
+        values: new Map(),
+        files: { symlinkRoot: root, folder: path.join(root, 'values') },
+      },
+    ]);
+    assert.equal(runtime.values.text('x'), '1');
+    swap('2');
+    await eventually(() => runtime.values.text('x') === '2', 'the values of the second');
+    rmSync(root);
+    await eventually(() => runtime.values.text('x') === undefined, 'no values');
+    swap('3');
+    await eventually(() => runtime.values.text('x') === '3', 'the values of the third');
+    assert.ok(log.includes(`info: runtime values are read again: ${root} has been replaced`), log.join('\n'));
+    runtime.close();
+    swap('4');
+    await new Promise(setImmediate);
+    assert.equal(runtime.values.text('x'), '3');
+  });
+
+  it('goes on without hearing of roots that cannot be watched', () => {
+    const { runtime, log } = open(() => ({ kind: 'missing' }));
+    runtime.load([filesIn('disk', '/nowhere/at/all/values')]);
+    assert.deepEqual(runtime.layers(), []);
+    assert.match(log.join(), /warning: \/nowhere\/at\/all is not watched: .*ENOENT/);
   });
 });

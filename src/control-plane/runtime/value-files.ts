@@ -1,0 +1,79 @@
+// Runtime values in a tree of files: folders are parts of a key, each file is a value. Main thread; read at once, since a layer
+// that has changed takes effect as a whole.
+
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { errorMessage } from '../../base/errors.ts';
+
+/** Folders in folders, below the one of the layer. */
+const MAX_DEPTH = 16;
+/** Files of one layer, and their bytes together (I9). */
+const MAX_FILES = 100_000;
+const MAX_BYTES = 16 * 1024 * 1024;
+/** Parts of a fraction: as folders they would be read as parts of a key. */
+const RESERVED: ReadonlySet<string> = new Set(['numerator', 'denominator']);
+/** Files there may have no end, or bring harm when they are read. */
+const FORBIDDEN = /^\/(?:dev|proc|sys)(?:\/|$)/;
+
+export type ValueFiles =
+  | { readonly kind: 'read'; readonly values: ReadonlyMap<string, string> }
+  /** There is no such folder, which is no fault: an operator may make it later. */
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+export function readValueFiles(folder: string): ValueFiles {
+  let root: string;
+  try {
+    root = realpathSync(folder);
+    if (!statSync(root).isDirectory()) return { kind: 'missing' };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ENOTDIR' ? { kind: 'missing' } : failed(error);
+  }
+  try {
+    const walk = new Walk();
+    walk.folder(root, '', 0);
+    return { kind: 'read', values: walk.values };
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+function failed(error: unknown): ValueFiles {
+  return { kind: 'failed', reason: errorMessage(error) };
+}
+
+class Walk {
+  readonly values = new Map<string, string>();
+  #bytes = 0;
+
+  folder(folder: string, prefix: string, depth: number): void {
+    if (depth > MAX_DEPTH) throw new Error(`${folder} lies more than ${MAX_DEPTH} folders deep`);
+    if (FORBIDDEN.test(realpathSync(folder))) throw new Error(`${folder} is no place for values`);
+    for (const name of readdirSync(folder)) {
+      // So begin the folders by which mounts of containers swap all files at once; what is in them is linked beside them.
+      if (name.startsWith('..')) continue;
+      const entry = path.join(folder, name);
+      const kind = statSync(entry);
+      if (kind.isDirectory()) {
+        if (RESERVED.has(name)) throw new Error(`${entry}: no folder may be called ${name}`);
+        this.folder(entry, `${prefix}${name}.`, depth + 1);
+      } else if (kind.isFile()) this.#file(entry, prefix + name, kind.size);
+    }
+  }
+
+  #file(file: string, key: string, size: number): void {
+    this.#bytes += size;
+    if (this.values.size >= MAX_FILES || this.#bytes > MAX_BYTES) {
+      throw new Error(`there are more than ${MAX_FILES} files or ${MAX_BYTES} bytes of them`);
+    }
+    this.values.set(key, valueOf(readFileSync(file, 'utf8')));
+  }
+}
+
+/** Lines that begin with # are comments; the last line ends without its blanks. */
+export function valueOf(text: string): string {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const last = lines.pop()?.trimEnd() ?? '';
+  return [...lines, last].join('\n');
+}
