@@ -1,12 +1,12 @@
 // The profilers of the real program: files that pprof reads, of all threads, and what becomes of orders that cannot be obeyed.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { httpFilter, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { Fifo } from '../support/fifo.ts';
 import { goToolPprof, hasGoTool, type ReadProfile, readProfile } from '../support/pprof.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { WireClient } from '../support/wire.ts';
@@ -76,8 +76,8 @@ test('a profile of processors has the functions of all threads that work, and ca
     );
   }
   assert.deepEqual(readdirSync(path.dirname(file)), ['weir.prof']);
-  if (!hasGoTool()) return t.diagnostic('go is not installed');
-  assert.match(goToolPprof(readFileSync(file), '-top'), /Showing nodes accounting for/);
+  if (!(await hasGoTool())) return t.diagnostic('go is not installed');
+  assert.match(await goToolPprof(readFileSync(file), '-top'), /Showing nodes accounting for/);
 });
 
 test('a profile of heaps has what all threads have allocated since', async (t) => {
@@ -95,8 +95,8 @@ test('a profile of heaps has what all threads have allocated since', async (t) =
   const profile = readProfile(readFileSync(file));
   assert.deepEqual(profile.types, ['inuse_objects/count', 'inuse_space/bytes']);
   assert.equal(await order(weir, 'heapprofiler', 'n'), '400 Fail to stop heap profiler: not started');
-  if (!hasGoTool()) return t.diagnostic('go is not installed');
-  assert.match(goToolPprof(readFileSync(file), '-top'), /Type: inuse_space/);
+  if (!(await hasGoTool())) return t.diagnostic('go is not installed');
+  assert.match(await goToolPprof(readFileSync(file), '-top'), /Type: inuse_space/);
 });
 
 test('a dump of heaps has the classes of all threads, one dump at a time, and serving goes on', async (t) => {
@@ -112,8 +112,8 @@ test('a dump of heaps has the classes of all threads, one dump at a time, and se
     profile.samples.some((sample) => sample.thread === thread && sample.stack[0]!.startsWith(`${name} `));
   assert.deepEqual([has('main', 'ClusterManager'), has('worker_1', 'ConnectionManager')], [true, true]);
   await traffic(weir);
-  if (!hasGoTool()) return t.diagnostic('go is not installed');
-  assert.match(goToolPprof(file, '-top', '-sample_index=inuse_space'), /\(string\)/);
+  if (!(await hasGoTool())) return t.diagnostic('go is not installed');
+  assert.match(await goToolPprof(file, '-top', '-sample_index=inuse_space'), /\(string\)/);
 });
 
 test('orders that cannot be obeyed say why, and leave what was there', async (t) => {
@@ -148,7 +148,7 @@ test('orders that cannot be obeyed say why, and leave what was there', async (t)
 
 test('nobody waits for a pipe without a reader', async (t) => {
   const pipe = path.join(folderOf(t), 'pipe');
-  execFileSync('mkfifo', [pipe]);
+  await Fifo.make(pipe);
   await using weir = await startWeir({ configYaml: bootstrap(pipe), args: ARGS });
   assert.match(await order(weir, 'cpuprofiler', 'y'), /^500 .*ENXIO/);
 });

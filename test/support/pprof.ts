@@ -1,11 +1,11 @@
 // Reads profiles back: by a schema of its own, and by `go tool pprof` where that is installed.
 
-import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import protobuf from 'protobufjs';
+import { runProgram } from './child-process.ts';
 
 /** The part of https://github.com/google/pprof/blob/main/proto/profile.proto that weir writes. */
 const SCHEMA = `syntax = "proto3";
@@ -84,22 +84,21 @@ export function readProfile(file: Uint8Array): ReadProfile {
 }
 
 /** Whether Debian's package golang-go, or the like of it, is there. */
-export function hasGoTool(): boolean {
-  return spawnSync('go', ['tool', 'pprof', '-h'], { stdio: 'ignore' }).error === undefined;
+export async function hasGoTool(): Promise<boolean> {
+  const { code } = await runProgram('sh', ['-c', 'go tool -n pprof']);
+  return code === 0;
 }
 
 /** What `go tool pprof` prints of a profile. */
-export function goToolPprof(file: Uint8Array, ...options: readonly string[]): string {
+export async function goToolPprof(file: Uint8Array, ...options: readonly string[]): Promise<string> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-pprof-'));
   try {
     const name = path.join(folder, 'profile.pb.gz');
     writeFileSync(name, file);
-    const env = { ...process.env, HOME: folder, PPROF_TMPDIR: folder };
-    return execFileSync('go', ['tool', 'pprof', ...options, name], {
-      encoding: 'utf8',
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const env = { HOME: folder, PPROF_TMPDIR: folder };
+    const { code, stdout, stderr } = await runProgram('go', ['tool', 'pprof', ...options, name], { env });
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -92,13 +92,13 @@ describe('a profile for pprof', () => {
   });
 
   it('is read by go tool pprof', async (t) => {
-    if (!hasGoTool()) return t.skip('go is not installed');
+    if (!(await hasGoTool())) return t.skip('go is not installed');
     const cpu = await cpuPprof([{ thread: 'main', json: CPU }], TIME, 5_000_000);
-    const top = goToolPprof(cpu, '-top', '-cum');
+    const top = await goToolPprof(cpu, '-top', '-cum');
     assert.match(top, /Duration: 1\.50s, Total samples = 10ms/);
     assert.match(top, /1ms 10\.00% .* 6ms 60\.00% {2}work$/m);
-    assert.match(goToolPprof(cpu, '-tags'), /thread: Total 10\.0ms\n.*main/);
+    assert.match(await goToolPprof(cpu, '-tags'), /thread: Total 10\.0ms\n.*main/);
     const heap = await heapPprof([{ thread: 'worker_1', json: HEAP }], TIME, 512);
-    assert.match(goToolPprof(heap, '-top'), /128B .* {2}deep$/m);
+    assert.match(await goToolPprof(heap, '-top'), /128B .* {2}deep$/m);
   });
 });
