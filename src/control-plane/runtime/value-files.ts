@@ -67,12 +67,12 @@ class Walk {
     if (this.values.size >= MAX_FILES || this.#bytes > MAX_BYTES) {
       throw new Error(`there are more than ${MAX_FILES} files or ${MAX_BYTES} bytes of them`);
     }
-    this.values.set(key, valueOf(readFileSync(file, 'utf8')));
+    this.values.set(key, valueText(readFileSync(file, 'utf8')));
   }
 }
 
 /** Lines that begin with # are comments; the last line ends without its blanks. */
-export function valueOf(text: string): string {
+export function valueText(text: string): string {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const last = lines.pop()?.trimEnd() ?? '';
   return [...lines, last].join('\n');

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { readValueFiles, valueOf } from '../../../../src/control-plane/runtime/value-files.ts';
+import { readValueFiles, valueText } from '../../../../src/control-plane/runtime/value-files.ts';
 
 let folder = '';
 
@@ -49,7 +49,7 @@ describe('files of runtime values', () => {
       ['a \nb\n   \n', 'a \nb\n'],
       ['  # no comment', '  # no comment'],
     ];
-    for (const [text, value] of cases) assert.equal(valueOf(text), value, JSON.stringify(text));
+    for (const [text, value] of cases) assert.equal(valueText(text), value, JSON.stringify(text));
   });
 
   it('are found behind links, as mounts of containers have them, and once', () => {
