@@ -17,8 +17,18 @@ import { PACKAGE_ROOT as root } from './setup/runtime.mjs';
 /** One build for each kind of thread: chunks that several of them shared would be more files for each. */
 const THREADS = ['src/main.ts', 'src/worker.ts', 'src/demo/upstream-worker.ts'];
 
-/** A native addon, and parts of fastify that only schemas, injected requests and its own log would load. */
-const EXTERNAL = ['re2', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request', 'pino'];
+/**
+ * A native addon, parts of fastify that only schemas, injected requests and its own log would load, and what reads definitions
+ * of gRPC services from text.
+ */
+const EXTERNAL = [
+  're2',
+  '@grpc/proto-loader',
+  '@fastify/ajv-compiler',
+  '@fastify/fast-json-stringify-compiler',
+  'light-my-request',
+  'pino',
+];
 
 /** Packages in CommonJS ask for Node's own modules by this name. */
 const REQUIRE =

@@ -45,8 +45,8 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     why: 'configurations of extensions to their settings; the part of them that the main thread loads',
   },
   'extensions/main': {
-    uses: ['base', 'stats'],
-    namesTypesOf: ['config', 'control-plane'],
+    uses: ['base', 'config', 'stats'],
+    namesTypesOf: ['control-plane'],
     why: 'extensions at work on main: sinks of statistics',
   },
   'extensions/data': {

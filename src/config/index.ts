@@ -22,6 +22,7 @@ export {
 } from './proto/json-text/field-mask.ts';
 export { messageJson } from './proto/json-text/message-json.ts';
 export { redactedJson } from './proto/json-text/redaction.ts';
+export { MessageEncoder, nanoseconds } from './proto/message-encoder.ts';
 export { type MessageType, protoSchema } from './proto/root.ts';
 export { jsonToStruct } from './proto/struct.ts';
 export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
@@ -32,8 +33,11 @@ export type {
   AddressMessage,
   DogStatsdSink,
   GraphiteStatsdSink,
+  GrpcService,
   HealthCheckFilterMessage,
   HttpTapMessage,
+  MetricsServiceConfig,
+  OpenTelemetrySinkConfig,
   StatsdSink,
 } from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';

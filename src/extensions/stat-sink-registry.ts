@@ -8,6 +8,10 @@ const KINDS: Readonly<Record<string, () => Promise<CreateStatSink>>> = {
   'stat_sinks.dog_statsd': async () => (await import('./stat_sinks/dog_statsd/sink.ts')).createDogStatsdSink,
   'stat_sinks.graphite_statsd': async () =>
     (await import('./stat_sinks/graphite_statsd/sink.ts')).createGraphiteStatsdSink,
+  'stat_sinks.metrics_service': async () =>
+    (await import('./stat_sinks/metrics_service/sink.ts')).createMetricsServiceSink,
+  'stat_sinks.open_telemetry': async () =>
+    (await import('./stat_sinks/open_telemetry/sink.ts')).createOpenTelemetrySink,
   'stat_sinks.statsd': async () => (await import('./stat_sinks/statsd/sink.ts')).createStatsdSink,
 };
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MetricsServiceReceiver, OtlpReceiver } from '../support/grpc-receivers.ts';
 import { DatagramReceiver, TcpReceiver } from '../support/metric-receivers.ts';
 import { startWeir } from '../support/weir-process.ts';
 
@@ -101,6 +102,70 @@ stats_sinks:
       assert.ok(datagrams.some((datagram) => datagram.includes('\n')));
       for (const datagram of datagrams) assert.ok(datagram.length <= 1400);
     }
+  });
+});
+
+describe('sinks over gRPC', () => {
+  it('reach the host of a cluster or a target, and are told the last at the end', async () => {
+    await using otlp = await new OtlpReceiver().listen();
+    await using service = await new MetricsServiceReceiver().listen();
+    const configYaml = `${ADMIN}
+node: { id: one, cluster: proxies }
+stats_flush_interval: 0.2s
+stats_config:
+  histogram_bucket_settings: [{ match: { prefix: server. }, buckets: [3, 60000] }]
+static_resources:
+  clusters:
+  - name: collector
+    load_assignment:
+      cluster_name: collector
+      endpoints:
+      - lb_endpoints:
+        - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: ${otlp.port} } } }
+stats_sinks:
+- name: envoy.stat_sinks.open_telemetry
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig
+    grpc_service: { envoy_grpc: { cluster_name: collector } }
+    report_counters_as_deltas: true
+- name: envoy.metrics_service
+  typed_config:
+    "@type": ${METRICS}.MetricsServiceConfig
+    grpc_service: { google_grpc: { target_uri: '127.0.0.1:${service.port}', stat_prefix: metrics } }`;
+    await using weir = await startWeir({ configYaml });
+    await otlp.until(() => otlp.named('server.initialization_time_ms').length > 0);
+    const [time] = otlp.named('server.initialization_time_ms');
+    assert.deepEqual(time!.histogram!.data_points[0]!.explicit_bounds, [3, 60_000]);
+    await service.until(() => service.named('server.live').length > 0);
+    const { node } = service.messages[0]!.identifier as { node: { id: string } };
+    assert.equal(node.id, 'one');
+    assert.ok((await weir.stat('cluster.collector.upstream_rq_total'))! > 0);
+    for (let request = 0; request < 3; request++) await weir.admin('/ready');
+    assert.equal((await weir.stop()).code, 0);
+    const points = otlp.named('http.downstream_rq_total').flatMap((metric) => metric.sum!.data_points);
+    const total = points.reduce((sum, { as_int }) => sum + Number(as_int ?? 0), 0);
+    assert.ok(total >= 5, `${total} requests were told of`);
+  });
+
+  it('that hang hold neither answers nor the end up', async () => {
+    await using otlp = await new OtlpReceiver({ hangs: true }).listen();
+    await using service = await new MetricsServiceReceiver({ isDeaf: true }).listen();
+    const configYaml = `${ADMIN}
+stats_flush_on_admin: true
+stats_sinks:
+- name: envoy.stat_sinks.open_telemetry
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig
+    grpc_service: { google_grpc: { target_uri: '127.0.0.1:${otlp.port}', stat_prefix: metrics } }
+- name: envoy.metrics_service
+  typed_config:
+    "@type": ${METRICS}.MetricsServiceConfig
+    grpc_service: { google_grpc: { target_uri: '127.0.0.1:${service.port}', stat_prefix: metrics } }`;
+    await using weir = await startWeir({ configYaml });
+    for (let flush = 0; flush < 3; flush++)
+      assert.match(await weir.admin('/stats?filter=server.live'), /server.live: 1/);
+    await otlp.until(() => otlp.sizes.length > 0);
+    assert.equal((await weir.stop()).code, 0);
   });
 });
 

@@ -42,3 +42,10 @@ export class ManualClock implements Clock {
     this.#nowMs = targetMs;
   }
 }
+
+/** One that tells the true time of day: what it sets as deadlines is read by others. */
+export class PresentClock extends ManualClock {
+  override wallMs(): number {
+    return Date.now();
+  }
+}

@@ -47,6 +47,7 @@ const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_c
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const ROUND_ROBIN = 'type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin';
 const DNS_CLUSTER = 'type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster';
+const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
 const CARES = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
 const firstCluster = ({ clusters }: BootstrapConfig) => clusters[0]!;
@@ -331,6 +332,13 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_downstream_connection_duration': {
     bootstrap: (value) => tcp({ max_downstream_connection_duration: value }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).maxConnectionDurationMs,
+  },
+  'proxy.config.core.v3.GrpcService.timeout': {
+    bootstrap: (value) => {
+      const service = { google_grpc: { target_uri: '127.0.0.1:1', stat_prefix: 'metrics' }, timeout: value };
+      return { stats_sinks: [{ name: 'otlp', typed_config: { '@type': OPEN_TELEMETRY, grpc_service: service } }] };
+    },
+    settingMs: ({ statSinks }) => (statSinks[0]!.settings as { service: { timeoutMs: number } }).service.timeoutMs,
   },
   'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig.max_udp_channel_duration': {
     bootstrap: (value) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { faultTexts, type Json, load, mustLoad, socketAddress } from '../../../support/bootstrap.ts';
+import { clusterNamed, faultTexts, type Json, load, mustLoad, socketAddress } from '../../../support/bootstrap.ts';
 
 const TYPES = 'type.googleapis.com/envoy.config.metrics';
 const UDP = { socket_address: { protocol: 'UDP', address: '127.0.0.1', port_value: 8125 } };
@@ -87,5 +87,127 @@ describe('the settings of sinks with tags', () => {
     assert.deepEqual(errorsOf({ name: 'envoy.stat_sinks.graphite_statsd', typed_config: typed }), [
       'stats_sinks[0].typed_config.max_bytes_per_datagram: 65508 exceeds the limit 65507',
     ]);
+  });
+});
+
+describe('the settings of sinks over gRPC', () => {
+  const METRICS_SERVICE = `${TYPES}.v3.MetricsServiceConfig`;
+  const OTEL = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
+  const service = { google_grpc: { target_uri: '127.0.0.1:4317', stat_prefix: 'metrics' } };
+  const sink = (type: string, fields: { readonly [key: string]: Json }): Json => ({
+    name: 'envoy.stat_sinks.over_grpc',
+    typed_config: { '@type': type, ...fields },
+  });
+
+  it('have defaults', () => {
+    const { statSinks } = mustLoad({
+      stats_sinks: [sink(METRICS_SERVICE, { grpc_service: service }), sink(OTEL, { grpc_service: service })],
+    });
+    const settings = { target: { kind: 'uri', uri: '127.0.0.1:4317' }, metadata: [], timeoutMs: 10_000 };
+    assert.deepEqual(statSinks, [
+      {
+        name: 'stat_sinks.metrics_service',
+        settings: {
+          service: settings,
+          generation: 'v3',
+          countersAsDeltas: false,
+          tagsAsLabels: false,
+          hasSummaries: true,
+          hasHistograms: true,
+          batchSize: 0,
+        },
+      },
+      {
+        name: 'stat_sinks.open_telemetry',
+        settings: {
+          service: settings,
+          countersAsDeltas: false,
+          histogramsAsDeltas: false,
+          tagsAsAttributes: true,
+          usesExtractedNames: true,
+          prefix: '',
+        },
+      },
+    ]);
+  });
+
+  it('are what the fields say', () => {
+    const inCluster = {
+      envoy_grpc: { cluster_name: 'web', authority: 'collector.test' },
+      timeout: '0.25s',
+      initial_metadata: [{ key: 'Authorization', value: 'Bearer token' }],
+    };
+    const { statSinks } = mustLoad({
+      static_resources: { clusters: [clusterNamed('web')] },
+      stats_sinks: [
+        sink(METRICS_SERVICE, {
+          grpc_service: inCluster,
+          report_counters_as_deltas: true,
+          transport_api_version: 'V2',
+          emit_tags_as_labels: true,
+          histogram_emit_mode: 'HISTOGRAM',
+          batch_size: 50,
+        }),
+        sink(OTEL, {
+          grpc_service: inCluster,
+          report_counters_as_deltas: true,
+          report_histograms_as_deltas: true,
+          emit_tags_as_attributes: false,
+          use_tag_extracted_name: false,
+          prefix: 'mine',
+        }),
+      ],
+    });
+    const settings = {
+      target: { kind: 'cluster', cluster: 'web', authority: 'collector.test' },
+      metadata: [{ key: 'authorization', value: 'Bearer token' }],
+      timeoutMs: 250,
+    };
+    assert.deepEqual(statSinks[0]!.settings, {
+      service: settings,
+      generation: 'v2',
+      countersAsDeltas: true,
+      tagsAsLabels: true,
+      hasSummaries: false,
+      hasHistograms: true,
+      batchSize: 50,
+    });
+    assert.deepEqual(statSinks[1]!.settings, {
+      service: settings,
+      countersAsDeltas: true,
+      histogramsAsDeltas: true,
+      tagsAsAttributes: false,
+      usesExtractedNames: false,
+      prefix: 'mine.',
+    });
+  });
+
+  it('refuse by name what is not cleartext, clusters that do not exist, and metadata that is none', () => {
+    const google = service.google_grpc;
+    const tls = { google_grpc: { ...google, channel_credentials: { ssl_credentials: {} } } };
+    assert.match(
+      errorsOf(sink(OTEL, { grpc_service: tls })).join(),
+      /channel_credentials\.ssl_credentials: .*not supported/,
+    );
+    const token = { google_grpc: { ...google, call_credentials: [{ access_token: 'token' }] } };
+    assert.match(
+      errorsOf(sink(OTEL, { grpc_service: token })).join(),
+      /google_grpc\.call_credentials: .*not supported/,
+    );
+    const nowhere = { envoy_grpc: { cluster_name: 'nowhere' } };
+    assert.match(errorsOf(sink(OTEL, { grpc_service: nowhere })).join(), /cluster "nowhere" does not exist/);
+    const metadata = [
+      { key: 'grpc-timeout', value: '1S' },
+      { key: 'fine', value: 'bell\u0007' },
+    ];
+    assert.deepEqual(errorsOf(sink(OTEL, { grpc_service: { ...service, initial_metadata: metadata } })), [
+      'stats_sinks[0].typed_config.grpc_service.initial_metadata[0].key: "grpc-timeout" is no name of metadata that can be set',
+      'stats_sinks[0].typed_config.grpc_service.initial_metadata[1].value: has characters beyond printable ASCII',
+    ]);
+    const local = { google_grpc: { ...google, channel_credentials: { local_credentials: {} } } };
+    assert.deepEqual(errorsOf(sink(OTEL, { grpc_service: local })), []);
+    const conversions = [{ metric_name: 'other' }];
+    const converted = sink(OTEL, { grpc_service: service, custom_metric_conversions: conversions });
+    assert.match(errorsOf(converted).join(), /custom_metric_conversions is not supported/);
   });
 });
