@@ -59,6 +59,10 @@ async function privateNames() {
 const STEPS = [
   { name: 'types', faults: () => faultsOf(tool('tsc'), ['--noEmit', '-p', 'tsconfig.json']) },
   { name: 'types of the page', faults: () => faultsOf(tool('tsc'), ['-p', 'src/page/tsconfig.json']) },
+  {
+    name: 'types of browser tests',
+    faults: () => faultsOf(tool('tsc'), ['--noEmit', '-p', 'test/browser/tsconfig.json']),
+  },
   { name: 'lint and format', faults: () => faultsOf(tool('biome'), ['ci', '--error-on-warnings', '--colors=off']) },
   { name: 'import rules, cycles, owners', faults: importRules },
   {

@@ -1,4 +1,5 @@
 export type { AdmissionRules } from './admission.ts';
+export { type PageFiles, readPageFiles } from './page-files.ts';
 export { AdminServer, type AdminServerOptions } from './server.ts';
 export type {
   AdminTraffic,
