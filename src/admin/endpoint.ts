@@ -12,6 +12,7 @@ import type {
   ClustersView,
   ConfigView,
   EventStreamView,
+  InitView,
   ListenersView,
   LookupsView,
   OverviewView,
@@ -29,6 +30,7 @@ export interface AdminContext {
   /** Undefined where no sink for it is configured. */
   readonly eventStream?: EventStreamView | undefined;
   readonly config: ConfigView;
+  readonly init: InitView;
   readonly listeners: ListenersView;
   readonly loggers: Loggers;
   readonly lookups: LookupsView;

@@ -4,6 +4,7 @@ export { AdminServer, type AdminServerOptions } from './server.ts';
 export type {
   AdminTraffic,
   BusyClusterView,
+  CertificatesView,
   CircuitBreakerView,
   ClustersView,
   ClusterView,
@@ -32,4 +33,5 @@ export type {
   TapFeedView,
   TapView,
   TextStatView,
+  UnreadyView,
 } from './views/index.ts';

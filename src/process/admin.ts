@@ -76,6 +76,9 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
   return {
     server: {
       state: () => server.state,
+      wallMs: () => SYSTEM_CLOCK.wallMs(),
+      // TLS is refused when the configuration is loaded.
+      certificates: () => [],
       beforeStatsRead: () => server.beforeStatsRead(),
       uptimeCurrentEpochSeconds: () => server.uptimeSeconds,
       uptimeAllEpochsSeconds: () => server.uptimeSeconds,
@@ -93,6 +96,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       },
     },
     config: server.config,
+    init: { unready: () => server.unready() },
     clusters: server.clusterManager,
     listeners: server.listenerManager,
     eventStream: server.eventStream,

@@ -1,6 +1,7 @@
 // What the admin interface reads of the running server, and what it may command: a file for each subject. The control plane
 // implements these; the endpoints know nothing else of it. Main thread. All values are those of the moment of the call.
 
+export type { CertificatesView, CertificateView } from './certificates.ts';
 export type {
   CheckView,
   CircuitBreakerView,
@@ -15,6 +16,7 @@ export type { DrainOrder, ProfilerKind, ProfilerOutcome, ServerCommands } from '
 export type { ConfigView, EndpointsView, EndpointView, ResourcesView, ResourceView } from './config.ts';
 export type { EventFeedView, EventStreamView } from './event-stream.ts';
 export type { HistoryView, NamedSeries } from './history.ts';
+export type { InitView, UnreadyView } from './init.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';
 export type { LookupsView } from './lookups.ts';

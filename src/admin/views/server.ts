@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../base/json.ts';
 import type { Version } from '../../base/version.ts';
+import type { CertificatesView } from './certificates.ts';
 import type { LocalityView } from './locality.ts';
 
 /** LIVE 0, DRAINING 1, PRE_INITIALIZING 2, INITIALIZING 3 in the gauge server.state. */
@@ -38,6 +39,10 @@ export interface ContentionView {
 
 export interface ServerView {
   state(): ServerState;
+  /** Milliseconds since the Unix epoch. */
+  wallMs(): number;
+  /** Of each listener and cluster that speaks TLS, in this order. */
+  certificates(): Iterable<CertificatesView>;
   /** Whole seconds since this process started. */
   uptimeCurrentEpochSeconds(): number;
   /** Whole seconds since the first process of the chain of hot restarts started. */

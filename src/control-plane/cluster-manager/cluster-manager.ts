@@ -230,6 +230,11 @@ export class ClusterManager {
     return this.#clusters.values();
   }
 
+  /** Those that cannot serve yet. */
+  warming(): readonly ManagedCluster[] {
+    return [...this.#clusters.values(), ...this.#warming.values()].filter(({ isWarming }) => isWarming);
+  }
+
   *clusters(): Iterable<ActiveCluster> {
     for (const { cluster } of this.#clusters.values()) yield cluster;
   }

@@ -123,6 +123,15 @@ export class ManagedCluster {
     return this.#isWarming;
   }
 
+  /** What it waits for before it can serve; empty for one that does. */
+  get waitsFor(): readonly string[] {
+    if (!this.#isWarming) return [];
+    if (this.#isFound) return ['first round of health checks'];
+    const { discovery } = this.settings;
+    const names = discovery.kind === 'static' || discovery.kind === 'original-dst' ? [] : discovery.targets;
+    return names.map(({ name }) => `first resolution of ${name}`);
+  }
+
   /**
    * Takes over what has been put under its name, if that can be done without another cluster in its place: it is the same, or
    * only its configured members are others.

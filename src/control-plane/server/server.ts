@@ -23,11 +23,13 @@ import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { TapManager } from '../tap/tap-manager.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
+import { InitManager } from './init-manager.ts';
 import { LoadedConfig } from './loaded-config.ts';
 import { type MemoryReport, memoryReport } from './memory-report.ts';
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
 import { statsOptions } from './stats-options.ts';
+import { listenerTarget, type Unready, unready } from './unready.ts';
 
 export interface ServerDependencies {
   readonly bootstrap: BootstrapConfig;
@@ -76,7 +78,8 @@ export class Server {
   readonly #lbModule: WebAssembly.Module;
   readonly #accessLogFiles: AccessLogFileSettings;
   readonly #log: Logger;
-  #state: ServerState = 'PRE_INITIALIZING';
+  readonly #init = new InitManager();
+  #isStopping = false;
   #isHealthCheckFailing = false;
   #sinksClosed: Promise<void> | undefined;
 
@@ -200,11 +203,22 @@ export class Server {
   }
 
   get state(): ServerState {
-    return this.#state === 'LIVE' && this.#isHealthCheckFailing ? 'DRAINING' : this.#state;
+    if (this.#isStopping) return 'DRAINING';
+    if (this.#isInitialized) return this.#isHealthCheckFailing ? 'DRAINING' : 'LIVE';
+    return this.#init.phase === 'initializing' ? 'INITIALIZING' : 'PRE_INITIALIZING';
   }
 
   get #isInitialized(): boolean {
-    return this.#state === 'LIVE' || this.#state === 'DRAINING';
+    return this.#init.phase === 'initialized';
+  }
+
+  /** What is not initialized yet, of the server and of its resources. */
+  unready(): Iterable<Unready> {
+    const { clusterManager: clusters, listenerManager: listeners, bootstrap } = this;
+    const listenersAtStart = bootstrap.listeners.map(
+      (settings, at) => [settings, bootstrap.messages.listeners[at]!] as const,
+    );
+    return unready({ init: this.#init, clusters, listeners, listenersAtStart });
   }
 
   get uptimeSeconds(): number {
@@ -216,7 +230,11 @@ export class Server {
    * @throws WeirError when a worker cannot start or a listener cannot be opened; call `stop` then as well.
    */
   async start(): Promise<void> {
-    this.#state = 'INITIALIZING';
+    const workersAreReady = this.#init.add('worker threads');
+    const clustersAreReady = this.#init.add('cluster manager');
+    const { listeners, messages } = this.bootstrap;
+    const listenersAreReady = listeners.map(({ name }) => this.#init.add(listenerTarget(name)));
+    this.#init.begin();
     this.#gauges.update();
     // Names are looked up while the workers start.
     const clustersAreWarm = this.clusterManager.start();
@@ -241,13 +259,14 @@ export class Server {
       onWorkerLost: (index) => this.stats.clearWorker(index),
       onWorkerRestarted: () => this.#gauges.countWorkerRestart(),
     });
+    workersAreReady();
     await clustersAreWarm;
-    const { listeners, messages } = this.bootstrap;
+    clustersAreReady();
     for (const [at, listener] of listeners.entries()) {
       await this.listenerManager.addStatic(listener, messages.listeners[at]);
+      listenersAreReady[at]!();
     }
     this.listenerManager.markWorkersStarted();
-    this.#state = 'LIVE';
     this.#gauges.recordInitialization();
     this.#gauges.update();
     this.#flush.start();
@@ -281,7 +300,7 @@ export class Server {
    * last. Idempotent.
    */
   async stop(graceMs: number): Promise<void> {
-    this.#state = 'DRAINING';
+    this.#isStopping = true;
     this.#flush.stop();
     this.eventStream?.close();
     this.runtime.close();

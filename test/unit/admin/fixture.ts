@@ -6,12 +6,14 @@ import { text } from 'node:stream/consumers';
 import {
   AdminServer,
   type AdminServerOptions,
+  type CertificatesView,
   type DrainOrder,
   type EventFeedView,
   type HostView,
   type ServerCommands,
   type ServerState,
   type TapView,
+  type UnreadyView,
 } from '../../../src/admin/index.ts';
 import type { Address } from '../../../src/base/address.ts';
 import { formatAddress } from '../../../src/base/address.ts';
@@ -185,6 +187,8 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
     runtime: world.runtime,
     server: {
       state: () => world.state,
+      wallMs: () => Date.UTC(2026, 0, 2),
+      certificates: () => CERTIFICATES,
       uptimeCurrentEpochSeconds: () => 6,
       uptimeAllEpochsSeconds: () => 3606,
       filtersByRe2: () => world.filtersByRe2,
@@ -213,6 +217,7 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
     },
     clusters: { versionInfo: () => 'static', clusters: () => CLUSTERS },
     config: CONFIG,
+    init: { unready: () => UNREADY },
     listeners: {
       listeners: () => [
         { name: 'ingress', addresses: [ip('0.0.0.0', 10_000), ip('::1', 10_000)] },
@@ -260,6 +265,48 @@ function oneBatch(): EventFeedView {
   }
   return Object.assign(batches(), { close() {} });
 }
+
+const UNREADY: readonly UnreadyView[] = [
+  {
+    component: 'server',
+    name: '',
+    message: new Uint8Array(0),
+    targets: ['cluster manager', 'Listener-init-target main'],
+  },
+  { component: 'listener', name: 'main', message: Buffer.from('main'), targets: ['Listener-init-target main'] },
+  { component: 'cluster', name: 'web', message: Buffer.from('web'), targets: ['first resolution of web.example'] },
+];
+
+const CERTIFICATES: readonly CertificatesView[] = [
+  {
+    authorities: [],
+    chains: [
+      {
+        path: '/etc/weir/cert.pem',
+        serialNumber: 'BA7A5EE3C1AB',
+        dnsNames: ['example.test', 'www.example.test'],
+        uris: ['spiffe://example.test/web'],
+        ipAddresses: ['192.0.2.1'],
+        validFromMs: Date.UTC(2026, 0, 1),
+        expiresMs: Date.UTC(2026, 0, 31, 23),
+      },
+    ],
+  },
+  {
+    authorities: [
+      {
+        path: '<inline>',
+        serialNumber: '01',
+        dnsNames: [],
+        uris: [],
+        ipAddresses: [],
+        validFromMs: Date.UTC(2025, 0, 1),
+        expiresMs: Date.UTC(2025, 11, 31),
+      },
+    ],
+    chains: [],
+  },
+];
 
 function commandLineOptions() {
   const context = { program: 'weir', version: '', hotRestartVersion: 'disabled' };

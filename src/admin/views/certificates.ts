@@ -1,0 +1,22 @@
+// The certificates in use, as the admin interface reads them.
+
+export interface CertificateView {
+  /** Of its file, or `<inline>`. */
+  readonly path: string;
+  /** In hexadecimal digits. */
+  readonly serialNumber: string;
+  readonly dnsNames: readonly string[];
+  readonly uris: readonly string[];
+  readonly ipAddresses: readonly string[];
+  /** Milliseconds since the Unix epoch. */
+  readonly validFromMs: number;
+  readonly expiresMs: number;
+}
+
+/** Those of one listener or cluster that speaks TLS. */
+export interface CertificatesView {
+  /** Whom it trusts. */
+  readonly authorities: readonly CertificateView[];
+  /** Its own, without those that they lead to. */
+  readonly chains: readonly CertificateView[];
+}
