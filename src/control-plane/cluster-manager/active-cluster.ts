@@ -433,7 +433,8 @@ export class ActiveCluster {
     const { runtime } = this.#places;
     const threshold = runtime.integer(PANIC_THRESHOLD) ?? settings.healthyPanicThreshold;
     const { activeRequestBias: bias, activeRequestBiasKey } = settings.leastRequest;
-    const activeRequestBias = bias === undefined ? undefined : (runtime.number(activeRequestBiasKey) ?? bias);
+    // Who has no bias has no key either.
+    const activeRequestBias = runtime.number(activeRequestBiasKey) ?? bias;
     return {
       healthyPanicThreshold: Math.min(ALL, threshold),
       zoneRouting: this.#zoneRouting(settings.zoneRouting),

@@ -216,6 +216,31 @@ describe('the view of a cluster', () => {
     assert.equal(cluster.requestTimes.count('cumulative'), 1);
   });
 
+  it('says how busy it is', () => {
+    const { cluster, at, update } = open({ circuit_breakers: { thresholds: [{ max_requests: 7 }] } });
+    update(at(1), at(2), at(3, { health: 'unhealthy' }));
+    const counts = {
+      upstream_cx_overflow: 1,
+      upstream_rq_pending_overflow: 2,
+      upstream_rq_retry_overflow: 4,
+      upstream_rq_total: 50,
+      upstream_rq_active: 5,
+      upstream_cx_active: 6,
+    } as const;
+    for (const [name, count] of Object.entries(counts)) cluster.stats.add(name as keyof typeof counts, count);
+    const { breakers, ...numbers } = cluster.use();
+    assert.deepEqual(numbers, {
+      overflows: 7,
+      members: 3,
+      membersHealthy: 2,
+      requests: 50,
+      activeRequests: 5,
+      activeConnections: 6,
+    });
+    assert.ok(breakers.some(({ limit }) => limit === 7));
+    assert.ok(breakers.every(({ used }) => used === 0));
+  });
+
   it('shows what remains below those limits that ask for it', async () => {
     const remaining = async (...thresholds: JsonObject[]): Promise<string[]> => {
       const { store, cluster } = open({ circuit_breakers: { thresholds } });
