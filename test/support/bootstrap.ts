@@ -87,6 +87,12 @@ export function httpFilter(fields: JsonObject): JsonObject {
   return { name: 'envoy.filters.network.http_connection_manager', typed_config: { ...settings, ...fields } };
 }
 
+/** An HTTP filter that POST /tap has record under this name. */
+export function tapFilter(config_id: string): JsonObject {
+  const common_config = { admin_config: { config_id } };
+  return { name: 'filters.http.tap', typed_config: { '@type': `${TYPES}.http.tap.v3.Tap`, common_config } };
+}
+
 export function tcpFilter(fields: JsonObject): JsonObject {
   const type = `${TYPES}.network.tcp_proxy.v3.TcpProxy`;
   const settings = { '@type': type, stat_prefix: 'tcp', cluster: 'web' };

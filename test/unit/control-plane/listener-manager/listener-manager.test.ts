@@ -18,6 +18,7 @@ import {
   mustLoad,
   ROUTER,
   socketAddress,
+  tapFilter,
   tcpFilter,
   withListeners,
 } from '../../../support/bootstrap.ts';
@@ -109,12 +110,6 @@ function settings(fields: JsonObject = {}): ListenerSettings {
   });
   return mustLoad(withListeners(listener)).listeners[0]!;
 }
-
-const TAP = 'type.googleapis.com/envoy.extensions.filters.http.tap.v3.Tap';
-const tap = (config_id: string): JsonObject => ({
-  name: 'envoy.filters.http.tap',
-  typed_config: { '@type': TAP, common_config: { admin_config: { config_id } } },
-});
 
 const folder = mkdtempSync(path.join(tmpdir(), 'weir-listeners-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -218,6 +213,7 @@ describe('listeners that come and go', () => {
     const { manager, clock, ...fixture } = new Fixture();
     const shown = () => manager.dump().map(({ message, addedViaApi, state }) => [String(message), addedViaApi, state]);
     await manager.addStatic(settings({ name: 'fixed' }), Uint8Array.of(1));
+    assert.equal(manager.version, '');
     await manager.put(settings(), 'one', Uint8Array.of(2));
     assert.equal(manager.version, 'one');
     await manager.put(settings(), 'two', Uint8Array.of(3));
@@ -246,7 +242,7 @@ describe('listeners that come and go', () => {
 
   it('tell of the taps in their chains', async () => {
     const { manager } = new Fixture();
-    const chain = (id: string): JsonObject => ({ filters: [httpFilter({ http_filters: [tap(id), ROUTER] })] });
+    const chain = (id: string): JsonObject => ({ filters: [httpFilter({ http_filters: [tapFilter(id), ROUTER] })] });
     const plain = { filters: [tcpFilter({})], filter_chain_match: { destination_port: 1 } };
     await manager.put(settings({ filter_chains: [chain('a'), plain], default_filter_chain: chain('b') }), 'one');
     await manager.put(settings({ name: 'other', address: socketAddress('127.0.0.2', 0) }), 'one');
@@ -269,6 +265,7 @@ describe('listeners that come and go', () => {
       ['new', 'one', 'active'],
       ['new', 'two', 'failed', error],
     ]);
+    assert.ok(manager.dump()[1]!.addedViaApi);
     assert.deepEqual(fixture.held, one);
     fixture.refusal = undefined;
     await manager.put(settings(LARGER), 'three');

@@ -11,7 +11,9 @@ import {
   type JsonObject,
   listenerWith,
   mustLoad,
+  ROUTER,
   socketAddress,
+  tapFilter,
   tcpFilter,
   withListeners,
 } from '../../../support/bootstrap.ts';
@@ -103,6 +105,22 @@ describe('the snapshot of a listener', () => {
     const { settings } = snapshot;
     assert.deepEqual([http!.settings, tcp!.settings], settings.filterChains);
     assert.equal(rest.settings, settings.defaultFilterChain);
+  });
+
+  it('has counters of its HTTP filters, of those of upgrades, too, and of what may be wrong with HTTP', () => {
+    const filters: JsonObject = { http_filters: [tapFilter('a'), ROUTER] };
+    const upgrade: JsonObject = { upgrade_type: 'websocket', filters: [tapFilter('b'), ROUTER] };
+    const plain: JsonObject = { upgrade_type: 'plain' };
+    for (const fields of [filters, { upgrade_configs: [plain, upgrade] }]) {
+      const { snapshot, stats, isAt } = snapshotOf(listenerWith([httpFilter({ stat_prefix: 'in', ...fields })]));
+      const filterCounters = snapshot.filterChains[0]!.filterCounters!;
+      assert.deepEqual(Object.keys(filterCounters), ['tap.rq_tapped']);
+      assert.ok(isAt('http.in.tap.rq_tapped', filterCounters['tap.rq_tapped']!));
+      assert.equal(stats.value('http1.response_flood'), 0);
+    }
+    const { snapshot, stats } = snapshotOf(listenerWith([tcpFilter({})]));
+    assert.deepEqual(snapshot.filterChains[0]!.filterCounters, {});
+    assert.equal(stats.value('http1.response_flood'), undefined);
   });
 
   it('has no default chain where the configuration has none', () => {
