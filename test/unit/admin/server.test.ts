@@ -223,6 +223,39 @@ describe('the admin server', () => {
     assert.equal((await call(`${unknown.url}/contention`)).status, 501);
   });
 
+  it('refuses long nonsense in whole, and nothing changes', async () => {
+    const long = 'v'.repeat(100 * 1024);
+    const queries = [
+      `/runtime_modify?routing.new=1&upstream.use_retry=${long}`,
+      `/runtime_modify?routing.new=1&%0a=${long}`,
+      `/drain_listeners?${long}`,
+      `/drain_listeners?graceful&inbound=${long}`,
+      `/cpuprofiler?enable=${long}`,
+      `/cpuprofiler?enable=y&x=${long}`,
+      `/heapprofiler?enable=${long}`,
+      `/heapprofiler?enable=y&${long}`,
+      `/logging?level=${long}`,
+      `/logging?${long}=debug`,
+      `/logging?paths=http=debug,${long}=info`,
+      `/logging?paths=http=debug,x${long}`,
+    ];
+    const started: string[] = [];
+    const note = async (kind: string): Promise<'done'> => {
+      started.push(kind);
+      return 'done';
+    };
+    await using server = await startAdmin({
+      commands: { ...NO_COMMANDS, startProfiler: note, drainListeners: () => void started.push('drain') },
+    });
+    const levels = server.world.loggers.list();
+    for (const query of queries) {
+      const { status, body } = await call(server.url + query, { method: 'POST' });
+      assert.equal(status, 400, query.slice(0, 60));
+      assert.match(body, /[a-z]/);
+    }
+    assert.deepEqual([started, server.world.runtime.entries().length, server.world.loggers.list()], [[], 2, levels]);
+  });
+
   it('counts its own traffic', async () => {
     const server = await startAdmin();
     await call(`${server.url}/ready`);

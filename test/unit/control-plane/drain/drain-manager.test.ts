@@ -13,9 +13,11 @@ function open() {
   const clock = new ManualClock();
   const orders: string[] = [];
   const published: (() => DrainState)[] = [];
+  const log: string[] = [];
+  const sink = { write: ({ message }: { message: string }) => void log.push(message) };
   const manager = new DrainManager({
     clock,
-    log: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('main'),
+    log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('main'),
     workers: { publishDrains: (drains) => published.push(drains) },
     listeners: {
       beginDrain: (which) => orders.push(`drain ${which}`),
@@ -25,7 +27,7 @@ function open() {
     strategy: 'gradual',
   });
   const progress = (elapsedMs: number) => ({ strategy: 'gradual', elapsedMs, durationMs: DURATION_MS });
-  return { clock, orders, published, manager, progress };
+  return { clock, orders, published, manager, progress, log };
 }
 
 describe('a drain', () => {
@@ -55,7 +57,7 @@ describe('a drain', () => {
   });
 
   it('of inbound listeners can be widened to all, and those go on as they have begun', () => {
-    const { manager, orders, published, clock, progress } = open();
+    const { manager, orders, published, clock, progress, log } = open();
     manager.start('inbound', false);
     assert.deepEqual(published[0]!(), { inbound: progress(0), others: null });
     clock.turn(1000);
@@ -66,6 +68,12 @@ describe('a drain', () => {
     assert.deepEqual(orders, ['drain inbound', 'drain all', 'stop inbound']);
     clock.turn(1000);
     assert.deepEqual(orders.at(-1), 'stop all');
+    assert.deepEqual(log, [
+      'draining the inbound listeners over 60 s, gradual',
+      'draining all listeners over 60 s, gradual',
+      'the drain time of the inbound listeners is over',
+      'the drain time of all listeners is over',
+    ]);
   });
 
   it('leaves the listeners open where they are to stay', () => {
