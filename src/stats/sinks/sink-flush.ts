@@ -6,10 +6,13 @@ import type { HistogramReader } from '../histogram-stat.ts';
 import type { NumericStat } from '../stat.ts';
 import type { StatsStore } from '../store.ts';
 import type { Tag } from '../tags/tag-producer.ts';
+import { TimeSlice } from '../time-slice.ts';
 import type { FlushTimes, NumericBatch, StatSink } from './stat-sink.ts';
 
 /** A sink has thrown; it hears nothing more of this flush. */
 export type ReportSinkFault = (sink: StatSink, error: unknown) => void;
+
+const HISTOGRAMS_AT_A_TIME = 16;
 
 export class SinkFlush {
   readonly #stats: StatsStore;
@@ -33,18 +36,22 @@ export class SinkFlush {
     for await (const batch of this.#stats.numericFamilies('gauge')) {
       if (this.#numeric.fill(batch)) this.#tell((sink) => sink.gauges?.(this.#numeric));
     }
-    for await (const batch of this.#stats.histogramFamilies()) this.#showHistograms(batch);
+    const slice = new TimeSlice();
+    for await (const batch of this.#stats.histogramFamilies()) await this.#showHistograms(batch, slice);
     const texts = this.#stats.textReadouts().filter(({ isUsed }) => isUsed);
     this.#tell((sink) => sink.textReadouts?.(texts));
     this.#tell((sink) => sink.end?.());
   }
 
-  #showHistograms({ name: family, stats, tags }: FamilyBatch<HistogramReader>): void {
+  /** A few at a time: a sink may make a hundred lines of one. */
+  async #showHistograms({ name: family, stats, tags }: FamilyBatch<HistogramReader>, slice: TimeSlice): Promise<void> {
     const used = [...stats.keys()].filter((at) => stats[at]!.isUsed);
-    if (used.length === 0) return;
-    const histograms = used.map((at) => stats[at]!);
-    const batch = { family, histograms, tags: used.map((at) => tags[at]!) };
-    this.#tell((sink) => sink.histograms?.(batch));
+    for (let from = 0; from < used.length; from += HISTOGRAMS_AT_A_TIME) {
+      if (slice.isOverNow()) await slice.rest();
+      const shown = used.slice(from, from + HISTOGRAMS_AT_A_TIME);
+      const batch = { family, histograms: shown.map((at) => stats[at]!), tags: shown.map((at) => tags[at]!) };
+      this.#tell((sink) => sink.histograms?.(batch));
+    }
   }
 
   #tell(call: (sink: StatSink) => void): void {

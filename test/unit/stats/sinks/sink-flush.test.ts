@@ -86,6 +86,25 @@ describe('a flush to sinks', () => {
     assert.deepEqual(told.sort(), ['1 +1', '2 +2']);
   });
 
+  it('shows histograms a few at a time, each once', async () => {
+    const { store, flush } = sinkSurroundings();
+    for (let at = 0; at < 40; at++) store.scope(`cluster.owner_${at}.`).allocate(TABLE).record('upstream_rq_time', at);
+    await store.mergeHistograms();
+    const sizes: number[] = [];
+    const names = new Set<string>();
+    await flush({
+      histograms({ histograms, tags, family }) {
+        assert.equal(tags.length, histograms.length);
+        assert.equal(family, 'cluster.upstream_rq_time');
+        sizes.push(histograms.length);
+        for (const { name } of histograms) names.add(name);
+      },
+      close: () => Promise.resolve(),
+    });
+    assert.deepEqual(sizes, [16, 16, 8]);
+    assert.equal(names.size, 40);
+  });
+
   it('spares others a sink that throws, and spares it the rest of the flush', async () => {
     const { store } = statsFixture();
     store.scope('cluster.web.').allocate(TABLE).add('upstream_cx_total', 1);
