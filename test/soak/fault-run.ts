@@ -40,6 +40,8 @@ export interface FaultRunReport {
   readonly violations: readonly string[];
   readonly outcomes: readonly (readonly [string, number])[];
   readonly before: Resources | undefined;
+  /** Amid the faults, when buffers and heaps have grown to what they need; undefined in a short run. */
+  readonly warm: Resources | undefined;
   readonly after: Resources | undefined;
   readonly stats: Stats;
 }
@@ -48,6 +50,8 @@ export interface FaultRunReport {
 const DESCRIPTOR_LIMIT = 200;
 const CROWD = 400;
 const POLL_MS = 100;
+/** By then what is resident has doubled; from there on it goes up and down. */
+const WARM_MS = 60_000;
 /** How often the disk is freed and the readers of logs wake. */
 const RELIEF_MS = 1500;
 const PEACEFUL_REQUESTS = 40;
@@ -68,6 +72,8 @@ export async function runFaults(options: FaultRunOptions): Promise<FaultRunRepor
   const staller = await StallingUpstream.start();
   const say = options.onProgress ?? ((): void => {});
   let relief: Relief | undefined;
+  let warm: Resources | undefined;
+  let warming: NodeJS.Timeout | undefined;
   try {
     const bootstrap = faultBootstrap(upstreams, staller, disk.file('http.log'), tcpLog.path);
     await using weir = await startWeir({
@@ -87,6 +93,9 @@ export async function runFaults(options: FaultRunOptions): Promise<FaultRunRepor
       isOver: () => performance.now() >= endsAt || options.signal?.aborted === true,
     };
     say(`faults for ${options.seconds} s`);
+    warming = setTimeout(() => {
+      warm = resourcesOf(weir.pid);
+    }, WARM_MS);
     relief = new Relief(weir.pid, disk, pipes);
     relief.every(RELIEF_MS);
     await runFaultTraffic(ground);
@@ -99,14 +108,16 @@ export async function runFaults(options: FaultRunOptions): Promise<FaultRunRepor
     const after = resourcesOf(weir.pid);
     checkAfterwards(ledger, stats);
     checkResources(ledger, before, after, false);
+    checkResources(ledger, warm, after, true);
     say('SIGTERM while the readers of logs stall');
     relief.stop();
     for (const pipe of pipes) pipe.fill();
     const { code, signal } = await weir.stop();
     if (code !== 0) ledger.violation(`weir ended with ${code ?? signal} at SIGTERM`);
     const { violations, outcomes } = ledger;
-    return { seconds: options.seconds, violations, outcomes, before, after, stats };
+    return { seconds: options.seconds, violations, outcomes, before, warm, after, stats };
   } finally {
+    clearTimeout(warming);
     relief?.stop();
     await upstreams.stopAll();
     await staller.stop();

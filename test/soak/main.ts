@@ -51,6 +51,7 @@ function renderFaults(report: FaultRunReport): string {
   const lines = [
     `${report.seconds} s of faults, ${workers} workers`,
     `held before: ${JSON.stringify(report.before)}`,
+    `held warm:   ${JSON.stringify(report.warm)}`,
     `held after:  ${JSON.stringify(report.after)}`,
     ...renderEnd(report),
   ];
