@@ -68,7 +68,7 @@ export class Chart {
     return {
       width: this.#width,
       height: HEIGHT,
-      padding: [6, 2, 0, 0],
+      padding: [6, 14, 0, 0],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 5 }, sync: { key: 'weir' } },
       scales: {
@@ -76,7 +76,7 @@ export class Chart {
         y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
       },
       axes: [
-        { ...axis, size: 22, space: 44, values: (_plot, splits) => splits.map(clock) },
+        { ...axis, size: 22, space: 44, incrs: [60, 120, 300], values: (_plot, splits) => splits.map(clock) },
         { ...axis, size: 42, space: 26, values: (_plot, splits) => splits.map(short) },
       ],
       series: [
@@ -104,7 +104,7 @@ export class Chart {
 function clock(seconds: number): string {
   const date = new Date(seconds * 1000);
   const two = (part: number): string => String(part).padStart(2, '0');
-  return `${two(date.getHours())}:${two(date.getMinutes())}${date.getSeconds() === 0 ? '' : `:${two(date.getSeconds())}`}`;
+  return `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 function translucent(rgb: string): string {

@@ -12,7 +12,7 @@ import { StatList, type StatRow } from './stat-list.ts';
 const FIRST_ROWS = 100;
 const MORE_ROWS = 400;
 /** Values are asked for as often as that, or less often where an answer takes long. */
-const PAUSE_MS = 2000;
+const PAUSE_MS = 1000;
 const PAUSE_PER_ANSWER = 10;
 
 const KINDS: Readonly<Record<string, string>> = { c: 'counter', g: 'gauge', h: 'histogram', t: 'text' };

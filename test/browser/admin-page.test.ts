@@ -33,8 +33,8 @@ function overview(name: string): OverviewView {
       tick: 299,
       firstAfter: (tick) => Math.min(tick, 299) + 1,
       times: (from) => seconds.slice(from).map((second) => 1_700_000_000_000 + 1000 * second),
-      listeners: (from) => [['ingress', Array.from({ length: 11 }, () => seconds.slice(from))]],
-      clusters: (from) => [[name, Array.from({ length: 5 }, () => seconds.slice(from))]],
+      listeners: () => [['ingress', (from) => Array.from({ length: 11 }, () => seconds.slice(from))]],
+      clusters: () => [[name, (from) => Array.from({ length: 5 }, () => seconds.slice(from))]],
     },
     process: {
       epoch: 0,

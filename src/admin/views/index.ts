@@ -15,7 +15,7 @@ export type {
 export type { DrainOrder, ProfilerKind, ProfilerOutcome, ServerCommands } from './commands.ts';
 export type { ConfigView, EndpointsView, EndpointView, ResourcesView, ResourceView } from './config.ts';
 export type { EventFeedView, EventStreamView } from './event-stream.ts';
-export type { HistoryView, NamedSeries } from './history.ts';
+export type { HistoryView, ReadPoints } from './history.ts';
 export type { InitView, UnreadyView } from './init.ts';
 export type { ListenersView, ListenerView } from './listeners.ts';
 export type { LocalityView } from './locality.ts';

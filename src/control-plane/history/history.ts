@@ -1,11 +1,11 @@
 // What the home page of the admin interface opens with: the last five minutes of the listeners and of the clusters that have
-// traffic, one point a second. Main thread. Everything is bounded: 13 KB a listener for 64 of them, 6 KB a cluster for 512. A
+// traffic, one point a second. Main thread. Everything is bounded: 14 KB a listener for 64 of them, 6 KB a cluster for 512. A
 // cluster without requests has no track, and gives it back after five minutes without any. Nothing is kept of single stats.
 
 import type { Clock } from '../../base/clock.ts';
 import type { ListenerSnapshot } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS, LISTENER_HTTP_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
-import { HISTORY_POINTS, Track } from './track.ts';
+import { HISTORY_POINTS, RING_POINTS, Track } from './track.ts';
 
 /** Response classes as rates, connections, and request times of the last flush interval in milliseconds. */
 export const LISTENER_SERIES = [
@@ -69,6 +69,9 @@ export interface HistoryDependencies {
   readonly takeThreadUses: () => readonly (number | undefined)[];
 }
 
+/** Points by series, oldest first; NaN where nothing is known. */
+type ReadPoints = (from: number, to: number) => readonly Float32Array[];
+
 /** Cells of what is shown of a listener. */
 interface ListenerCells {
   readonly listener: number;
@@ -85,7 +88,7 @@ export class History {
   readonly #clusters = new Map<HistoryCluster, Track>();
   /** Requests of clusters without a track, as they were when it was their turn. */
   readonly #formerRequests = new WeakMap<HistoryCluster, number>();
-  readonly #timesMs = new Float64Array(HISTORY_POINTS);
+  readonly #timesMs = new Float64Array(RING_POINTS);
   #tick = -1;
   #lastMs: number;
   /** Where among the clusters the search for traffic goes on. */
@@ -129,22 +132,18 @@ export class History {
   times(from: number): readonly number[] {
     return Array.from(
       { length: Math.max(0, this.#tick - from + 1) },
-      (_, at) => this.#timesMs[(from + at) % HISTORY_POINTS]!,
+      (_, at) => this.#timesMs[(from + at) % RING_POINTS]!,
     );
   }
 
-  /** Points of a listener in the order of LISTENER_SERIES, by the name of the listener. */
-  *listeners(from: number): Generator<readonly [name: string, series: readonly Float32Array[]]> {
-    for (const { name, track } of this.#listeners.values()) {
-      yield [name, LISTENER_SERIES.map((_, series) => track.read(series, from, this.#tick))];
-    }
+  /** Readers of listeners, by their names: points `from` to `to` in the order of LISTENER_SERIES. */
+  *listeners(): Generator<readonly [name: string, read: ReadPoints]> {
+    for (const { name, track } of this.#listeners.values()) yield [name, reader(track, LISTENER_SERIES.length)];
   }
 
-  /** Points of all clusters that have a track, in the order of CLUSTER_SERIES, by the name of the cluster. */
-  *clusters(from: number): Generator<readonly [name: string, series: readonly Float32Array[]]> {
-    for (const [{ name }, track] of this.#clusters) {
-      yield [name, CLUSTER_SERIES.map((_, series) => track.read(series, from, this.#tick))];
-    }
+  /** Readers of all clusters that have a track, in the order of CLUSTER_SERIES. */
+  *clusters(): Generator<readonly [name: string, read: ReadPoints]> {
+    for (const [{ name }, track] of this.#clusters) yield [name, reader(track, CLUSTER_SERIES.length)];
   }
 
   /** Takes the next point. */
@@ -154,7 +153,7 @@ export class History {
     const seconds = Math.max(0.001, (nowMs - this.#lastMs) / 1000);
     this.#lastMs = nowMs;
     this.#tick += 1;
-    this.#timesMs[this.#tick % HISTORY_POINTS] = clock.wallMs();
+    this.#timesMs[this.#tick % RING_POINTS] = clock.wallMs();
     this.#threadUses = this.#deps.takeThreadUses();
     this.#sampleListeners(seconds);
     this.#sampleClusters(seconds);
@@ -252,6 +251,10 @@ export class History {
     const times = stats.cell + CLUSTER_STATS.index.upstream_rq_time;
     track.record(tick, CLUSTER_P99, store.histogramQuantiles(times, 'interval', P99)[0]!);
   }
+}
+
+function reader(track: Track, seriesCount: number): ReadPoints {
+  return (from, to) => Array.from({ length: seriesCount }, (_, series) => track.read(series, from, to));
 }
 
 function listenerCells({ statBlock, filterChains, defaultFilterChain }: ListenerSnapshot): ListenerCells {

@@ -14,8 +14,8 @@ function overviewOf(clusters: readonly BusyClusterView[]): OverviewView {
       tick: 1,
       firstAfter: (tick) => Math.min(tick, 1) + 1,
       times: (from) => [1000, 2000].slice(from),
-      listeners: (from) => [['ingress', [[NAN, 12.3456].slice(from)]]],
-      clusters: (from) => [['web', [[1, 2].slice(from)]]],
+      listeners: () => [['ingress', (from) => [[NAN, 12.3456].slice(from)]]],
+      clusters: () => [['web', (from) => [[1, 2].slice(from)]]],
     },
     process: {
       epoch: 0,
@@ -128,7 +128,7 @@ describe('the page is told', () => {
     assert.deepEqual(
       all.listeners.map(({ name, points }) => [name, points]),
       [
-        ['ingress', [[null, 12.3]]],
+        ['ingress', [[null, 12.346]]],
         ['local', []],
       ],
     );

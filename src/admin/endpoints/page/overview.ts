@@ -8,7 +8,7 @@ import type { Cluster, Head, Listener, Overview, Points } from '../../../page/da
 import { type AdminContext, endpoint } from '../../endpoint.ts';
 import { parsed, text } from '../../parameter.ts';
 import { textResponse } from '../../response.ts';
-import type { ClusterUseView, NamedSeries, OverviewView } from '../../views/index.ts';
+import type { ClusterUseView, OverviewView, ReadPoints } from '../../views/index.ts';
 import { pageJson } from './page-json.ts';
 
 /** Rows that one look can take in, and one second can bring up to date. */
@@ -29,23 +29,42 @@ export function overviewEndpoint(isReadOnly: boolean) {
     async handle(context, { since = -1, clusters: part = '' }) {
       const { overview } = context;
       if (overview === undefined) return textResponse('this build has no page\n', 404);
-      const { history } = overview;
       const uses = await usesOf(overview);
-      const from = history.firstAfter(since);
-      const points = new Map<string, NamedSeries[1]>(history.clusters(from));
       const matching = uses.filter(({ name }) => name.includes(part));
-      const body: Overview = {
-        nowMs: SYSTEM_CLOCK.wallMs(),
-        head: head(context, overview, uses, isReadOnly),
-        tick: history.tick,
-        times: history.times(from),
-        listeners: listeners(context, overview, from),
-        clusters: mostTelling(matching, points).map(({ name, use }) => clusterRow(name, use, points.get(name))),
-        clusterCount: matching.length,
-      };
-      return pageJson(body);
+      return pageJson(pieces(context, overview, { since, matching, head: head(context, overview, uses, isReadOnly) }));
     },
   });
+}
+
+interface Shown {
+  readonly since: number;
+  readonly matching: readonly NamedUse[];
+  readonly head: Head;
+}
+
+/** The first answer to a page has 300 points of each series, which are many to write at once. */
+async function* pieces(context: AdminContext, overview: OverviewView, shown: Shown): AsyncGenerator<string> {
+  const { history } = overview;
+  const { tick } = history;
+  const from = history.firstAfter(shown.since);
+  const busy = new Map(history.clusters());
+  const start: Omit<Overview, 'clusters'> = {
+    nowMs: SYSTEM_CLOCK.wallMs(),
+    head: shown.head,
+    tick,
+    times: history.times(from),
+    listeners: listeners(context, overview, from),
+    clusterCount: shown.matching.length,
+  };
+  yield `${JSON.stringify(start).slice(0, -1)},"clusters":[`;
+  const slice = new TimeSlice();
+  let separator = '';
+  for (const { name, use } of mostTelling(shown.matching, busy)) {
+    yield separator + JSON.stringify(clusterRow(name, use, busy.get(name)?.(from, tick)));
+    separator = ',';
+    if (slice.isOver()) await slice.rest();
+  }
+  yield ']}';
 }
 
 interface NamedUse {
@@ -98,22 +117,26 @@ function head(
 }
 
 function listeners({ listeners: view }: AdminContext, { history }: OverviewView, from: number): Listener[] {
-  const points = new Map<string, NamedSeries[1]>(history.listeners(from));
+  const known = new Map(history.listeners());
   return [...view.listeners()].slice(0, MOST_LISTENERS).map(({ name, addresses }) => ({
     name,
     addresses: addresses.map(formatAddress),
-    points: numbers(points.get(name)),
+    points: numbers(known.get(name)?.(from, history.tick)),
   }));
 }
 
-function clusterRow(name: string, counted: ClusterUseView, series: NamedSeries[1] | undefined): Cluster {
+function clusterRow(name: string, counted: ClusterUseView, series: ReturnType<ReadPoints> | undefined): Cluster {
   const { overflows: _, ...use } = counted;
   return { name, ...use, points: numbers(series) };
 }
 
 /** Three digits are more than a curve can show. */
-function numbers(series: NamedSeries[1] | undefined): Points {
-  return (series ?? []).map((values) =>
-    Array.from(values, (value) => (Number.isNaN(value) ? null : Number(value.toPrecision(3)))),
-  );
+function numbers(series: ReturnType<ReadPoints> = []): Points {
+  return series.map((values) => Array.from(values, rounded));
+}
+
+function rounded(value: number): number | null {
+  if (Number.isNaN(value)) return null;
+  if (value >= 100 || value === 0) return Math.round(value);
+  return Math.round(value * 1000) / 1000;
 }
