@@ -1,7 +1,7 @@
 // Clusters that come, wait for others and go again through their manager: what is told, counted and given back meanwhile.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -64,7 +64,7 @@ describe('clusters of one manager', () => {
     assert.ok(fixture.manager.put(clusterAt([1], { upstream_bind_config: { source_address, socket_options } }), ''));
   });
 
-  it('leave no lookup under way and no file open at the end', async (t) => {
+  it('go on in new files when the old ones were moved, and leave no lookup under way and no file open at the end', async (t) => {
     const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-clusters-')));
     t.after(() => rmSync(folder, { recursive: true }));
     const [checks, ejections] = ['checks', 'ejections'].map((name) => path.join(folder, name));
@@ -76,6 +76,9 @@ describe('clusters of one manager', () => {
     manager.put(clusterAt([server.port], { ...WATCHED, health_checks: [{ ...CHECK, event_log_path: checks! }] }), '');
     await eventually(() => published.length === 1, 'a warm cluster');
     fixture.eject(0);
+    assert.deepEqual([isOpenFile(checks!), isOpenFile(ejections!)], [true, true]);
+    for (const file of [checks!, ejections!]) renameSync(file, `${file}.1`);
+    manager.reopenEventLogs();
     assert.deepEqual([isOpenFile(checks!), isOpenFile(ejections!)], [true, true]);
     manager.put({ ...dnsCluster(dns, 80), name: 'late', statName: 'late' }, '');
     manager.stop();
