@@ -331,7 +331,8 @@ function splitTarget(target: string): { path: string; queryText: string; host: s
 
 /** Parameters that a form sent in the body, as the home page does for commands that mutate. */
 function formBody({ headers, body }: FastifyRequest): string {
-  return isForm(headers) && body instanceof Buffer ? body.toString() : '';
+  // A form writes a blank as +, which a query may mean as it stands.
+  return isForm(headers) && body instanceof Buffer ? body.toString().replaceAll('+', '%20') : '';
 }
 
 function isForm(headers: IncomingHttpHeaders): boolean {

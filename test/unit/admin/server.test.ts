@@ -223,6 +223,16 @@ describe('the admin server', () => {
     assert.equal((await call(`${unknown.url}/contention`)).status, 501);
   });
 
+  it('reads + in a form as the blank that it stands for, and in a query as it is', async () => {
+    await using server = await startAdmin();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const url = `${server.url}/runtime_modify`;
+    assert.equal((await call(url, { method: 'POST', headers }, 'form=a+b%2Bc')).status, 200);
+    assert.equal((await call(`${url}?query=a+b%2Bc`, { method: 'POST' })).status, 200);
+    const { values } = server.world.runtime;
+    assert.deepEqual([values.text('form'), values.text('query')], ['a b+c', 'a+b+c']);
+  });
+
   it('refuses long nonsense in whole, and nothing changes', async () => {
     const long = 'v'.repeat(100 * 1024);
     const queries = [
