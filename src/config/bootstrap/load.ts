@@ -24,7 +24,7 @@ import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from '.
 import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
 import { convertEventStream } from './event-stream.ts';
-import { convertNode, describeNode } from './node.ts';
+import { completeNode, convertNode } from './node.ts';
 import { convertRuntime } from './runtime.ts';
 import { convertStaticResources } from './static-resources.ts';
 import { convertStats } from './stats.ts';
@@ -87,7 +87,7 @@ function withMessages(
   schema: ProtoSchema,
 ): BootstrapConfig {
   const bootstrap = message as unknown as Bootstrap;
-  const node = describeNode(bootstrap.node, config.node, input, schema);
+  const node = completeNode(bootstrap.node, config.node, input, schema);
   return { ...config, messages: storeMessages(schema.messageType(BOOTSTRAP_TYPE), { ...bootstrap, node }) };
 }
 

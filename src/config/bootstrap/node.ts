@@ -23,7 +23,7 @@ export function convertNode(message: Node | null, overrides: NodeOverrides): Nod
 }
 
 /** The message of a node as it is in force, with what the node says of the program. */
-export function describeNode(
+export function completeNode(
   message: Node | null,
   { id, cluster, locality }: NodeSettings,
   { software, statSinks = {} }: Pick<LoadBootstrapInput, 'software' | 'statSinks'>,

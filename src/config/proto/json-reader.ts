@@ -58,7 +58,9 @@ export class JsonReader {
       const field = builder.planOf(entry);
       if (field === undefined) continue;
       context.push(field.name);
+      if (field.isSensitive) context.secrecy += 1;
       this.#readEntry(context, plan, builder, field, entry, node);
+      if (field.isSensitive) context.secrecy -= 1;
       context.pop();
     }
     if (plan.slot !== undefined) this.#fillEmptySlot(context, plan, builder, node);

@@ -3,7 +3,7 @@
 
 import protobuf, { type Enum, type Field } from 'protobufjs/light.js';
 import { nearestName } from '../../base/nearest-name.ts';
-import { describeNode, quote, type ScalarNode, type ValueNode } from '../source/node.ts';
+import { quote, type ScalarNode, type ValueNode } from '../source/node.ts';
 import { exactInteger } from './decimal.ts';
 import { INVALID, type Invalid, type ReadContext, suggest, type ValueReader } from './read-context.ts';
 
@@ -63,7 +63,7 @@ function numericText(node: ValueNode): string | undefined {
 }
 
 export function expected(context: ReadContext, what: string, node: ValueNode): Invalid {
-  return context.fault(`expected ${what}, got ${describeNode(node)}`, node.offset);
+  return context.fault(`expected ${what}, got ${context.describe(node)}`, node.offset);
 }
 
 function readInteger(context: ReadContext, node: ValueNode, range: IntegerRange): bigint | Invalid {
@@ -72,7 +72,7 @@ function readInteger(context: ReadContext, node: ValueNode, range: IntegerRange)
   if (value === 'not a number') return expected(context, 'an integer', node);
   if (value === 'fraction') return expected(context, 'a whole number', node);
   if (value === 'out of range' || value < range.min || value > range.max) {
-    return context.fault(`${describeNode(node)} is outside ${range.min} to ${range.max}`, node.offset);
+    return context.fault(`${context.describe(node)} is outside ${range.min} to ${range.max}`, node.offset);
   }
   return value;
 }
@@ -105,7 +105,7 @@ function readFloat(context: ReadContext, node: ValueNode, max: number): number |
   if (text === undefined || !NUMBER.test(text)) return expected(context, 'a number', node);
   const value = Number(text);
   if (Math.abs(value) <= max) return value;
-  return context.fault(`${describeNode(node)} is outside ${-max} to ${max}`, node.offset);
+  return context.fault(`${context.describe(node)} is outside ${-max} to ${max}`, node.offset);
 }
 
 function readBool(context: ReadContext, node: ValueNode): boolean | Invalid {
@@ -124,8 +124,8 @@ function readString(context: ReadContext, node: ValueNode): string | Invalid {
 
 function expectedString(context: ReadContext, node: ValueNode): Invalid {
   const isQuotable = node.kind === 'scalar' && (node.form === 'number' || node.form === 'bool');
-  const hint = isQuotable ? `; put it in quotes: ${quote(node.raw)}` : '';
-  return context.fault(`expected a string, got ${describeNode(node)}${hint}`, node.offset);
+  const hint = isQuotable ? `; put it in quotes${context.secrecy === 0 ? `: ${quote(node.raw)}` : ''}` : '';
+  return context.fault(`expected a string, got ${context.describe(node)}${hint}`, node.offset);
 }
 
 function readBytes(context: ReadContext, node: ValueNode): Uint8Array | Invalid {

@@ -25,6 +25,8 @@ export interface FieldPlan {
   readonly acceptsSingle: boolean;
   /** Only the older generation has the field. */
   readonly isOlder: boolean;
+  /** Nobody is to see what is written there. */
+  readonly isSensitive: boolean;
 }
 
 /** Present in messages that name an extension and hold its configuration. */
@@ -93,6 +95,7 @@ export class MessagePlans {
       acceptsNull: isNullable(field),
       acceptsSingle: options['(proxy.v2_singular)'] === true,
       isOlder: options['(proxy.only)'] === 'v2',
+      isSensitive: options['(proxy.sensitive)'] === true,
     };
   }
 }

@@ -7,7 +7,7 @@ import type { FaultSeverity } from '../fault.ts';
 import type { FaultList } from '../fault-list.ts';
 import { type DocumentLayer, positionIn } from '../source/config-document.ts';
 import { formatPath, type PathSegment } from '../source/field-path.ts';
-import { quote, type ValueNode } from '../source/node.ts';
+import { describeNode, quote, type ValueNode } from '../source/node.ts';
 import { SyntaxFault } from '../source/syntax-error.ts';
 import type { ExtensionSlot } from './extension-lookup.ts';
 import type { Generation } from './message-names.ts';
@@ -45,6 +45,8 @@ export class ReadContext {
   generation: Generation;
   /** Whether something was met that only the older generation writes. */
   sawOlderGeneration = false;
+  /** Above 0 inside of what nobody is to see: faults do not quote it. */
+  secrecy = 0;
   readonly #layer: DocumentLayer;
   readonly #faults: FaultList;
   readonly #unknownFields: UnknownFieldPolicy;
@@ -85,6 +87,12 @@ export class ReadContext {
   slot(field: string): ExtensionSlot {
     const holder = this.#holders.at(-1)!.fullName.slice(1);
     return { holder, field, isUpstream: this.#holders.some((type) => type.fullName === CLUSTER) };
+  }
+
+  /** How a fault calls a value that has been written here. */
+  describe(node: ValueNode): string {
+    if (this.secrecy === 0 || node.kind !== 'scalar') return describeNode(node);
+    return node.form === 'null' ? 'null' : 'another value, which is not shown';
   }
 
   /** Reports a fault at the current path. `offset` of -1 when the value has no place in the text. */

@@ -43,7 +43,9 @@ export class TextReader {
       const field = builder.planOf(entry);
       if (field === undefined) continue;
       context.push(field.name);
+      if (field.isSensitive) context.secrecy += 1;
       if (builder.claimOneof(field, entry.offset)) readEntry(context, builder, field, entry);
+      if (field.isSensitive) context.secrecy -= 1;
       context.pop();
     }
     context.leaveMessage();

@@ -1,0 +1,53 @@
+// Faults of fields that hold secrets say what is wrong, and not what is written there.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { faultTexts, type JsonObject, load } from '../../../support/bootstrap.ts';
+
+const SECRET = 'planted!';
+
+function googleGrpc(fields: JsonObject): JsonObject {
+  return { hds_config: { grpc_services: [{ google_grpc: { target_uri: 'a', stat_prefix: 'a', ...fields } }] } };
+}
+
+const AT = 'hds_config.grpc_services[0].google_grpc';
+const key = (value: JsonObject | string): JsonObject => ({
+  channel_credentials: { ssl_credentials: { private_key: value } },
+});
+
+describe('a fault does not show', () => {
+  const cases = [
+    [
+      'bytes that are none',
+      key({ inline_bytes: SECRET }),
+      'channel_credentials.ssl_credentials.private_key.inline_bytes: expected bytes in base64, got another value, which is not shown',
+    ],
+    [
+      'a text in the place of a map',
+      key(SECRET),
+      'channel_credentials.ssl_credentials.private_key: expected a map, got another value, which is not shown',
+    ],
+    [
+      'a number in the place of a text',
+      { call_credentials: [{ access_token: 1234567 }] },
+      'call_credentials[0].access_token: expected a string, got another value, which is not shown; put it in quotes',
+    ],
+    [
+      'a list in the place of a text, but that it is one',
+      { call_credentials: [{ access_token: [SECRET] }] },
+      'call_credentials[0].access_token: expected a string, got a list',
+    ],
+  ] as const;
+  for (const [name, fields, expected] of cases) {
+    it(name, () => {
+      const texts = faultTexts(load(googleGrpc(fields)));
+      assert.ok(texts.includes(`${AT}.${expected}`), texts.join('\n'));
+      assert.ok(!texts.join('').includes(SECRET) && !texts.join('').includes('1234567'));
+    });
+  }
+
+  it('what stands behind such a field as if it were one', () => {
+    const texts = faultTexts(load(googleGrpc({ call_credentials: [{ access_token: 7 }], stat_prefix: 5 })));
+    assert.ok(texts.includes(`${AT}.stat_prefix: expected a string, got 5; put it in quotes: "5"`), texts.join('\n'));
+  });
+});
