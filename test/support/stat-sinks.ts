@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../src/base/clock.ts';
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
-import type { ClusterHost, StatSinkContext } from '../../src/control-plane/index.ts';
+import type { ClusterHost, CreateStatSink, StatSinkContext } from '../../src/control-plane/index.ts';
 import type { Logger } from '../../src/log/index.ts';
 import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../../src/stats/index.ts';
 import { statsFixture } from './stats.ts';
@@ -48,6 +48,31 @@ export function sinkSurroundings(options: SurroundingsOptions = {}): SinkSurroun
     store,
     flush: (...sinks) => flush.run(sinks, { nowMs: 3000, lastMs: 2000, startMs: 1000 }),
     count: (name) => counts.value(name),
+  };
+}
+
+/** A sink in its surroundings, with the receiver that it sends to; both are closed at the end. */
+export interface SinkFixture<Receiver> extends SinkSurroundings, AsyncDisposable {
+  readonly sink: StatSink;
+  readonly receiver: Receiver;
+}
+
+export function sinkFixture<Receiver extends AsyncDisposable>(
+  create: CreateStatSink,
+  settings: object,
+  receiver: Receiver,
+  options: SurroundingsOptions,
+): SinkFixture<Receiver> {
+  const surroundings = sinkSurroundings(options);
+  const sink = create(settings, surroundings.context);
+  return {
+    ...surroundings,
+    sink,
+    receiver,
+    async [Symbol.asyncDispose]() {
+      await sink.close();
+      await receiver[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -112,3 +112,22 @@ test('an interval of 0 flushes on demand only', () => {
   flushWith(clock, 0).flush.start();
   assert.equal(clock.waiting, 0);
 });
+
+test('the last flush waits for the one that runs, and is another one', async () => {
+  const { flush, events } = flushWith(new HandClock());
+  const running = Promise.withResolvers<void>();
+  let count = 0;
+  flush.add('sinks', async () => {
+    count += 1;
+    events.push(`begin ${count}`);
+    if (count === 1) await running.promise;
+    events.push(`end ${count}`);
+  });
+  void flush.flush();
+  await null;
+  flush.stop();
+  const finished = flush.finish();
+  running.resolve();
+  await finished;
+  assert.deepEqual(events, ['begin 1', 'end 1', 'begin 2', 'end 2']);
+});

@@ -4,7 +4,7 @@
 import { type ClientWritableStream, connectivityState, type ServiceError } from '@grpc/grpc-js';
 import type { StatSinkContext } from '../../../control-plane/index.ts';
 import { MessageQueue, type OutgoingMessage } from './message-queue.ts';
-import { type GrpcServiceSettings, type OpenChannel, ServiceChannel } from './service-channel.ts';
+import { asItIs, type GrpcServiceSettings, type OpenChannel, ServiceChannel } from './service-channel.ts';
 
 export type StreamContext = Pick<StatSinkContext, 'clock' | 'counts' | 'hostOf' | 'log'>;
 
@@ -126,8 +126,4 @@ export class ClientStream {
 
 function isConnected({ channel }: Stream): boolean {
   return channel.client.getChannel().getConnectivityState(false) === connectivityState.READY;
-}
-
-function asItIs(bytes: Buffer): Buffer {
-  return bytes;
 }

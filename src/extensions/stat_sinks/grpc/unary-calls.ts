@@ -4,7 +4,7 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import type { StatSinkContext } from '../../../control-plane/index.ts';
 import { MessageQueue, type OutgoingMessage } from './message-queue.ts';
-import { type GrpcServiceSettings, type OpenChannel, ServiceChannel } from './service-channel.ts';
+import { asItIs, type GrpcServiceSettings, type OpenChannel, ServiceChannel } from './service-channel.ts';
 
 export type UnaryContext = Pick<StatSinkContext, 'clock' | 'counts' | 'hostOf' | 'log'>;
 
@@ -91,8 +91,4 @@ export class UnaryCalls {
     }
     if (this.#running.size === 0) this.#onIdle();
   }
-}
-
-function asItIs(bytes: Buffer): Buffer {
-  return bytes;
 }

@@ -6,25 +6,24 @@ import {
   createMetricsServiceSink,
   type MetricsServiceSettings,
 } from '../../../../src/extensions/stat_sinks/metrics_service/sink.ts';
-import { LISTED_QUANTILES, type StatSink, statTable } from '../../../../src/stats/index.ts';
+import { LISTED_QUANTILES, statTable } from '../../../../src/stats/index.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { MetricsServiceReceiver } from '../../../support/grpc-receivers.ts';
 import { PresentClock } from '../../../support/manual-clock.ts';
-import { type SinkSurroundings, type SurroundingsOptions, sinkSurroundings } from '../../../support/stat-sinks.ts';
+import {
+  type SinkFixture,
+  type SinkSurroundings,
+  type SurroundingsOptions,
+  sinkFixture,
+} from '../../../support/stat-sinks.ts';
 
 const TABLE = statTable({ rq_total: 'counter', rq_active: 'gauge', rq_time: 'histogram:ms' });
-
-interface Fixture extends SinkSurroundings, AsyncDisposable {
-  readonly sink: StatSink;
-  readonly receiver: MetricsServiceReceiver;
-}
 
 async function fixture(
   fields: Partial<MetricsServiceSettings> = {},
   options: SurroundingsOptions & { receiver?: MetricsServiceReceiver } = {},
-): Promise<Fixture> {
+): Promise<SinkFixture<MetricsServiceReceiver>> {
   const receiver = options.receiver ?? (await new MetricsServiceReceiver().listen());
-  const surroundings = sinkSurroundings(options);
   const settings: MetricsServiceSettings = {
     service: { target: { kind: 'uri', uri: `127.0.0.1:${receiver.port}` }, metadata: [], timeoutMs: 10_000 },
     generation: 'v3',
@@ -35,16 +34,7 @@ async function fixture(
     batchSize: 0,
     ...fields,
   };
-  const sink = createMetricsServiceSink(settings, surroundings.context);
-  return {
-    ...surroundings,
-    sink,
-    receiver,
-    async [Symbol.asyncDispose]() {
-      await sink.close();
-      await receiver[Symbol.asyncDispose]();
-    },
-  };
+  return sinkFixture(createMetricsServiceSink, settings, receiver, options);
 }
 
 async function record({ store }: SinkSurroundings): Promise<void> {

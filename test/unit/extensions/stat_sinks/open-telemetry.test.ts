@@ -7,12 +7,16 @@ import {
   createOpenTelemetrySink,
   type OpenTelemetrySettings,
 } from '../../../../src/extensions/stat_sinks/open_telemetry/sink.ts';
-import type { StatSink } from '../../../../src/stats/index.ts';
 import { statTable } from '../../../../src/stats/index.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { OtlpReceiver, status } from '../../../support/grpc-receivers.ts';
 import { PresentClock } from '../../../support/manual-clock.ts';
-import { type SinkSurroundings, type SurroundingsOptions, sinkSurroundings } from '../../../support/stat-sinks.ts';
+import {
+  type SinkFixture,
+  type SinkSurroundings,
+  type SurroundingsOptions,
+  sinkFixture,
+} from '../../../support/stat-sinks.ts';
 
 const TABLE = statTable({
   rq_total: 'counter',
@@ -25,17 +29,11 @@ function serviceAt(port: number, fields: Partial<GrpcServiceSettings> = {}): Grp
   return { target: { kind: 'uri', uri: `127.0.0.1:${port}` }, metadata: [], timeoutMs: 10_000, ...fields };
 }
 
-interface Fixture extends SinkSurroundings, AsyncDisposable {
-  readonly sink: StatSink;
-  readonly receiver: OtlpReceiver;
-}
-
 async function fixture(
   fields: Partial<OpenTelemetrySettings> = {},
   options: SurroundingsOptions & { receiver?: OtlpReceiver } = {},
-): Promise<Fixture> {
+): Promise<SinkFixture<OtlpReceiver>> {
   const receiver = options.receiver ?? (await new OtlpReceiver().listen());
-  const surroundings = sinkSurroundings(options);
   const settings: OpenTelemetrySettings = {
     service: serviceAt(receiver.port),
     countersAsDeltas: false,
@@ -45,16 +43,7 @@ async function fixture(
     prefix: '',
     ...fields,
   };
-  const sink = createOpenTelemetrySink(settings, surroundings.context);
-  return {
-    ...surroundings,
-    sink,
-    receiver,
-    async [Symbol.asyncDispose]() {
-      await sink.close();
-      await receiver[Symbol.asyncDispose]();
-    },
-  };
+  return sinkFixture(createOpenTelemetrySink, settings, receiver, options);
 }
 
 async function record({ store }: SinkSurroundings): Promise<void> {

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { StatSinkContext } from '../../../../src/control-plane/stat-sinks/stat-sink-kind.ts';
+import { StatSinks, type StatSinksOptions } from '../../../../src/control-plane/stat-sinks/stat-sinks.ts';
+import type { Loggers } from '../../../../src/log/index.ts';
+import type { FlushTimes, StatSink } from '../../../../src/stats/index.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { KeepingSink } from '../../../support/stat-sinks.ts';
+import { statsFixture } from '../../../support/stats.ts';
+
+class TimedSink extends KeepingSink {
+  readonly times: FlushTimes[] = [];
+
+  override begin(times?: FlushTimes): void {
+    this.times.push(times!);
+  }
+}
+
+interface Fixture {
+  readonly sinks: StatSinks;
+  readonly clock: ManualClock;
+  readonly faults: string[];
+  readonly contexts: StatSinkContext[];
+}
+
+function fixture(made: Readonly<Record<string, StatSink>>): Fixture {
+  const clock = new ManualClock();
+  const faults: string[] = [];
+  const contexts: StatSinkContext[] = [];
+  const options: StatSinksOptions = {
+    settings: Object.keys(made).map((name) => ({ name, settings: {} })),
+    kinds: new Map(
+      Object.entries(made).map(([name, sink]) => [
+        name,
+        (_, context) => {
+          contexts.push(context);
+          return sink;
+        },
+      ]),
+    ),
+    stats: statsFixture().store,
+    clock,
+    loggers: { get: () => ({}) } as unknown as Loggers,
+    cluster: () => undefined,
+    clusters: () => [],
+    node: { id: '', cluster: '', locality: { region: '', zone: '', subZone: '' }, metadata: {} },
+    flushIntervalMs: 5000,
+    onError: (where, error) => faults.push(`${where}: ${String(error)}`),
+  };
+  return { sinks: new StatSinks(options), clock, faults, contexts };
+}
+
+describe('the sinks of a server', () => {
+  it('are told since when a flush counts, and what the flush before was', async () => {
+    const sink = new TimedSink();
+    const { sinks, clock } = fixture({ 'stat_sinks.timed': sink });
+    const startMs = clock.wallMs();
+    clock.turn(5000);
+    await sinks.flush();
+    clock.turn(4000);
+    await sinks.flush();
+    assert.deepEqual(sink.times, [
+      { startMs, lastMs: startMs, nowMs: startMs + 5000 },
+      { startMs, lastMs: startMs + 5000, nowMs: startMs + 9000 },
+    ]);
+  });
+
+  it('count under their own names, and are found by them', () => {
+    const sink = new KeepingSink();
+    const { sinks, contexts } = fixture({ 'stat_sinks.one': sink });
+    contexts[0]!.counts.add('metrics_sent', 3);
+    assert.equal(contexts[0]!.stats.value('stat_sinks.one.metrics_sent'), 3);
+    assert.equal(sinks.find('stat_sinks.one'), sink);
+    assert.equal(sinks.find('stat_sinks.two'), undefined);
+    assert.equal(sinks.isEmpty, false);
+    assert.equal(fixture({}).sinks.isEmpty, true);
+  });
+
+  it('are named when they fail', async () => {
+    const broken = new KeepingSink();
+    broken.end = () => {
+      throw new Error('broken');
+    };
+    const { sinks, faults } = fixture({ 'stat_sinks.sound': new KeepingSink(), 'stat_sinks.broken': broken });
+    await sinks.flush();
+    assert.deepEqual(faults, ['the stats sink stat_sinks.broken: Error: broken']);
+  });
+
+  it('are closed after a last flush, which one that never ends holds up for two seconds', async () => {
+    const events: string[] = [];
+    const sink = new KeepingSink();
+    sink.close = () => {
+      events.push('close');
+      return Promise.resolve();
+    };
+    const hanging = new KeepingSink();
+    hanging.close = () => new Promise(() => {});
+    const { sinks, clock } = fixture({ 'stat_sinks.one': sink, 'stat_sinks.hanging': hanging });
+    const closed = sinks
+      .close(() => {
+        events.push('flush');
+        return Promise.resolve();
+      })
+      .then(() => events.push('closed'));
+    clock.turn(1999);
+    await new Promise(setImmediate);
+    assert.deepEqual(events, ['flush', 'close']);
+    clock.turn(1);
+    await closed;
+    assert.deepEqual(events, ['flush', 'close', 'closed']);
+  });
+
+  it('that are none flush nothing at the end', async () => {
+    await fixture({}).sinks.close(() => Promise.reject(new Error('flushed')));
+  });
+});
