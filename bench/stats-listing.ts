@@ -5,39 +5,15 @@
 //   npm run bench -- stats-listing
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Counter, Histogram, Registry } from 'prom-client';
 import type { StatSelection } from '../src/admin/render/stat-selection.ts';
 import { statsJson } from '../src/admin/render/stats-json.ts';
 import { type PrometheusOptions, statsPrometheus } from '../src/admin/render/stats-prometheus.ts';
 import { statsText } from '../src/admin/render/stats-text.ts';
 import { compileNameFilter } from '../src/base/name-filter.ts';
-import { StatsStore, type StatTable, statTable } from '../src/stats/index.ts';
-import { compileModule } from '../src/wasm/instantiate.ts';
-import { SharedMemoryOwner } from '../src/wasm/shared-memory-owner.ts';
 import { median } from './support/contest.ts';
+import { manyStats, promClient } from './support/many-stats.ts';
 
-const MIB = 2 ** 20;
-const COUNTERS = 20;
 const ROUNDS = 7;
-const LATENCIES = [1, 3, 3, 7, 12, 20, 45, 80, 230, 1100];
-const NAMES = Array.from({ length: COUNTERS }, (_, at) => `upstream_rq_outcome_${at}`);
-const COUNTER_ROWS = Object.fromEntries(NAMES.map((name) => [name, 'counter' as const]));
-const COUNTERS_ALONE: StatTable = statTable(COUNTER_ROWS);
-const TABLE: StatTable = statTable({ ...COUNTER_ROWS, upstream_rq_time: 'histogram:ms' });
-
-async function storeOf(clusters: number, hasHistograms: boolean): Promise<StatsStore> {
-  const owner = new SharedMemoryOwner({ workerCount: 2, maxBytes: 4000 * MIB });
-  const store = new StatsStore({ owner, module: compileModule('stats') });
-  const table: StatTable = hasHistograms ? TABLE : COUNTERS_ALONE;
-  for (let at = 0; at < clusters; at++) {
-    const block = store.scope(`cluster.service-${at}.`).allocate(table);
-    for (const name of NAMES) block.add(name, at + 1);
-    if (hasHistograms) for (const latency of LATENCIES) block.record('upstream_rq_time', latency);
-    if (at % 500 === 499) await store.mergeHistograms();
-  }
-  await store.mergeHistograms();
-  return store;
-}
 
 function selection(filter?: string): StatSelection {
   const compiled = filter === undefined ? undefined : compileNameFilter(filter).filter;
@@ -109,33 +85,8 @@ async function inTurns(title: string, jobs: Readonly<Record<string, () => Promis
   console.table(Object.fromEntries(rows));
 }
 
-function promClient(clusters: number): Registry {
-  const registry = new Registry();
-  const labelNames = ['envoy_cluster_name'];
-  const registers = [registry];
-  const counters = NAMES.map(
-    (name) => new Counter({ name: `envoy_cluster_${name}`, help: name, labelNames, registers }),
-  );
-  const histogram = new Histogram({
-    name: 'envoy_cluster_upstream_rq_time',
-    help: 'time',
-    labelNames,
-    registers,
-    buckets: [
-      0.5, 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000,
-      3_600_000,
-    ],
-  });
-  for (let at = 0; at < clusters; at++) {
-    const labels = { envoy_cluster_name: `service-${at}` };
-    for (const counter of counters) counter.inc(labels, at + 1);
-    for (const latency of LATENCIES) histogram.observe(labels, latency);
-  }
-  return registry;
-}
-
 async function hundredThousand(): Promise<void> {
-  const store = await storeOf(5000, true);
+  const { store } = await manyStats(5000, true);
   const registry = promClient(5000);
   const openMetrics = prometheusOptions(undefined, true);
   await inTurns('100,000 counters and 5,000 histograms', {
@@ -156,7 +107,7 @@ async function hundredThousand(): Promise<void> {
 
 async function million(): Promise<void> {
   const before = process.memoryUsage.rss();
-  const store = await storeOf(50_000, false);
+  const { store } = await manyStats(50_000, false);
   await drain(statsText(store, selection('^nothing$'), []));
   const bytes = (process.memoryUsage.rss() - before) / 1e6;
   console.log(`\na million counters: ${bytes.toFixed(0)} bytes resident for each, by two workers and main`);

@@ -79,9 +79,11 @@ export class Families<Owner extends ListedOwner, Stat extends Listed> {
       // An owner may have names by the thousand.
       if (slice.isOverNow()) await slice.rest();
       if (!owner.isLive || !selection.parts.mayBeUnder(owner.prefix)) continue;
+      const lists = listsOf(owner).map((list) => selection.parts.narrow(owner.prefix, list));
+      // With a filter most owners have nothing to show, and need no tags.
+      if (lists.every(({ length }) => length === 0)) continue;
       const ownerTags = tags.ofOwner(owner.prefix);
-      for (const list of listsOf(owner)) {
-        const narrowed = selection.parts.narrow(owner.prefix, list);
+      for (const narrowed of lists) {
         const member = { owner, list: narrowed, tags: ownerTags };
         if (ownerTags === undefined || narrowed.shape === undefined) await this.#addAlone(member, slice);
         else addTo(groups, ownerTags.words, narrowed.shape, member);

@@ -14,6 +14,10 @@ export interface WeirExtras {
   readonly cluster?: (upstreamPort: number) => object;
   /** Fields of the action of the one route. */
   readonly route?: object;
+  /** Beside the one that requests go to. */
+  readonly furtherClusters?: readonly object[];
+  /** Of the admin interface; any when absent. */
+  readonly adminPort?: number;
 }
 
 /** @param checkout folder of the weir to run; its dist/ must be built. */
@@ -42,10 +46,13 @@ function versionOf(checkout: string): string {
 function bootstrap(task: ProxyTask, extras: WeirExtras): object {
   const filters = [task.protocol === 'http' ? httpConnectionManager(extras) : tcpProxy()];
   return {
-    admin: { address: socketAddress(0) },
+    admin: { address: socketAddress(extras.adminPort ?? 0) },
     static_resources: {
       listeners: [{ name: 'bench', address: socketAddress(task.port), filter_chains: [{ filters }] }],
-      clusters: [{ ...cluster(task.upstreamPort), ...extras.cluster?.(task.upstreamPort) }],
+      clusters: [
+        { ...cluster(task.upstreamPort), ...extras.cluster?.(task.upstreamPort) },
+        ...(extras.furtherClusters ?? []),
+      ],
     },
   };
 }
