@@ -163,6 +163,8 @@ export interface ListenerSettings {
   /** Every worker accepts on a socket of its own; otherwise the first worker accepts alone. */
   readonly reusePort: boolean;
   readonly socketOptions: AcceptedSocketOptions;
+  /** In place of the keepalive there, by address, null for that one; absent where it holds for all. */
+  readonly ownKeepalives?: readonly (KeepaliveSettings | null)[];
   /** What the sockets that listen begin with, by address, null for nothing; absent where that is nothing for all. */
   readonly listeningOptions?: readonly (ListeningOptions | null)[];
   /** In their order; each sees the bytes that those before it have left. */

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describe, type TestContext, test } from 'node:test';
 import type { FilterChainMatch, FilterChainSettings, ListenerSettings } from '../../src/snapshot/index.ts';
@@ -461,6 +461,28 @@ describe('a listener', () => {
     assert.equal(bytes.toString(), 'up:');
     assert.equal(proxy.listenerStat('downstream_cx_total'), 3);
     pipe.destroy();
+  });
+
+  test('sets the keepalive of an address on what comes there, and that of all elsewhere', async (t) => {
+    const setKeepAlive = t.mock.method(Socket.prototype, 'setKeepAlive');
+    const upstream = await namedUpstream(t, 'up');
+    const any = { kind: 'ip', ip: '127.0.0.1', port: 0 } as const;
+    const common = { probes: 3, timeSeconds: 10, intervalSeconds: 5 };
+    const { ports, client } = await listening(
+      t,
+      {
+        addresses: [any, any, any],
+        filterChains: [filterChain(tcpProxy('raw'))],
+        socketOptions: { noDelay: true, keepalive: common, typeOfService: 0 },
+        ownKeepalives: [null, { ...common, timeSeconds: 20 }, null],
+      },
+      { clusters: { raw: upstream.port } },
+    );
+    for (const port of ports) assert.equal(await client(port).until('up:'), 'up:');
+    const delays = setKeepAlive.mock.calls.map(
+      (call) => (call.arguments[0] as unknown as { initialDelay: number }).initialDelay,
+    );
+    assert.deepEqual(delays, [10_000, 20_000, 10_000]);
   });
 
   test('on IPv6 takes IPv4 clients only where that is asked for, as the IPv4 clients they are', async (t) => {

@@ -14,7 +14,7 @@ import { convertListenerFilters } from './listener-filters.ts';
 import { convertListeningOptions } from './listening-options.ts';
 import type { Listener } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
-import { convertSocketOptions } from './socket-options.ts';
+import { convertOwnKeepalives, convertSocketOptions } from './socket-options.ts';
 import { durationMsOr, valueOr } from './units.ts';
 
 const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
@@ -46,6 +46,7 @@ export function convertListener(message: Listener, at: string, conversion: Conve
     backlog: valueOr(message.tcp_backlog_size, DEFAULT_BACKLOG),
     reusePort: valueOr(message.enable_reuse_port, true),
     socketOptions: convertSocketOptions(message, at, faults),
+    ...convertOwnKeepalives(message, addresses),
     ...convertListeningOptions(message, addresses, at, faults),
     listenerFilters: convertListenerFilters(message, at, faults),
     listenerFiltersTimeoutMs: durationMsOr(message.listener_filters_timeout, DEFAULT_LISTENER_FILTERS_TIMEOUT_MS),

@@ -1,7 +1,7 @@
 // Socket options of a listener → what is set on accepted sockets. Options come as the numbers of the operating system;
 // those of Linux that Node can set are known here, all others are for the sockets that listen (listening-options.ts).
 
-import type { AcceptedSocketOptions, KeepaliveSettings } from '../../snapshot/index.ts';
+import type { AcceptedSocketOptions, KeepaliveSettings, ListenerSettings } from '../../snapshot/index.ts';
 import { SocketOption_SocketIpVersion as SocketIpVersion } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -74,6 +74,19 @@ export function convertSocketOptions(message: Listener, at: string, faults: Faul
     keepalive: values.isKeptAlive ? values.keepalive : undefined,
     typeOfService: values.typeOfService,
   };
+}
+
+/** @param addresses by their places in the message; undefined for one that cannot be used. */
+export function convertOwnKeepalives(
+  { additional_addresses: others }: Listener,
+  addresses: readonly unknown[],
+): Pick<ListenerSettings, 'ownKeepalives'> {
+  const own = addresses.flatMap((address, index): (KeepaliveSettings | null)[] => {
+    if (address === undefined) return [];
+    const message = index === 0 ? null : others[index - 1]!.tcp_keepalive;
+    return [message === null ? null : convertKeepalive(message)];
+  });
+  return own.every((keepalive) => keepalive === null) ? {} : { ownKeepalives: own };
 }
 
 function keyOf({ level, name }: SocketOption): string {

@@ -6,8 +6,10 @@ import type { AcceptedSocketOptions } from '../../snapshot/index.ts';
 /** Linux' default, for when the probes are set but not the time before the first. */
 const DEFAULT_KEEPALIVE_TIME_SECONDS = 7200;
 
+export type SocketOptionSetter = (socket: Socket) => void;
+
 /** @returns undefined when there is nothing to set. */
-export function socketOptionSetter(options: AcceptedSocketOptions): ((socket: Socket) => void) | undefined {
+export function socketOptionSetter(options: AcceptedSocketOptions): SocketOptionSetter | undefined {
   const { noDelay, keepalive, typeOfService } = options;
   if (noDelay && keepalive === undefined && typeOfService === 0) return undefined;
   const keepaliveOptions = keepalive && {

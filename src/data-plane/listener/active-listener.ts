@@ -14,7 +14,7 @@ import type { NetworkFilter } from '../network/filter.ts';
 import { LimitedReads } from '../network/limited-reads.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { AcceptLimits } from './accept-limit.ts';
-import { socketOptionSetter } from './accepted-socket-options.ts';
+import { type SocketOptionSetter, socketOptionSetter } from './accepted-socket-options.ts';
 import { ActiveFilterChain, type FilterChainOwner } from './active-filter-chain.ts';
 import { ConnectionLimit } from './connection-limit.ts';
 import { FilterChainMatcher } from './filter-chain-match.ts';
@@ -77,7 +77,9 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #bufferLimitBytes: number;
   /** Null while the limit is no less than what a read brings. */
   readonly #limitedReads: LimitedReads | null;
-  readonly #setSocketOptions: ((socket: Socket) => void) | undefined;
+  readonly #setSocketOptions: SocketOptionSetter | undefined;
+  /** The same by address; null where they are the same for all. */
+  readonly #ownSetters: readonly (SocketOptionSetter | undefined)[] | null;
   /** Connections whose filter chain is not chosen yet. */
   readonly #phases = new Set<ListenerFilterPhase>();
   /** Of connections that no chain takes. */
@@ -122,6 +124,10 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#bufferLimitBytes = settings.bufferLimitBytes;
     this.#limitedReads = LimitedReads.below(settings.bufferLimitBytes);
     this.#setSocketOptions = socketOptionSetter(settings.socketOptions);
+    this.#ownSetters =
+      settings.ownKeepalives?.map((own) =>
+        own === null ? this.#setSocketOptions : socketOptionSetter({ ...settings.socketOptions, keepalive: own }),
+      ) ?? null;
     const bound = settings.bindsToPort ? settings.addresses : [];
     this.#sockets = bound.map((address, index) =>
       this.#listeningSocket(address, settings.listeningOptions?.[index] ?? null),
@@ -243,7 +249,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#limits.handOver(socket, owner.#limits);
     // How a socket is read stays as it is once it has been read.
     const isUnread = this.filtersWithoutBytes === this.listenerFilters.length && this.#limitedReads === null;
-    owner.#begin(socket, connection.handedOver(owner.#bufferLimitBytes), isUnread);
+    owner.#begin(socket, connection.handedOver(owner.#bufferLimitBytes), owner.#setSocketOptions, isUnread);
     return true;
   }
 
@@ -294,7 +300,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#count(downstream_cx_accept_resumed, 1);
   }
 
-  onAccepted(socket: Socket): void {
+  onAccepted(socket: Socket, from: ListeningSocket): void {
     // libuv takes one client from a listening socket and looks at all others before it takes the next.
     this.#context.stats.record(this.#statBase + connections_accepted_per_socket_event, 1);
     const refusedBy = this.#limits.admit(socket);
@@ -304,11 +310,21 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       return;
     }
     const nowMs = this.#context.clock.monotonicMs();
-    this.#begin(socket, new DownstreamConnection(socket, nowMs, this.#bufferLimitBytes));
+    const connection = new DownstreamConnection(socket, nowMs, this.#bufferLimitBytes);
+    this.#begin(socket, connection, this.#ownSetters === null ? this.#setSocketOptions : this.#setterOf(from));
   }
 
-  #begin(socket: Socket, connection: DownstreamConnection, isUnread = true): void {
-    if (this.#setSocketOptions !== undefined) this.#configure(socket, this.#setSocketOptions);
+  #setterOf(from: ListeningSocket): SocketOptionSetter | undefined {
+    return this.#ownSetters![this.#sockets.indexOf(from)];
+  }
+
+  #begin(
+    socket: Socket,
+    connection: DownstreamConnection,
+    setOptions: SocketOptionSetter | undefined,
+    isUnread = true,
+  ): void {
+    if (setOptions !== undefined) this.#configure(socket, setOptions);
     if (isUnread) this.#limitedReads?.apply(socket);
     for (let index = 0; index < this.filtersWithoutBytes; index++) {
       this.listenerFilters[index]!.inspect(NO_BYTES, 0, 0, connection);
@@ -321,7 +337,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#phases.add(new ListenerFilterPhase(this.#context, this, connection));
   }
 
-  #configure(socket: Socket, set: (socket: Socket) => void): void {
+  #configure(socket: Socket, set: SocketOptionSetter): void {
     try {
       set(socket);
     } catch (error) {

@@ -32,7 +32,7 @@ export interface ListeningSocketOptions {
 }
 
 export interface ListeningSocketOwner {
-  onAccepted(socket: Socket): void;
+  onAccepted(socket: Socket, from: ListeningSocket): void;
   /** A client has been refused for want of descriptors. */
   onRefused(): void;
   onPaused(): void;
@@ -174,7 +174,7 @@ export class ListeningSocket {
       return;
     }
     try {
-      this.#owner.onAccepted(socket);
+      this.#owner.onAccepted(socket, this);
     } catch (error) {
       socket.destroy();
       this.#owner.onFault(error);

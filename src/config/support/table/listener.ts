@@ -89,7 +89,7 @@ export const LISTENER_SUPPORT: SupportTable = {
     fields: {
       address: supported(),
       socket_options: supported('of the socket that listens'),
-      tcp_keepalive: warned('that of the listener holds'),
+      tcp_keepalive: supported('of accepted sockets, in place of that of the listener'),
     },
   },
   'proxy.config.listener.v3.FilterChain': {

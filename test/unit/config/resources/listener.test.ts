@@ -138,6 +138,18 @@ describe('a listener', () => {
     assert.deepEqual(errorsOf(wrong), [`${AT}.socket_options[0].int_value: 256 is not a value of socket option 0/1`]);
   });
 
+  it('reads the keepalive of accepted sockets by address, where one has its own', () => {
+    const second = { address: socketAddress('127.0.0.1', 81) };
+    const own = { address: socketAddress('127.0.0.1', 82), tcp_keepalive: { keepalive_time: 5 } };
+    const read = (...others: readonly JsonObject[]) => {
+      const result = load(withListeners(listenerWith([tcpFilter({})], { additional_addresses: others })));
+      assert.deepEqual(faultTexts(result, 'warning'), []);
+      return result.bootstrap!.listeners[0]!.ownKeepalives;
+    };
+    assert.equal(read(second), undefined);
+    assert.deepEqual(read(second, own), [null, null, { probes: 9, timeSeconds: 5, intervalSeconds: 75 }]);
+  });
+
   it('says what of its sockets it cannot do', () => {
     const listener = listenerWith([tcpFilter({})], {
       enable_reuse_port: false,
