@@ -49,6 +49,9 @@ describe('the configuration of a running program', () => {
     const type = protoSchema().messageType('proxy.admin.v3.ConfigDump');
     const parsed = protojson.fromJsonString(type, text.replaceAll(TYPE_URL, TYPE_URL.replace('envoy', 'proxy')));
     assert.equal((parsed as unknown as { configs: object[] }).configs.length, names.length);
+    // It is live, so that it waits for nothing; without TLS there are no certificates.
+    assert.deepEqual(await (await fetch(`${weir.adminUrl}/init_dump`)).json(), {});
+    assert.deepEqual(await (await fetch(`${weir.adminUrl}/certs`)).json(), { certificates: [] });
   });
 
   it('shows no secret, neither in a dump nor in the log', async () => {

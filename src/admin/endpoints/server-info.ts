@@ -19,6 +19,7 @@ export const SERVER_INFO = endpoint({
         state: server.state(),
         uptime_current_epoch: jsonDuration(server.uptimeCurrentEpochSeconds() * 1000),
         uptime_all_epochs: jsonDuration(server.uptimeAllEpochsSeconds() * 1000),
+        hot_restart_version: server.hotRestartVersion,
         command_line_options: server.commandLineOptions,
         node: nodeJson(server.node, server.version),
       }),
