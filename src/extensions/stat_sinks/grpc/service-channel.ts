@@ -36,9 +36,8 @@ const OPTIONS = {
   // Ends with its client.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.service_config_disable_resolution': 1,
+  // No pings either: servers end connections that ping more often than they like, and calls have bounds of their own.
   'grpc.enable_retries': 0,
-  'grpc.keepalive_time_ms': 30_000,
-  'grpc.keepalive_timeout_ms': 10_000,
 };
 
 export class ServiceChannel {
