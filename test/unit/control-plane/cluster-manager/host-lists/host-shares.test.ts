@@ -7,7 +7,7 @@ import { hostsByPriority } from '../../../../../src/control-plane/cluster-manage
 import { HealthFlag } from '../../../../../src/wasm/shared-memory.ts';
 import { host } from '../../../../support/host-lists.ts';
 
-const LIMITS = { overprovisioningFactor: 200, healthyPanicThreshold: 0, weightedPriorityHealth: false };
+const LIMITS = { overprovisioningFactor: 200, healthyPanicThreshold: 30, weightedPriorityHealth: false };
 const ILL = HealthFlag.failedActiveHealthCheck;
 const DEGRADED = HealthFlag.degradedActiveHealthCheck;
 
@@ -26,6 +26,10 @@ describe('requests are shared out among', () => {
     assert.deepEqual(shares([0, 0]), ['healthy 0: 100 of 100']);
     // What the degraded one could take does not matter where there is no other priority.
     assert.deepEqual(shares([0, DEGRADED]), ['healthy 0: 100 of 100']);
+  });
+
+  it('all hosts of a priority in panic', () => {
+    assert.deepEqual(shares([0, ILL, ILL, ILL]), ['all 0: 100 of 50']);
   });
 
   it('those who could take requests when others are used up, though they get none now', () => {

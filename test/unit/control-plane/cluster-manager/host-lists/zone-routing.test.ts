@@ -86,11 +86,12 @@ describe('zones', () => {
   });
 
   test('have that of the proxy first, whichever comes first', () => {
-    const routes = route(fleet({ b: 2, a: 2, c: 2 }), proxies({ c: 1, b: 1, a: 2 }));
+    const zones = { ...proxies({ c: 1, b: 2, a: 1 }), locality: zone('b') };
+    const routes = route(fleet({ c: 2, a: 2, b: 2 }), zones);
     assert.ok(isRouted(routes));
     assert.deepEqual(
       routes.localities.map(({ locality }) => locality.zone),
-      ['a', 'b', 'c'],
+      ['b', 'a', 'c'],
     );
     assert.deepEqual([routes.localShare, routes.upTo], [6666, [0, 833, 1666]]);
   });
