@@ -113,6 +113,39 @@ describe('a worker thread', () => {
     assert.deepEqual(endings, [{ reason: 'exit code 7', stack: '' }]);
   });
 
+  it('tells how busy it was since it was asked last, which is never less than not at all', (t) => {
+    const { worker, thread } = start(t);
+    const [first, second] = [{ utilization: 0 }, { utilization: 0 }];
+    const asked: unknown[][] = [];
+    const answers = [first, { utilization: 0.5 }, second, { utilization: -0.1 }];
+    t.mock.method(thread.performance, 'eventLoopUtilization', (...args: unknown[]) => {
+      asked.push(args);
+      return answers.shift()!;
+    });
+    assert.deepEqual([worker.takeEventLoopUse(), worker.takeEventLoopUse()], [0.5, 0]);
+    assert.deepEqual(asked, [[], [first, undefined], [], [second, first]]);
+  });
+
+  it('has its engine take profiles of either kind, and tell of its heap', async (t) => {
+    const { worker, thread } = start(t);
+    for (const name of ['startCpuProfile', 'startHeapProfile', 'getHeapSnapshot', 'getHeapStatistics'] as const) {
+      t.mock.method(thread, name, (...args: unknown[]) => [name, ...args]);
+    }
+    const options = { sampleInterval: 7 } as Parameters<WorkerThread['startProfile']>[1];
+    const answers = [
+      worker.startProfile('cpu', options),
+      worker.startProfile('heap', options),
+      worker.heapSnapshot(),
+      worker.heapStatistics(),
+    ];
+    assert.deepEqual(await Promise.all(answers), [
+      ['startCpuProfile', options],
+      ['startHeapProfile', options],
+      ['getHeapSnapshot'],
+      ['getHeapStatistics'],
+    ]);
+  });
+
   it('is told what has been taken of its log', async (t) => {
     const { worker, thread } = start(t);
     const posted = t.mock.method(thread, 'postMessage');
