@@ -255,4 +255,33 @@ describe('the runtime', () => {
     assert.deepEqual(runtime.layers(), []);
     assert.match(log.join(), /warning: \/nowhere\/at\/all is not watched: .*ENOENT/);
   });
+
+  it('shows a key as the first layer spells it that has it, and nothing in force where all are empty', () => {
+    const { runtime } = open();
+    runtime.load([layer('a', { x: '' }), layer('b', { 'envoy.y': '1' }), layer('c', { 'proxy.y': '2' })]);
+    assert.deepEqual(runtime.entries(), [
+      { key: 'envoy.y', values: ['', '1', '2'], final: '2' },
+      { key: 'x', values: ['', '', ''], final: '' },
+    ]);
+  });
+
+  it('warns of ten values of a layer of files that have no effect, and of none that is empty', () => {
+    const values = new Map(Array.from({ length: 12 }, (_, index) => [`upstream.maintenance_mode.c${index}`, 'some']));
+    const { runtime, log } = open(() => ({ kind: 'read', values }));
+    runtime.load([filesIn('disk', `${tmpdir()}/values`)]);
+    assert.equal(log.filter((line) => line.includes('has no effect')).length, 10);
+    values.clear();
+    log.splice(0);
+    values.set('upstream.use_retry', '');
+    runtime.load([filesIn('disk', `${tmpdir()}/values`)]);
+    assert.deepEqual(log, []);
+    runtime.close();
+  });
+
+  it('has room for exactly one MiB of text in the layer that is written', () => {
+    const { runtime } = open();
+    runtime.load([ADMIN]);
+    assert.equal(runtime.modify(new Map([['a', 'v'.repeat(1024 * 1024)]])), 'full');
+    assert.equal(runtime.modify(new Map([['a', 'v'.repeat(1024 * 1024 - 1)]])), undefined);
+  });
 });
