@@ -71,11 +71,18 @@ export class Rows<Item> {
       this.#rows.set(key, row);
       for (const element of row.elements) {
         if (element === at) at = at.nextElementSibling;
-        else this.#parent.insertBefore(element, at);
+        else this.#place(element, at);
       }
       row.update(item);
     }
     for (const { elements } of former.values()) for (const element of elements) element.remove();
+  }
+
+  /** One that is there already moves with its focus, where the browser can do that. */
+  #place(element: HTMLElement, before: Element | null): void {
+    if (element.parentElement === this.#parent && 'moveBefore' in this.#parent)
+      this.#parent.moveBefore(element, before);
+    else this.#parent.insertBefore(element, before);
   }
 
   /** Of the items that are shown. */

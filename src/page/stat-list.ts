@@ -64,22 +64,31 @@ export class StatList {
 
   /**
    * Those whose names hold all words, in any case, or match the expression between two slashes; by name, as the server has them.
+   * Their places alone: a row is made of those that are shown.
    * @param kind a letter, or empty for all.
    */
-  matching(text: string, kind: string): { readonly rows: StatRow[]; readonly isWrong: boolean } {
-    const rows: StatRow[] = [];
+  matching(text: string, kind: string): { readonly places: number[]; readonly isWrong: boolean } {
+    const places: number[] = [];
     const test = tester(text.trim());
-    if (test === undefined) return { rows, isWrong: true };
+    if (test === undefined) return { places, isWrong: true };
     for (let at = 0; at < this.#names.length; at++) {
       if (kind !== '' && this.#kinds[at] !== kind) continue;
-      if (test(this.#names[at]!, this.#lowerCase[at]!)) rows.push(this.#rowAt(at));
+      if (test(this.#names[at]!, this.#lowerCase[at]!)) places.push(at);
     }
-    return { rows, isWrong: false };
+    return { places, isWrong: false };
+  }
+
+  /** What a place is sorted by. */
+  keyAt(at: number, key: 'kind' | 'value' | 'change'): number | string | null {
+    if (key === 'kind') return this.#kinds[at]!;
+    if (key === 'value') return this.#values[at] ?? 0;
+    const change = this.#changes[at]!;
+    return Number.isNaN(change) ? null : change;
   }
 
   row(name: string | undefined): StatRow | undefined {
     const at = name === undefined ? undefined : this.#places.get(name);
-    return at === undefined ? undefined : this.#rowAt(at);
+    return at === undefined ? undefined : this.rowAt(at);
   }
 
   /** Keeps values of these from now on. */
@@ -99,7 +108,7 @@ export class StatList {
     this.#places = new Map(names.map((name, at) => [name, at]));
   }
 
-  #rowAt(at: number): StatRow {
+  rowAt(at: number): StatRow {
     const name = this.#names[at]!;
     const change = this.#changes[at]!;
     const followed = this.#followed.get(name);

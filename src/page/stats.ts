@@ -14,6 +14,7 @@ const MORE_ROWS = 400;
 /** Values are asked for as often as that, or less often where an answer takes long. */
 const PAUSE_MS = 1000;
 const PAUSE_PER_ANSWER = 10;
+const LONGEST_PAUSE_MS = 5000;
 
 const KINDS: Readonly<Record<string, string>> = { c: 'counter', g: 'gauge', h: 'histogram', t: 'text' };
 
@@ -119,7 +120,8 @@ export class StatsPanel {
     } finally {
       this.#isAsking = false;
       const tookMs = performance.now() - startedMs;
-      this.#nextMs = performance.now() + Math.max(PAUSE_MS, PAUSE_PER_ANSWER * tookMs) - 100;
+      const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(PAUSE_MS, PAUSE_PER_ANSWER * tookMs));
+      this.#nextMs = performance.now() + pauseMs - 100;
     }
   }
 
@@ -134,22 +136,23 @@ export class StatsPanel {
   }
 
   #show(): void {
-    const { rows, isWrong } = this.#list.matching(this.#input.value, this.#kind.value);
+    const { places, isWrong } = this.#list.matching(this.#input.value, this.#kind.value);
     setAttribute(this.#input, 'aria-invalid', isWrong ? 'true' : null);
     const { key, isDescending } = this.#sorting;
     // They come by name.
-    if (key !== 'name') rows.sort(compareBy<StatRow>((row) => row[key as 'kind' | 'value' | 'change'], isDescending));
-    else if (isDescending) rows.reverse();
-    const shown = rows.slice(0, this.#limit);
+    if (key !== 'name') {
+      places.sort(compareBy<number>((at) => this.#list.keyAt(at, key as 'kind' | 'value' | 'change'), isDescending));
+    } else if (isDescending) places.reverse();
+    const shown = places.slice(0, this.#limit).map((at) => this.#list.rowAt(at));
     this.#list.follow(shown);
     this.#rows.update(shown);
-    const of = rows.length === this.#list.size ? '' : ` of ${whole(this.#list.size)}`;
+    const of = places.length === this.#list.size ? '' : ` of ${whole(this.#list.size)}`;
     setText(
       this.#count,
-      isWrong ? 'This is no expression.' : `${whole(rows.length)}${of}${this.#asksForPart ? ' and more' : ''}`,
+      isWrong ? 'This is no expression.' : `${whole(places.length)}${of}${this.#asksForPart ? ' and more' : ''}`,
     );
-    this.#more.hidden = rows.length <= this.#limit;
-    setText(this.#more, `Show ${whole(Math.min(MORE_ROWS, rows.length - this.#limit))} more`);
+    this.#more.hidden = places.length <= this.#limit;
+    setText(this.#more, `Show ${whole(Math.min(MORE_ROWS, places.length - this.#limit))} more`);
   }
 
   #row({ name, kind }: StatRow): Row<StatRow> {

@@ -66,8 +66,10 @@ describe('the history of the page', () => {
 
 describe('the list of stats', () => {
   const told = { hash: 'x', names: ['a.rq_total', 'a.Active', 'b.rq_time', 'v'], kinds: 'cght', isCut: false };
+  const rowsOf = (list: StatList, text: string, kind: string) =>
+    list.matching(text, kind).places.map((at) => list.rowAt(at));
   const namesOf = (list: StatList, text: string, kind = ''): string[] =>
-    list.matching(text, kind).rows.map(({ name }) => name);
+    rowsOf(list, text, kind).map(({ name }) => name);
 
   it('finds names by words in any case, by expressions and by kind', () => {
     const list = new StatList();
@@ -77,15 +79,15 @@ describe('the list of stats', () => {
     assert.deepEqual(namesOf(list, 'active'), ['a.Active']);
     assert.deepEqual(namesOf(list, '/^.\\.rq/'), ['a.rq_total', 'b.rq_time']);
     assert.deepEqual(namesOf(list, '', 'h'), ['b.rq_time']);
-    assert.deepEqual(list.matching('/(/', ''), { rows: [], isWrong: true });
+    assert.deepEqual(list.matching('/(/', ''), { places: [], isWrong: true });
   });
 
   it('knows how fast values change, also when stats have come between', () => {
     const list = new StatList();
     list.take({ ...told, values: [10, 5, 3, 'text'] }, 1);
-    list.follow(list.matching('', '').rows);
+    list.follow(rowsOf(list, '', ''));
     list.take({ hash: 'x', values: [30, 1, 3, 'text'], isCut: false }, 3);
-    const changes = list.matching('', '').rows.map(({ change }) => change);
+    const changes = rowsOf(list, '', '').map(({ change }) => change);
     assert.deepEqual(changes, [10, -2, 0, null]);
     list.take({ ...told, hash: 'y', names: ['a.new', ...told.names], kinds: 'ccght', values: [7, 31, 1, 3, 't'] }, 4);
     assert.deepEqual(list.row('a.rq_total')?.change, 1);
