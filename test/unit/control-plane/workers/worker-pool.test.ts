@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import {
   type ClusterSnapshot,
   type DrainState,
@@ -242,6 +243,31 @@ describe('the pool of workers', () => {
     say(1, { type: 'log', record, dropped: 2 });
     assert.deepEqual(messages, ['2 lines of worker 1 are missing here: the main thread was behind', record.message]);
     assert.deepEqual([loggers.dropped, types()], [2, ['1 log-taken']]);
+  });
+
+  it('asks the engines of all of them, and waits for none for ever', async (t) => {
+    const { pool, start, clock } = openPool(t);
+    const mock = (name: 'getHeapStatistics', answers: unknown[]) =>
+      t.mock.method(Worker.prototype, name, async () => answers.shift() ?? Promise.reject(new Error('no')));
+    const never = new Promise(() => {});
+    const handle = { stop: async () => 'profile' };
+    mock('getHeapStatistics', [Promise.resolve({ used_heap_size: 7 }), never]);
+    mock('startCpuProfile' as 'getHeapStatistics', [undefined, handle]);
+    mock('getHeapSnapshot' as 'getHeapStatistics', [Promise.resolve('one'), Promise.resolve('two')]);
+    await start();
+    const statistics = pool.heapStatistics();
+    await new Promise(setImmediate);
+    clock.turn(120_000);
+    assert.deepEqual(await statistics, [{ used_heap_size: 7 }]);
+    const [profile, ...others] = await pool.startProfile('cpu', {} as Parameters<typeof pool.startProfile>[1]);
+    assert.deepEqual([profile!.thread, await profile!.stop(), others], ['worker_1', 'profile', []]);
+    const heaps = pool.heaps();
+    assert.deepEqual(
+      heaps.map(({ thread }) => thread),
+      ['worker_0', 'worker_1'],
+    );
+    assert.deepEqual(await Promise.all(heaps.map((heap) => heap.snapshot())), ['one', 'two']);
+    assert.equal(clock.timerCount, 0);
   });
 
   it('counts the lines that it was too late for', async (t) => {
