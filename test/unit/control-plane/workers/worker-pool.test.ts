@@ -270,6 +270,23 @@ describe('the pool of workers', () => {
     assert.equal(clock.timerCount, 0);
   });
 
+  it('knows how busy each is that runs', async (t) => {
+    const { pool, start, crash } = openPool(t, 3);
+    const before = pool.takeEventLoopUses();
+    assert.deepEqual(before, [undefined, undefined, undefined]);
+    await start();
+    crash(1);
+    const uses = pool.takeEventLoopUses();
+    assert.deepEqual(
+      uses.map((use) => typeof use),
+      ['number', 'undefined', 'number'],
+    );
+    assert.deepEqual(
+      pool.heaps().map(({ thread }) => thread),
+      ['worker_0', 'worker_2'],
+    );
+  });
+
   it('counts the lines that it was too late for', async (t) => {
     const { start, say, loggers, messages } = openPool(t);
     await start();
