@@ -5,11 +5,11 @@
 //   owners           cluster.a.   cluster.b.   cluster.c.            one group: the same words around one value
 //   rows of group    upstream_cx_total ─→ family cluster.upstream_cx_total, with the tag cluster_name of each owner
 
+import type { TimeSlice } from '../base/time-slice.ts';
 import type { Listed, ListedOwner, NameSelection, StatList } from './listing.ts';
 import { SortedList } from './sorted-list.ts';
 import { byName, type StatRow } from './stat-table.ts';
 import type { OwnerTags, Tag, TagProducer } from './tags/tag-producer.ts';
-import type { TimeSlice } from './time-slice.ts';
 
 /** Some stats of a family, with the tags of each; those of one family follow each other. */
 export interface FamilyBatch<Stat> {

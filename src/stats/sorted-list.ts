@@ -1,8 +1,8 @@
 // The owners of stats in the order of their prefixes, kept from one listing to the next. New ones are sorted by themselves and
 // merged in; both happen in slices, since a hundred thousand names take longer than main may stop.
 
+import { TimeSlice } from '../base/time-slice.ts';
 import { byName } from './stat-table.ts';
-import { TimeSlice } from './time-slice.ts';
 
 interface Listed {
   readonly name: string;

@@ -3,6 +3,7 @@
 
 import { WeirError } from '../base/errors.ts';
 import type { NameFilter } from '../base/name-filter.ts';
+import { TimeSlice } from '../base/time-slice.ts';
 import { HistogramMerger } from '../wasm/histogram-merger.ts';
 import { HistogramRecorder, isRecordable, MAX_HISTOGRAM_VALUE } from '../wasm/histogram-recorder.ts';
 import { MAIN_SLAB, workerSlab } from '../wasm/shared-memory.ts';
@@ -22,7 +23,6 @@ import { CombinedStat, type NamedStat, type NumericStat, type TextReadoutStat } 
 import { type CellStore, type Counter, StatBlock } from './stat-block.ts';
 import { byName, type StatRows, type StatTable } from './stat-table.ts';
 import { type TagOptions, TagProducer } from './tags/tag-producer.ts';
-import { TimeSlice } from './time-slice.ts';
 import type { DynamicStatName } from './worker-stats.ts';
 
 export interface StatsStoreOptions {

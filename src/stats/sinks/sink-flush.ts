@@ -1,12 +1,12 @@
 // One flush to all sinks: a single walk over the stats, in slices, in which names, tags and increments are made once for all
 // of them. Main thread.
 
+import { TimeSlice } from '../../base/time-slice.ts';
 import type { FamilyBatch } from '../families.ts';
 import type { HistogramReader } from '../histogram-stat.ts';
 import type { NumericStat } from '../stat.ts';
 import type { StatsStore } from '../store.ts';
 import type { Tag } from '../tags/tag-producer.ts';
-import { TimeSlice } from '../time-slice.ts';
 import type { FlushTimes, NumericBatch, StatSink } from './stat-sink.ts';
 
 /** A sink has thrown; it hears nothing more of this flush. */
