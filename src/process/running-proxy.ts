@@ -1,0 +1,150 @@
+// One running proxy: threads, server, admin interface and access log, from a loaded configuration until its end. There may
+// be several in a process. What a process has only one of (signals, its end, its standard streams, the handler of
+// uncaught exceptions) belongs to whoever makes one: src/process/serve.ts for the program. Main thread.
+
+import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
+import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
+import { FaultBoundary } from '../base/fault-boundary.ts';
+import type { SystemCalls } from '../base/system-calls.ts';
+import { formatVersion, revisionNumber, type Version } from '../base/version.ts';
+import type { ServerOptions } from '../cli/index.ts';
+import type { LoadBootstrapResult } from '../config/index.ts';
+import { Server, WorkerPool } from '../control-plane/index.ts';
+import { loadStatSinkKinds } from '../extensions/stat-sink-registry.ts';
+import { LogDestination, logTarget } from '../log/index.ts';
+import type { ProcessLog } from './log.ts';
+
+export interface RunningProxyParts {
+  readonly concurrency: number;
+  readonly version: Version;
+  readonly log: ProcessLog;
+  /** Asked once, when the threads have their work: what makes them takes milliseconds. */
+  readonly systemCalls: () => SystemCalls | undefined;
+  /** Begins the clean shutdown: what /quitquitquit does. */
+  readonly quit: () => void;
+}
+
+export class RunningProxy {
+  readonly faults: FaultBoundary;
+  readonly #parts: RunningProxyParts;
+  readonly #clock: Clock;
+  readonly #workers: WorkerPool;
+  #server: Server | undefined;
+  #admin: Promise<{ close(): Promise<void> } | undefined> = Promise.resolve(undefined);
+  /** The admin interface's own; those of listeners are the workers'. */
+  #accessLog: LogDestination | undefined;
+  #isStopping = false;
+
+  /** Starts the threads, which load their code while the caller loads the configuration. */
+  constructor(parts: RunningProxyParts) {
+    const { loggers } = parts.log;
+    this.#parts = parts;
+    this.faults = new FaultBoundary((where, error) => {
+      loggers.get('main').error(`fault in ${where}: ${String(error)}`, stackFrames(error));
+    });
+    this.#clock = this.faults.clock(SYSTEM_CLOCK);
+    const { concurrency } = parts;
+    this.#workers = new WorkerPool({ concurrency, loggers, clock: this.#clock, faults: this.faults });
+  }
+
+  /** Undefined until the configuration has been taken in. */
+  get server(): Server | undefined {
+    return this.#server;
+  }
+
+  /**
+   * Resolves when the proxy is live and its admin interface answers.
+   * @param options those that the configuration was loaded by. @param loaded without errors.
+   * @throws WeirError when it cannot be; call `stop` then as well.
+   */
+  async start(options: ServerOptions, loaded: LoadBootstrapResult): Promise<void> {
+    const { version, log, systemCalls } = this.#parts;
+    const bootstrap = loaded.bootstrap!;
+    const statSinkKinds = await loadStatSinkKinds(bootstrap.statSinks);
+    if (this.#isStopping) throw new WeirError('WEIR_STOPPED', 'stopped before it was started');
+    const server = new Server({
+      bootstrap,
+      workers: this.#workers,
+      loggers: log.loggers,
+      clock: this.#clock,
+      faults: this.faults,
+      revisionNumber: revisionNumber(version),
+      versionText: formatVersion(version),
+      unknownFields: loaded.unknownFields,
+      statSinkKinds,
+      statTags: options.statsTag.map(statTag),
+      fileFlushIntervalMs: options.fileFlushIntervalMsec,
+      drainMs: options.drainTimeS * 1000,
+      drainStrategy: options.drainStrategy,
+    });
+    this.#server = server;
+    const started = server.start();
+    // The threads are at work now.
+    this.#admin = this.#openAdmin(server, options, loaded, systemCalls());
+    await Promise.all([started, this.#admin]);
+  }
+
+  /** Opens all files of logs anew, where they are now. */
+  reopenLogs(): void {
+    const { log } = this.#parts;
+    for (const destination of [log.destination, this.#accessLog]) {
+      try {
+        destination?.reopen();
+      } catch (error) {
+        log.loggers.get('main').error(errorMessage(error));
+      }
+    }
+    this.#workers.reopenAccessLogs();
+    this.#server?.clusterManager.reopenEventLogs();
+  }
+
+  /** Stops accepting, lets running requests end within `graceMs`, and gives everything back. Also after a failed start. */
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    await this.#server?.stop(graceMs);
+    // A failure to open it has been told of by `start`.
+    await this.#admin.then((opened) => opened?.close()).catch(() => {});
+    // Without a server there is nobody else to do it.
+    await this.#workers.stop(graceMs);
+    this.#accessLog?.close();
+  }
+
+  async #openAdmin(
+    server: Server,
+    options: ServerOptions,
+    { faults }: LoadBootstrapResult,
+    systemCalls: SystemCalls | undefined,
+  ): Promise<{ close(): Promise<void> } | undefined> {
+    const { version, log, quit } = this.#parts;
+    const { loggers } = log;
+    if (!server.bootstrap.admin) {
+      loggers.get('main').warning('No admin address given, so no admin HTTP server started.');
+      return undefined;
+    }
+    const { accessLogPath } = server.bootstrap.admin;
+    if (accessLogPath !== '') {
+      const onDropped = (count: number): void => loggers.countDropped(count);
+      this.#accessLog = LogDestination.open(logTarget(accessLogPath), { onDropped });
+    }
+    const { startAdmin } = await import('./admin.ts');
+    return startAdmin({
+      server,
+      workers: this.#workers,
+      clock: this.#clock,
+      options,
+      version,
+      loggers,
+      systemCalls,
+      faults,
+      accessLog: this.#accessLog,
+      quit,
+      reopenLogs: () => this.reopenLogs(),
+    });
+  }
+}
+
+/** @param text `name:value`, as the command line has checked it. */
+function statTag(text: string): { name: string; value: string } {
+  const colon = text.indexOf(':');
+  return { name: text.slice(0, colon), value: text.slice(colon + 1) };
+}
