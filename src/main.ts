@@ -29,9 +29,10 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   if (hasConfiguration(options)) {
     const { validate } = await import('./process/validate.ts');
-    return validate(options, log.loggers);
+    return validate(options, log);
   }
-  print('stderr', `${NO_CONFIG_MESSAGE}\n`, 'ask');
+  log.loggers.get('main').critical(NO_CONFIG_MESSAGE);
+  log.echo('main', [NO_CONFIG_MESSAGE]);
   return 1;
 }
 

@@ -11,7 +11,7 @@ export {
   STANDARD_OUTPUT,
   type WriteError,
 } from './log-output.ts';
-export { findLogPathFault } from './log-path.ts';
+export { findLogPathFault, openFailure } from './log-path.ts';
 export type { Logger } from './logger.ts';
 export { Loggers, type LoggersOptions, type LogLevels } from './loggers.ts';
 export type { LogRecord, LogSink } from './record.ts';

@@ -8,18 +8,17 @@
 //               └── refused ──► waiting ──clock, reopen, close──► LogOutput
 //                                 └── full ──► dropped, counted ──► told once it flows again
 
-import { mkdirSync } from 'node:fs';
-import path from 'node:path';
 import { type Clock, SYSTEM_CLOCK, stopThread } from '../base/clock.ts';
 import { errorMessage, WeirError } from '../base/errors.ts';
 import { LogOutput, type LogTarget, type WriteError } from './log-output.ts';
+import { openFailure } from './log-path.ts';
 import { countLines, isReaderBehind, isReaderMissing, lineStart, RetryDelay } from './write-retry.ts';
 
 export interface LogDestinationOptions {
   /** The system's clock when absent. */
   readonly clock?: Clock;
-  /** Makes the folders of a path that are missing. */
-  readonly makesFolders?: boolean;
+  /** Stands still until a reader that is behind goes on: only for a thread that has nothing else to do. */
+  readonly isPatient?: boolean;
   /** Told of lines that are lost, when they are. */
   readonly onDropped?: (lines: number) => void;
   /** Lines have been dropped, and the next one follows the gap. */
@@ -65,7 +64,7 @@ export class LogDestination {
   static open(target: LogTarget, options: LogDestinationOptions = {}): LogDestination {
     const destination = new LogDestination(target, options);
     try {
-      destination.#output = destination.#open();
+      destination.#output = LogOutput.open(target);
     } catch (error) {
       if (!isReaderMissing(error as WriteError, target)) throw destination.#openError(error);
       destination.#failure = error as WriteError;
@@ -79,6 +78,7 @@ export class LogDestination {
     const piece = { bytes: Buffer.from(text), start: 0 };
     if (this.#isDropping) return this.#drop(piece);
     if (this.#waiting.length === 0 && this.#output !== null && this.#tryWrite(this.#output, piece)) return true;
+    if (this.#options.isPatient === true && this.#writePatiently(piece)) return true;
     if (this.#waitingBytes >= MAX_WAITING_BYTES) return this.#drop(piece);
     this.#waiting.push(piece);
     this.#waitingBytes += piece.bytes.length - piece.start;
@@ -97,7 +97,7 @@ export class LogDestination {
     this.#flush();
     let output: LogOutput;
     try {
-      output = this.#open();
+      output = LogOutput.open(this.#target);
     } catch (error) {
       // A file that cannot be written is of no use, and may be what fills the disk.
       if (this.#waiting.length > 0 && !isReaderBehind(this.#failure)) this.#replaceOutput(null);
@@ -132,7 +132,7 @@ export class LogDestination {
     this.#cancelRetry?.();
     this.#cancelRetry = null;
     try {
-      this.#output ??= this.#open();
+      this.#output ??= LogOutput.open(this.#target);
     } catch (error) {
       this.#failure = error as WriteError;
     }
@@ -173,18 +173,20 @@ export class LogDestination {
     return true;
   }
 
+  /** @returns false where something else is wrong than a reader that is behind. */
+  #writePatiently(piece: Piece): boolean {
+    while (this.#output !== null && isReaderBehind(this.#failure)) {
+      stopThread(FINAL_TRY_MS);
+      if (this.#tryWrite(this.#output, piece)) return true;
+    }
+    return false;
+  }
+
   #retryLater(): void {
     this.#cancelRetry ??= this.#clock.after(this.#retry.next(this.#failure), () => this.#flush());
   }
 
   // ---- Opening ----
-
-  #open(): LogOutput {
-    if (typeof this.#target === 'string' && this.#options.makesFolders === true) {
-      mkdirSync(path.dirname(this.#target), { recursive: true });
-    }
-    return LogOutput.open(this.#target);
-  }
 
   /** A line of which the old output has a part begins anew in the next one. */
   #replaceOutput(output: LogOutput | null): void {
@@ -198,8 +200,6 @@ export class LogDestination {
   }
 
   #openError(error: unknown): WeirError {
-    return new WeirError('WEIR_LOG_FILE', `failed to open log file '${this.#target}': ${errorMessage(error)}`, {
-      cause: error,
-    });
+    return new WeirError('WEIR_LOG_FILE', openFailure(this.#target, errorMessage(error)), { cause: error });
   }
 }

@@ -4,11 +4,16 @@ import { accessSync, closeSync, constants, openSync, readlinkSync, statSync } fr
 import path from 'node:path';
 import { getSystemErrorMessage } from 'node:util';
 import { errorMessage } from '../base/errors.ts';
-import { logTarget } from './log-output.ts';
+import { type LogTarget, logTarget } from './log-output.ts';
 
 const { O_APPEND, O_WRONLY, W_OK, X_OK } = constants;
 /** As many links as Linux follows. */
 const MAX_LINKS = 40;
+
+/** What an operator reads of a log that cannot be opened. */
+export function openFailure(target: LogTarget, reason: string): string {
+  return `failed to open log file '${target}': ${reason}`;
+}
 
 /** @returns the reason, `permission denied`; undefined when nothing speaks against it. Never throws. */
 export function findLogPathFault(file: string): string | undefined {

@@ -4,8 +4,8 @@ import type { Version } from '../base/version.ts';
 import type { ServerOptions } from '../cli/index.ts';
 import { formatFault, type LoadBootstrapResult, loadBootstrap, prepareLoading as prepare } from '../config/index.ts';
 import { HTTP_FILTER_CONVERTERS, STAT_SINKS } from '../extensions/control-registry.ts';
-import { findLogPathFault, type Loggers } from '../log/index.ts';
-import { print } from './print.ts';
+import { findLogPathFault } from '../log/index.ts';
+import type { ProcessLog } from './log.ts';
 
 /** Ahead of the first load, for a caller that has to wait for something else. */
 export function prepareLoading(): void {
@@ -18,11 +18,10 @@ export type LoadOptions = Pick<
 >;
 
 /**
- * Warnings go to the log; errors go to standard error as well, one a line, so that they are seen whatever the
- * log's level and destination.
+ * Tells of every fault, one a line.
  * @param software what the node is to say of the program.
  */
-export function loadAndReport(options: LoadOptions, loggers: Loggers, software?: Version): LoadBootstrapResult {
+export function loadAndReport(options: LoadOptions, log: ProcessLog, software?: Version): LoadBootstrapResult {
   const world = { environment: process.env, findLogPathFault };
   const result = loadBootstrap({
     ...options,
@@ -33,13 +32,13 @@ export function loadAndReport(options: LoadOptions, loggers: Loggers, software?:
   });
   const errors = result.faults.filter((fault) => fault.severity === 'error');
   for (const fault of result.faults) {
-    if (fault.severity === 'warning') loggers.get('config').warning(formatFault(fault));
+    if (fault.severity === 'warning') log.loggers.get('config').warning(formatFault(fault));
   }
   if (errors.length > 0) {
     const count = errors.length === 1 ? '1 error' : `${errors.length} errors`;
-    loggers.get('main').critical(`error initializing configuration '${options.configPath}': ${count}`);
-    const text = errors.map((fault) => `${formatFault(fault)}\n`).join('');
-    print('stderr', text, options.mode === 'serve' ? 'serve' : 'ask');
+    const texts = [`error initializing configuration '${options.configPath}': ${count}`, ...errors.map(formatFault)];
+    for (const text of texts) log.loggers.get('main').critical(text);
+    log.echo('main', texts);
   }
   return result;
 }

@@ -1,13 +1,18 @@
-// The log of the process, as the command line asks for it.
+// The log of the process, as the command line asks for it. While a configuration is only checked, it is that of the
+// terminal: no file is made, and its reader has all the time that it needs.
 
-import { errorMessage } from '../base/errors.ts';
+import { errorMessage, WeirError } from '../base/errors.ts';
 import type { ServerOptions } from '../cli/index.ts';
 import {
+  findLogPathFault,
   LineTable,
+  type LogComponent,
   LogDestination,
   Loggers,
   type LogLevels,
+  type LogTarget,
   logTarget,
+  openFailure,
   STANDARD_ERROR,
   TextSink,
 } from '../log/index.ts';
@@ -16,6 +21,11 @@ import { print } from './print.ts';
 export interface ProcessLog {
   readonly loggers: Loggers;
   readonly destination: LogDestination;
+  /**
+   * Shows critical texts of the log to who sits at the terminal, one a line, unless the log has shown them there: it may
+   * go elsewhere, or leave them out.
+   */
+  echo(component: LogComponent, texts: readonly string[]): void;
 }
 
 const MAIN_THREAD_ID = 0;
@@ -26,21 +36,41 @@ const MAIN_THREAD_ID = 0;
  * @returns undefined when the log file cannot be opened; that has been said on standard error.
  */
 export function openLog(options: ServerOptions, entry: string): ProcessLog | undefined {
-  const { logPath, logFormat: format, logFormatEscaped: escaped } = options;
+  const { logFormat: format, logFormatEscaped: escaped } = options;
+  const isOnlyAsked = options.mode === 'validate';
+  const patience = isOnlyAsked ? 'ask' : 'serve';
   try {
-    const destination = LogDestination.open(logPath === '' ? STANDARD_ERROR : logTarget(logPath), {
-      makesFolders: true,
+    const target = isOnlyAsked ? targetOfCheck(options.logPath) : targetOf(options.logPath);
+    const destination = LogDestination.open(target, {
+      isPatient: isOnlyAsked,
       onDropped: (count) => loggers.countDropped(count),
       onResumed: () => sink.reportDropped(),
     });
     const sink = new TextSink({ format, escaped, destination });
     const lines = LineTable.read(entry);
     const loggers = new Loggers({ levels: startLevels(options), sink, threadId: MAIN_THREAD_ID, lines });
-    return { loggers, destination };
+    const echo: ProcessLog['echo'] = (component, texts) => {
+      if (target === STANDARD_ERROR && loggers.get(component).enabled('critical')) return;
+      print('stderr', texts.map((text) => `${text}\n`).join(''), patience);
+    };
+    return { loggers, destination, echo };
   } catch (error) {
-    print('stderr', `${errorMessage(error)}\n`, 'serve');
+    print('stderr', `${errorMessage(error)}\n`, patience);
     return undefined;
   }
+}
+
+function targetOf(logPath: string): LogTarget {
+  return logPath === '' ? STANDARD_ERROR : logTarget(logPath);
+}
+
+/** @throws WeirError as opening the file would. */
+function targetOfCheck(logPath: string): LogTarget {
+  const target = targetOf(logPath);
+  if (typeof target === 'number') return target;
+  const fault = findLogPathFault(logPath);
+  if (fault !== undefined) throw new WeirError('WEIR_LOG_FILE', openFailure(target, fault));
+  return STANDARD_ERROR;
 }
 
 function startLevels(options: ServerOptions): LogLevels {

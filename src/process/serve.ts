@@ -49,7 +49,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     prepareLoading();
     demo = await starting;
     const effective = demo ? { ...options, configYaml: demo.configYaml } : options;
-    const loaded = loadAndReport(effective, loggers, version);
+    const loaded = loadAndReport(effective, log, version);
     if (!loaded.bootstrap) return 1;
     // What it was read from is many times as large, and what is made of it now takes its room.
     collectGarbage();
@@ -63,8 +63,9 @@ export async function serve(parts: ServeParts): Promise<number> {
   } catch (error) {
     // Anything but a WeirError is a bug, and its stack is what helps to find it.
     const isExpected = error instanceof WeirError;
-    const text = isExpected ? error.message : String(error);
-    loggers.get('main').critical(`cannot serve: ${text}`, isExpected ? '' : stackFrames(error));
+    const text = `cannot serve: ${isExpected ? error.message : String(error)}`;
+    loggers.get('main').critical(text, isExpected ? '' : stackFrames(error));
+    log.echo('main', [text]);
     return 1;
   } finally {
     await proxy.stop(SHUTDOWN_GRACE_MS);

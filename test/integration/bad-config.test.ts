@@ -211,7 +211,7 @@ describe('weir refuses with code 1 and a clear message', () => {
     assert.deepEqual([strict.code, lenient.code], [1, 0]);
     for (const { stderr } of [strict, lenient]) {
       assert.match(stderr, /keys\.yaml:1:1: .*wrong\\r\\n\[forged\] line\\x1B\[2J\\x85\\u2028/);
-      for (const line of stderr.trimEnd().split('\n')) assert.match(line, /^(\[20\d\d-|\/.*keys\.yaml:1:1: )/);
+      for (const line of stderr.trimEnd().split('\n')) assert.match(line, /^\[20\d\d-/);
       // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
       assert.doesNotMatch(stderr, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028]/);
     }

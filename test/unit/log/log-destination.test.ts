@@ -69,8 +69,8 @@ function open(target: string, options: LogDestinationOptions = {}): Watched {
 
 describe('a log file', () => {
   it('gets whole lines at once and goes on in a new file after a rename and a reopening', () => {
-    const file = path.join(folder, 'deep', 'weir.log');
-    const { destination } = open(file, { makesFolders: true });
+    const file = path.join(folder, 'weir.log');
+    const { destination } = open(file);
     const sink = new TextSink({ format: '%l %v', escaped: false, destination });
     const loggers = new Loggers({ levels: { default: 'info' }, sink, threadId: 0 });
     const log = loggers.get('main');
