@@ -81,6 +81,12 @@ function adminHtml() {
 /** Build steps: done again when a source is newer than the step's stamp, or what they make is gone. */
 const BUILD_STEPS = [
   {
+    name: 'addons',
+    sources: ['node_modules/re2/build/Release/re2.node', 'scripts/build-addons.mjs'],
+    makes: 'build/addons',
+    command: ['scripts/build-addons.mjs'],
+  },
+  {
     name: 'proto',
     sources: ['proto', 'scripts/build-proto.mjs'],
     makes: 'build/proto',

@@ -3,6 +3,8 @@
 # Beside scripts/setup/runtime.mjs, which does the same for what runs under any Node.
 
 RUNTIME_MAJOR=26
+# Version of the interface between that Node and addons.
+RUNTIME_ABI=147
 
 fail() {
   printf '%s: %s\n' "${0##*/}" "$1" >&2
@@ -43,9 +45,13 @@ find_runtime() {
   runtime_facts=
 }
 
-# After `npm install` of the package, re2 was built for the Node that ran npm, or not at all. A file beside the addon says
-# which runtime has loaded it; looking is much quicker than asking the runtime.
+# The package brings re2's addon for the platform that it was packed on. Elsewhere the package re2 does: after `npm install` its
+# addon was built for the Node that ran npm, or not at all. A file beside it says which runtime has loaded it; looking is much
+# quicker than asking the runtime.
 provide_re2() {
+  if [ -f "$root/build/addons/re2-$platform-$RUNTIME_ABI.node" ]; then
+    [ -n "$runtime_facts" ] || [ "${major%%.*}" = "$RUNTIME_MAJOR" ] && return 0
+  fi
   if find_package re2; then
     for stamp in "$found"/build/Release/.loads-in-*; do
       loader=${stamp##*.loads-in-}

@@ -3,8 +3,8 @@
 // back that match, where that is the same as asking for each: for expressions in which nothing can match a line break. From
 // the same expressions comes a text that every match has in it, which spares looking at most names at all.
 
-import RE2 from 're2';
 import { errorMessage } from './errors.ts';
+import { re2 } from './re2.ts';
 import { literalPrefix } from './regex.ts';
 
 export interface NameFilter {
@@ -23,6 +23,7 @@ export type CompiledFilter =
 /** @param pattern of RE2, found anywhere in a name. */
 export function compileNameFilter(pattern: string): CompiledFilter {
   try {
+    const RE2 = re2();
     const regex = new RE2(pattern);
     const pieces = linePieces(pattern);
     if (pieces === undefined) return { filter: { prefix: '', parts: [], pick: (names) => pickEach(regex, names) } };

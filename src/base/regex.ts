@@ -1,8 +1,8 @@
 // Regular expressions that come from operators or clients. They run on RE2, whose time is linear in the input:
 // no pattern can stop a thread. Look-around and back-references are not part of its syntax.
 
-import RE2 from 're2';
 import { errorMessage } from './errors.ts';
+import { re2 } from './re2.ts';
 
 export interface Regex {
   /** True when the pattern matches anywhere in the text. */
@@ -26,8 +26,9 @@ export type CompiledSubstitution =
 
 export function compileRegex(pattern: string): CompiledRegex {
   try {
+    const RE2 = re2();
     const anywhere = new RE2(pattern);
-    let whole: RE2 | undefined;
+    let whole: typeof anywhere | undefined;
     return {
       regex: {
         search: (text) => anywhere.test(text),
@@ -58,6 +59,7 @@ export function literalPrefix(pattern: string): string {
 /** @param template RE2's own notation: `\0` for the whole match, `\1` to `\9` for groups, `\\` for a backslash. */
 export function compileSubstitution(pattern: string, template: string): CompiledSubstitution {
   try {
+    const RE2 = re2();
     const regex = new RE2(pattern, 'g');
     // Matches the empty text by its last branch; the result has one entry more than there are groups.
     const groupCount = new RE2(`${pattern}|`).exec('')!.length - 1;

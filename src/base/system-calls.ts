@@ -2,9 +2,15 @@
 // knows it. Either thread. Where the interface or a call is missing (another platform, a build without it) there are
 // none, and callers do with less.
 
-import { dlopen, getInt32, getRawPointer } from 'node:ffi';
+import type * as ForeignFunctions from 'node:ffi';
 import { familyOf, type IpFamily } from './address-families.ts';
 import { parseIpWords } from './ip-number.ts';
+
+/** Asked for by name: an import would end the start of a Node without it. */
+const foreignFunctions = withoutWarning(
+  () => process.getBuiltinModule('node:ffi') as typeof ForeignFunctions | undefined,
+);
+const { dlopen, getInt32, getRawPointer } = foreignFunctions ?? ({} as typeof ForeignFunctions);
 
 /** What `poll` can say of the other end of a socket. */
 export const PeerState = { alive: 0, ended: 1, reset: 2 } as const;
@@ -81,7 +87,7 @@ export class SystemCalls {
 
   /** @returns undefined where they cannot be had. Costs 2 ms: open them once a thread. */
   static open(): SystemCalls | undefined {
-    if (process.platform !== 'linux') return undefined;
+    if (process.platform !== 'linux' || foreignFunctions === undefined) return undefined;
     try {
       // The process itself has the C library, whichever it is.
       return new SystemCalls(dlopen(null, SIGNATURES).functions);
@@ -236,5 +242,16 @@ export class SystemCalls {
 
   #lastError(): number {
     return -getInt32(this.#functions.__errno_location(), 0);
+  }
+}
+
+/** That a module is experimental, Node says on standard error, which may be somebody else's. */
+function withoutWarning<Result>(load: () => Result): Result {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return load();
+  } finally {
+    process.emitWarning = emitWarning;
   }
 }

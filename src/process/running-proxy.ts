@@ -18,6 +18,8 @@ export interface RunningProxyParts {
   readonly concurrency: number;
   readonly version: Version;
   readonly log: ProcessLog;
+  /** Flags of Node for the threads; those of the process when absent. */
+  readonly threadFlags?: readonly string[];
   /** Asked once, when the threads have their work: what makes them takes milliseconds. */
   readonly systemCalls: () => SystemCalls | undefined;
   /** Begins the clean shutdown: what /quitquitquit does. */
@@ -43,8 +45,8 @@ export class RunningProxy {
       loggers.get('main').error(`fault in ${where}: ${String(error)}`, stackFrames(error));
     });
     this.#clock = this.faults.clock(SYSTEM_CLOCK);
-    const { concurrency } = parts;
-    this.#workers = new WorkerPool({ concurrency, loggers, clock: this.#clock, faults: this.faults });
+    const { concurrency, threadFlags } = parts;
+    this.#workers = new WorkerPool({ concurrency, loggers, clock: this.#clock, faults: this.faults, threadFlags });
   }
 
   /** Undefined until the configuration has been taken in. */

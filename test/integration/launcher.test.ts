@@ -21,6 +21,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { NO_RUNTIME_MESSAGE, RUNTIME_MAJOR, runtimeFolder, runtimeVersion } from '../../scripts/setup/runtime.mjs';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
+import { addonName } from '../../src/base/re2.ts';
 import { type ExitResult, type Program, runProgram, startProgram } from '../support/child-process.ts';
 
 const REPORTING_PROGRAM = `
@@ -164,6 +165,17 @@ describe('the weir command', () => {
     // Nobody asks again.
     writeFileSync(index, 'throw new Error("asked");');
     assert.equal((await installation.run([])).code, 0);
+  });
+
+  it('needs no other addon where the package brings that of this platform', async (t) => {
+    const installation = new Installation(t).addRuntime();
+    const addons = path.join(installation.package, 'build/addons');
+    mkdirSync(addons, { recursive: true });
+    writeFileSync(path.join(addons, addonName()), '');
+    assert.equal((await installation.run([])).code, 0);
+    writeFileSync(path.join(addons, addonName().replace('147', '146')), '');
+    rmSync(path.join(addons, addonName()));
+    assert.equal((await installation.run([])).stderr, 'weir: re2 is not installed\n');
   });
 
   it('ends with 1 and the reason when the addon cannot be put in place', async (t) => {

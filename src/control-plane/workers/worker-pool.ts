@@ -26,13 +26,15 @@ import {
 } from '../../snapshot/index.ts';
 import type { ProfiledHeap, ProfileKind, ProfileOptions, RunningProfile } from '../profiling/profilers.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
-import { WorkerThread } from './worker-thread.ts';
+import { type WorkerEvents, WorkerThread } from './worker-thread.ts';
 
 export interface WorkerPoolDependencies {
   readonly concurrency: number;
   readonly loggers: Loggers;
   readonly clock: Clock;
   readonly faults: FaultBoundary;
+  /** Flags of Node for the threads; those of the process when absent. */
+  readonly threadFlags?: readonly string[] | undefined;
 }
 
 /** What the workers work on, and whom the pool tells of their fate. */
@@ -273,13 +275,14 @@ export class WorkerPool {
   }
 
   #spawn(index: number): void {
-    const { faults } = this.#deps;
-    const worker = new WorkerThread(index, {
+    const { faults, threadFlags } = this.#deps;
+    const events: WorkerEvents = {
       onMessage: (sender, message) =>
         faults.run(`message '${message.type}' of worker ${index}`, () => this.#receive(sender, message)),
       onEnd: (sender, reason, stack) =>
         faults.run(`the end of worker ${index}`, () => this.#workerEnded(sender, reason, stack)),
-    });
+    };
+    const worker = new WorkerThread(index, events, threadFlags);
     this.#workers[index] = worker;
     if (this.#service) this.#initialize(worker, this.#service, packClusters(this.#service.clusters()));
   }

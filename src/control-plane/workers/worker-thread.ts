@@ -32,11 +32,15 @@ export class WorkerThread {
   #crashReason = '';
   #crashStack = '';
 
-  /** Starts the thread, which loads its code and then waits for `init`. */
-  constructor(index: number, events: WorkerEvents) {
+  /**
+   * Starts the thread, which loads its code and then waits for `init`.
+   * @param flags of Node; those of the process when undefined.
+   */
+  constructor(index: number, events: WorkerEvents, flags?: readonly string[]) {
     this.index = index;
     this.#events = events;
-    this.#thread = new Worker(threadEntry('worker.ts'), { name: `worker_${index}` });
+    const execArgv = flags === undefined ? {} : { execArgv: [...flags] };
+    this.#thread = new Worker(threadEntry('worker.ts'), { name: `worker_${index}`, ...execArgv });
     this.#thread.on('message', (message: WorkerToMain) => this.#receive(message));
     this.#thread.on('error', (error: unknown) => {
       this.#crashReason = String(error);
