@@ -57,11 +57,7 @@ export class JsonReader {
     for (const entry of node.entries) {
       const field = builder.planOf(entry);
       if (field === undefined) continue;
-      context.push(field.name);
-      if (field.isSensitive) context.secrecy += 1;
-      this.#readEntry(context, plan, builder, field, entry, node);
-      if (field.isSensitive) context.secrecy -= 1;
-      context.pop();
+      builder.read(field, node, () => this.#readEntry(context, plan, builder, field, entry, node));
     }
     if (plan.slot !== undefined) this.#fillEmptySlot(context, plan, builder, node);
     context.leaveMessage();

@@ -4,8 +4,9 @@
 
 import type { Field, Message } from 'protobufjs/light.js';
 import { MapKey } from '../source/field-path.ts';
-import { type MapEntry, quote, type ValueNode } from '../source/node.ts';
+import { type MapEntry, type MapNode, quote, type ValueNode } from '../source/node.ts';
 import { expected, scalarReaderOf, setEntry } from './json-scalars.ts';
+import { isCredentialHeader } from './json-text/redaction.ts';
 import { type FieldPlan, type MessagePlan, mapKeyType, messageTypeOf } from './message-plan.ts';
 import { INVALID, type Invalid, type ReadContext } from './read-context.ts';
 
@@ -34,6 +35,24 @@ export class MessageBuilder {
       this.#context.sawOlderGeneration = true;
     }
     return plan;
+  }
+
+  /** Reads a field, of which faults quote nothing that nobody is to see. */
+  read(plan: FieldPlan, around: MapNode, readEntry: () => void): void {
+    const context = this.#context;
+    const isSecret = plan.isSensitive || (!plan.namesHeader && this.#isOfCredentials(around));
+    context.push(plan.name);
+    if (isSecret) context.secrecy += 1;
+    readEntry();
+    if (isSecret) context.secrecy -= 1;
+    context.pop();
+  }
+
+  #isOfCredentials({ entries }: MapNode): boolean {
+    const { headerName, fields } = this.#plan;
+    if (headerName === undefined) return false;
+    const name = entries.find(({ key }) => fields.get(key) === headerName)?.value;
+    return name?.kind === 'scalar' && isCredentialHeader(name.text);
   }
 
   /** Reports a second member of one oneof; proto keeps only one, so the file does not say which. */

@@ -27,6 +27,8 @@ export interface FieldPlan {
   readonly isOlder: boolean;
   /** Nobody is to see what is written there. */
   readonly isSensitive: boolean;
+  /** The other fields of the message are about the header that it names. */
+  readonly namesHeader: boolean;
 }
 
 /** Present in messages that name an extension and hold its configuration. */
@@ -42,6 +44,8 @@ export interface MessagePlan {
   /** Proto names of all fields, for suggestions. */
   readonly names: readonly string[];
   readonly slot: SlotPlan | undefined;
+  /** The field that names a header. */
+  readonly headerName: FieldPlan | undefined;
 }
 
 /** Chooses the reader of a value of a field's type; the only difference between the dialects. */
@@ -81,7 +85,9 @@ export class MessagePlans {
       const declared = snakeCase(key);
       if (!fields.has(declared)) fields.set(declared, plan);
     }
-    return { type, fields, names: [...plans.keys()].map((field) => field.name), slot: slotPlan(fields) };
+    const names = [...plans.keys()].map((field) => field.name);
+    const headerName = [...plans.values()].find(({ namesHeader }) => namesHeader);
+    return { type, fields, names, slot: slotPlan(fields), headerName };
   }
 
   #planOf(field: Field): FieldPlan {
@@ -96,6 +102,7 @@ export class MessagePlans {
       acceptsSingle: options['(proxy.v2_singular)'] === true,
       isOlder: options['(proxy.only)'] === 'v2',
       isSensitive: options['(proxy.sensitive)'] === true,
+      namesHeader: options['(proxy.names_header)'] === true,
     };
   }
 }

@@ -42,11 +42,9 @@ export class TextReader {
     for (const entry of node.entries) {
       const field = builder.planOf(entry);
       if (field === undefined) continue;
-      context.push(field.name);
-      if (field.isSensitive) context.secrecy += 1;
-      if (builder.claimOneof(field, entry.offset)) readEntry(context, builder, field, entry);
-      if (field.isSensitive) context.secrecy -= 1;
-      context.pop();
+      builder.read(field, node, () => {
+        if (builder.claimOneof(field, entry.offset)) readEntry(context, builder, field, entry);
+      });
     }
     context.leaveMessage();
     return builder.message;

@@ -8,6 +8,7 @@ import type {
   StringMatch,
 } from '../../snapshot/index.ts';
 import { int64ToNumber } from '../proto/int64.ts';
+import { isCredentialHeader } from '../proto/json-text/redaction.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HeaderMatcher, QueryParameterMatcher, RouteMatch } from './messages.ts';
 import { runtimeFractionOf, runtimePercentOf } from './runtime-settings.ts';
@@ -76,6 +77,7 @@ export function convertHeaderMatcher(message: HeaderMatcher, at: string, faults:
 }
 
 function headerTest(message: HeaderMatcher, at: string, faults: FaultSink): HeaderMatch['test'] | undefined {
+  const isSecret = isCredentialHeader(message.name);
   switch (message.header_match_specifier) {
     case 'exact_match':
       return { kind: 'exact', value: message.exact_match, ignoresCase: false };
@@ -88,12 +90,12 @@ function headerTest(message: HeaderMatcher, at: string, faults: FaultSink): Head
     case 'present_match':
       return { kind: 'present', isPresent: message.present_match };
     case 'regex_match':
-      return regexMatch(message.regex_match, `${at}.regex_match`, faults);
+      return regexMatch(message.regex_match, `${at}.regex_match`, faults, isSecret);
     case 'safe_regex_match':
-      return convertRegexMatcher(message.safe_regex_match, `${at}.safe_regex_match`, faults);
+      return convertRegexMatcher(message.safe_regex_match, `${at}.safe_regex_match`, faults, isSecret);
     case 'string_match':
       return message.string_match
-        ? convertStringMatcher(message.string_match, `${at}.string_match`, faults)
+        ? convertStringMatcher(message.string_match, `${at}.string_match`, faults, isSecret)
         : undefined;
     case 'range_match': {
       const { range_match: range } = message;
@@ -102,7 +104,7 @@ function headerTest(message: HeaderMatcher, at: string, faults: FaultSink): Head
         : { kind: 'range', start: int64ToNumber(range.start), end: int64ToNumber(range.end) };
     }
     default:
-      return valueTest(message, at, faults);
+      return valueTest(message, at, faults, isSecret);
   }
 }
 
@@ -132,9 +134,10 @@ function valueTest(
   message: Pick<QueryParameterMatcher, 'value' | 'regex'>,
   at: string,
   faults: FaultSink,
+  isSecret = false,
 ): StringMatch | { readonly kind: 'present'; readonly isPresent: boolean } | undefined {
   if (message.value === '') return { kind: 'present', isPresent: true };
-  if (valueOr(message.regex, false)) return regexMatch(message.value, `${at}.value`, faults);
+  if (valueOr(message.regex, false)) return regexMatch(message.value, `${at}.value`, faults, isSecret);
   return { kind: 'exact', value: message.value, ignoresCase: false };
 }
 

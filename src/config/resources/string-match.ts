@@ -8,7 +8,12 @@ import type { FaultSink } from './fault-sink.ts';
 import type { RegexMatchAndSubstitute, RegexMatcher, StringMatcher } from './messages.ts';
 
 /** @returns undefined when nothing can be tested; a fault exists for it. */
-export function convertStringMatcher(message: StringMatcher, at: string, faults: FaultSink): StringMatch | undefined {
+export function convertStringMatcher(
+  message: StringMatcher,
+  at: string,
+  faults: FaultSink,
+  isSecret = false,
+): StringMatch | undefined {
   const kind = message.match_pattern;
   switch (kind) {
     case 'exact':
@@ -17,9 +22,9 @@ export function convertStringMatcher(message: StringMatcher, at: string, faults:
     case 'contains':
       return { kind, value: message[kind], ignoresCase: message.ignore_case };
     case 'regex':
-      return regexMatch(message.regex, `${at}.regex`, faults);
+      return regexMatch(message.regex, `${at}.regex`, faults, isSecret);
     case 'safe_regex':
-      return convertRegexMatcher(message.safe_regex, `${at}.safe_regex`, faults);
+      return convertRegexMatcher(message.safe_regex, `${at}.safe_regex`, faults, isSecret);
     default:
       return undefined;
   }
@@ -29,18 +34,24 @@ export function convertRegexMatcher(
   message: RegexMatcher | null,
   at: string,
   faults: FaultSink,
+  isSecret = false,
 ): (StringMatch & { readonly kind: 'regex' }) | undefined {
-  return message === null ? undefined : regexMatch(message.regex, `${at}.regex`, faults);
+  return message === null ? undefined : regexMatch(message.regex, `${at}.regex`, faults, isSecret);
 }
 
+/** @param isSecret what it matches proves who somebody is, so that no fault may quote it. */
 export function regexMatch(
   pattern: string,
   at: string,
   faults: FaultSink,
+  isSecret = false,
 ): (StringMatch & { readonly kind: 'regex' }) | undefined {
   const { error } = compileRegex(pattern);
   if (error === undefined) return { kind: 'regex', pattern };
-  faults.error(at, `${quote(pattern)} is not a regular expression: ${error}`);
+  faults.error(
+    at,
+    isSecret ? 'is not a regular expression' : `${quote(pattern)} is not a regular expression: ${error}`,
+  );
   return undefined;
 }
 

@@ -161,14 +161,14 @@ const CASES: readonly FieldCase[] = [
     rule: 'header-value',
     field: STRING,
     good: ['a b', 'é'],
-    bad: [['a\0', '"a\\u0000" is not a header value: it holds CR, LF or NUL']],
+    bad: [['a\0', 'is not a header value: it holds CR, LF or NUL']],
   },
   {
     name: 'strict header value',
     rule: 'strict-header-value',
     field: STRING,
     good: ['a\tb'],
-    bad: [['a\x07', '"a\\u0007" is not a header value']],
+    bad: [['a\x07', 'is not a header value: it holds control characters']],
   },
   {
     name: 'list of strings',

@@ -208,7 +208,7 @@ describe('the health checks of a cluster', () => {
     {
       name: 'a Host of two lines',
       check: http({ host: 'a\r\nx: y' }),
-      error: `${HTTP_AT}.host: "a\\r\\nx: y" is not a header value`,
+      error: `${HTTP_AT}.host: is not a header value: it holds control characters`,
     },
     {
       name: 'a body of a GET',
@@ -292,7 +292,7 @@ describe('the health checks of a cluster', () => {
     const split = clusterNamed('web', endpointWith({ hostname: 'a\0b' }));
     assert.match(
       faultTexts(load(withClusters(split))).join(),
-      /hostname: "a\\u0000b" is not a header value: it holds CR, LF or NUL/,
+      /hostname: is not a header value: it holds CR, LF or NUL/,
     );
     const named = clusterNamed('web', endpointWith({ address: socketAddress('check.test', 82) }));
     assert.match(faultTexts(load(withClusters(named))).join(), /a check connects to an IP address/);
