@@ -59,9 +59,28 @@ weir without the page, \`=enabled\` with it again; \`/\` then answers with a tex
   every method.
 - Parameters stand in the query, percent-encoded, or in a form in the body where there is no query. A flag is set by being there,
   whatever its value; of a name that comes twice the first counts; a value that is empty counts as not given.
-- A wrong value is answered with 400 and a text.
+- A wrong value is answered with 400 and a text, but where clients have always had an answer: another \`format\` of \`/clusters\` and
+  \`/listeners\` means text, a component that \`/init_dump\` does not know waits for nothing, a mask without a path (\`,\`) shows
+  everything. A parameter that an endpoint does not have is not looked at.
 - Long answers come in pieces. Every answer has \`x-content-type-options: nosniff\` and, but for the files of
   the page, \`cache-control: no-cache, max-age=0\`.
+
+## What it never shows
+
+Where a configuration is shown (\`/config_dump\`, \`config_yaml\` in \`/server_info\`) these are \`[redacted]\`, as texts; bytes are the base64 of
+that, \`W3JlZGFjdGVkXQ==\`, and numbers are left out. The same holds for the name of a
+file or variable from which such a field is read.
+
+- Fields that are secret by what they are: private keys and their passwords, PKCS 12 archives, session ticket keys, generic secrets, settings
+  of private key providers, keys and tokens with which gRPC services are called.
+- In JSON of free form (\`Struct\`, \`metadata\`, settings of an extension without a type) whatever stands under a name that ends like
+  \`password\`, \`passphrase\`, \`secret\`, \`token\`, \`api_key\`, \`private_key\`, \`credentials\` or \`authorization\`.
+- Values that are added to headers which carry credentials: \`authorization\`, \`proxy-authorization\`, \`cookie\`, \`set-cookie\`, and names that
+  end with \`token\`, \`secret\`, \`password\` or \`api-key\`.
+- Messages of a type that weir does not know: only the type is shown.
+
+Faults of a configuration do not quote such values either, neither at the start nor with \`--mode validate\`. Whatever else is written into
+a configuration is shown: a password in a path, a query or a plain header is no secret to weir.
 
 The examples below are answers of the tests, shortened.
 `;
@@ -138,8 +157,10 @@ and sums are as exact as that.
 
 For Prometheus a name loses the values of its tags: \`cluster.web.upstream_cx_total\` is \`envoy_cluster_upstream_cx_total\` with the label
 \`envoy_cluster_name="web"\`. \`envoy\` stands there because dashboards look for it; \`namespace=proxy\` puts another word in its place,
-\`naming=strict\` gives names by the rules of Prometheus, in seconds and with \`_total\`. In OpenMetrics, counters whose names do not end
-with \`_total\` are of unknown type, so that their names stay.
+\`naming=strict\` gives names by the rules of Prometheus, in seconds and with \`_total\`. OpenMetrics wants \`_total\` at the end of all
+counters, and would not know the others as such. So weir answers in OpenMetrics where \`Accept\` prefers it and the names are strict, and
+where it names no \`text/plain\` (counters without \`_total\` are of unknown type then, so that their names stay); all others, Prometheus with
+its defaults among them, get text format 0.0.4 with every name and type.
 
 \`stats_config.stats_matcher\` says which stats are shown. Those of the tables below are counted all the same, by workers that never ask
 (some 40 bytes for each, over all threads); those that are named at run time are not, and take nothing.
@@ -193,7 +214,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
   TCP_PROXY_STATS: { under: 'tcp.<stat_prefix>.', what: 'TCP proxies' },
   CLUSTER_MANAGER_STATS: { under: 'cluster_manager.', what: 'All clusters' },
   WORKER_CLUSTER_MANAGER_STATS: { under: 'thread_local_cluster_manager.worker_<n>.', what: 'Clusters at one worker' },
-  LISTENER_MANAGER_STATS: { under: 'listener_manager.', what: 'All listeners' },
+  LISTENER_MANAGER_STATS: {
+    under: 'listener_manager.',
+    what: 'All listeners; those that `/drain_listeners` has stopped stay active, and count in `listener_stopped`',
+  },
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   FILESYSTEM_STATS: { under: 'filesystem.', what: 'Files of access logs' },
   SERVER_STATS: { under: 'server.', what: 'The process; `server.version_text` beside them is a text' },
@@ -203,9 +227,13 @@ const TABLES: Readonly<Record<string, Listed>> = {
   },
   STAT_SINK_STATS: { under: 'stat_sinks.<sink>.', what: 'Sinks of statistics, by kind' },
   STATSD_TCP_STATS: { under: 'statsd.', what: 'The statsd sink over TCP' },
+  STATISTICS_STATS: {
+    under: 'stats.',
+    what: 'The statistics themselves: stats and samples that found no room. `stats.histogram_memory_waits` comes to it when a worker has had to wait for memory',
+  },
   TAP_STATS: {
     under: 'tap.',
-    what: 'What `/tap` records; each connection manager with a tap filter also has `tap.rq_tapped`',
+    what: 'What `/tap` records: traces that reached its reader, and those that one who is too slow has missed; each connection manager with a tap filter also has `tap.rq_tapped`',
   },
   WATCHDOG_STATS: {
     under: 'main_thread., workers., server.main_thread., server.worker_<n>.',
@@ -240,8 +268,9 @@ ${rows.join('\n')}
 A sink is shown what \`stats_matcher\` lets through and what has been used, counters as their growth since the flush before (0 included),
 which \`/reset_counters\` does not change, or as totals where the sink has a field for that. Names begin with the sink's prefix, \`proxy\` for lines.
 Lines have each histogram as single values of the interval: all up to 100, and beyond that 100 at evenly spaced ranks with their sample
-rate, times with \`|ms\` and ratios with \`|h\`; a metrics service gets quantiles and buckets of the interval, a collector buckets since the
-start or of the interval, with the bounds of \`histogram_bucket_settings\`. Text readouts go nowhere: no protocol has them.
+rate: \`|h\` behind ratios, and \`|ms\` behind all others, of bytes and counts, too, since plain statsd has no other type for them. A metrics
+service gets quantiles and buckets of the interval, a collector buckets since the start or of the interval, with the bounds of
+\`histogram_bucket_settings\`. Text readouts go nowhere: no protocol has them.
 
 No sink is waited for. Datagrams that the system does not take beyond 8 MiB are dropped, and what a connection or a call does not take beyond
 16 MiB; a receiver that is down is tried again with a flush after a pause of half a second at first and 30 s at last, one that takes nothing

@@ -20,9 +20,10 @@ import { RecentLookups } from './recent-lookups.ts';
 import { Scope } from './scope.ts';
 import { SortedList } from './sorted-list.ts';
 import { CombinedStat, type NamedStat, type NumericStat, type TextReadoutStat } from './stat.ts';
-import { type CellStore, type Counter, StatBlock } from './stat-block.ts';
+import { type CellStore, StatBlock } from './stat-block.ts';
 import { byName, type StatRows, type StatTable } from './stat-table.ts';
-import { type TagOptions, TagProducer } from './tags/tag-producer.ts';
+import { STATISTICS_STATS } from './tables/statistics.ts';
+import { type TaggedName, type TagOptions, TagProducer } from './tags/tag-producer.ts';
 import type { DynamicStatName } from './worker-stats.ts';
 
 export interface StatsStoreOptions {
@@ -65,7 +66,7 @@ export class StatsStore {
   /** Blocks without names: per-host stats, which listings show in their own way. */
   readonly #unnamed = new Map<StatTable, Set<number>>();
   /** Stats and samples that found no room. Made beforehand: when it is needed there is none for it. */
-  readonly #overflow: Counter;
+  readonly #counts: StatBlock<{ readonly overflow: 'counter' }>;
   readonly #owners = new SortedList<PrefixStats>();
 
   /** @throws WeirError WEIR_STAT_TAG or WEIR_WASM_LAYOUT. */
@@ -80,7 +81,7 @@ export class StatsStore {
     this.cells = this.#cellStore();
     this.#latch = new CounterLatch((cell) => this.#kernel.counted(cell));
     this.#host = this.#prefixHost();
-    this.#overflow = this.scope('stats.').counter('overflow');
+    this.#counts = this.scope('stats.').allocate(STATISTICS_STATS);
   }
 
   /** Opens a scope; `prefix` ends with a dot, or is empty for names at the top. */
@@ -138,8 +139,13 @@ export class StatsStore {
     if (owner.dynamicCount < MAX_DYNAMIC_STATS_PER_SCOPE) {
       return this.#unlessFull(() => (isTime ? owner.time(ownName) : owner.single('counter', ownName))) ?? 0;
     }
-    this.#overflow.add();
+    this.#counts.add('overflow');
     return 0;
+  }
+
+  /** The tags of a name, whether or not there is a stat of it. */
+  tagged(name: string): TaggedName {
+    return this.#tags.produce(name);
   }
 
   /** Value of a counter or gauge by its full name; undefined when there is none. For tests and the library. */
@@ -261,7 +267,7 @@ export class StatsStore {
       return step();
     } catch (error) {
       if (!(error instanceof WeirError && error.code === 'WEIR_SHARED_MEMORY_FULL')) throw error;
-      this.#overflow.add();
+      this.#counts.add('overflow');
       return undefined;
     }
   }
@@ -349,7 +355,7 @@ export class StatsStore {
         }),
       total: (cell) => this.cells.total(cell),
       takeIncrement: (cell) => latch.take(cell),
-      tagged: (name) => this.#tags.produce(name),
+      tagged: (name) => this.tagged(name),
       bucketBounds: (name) => this.#bucketBounds(name) ?? DEFAULT_BUCKET_BOUNDS,
     };
   }

@@ -30,7 +30,9 @@ export interface Refusal {
 
 export function select(dumps: readonly Dump[], { resource, mask, name }: DumpFilter): Selection | Refusal {
   const named = name === undefined ? dumps : dumps.map((dump) => ({ ...dump, lists: namedItems(dump.lists, name) }));
-  const paths = mask === undefined ? undefined : maskPaths(mask);
+  // A mask without a path shows everything, as a message without a mask does.
+  const asked = mask === undefined ? [] : maskPaths(mask);
+  const paths = asked.length === 0 ? undefined : asked;
   return resource === undefined ? ofDumps(named, paths, mask) : ofResource(named, resource, paths);
 }
 

@@ -12,8 +12,8 @@ export const CLUSTERS = endpoint({
   path: '/clusters',
   help: 'Upstream clusters: limits, hosts and their health and statistics',
   parameters: {
-    // Any other word means text, as it always has.
-    format: choice({ help: 'Format of the output', values: ['text', 'json'] }),
+    // As it always has been.
+    format: choice({ help: 'Format of the output; any other word means text', values: ['text', 'json'] }),
     health_checks: flag('Have JSON show the health checks of hosts, as text does'),
   },
   handle: (context, { format, health_checks: showsChecks }) =>

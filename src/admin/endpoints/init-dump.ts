@@ -11,7 +11,7 @@ import type { UnreadyView } from '../views/index.ts';
 export const INIT_DUMP = endpoint({
   path: '/init_dump',
   help: 'What is not initialised yet',
-  parameters: { mask: text('Show only this component: listener, cluster or server') },
+  parameters: { mask: text('Show only this component: listener, cluster or server; any other waits for nothing') },
   handle({ init }, { mask }) {
     // There is no wrong component, only one that waits for nothing.
     const shown = [...init.unready()].filter(({ component }) => mask === undefined || component === mask);

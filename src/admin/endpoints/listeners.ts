@@ -11,8 +11,8 @@ import type { ListenerView } from '../views/index.ts';
 
 export const LISTENERS = endpoint({
   path: '/listeners',
-  help: 'Names and addresses of the listeners',
-  parameters: { format: choice({ help: 'Format of the output', values: ['text', 'json'] }) },
+  help: 'Names and addresses of the listeners; those that were stopped stay',
+  parameters: { format: choice({ help: 'Format of the output; any other word means text', values: ['text', 'json'] }) },
   handle({ listeners }, { format }) {
     const all = [...listeners.listeners()];
     return format === 'json'

@@ -13,6 +13,7 @@ levels: ${LOG_LEVELS.join(' ')}
 `;
 
 const UNKNOWN_LEVEL = 'unknown logger level';
+const NO_PAIR = 'empty logger name or empty logger level';
 
 /** Loggers and their new levels. */
 type Levels = readonly (readonly [name: string, level: LogLevel])[];
@@ -34,9 +35,8 @@ export const LOGGING = endpoint({
     logger: pairs('<logger>', 'Set one logger'),
   },
   handle({ loggers }, { paths, level, logger }) {
-    const single = logger.filter(([, value]) => value !== '');
-    const given = single.length + (paths === undefined ? 0 : 1) + (level === '' ? 0 : 1);
-    const error = given > 1 ? 'invalid number of parameters' : change(loggers, { paths, level, single });
+    const given = logger.length + (paths === undefined ? 0 : 1) + (level === '' ? 0 : 1);
+    const error = given > 1 ? 'invalid number of parameters' : change(loggers, { paths, level, single: logger });
     return error === undefined ? textResponse(loggerList(loggers)) : textResponse(errorText(loggers, error), 400);
   },
 });
@@ -53,6 +53,7 @@ function change(loggers: Loggers, { paths, level, single }: Change): string | un
   if (level !== '') return setAll(loggers, level);
   const [name, levelName] = single[0] ?? [];
   if (name === undefined || levelName === undefined) return undefined;
+  if (name === '' || levelName === '') return NO_PAIR;
   const found = findLevel(levelName);
   return found === undefined ? UNKNOWN_LEVEL : setEach(loggers, [[name, found]]);
 }
@@ -74,7 +75,7 @@ function readPaths(paths: string): Parsed<Levels> {
   const each: [string, LogLevel][] = [];
   for (const path of paths.split(',')) {
     const [, name, levelName] = /^([^=:]+)[=:]([^=:]+)$/.exec(path) ?? [];
-    if (name === undefined || levelName === undefined) return { error: 'empty logger name or empty logger level' };
+    if (name === undefined || levelName === undefined) return { error: NO_PAIR };
     const level = findLevel(levelName);
     if (level === undefined) return { error: UNKNOWN_LEVEL };
     each.push([name, level]);

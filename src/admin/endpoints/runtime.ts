@@ -30,7 +30,9 @@ export const RUNTIME_MODIFY = endpoint({
   path: '/runtime_modify',
   help: 'Change runtime values in the admin layer',
   mutates: true,
-  parameters: { values: pairs('<key>', 'Value of a key; an empty one removes what was set here before') },
+  parameters: {
+    values: pairs('<key>', 'Value of a key; an empty one, also without `=`, removes what was set here before'),
+  },
   handle({ commands, loggers }, { values }) {
     if (values.length === 0) return textResponse(USAGE, 400);
     const fault = faultOf(values);

@@ -3,7 +3,7 @@
 import { compileEcmaNameFilter, FILTER_TIME } from '../../base/ecma-name-filter.ts';
 import { WeirError } from '../../base/errors.ts';
 import { type CompiledFilter, compileNameFilter, type NameFilter } from '../../base/name-filter.ts';
-import { prefersOpenMetrics } from '../accept.ts';
+import { formatQualities } from '../accept.ts';
 import { type AdminContext, type AdminRequest, type Endpoint, endpoint } from '../endpoint.ts';
 import { type Arguments, choice, flag, type Parsed, parsed } from '../parameter.ts';
 import { HISTOGRAM_FORMS } from '../render/histogram-text.ts';
@@ -19,6 +19,9 @@ import { type AdminResponse, JSON_TYPE, TEXT, textResponse } from '../response.t
 const PROMETHEUS = 'text/plain; version=0.0.4; charset=UTF-8';
 const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 const MOST_QUANTILES = 100;
+const MOST_NAMESPACE_CHARACTERS = 64;
+/** Of an answer whose filter may still turn out to be too slow. */
+const MOST_HELD_CHARACTERS = 16 * 1024 * 1024;
 
 /** Of both paths. */
 const SELECTION = {
@@ -32,7 +35,7 @@ const SELECTION = {
   histogram_buckets: choice({
     help: 'Show histograms as buckets',
     values: HISTOGRAM_FORMS,
-    refusal: 'usage: /stats?histogram_buckets=(cumulative|disjoint|none)\n',
+    refusal: `usage: /stats?histogram_buckets=(${[...HISTOGRAM_FORMS].sort().join('|')})\n`,
   }),
   quantiles: parsed('Quantiles to show, in percent: 50,95,99.99', readQuantiles),
   hidden: choice({
@@ -82,7 +85,7 @@ export const STATS: Endpoint = endpoint({
       return { status: 200, contentType: isJson ? JSON_TYPE : TEXT, body: isJson ? '{"stats":[]}' : '' };
     const render = isJson ? statsJson : statsText;
     const body = render(context.stats, selection, trackedHosts(context.clusters));
-    return streamed(body, isJson ? JSON_TYPE : TEXT);
+    return streamed(body, { contentType: isJson ? JSON_TYPE : TEXT, mayFail: mayTakeTooLong(context, given) });
   },
 });
 
@@ -99,7 +102,7 @@ async function prometheus(
   { headers }: AdminRequest,
 ): Promise<AdminResponse> {
   await context.server.beforeStatsRead();
-  const isOpenMetrics = prefersOpenMetrics(headers.accept);
+  const isOpenMetrics = isOpenMetricsFor(headers.accept, given.naming);
   const contentType = isOpenMetrics ? OPEN_METRICS : PROMETHEUS;
   if (given.hidden === 'only') return { status: 200, contentType, body: isOpenMetrics ? '# EOF\n' : '' };
   const body = statsPrometheus(context.stats, {
@@ -110,7 +113,16 @@ async function prometheus(
     showsTexts: given.text_readouts,
     hostsOf: given.per_host ? context.clusters.clusters() : trackedHosts(context.clusters),
   });
-  return streamed(body, contentType);
+  return streamed(body, { contentType, mayFail: mayTakeTooLong(context, given) });
+}
+
+/**
+ * OpenMetrics cannot hold the names that dashboards know as counters, since those do not end with `_total`; a scraper that takes
+ * both formats, as Prometheus does, gets them with their types in the other one.
+ */
+function isOpenMetricsFor(accept: string | undefined, naming: StatsArguments['naming']): boolean {
+  const { openMetrics, text } = formatQualities(accept);
+  return naming === 'strict' ? openMetrics > 0 && openMetrics >= text : openMetrics > 0 && text === 0;
 }
 
 function selectionOf(given: StatsArguments): StatSelection {
@@ -141,22 +153,39 @@ function readQuantiles(text: string): Parsed<readonly Quantile[]> {
 }
 
 function readNamespace(text: string): Parsed<string> {
-  return /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(text)
+  return /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(text) && text.length <= MOST_NAMESPACE_CHARACTERS
     ? { value: text }
-    : { error: 'usage: /stats/prometheus?namespace=<letters, digits and _>\n' };
+    : { error: `usage: /stats/prometheus?namespace=<letters, digits and _, at most ${MOST_NAMESPACE_CHARACTERS}>\n` };
 }
 
-/** A filter that takes too long is refused, where that shows with the first stats. */
-async function streamed(pieces: AsyncGenerator<string>, contentType: string): Promise<AdminResponse> {
-  let first: IteratorResult<string>;
+function mayTakeTooLong({ server }: AdminContext, { filter }: StatsArguments): boolean {
+  return filter !== undefined && !server.filtersByRe2();
+}
+
+interface Streaming {
+  readonly contentType: string;
+  /** Making the pieces may throw FILTER_TIME. */
+  readonly mayFail: boolean;
+}
+
+/** What a filter that may be too slow lets through is held back until it has seen all names, so that it can still be refused. */
+async function streamed(pieces: AsyncGenerator<string>, { contentType, mayFail }: Streaming): Promise<AdminResponse> {
+  if (!mayFail) return { status: 200, contentType, body: pieces };
+  const held: string[] = [];
+  let characters = 0;
   try {
-    first = await pieces.next();
+    while (characters < MOST_HELD_CHARACTERS) {
+      const { done, value } = await pieces.next();
+      if (done) return { status: 200, contentType, body: held.join('') };
+      held.push(value);
+      characters += value.length;
+    }
   } catch (error) {
     if (!(error instanceof WeirError && error.code === FILTER_TIME)) throw error;
     return textResponse(`Invalid regex: "${error.message}"\n`, 400);
   }
   async function* all(): AsyncGenerator<string> {
-    if (!first.done) yield first.value;
+    yield* held;
     yield* pieces;
   }
   return { status: 200, contentType, body: all() };

@@ -1,10 +1,10 @@
 // Series of single upstream hosts, as families of stats named `cluster.<name>.endpoint.<address>.<stat>`. There may be very many
-// hosts: nothing of them is kept from one batch to the next.
+// hosts: nothing of them is kept from one batch to the next. Their tags are those of the cluster's other stats, the address beside.
 
 import { formatAddress } from '../../base/address.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
 import { cleanStatName } from '../../stats/index.ts';
-import type { ClustersView, ClusterView, HostStatsView, HostView, TagView } from '../views/index.ts';
+import type { ClustersView, ClusterView, HostStatsView, HostView, StatsView, TagView } from '../views/index.ts';
 import { asksFor, type StatSelection } from './stat-selection.ts';
 
 export interface HostSeries {
@@ -39,22 +39,38 @@ export function trackedHosts(clusters: ClustersView): readonly ClusterView[] {
 export async function* hostFamilies(
   clusters: Iterable<ClusterView>,
   selection: StatSelection,
+  stats: Pick<StatsView, 'tagged'>,
 ): AsyncGenerator<HostSeries> {
-  const sorted = sortedByName(clusters);
   const slice = new TimeSlice();
+  const tagged: TaggedCluster[] = [];
+  for (const cluster of sortedByName(clusters)) {
+    const { extractedName: family, tags } = stats.tagged(`${statPrefix(cluster)}.endpoint`);
+    tagged.push({ cluster, family, tags });
+    if (slice.isOver()) await slice.rest();
+  }
+  // Stable: within a family the clusters stay in their order.
+  tagged.sort((a, b) => (a.family === b.family ? 0 : a.family < b.family ? -1 : 1));
   for (const stat of HOST_SERIES) {
     if (!isWanted(stat, selection)) continue;
     const { name, type } = stat;
-    for (const cluster of sorted) {
+    for (const { cluster, family, tags } of tagged) {
       const samples: NamedSample[] = [];
       for (const host of cluster.hosts()) {
         if (slice.isOver()) await slice.rest();
-        addSample(samples, cluster, host, stat, selection);
+        addSample(samples, { cluster, tags }, host, stat, selection);
       }
-      yield { extractedName: `cluster.endpoint.${name}`, type, samples: filtered(samples, selection) };
+      yield { extractedName: `${family}.${name}`, type, samples: filtered(samples, selection) };
       if (slice.isOverNow()) await slice.rest();
     }
   }
+}
+
+/** What the names of a cluster's hosts have in common. */
+interface TaggedCluster {
+  readonly cluster: ClusterView;
+  /** Of all its hosts, without the stat. */
+  readonly family: string;
+  readonly tags: readonly TagView[];
 }
 
 /** By host, with full names, for the other formats. */
@@ -67,7 +83,7 @@ export async function* hostStats(
   for (const cluster of sortedByName(clusters)) {
     for (const host of cluster.hosts()) {
       const samples: NamedSample[] = [];
-      for (const stat of wanted) addSample(samples, cluster, host, stat, selection);
+      for (const stat of wanted) addSample(samples, { cluster, tags: [] }, host, stat, selection);
       yield filtered(samples, selection);
       if (slice.isOver()) await slice.rest();
     }
@@ -90,20 +106,20 @@ function isWanted({ type }: HostStat, selection: StatSelection): boolean {
 
 function addSample(
   samples: NamedSample[],
-  { observabilityName }: ClusterView,
+  { cluster, tags }: Pick<TaggedCluster, 'cluster' | 'tags'>,
   host: HostView,
   stat: HostStat,
   { usedOnly }: StatSelection,
 ): void {
   const value = stat.value(host);
   if (usedOnly && value === 0) return;
-  const clusterName = cleanStatName(observabilityName);
   const address = formatAddress(host.address);
-  const tags = [
-    { name: 'proxy.cluster_name', value: clusterName },
-    { name: 'proxy.endpoint_address', value: address },
-  ];
-  samples.push({ fullName: `cluster.${clusterName}.endpoint.${cleanStatName(address)}.${stat.name}`, tags, value });
+  const fullName = `${statPrefix(cluster)}.endpoint.${cleanStatName(address)}.${stat.name}`;
+  samples.push({ fullName, tags: [...tags, { name: 'proxy.endpoint_address', value: address }], value });
+}
+
+function statPrefix({ observabilityName }: ClusterView): string {
+  return `cluster.${cleanStatName(observabilityName)}`;
 }
 
 function filtered(samples: readonly NamedSample[], { filter }: StatSelection): readonly NamedSample[] {

@@ -41,7 +41,7 @@ export async function* statsPrometheus(stats: StatsView, options: PrometheusOpti
   if (asksFor(selection, 'Histograms')) {
     for await (const batch of stats.histogramFamilies(filter)) yield writer.histograms(batch);
   }
-  for await (const batch of hostFamilies(hostsOf, selection)) yield writer.hosts(batch);
+  for await (const batch of hostFamilies(hostsOf, selection, stats)) yield writer.hosts(batch);
   if (isOpenMetrics) yield '# EOF\n';
 }
 

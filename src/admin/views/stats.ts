@@ -71,4 +71,6 @@ export interface StatsView {
   textReadouts(filter?: NameFilter): readonly TextStatView[];
   numericFamilies(kind: 'counter' | 'gauge', filter?: NameFilter): AsyncIterable<FamilyView<NumericStatView>>;
   histogramFamilies(filter?: NameFilter): AsyncIterable<FamilyView<HistogramView>>;
+  /** What a name is without the values of its tags, and those; also of a name that no stat of it has. */
+  tagged(name: string): { readonly extractedName: string; readonly tags: readonly TagView[] };
 }

@@ -29,5 +29,6 @@ export {
 } from './managers.ts';
 export { SERVER_STATS } from './server.ts';
 export { HYSTRIX_STATS, STAT_SINK_STATS, STATSD_TCP_STATS } from './sinks.ts';
+export { STATISTICS_STATS } from './statistics.ts';
 export { TAP_STATS } from './tap.ts';
 export { TCP_PROXY_STATS } from './tcp-proxy.ts';

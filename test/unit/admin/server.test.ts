@@ -14,6 +14,7 @@ import {
   type StatsView,
 } from '../../../src/admin/index.ts';
 import { adminTraffic } from '../../../src/process/admin-traffic.ts';
+import { statTable } from '../../../src/stats/index.ts';
 import { statsFixture } from '../../support/stats.ts';
 import { ANY_PORT, call, NO_COMMANDS, startAdmin } from './fixture.ts';
 
@@ -23,6 +24,7 @@ const NO_STATS: StatsView = {
   textReadouts: () => [],
   numericFamilies: () => noBatches(),
   histogramFamilies: () => noBatches(),
+  tagged: (name) => ({ extractedName: name, tags: [] }),
 };
 
 async function* noBatches(): AsyncGenerator<never> {}
@@ -84,6 +86,56 @@ describe('the admin server', () => {
     assert.equal(await filtered('live(?=$)'), 'server.live: 1\n');
     assert.match(await filtered('('), /^Invalid regex: ".*Unterminated group"\n$/);
     assert.equal(await filtered('^(([a-z._]+)*)*!$'), 'Invalid regex: "takes too long"\n');
+  });
+
+  it('refuses an ECMAScript filter that turns out to be slow at any stat, in every format', async () => {
+    const times = statTable({ rq_time: 'histogram:ms' });
+    const slow = 'a'.repeat(40);
+    for (const format of ['text', 'json', 'prometheus']) {
+      for (const kind of ['counter', 'histogram']) {
+        const { store } = statsFixture();
+        store.scope('control_plane.').textReadout('identifier').set('x');
+        store.scope('quick.').counter('a').add(1);
+        if (kind === 'counter') store.scope('slow.').counter(slow).add(1);
+        else store.scope(`slow.${slow}.`).allocate(times).record('rq_time', 1);
+        await using server = await startAdmin({ stats: store });
+        server.world.filtersByRe2 = false;
+        const filter = encodeURIComponent('^(quick|control|slow\\.(a+)+b)');
+        assert.deepEqual(await call(`${server.url}/stats?format=${format}&filter=${filter}`), {
+          status: 400,
+          body: 'Invalid regex: "takes too long"\n',
+        });
+        assert.deepEqual(
+          server.world.records.filter(({ level }) => level === 'error'),
+          [],
+        );
+      }
+    }
+  });
+
+  it('answers in OpenMetrics where that is asked for and takes no type from a counter', async () => {
+    await using server = await startAdmin();
+    const typeFor = async (accept: string, naming: string): Promise<string> => {
+      const response = await fetch(`${server.url}/stats/prometheus?naming=${naming}`, { headers: { accept } });
+      return response.headers.get('content-type')!.split(';')[0]!;
+    };
+    const open = 'application/openmetrics-text';
+    const text = 'text/plain';
+    // Prometheus 3, as it asks by default.
+    const prometheus = `${open};version=1.0.0;q=0.5,${open};version=0.0.1;q=0.4,${text};version=0.0.4;q=0.2,*/*;q=0.1`;
+    const cases = [
+      [prometheus, text, open],
+      [`${open};q=0.3,${text};q=0.4`, text, text],
+      [open, open, open],
+      [`${open},*/*;q=0.1`, open, open],
+      [`${open},text/*`, text, open],
+      [`${open};q=0`, text, text],
+      ['*/*', text, text],
+    ] as const;
+    for (const [accept, native, strict] of cases) {
+      assert.equal(await typeFor(accept, 'native'), native, accept);
+      assert.equal(await typeFor(accept, 'strict'), strict, accept);
+    }
   });
 
   it('takes a query of 100 KB, and refuses what is wrong with it', async () => {
