@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../base/json.ts';
 import type { Version } from '../../base/version.ts';
+import type { Contention, MemoryReport } from '../../control-plane/index.ts';
 import type { CertificatesView } from './certificates.ts';
 import type { LocalityView } from './locality.ts';
 
@@ -18,23 +19,6 @@ export interface NodeView {
   readonly locality: LocalityView;
   /** Linked extensions; `disabled` ones may not be used by configuration. */
   readonly extensions: readonly { readonly name: string; readonly category: string; readonly disabled: boolean }[];
-}
-
-/** In bytes; `heap` is the sum of all but the last. */
-export interface MemoryView {
-  readonly allocated: number;
-  readonly heap: number;
-  readonly unmapped: number;
-  readonly free: number;
-  readonly threadCaches: number;
-  readonly physical: number;
-}
-
-/** What threads have waited for. */
-export interface ContentionView {
-  readonly count: number;
-  readonly currentWaitNs: number;
-  readonly lifetimeWaitNs: number;
 }
 
 export interface ServerView {
@@ -57,11 +41,11 @@ export interface ServerView {
   readonly node: NodeView;
   /** As --hot-restart-version prints it. */
   readonly hotRestartVersion: string;
-  memory(): Promise<MemoryView>;
+  memory(): Promise<MemoryReport>;
   /** Where profilers write. */
   readonly profilePath: string;
   /** What is on the heaps, in pprof's format; threads stand still for it. Undefined while another dump is under way. */
   heapDump(): Promise<Uint8Array | undefined>;
   /** Undefined while it is not traced; what it gives is, where the system does not tell. */
-  readonly contention: (() => Promise<ContentionView | undefined>) | undefined;
+  readonly contention: (() => Promise<Contention | undefined>) | undefined;
 }

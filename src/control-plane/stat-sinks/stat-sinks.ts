@@ -48,11 +48,6 @@ export class StatSinks {
     return this.#sinks.length === 0;
   }
 
-  /** The first of a kind, `stat_sinks.hystrix`, for those who read from it. */
-  find(name: string): StatSink | undefined {
-    return this.#sinks.find((each) => each.name === name)?.sink;
-  }
-
   /** Shows all stats to all sinks. */
   async flush(): Promise<void> {
     const nowMs = this.#clock.wallMs();

@@ -70,8 +70,9 @@ export class TapManager {
   /** A worker has recorded something. @param dropped what it could not send before this. */
   traced(sessionId: number, trace: TapTrace, dropped: number): void {
     if (this.#attached?.session.id !== sessionId) return;
-    this.#deps.stats.add('traces_total');
-    this.dropped(sessionId, dropped + (this.#attached.feed.offer(trace) ? 0 : 1));
+    const isTaken = this.#attached.feed.offer(trace);
+    if (isTaken) this.#deps.stats.add('traces_total');
+    this.dropped(sessionId, dropped + (isTaken ? 0 : 1));
   }
 
   dropped(sessionId: number, count: number): void {
