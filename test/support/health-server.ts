@@ -72,3 +72,24 @@ export function answer(status: number, headers = '', body = ''): Behaviour {
     socket.write(`HTTP/1.1 ${status} x\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`);
   };
 }
+
+const BLOCK = Buffer.alloc(1024 * 1024);
+
+/** Answers with `head` and then `blocks` mebibytes of zeros. `isClosed` tells how many had been written at the end. */
+export function floodOf(blocks: number, head = ''): { behaviour: Behaviour; isClosed: Promise<number> } {
+  const { promise: isClosed, resolve } = Promise.withResolvers<number>();
+  const behaviour: Behaviour = (socket) => {
+    let written = 0;
+    const pour = (): void => {
+      while (written < blocks) {
+        written++;
+        if (!socket.write(BLOCK)) return;
+      }
+    };
+    socket.on('drain', pour);
+    socket.on('close', () => resolve(written));
+    socket.write(head);
+    pour();
+  };
+  return { behaviour, isClosed };
+}

@@ -163,7 +163,8 @@ function convertHttp(
   const { faults } = conversion;
   const named = RequestMethod.METHOD_UNSPECIFIED === message.method ? 'GET' : enumName(RequestMethod, message.method);
   const method = named as HttpProbeSettings['method'];
-  if (!/^[!-~]+$/.test(message.path)) faults.error(`${at}.path`, `${quote(message.path)} cannot be a request target`);
+  // A field rule speaks of an empty one.
+  if (!/^[!-~]*$/.test(message.path)) faults.error(`${at}.path`, `${quote(message.path)} cannot be a request target`);
   // A field rule speaks of the field; names of clusters may be anything.
   if (message.host === '' && LINE_BREAKERS.test(clusterName)) {
     faults.error(`${at}.host`, `is needed: ${quote(clusterName)}, the name of the cluster, cannot be a Host header`);

@@ -1,5 +1,5 @@
-// One answer of a host to a check by HTTP/1, as it comes in. What the host may send is bounded: a head of the size that
-// any upstream may send, some interim answers, and a body of which no more is waited for than tells something. RFC 9112.
+// One answer of a host to a check by HTTP/1, as it comes in, up to its end. The size of its head and the number of interim
+// answers are bounded here, the length of all of it by the connection. RFC 9112.
 
 import {
   ChunkScanner,
@@ -13,8 +13,6 @@ import {
 
 const HEAD_LIMITS: HeadLimits = { maxHeadBytes: 60 * 1024, maxFields: 100 };
 const MAX_INTERIM_ANSWERS = 10;
-/** More of a body is not read to keep the connection: a new one is cheaper. */
-const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface AnswerFacts {
   readonly status: number;
@@ -45,7 +43,6 @@ export class HttpAnswer {
   #chunks: ChunkScanner | undefined;
   #isPersistent = false;
   #interimAnswers = 0;
-  #bodyBytes = 0;
 
   /** @param method of the request, one of Method. @param onBody is lent the bytes of the body. */
   constructor(codec: Http1Codec, method: number, onBody: (bytes: Buffer) => void) {
@@ -115,14 +112,14 @@ export class HttpAnswer {
       case Framing.LENGTH: {
         const end = Math.min(bytes.length, start + this.#remaining);
         this.#remaining -= end - start;
-        this.#takeBody(bytes.subarray(start, end));
-        return this.#remaining === 0 ? this.#ended(bytes, end) : this.#boundedState();
+        this.#onBody(bytes.subarray(start, end));
+        return this.#remaining === 0 ? this.#ended(bytes, end) : READING;
       }
       case Framing.CHUNKED:
         return this.#readChunks(bytes, start);
       case Framing.UNTIL_CLOSE:
-        this.#takeBody(bytes.subarray(start));
-        return this.#boundedState();
+        this.#onBody(bytes.subarray(start));
+        return READING;
       default:
         // A tunnel: what follows is no answer any more.
         return complete(false);
@@ -135,19 +132,10 @@ export class HttpAnswer {
     while (at < bytes.length && !chunks.isDone) {
       const next = chunks.next(bytes, at, bytes.length);
       if (next < 0) return noHttp(next);
-      if (chunks.span === ChunkSpan.DATA) this.#takeBody(bytes.subarray(at, next));
+      if (chunks.span === ChunkSpan.DATA) this.#onBody(bytes.subarray(at, next));
       at = next;
     }
-    return chunks.isDone ? this.#ended(bytes, at) : this.#boundedState();
-  }
-
-  #takeBody(bytes: Buffer): void {
-    this.#bodyBytes += bytes.length;
-    this.#onBody(bytes);
-  }
-
-  #boundedState(): AnswerState {
-    return this.#bodyBytes > MAX_BODY_BYTES ? complete(false) : READING;
+    return chunks.isDone ? this.#ended(bytes, at) : READING;
   }
 
   /** What comes behind an answer belongs to no question. */

@@ -17,6 +17,7 @@ export class PayloadMatch {
 
   /** Takes in what comes next; the bytes are borrowed until return. */
   read(chunk: Buffer): void {
+    if (this.isMatched) return;
     let rest: Buffer = Buffer.concat([this.#tail, chunk]);
     while (!this.isMatched) {
       const block = this.#blocks[this.#next]!;

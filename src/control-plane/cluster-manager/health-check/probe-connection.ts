@@ -1,16 +1,19 @@
 // The connection of a probe: made when a check needs one, kept for the next if the probe allows, and replaced once when
-// a kept one turns out to have been closed meanwhile. Main thread.
+// a kept one turns out to have been closed meanwhile. What a host may send in one check is bounded. Main thread.
 
 import type { Socket } from 'node:net';
 import { formatAddress } from '../../../base/address.ts';
 import { connectTo, faultOf, type ProbeOrigin, type ProbeTarget } from './probe.ts';
+
+/** Of one check. No answer is as long, and main has other things to do than to read one without end. */
+export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /** What a probe hears of its connection while a check runs. */
 export interface ConnectionListener {
   /** Ready for the first bytes of a check. */
   onOpen(socket: Socket): void;
   onBytes(bytes: Buffer): void;
-  /** The connection is gone: the peer has ended the stream, or it has failed, and `reason` says how. */
+  /** The connection is gone: the peer has ended the stream, or it has failed or said too much; `reason` says how. */
   onLost(reason: string | undefined): void;
 }
 
@@ -21,6 +24,8 @@ export class ProbeConnection {
   #target: ProbeTarget | undefined;
   #label: string | undefined;
   #isBusy = false;
+  /** Bytes that the host may still send in this check. */
+  #allowance = 0;
   /** An earlier check has used it, and nothing has come back in this one. */
   #isUntried = false;
 
@@ -36,6 +41,7 @@ export class ProbeConnection {
     this.#label = label;
     this.#target = target;
     this.#isBusy = true;
+    this.#allowance = MAX_ANSWER_BYTES;
     const kept = this.#socket;
     this.#isUntried = kept !== undefined;
     if (kept === undefined) this.#connect();
@@ -72,8 +78,11 @@ export class ProbeConnection {
   #onData(bytes: Buffer): void {
     this.#isUntried = false;
     // Between checks nothing may come: whatever it is, it answers no question.
-    if (this.#isBusy) this.#listener.onBytes(bytes);
-    else this.close();
+    if (!this.#isBusy) return this.close();
+    this.#allowance -= bytes.length;
+    if (this.#allowance >= 0) return this.#listener.onBytes(bytes);
+    this.close();
+    this.#listener.onLost(`no end of the answer within ${MAX_ANSWER_BYTES} bytes`);
   }
 
   #onLost(socket: Socket, reason: string | undefined): void {

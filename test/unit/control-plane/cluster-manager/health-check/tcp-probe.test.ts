@@ -6,7 +6,7 @@ import type { ProbeResult, ProbeTarget } from '../../../../../src/control-plane/
 import { TcpProbe } from '../../../../../src/control-plane/cluster-manager/health-check/tcp-probe.ts';
 import type { TcpProbeSettings } from '../../../../../src/snapshot/index.ts';
 import { eventually } from '../../../../support/eventually.ts';
-import { HealthServer } from '../../../../support/health-server.ts';
+import { floodOf, HealthServer } from '../../../../support/health-server.ts';
 import { ask, resultOf } from '../../../../support/probes.ts';
 import { unusedPort } from '../../../../support/wire.ts';
 
@@ -81,6 +81,27 @@ describe('a check by TCP', () => {
     await eventually(() => server.openConnections === 0, 'the end of the connection');
     assert.equal((await ask(probe, server.port)).kind, 'passed');
     assert.equal(server.connections, 2);
+    probe.abort();
+  });
+
+  it('fails at a gigabyte without what has to come, after the first megabytes, and closes', async () => {
+    const { behaviour, isClosed } = floodOf(1024);
+    await using server = await HealthServer.start(behaviour);
+    const probe = tcpProbe({ send: Buffer.from('ping'), receive: [Buffer.from('pong')] });
+    const result = { kind: 'broken', detail: 'no end of the answer within 4194304 bytes' };
+    assert.deepEqual(await ask(probe, server.port), result);
+    assert.ok((await isClosed) < 200);
+  });
+
+  it('counts what comes with each check anew, on one connection', async () => {
+    const filler = Buffer.alloc(3 * 1024 * 1024);
+    await using server = await HealthServer.start((socket) => {
+      socket.write(filler);
+      socket.write('pong');
+    });
+    const probe = tcpProbe({ send: Buffer.from('ping'), receive: [Buffer.from('pong')] });
+    for (let count = 0; count < 3; count++) assert.equal((await ask(probe, server.port)).kind, 'passed');
+    assert.equal(server.connections, 1);
     probe.abort();
   });
 });
