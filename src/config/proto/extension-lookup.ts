@@ -13,6 +13,8 @@ export interface ExtensionSlot {
   readonly field: string;
   /** Inside a cluster: decides which of two messages a TLS transport socket means. */
   readonly isUpstream: boolean;
+  /** One of a list of which the first that this build has counts: one that nobody knows makes room for the next. */
+  readonly isChoice: boolean;
 }
 
 export interface NamedExtension extends MessageReference {
@@ -52,8 +54,9 @@ export function lookUpExtension(
   return { type: found.type, generation, typeUrl: `${TYPE_URL_HOST}/${envoySpelling(config)}` };
 }
 
-/** Whether the name is an extension that exists but has no message in our schema. */
-export function isUndescribed(slot: ExtensionSlot, name: string): boolean {
+/** Whether a configuration without a message in our schema may stand here; others say more about it. */
+export function mayBeUnknown(slot: ExtensionSlot, name: string): boolean {
+  if (slot.isChoice) return true;
   const place = extensionPlace(slot.holder, slot.field, slot.isUpstream);
   return place !== undefined && findExtension(place.category, name)?.config === 'undescribed';
 }

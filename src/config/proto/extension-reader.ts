@@ -11,7 +11,7 @@ import type { Message, Type } from 'protobufjs/light.js';
 import { nearestName } from '../../base/nearest-name.ts';
 import { entryOf, type MapEntry, type MapNode, quote, type ValueNode } from '../source/node.ts';
 import { packAny, TYPED_STRUCTS } from './any.ts';
-import { type ExtensionSlot, extensionNamesFor, isUndescribed, lookUpExtension } from './extension-lookup.ts';
+import { type ExtensionSlot, extensionNamesFor, mayBeUnknown, lookUpExtension } from './extension-lookup.ts';
 import { expected } from './json-scalars.ts';
 import { isWellKnown } from './json-well-known.ts';
 import { isNull } from './message-builder.ts';
@@ -51,13 +51,8 @@ export function readAny(
   const typeUrl = typeEntry.value;
   if (typeUrl.kind !== 'scalar' || typeUrl.form !== 'string') return expected(context, 'a type URL', typeUrl);
   const found = context.schema.find(typeUrl.text);
-  if (found === undefined) {
-    // An extension that exists but that we have no message for; the support check has more to say about it.
-    const isOther = slot !== undefined && name !== undefined && isUndescribed(slot, name.name);
-    if (isOther) return anyType(context).create({ type_url: typeUrl.text });
-    return unknownTypeUrl(context, typeUrl.text, typeUrl.offset, name);
-  }
-  if (TYPED_STRUCTS.has(found.type.fullName)) return readTypedStruct(context, node, name);
+  if (found === undefined) return readUnknown(context, typeUrl.text, typeUrl.offset, slot, name);
+  if (TYPED_STRUCTS.has(found.type.fullName)) return readTypedStruct(context, node, slot, name);
   if (found.type.fullName === STRUCT && slot !== undefined && name !== undefined) {
     const value = entryOf(node, 'value')?.value ?? { ...node, entries: [] };
     const read = readByName(context, slot, name, value);
@@ -66,6 +61,17 @@ export function readAny(
   const body = isWellKnown(found.type) ? bodyUnderValue(context, node, typeEntry) : withoutEntry(node, typeEntry);
   if (body === INVALID) return INVALID;
   return readAs(context, found.type, found.generation, typeUrl.text, body);
+}
+
+function readUnknown(
+  context: ReadContext,
+  typeUrl: string,
+  offset: number,
+  slot: ExtensionSlot | undefined,
+  name: ExtensionName | undefined,
+): Message | Invalid {
+  const isWelcome = slot !== undefined && name !== undefined && mayBeUnknown(slot, name.name);
+  return isWelcome ? anyType(context).create({ type_url: typeUrl }) : unknownTypeUrl(context, typeUrl, offset, name);
 }
 
 function readUntyped(
@@ -112,7 +118,12 @@ function readAs(
 }
 
 /** `{ "@type": …TypedStruct, type_url: …, value: { fields } }`: typed after all, one level further in. */
-function readTypedStruct(context: ReadContext, node: MapNode, name: ExtensionName | undefined): Message | Invalid {
+function readTypedStruct(
+  context: ReadContext,
+  node: MapNode,
+  slot: ExtensionSlot | undefined,
+  name: ExtensionName | undefined,
+): Message | Invalid {
   const typeUrl = (entryOf(node, 'type_url') ?? entryOf(node, 'typeUrl'))?.value;
   if (typeUrl?.kind !== 'scalar' || typeUrl.form !== 'string' || typeUrl.text === '') {
     return context.fault('expected type_url in a TypedStruct', node.offset);
@@ -127,6 +138,7 @@ function readTypedStruct(context: ReadContext, node: MapNode, name: ExtensionNam
     typeUrl.text,
     typeUrl.offset,
     entryOf(node, 'value')?.value ?? { ...node, entries: [] },
+    slot,
     name,
   );
 }
@@ -137,10 +149,11 @@ export function readTyped(
   typeUrl: string,
   offset: number,
   value: ValueNode,
+  slot: ExtensionSlot | undefined,
   name: ExtensionName | undefined,
 ): Message | Invalid {
   const found = context.schema.find(typeUrl);
-  if (found === undefined) return unknownTypeUrl(context, typeUrl, offset, name);
+  if (found === undefined) return readUnknown(context, typeUrl, offset, slot, name);
   const body: ValueNode = isNull(value) ? { kind: 'map', offset, entries: [] } : value;
   return readAs(context, found.type, found.generation, typeUrl, body);
 }

@@ -28,6 +28,8 @@ export type MessageReader = (context: ReadContext, type: Type, node: ValueNode) 
 const MAX_PATH_SEGMENTS = 1000;
 
 const CLUSTER = '.proxy.config.cluster.v3.Cluster';
+/** Holds one of several extensions. */
+const CHOICE = '.proxy.config.cluster.v3.LoadBalancingPolicy.Policy';
 
 export interface ReadContextOptions {
   readonly schema: ProtoSchema;
@@ -86,7 +88,8 @@ export class ReadContext {
   /** The place of an extension in `field` of the message being read. */
   slot(field: string): ExtensionSlot {
     const holder = this.#holders.at(-1)!.fullName.slice(1);
-    return { holder, field, isUpstream: this.#holders.some((type) => type.fullName === CLUSTER) };
+    const isUpstream = this.#holders.some((type) => type.fullName === CLUSTER);
+    return { holder, field, isUpstream, isChoice: this.#holders.at(-2)?.fullName === CHOICE };
   }
 
   /** How a fault calls a value that has been written here. */

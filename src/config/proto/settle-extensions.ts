@@ -6,7 +6,7 @@ import type { Field, Message, Type } from 'protobufjs/light.js';
 import { MapKey } from '../source/field-path.ts';
 import type { MapNode } from '../source/node.ts';
 import { type AnyMessage, packAny, TYPED_STRUCTS, unpackAny } from './any.ts';
-import { type ExtensionSlot, isUndescribed, TYPED_MAP_NAMES, TYPED_MAPS } from './extension-lookup.ts';
+import { type ExtensionSlot, mayBeUnknown, TYPED_MAP_NAMES, TYPED_MAPS } from './extension-lookup.ts';
 import { type ExtensionName, KEEP_AS_WRITTEN, readByName, readTyped, unknownTypeUrl } from './extension-reader.ts';
 import { setEntry } from './json-scalars.ts';
 import type { OpenMessage } from './message-builder.ts';
@@ -98,7 +98,7 @@ function settleAny(
   if (any.type_url === '') return isInSlot ? replaced(any, readByName(context, slot, name, NO_FIELDS)) : any;
   const content = unpackAny(any, context.schema);
   if (content === undefined) return reportOpaque(context, any, slot, name);
-  if (TYPED_STRUCTS.has(content.type.fullName)) return settleTypedStruct(context, any, content.message, name);
+  if (TYPED_STRUCTS.has(content.type.fullName)) return settleTypedStruct(context, any, content.message, slot, name);
   if (content.type.fullName === STRUCT && isInSlot) {
     return replaced(any, readByName(context, slot, name, structToNode(content.message, content.type)));
   }
@@ -120,7 +120,7 @@ function reportOpaque(
 ): Message {
   const isKnown = context.schema.find(any.type_url) !== undefined;
   if (isKnown) context.fault(`value cannot be decoded as ${any.type_url}`, -1);
-  else if (slot !== undefined && name !== undefined && !isUndescribed(slot, name.name)) {
+  else if (slot !== undefined && name !== undefined && !mayBeUnknown(slot, name.name)) {
     unknownTypeUrl(context, any.type_url, -1, name);
   }
   return any;
@@ -130,12 +130,13 @@ function settleTypedStruct(
   context: ReadContext,
   any: Message,
   struct: Message,
+  slot: ExtensionSlot | undefined,
   name: ExtensionName | undefined,
 ): Message {
   const { type_url: typeUrl, value } = struct as unknown as { type_url: string; value: Message | null };
   const structType = context.schema.messageType('google.protobuf.Struct');
   const body = value === null ? NO_FIELDS : structToNode(value, structType);
-  return replaced(any, readTyped(context, typeUrl, -1, body, name));
+  return replaced(any, readTyped(context, typeUrl, -1, body, slot, name));
 }
 
 function replaced(any: Message, read: Message | Invalid | typeof KEEP_AS_WRITTEN): Message {

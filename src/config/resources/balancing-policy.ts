@@ -10,7 +10,8 @@ import {
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { checkMaglevSize, checkRingSizes } from './hash-table-checks.ts';
-import type { Cluster, HashPolicyMessage, MessageOf } from './messages.ts';
+import { quote } from '../source/node.ts';
+import type { Any, Cluster, HashPolicyMessage, MessageOf } from './messages.ts';
 import { checkSubsetConfig } from './subset-checks.ts';
 import { valueOr } from './units.ts';
 
@@ -108,16 +109,31 @@ function withFields<Message extends object, Fields extends object>(message: Mess
   return Object.assign(Object.create(Object.getPrototypeOf(message)), message, fields);
 }
 
-/** The first policy that this build has counts alone. */
+/** The first policy that this build has counts alone; those before it are warned of. */
 function applyFirst({ policies }: Policies, balancing: Balancing, at: string, faults: FaultSink): Balancing {
-  for (const [index, policy] of policies.entries()) {
-    const opened = openExtension(policy.typed_extension_config?.typed_config ?? null);
+  const lacking: { readonly at: string; readonly type: string }[] = [];
+  for (const [index, { typed_extension_config: config }] of policies.entries()) {
+    const configAt = `${at}.policies[${index}].typed_extension_config.typed_config`;
+    const opened = openExtension(config?.typed_config ?? null);
     const apply = opened === undefined ? undefined : POLICIES.get(opened.typeName);
-    if (apply === undefined) continue;
-    return apply(opened!.message, balancing, `${at}.policies[${index}].typed_extension_config.typed_config`, faults);
+    if (apply !== undefined) {
+      for (const other of lacking) {
+        faults.warning(other.at, `${other.type} is not supported by this build; the next policy counts`);
+      }
+      return apply(opened!.message, balancing, configAt, faults);
+    }
+    // A field rule has asked for it: until it is there, nobody knows what was meant.
+    if (config !== null && config.typed_config === null) return balancing;
+    if (config !== null) lacking.push({ at: configAt, type: quote(typeOf(config.typed_config!)) });
   }
-  faults.error(at, 'names no policy that this build has');
+  const types = lacking.map(({ type }) => type).join(', ');
+  faults.error(at, types === '' ? 'names no policy' : `names no policy that this build has, only ${types}`);
   return balancing;
+}
+
+/** As a reader tells policies apart. */
+function typeOf({ type_url }: Any): string {
+  return type_url.slice(type_url.lastIndexOf('.') + 1);
 }
 
 type Apply = (message: object, balancing: Balancing, at: string, faults: FaultSink) => Balancing;

@@ -92,7 +92,8 @@ export class SupportCheck {
   #extensionProbe(field: Field, { types, names, severity, note }: ExtensionVerdict): Probe {
     if (field.map) {
       return eachValue<Any>(field, (any, at, report) => {
-        if (!this.#enterExtension(types, any, at, report)) report.add(severity, at, lacking(any.type_url));
+        const isThere = this.#enterExtension(types, any, at, report);
+        if (!isThere && severity !== 'left') report.add(severity, at, lacking(any.type_url));
       });
     }
     // Beside the name that it goes with; any other field holds an extension of its own, or none.
@@ -101,7 +102,7 @@ export class SupportCheck {
       const any = holder[field.name] as Any | null;
       if (any === null && !isOfHolder) return;
       const anyAt = fieldPath(at, field.name);
-      if (this.#enterExtension(types, any, anyAt, report)) return;
+      if (this.#enterExtension(types, any, anyAt, report) || severity === 'left') return;
       if (any === null && names.includes(String(holder.name).replace(/^(envoy|proxy)\./, ''))) return;
       // Without settings there is only the name, which belongs to the message around.
       const place = any === null ? at : anyAt;

@@ -24,10 +24,11 @@ export interface LimitedVerdict {
   readonly note: string;
 }
 
-/** An Any that may hold the listed messages; every other extension is refused, or left out with a warning. */
+/** An Any that may hold the listed messages. */
 export interface ExtensionVerdict {
   readonly kind: 'extension';
-  readonly severity: FaultSeverity;
+  /** Every other extension is refused, left out with a warning, or left to the conversion, which reports it. */
+  readonly severity: FaultSeverity | 'left';
   /** Full names of message types. */
   readonly types: readonly string[];
   /** Extensions that take no settings, by their names behind `proxy.` or `envoy.`. */
@@ -64,6 +65,11 @@ export function supportedWhole(note = ''): SupportedVerdict {
 /** Supported by the rows that the table holds for this use of the message type. */
 export function supportedAs(role: string, note = ''): SupportedVerdict {
   return { kind: 'supported', note, role, isWhole: false };
+}
+
+/** For Any fields whose conversion reports extensions beyond `types`; `note` says what becomes of them. */
+export function extensionsElseLeft(types: readonly string[], note: string): ExtensionVerdict {
+  return { kind: 'extension', severity: 'left', types, names: [], note };
 }
 
 export function warned(note = ''): UnsupportedVerdict {

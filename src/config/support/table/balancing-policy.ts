@@ -1,7 +1,7 @@
 // Support rows of the newer load-balancing policies, which say what fields of Cluster say, too.
 
 import {
-  extensionsElseWarned,
+  extensionsElseLeft,
   rejected,
   type SupportTable,
   supported,
@@ -58,7 +58,7 @@ export const BALANCING_POLICY_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.TypedExtensionConfig (balancer)': {
     otherwise: rejected(),
-    fields: { name: supported(), typed_config: extensionsElseWarned(POLICIES, 'the next policy counts') },
+    fields: { name: supported(), typed_config: extensionsElseLeft(POLICIES, 'the next policy counts') },
   },
   [`${PREFIX}.round_robin.v3.RoundRobin`]: {
     otherwise: rejected(),

@@ -80,6 +80,10 @@ function toForm(message: Message, form: Form): string | Uint8Array {
   return bootstrapType.encode(message).finish();
 }
 
+interface SlotMessage {
+  readonly typed_config: AnyMessage;
+}
+
 /** The configuration of the first filter of the first listener. */
 function firstFilter(message: Record<string, unknown>): Message & Record<string, unknown> {
   const { listeners } = message.static_resources as { listeners: [{ filter_chains: [{ filters: unknown[] }] }] };
@@ -245,6 +249,30 @@ describe('extensions', () => {
     const typed = message.typed_per_filter_config as Record<string, AnyMessage>;
     const types = Object.entries(typed).map(([key, any]) => `${key} ${unpackAny(any)!.type.name}`);
     assert.deepEqual(types, ['envoy.buffer BufferPerRoute', 'envoy.fault HTTPFault']);
+  });
+
+  test('a type that nobody knows is kept where it is one of several to choose from', () => {
+    const clusterWith = (typedConfig: string): string => `
+      { static_resources: { clusters: [{ name: a, load_balancing_policy: { policies: [
+        { typed_extension_config: { name: mine, typed_config: ${typedConfig} } } ] } }] } }`;
+    const typeIn = (message: Record<string, unknown>): string => {
+      const { clusters } = message.static_resources as { clusters: { load_balancing_policy: { policies: unknown[] } }[] };
+      const [policy] = clusters[0]!.load_balancing_policy.policies as [{ typed_extension_config: SlotMessage }];
+      return policy.typed_extension_config.typed_config.type_url;
+    };
+    for (const written of [
+      '{ "@type": x/my.Balancer, some: field }',
+      '{ "@type": x/xds.type.v3.TypedStruct, type_url: x/my.Balancer, value: { some: field } }',
+    ]) {
+      const read = readText(BOOTSTRAP, clusterWith(written));
+      assert.deepEqual([typeIn(read.message), read.faults], ['x/my.Balancer', []]);
+      for (const form of ['binary', 'text'] as const) {
+        const again = readText(BOOTSTRAP, toForm(read.message as unknown as Message, form), { form });
+        assert.deepEqual([typeIn(again.message), again.faults], ['x/my.Balancer', []]);
+      }
+    }
+    const refused = readText(BOOTSTRAP, listener('{ name: mine, typed_config: { "@type": x/my.Balancer } }'));
+    assert.equal(refused.faults.length, 1);
   });
 
   test('unknown names and types are refused, misspelt fields keep the path that was written', () => {

@@ -221,13 +221,35 @@ describe('a load-balancing policy', () => {
     assert.deepEqual([lenient.allowsRedundantKeys, lenient.takesAlternatives], [true, true]);
   });
 
-  it('is the first of those that this build has', () => {
-    const cluster = clusterNamed('web', balanced(extension('pick_first.v3.PickFirst'), extension('random.v3.Random')));
-    assert.equal(clusterSettings(cluster).lbPolicy, 'RANDOM');
-    assert.deepEqual(faultTexts(load(withClusters(cluster)), 'warning').length, 1);
-    assert.deepEqual(clusterErrors(clusterNamed('web', balanced(extension('pick_first.v3.PickFirst')))), [
-      `${AT}: names no policy that this build has`,
+  it('is the first of those that this build has, and warns of those before', () => {
+    const clientSide = 'client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin';
+    const others = [extension('pick_first.v3.PickFirst'), extension(clientSide, { blackout_period: '10s' })];
+    const place = (index: number): string => `${AT}.policies[${index}].typed_extension_config.typed_config`;
+    // Nobody asks for what comes behind.
+    const cluster = clusterNamed('web', balanced(...others, extension('random.v3.Random'), ...others));
+    const result = load(withClusters(cluster));
+    assert.equal(result.bootstrap!.clusters[0]!.lbPolicy, 'RANDOM');
+    assert.deepEqual(faultTexts(result, 'warning'), [
+      `${place(0)}: "PickFirst" is not supported by this build; the next policy counts`,
+      `${place(1)}: "ClientSideWeightedRoundRobin" is not supported by this build; the next policy counts`,
     ]);
+    const without = load(withClusters(clusterNamed('web', balanced(...others))));
+    const types = '"PickFirst", "ClientSideWeightedRoundRobin"';
+    assert.deepEqual(faultTexts(without), [`${AT}: names no policy that this build has, only ${types}`]);
+    assert.deepEqual(faultTexts(without, 'warning'), []);
+  });
+
+  it('has settings, and faults where it has none', () => {
+    const faultsOf = (...list: JsonObject[]): string[] => {
+      const result = load(withClusters(clusterNamed('web', balanced(...list))));
+      return [...faultTexts(result), ...faultTexts(result, 'warning')];
+    };
+    const untyped = { typed_extension_config: { name: 'envoy.load_balancing_policies.random' } };
+    const missing = `${AT}.policies[0].typed_extension_config.typed_config: must be set`;
+    assert.deepEqual(faultsOf(untyped), [missing]);
+    assert.deepEqual(faultsOf(untyped, extension('random.v3.Random')), [missing]);
+    assert.deepEqual(faultsOf(), [`${AT}: names no policy`]);
+    assert.deepEqual(faultsOf({}), [`${AT}: names no policy`]);
   });
 
   it('is refused with what no table or subset can have, at its own place', () => {
