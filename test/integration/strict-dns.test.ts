@@ -118,7 +118,10 @@ describe('STRICT_DNS', () => {
     const fails = async (): Promise<boolean> => ((await weir.stat('cluster.web.update_failure')) ?? 0) > 2;
     await untilEqual(true, fails, 'a third failure');
     assert.equal(await ask(), '127.0.0.4');
-    assert.match(weir.output.stdout + weir.output.stderr, /DNS lookup of web\.test failed, its known hosts stay/);
+    assert.match(
+      weir.output.stdout + weir.output.stderr,
+      /DNS lookup of web\.test for cluster web failed, its known hosts stay/,
+    );
   });
 
   it('goes live although the name cannot be looked up, answers 503, and stops at once', async () => {

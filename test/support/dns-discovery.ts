@@ -97,6 +97,7 @@ export class DiscoveryFixture {
     };
     const Discovery = all.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
     this.discovery = new Discovery(
+      'shop',
       all,
       { add: (name) => this.counts.set(name, this.count(name) + 1) },
       {

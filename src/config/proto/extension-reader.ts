@@ -11,7 +11,7 @@ import type { Message, Type } from 'protobufjs/light.js';
 import { nearestName } from '../../base/nearest-name.ts';
 import { entryOf, type MapEntry, type MapNode, quote, type ValueNode } from '../source/node.ts';
 import { packAny, TYPED_STRUCTS } from './any.ts';
-import { type ExtensionSlot, extensionNamesFor, mayBeUnknown, lookUpExtension } from './extension-lookup.ts';
+import { type ExtensionSlot, extensionNamesFor, lookUpExtension, mayBeUnknown } from './extension-lookup.ts';
 import { expected } from './json-scalars.ts';
 import { isWellKnown } from './json-well-known.ts';
 import { isNull } from './message-builder.ts';

@@ -7,10 +7,10 @@ import {
   RingHash_HashFunction,
   LeastRequest_SelectionMethod as SelectionMethod,
 } from '../proto/generated/enums.ts';
+import { quote } from '../source/node.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { checkMaglevSize, checkRingSizes } from './hash-table-checks.ts';
-import { quote } from '../source/node.ts';
 import type { Any, Cluster, HashPolicyMessage, MessageOf } from './messages.ts';
 import { checkSubsetConfig } from './subset-checks.ts';
 import { valueOr } from './units.ts';

@@ -18,6 +18,7 @@ const CHECKS: readonly ClusterCheck[] = [
   checkPolicyConfig,
   checkEdsConfig,
   checkOriginalDst,
+  checkZoneAwareness,
   checkMembers,
   checkLogicalDns,
   checkRefreshRate,
@@ -81,10 +82,25 @@ function checkOriginalDst(cluster: Cluster, at: string, faults: FaultSink): void
     const reason = 'type ORIGINAL_DST takes its members from the connections';
     if (load_assignment !== null) faults.error(`${at}.load_assignment`, reason);
     if (hosts.length > 0) faults.error(`${at}.hosts`, reason);
+    if (original_dst_lb_config?.http_header_name && !original_dst_lb_config.use_http_header) {
+      faults.error(`${at}.original_dst_lb_config.http_header_name`, 'needs use_http_header: true');
+    }
     return;
   }
   if (original_dst_lb_config !== null) faults.error(`${at}.original_dst_lb_config`, 'needs type ORIGINAL_DST');
   if (cleanup_interval !== null) faults.warning(`${at}.cleanup_interval`, 'ignored without type ORIGINAL_DST');
+}
+
+/** Policies that choose without looking at zones, and never fail traffic on purpose. */
+const POLICIES_WITHOUT_ZONES: ReadonlySet<string> = new Set(['RING_HASH', 'MAGLEV', 'CLUSTER_PROVIDED']);
+
+function checkZoneAwareness(cluster: Cluster, at: string, faults: FaultSink): void {
+  const zones = cluster.common_lb_config?.zone_aware_lb_config ?? null;
+  const policy = lbPolicyName(cluster);
+  if (zones === null || !POLICIES_WITHOUT_ZONES.has(policy)) return;
+  const zonesAt = `${at}.common_lb_config.zone_aware_lb_config`;
+  const field = zones.fail_traffic_on_panic ? `${zonesAt}.fail_traffic_on_panic` : zonesAt;
+  faults.warning(field, `has no effect with lb_policy ${policy}`);
 }
 
 /**

@@ -39,9 +39,17 @@ function convertCookie(message: NonNullable<HashPolicyMessage['cookie']>, at: st
     path,
     attributes: attributes.map((each) => ({ name: each.name, value: each.value })),
   };
-  for (const text of [name, path, ...cookie.attributes.flatMap((each) => [each.name, each.value])]) {
+  const parts: readonly (readonly [at: string, text: string])[] = [
+    [`${at}.name`, name],
+    [`${at}.path`, path],
+    ...attributes.flatMap((each, index): [string, string][] => [
+      [`${at}.attributes[${index}].name`, each.name],
+      [`${at}.attributes[${index}].value`, each.value],
+    ]),
+  ];
+  for (const [partAt, text] of parts) {
     if (!UNSAFE_IN_COOKIE.test(text)) continue;
-    faults.error(at, `${JSON.stringify(text)} holds characters that would end a part of the cookie`);
+    faults.error(partAt, `${JSON.stringify(text)} holds characters that would end a part of the cookie`);
   }
   return cookie;
 }

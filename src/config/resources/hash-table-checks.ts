@@ -14,8 +14,11 @@ export function checkRingSizes(ring: RingSizes | null, at: string, faults: Fault
   if (ring === null) return;
   const minimum = int64ToNumber(ring.minimum_ring_size?.value ?? DEFAULT_MINIMUM_RING_SIZE);
   const maximum = int64ToNumber(ring.maximum_ring_size?.value ?? DEFAULT_MAXIMUM_RING_SIZE);
-  if (minimum <= maximum) return;
-  faults.error(at, `minimum_ring_size ${minimum} exceeds maximum_ring_size ${maximum}`);
+  // A size above the limit has broken a field rule already.
+  if (minimum <= maximum || minimum > DEFAULT_MAXIMUM_RING_SIZE) return;
+  if (ring.minimum_ring_size === null) {
+    faults.error(`${at}.maximum_ring_size`, `${maximum} is below minimum_ring_size ${minimum}`);
+  } else faults.error(`${at}.minimum_ring_size`, `${minimum} exceeds maximum_ring_size ${maximum}`);
 }
 
 export function checkMaglevSize(maglev: Pick<MaglevMessage, 'table_size'> | null, at: string, faults: FaultSink): void {

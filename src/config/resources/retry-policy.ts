@@ -18,6 +18,8 @@ import { valueToJson } from './struct.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
 
 const DEFAULT_RETRIES = 1;
+const LOWEST_STATUS = 100;
+const STATUSES_END = 600;
 /** Of the base. */
 const DEFAULT_MAX_FACTOR = 10;
 const DEFAULT_RATE_LIMIT_MAX_MS = 300_000;
@@ -59,6 +61,7 @@ export function convertRetryPolicy(
   faults: FaultSink,
 ): RetrySettings | null {
   if (message === null) return null;
+  checkStatusCodes(message.retriable_status_codes, `${at}.retriable_status_codes`, faults);
   return {
     conditions: convertConditions(message.retry_on, `${at}.retry_on`, faults),
     maxRetries: valueOr(message.num_retries, DEFAULT_RETRIES),
@@ -77,6 +80,13 @@ export function convertRetryPolicy(
     maxFurtherDraws: furtherDraws(message, at, faults),
     previousPrioritiesFrequency: previousPriorities(message),
   };
+}
+
+function checkStatusCodes(codes: readonly number[], at: string, faults: FaultSink): void {
+  for (const [index, code] of codes.entries()) {
+    if (code < LOWEST_STATUS || code >= STATUSES_END)
+      faults.warning(`${at}[${index}]`, `no response has status ${code}`);
+  }
 }
 
 function convertConditions(text: string, at: string, faults: FaultSink): readonly RetryCondition[] {

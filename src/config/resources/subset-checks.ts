@@ -19,8 +19,17 @@ export function checkSubsetConfig(
   }
   if (scales && !isAware) faults.warning(`${at}.scale_locality_weight`, 'ignored without locality_weight_aware');
   for (const [index, selector] of config.subset_selectors.entries()) {
-    checkFallbackKeys(selector, `${at}.subset_selectors[${index}].fallback_keys_subset`, faults);
+    const selectorAt = `${at}.subset_selectors[${index}]`;
+    checkFallbackKeys(selector, `${selectorAt}.fallback_keys_subset`, faults);
+    checkSingleHost(selector, `${selectorAt}.single_host_per_subset`, faults);
+    if (selector.keys.length === 0) faults.warning(`${selectorAt}.keys`, 'empty: the selector makes no subset');
   }
+}
+
+/** The value of one key is meant to name a host; the peers keep one host of each combination, too. */
+function checkSingleHost({ keys, single_host_per_subset }: LbSubsetSelector, at: string, faults: FaultSink): void {
+  if (!single_host_per_subset || keys.length <= 1) return;
+  faults.warning(at, `meant for one key; with ${keys.length}, each combination of values keeps one host`);
 }
 
 function checkFallbackKeys(selector: LbSubsetSelector, at: string, faults: FaultSink): void {

@@ -253,7 +253,7 @@ export class ManagedCluster {
     };
     if (discovery.kind === 'static' || discovery.kind === 'original-dst') return new StaticDiscovery(hosts, listener);
     const Discovery = discovery.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
-    return new Discovery(discovery, this.cluster.stats, this.#tools, listener);
+    return new Discovery(settings.name, discovery, this.cluster.stats, this.#tools, listener);
   }
 
   #createChecker(

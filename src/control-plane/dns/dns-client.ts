@@ -27,11 +27,12 @@ export interface DnsClientOptions {
   readonly payloadBytes?: number;
 }
 
-type Outcome = ExchangeOutcome | { readonly kind: 'silence' } | { readonly kind: 'cancelled' };
+type Outcome = ExchangeOutcome | { readonly kind: 'silence'; readonly reason: string } | { readonly kind: 'cancelled' };
 
 /** Questions under way; each has a socket. */
 const MAX_RUNNING = 256;
 const ID_COUNT = 0x1_0000;
+const SILENCE: Outcome = { kind: 'silence', reason: 'no answer in time' };
 const CANCELLED: DnsAnswer = { kind: 'failure', reason: 'cancelled' };
 
 export class DnsClient {
@@ -62,7 +63,8 @@ export class DnsClient {
         if (outcome.kind === 'addresses') return { kind: 'success', addresses: outcome.addresses };
         if (outcome.kind === 'cancelled') return CANCELLED;
         if (outcome.kind === 'silence') silent.push(server);
-        reason = outcome.kind === 'refusal' ? outcome.reason : 'no answer in time';
+        // An answer that was cut off has been asked for again.
+        if (outcome.kind !== 'truncated') reason = outcome.reason;
       }
       asked = silent;
     }
@@ -88,7 +90,11 @@ export class DnsClient {
 
   async #askOnce(server: DnsServerAddress, question: DnsQuestion, useTcp: boolean): Promise<Outcome> {
     const outcome = await this.#exchange(useTcp ? 'tcp' : 'udp', server, question);
-    return outcome.kind === 'truncated' ? await this.#exchange('tcp', server, question) : outcome;
+    if (outcome.kind !== 'truncated') return outcome;
+    const second = await this.#exchange('tcp', server, question);
+    if (second.kind !== 'refusal' && second.kind !== 'silence') return second;
+    // A server that answers over UDP alone is often one behind a firewall that lets no TCP pass.
+    return { ...second, reason: `an answer cut off over UDP, and ${second.reason} over TCP` };
   }
 
   #exchange(transport: DnsTransport, server: DnsServerAddress, question: DnsQuestion): Promise<Outcome> {
@@ -104,7 +110,7 @@ export class DnsClient {
         };
         this.#running.add(end);
         const exchange = startExchange(transport, server, question, end);
-        const cancelTimer = this.#options.clock.after(this.#options.timeoutMs, () => end({ kind: 'silence' }));
+        const cancelTimer = this.#options.clock.after(this.#options.timeoutMs, () => end(SILENCE));
       };
       if (this.#running.size < MAX_RUNNING) begin();
       else this.#waiting.push({ begin, cancel: () => resolve({ kind: 'cancelled' }) });

@@ -128,7 +128,8 @@ function messageCheck(type: protobuf.Type, terms: readonly RuleTerm[]): ValueChe
   const valueTerms = terms.filter((term) => term.kind !== 'required');
   const check = valueTerms.length > 0 ? allOf(valueTerms, undefined) : undefined;
   if (type.fullName === DURATION) {
-    return (value) => durationComplaint(value as DurationValue) ?? check?.(value);
+    return (value) =>
+      durationComplaint(value as DurationValue) ?? check?.(value) ?? negativeComplaint(value as DurationValue);
   }
   if (check === undefined || !WRAPPER.test(type.fullName)) return check;
   return (wrapper) => check((wrapper as { readonly value: unknown }).value);
@@ -144,6 +145,12 @@ function durationComplaint(duration: DurationValue): string | undefined {
     return `${duration.seconds} seconds and ${duration.nanos} nanoseconds are not a duration`;
   }
   return undefined;
+}
+
+/** No length of time that is configured goes backwards; a rule of the field has the first word. */
+function negativeComplaint(duration: DurationValue): string | undefined {
+  const isNegative = int64ToNumber(duration.seconds) < 0 || duration.nanos < 0;
+  return isNegative ? `${durationText(duration)} is negative` : undefined;
 }
 
 function allOf(terms: readonly RuleTerm[], enumType: protobuf.Enum | undefined): ValueCheck {

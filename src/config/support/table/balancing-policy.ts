@@ -1,13 +1,6 @@
 // Support rows of the newer load-balancing policies, which say what fields of Cluster say, too.
 
-import {
-  extensionsElseLeft,
-  rejected,
-  type SupportTable,
-  supported,
-  supportedAs,
-  supportedWhole,
-} from '../verdict.ts';
+import { extensionsElseLeft, rejected, type SupportTable, supported, supportedAs, supportedWhole } from '../verdict.ts';
 
 const PREFIX = 'proxy.extensions.load_balancing_policies';
 const POLICIES = [

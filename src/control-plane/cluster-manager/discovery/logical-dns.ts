@@ -20,6 +20,7 @@ export class LogicalDnsDiscovery implements Discovery {
   #isReady = false;
 
   constructor(
+    clusterName: string,
     settings: DnsDiscoverySettings,
     stats: DiscoveryStats,
     tools: DiscoveryTools,
@@ -31,6 +32,7 @@ export class LogicalDnsDiscovery implements Discovery {
     const [target] = settings.targets;
     this.#resolver = tools.resolvers.hold(settings.resolver);
     this.#target = new ResolveTarget(target!, settings, tools, this.#resolver, {
+      clusterName,
       onLookup: () => stats.add('update_attempt'),
       onAnswer: (_target, answer) => this.#onAnswer(answer),
     });

@@ -13,6 +13,8 @@ import type { DiscoveryTools } from './discovery.ts';
 const NO_ADDRESS: DnsAnswer = { kind: 'failure', reason: 'the name has no address' };
 
 export interface ResolveTargetListener {
+  /** Whose names they are, for log lines. */
+  readonly clusterName: string;
   onLookup(): void;
   onAnswer(target: ResolveTarget, answer: DnsAnswer): void;
 }
@@ -100,11 +102,11 @@ export class ResolveTarget {
   /** A name that stays unknown is worth one line, not one per lookup. */
   #logChange(answer: DnsAnswer): void {
     const { log } = this.#tools;
-    const { name } = this.target;
+    const lookup = `DNS lookup of ${this.target.name} for cluster ${this.#listener.clusterName}`;
     if (answer.kind === 'failure' && !this.#hasFailed) {
-      log.warning(`DNS lookup of ${name} failed, its known hosts stay: ${answer.reason}`);
+      log.warning(`${lookup} failed, its known hosts stay: ${answer.reason}`);
     } else if (answer.kind === 'success' && this.#hasFailed) {
-      log.info(`DNS lookup of ${name} works again`);
+      log.info(`${lookup} works again`);
     }
     this.#hasFailed = answer.kind === 'failure';
   }

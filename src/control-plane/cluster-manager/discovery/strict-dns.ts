@@ -9,6 +9,7 @@ import type { Discovery, DiscoveryListener, DiscoveryStats, DiscoveryTools } fro
 import { ResolveTarget, type ResolveTargetListener } from './resolve-target.ts';
 
 export class StrictDnsDiscovery implements Discovery, ResolveTargetListener {
+  readonly clusterName: string;
   readonly #listener: DiscoveryListener;
   readonly #stats: DiscoveryStats;
   /** With the addresses of the last good answer, in the order in which they were first seen. */
@@ -17,11 +18,13 @@ export class StrictDnsDiscovery implements Discovery, ResolveTargetListener {
   #isReady = false;
 
   constructor(
+    clusterName: string,
     settings: DnsDiscoverySettings,
     stats: DiscoveryStats,
     tools: DiscoveryTools,
     listener: DiscoveryListener,
   ) {
+    this.clusterName = clusterName;
     this.#listener = listener;
     this.#stats = stats;
     this.#resolver = tools.resolvers.hold(settings.resolver);

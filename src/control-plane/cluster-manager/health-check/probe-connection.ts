@@ -78,11 +78,15 @@ export class ProbeConnection {
   #onData(bytes: Buffer): void {
     this.#isUntried = false;
     // Between checks nothing may come: whatever it is, it answers no question.
-    if (!this.#isBusy) return this.close();
+    if (!this.#isBusy) {
+      this.close();
+      return;
+    }
     this.#allowance -= bytes.length;
-    if (this.#allowance >= 0) return this.#listener.onBytes(bytes);
-    this.close();
-    this.#listener.onLost(`no end of the answer within ${MAX_ANSWER_BYTES} bytes`);
+    if (this.#allowance < 0) {
+      this.close();
+      this.#listener.onLost(`no end of the answer within ${MAX_ANSWER_BYTES} bytes`);
+    } else this.#listener.onBytes(bytes);
   }
 
   #onLost(socket: Socket, reason: string | undefined): void {

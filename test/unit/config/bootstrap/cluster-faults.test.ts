@@ -33,9 +33,9 @@ const MISTAKES: readonly Mistake[] = [
   {
     name: 'a least size above the largest',
     lines: ['lb_policy: RING_HASH', 'ring_hash_lb_config:', '  minimum_ring_size: 20', '  maximum_ring_size: 10'],
-    line: 1,
-    field: 'ring_hash_lb_config',
-    says: /minimum_ring_size 20 exceeds maximum_ring_size 10/,
+    line: 2,
+    field: 'ring_hash_lb_config.minimum_ring_size',
+    says: /20 exceeds maximum_ring_size 10/,
   },
   {
     name: 'options of a balancer without its policy',

@@ -256,7 +256,9 @@ describe('extensions', () => {
       { static_resources: { clusters: [{ name: a, load_balancing_policy: { policies: [
         { typed_extension_config: { name: mine, typed_config: ${typedConfig} } } ] } }] } }`;
     const typeIn = (message: Record<string, unknown>): string => {
-      const { clusters } = message.static_resources as { clusters: { load_balancing_policy: { policies: unknown[] } }[] };
+      const { clusters } = message.static_resources as {
+        clusters: { load_balancing_policy: { policies: unknown[] } }[];
+      };
       const [policy] = clusters[0]!.load_balancing_policy.policies as [{ typed_extension_config: SlotMessage }];
       return policy.typed_extension_config.typed_config.type_url;
     };

@@ -108,8 +108,10 @@ const CASES: readonly FieldCase[] = [
     name: 'the type limits of a duration',
     rule: '',
     field: DURATION,
-    good: [{ seconds: 315_576_000_000 }],
+    good: [{ seconds: 315_576_000_000 }, { seconds: 0 }],
     bad: [
+      [{ seconds: -1 }, '-1s is negative'],
+      [{ nanos: -1 }, '-0.000000001s is negative'],
       [{ seconds: 315_576_000_001 }, '315576000001s exceeds the limit 315576000000s'],
       [{ seconds: 1, nanos: -1 }, '1 seconds and -1 nanoseconds are not a duration'],
     ],

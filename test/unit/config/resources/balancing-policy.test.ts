@@ -143,7 +143,7 @@ describe('a load-balancing policy', () => {
     ]);
     const place = 'policies[0].typed_extension_config.typed_config.consistent_hashing_lb_config.hash_policy[0].cookie';
     assert.deepEqual(clusterErrors(hashing([{ cookie: { name: 'a;b' } }])), [
-      `${AT}.${place}: "a;b" holds characters that would end a part of the cookie`,
+      `${AT}.${place}.name: "a;b" holds characters that would end a part of the cookie`,
     ]);
   });
 
@@ -168,7 +168,7 @@ describe('a load-balancing policy', () => {
     ]);
     const wrong = { [type]: { ...options, hash_policy: [{ cookie: { name: 'a;b' } }] } };
     assert.deepEqual(clusterErrors(clusterNamed('web', { typed_extension_protocol_options: wrong })), [
-      `static_resources.clusters[0].typed_extension_protocol_options["${type}"].hash_policy[0].cookie: "a;b" holds characters that would end a part of the cookie`,
+      `static_resources.clusters[0].typed_extension_protocol_options["${type}"].hash_policy[0].cookie.name: "a;b" holds characters that would end a part of the cookie`,
     ]);
   });
 
@@ -259,7 +259,7 @@ describe('a load-balancing policy', () => {
         .toSorted();
     const config = 'typed_extension_config.typed_config';
     assert.deepEqual(errorsOf(extension('ring_hash.v3.RingHash', { minimum_ring_size: 9, maximum_ring_size: 8 })), [
-      `${config}: minimum_ring_size 9 exceeds maximum_ring_size 8`,
+      `${config}.minimum_ring_size: 9 exceeds maximum_ring_size 8`,
     ]);
     assert.deepEqual(errorsOf(extension('maglev.v3.Maglev', { table_size: 10 })), [
       `${config}.table_size: 10 is not a prime number`,

@@ -65,9 +65,9 @@ const LIMITS: readonly Limit[] = [
   {
     name: 'the order of both sizes, of which one may be the default',
     cluster: (size) => ring({ maximum_ring_size: size }),
-    at: 'ring_hash_lb_config',
+    at: 'ring_hash_lb_config.maximum_ring_size',
     within: [1024],
-    beyond: [[1023, 'minimum_ring_size 1024 exceeds maximum_ring_size 1023']],
+    beyond: [[1023, '1023 is below minimum_ring_size 1024']],
   },
   {
     name: 'the size of a Maglev table',

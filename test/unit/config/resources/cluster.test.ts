@@ -346,7 +346,7 @@ const POLICY_ERRORS: readonly ErrorCase[] = [
     cluster: clusterNamed('web', { ring_hash_lb_config: { minimum_ring_size: 9, maximum_ring_size: 8 } }),
     errors: [
       `${AT}.ring_hash_lb_config: needs lb_policy RING_HASH, not ROUND_ROBIN`,
-      `${AT}.ring_hash_lb_config: minimum_ring_size 9 exceeds maximum_ring_size 8`,
+      `${AT}.ring_hash_lb_config.minimum_ring_size: 9 exceeds maximum_ring_size 8`,
     ],
   },
   {
@@ -588,8 +588,49 @@ describe('balancing and connections of a cluster', () => {
     const read = (original_dst_lb_config: JsonObject): unknown =>
       clusterSettings(originalDst({ original_dst_lb_config, cleanup_interval: '0.5s' })).originalDst;
     assert.deepEqual(read({ use_http_header: true }), { header: 'x-proxy-original-dst-host', port: 0 });
-    assert.deepEqual(read({ http_header_name: 'x-a', upstream_port_override: 81 }), { header: null, port: 81 });
+    assert.deepEqual(read({ upstream_port_override: 81 }), { header: null, port: 81 });
     assert.deepEqual(read({ use_http_header: true, http_header_name: 'X-A' }), { header: 'x-a', port: 0 });
+  });
+
+  it('of ORIGINAL_DST name a header that there can be, and that is asked', () => {
+    const errors = (original_dst_lb_config: JsonObject): string[] =>
+      clusterErrors(originalDst({ original_dst_lb_config }));
+    const headerAt = `${AT}.original_dst_lb_config.http_header_name`;
+    assert.deepEqual(errors({ http_header_name: 'x-a' }), [`${headerAt}: needs use_http_header: true`]);
+    assert.deepEqual(errors({ use_http_header: true, http_header_name: 'bad header' }), [
+      `${headerAt}: "bad header" is not a header name`,
+    ]);
+    assert.deepEqual(errors({ use_http_header: true, http_header_name: ':authority' }), []);
+  });
+
+  it('warn of zones where their policy looks at none', () => {
+    const warnings = (lb_policy: string, zones: JsonObject): string[] => {
+      const common_lb_config = { zone_aware_lb_config: zones };
+      return faultTexts(load(withClusters(clusterNamed('web', { lb_policy, common_lb_config }))), 'warning');
+    };
+    const zonesAt = `${AT}.common_lb_config.zone_aware_lb_config`;
+    for (const policy of ['RING_HASH', 'MAGLEV']) {
+      const ignored = `has no effect with lb_policy ${policy}`;
+      assert.deepEqual(warnings(policy, { fail_traffic_on_panic: true }), [
+        `${zonesAt}.fail_traffic_on_panic: ${ignored}`,
+      ]);
+      assert.deepEqual(warnings(policy, {}), [`${zonesAt}: ${ignored}`]);
+    }
+    assert.deepEqual(warnings('RANDOM', { fail_traffic_on_panic: true }), []);
+  });
+
+  it('warn of selectors of subsets that do not say what was meant', () => {
+    const warnings = (selector: JsonObject): string[] => {
+      const lb_subset_config = { subset_selectors: [selector] };
+      return faultTexts(load(withClusters(clusterNamed('web', { lb_subset_config }))), 'warning');
+    };
+    const selectorAt = `${AT}.lb_subset_config.subset_selectors[0]`;
+    assert.deepEqual(warnings({ keys: [] }), [`${selectorAt}.keys: empty: the selector makes no subset`]);
+    assert.deepEqual(warnings({ keys: ['a', 'b'], single_host_per_subset: true }), [
+      `${selectorAt}.single_host_per_subset: meant for one key; with 2, each combination of values keeps one host`,
+    ]);
+    assert.deepEqual(warnings({ keys: ['a'], single_host_per_subset: true }), []);
+    assert.deepEqual(warnings({ keys: ['a', 'b'] }), []);
   });
 
   it('warn of what concerns ORIGINAL_DST elsewhere, and of what nothing sets', () => {

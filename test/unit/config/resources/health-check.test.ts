@@ -206,6 +206,11 @@ describe('the health checks of a cluster', () => {
       error: `${HTTP_AT}.path: "/a b" cannot be a request target`,
     },
     {
+      name: 'no path, once',
+      check: http({ path: '' }),
+      error: `${HTTP_AT}.path: must not be empty`,
+    },
+    {
       name: 'a Host of two lines',
       check: http({ host: 'a\r\nx: y' }),
       error: `${HTTP_AT}.host: is not a header value: it holds control characters`,

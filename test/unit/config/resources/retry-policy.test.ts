@@ -103,7 +103,15 @@ describe('a retry policy', () => {
     assert.deepEqual(actionOf({ retry_policy: policy }).retry!.backOff, { baseMs: 30, maxMs: 300 });
   });
 
+  it('warns of statuses that no response has', () => {
+    assert.deepEqual(faultsOf({ retry_on: '5xx', retriable_status_codes: [99, 100, 599, 600] }, 'warning'), [
+      'retriable_status_codes[0]: no response has status 99',
+      'retriable_status_codes[3]: no response has status 600',
+    ]);
+  });
+
   it('is refused or warned about where it makes no sense', () => {
+    assert.deepEqual(faultsOf({ retry_on: '5xx', per_try_timeout: '-1s' }), ['per_try_timeout: -1s is negative']);
     assert.match(faultsOf({ retry_on: '5xx,nonsense' }, 'warning')[0]!, /^retry_on: no condition is called "nonsense"/);
     assert.match(
       faultsOf({ retry_on: '5xx', retry_back_off: { base_interval: '2s', max_interval: '1s' } })[0]!,

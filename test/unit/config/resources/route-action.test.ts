@@ -88,8 +88,8 @@ describe('what requests are hashed by', () => {
     assert.deepEqual(
       faultsOf(hashing({ cookie: { name: 'a', path: '/\r\nx: y' } }, { cookie: { name: 'a', attributes } })),
       [
-        'route.hash_policy[0].cookie: "/\\r\\nx: y" holds characters that would end a part of the cookie',
-        'route.hash_policy[1].cookie: "b; Domain=x" holds characters that would end a part of the cookie',
+        'route.hash_policy[0].cookie.path: "/\\r\\nx: y" holds characters that would end a part of the cookie',
+        'route.hash_policy[1].cookie.attributes[0].value: "b; Domain=x" holds characters that would end a part of the cookie',
       ],
     );
   });

@@ -17,11 +17,13 @@ import {
   type Tamper,
   v4Bytes,
 } from '../../../support/dns-server.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const TIMEOUT_MS = 5000;
 const TYPE_A = 1;
 const TYPE_CNAME = 5;
+const TRUNCATED = 0x0200;
 /** The name of the question. */
 const OWN_NAME = Buffer.from([0xc0, 0x0c]);
 
@@ -104,7 +106,7 @@ describe('a DNS client', () => {
     server.alias('web.test', 'a.test');
     server.alias('a.test', 'web.test');
     const answer = await new Fixture([server]).ask('web.test');
-    assert.deepEqual(answer, { kind: 'failure', reason: 'a loop of aliases' });
+    assert.deepEqual(answer, { kind: 'failure', reason: 'an answer cut off over UDP, and a loop of aliases over TCP' });
   });
 
   const lies: readonly { readonly name: string; readonly tamper: Tamper }[] = [
@@ -250,6 +252,32 @@ describe('a DNS client', () => {
     await server.close();
     const refused = new Fixture([], { useTcp: true, servers: [{ ip: '127.0.0.1', port }] });
     assert.equal(ipsOf(await refused.ask('web.test')), 'ECONNREFUSED');
+  });
+
+  it('says of a failure over TCP that UDP was cut off', async () => {
+    const udp = createSocket('udp4');
+    udp.bind(0, '127.0.0.1');
+    await once(udp, 'listening');
+    udp.on('message', (query, { port }) => {
+      const cutOff = answerWith(query, []);
+      cutOff.writeUInt16BE(cutOff.readUInt16BE(2) | TRUNCATED, 2);
+      udp.send(cutOff, port, '127.0.0.1');
+    });
+    const { port } = udp.address();
+    const blocked = new Fixture([], { servers: [{ ip: '127.0.0.1', port }] }, 1);
+    assert.equal(ipsOf(await blocked.ask('web.test')), 'an answer cut off over UDP, and ECONNREFUSED over TCP');
+    udp.close();
+
+    await using server = await DnsServer.start();
+    server.tamper((answer, _query, transport) => {
+      answer.writeUInt16BE(answer.readUInt16BE(2) | TRUNCATED, 2);
+      return transport === 'udp' ? [answer] : [];
+    });
+    const fixture = new Fixture([server], {}, 1);
+    const asked = fixture.ask('web.test');
+    await eventually(() => server.queries.length === 2, 'the question over TCP');
+    fixture.clock.turn(TIMEOUT_MS);
+    assert.equal(ipsOf(await asked), 'an answer cut off over UDP, and no answer in time over TCP');
   });
 
   it('begins with the next server each time when told to rotate, and goes on to all others', async () => {

@@ -95,7 +95,7 @@ describe('LOGICAL_DNS', () => {
       fixture.resolver.script('web', answer);
       await fixture.start();
       assert.deepEqual([fixture.readyCount, fixture.updates.length], [1, 0]);
-      assert.deepEqual(fixture.logged, [`DNS lookup of web failed, its known hosts stay: ${reason}`]);
+      assert.deepEqual(fixture.logged, [`DNS lookup of web for cluster shop failed, its known hosts stay: ${reason}`]);
     }
   });
 });

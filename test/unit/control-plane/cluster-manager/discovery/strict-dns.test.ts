@@ -65,8 +65,8 @@ describe('STRICT_DNS', () => {
     assert.equal(fixture.updates.length, 2);
     assert.equal(fixture.count('update_empty'), 1);
     assert.deepEqual(fixture.logged, [
-      'DNS lookup of web failed, its known hosts stay: ESERVFAIL',
-      'DNS lookup of web works again',
+      'DNS lookup of web for cluster shop failed, its known hosts stay: ESERVFAIL',
+      'DNS lookup of web for cluster shop works again',
     ]);
   });
 
@@ -105,11 +105,11 @@ describe('STRICT_DNS', () => {
       lines.push(fixture.logged.splice(0));
     }
     assert.deepEqual(lines, [
-      ['DNS lookup of web failed, its known hosts stay: a bug for web'],
+      ['DNS lookup of web for cluster shop failed, its known hosts stay: a bug for web'],
       [],
-      ['DNS lookup of web works again'],
+      ['DNS lookup of web for cluster shop works again'],
       [],
-      ['DNS lookup of web failed, its known hosts stay: ESERVFAIL'],
+      ['DNS lookup of web for cluster shop failed, its known hosts stay: ESERVFAIL'],
     ]);
   });
 
