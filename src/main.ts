@@ -23,7 +23,11 @@ async function main(argv: readonly string[]): Promise<number> {
   // Whatever ends the program, also an exception that nobody caught.
   process.once('exit', () => log.destination.close());
   for (const warning of warnings) log.loggers.get('main').warning(warning);
-  if (options.mode === 'serve') {
+  if (options.enableCoreDump) {
+    const { enableCoreDump } = await import('./process/core-dump.ts');
+    enableCoreDump(log.loggers);
+  }
+  if (options.mode !== 'validate') {
     const { serve } = await import('./process/serve.ts');
     return await serve({ options, version, log });
   }

@@ -46,6 +46,7 @@ function build(init: WorkerInit): Parts {
     codec: new Http1Codec(init.http1, init.headerPrefix),
     headerPrefix: init.headerPrefix,
     localZone: init.localZone,
+    localAddress: init.localAddress,
     loggers,
     workerIndex: init.workerIndex,
     reportHostFailure: (cluster, recordAddress) => tell({ type: 'host-failed', cluster, recordAddress }),

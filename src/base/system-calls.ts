@@ -29,6 +29,7 @@ const MSG_NOSIGNAL = 0x4000;
 const SIG_UNBLOCK = 1;
 /** As many as any C library has for a set of signals. */
 const SIGNAL_SET_BYTES = 128;
+const PR_SET_DUMPABLE = 4;
 const RLIMIT_NOFILE = 7;
 const RLIMIT_BYTES = 16;
 const SOL_IP = 0;
@@ -68,6 +69,7 @@ const SIGNATURES = {
   bind: { arguments: ['i32', 'pointer', 'u32'], return: 'i32' },
   connect: { arguments: ['i32', 'pointer', 'u32'], return: 'i32' },
   getrlimit: { arguments: ['i32', 'pointer'], return: 'i32' },
+  prctl: { arguments: ['i32', 'u64', 'u64', 'u64', 'u64'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
 
@@ -146,6 +148,11 @@ export class SystemCalls {
     const set = Buffer.alloc(SIGNAL_SET_BYTES);
     set[(signal - 1) >> 3] = 1 << ((signal - 1) & 7);
     this.#functions.pthread_sigmask(SIG_UNBLOCK, getRawPointer(set), 0n);
+  }
+
+  /** Lets the system write a core file of this process. @returns whether it has agreed. */
+  allowCoreDump(): boolean {
+    return this.#functions.prctl(PR_SET_DUMPABLE, 1n, 0n, 0n, 0n) === 0;
   }
 
   /** Descriptors that this process may have open (soft limit); undefined when the system does not say. */

@@ -1,8 +1,11 @@
 // Rules that look inside a value or at several options together (spec 2.7), and what this build does not do.
 // The first breach ends the program; warnings are logged.
 
-import { isLogComponent } from '../base/log-components.ts';
-import { findLevel, type LogLevel } from '../base/log-levels.ts';
+import { isLogComponent, LOG_COMPONENTS } from '../base/log-components.ts';
+import { findLevel, LOG_LEVELS, type LogLevel } from '../base/log-levels.ts';
+import { nearestName } from '../base/nearest-name.ts';
+import { usableThreads } from '../base/processors.ts';
+import { MAX_WORKERS } from '../base/worker-limit.ts';
 import { camelCase, defaultValue, type OptionRow } from './option-row.ts';
 import { type ComponentLogLevel, OPTIONS, type ServerOptions } from './options.ts';
 
@@ -41,11 +44,18 @@ export function checkOptions(options: UncheckedOptions, given: ReadonlySet<strin
   if (levels.error !== undefined) return { error: levels.error };
   const effective: ServerOptions = {
     ...options,
-    concurrency: Math.max(options.concurrency, 1),
+    concurrency: Math.max(
+      takesCpuSet(options, given) ? Math.min(usableThreads(), MAX_WORKERS) : options.concurrency,
+      1,
+    ),
     allowUnknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields,
     componentLogLevels: levels.levels,
   };
   return { error: undefined, options: effective, warnings: [...warnings(options, given)] };
+}
+
+function takesCpuSet({ cpusetThreads }: UncheckedOptions, given: ReadonlySet<string>): boolean {
+  return cpusetThreads && !given.has('concurrency');
 }
 
 function optionValue(options: UncheckedOptions, row: OptionRow): unknown {
@@ -56,7 +66,8 @@ function checkChoices(options: UncheckedOptions): string | undefined {
   for (const row of OPTIONS) {
     if (row.kind !== 'choice') continue;
     const value = String(optionValue(options, row));
-    if (!(row.choices as readonly string[]).includes(value)) return `${row.complaint} '${value}'`;
+    const { choices, complaint }: { readonly choices: readonly string[]; readonly complaint: string } = row;
+    if (!choices.includes(value)) return `${complaint} '${value}'; allowed: ${choices.join(', ')}`;
   }
   return undefined;
 }
@@ -131,11 +142,17 @@ function readComponentLevels(text: string): ReadLevels {
   for (const item of text === '' ? [] : text.split(',')) {
     const [component, levelName, ...rest] = item.split(':');
     if (component === undefined || levelName === undefined || rest.length > 0) {
-      return { error: `error: component log level not correctly specified '${item}'` };
+      return { error: `error: component log level not correctly specified '${item}'; allowed: component:level` };
     }
     const level = levelByName(levelName);
-    if (level === undefined) return { error: `error: invalid log level specified '${levelName}'` };
-    if (!isLogComponent(component)) return { error: `error: invalid component specified '${component}'` };
+    if (level === undefined) {
+      return { error: `error: invalid log level specified '${levelName}'; allowed: ${LOG_LEVELS.join(', ')}` };
+    }
+    if (!isLogComponent(component)) {
+      const nearest = nearestName(component, LOG_COMPONENTS);
+      const hint = nearest === undefined ? '' : `; did you mean '${nearest}'?`;
+      return { error: `error: invalid component specified '${component}'${hint}` };
+    }
     levels.push({ component, level });
   }
   return { error: undefined, levels };

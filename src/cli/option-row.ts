@@ -17,7 +17,7 @@ interface RowBase {
   /** Key there, when it is not the name in snake_case. */
   readonly infoKey?: string;
   /** How the value is written there, when not as it is. */
-  readonly infoForm?: 'int64' | 'duration-s' | 'duration-ms' | 'capitalised' | 'comma-list' | 'octal';
+  readonly infoForm?: 'int64' | 'duration-s' | 'duration-ms' | 'pascal-case' | 'comma-list' | 'octal';
 }
 
 interface FlagRow extends RowBase {
@@ -45,6 +45,8 @@ interface ChoiceRow extends RowBase {
 interface CountRow extends RowBase {
   readonly kind: 'count';
   readonly default: number;
+  /** What documents say of a default that differs from machine to machine. */
+  readonly defaultText?: string;
   /** Higher numbers are refused; --help says so. */
   readonly max?: number;
 }

@@ -2,8 +2,8 @@
 // Source: spec 2.7. An option is added here and nowhere else; src/cli/checks.ts holds the rules that look at
 // a value's inside or at two options together.
 
-import { availableParallelism } from 'node:os';
 import { LOG_LEVELS } from '../base/log-levels.ts';
+import { hardwareThreads } from '../base/processors.ts';
 import { MAX_WORKERS } from '../base/worker-limit.ts';
 import type { OptionRow, OptionValues } from './option-row.ts';
 
@@ -29,12 +29,12 @@ export const OPTIONS = [
     name: 'mode',
     kind: 'choice',
     default: 'serve',
-    choices: ['serve', 'validate'],
+    choices: ['serve', 'validate', 'init_only'],
     complaint: 'error: unknown mode',
-    help: 'serve: check the configuration, then serve. validate: check it, say OK or name all errors, and exit.',
+    help: 'serve: check the configuration, then serve. validate: check it, say OK or name all errors, and exit; no network traffic, no trace. init_only: start as for serve, and exit once everything is ready. Default: serve.',
     support: 'full',
     infoOrder: 19,
-    infoForm: 'capitalised',
+    infoForm: 'pascal-case',
   },
   {
     name: 'admin-address-path',
@@ -62,8 +62,8 @@ export const OPTIONS = [
     default: 'v4',
     choices: ['v4', 'v6'],
     complaint: 'error: unknown IP address version',
-    help: "IP version of the server's own address: v4 or v6.",
-    support: 'ignored',
+    help: "IP version of the server's own address, which stands for clients on this machine in X-Forwarded-For: v4 or v6. Default: v4.",
+    support: 'full',
     infoOrder: 7,
   },
   {
@@ -93,9 +93,13 @@ export const OPTIONS = [
   {
     name: 'concurrency',
     kind: 'count',
-    default: Math.min(availableParallelism(), MAX_WORKERS),
+    /** Asked only where it is needed: the system takes its time to answer. */
+    get default(): number {
+      return Math.min(hardwareThreads(), MAX_WORKERS);
+    },
+    defaultText: 'the hardware threads of the machine',
     max: MAX_WORKERS,
-    help: 'Number of worker threads; 0 still runs one. Default: the processors that this process may use.',
+    help: 'Number of worker threads; 0 still runs one. Default: the hardware threads of the machine.',
     support: 'full',
     infoOrder: 2,
   },
@@ -122,7 +126,7 @@ export const OPTIONS = [
   {
     name: 'cpuset-threads',
     kind: 'flag',
-    help: 'Take the number of worker threads from the CPU set of the process when --concurrency is not given.',
+    help: 'Take the number of worker threads from the CPU set of the process, or its CPU quota if that is less, when --concurrency is not given.',
     support: 'full',
     infoOrder: 25,
   },
@@ -238,10 +242,10 @@ export const OPTIONS = [
     default: 'gradual',
     choices: ['gradual', 'immediate'],
     complaint: 'error: unknown drain-strategy',
-    help: 'gradual: the share of requests that drain rises over the drain time. immediate: all from its start.',
+    help: 'gradual: the share of requests that drain rises over the drain time. immediate: all from its start. Default: gradual.',
     support: 'full',
     infoOrder: 33,
-    infoForm: 'capitalised',
+    infoForm: 'pascal-case',
   },
   {
     name: 'parent-shutdown-time-s',
@@ -298,8 +302,8 @@ export const OPTIONS = [
     name: 'disable-extensions',
     kind: 'text',
     default: '',
-    help: 'Extensions that configuration may not use: a comma-separated list of category/name.',
-    support: 'refused',
+    help: 'Extensions that configuration may not use: a comma-separated list of category/name, such as envoy.filters.http/envoy.filters.http.tap.',
+    support: 'full',
     infoOrder: 28,
     infoKey: 'disabled_extensions',
     infoForm: 'comma-list',
@@ -309,8 +313,8 @@ export const OPTIONS = [
   {
     name: 'enable-core-dump',
     kind: 'flag',
-    help: 'Let the system write a core file when the process crashes (Linux).',
-    support: 'ignored',
+    help: 'Let the system write a core file when the process crashes (Linux), where its limit (ulimit -c) lets it.',
+    support: 'full',
     infoOrder: 37,
   },
   {
@@ -340,15 +344,6 @@ export const OPTIONS = [
     default: 60,
     help: 'Accepted for older start scripts: names have no limit of their own.',
     support: 'ignored',
-  },
-  {
-    name: 'compat',
-    kind: 'choice',
-    default: 'proxy',
-    choices: ['proxy', 'envoy'],
-    complaint: 'error: unknown compat',
-    help: 'Spelling of names on output (headers, metrics, user agent): proxy, or envoy for tools that expect those.',
-    support: 'refused',
   },
 ] as const satisfies readonly OptionRow[];
 

@@ -97,7 +97,10 @@ function readValues(given: GivenOptions): ReadValues {
     const text = given[row.name];
     const value = text === undefined ? defaultValue(row) : readValue(row, text);
     if (value === undefined) {
-      return { problem: { row, reason: `Couldn't read argument value from string '${String(text)}'` } };
+      const allowed = `a whole number from 0 to ${(row.kind === 'count' && row.max) || MAX_COUNT}`;
+      return {
+        problem: { row, reason: `Couldn't read argument value from string '${String(text)}'; allowed: ${allowed}` },
+      };
     }
     values[camelCase(row.name)] = value;
   }

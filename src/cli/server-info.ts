@@ -24,8 +24,8 @@ function infoValue(row: OptionRow, value: unknown, options: ServerOptions): Json
       return jsonDuration(Number(value) * 1000);
     case 'duration-ms':
       return jsonDuration(Number(value));
-    case 'capitalised':
-      return String(value).replace(/^./, (letter) => letter.toUpperCase());
+    case 'pascal-case':
+      return String(value).replace(/(?:^|_)(.)/g, (_whole, letter: string) => letter.toUpperCase());
     case 'comma-list':
       return value === '' ? [] : String(value).split(',');
     case 'octal':

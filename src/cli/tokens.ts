@@ -2,6 +2,7 @@
 // `--name value`, `--name=value`, `-n value`, `-n=value` and `-nvalue` become `--name="value"`. So a value may begin
 // with a dash, as YAML (`---`) and log formats do. Here, too, unknown and repeated options are found.
 
+import { nearestName } from '../base/nearest-name.ts';
 import type { OptionProblem } from './checks.ts';
 import type { OptionRow } from './option-row.ts';
 
@@ -17,7 +18,7 @@ export function joinValues(argv: readonly string[], rows: readonly OptionRow[]):
   for (let index = 0; index < argv.length; index++) {
     const argument = argv[index]!;
     const found = findOption(argument, rows);
-    if (found === undefined) return fail(argument, "Couldn't find match for argument");
+    if (found === undefined) return fail(argument, `Couldn't find match for argument${nearestOption(argument, rows)}`);
     const { row } = found;
     if (seen.has(row) && row.kind !== 'texts') return fail(row, 'Argument already set!');
     seen.add(row);
@@ -32,6 +33,18 @@ export function joinValues(argv: readonly string[], rows: readonly OptionRow[]):
     tokens.push(`--${row.name}="${value}"`);
   }
   return { tokens, problem: undefined };
+}
+
+function nearestOption(argument: string, rows: readonly OptionRow[]): string {
+  const [, name] = /^--?([^=]+)/.exec(argument) ?? [];
+  const nearest =
+    name === undefined
+      ? undefined
+      : nearestName(
+          name,
+          rows.map((row) => row.name),
+        );
+  return nearest === undefined ? '' : `; did you mean --${nearest}?`;
 }
 
 interface FoundOption {

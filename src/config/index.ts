@@ -43,7 +43,7 @@ export type {
 export { convertHeaderMatchers } from './resources/route-match.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
-export { linkedExtensions } from './support/linked-extensions.ts';
+export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';
 export {
   type MessageSupport,
   only,

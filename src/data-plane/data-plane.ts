@@ -53,6 +53,8 @@ export interface DataPlaneDependencies {
   readonly headerPrefix?: string;
   /** Where this proxy runs; defaults to nobody knows. */
   readonly localZone?: string;
+  /** Of this machine; who came from this machine keeps its address without. */
+  readonly localAddress?: string;
   /** Defaults to the system's clock. */
   readonly clock?: Clock;
   /** Where balancers start; defaults to the system's randomness. */

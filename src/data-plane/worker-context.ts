@@ -61,6 +61,7 @@ export interface WorkerContextOptions {
   /** Of the proxy's own headers, without its final '-'. */
   readonly headerPrefix?: string;
   readonly localZone?: string;
+  readonly localAddress?: string;
   readonly workerIndex: number;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
@@ -94,6 +95,8 @@ export class WorkerContext {
   readonly workerIndex: number;
   /** Where this proxy runs; empty when nobody has said so. */
   readonly localZone: string;
+  /** Of this machine, for who came from this machine; empty when nobody has said it. */
+  readonly localAddress: string;
   readonly wheel: TimerWheel;
   readonly pausedPeers: PausedPeers;
   readonly slabs: SlabPool;
@@ -136,6 +139,7 @@ export class WorkerContext {
     this.drains = new Drains(this.clock, this.random);
     this.workerIndex = options.workerIndex;
     this.localZone = options.localZone ?? '';
+    this.localAddress = options.localAddress ?? '';
     this.httpFilters = options.httpFilters;
     this.taps = new Taps(options.sendTrace ?? (() => {}));
     this.connectUpstream = options.connectUpstream ?? connectUpstream;

@@ -14,6 +14,7 @@ import { STAT_SINKS } from '../extensions/control-registry.ts';
 import type { LogDestination, Loggers } from '../log/index.ts';
 import { AdminOverview } from './admin-overview.ts';
 import { adminTraffic } from './admin-traffic.ts';
+import { disabledBy } from './load.ts';
 
 export interface AdminParts {
   readonly server: Server;
@@ -92,7 +93,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       contention: options.enableMutexTracing ? () => measureContention(SYSTEM_CLOCK) : undefined,
       node: {
         ...node,
-        extensions: linkedExtensions(STAT_SINKS).map((extension) => ({ ...extension, disabled: false })),
+        extensions: linkedExtensions(STAT_SINKS, disabledBy(options).disabled),
       },
     },
     config: server.config,

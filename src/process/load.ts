@@ -2,7 +2,14 @@
 
 import type { Version } from '../base/version.ts';
 import type { ServerOptions } from '../cli/index.ts';
-import { formatFault, type LoadBootstrapResult, loadBootstrap, prepareLoading as prepare } from '../config/index.ts';
+import {
+  type DisablingOutcome,
+  disableExtensions,
+  formatFault,
+  type LoadBootstrapResult,
+  loadBootstrap,
+  prepareLoading as prepare,
+} from '../config/index.ts';
 import { HTTP_FILTER_CONVERTERS, STAT_SINKS } from '../extensions/control-registry.ts';
 import { findLogPathFault } from '../log/index.ts';
 import type { ProcessLog } from './log.ts';
@@ -14,8 +21,20 @@ export function prepareLoading(): void {
 
 export type LoadOptions = Pick<
   ServerOptions,
-  'mode' | 'configPath' | 'configYaml' | 'allowUnknownStaticFields' | 'serviceCluster' | 'serviceNode' | 'serviceZone'
+  | 'mode'
+  | 'configPath'
+  | 'configYaml'
+  | 'allowUnknownStaticFields'
+  | 'serviceCluster'
+  | 'serviceNode'
+  | 'serviceZone'
+  | 'disableExtensions'
 >;
+
+/** What --disable-extensions amounts to in this build. */
+export function disabledBy({ disableExtensions: list }: Pick<ServerOptions, 'disableExtensions'>): DisablingOutcome {
+  return disableExtensions(list === '' ? [] : list.split(','), STAT_SINKS);
+}
 
 /**
  * Tells of every fault, one a line.
@@ -23,11 +42,15 @@ export type LoadOptions = Pick<
  */
 export function loadAndReport(options: LoadOptions, log: ProcessLog, software?: Version): LoadBootstrapResult {
   const world = { environment: process.env, findLogPathFault };
+  const { disabled, done, warnings } = disabledBy(options);
+  for (const warning of warnings) log.loggers.get('main').warning(warning);
+  for (const name of done) log.loggers.get('main').info(`disabled extension '${name}'`);
   const result = loadBootstrap({
     ...options,
     ...(software === undefined ? {} : { software }),
     httpFilters: HTTP_FILTER_CONVERTERS,
     statSinks: STAT_SINKS,
+    disabledExtensions: disabled,
     ...world,
   });
   const errors = result.faults.filter((fault) => fault.severity === 'error');

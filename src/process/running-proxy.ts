@@ -78,6 +78,7 @@ export class RunningProxy {
       fileFlushIntervalMs: options.fileFlushIntervalMsec,
       drainMs: options.drainTimeS * 1000,
       drainStrategy: options.drainStrategy,
+      localAddressFamily: options.localAddressIpVersion,
     });
     this.#server = server;
     const started = server.start();

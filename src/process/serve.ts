@@ -57,6 +57,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     if (demo && proxy.server?.state === 'LIVE') print('stdout', demo.describe(), 'serve');
     // Until here a fault ends the process: it could wait for ever for something that has failed.
     proxy.faults.containUncaught();
+    if (options.mode === 'init_only') return 0;
     await stopOrder.promise;
     loggers.get('main').info('shutting down: running requests may finish');
     return 0;

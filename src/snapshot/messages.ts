@@ -30,6 +30,8 @@ export interface WorkerInit {
   readonly headerPrefix: string;
   /** Where this proxy runs; empty when nobody has said so. */
   readonly localZone: string;
+  /** Of this machine, for who came from this machine: `192.0.2.7`. */
+  readonly localAddress: string;
   /** The operator wants health checks to fail. */
   readonly isHealthCheckFailing: boolean;
   readonly drains: DrainState;

@@ -32,8 +32,12 @@ export interface WeirOptions {
   readonly configYaml?: string;
   /** Name of that file; the extension chooses the format. Default `bootstrap.yaml`. */
   readonly configName?: string;
-  /** Further arguments. `--concurrency 1` is the default when they do not name another. */
+  /** Further arguments. `--concurrency 1` is the default when they do not name another, */
   readonly args?: readonly string[];
+  /** unless weir is to find out by itself how many workers it wants. */
+  readonly choosesConcurrency?: boolean;
+  /** A command that runs another, `['taskset', '-c', '0']`. */
+  readonly runBy?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Descriptors of this process that weir gets for its output; `output` has nothing of these. */
   readonly descriptors?: NonNullable<ProgramOptions['descriptors']>;
@@ -90,7 +94,7 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-test-'));
   const addressFile = path.join(folder, 'admin-address');
   const args = [...NODE_FLAGS, MAIN, '--admin-address-path', addressFile, ...weirArguments(options, folder)];
-  const command = [process.execPath, ...args];
+  const command = [...(options.runBy ?? []), process.execPath, ...args];
   if (options.descriptorLimit !== undefined) command.unshift(...limitedTo(options.descriptorLimit));
   const program = startProgram(command[0]!, command.slice(1), options);
   const child: Child = { process: program, ...collectOutput(program) };
@@ -115,7 +119,8 @@ function limitedTo(descriptors: number): readonly string[] {
 
 function weirArguments(options: WeirOptions, folder: string): string[] {
   const args = [...(options.args ?? [])];
-  if (!args.some((arg) => arg.startsWith('--concurrency'))) args.push('--concurrency', '1');
+  const isOurChoice = options.choosesConcurrency !== true && !args.some((arg) => arg.startsWith('--concurrency'));
+  if (isOurChoice) args.push('--concurrency', '1');
   if (options.configYaml !== undefined) {
     const file = path.join(folder, options.configName ?? 'bootstrap.yaml');
     writeFileSync(file, options.configYaml);

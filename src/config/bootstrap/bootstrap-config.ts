@@ -9,6 +9,7 @@ import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
 import type { StatSinkManifests, StatSinkSettings } from '../resources/stat-sink.ts';
+import type { DisabledExtensions } from '../support/index.ts';
 import type { ClusterManagerSettings } from './cluster-manager.ts';
 import type { EventStreamSettings } from './event-stream.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
@@ -112,6 +113,8 @@ export interface LoadBootstrapInput extends LogPathLook {
   readonly httpFilters?: HttpFilterConverters;
   /** The stat sinks of this build; none when absent. */
   readonly statSinks?: StatSinkManifests | undefined;
+  /** None when absent. */
+  readonly disabledExtensions?: DisabledExtensions;
   /** Variables that format strings may ask for with ENVIRONMENT; none when absent. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }

@@ -17,13 +17,14 @@ import { ClusterNames } from '../resources/conversion.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertStatSinks, type StatSinkManifests } from '../resources/stat-sink.ts';
 import { CONFIG_YAML_NAME } from '../source/source.ts';
-import { SupportCheck, supportWith } from '../support/index.ts';
+import { NONE_DISABLED, SupportCheck, supportWith } from '../support/index.ts';
 import { convertAdmin } from './admin.ts';
 import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
 import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
 import { convertEventStream } from './event-stream.ts';
+import { checkImpliedExtensions } from './implied-extensions.ts';
 import { completeNode, convertNode } from './node.ts';
 import { convertRuntime } from './runtime.ts';
 import { convertStaticResources } from './static-resources.ts';
@@ -76,7 +77,9 @@ function examine(
     report: (at, text) => faults.error(at, text),
     unpack: (any) => unpackAny(any, schema),
   });
-  support.check(BOOTSTRAP_TYPE, bootstrap, '', faults);
+  const { disabledExtensions: disabled = NONE_DISABLED } = input;
+  support.check(BOOTSTRAP_TYPE, bootstrap, '', faults, disabled);
+  checkImpliedExtensions(bootstrap, disabled, faults);
   return convertBootstrap(bootstrap, input, faults);
 }
 

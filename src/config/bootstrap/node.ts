@@ -26,7 +26,11 @@ export function convertNode(message: Node | null, overrides: NodeOverrides): Nod
 export function completeNode(
   message: Node | null,
   { id, cluster, locality }: NodeSettings,
-  { software, statSinks = {} }: Pick<LoadBootstrapInput, 'software' | 'statSinks'>,
+  {
+    software,
+    statSinks = {},
+    disabledExtensions,
+  }: Pick<LoadBootstrapInput, 'software' | 'statSinks' | 'disabledExtensions'>,
   schema: ProtoSchema,
 ): Node {
   const node = schema.messageType('proxy.config.core.v3.Node').create({ ...message }) as Message & Node;
@@ -41,6 +45,8 @@ export function completeNode(
     version: { major_number: major, minor_number: minor, patch },
     metadata: jsonToStruct(metadata),
   };
-  node.extensions = linkedExtensions(statSinks).map((extension) => ({ ...extension }) as Node['extensions'][number]);
+  node.extensions = linkedExtensions(statSinks, disabledExtensions).map(
+    (extension) => ({ ...extension }) as Node['extensions'][number],
+  );
   return node;
 }

@@ -24,6 +24,8 @@ export interface ExtensionPlace {
   readonly isPerRoute: boolean;
 }
 
+export const EXTENSION_CATEGORIES = Object.keys(EXTENSIONS) as readonly ExtensionCategory[];
+
 type ExtensionsByName = ReadonlyMap<string, Extension>;
 
 const BY_CATEGORY: ReadonlyMap<string, ExtensionsByName> = new Map(

@@ -3,11 +3,13 @@
 // need no probe left out, so that thousands of clusters cost a few property reads each.
 
 import type { Field, Type } from 'protobufjs';
+import { extensionPlace } from '../proto/extensions.ts';
 import { openExtension } from '../resources/extension.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import type { Any } from '../resources/messages.ts';
 import { entryPath, fieldPath, itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
+import { type DisabledExtensions, IS_DISABLED, NONE_DISABLED } from './disabled-extensions.ts';
 import { type DecodedMessage, presenceTest } from './presence.ts';
 import { SupportReport } from './report.ts';
 import {
@@ -38,8 +40,14 @@ export class SupportCheck {
   }
 
   /** @param at path of the message, empty for the root. */
-  check(typeName: string, message: object, at: string, faults: FaultSink): void {
-    const report = new SupportReport(faults);
+  check(
+    typeName: string,
+    message: object,
+    at: string,
+    faults: FaultSink,
+    disabled: DisabledExtensions = NONE_DISABLED,
+  ): void {
+    const report = new SupportReport(faults, disabled);
     this.#enter(typeName, message, at, report);
     report.finish();
   }
@@ -92,8 +100,9 @@ export class SupportCheck {
   #extensionProbe(field: Field, { types, names, severity, note }: ExtensionVerdict): Probe {
     if (field.map) {
       return eachValue<Any>(field, (any, at, report) => {
-        const isThere = this.#enterExtension(types, any, at, report);
-        if (!isThere && severity !== 'left') report.add(severity, at, lacking(any.type_url));
+        if (this.#enterExtension(types, any, at, report)) {
+          if (isDisabled(field, any, at, report)) report.add('error', at, `${quote(any.type_url)} ${IS_DISABLED}`);
+        } else if (severity !== 'left') report.add(severity, at, lacking(any.type_url));
       });
     }
     // Beside the name that it goes with; any other field holds an extension of its own, or none.
@@ -102,11 +111,18 @@ export class SupportCheck {
       const any = holder[field.name] as Any | null;
       if (any === null && !isOfHolder) return;
       const anyAt = fieldPath(at, field.name);
-      if (this.#enterExtension(types, any, anyAt, report) || severity === 'left') return;
-      if (any === null && names.includes(String(holder.name).replace(/^(envoy|proxy)\./, ''))) return;
       // Without settings there is only the name, which belongs to the message around.
       const place = any === null ? at : anyAt;
-      const text = lacking((isOfHolder && (holder.name as string)) || (any?.type_url ?? ''));
+      const shown = (isOfHolder && (holder.name as string)) || (any?.type_url ?? '');
+      const isKnown =
+        this.#enterExtension(types, any, anyAt, report) ||
+        (any === null && names.includes(String(holder.name).replace(/^(envoy|proxy)\./, '')));
+      if (isKnown) {
+        if (isDisabled(field, any ?? shown, at, report)) report.add('error', place, `${quote(shown)} ${IS_DISABLED}`);
+        return;
+      }
+      if (severity === 'left') return;
+      const text = lacking(shown);
       if (holder.is_optional === true) report.add('warning', place, `${text}; it is left out, being optional`);
       else report.add(severity, place, severity === 'error' ? text : `${text}; ${note}`);
     };
@@ -119,6 +135,18 @@ export class SupportCheck {
     this.#enter(opened.typeName, opened.message, at, report);
     return true;
   }
+}
+
+/** Transport sockets of clusters are extensions of another category than those of listeners. */
+const CLUSTERS = /^static_resources\.clusters\b/;
+
+/** @param extension its settings, or its name where it takes none. */
+function isDisabled(field: Field, extension: Any | string, at: string, { disabled }: SupportReport): boolean {
+  if (disabled.isEmpty) return false;
+  const place = extensionPlace(field.parent!.fullName.slice(1), field.name, CLUSTERS.test(at));
+  if (typeof extension === 'string') return place !== undefined && disabled.hasName(place.category, extension);
+  const opened = openExtension(extension);
+  return opened !== undefined && disabled.hasType(opened.typeName, place);
 }
 
 function unsupportedProbe(field: Field, verdict: UnsupportedVerdict): Probe {

@@ -1,8 +1,8 @@
 // The extensions of this build, out of the support table.
 
-import { EXTENSIONS } from '../proto/extension-table.ts';
-import { type Extension, type ExtensionCategory, extensionsOf } from '../proto/extensions.ts';
+import { EXTENSION_CATEGORIES, type Extension, extensionsOf } from '../proto/extensions.ts';
 import type { StatSinkManifests } from '../resources/stat-sink.ts';
+import { DisabledExtensions, NONE_DISABLED, readDisabledName } from './disabled-extensions.ts';
 import { supportWith } from './stat-sinks.ts';
 
 export interface LinkedExtension {
@@ -10,10 +10,54 @@ export interface LinkedExtension {
   readonly name: string;
   /** `proxy.filters.http`. */
   readonly category: string;
+  /** No configuration may use it. */
+  readonly disabled: boolean;
 }
 
 /** By category, then as extension-table.ts has them. */
-export function linkedExtensions(sinks: StatSinkManifests): LinkedExtension[] {
+export function linkedExtensions(
+  sinks: StatSinkManifests,
+  disabled: DisabledExtensions = NONE_DISABLED,
+): LinkedExtension[] {
+  const isLinked = linkedIn(sinks);
+  return EXTENSION_CATEGORIES.flatMap((category) =>
+    extensionsOf(category)
+      .filter(isLinked)
+      .map(({ canonicalName: name }) => ({
+        name,
+        category: `proxy.${category}`,
+        disabled: disabled.hasName(category, name),
+      })),
+  );
+}
+
+export interface DisablingOutcome {
+  readonly disabled: DisabledExtensions;
+  /** As they were written. */
+  readonly done: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** @param names as --disable-extensions has them: `category/name`. */
+export function disableExtensions(names: readonly string[], sinks: StatSinkManifests): DisablingOutcome {
+  const read = names.length === 0 ? [] : readNames(names, sinks);
+  return {
+    disabled: new DisabledExtensions(read.flatMap((each) => ('extension' in each ? each.extension : []))),
+    done: read.flatMap((each) => ('extension' in each ? each.name : [])),
+    warnings: read.flatMap((each) =>
+      'fault' in each
+        ? `failed to disable ${each.fault} extension ${each.fault === 'invalid' ? 'name ' : ''}'${each.name}'`
+        : [],
+    ),
+  };
+}
+
+function readNames(names: readonly string[], sinks: StatSinkManifests) {
+  const isLinked = linkedIn(sinks);
+  return names.map((name) => readDisabledName(name, isLinked));
+}
+
+function linkedIn(sinks: StatSinkManifests): (extension: Extension) => boolean {
   const types = new Set<string>();
   const names = new Set<string>();
   for (const verdict of Object.values(supportWith(sinks)).flatMap(({ fields }) => Object.values(fields))) {
@@ -21,12 +65,5 @@ export function linkedExtensions(sinks: StatSinkManifests): LinkedExtension[] {
     for (const type of verdict.types) types.add(type);
     for (const name of verdict.names) names.add(`proxy.${name}`);
   }
-  const isLinked = ({ config, names: own }: Extension): boolean =>
-    types.has(config) || own.some((name) => names.has(name));
-  const categories = Object.keys(EXTENSIONS) as ExtensionCategory[];
-  return categories.flatMap((category) =>
-    extensionsOf(category)
-      .filter(isLinked)
-      .map(({ canonicalName }) => ({ name: canonicalName, category: `proxy.${category}` })),
-  );
+  return ({ config, names: own }) => types.has(config) || own.some((name) => names.has(name));
 }

@@ -2,6 +2,7 @@
 
 import type { FaultSeverity } from '../fault.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
+import type { DisabledExtensions } from './disabled-extensions.ts';
 
 interface Warning {
   readonly at: string;
@@ -9,12 +10,14 @@ interface Warning {
 }
 
 export class SupportReport {
+  readonly disabled: DisabledExtensions;
   readonly #faults: FaultSink;
   /** By text: one field of one kind of message. Thousands of clusters often share the same ones. */
   readonly #warnings = new Map<string, Warning>();
 
-  constructor(faults: FaultSink) {
+  constructor(faults: FaultSink, disabled: DisabledExtensions) {
     this.#faults = faults;
+    this.disabled = disabled;
   }
 
   add(severity: FaultSeverity, at: string, text: string): void {

@@ -1,8 +1,10 @@
 // The running proxy: owns the shared memory, the statistics, the workers, and the managers of clusters and
 // listeners, in that order of making; stops them in the reverse order. Main thread.
 
+import type { IpFamily } from '../../base/address-families.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
+import { localAddress } from '../../base/local-address.ts';
 import { ProcessMemory } from '../../base/process-memory.ts';
 import { SYSTEM_RANDOM } from '../../base/random.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
@@ -54,6 +56,8 @@ export interface ServerDependencies {
   /** Connections of a listener that has gone are cut after this, and one that drains stops accepting. */
   readonly drainMs: number;
   readonly drainStrategy: DrainStrategy;
+  /** Of the machine's own address; v4 when absent. */
+  readonly localAddressFamily?: IpFamily;
 }
 
 export class Server {
@@ -77,6 +81,7 @@ export class Server {
   readonly #statsModule: WebAssembly.Module;
   readonly #lbModule: WebAssembly.Module;
   readonly #accessLogFiles: AccessLogFileSettings;
+  readonly #localAddress: string;
   readonly #log: Logger;
   readonly #init = new InitManager();
   #isStopping = false;
@@ -99,6 +104,7 @@ export class Server {
     });
     this.#lbModule = compileModule('lb');
     const { cell: statBlock } = this.stats.scope('filesystem.').allocate(FILESYSTEM_STATS);
+    this.#localAddress = localAddress(deps.localAddressFamily ?? 'v4');
     this.#accessLogFiles = { flushIntervalMs: deps.fileFlushIntervalMs, statBlock };
     const runtime = new Runtime({ stats: this.stats, workers, log: loggers.get('runtime') });
     this.runtime = runtime;
@@ -247,6 +253,7 @@ export class Server {
         accessLogFiles: this.#accessLogFiles,
         headerPrefix: this.#headerPrefix,
         localZone: this.bootstrap.node.locality.zone,
+        localAddress: this.#localAddress,
       },
       clusters: () => this.clusterManager.snapshots(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),

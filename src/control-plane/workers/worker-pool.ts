@@ -42,7 +42,14 @@ export interface WorkerService {
   /** Compiled once, mapped by all; the rest of a worker's start values the pool knows itself. */
   readonly shared: Pick<
     WorkerInit,
-    'http1' | 'statsModule' | 'lbModule' | 'sharedMemory' | 'accessLogFiles' | 'headerPrefix' | 'localZone'
+    | 'http1'
+    | 'statsModule'
+    | 'lbModule'
+    | 'sharedMemory'
+    | 'accessLogFiles'
+    | 'headerPrefix'
+    | 'localZone'
+    | 'localAddress'
   >;
   /** As they are now: a worker that starts later begins with the state of then. */
   readonly clusters: () => Iterable<ClusterSnapshot>;

@@ -24,6 +24,8 @@ export interface DownstreamCodec {
   readonly peerAddress: string;
   /** True when the peer's address is one of a private network. */
   readonly isPeerInternal: boolean;
+  /** What x-forwarded-for says of the peer. */
+  readonly forwardedAddress: string;
   /** The connection, for logs and header values; made at the first question. */
   readonly facts: DownstreamFacts;
   readonly deadlines: StreamDeadlines;

@@ -39,6 +39,8 @@ export class RequestLines {
 export interface Peer {
   readonly peerAddress: string;
   readonly isPeerInternal: boolean;
+  /** What x-forwarded-for says of the peer; empty for a pipe. */
+  readonly forwardedAddress: string;
 }
 
 /**
@@ -76,8 +78,8 @@ export function applyConnectionManagerEdits(
   // Says who the client of a TLS connection was; over plain text nobody can know.
   if (head.has(FORWARDED_CLIENT_CERT)) head.dropKnown(FORWARDED_CLIENT_CERT);
   if (head.has(HEADER_ID.expect)) head.dropKnown(HEADER_ID.expect);
-  if (useRemoteAddress && !settings.skipXffAppend && peer.peerAddress !== '')
-    appendForwardedFor(head, peer.peerAddress);
+  if (useRemoteAddress && !settings.skipXffAppend && peer.forwardedAddress !== '')
+    appendForwardedFor(head, peer.forwardedAddress);
 
   const hasProto = head.has(HEADER_ID['x-forwarded-proto']);
   // Only a trusted hop may say how the client came.

@@ -27,3 +27,12 @@ export function isInternalAddress(address: string): boolean {
   if (isIPv4(address)) return PRIVATE_NETWORKS.check(address, 'ipv4');
   return isIPv6(address) && PRIVATE_NETWORKS.check(address, 'ipv6');
 }
+
+/**
+ * How the address of a client is told to others, to whom one of this machine's loopback would mean themselves.
+ * @param localAddress of this machine; empty when nobody has said it.
+ */
+export function forwardedAddress(address: string, localAddress: string): string {
+  const isLoopback = address === '::1' || (address.startsWith('127.') && isIPv4(address));
+  return isLoopback && localAddress !== '' ? localAddress : address;
+}

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { LOG_LEVELS } from '../../../src/base/log-levels.ts';
 import {
   commandLineOptionsJson,
   hasConfiguration,
@@ -12,6 +13,7 @@ import { defaultValue, type OptionRow } from '../../../src/cli/option-row.ts';
 import { OPTIONS } from '../../../src/cli/options.ts';
 
 const ROWS: readonly OptionRow[] = OPTIONS;
+const UNREADABLE = "Couldn't read argument value from string";
 const CONTEXT = { program: 'weir', version: 'abc/1.2.3/Clean/RELEASE/OpenSSL', hotRestartVersion: 'disabled' };
 
 function parse(...argv: string[]): ReturnType<typeof parseCommandLine> {
@@ -35,7 +37,7 @@ describe('the command line', () => {
     const { options, warnings } = run();
     assert.deepEqual(warnings, []);
     assert.equal(options.mode, 'serve');
-    assert.equal(options.concurrency, availableParallelism());
+    assert.equal(options.concurrency, cpus().length);
     assert.equal(options.logLevel, 'info');
     assert.equal(options.logFormat, '[%Y-%m-%d %T.%e][%t][%l][%n] [%g:%#] %v');
     assert.equal(options.fileFlushIntervalMsec, 10_000);
@@ -98,15 +100,28 @@ describe('the command line', () => {
   });
 
   const complaints: [argv: string[], stderr: string][] = [
-    [['--mode', 'fast'], "error: unknown mode 'fast'"],
-    [['--local-address-ip-version', 'v5'], "error: unknown IP address version 'v5'"],
-    [['-l', 'loud'], "error: invalid log level specified 'loud'"],
-    [['-l', ''], "error: invalid log level specified ''"],
-    [['--component-log-level', 'http:loud'], "error: invalid log level specified 'loud'"],
-    [['--component-log-level', 'http'], "error: component log level not correctly specified 'http'"],
-    [['--component-log-level', 'http:info:x'], "error: component log level not correctly specified 'http:info:x'"],
-    [['--component-log-level', 'http:info,'], "error: component log level not correctly specified ''"],
-    [['--component-log-level', 'htpp:info'], "error: invalid component specified 'htpp'"],
+    [['--mode', 'fast'], "error: unknown mode 'fast'; allowed: serve, validate, init_only"],
+    [['--local-address-ip-version', 'v5'], "error: unknown IP address version 'v5'; allowed: v4, v6"],
+    [['-l', 'loud'], `error: invalid log level specified 'loud'; allowed: ${LOG_LEVELS.join(', ')}`],
+    [['-l', ''], `error: invalid log level specified ''; allowed: ${LOG_LEVELS.join(', ')}`],
+    [
+      ['--component-log-level', 'http:loud'],
+      `error: invalid log level specified 'loud'; allowed: ${LOG_LEVELS.join(', ')}`,
+    ],
+    [
+      ['--component-log-level', 'http'],
+      "error: component log level not correctly specified 'http'; allowed: component:level",
+    ],
+    [
+      ['--component-log-level', 'http:info:x'],
+      "error: component log level not correctly specified 'http:info:x'; allowed: component:level",
+    ],
+    [
+      ['--component-log-level', 'http:info,'],
+      "error: component log level not correctly specified ''; allowed: component:level",
+    ],
+    [['--component-log-level', 'htpp:info'], "error: invalid component specified 'htpp'; did you mean 'http'?"],
+    [['--component-log-level', 'xyzzy:info'], "error: invalid component specified 'xyzzy'"],
     [
       ['--use-dynamic-base-id', '--restart-epoch', '1'],
       'error: cannot use --restart-epoch=1 with --use-dynamic-base-id',
@@ -117,12 +132,11 @@ describe('the command line', () => {
       ['--socket-path', '@x', '--socket-mode', '644'],
       "error: socket-mode '644' needs a socket-path outside of the abstract namespace",
     ],
-    [['--drain-strategy', 'slow'], "error: unknown drain-strategy 'slow'"],
+    [['--drain-strategy', 'slow'], "error: unknown drain-strategy 'slow'; allowed: gradual, immediate"],
     [['--stats-tag', 'x'], "error: misformatted stats-tag 'x'"],
     [['--stats-tag', 'a-b:c'], "error: misformatted stats-tag 'a-b:c' contains invalid char in 'a-b'"],
     [['--stats-tag', 'a:b.c'], "error: misformatted stats-tag 'a:b.c' contains invalid char in 'b.c'"],
     [['--stats-tag', 'a:1', '--stats-tag', 'a:2'], "error: stats-tag 'a' is given twice"],
-    [['--compat', 'nginx'], "error: unknown compat 'nginx'"],
     [['--restart-epoch', '1'], 'error: --restart-epoch is not supported by this build'],
     [['--concurrency', '512'], 'error: --concurrency 512 exceeds the limit 511'],
     [['--concurrency', '4294967295'], 'error: --concurrency 4294967295 exceeds the limit 511'],
@@ -135,9 +149,14 @@ describe('the command line', () => {
 
   const malformed: [argv: string[], argument: string, reason: string][] = [
     [['--nonsense'], '--nonsense', "Couldn't find match for argument"],
-    [['--no-cpuset-threads'], '--no-cpuset-threads', "Couldn't find match for argument"],
-    [['--logLevel', 'info'], '--logLevel', "Couldn't find match for argument"],
-    [['--log-leve', 'info'], '--log-leve', "Couldn't find match for argument"],
+    [
+      ['--no-cpuset-threads'],
+      '--no-cpuset-threads',
+      "Couldn't find match for argument; did you mean --cpuset-threads?",
+    ],
+    [['--logLevel', 'info'], '--logLevel', "Couldn't find match for argument; did you mean --log-level?"],
+    [['--log-leve=info'], '--log-leve=info', "Couldn't find match for argument; did you mean --log-level?"],
+    [['-mode', 'validate'], '-mode', "Couldn't find match for argument; did you mean --mode?"],
     [['envoy.yaml'], 'envoy.yaml', "Couldn't find match for argument"],
     [['-x'], '-x', "Couldn't find match for argument"],
     [['-'], '-', "Couldn't find match for argument"],
@@ -146,11 +165,15 @@ describe('the command line', () => {
     [['--__proto__', '1'], '--__proto__', "Couldn't find match for argument"],
     [['-l'], '-l (--log-level)', 'Missing a value for this argument!'],
     [['--concurrency'], '(--concurrency)', 'Missing a value for this argument!'],
-    [['--concurrency', 'two'], '(--concurrency)', "Couldn't read argument value from string 'two'"],
-    [['--concurrency', '-1'], '(--concurrency)', "Couldn't read argument value from string '-1'"],
-    [['--concurrency', '1.5'], '(--concurrency)', "Couldn't read argument value from string '1.5'"],
-    [['--concurrency', ''], '(--concurrency)', "Couldn't read argument value from string ''"],
-    [['--drain-time-s', '4294967296'], '(--drain-time-s)', "Couldn't read argument value from string '4294967296'"],
+    [['--concurrency', 'two'], '(--concurrency)', `${UNREADABLE} 'two'; allowed: a whole number from 0 to 511`],
+    [['--concurrency', '-1'], '(--concurrency)', `${UNREADABLE} '-1'; allowed: a whole number from 0 to 511`],
+    [['--concurrency', '1.5'], '(--concurrency)', `${UNREADABLE} '1.5'; allowed: a whole number from 0 to 511`],
+    [['--concurrency', ''], '(--concurrency)', `${UNREADABLE} ''; allowed: a whole number from 0 to 511`],
+    [
+      ['--drain-time-s', '4294967296'],
+      '(--drain-time-s)',
+      `${UNREADABLE} '4294967296'; allowed: a whole number from 0 to 4294967295`,
+    ],
     [['-l', 'info', '--log-level', 'debug'], '-l (--log-level)', 'Argument already set!'],
     [['--cpuset-threads', '--cpuset-threads'], '(--cpuset-threads)', 'Argument already set!'],
   ];
@@ -194,13 +217,8 @@ describe('the command line', () => {
 
   it('warns by name of each option that has no effect, and refuses each that must have one', () => {
     const samples: Record<string, string> = {
-      'local-address-ip-version': 'v6',
       'socket-path': '/tmp/socket',
-      'drain-strategy': 'immediate',
-      'stats-tag': 'a:b',
-      'disable-extensions': 'filters.http/health_check',
       'base-id-path': '/tmp/id',
-      compat: 'envoy',
     };
     for (const row of ROWS.filter(({ support }) => support !== 'full')) {
       const value = row.kind === 'flag' ? [] : [samples[row.name] ?? (row.name === 'socket-mode' ? '644' : '7')];
@@ -229,6 +247,10 @@ describe('the command line', () => {
     const { options, warnings } = run('--allow-unknown-fields');
     assert.equal(options.allowUnknownStaticFields, true);
     assert.deepEqual(warnings, ['--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.']);
+  });
+
+  it('takes the number of workers from the CPU set where it is told to', () => {
+    assert.equal(run('--cpuset-threads').options.concurrency, availableParallelism());
   });
 
   it('lets a given concurrency win over the CPU set', () => {
@@ -294,6 +316,12 @@ describe('the command line in /server_info', () => {
       ['enable_core_dump', false],
       ['stats_tag', ['zone:eu']],
     ]);
+  });
+
+  it('shows modes and strategies as the interface spells them', () => {
+    const { options } = run('--mode', 'init_only', '--drain-strategy', 'immediate');
+    const { mode, drain_strategy: strategy } = commandLineOptionsJson(options);
+    assert.deepEqual([mode, strategy], ['InitOnly', 'Immediate']);
   });
 
   it('shows the mode of a socket outside of the abstract namespace as a number', () => {

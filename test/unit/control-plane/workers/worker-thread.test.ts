@@ -28,6 +28,7 @@ function init(): WorkerInit {
       statBlock: store.scope('filesystem.').allocate(FILESYSTEM_STATS).cell,
     },
     headerPrefix: 'x-proxy',
+    localAddress: '',
     localZone: '',
     isHealthCheckFailing: false,
     drains: { inbound: null, others: null },

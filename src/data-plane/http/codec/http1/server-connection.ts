@@ -25,7 +25,7 @@ import type { DownstreamConnection } from '../../../network/downstream-connectio
 import { QUIET_MS } from '../../../network/filter.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
 import { PausedPeer, type PausedPeerOwner } from '../../../network/paused-peers.ts';
-import { isInternalAddress } from '../../../network/peer-address.ts';
+import { forwardedAddress, isInternalAddress } from '../../../network/peer-address.ts';
 import {
   attachAccepted,
   type ReadMode,
@@ -75,6 +75,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   readonly downstream: DownstreamConnection;
   readonly peerAddress: string;
   readonly isPeerInternal: boolean;
+  readonly forwardedAddress: string;
   readonly deadlines: ServerDeadlines;
   readonly #context: WorkerContext;
   readonly #manager: ConnectionManager;
@@ -110,6 +111,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.downstream = downstream;
     this.peerAddress = downstream.remoteAddress;
     this.isPeerInternal = this.peerAddress === '' || isInternalAddress(this.peerAddress);
+    this.forwardedAddress = forwardedAddress(this.peerAddress, context.localAddress);
     this.#heldCount = new BufferedBytes(context, manager.statBase + downstream_cx_rx_bytes_buffered);
     this.#writer = new ResponseWriter(socket, context, manager.statBase);
     this.deadlines = new ServerDeadlines(this, manager.settings, context.wheel);
