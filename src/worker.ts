@@ -4,7 +4,7 @@
 
 import { parentPort, threadId } from 'node:worker_threads';
 import { errorMessage } from './base/errors.ts';
-import { DataPlane } from './data-plane/index.ts';
+import { chooseReadMode, DataPlane } from './data-plane/index.ts';
 import { HTTP_FILTERS } from './extensions/data-registry.ts';
 import { LineTable, Loggers, RelaySink } from './log/index.ts';
 import type { MainToWorker, WorkerInit, WorkerToMain } from './snapshot/index.ts';
@@ -22,6 +22,9 @@ function tell(message: WorkerToMain): void {
 
 /** Read ahead of the first line, while there are descriptors. */
 const lines = LineTable.read(import.meta.url);
+
+/** Found out while main reads the configuration. */
+const readMode = chooseReadMode();
 
 interface Parts {
   readonly dataPlane: DataPlane;
@@ -55,6 +58,7 @@ function build(init: WorkerInit): Parts {
     accessLogFiles: init.accessLogFiles,
     httpFilters: HTTP_FILTERS,
     sendTrace: tell,
+    readMode,
   });
   dataPlane.failHealthChecks(init.isHealthCheckFailing);
   dataPlane.updateDrains(init.drains);

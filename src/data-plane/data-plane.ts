@@ -60,7 +60,7 @@ export interface DataPlaneDependencies {
   /** Where balancers start; defaults to the system's randomness. */
   readonly random?: Random;
   /** Fixes the way of reading sockets; by default it is found out before the first connection. */
-  readonly readMode?: ReadMode;
+  readonly readMode?: ReadMode | Promise<ReadMode>;
 }
 
 /** How often a shutdown looks whether the last connection has ended. */
@@ -93,7 +93,7 @@ export class DataPlane {
   /** Stopped listeners whose connections go on. */
   readonly #draining = new Map<ActiveListener, Drain>();
   #watchesDrains = false;
-  readonly #readMode: ReadMode | undefined;
+  readonly #readMode: ReadMode | Promise<ReadMode> | undefined;
   #readModeChosen: Promise<void> | undefined;
   #shutdown: Promise<void> | undefined;
 
@@ -285,7 +285,7 @@ export class DataPlane {
   }
 
   async #chooseReadMode(): Promise<void> {
-    this.#context.readMode = this.#readMode ?? (await chooseReadMode());
+    this.#context.readMode = await (this.#readMode ?? chooseReadMode());
     this.#context.logs.main.debug(`worker reads accepted sockets by ${this.#context.readMode}`);
   }
 }

@@ -14,5 +14,6 @@ export type {
 export type { LocalReply } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
+export { chooseReadMode } from './network/read-mode.ts';
 export type { EditableHead } from './route/header-editor.ts';
 export { compileHeaderTest } from './route/header-matcher.ts';

@@ -64,13 +64,18 @@ export class ListenerManager {
   }
 
   /**
-   * Opens a listener of the bootstrap in every worker; one whose name is taken is left out.
+   * Opens a listener of the bootstrap in every worker; one whose name is taken is left out. Several may be opened at a time.
    * @throws WeirError WEIR_LISTEN_FAILED naming the listener and the address.
    */
   async addStatic(settings: ListenerSettings, message: Uint8Array = NO_MESSAGE): Promise<void> {
     if (this.#isRefused(settings)) return;
-    if (this.#listeners.has(settings.name)) this.#log.warning(`a second listener ${settings.name} is left out`);
-    else await this.#open({ settings, message, version: '', addedViaApi: false });
+    const { name } = settings;
+    if (this.#all().some((other) => other.name === name)) {
+      this.#log.warning(`a second listener ${name} is left out`);
+      return;
+    }
+    await this.#open({ settings, message, version: '', addedViaApi: false });
+    this.#order();
   }
 
   /**
@@ -275,7 +280,7 @@ export class ListenerManager {
 
   /** Workers share ports: the system would let two listeners have the same. */
   #refuseUsedAddress({ name, addresses }: ListenerSettings): void {
-    for (const other of this.#listeners.values()) {
+    for (const other of this.#all()) {
       if (other.name === name) continue;
       for (const address of addresses) {
         if (address.kind === 'ip' && address.port === 0) continue;
@@ -283,6 +288,18 @@ export class ListenerManager {
         throw new WeirError('WEIR_LISTEN_FAILED', `listener ${other.name} has the same address`);
       }
     }
+  }
+
+  /** Listeners that were opened at a time are listed as they were asked for, whichever was open first. */
+  #order(): void {
+    const inOrder = [...this.#listeners].sort(([, one], [, other]) => one.snapshot.id - other.snapshot.id);
+    this.#listeners.clear();
+    for (const [name, listener] of inOrder) this.#listeners.set(name, listener);
+  }
+
+  /** Those that serve or are being opened. */
+  #all(): ActiveListener[] {
+    return [...this.#listeners.values(), ...this.#warming];
   }
 
   #count(): void {

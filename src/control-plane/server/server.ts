@@ -244,7 +244,7 @@ export class Server {
     this.#gauges.update();
     // Names are looked up while the workers start.
     const clustersAreWarm = this.clusterManager.start();
-    await this.workers.start({
+    const workersAreStarted = this.workers.start({
       shared: {
         http1: compileHttp1(),
         statsModule: this.#statsModule,
@@ -266,13 +266,23 @@ export class Server {
       onWorkerLost: (index) => this.stats.clearWorker(index),
       onWorkerRestarted: () => this.#gauges.countWorkerRestart(),
     });
-    workersAreReady();
-    await clustersAreWarm;
-    clustersAreReady();
-    for (const [at, listener] of listeners.entries()) {
-      await this.listenerManager.addStatic(listener, messages.listeners[at]);
-      listenersAreReady[at]!();
-    }
+    const open = async (): Promise<void> => {
+      await clustersAreWarm;
+      clustersAreReady();
+      const opening = listeners.map((listener, at) =>
+        this.listenerManager.addStatic(listener, messages.listeners[at]).then(listenersAreReady[at]),
+      );
+      // The first of the configuration that fails is told of, whichever fails first.
+      await Promise.allSettled(opening);
+      await Promise.all(opening);
+    };
+    // Workers are told of listeners right behind their work: this thread has other things to load than to wait for them. One
+    // that cannot start opens none, and says more of why.
+    const listenersAreOpen = open().catch(async (error) => {
+      await workersAreStarted;
+      throw error;
+    });
+    await Promise.all([workersAreStarted.then(workersAreReady), listenersAreOpen]);
     this.listenerManager.markWorkersStarted();
     this.#gauges.recordInitialization();
     this.#gauges.update();

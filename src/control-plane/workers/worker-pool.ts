@@ -162,8 +162,9 @@ export class WorkerPool {
   }
 
   /**
-   * Opens a listener in every worker. The first worker settles the ports, the others share them (SO_REUSEPORT);
-   * a listener that cannot or must not be shared is served by the first worker alone.
+   * Opens a listener in every worker, as soon as `start` has been called. Workers share ports (SO_REUSEPORT); where the system
+   * is to choose one, the first worker has it chosen before the others follow. A listener that cannot or must not be shared is
+   * served by the first worker alone.
    * @param predecessor whose sockets it gets on addresses of both when that one is stopped; null for nobody's.
    * @returns the ports in use by address, 0 for a pipe.
    * @throws WeirError WEIR_LISTEN_FAILED when a worker cannot bind; the caller stops the listener then.
@@ -172,13 +173,13 @@ export class WorkerPool {
     const ports = listener.settings.addresses.map((address) => (address.kind === 'ip' ? address.port : 0));
     const open: OpenListener = { listener, ports };
     this.#listeners.set(listener.id, open);
-    open.ports = await this.#listen(0, open, predecessor);
-    if (isShared(listener)) {
-      const others = this.#workers.map((_, index) =>
-        index === 0 ? undefined : this.#listen(index, open, predecessor),
-      );
+    const first = this.#listen(0, open, predecessor);
+    if (!isShared(listener)) open.ports = await first;
+    else {
+      if (ports.includes(0)) open.ports = await first;
+      const others = this.#workers.slice(1).map((_, at) => this.#listen(at + 1, open, predecessor));
       // All of them, so that none opens it after it has been stopped for the failure of another.
-      const results = await Promise.allSettled(others);
+      const results = await Promise.allSettled([first, ...others]);
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
     }
@@ -416,8 +417,8 @@ export class WorkerPool {
   #listen(index: number, open: OpenListener, predecessor: number | null): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
       const worker = this.#workers[index];
-      // A worker that is being restarted opens all listeners by itself once it is ready.
-      if (!worker?.isRunning) {
+      // A worker that is being restarted opens all listeners by itself once it is ready. At the start they have their work already.
+      if (!worker || !(worker.isRunning || this.#startup)) {
         resolve(open.ports);
         return;
       }

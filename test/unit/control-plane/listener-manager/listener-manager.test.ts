@@ -400,6 +400,30 @@ describe('listeners that come and go', () => {
     assert.deepEqual([opened.length, fixture.log.at(-1)], [1, 'a second listener static is left out']);
   });
 
+  it('are told apart while they are being opened together, and listed as they were asked for', async () => {
+    const fixture = new Fixture();
+    const { manager, opened } = fixture;
+    const address = { address: socketAddress('127.0.0.1', 4000) };
+    const gate = Promise.withResolvers<void>();
+    fixture.gate = gate.promise;
+    const first = manager.addStatic(settings({ name: 'first', ...address }));
+    const sameAddress = assert.rejects(
+      manager.addStatic(settings({ name: 'second', ...address })),
+      /listener first has the same address/,
+    );
+    await manager.addStatic(settings({ name: 'first', address: socketAddress('127.0.0.1', 4001) }));
+    assert.deepEqual([opened.length, fixture.log.at(-1)], [1, 'a second listener first is left out']);
+    await sameAddress;
+    fixture.gate = undefined;
+    await manager.addStatic(settings({ name: 'quick', address: socketAddress('127.0.0.1', 4001) }));
+    gate.resolve();
+    await first;
+    assert.deepEqual(
+      fixture.states.map(([name]) => name),
+      ['first', 'quick'],
+    );
+  });
+
   it('have a limit together where the runtime sets one', async () => {
     const limits: unknown[] = [];
     for (const runtime of [[], [['overload.global_downstream_max_connections', '50']]] as const) {

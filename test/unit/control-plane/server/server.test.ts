@@ -44,6 +44,8 @@ class Workers {
     this.healthChecks.push(isFailing);
   }
 
+  stopListener(): void {}
+
   async stop(graceMs: number): Promise<void> {
     this.stops.push(graceMs);
   }
@@ -127,18 +129,57 @@ describe('a server', () => {
     assert.ok(times.length === 1 && times[0]! >= 700 && times[0]! <= 710, String(times));
   });
 
+  it('opens its listeners all at once, without waiting for workers, and is live when those are ready', async (t) => {
+    const { server, workers } = openServer(t, {}, { isReady: false });
+    const gate = Promise.withResolvers<readonly number[]>();
+    const opened: string[] = [];
+    t.mock.method(workers, 'openListener', ({ settings }: ListenerSnapshot) => {
+      opened.push(settings.name);
+      return gate.promise;
+    });
+    const started = server.start();
+    await new Promise(setImmediate);
+    assert.deepEqual(opened, ['first', 'second']);
+    gate.resolve([PORT]);
+    await new Promise(setImmediate);
+    assert.equal(server.state, 'INITIALIZING');
+    workers.ready.resolve();
+    await started;
+    assert.equal(server.state, 'LIVE');
+  });
+
+  it('says why workers could not start rather than that they opened no listener', async (t) => {
+    const { server, workers } = openServer(t, {}, { isReady: false });
+    t.mock.method(workers, 'openListener', () => Promise.reject(new Error('ended while it opened')));
+    const started = assert.rejects(server.start(), /no thread/);
+    await new Promise(setImmediate);
+    workers.ready.reject(new Error('no thread'));
+    await started;
+  });
+
+  it('tells of the first of its listeners that fails, whichever fails first', async (t) => {
+    const { server, workers } = openServer(t);
+    const failure = Promise.withResolvers<never>();
+    t.mock.method(workers, 'openListener', ({ settings }: ListenerSnapshot) =>
+      settings.name === 'first' ? failure.promise : Promise.reject(new Error('busy')),
+    );
+    const started = assert.rejects(server.start(), /\(first\)/);
+    await new Promise(setImmediate);
+    failure.reject(new Error('busy, too'));
+    await started;
+  });
+
   it('has the version of its build as a number, or the one that the bootstrap says', async (t) => {
     assert.equal(openServer(t).stat('server.version'), 42);
     assert.equal(openServer(t, { stats_server_version_override: 7 }).stat('server.version'), 7);
     assert.equal(openServer(t, { stats_server_version_override: 0 }).stat('server.version'), 0);
   });
 
-  it('opens nothing when a worker cannot start', async (t) => {
+  it('does not become live when a worker cannot start', async (t) => {
     const { server, workers, clock } = openServer(t, {}, { isReady: false });
     const started = server.start();
     workers.ready.reject(new Error('no thread'));
     await assert.rejects(started, /no thread/);
-    assert.equal(workers.listeners.length, 0);
     assert.equal(server.state, 'INITIALIZING');
     assert.equal(clock.timerCount, 0);
   });

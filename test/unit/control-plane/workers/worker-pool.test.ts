@@ -142,6 +142,48 @@ describe('the pool of workers', () => {
     assert.deepEqual(await opened, [4000]);
   });
 
+  it('opens a listener in all at once where the system has no port to choose, and waits for each', async (t) => {
+    const { pool, start, take, say } = openPool(t);
+    await start();
+    const snapshot = pooledListener(1, { addresses: [{ ...ADDRESS, port: 4444 }] });
+    let isOpen = false;
+    const opened = pool.openListener(snapshot).finally(() => {
+      isOpen = true;
+    });
+    assert.deepEqual(
+      take(),
+      [0, 1].map((index) => [index, 'listen', { listener: snapshot, ports: [4444], predecessor: null }]),
+    );
+    say(1, { type: 'listening', listenerId: 1, ports: [4444] });
+    await new Promise(setImmediate);
+    assert.equal(isOpen, false);
+    say(0, { type: 'listening', listenerId: 1, ports: [4444] });
+    assert.deepEqual(await opened, [4444]);
+  });
+
+  it('tells of the failure of the first where none can open a listener', async (t) => {
+    const { pool, start, say } = openPool(t);
+    await start();
+    const opened = pool.openListener(pooledListener(1, { addresses: [{ ...ADDRESS, port: 4444 }] }));
+    say(1, { type: 'listen-failed', listenerId: 1, reason: 'the second' });
+    say(0, { type: 'listen-failed', listenerId: 1, reason: 'the first' });
+    await assert.rejects(opened, { code: 'WEIR_LISTEN_FAILED', message: 'the first' });
+  });
+
+  it('tells workers of a listener right behind their work, before they are ready', async (t) => {
+    const { pool, service, types, say } = openPool(t);
+    const started = pool.start(service);
+    const opened = pool.openListener(pooledListener(1, { addresses: [{ ...ADDRESS, port: 4444 }] }));
+    assert.deepEqual(types(), ['0 init', '1 init', '0 listen', '1 listen']);
+    for (const index of [0, 1]) {
+      say(index, { type: 'ready' });
+      say(index, { type: 'listening', listenerId: 1, ports: [4444] });
+    }
+    await started;
+    await opened;
+    assert.deepEqual(types(), []);
+  });
+
   for (const { name, settings } of [
     { name: 'that is not to be shared', settings: { reusePort: false } },
     { name: 'with a pipe', settings: { addresses: [ADDRESS, PIPE] } },
