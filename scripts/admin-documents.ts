@@ -25,19 +25,32 @@ it can see everything and end the server. weir warns of any other address.
 
 \`GET /\` is a page to keep open. Above its table of commands it shows, from the last five minutes on and then once a second:
 
-- the state of the process, its memory and descriptors, how busy the event loop of each thread is, and warnings: fields of the
-  configuration without effect, breakers that were full;
+- the state of the process, its memory and descriptors, how busy the event loop of each thread is, what an unready server waits
+  for, and warnings: clusters that are down, failing or impaired; listeners that could not be opened, drain, are stopped or let
+  clients wait; workers that crashed, caught faults, lines of the log and flushes that were dropped, full memory for stats, sinks
+  that fail; breakers that were full; fields of the configuration without effect;
 - *Traffic*, by listener: responses a second by class, open connections, quantiles of the times of requests in the last flush
   interval;
-- *Upstreams*, by cluster: healthy hosts, requests, success, p99, retries, and how full each breaker is. A cluster opens to its
-  hosts: health, why and since when, zone, weight, requests, ejections;
+- *Upstreams*, by cluster, those first that do badly: its condition with the reason, healthy hosts, answers a second (those that
+  weir gave itself for want of a host among them), success, p99, connections that could not be had, retries, and how full each
+  breaker is. A cluster opens to its hosts: health, why and since when, requests, success, failed connections, ejections, weight,
+  zone;
 - *Stats*: all of them, found as one types (words, or an expression between slashes), sorted by name, value or change, with a curve
   for the one at hand; histograms with their distribution and quantiles. \`/stats?format=html\` begins here;
 - *Actions*, each after a question; none with \`--admin-read-only\`.
 
+Rates are means of the last 10 seconds everywhere; the curves have a point for each second. A cluster is
+
+| | when |
+|---|---|
+| down | it has hosts of which none is healthy or degraded; or all answers of the last 10 seconds were 5xx; or no connection could be had |
+| failing | 1 % or more of these answers were 5xx |
+| impaired | some hosts are not healthy, or some connections could not be had |
+| well, idle | otherwise; idle when nothing is wanted of it |
+
 It asks nobody but its own server, by paths relative to its own, so a proxy may put it below any path, and rests while nobody sees it.
 What it asks for (below \`/page/\`) is its own affair and may change; \`allow_paths\` has to allow that, too. Clusters appear in the
-history once they have requests, at most 512 of them, and 64 listeners. \`npm run build -- --define admin_html=disabled\` builds
+history once something is wanted of them, at most 512 of them, and 64 listeners. \`npm run build -- --define admin_html=disabled\` builds
 weir without the page, \`=enabled\` with it again; \`/\` then answers with a text that says so.
 
 ## What it refuses

@@ -33,5 +33,6 @@ export type {
   TapFeedView,
   TapView,
   TextStatView,
+  TroubleView,
   UnreadyView,
 } from './views/index.ts';

@@ -1,6 +1,7 @@
 // What can be done to the server, each after a question. Only what this server answers: the table of commands says so.
 
-import { post } from './api.ts';
+import { getJson, post } from './api.ts';
+import type { LoggerLevel } from './data.ts';
 import { el, setText } from './dom.ts';
 
 interface Action {
@@ -16,7 +17,7 @@ interface Action {
 interface Field {
   readonly name: string;
   readonly label: string;
-  readonly kind: 'text' | 'flag' | readonly string[];
+  readonly kind: 'text' | 'flag' | 'logger' | readonly string[];
   readonly isRequired?: boolean;
 }
 
@@ -28,7 +29,7 @@ const ACTIONS: readonly Action[] = [
     label: 'Set log levels',
     effect: 'Loggers write from this level on.',
     fields: [
-      { name: 'logger', label: 'Logger, or empty for all', kind: 'text' },
+      { name: 'logger', label: 'Logger', kind: 'logger' },
       { name: 'level', label: 'Level', kind: LEVELS },
     ],
   },
@@ -67,8 +68,42 @@ const ACTIONS: readonly Action[] = [
   },
 ];
 
+/** The loggers of the server with their present levels, to choose from. */
+class LoggerChoice {
+  readonly element: HTMLSelectElement;
+  #shown = '';
+
+  constructor(name: string, id: string) {
+    this.element = el(
+      'select',
+      { name, id, focus: () => void this.load() },
+      el('option', { value: '' }, 'all loggers'),
+    );
+    new IntersectionObserver(([entry]) => {
+      if (entry?.isIntersecting) void this.load();
+    }).observe(this.element);
+  }
+
+  /** Levels change behind the page's back too. */
+  async load(): Promise<void> {
+    const loggers = await getJson<readonly LoggerLevel[]>('page/loggers').catch(() => undefined);
+    const text = JSON.stringify(loggers);
+    if (loggers === undefined || text === this.#shown) return;
+    this.#shown = text;
+    const chosen = this.element.value;
+    const levels = new Set(loggers.map(({ level }) => level));
+    const all = levels.size === 1 ? `all loggers (${[...levels][0]})` : 'all loggers';
+    this.element.replaceChildren(
+      el('option', { value: '' }, all),
+      ...loggers.map(({ name, level }) => el('option', { value: name }, `${name} (${level})`)),
+    );
+    this.element.value = chosen;
+  }
+}
+
 export class ActionsPanel {
   readonly element: HTMLElement;
+  #loggers: LoggerChoice | undefined;
   readonly #result = el('p', { class: 'result', role: 'status' });
 
   constructor() {
@@ -78,10 +113,11 @@ export class ActionsPanel {
       'section',
       { id: 'live-actions', 'aria-labelledby': 'actions-title' },
       el('h2', { id: 'actions-title' }, 'Actions'),
-      el('div', { class: 'actions' }, ...forms),
+      known.length === 0
+        ? el('p', { class: 'quiet' }, 'This interface is read-only: nothing can be changed from here.')
+        : el('div', { class: 'actions' }, ...forms),
       this.#result,
     );
-    this.element.hidden = known.length === 0;
   }
 
   #form(action: Action): HTMLElement {
@@ -94,7 +130,7 @@ export class ActionsPanel {
           void this.#ask(action, new FormData(form));
         },
       },
-      ...(action.fields ?? []).map((field) => input(action, field)),
+      ...(action.fields ?? []).map((field) => this.#input(action, field)),
       el('button', { type: 'submit' }, `${action.label} …`),
     );
     return form;
@@ -102,21 +138,45 @@ export class ActionsPanel {
 
   async #ask(action: Action, given: FormData): Promise<void> {
     const values = (action.fields ?? [])
-      .map(({ name, label, kind }) => [kind === 'flag' ? label : name, String(given.get(name) ?? '')] as const)
+      .map(({ name, label, kind }) => [kind === 'flag' ? label : name, shownValue(kind, given.get(name))] as const)
       .filter(([, value]) => value !== '');
     if (!(await confirmed(action, values))) return;
     try {
       const text = await post(`${action.command}${queryOf(action, given)}`);
       this.#tell(`${action.label}: ${text.length < 60 ? text : 'done'}`, false);
+      if (action.command === 'logging') await this.#loggers?.load();
     } catch (error) {
       this.#tell(`${action.label}: ${error instanceof Error ? error.message : String(error)}`, true);
     }
+  }
+
+  #input({ command }: Action, { name, label, kind, isRequired = false }: Field): HTMLElement {
+    const id = `${command.replace('/', '-')}-${name}-action`;
+    if (kind === 'flag')
+      return el('label', { class: 'flag' }, el('input', { type: 'checkbox', name, id }), ` ${label}`);
+    if (kind === 'logger') {
+      this.#loggers = new LoggerChoice(name, id);
+      return el('label', {}, `${label} `, this.#loggers.element);
+    }
+    if (kind === 'text') {
+      const field = el('input', { name, id, autocomplete: 'off', spellcheck: 'false', required: isRequired });
+      return el('label', {}, `${label} `, field);
+    }
+    const select = el('select', { name, id }, ...kind.map((choice) => el('option', {}, choice)));
+    select.value = kind.includes('info') ? 'info' : kind[0]!;
+    return el('label', {}, `${label} `, select);
   }
 
   #tell(text: string, isBad: boolean): void {
     setText(this.#result, text);
     this.#result.classList.toggle('bad', isBad);
   }
+}
+
+/** As the question before an action has it. */
+function shownValue(kind: Field['kind'], value: FormDataEntryValue | null): string {
+  if (kind === 'logger' && value === '') return 'all';
+  return String(value ?? '');
 }
 
 function queryOf({ command }: Action, given: FormData): string {
@@ -126,18 +186,6 @@ function queryOf({ command }: Action, given: FormData): string {
   if (command === 'runtime_modify') return `?${encodeURIComponent(value('key'))}=${encodeURIComponent(value('value'))}`;
   const names = [...given.keys()];
   return names.length === 0 ? '' : `?${names.map(encodeURIComponent).join('&')}`;
-}
-
-function input({ command }: Action, { name, label, kind, isRequired = false }: Field): HTMLElement {
-  const id = `${command.replace('/', '-')}-${name}-action`;
-  if (kind === 'flag') return el('label', { class: 'flag' }, el('input', { type: 'checkbox', name, id }), ` ${label}`);
-  if (kind === 'text') {
-    const field = el('input', { name, id, autocomplete: 'off', spellcheck: 'false', required: isRequired });
-    return el('label', {}, `${label} `, field);
-  }
-  const select = el('select', { name, id }, ...kind.map((choice) => el('option', {}, choice)));
-  select.value = kind.includes('info') ? 'info' : kind[0]!;
-  return el('label', {}, `${label} `, select);
 }
 
 /** Asks; whatever closes the question but its button is a no. */

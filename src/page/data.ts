@@ -13,10 +13,14 @@ export interface Overview {
   readonly clusters: readonly Cluster[];
   /** Clusters that match, of which the busiest are shown. */
   readonly clusterCount: number;
+  /** Of those that match. */
+  readonly conditions: Readonly<Record<Condition, number>>;
 }
 
 export interface Head {
   readonly state: string;
+  /** While it is not initialized. */
+  readonly waitsFor: readonly string[];
   readonly isReadOnly: boolean;
   readonly version: string;
   readonly uptimeSeconds: number;
@@ -28,7 +32,14 @@ export interface Head {
   readonly descriptorLimit: number | null;
   /** Main first; null for a worker that is being started. */
   readonly threads: readonly { readonly name: string; readonly use: number | null }[];
-  readonly warnings: readonly string[];
+  /** The grave ones first. */
+  readonly warnings: readonly Warning[];
+}
+
+export interface Warning {
+  /** Requests fail of it. */
+  readonly isGrave: boolean;
+  readonly text: string;
 }
 
 /** Points by series, oldest first; null where nothing is known. */
@@ -37,6 +48,7 @@ export type Points = readonly (readonly (number | null)[])[];
 export interface Listener {
   readonly name: string;
   readonly addresses: readonly string[];
+  readonly accepting: 'yes' | 'draining' | 'stopped';
   /** Rates of 1xx to 5xx and of connections, open connections, p50, p90, p99, p99.9 in ms; empty without a history. */
   readonly points: Points;
 }
@@ -47,15 +59,23 @@ export interface Breaker {
   readonly limit: number;
 }
 
+/** From bad to good; `idle` when nothing is wanted of it. */
+export type Condition = 'down' | 'failing' | 'impaired' | 'well' | 'idle';
+
 export interface Cluster {
   readonly name: string;
+  readonly condition: Condition;
+  /** Why it is not well; empty when it is. */
+  readonly reason: string;
   readonly members: number;
   readonly membersHealthy: number;
-  readonly requests: number;
   readonly activeRequests: number;
   readonly activeConnections: number;
   readonly breakers: readonly Breaker[];
-  /** Rates of requests, 5xx and retries, active requests, p99 in ms; empty without requests lately. */
+  /**
+   * Rates of answers, 5xx and retries, active requests, p99 in ms, rates of connections that were made and that could not be;
+   * empty when nothing was wanted of it lately.
+   */
   readonly points: Points;
 }
 
@@ -81,7 +101,14 @@ export interface Host {
   readonly requests: number;
   readonly successes: number;
   readonly errors: number;
+  readonly connectFailures: number;
   readonly ejections: number;
+}
+
+/** GET page/loggers. */
+export interface LoggerLevel {
+  readonly name: string;
+  readonly level: string;
 }
 
 /** GET page/stats. Without names when the caller has them: those of `hash`. */

@@ -1,6 +1,6 @@
 // The top of the page: what state the server is in, and what it uses.
 
-import type { Overview } from './data.ts';
+import type { Overview, Warning } from './data.ts';
 import { el, type Row, Rows, setAttribute, setText } from './dom.ts';
 import { bytes, duration, percent, whole } from './format.ts';
 
@@ -11,7 +11,9 @@ export class HeadPanel {
   readonly #warnings = el('details', { class: 'warnings', hidden: true });
   readonly #warningCount = el('summary');
   readonly #warningList = el('ul');
+  readonly #waits = el('p', { class: 'waits', hidden: true });
   #shownWarnings = '';
+  #hadGrave = false;
 
   constructor() {
     const threads = el('ul', { class: 'threads', 'aria-label': 'Event loop use of threads, %' });
@@ -23,11 +25,14 @@ export class HeadPanel {
       { id: 'live-head', 'aria-label': 'Process' },
       el('dl', { class: 'facts' }, ...facts),
       threads,
+      this.#waits,
       this.#warnings,
     );
   }
 
   update({ head }: Overview): void {
+    this.#waits.hidden = head.waitsFor.length === 0;
+    setText(this.#waits, `Waits for: ${head.waitsFor.join(', ')}`);
     this.#set('Up', duration(head.uptimeSeconds));
     this.#set('Epoch', whole(head.epoch));
     this.#set('Resident', bytes(head.residentBytes));
@@ -41,13 +46,21 @@ export class HeadPanel {
     this.#showWarnings(head.warnings);
   }
 
-  #showWarnings(warnings: readonly string[]): void {
-    const all = warnings.join('\n');
+  #showWarnings(warnings: readonly Warning[]): void {
+    const all = JSON.stringify(warnings);
     if (all === this.#shownWarnings) return;
     this.#shownWarnings = all;
+    const grave = warnings.filter(({ isGrave }) => isGrave).length;
+    // Once for each time that it gets grave: a reader may have closed it.
+    if (grave > 0 && !this.#hadGrave) this.#warnings.open = true;
+    this.#hadGrave = grave > 0;
     this.#warnings.hidden = warnings.length === 0;
-    setText(this.#warningCount, `⚠ ${warnings.length} warning${warnings.length === 1 ? '' : 's'}`);
-    this.#warningList.replaceChildren(...warnings.map((warning) => el('li', {}, warning)));
+    this.#warnings.classList.toggle('has-grave', grave > 0);
+    const counts = [counted(grave, 'problem'), counted(warnings.length - grave, 'warning')];
+    setText(this.#warningCount, `⚠ ${counts.filter((text) => text !== '').join(', ')}`);
+    this.#warningList.replaceChildren(
+      ...warnings.map(({ isGrave, text }) => el('li', { class: isGrave ? 'grave' : '' }, text)),
+    );
   }
 
   #fact(name: string): HTMLElement {
@@ -59,6 +72,11 @@ export class HeadPanel {
   #set(name: string, text: string): void {
     setText(this.#values.get(name)!, text);
   }
+}
+
+function counted(count: number, what: string): string {
+  if (count === 0) return '';
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 type Thread = Overview['head']['threads'][number];

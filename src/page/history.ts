@@ -3,6 +3,8 @@
 import type { Points } from './data.ts';
 
 export const KEPT_POINTS = 300;
+/** Rates as numbers are means of as many: every panel shows the same. */
+export const MEAN_SECONDS = 10;
 
 type Point = number | null;
 

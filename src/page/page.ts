@@ -5,7 +5,7 @@ import { ActionsPanel } from './actions.ts';
 import { getJson } from './api.ts';
 import type { Overview } from './data.ts';
 import { el, setAttribute, setText } from './dom.ts';
-import { duration } from './format.ts';
+import { clockTime, duration } from './format.ts';
 import { HeadPanel } from './head.ts';
 import { PageHistory } from './history.ts';
 import { StatsPanel } from './stats.ts';
@@ -34,10 +34,15 @@ class Page {
   readonly #state: HTMLElement;
   readonly #badge = el('strong');
   readonly #version = el('span');
-  readonly #age = el('span', { id: 'age', role: 'status' });
+  readonly #age = el('span', { id: 'age' });
+  readonly #outage = el('p', { id: 'outage', role: 'alert', hidden: true });
   #answeredMs = performance.now();
+  /** Why the last question had no answer; empty when it had one. */
+  #failure = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isAsking = false;
+  /** The reader has asked for the stats, and has not been brought there. */
+  #beginsAtStats: boolean;
 
   constructor() {
     const { dataset } = document.body;
@@ -46,6 +51,7 @@ class Page {
     this.#state = document.getElementById('state')!;
     const actions = new ActionsPanel();
     const live = document.getElementById('live')!;
+    live.before(this.#outage);
     live.replaceChildren(
       this.#head.element,
       this.#traffic.element,
@@ -61,7 +67,7 @@ class Page {
       .append(el('nav', { 'aria-label': 'Sections' }, ...links), this.#age, themeSwitch());
     document.addEventListener('visibilitychange', () => this.#askNow());
     document.body.classList.add('is-live');
-    if (dataset.view === 'stats') this.#stats.focus();
+    this.#beginsAtStats = dataset.view === 'stats';
     this.#askNow();
   }
 
@@ -78,9 +84,11 @@ class Page {
       const query = new URLSearchParams({ since: String(this.#history.tick) });
       if (this.#upstreams.filter !== '') query.set('clusters', this.#upstreams.filter);
       this.#show(await getJson<Overview>(`page/overview?${query}`));
+      this.#failure = '';
       await Promise.all([this.#upstreams.updateHosts(), this.#stats.tick()]);
-    } catch {
-      // It may be back with the next question; until then the age says it.
+    } catch (error) {
+      // It may be back with the next question; until then the page says what stands in the way.
+      this.#failure = error instanceof Error ? error.message : String(error);
     } finally {
       this.#isAsking = false;
     }
@@ -103,14 +111,26 @@ class Page {
     this.#head.update(overview);
     this.#traffic.update(overview.listeners, this.#history, times.length);
     this.#upstreams.update(overview, this.#history, times.length);
+    // What stands above has its height now.
+    if (this.#beginsAtStats) this.#stats.focus();
+    this.#beginsAtStats = false;
   }
 
   #showAge(): void {
     const ageMs = performance.now() - this.#answeredMs;
     const isOld = ageMs > OLD_MS;
-    setText(this.#age, isOld ? `no answer for ${duration(Math.floor(ageMs / 5000) * 5)}` : 'live');
+    setText(this.#age, isOld ? 'old' : 'live');
     this.#age.classList.toggle('bad', isOld);
     document.body.classList.toggle('is-old', isOld);
+    this.#outage.hidden = !isOld;
+    if (!isOld) return;
+    const since = clockTime(Date.now() - ageMs);
+    // In steps: each change of an alert is read out.
+    const text = `No answer for ${duration(Math.floor(ageMs / 5000) * 5)} (${this.#failure}).`;
+    setText(
+      this.#outage,
+      `${text} What stands here is of ${since}; the page goes on by itself when the server answers.`,
+    );
   }
 }
 

@@ -4,7 +4,7 @@ import { Chart } from './chart.ts';
 import type { Listener } from './data.ts';
 import { el, type Row, Rows, setText } from './dom.ts';
 import { short } from './format.ts';
-import type { PageHistory, Series } from './history.ts';
+import { MEAN_SECONDS, type PageHistory, type Series } from './history.ts';
 
 /** Places in Listener.points. */
 const CX_RATE = 5;
@@ -42,7 +42,12 @@ export class TrafficPanel {
     this.element = el(
       'section',
       { id: 'live-traffic', 'aria-labelledby': 'traffic-title' },
-      el('h2', { id: 'traffic-title' }, 'Traffic'),
+      el(
+        'div',
+        { class: 'title' },
+        el('h2', { id: 'traffic-title' }, 'Traffic'),
+        el('span', { class: 'quiet' }, `rates: mean of ${MEAN_SECONDS} s · times: of the last flush of statistics`),
+      ),
       this.#empty,
       list,
     );
@@ -70,6 +75,7 @@ function figure(label: string, unit: string, colour?: string) {
 
 function listenerRow({ listener }: ListenerState): Row<ListenerState> {
   const addresses = el('span', { class: 'quiet' });
+  const accepts = el('strong', { class: 'stopped', hidden: true });
   const total = figure('requests', '/s');
   const classes = CLASSES.map(({ label, colour }) => figure(label, '/s', colour));
   const active = figure('connections', 'open', '--cx');
@@ -93,22 +99,24 @@ function listenerRow({ listener }: ListenerState): Row<ListenerState> {
   const article = el(
     'article',
     { class: 'listener', 'aria-label': `Listener ${listener.name}` },
-    el('h3', {}, listener.name, ' ', addresses),
+    el('h3', {}, listener.name, ' ', addresses, accepts),
     panel('of-requests', figures(total, ...classes), requestChart),
     panel('of-times', figures(...times), timeChart),
     panel('of-connections', figures(active, opened), connectionChart),
   );
   return {
     elements: [article],
-    update({ listener: { addresses: bound }, series, times: at }) {
+    update({ listener: { addresses: bound, accepting }, series, times: at }) {
       setText(addresses, bound.join(', '));
-      const rates = CLASSES.map((each) => series.last(each.at));
+      accepts.hidden = accepting === 'yes';
+      setText(accepts, accepting === 'stopped' ? 'accepts no more' : 'draining');
+      const rates = CLASSES.map((each) => series.mean(each.at, MEAN_SECONDS));
       total.set(rates.some((rate) => rate !== null) ? rates.reduce<number>((sum, rate) => sum + (rate ?? 0), 0) : null);
       for (const [index, each] of classes.entries()) each.set(rates[index]!);
       // Few servers ever answer so.
       classes[0]!.element.hidden = !series.all(0).some((rate) => rate !== null && rate > 0);
       active.set(series.last(CX_ACTIVE));
-      opened.set(series.last(CX_RATE));
+      opened.set(series.mean(CX_RATE, MEAN_SECONDS));
       for (const [index, each] of times.entries()) each.set(series.last(P50 + index));
       if (series.isEmpty) return;
       requestChart.update(

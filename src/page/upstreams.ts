@@ -1,10 +1,10 @@
-// Where requests go: a row for each cluster, which opens to its hosts.
+// Where requests go: a row for each cluster, which opens to its hosts. Those that do badly come first.
 
-import { getJson } from './api.ts';
-import type { Breaker, Cluster, Host, Hosts, Overview } from './data.ts';
+import type { Breaker, Cluster, Condition, Overview } from './data.ts';
 import { el, type Row, Rows, setAttribute, setText } from './dom.ts';
-import { clockTime, duration, percent, short, whole } from './format.ts';
-import type { PageHistory, Series } from './history.ts';
+import { percent, short, whole } from './format.ts';
+import { MEAN_SECONDS, type PageHistory, type Series } from './history.ts';
+import { HostTable } from './hosts.ts';
 import { type Column, compareBy, Sorting } from './sorting.ts';
 import { Spark } from './spark.ts';
 
@@ -13,17 +13,22 @@ const RQ = 0;
 const RQ_5XX = 1;
 const RETRIES = 2;
 const P99 = 4;
-/** Shares and rates are means of these. */
-const MEAN_SECONDS = 10;
+const CX = 5;
+const CX_FAILED = 6;
+
+const CONDITIONS: readonly Condition[] = ['down', 'failing', 'impaired', 'well', 'idle'];
 
 const COLUMNS: readonly Column[] = [
   { key: 'name', label: 'Cluster' },
+  { key: 'condition', label: 'Condition' },
   { key: 'hosts', label: 'Hosts', unit: 'healthy / all', isNumber: true },
   { key: 'requests', label: 'Requests', unit: '/s', isNumber: true },
   { key: 'history', label: '', unit: '5 min', isFixed: true },
   { key: 'success', label: 'Success', unit: '%', isNumber: true },
   { key: 'p99', label: 'p99', unit: 'ms', isNumber: true },
   { key: 'active', label: 'Active', isNumber: true },
+  { key: 'connections', label: 'Conns', isNumber: true },
+  { key: 'unreached', label: 'Unreached', unit: '/s', isNumber: true },
   { key: 'retries', label: 'Retries', unit: '/s', isNumber: true },
   { key: 'breakers', label: 'Breakers', unit: 'fill', isNumber: true },
 ];
@@ -37,13 +42,37 @@ type Value = (state: ClusterState) => number | string | null;
 
 const VALUES: Readonly<Record<string, Value>> = {
   name: ({ cluster }) => cluster.name,
+  // Clusters without requests are as well as others: they stay among them.
+  condition: ({ cluster }) => Math.min(CONDITIONS.indexOf(cluster.condition), CONDITIONS.indexOf('well')),
   hosts: ({ cluster }) => (cluster.members === 0 ? null : cluster.membersHealthy / cluster.members),
   requests: ({ series }) => series.mean(RQ, MEAN_SECONDS),
   success: ({ series }) => successOf(series),
   p99: ({ series }) => series.last(P99),
   active: ({ cluster }) => cluster.activeRequests,
+  connections: ({ cluster }) => cluster.activeConnections,
+  unreached: ({ series }) => series.mean(CX_FAILED, MEAN_SECONDS),
   retries: ({ series }) => series.mean(RETRIES, MEAN_SECONDS),
   breakers: ({ cluster }) => Math.max(...cluster.breakers.map(fillOf)),
+};
+
+/** Columns that are a number and nothing else. */
+const NUMBERS = COLUMNS.filter(({ key, isNumber }) => isNumber && key !== 'breakers');
+
+const TEXTS: Readonly<Record<string, (state: ClusterState) => string>> = {
+  hosts: ({ cluster }) => `${whole(cluster.membersHealthy)} / ${whole(cluster.members)}`,
+  requests: ({ series }) => short(series.mean(RQ, MEAN_SECONDS)),
+  success: ({ series }) => percent(successOf(series)),
+  p99: ({ series }) => short(series.last(P99)),
+  active: ({ cluster }) => whole(cluster.activeRequests),
+  connections: ({ cluster }) => whole(cluster.activeConnections),
+  unreached: ({ series }) => short(series.mean(CX_FAILED, MEAN_SECONDS)),
+  retries: ({ series }) => short(series.mean(RETRIES, MEAN_SECONDS)),
+};
+
+const IS_BAD: Readonly<Record<string, (state: ClusterState) => boolean>> = {
+  hosts: ({ cluster }) => cluster.membersHealthy < cluster.members,
+  success: ({ series }) => (successOf(series) ?? 1) < 0.99,
+  unreached: ({ series }) => (series.mean(CX_FAILED, MEAN_SECONDS) ?? 0) > 0,
 };
 
 export class UpstreamsPanel {
@@ -53,11 +82,13 @@ export class UpstreamsPanel {
   readonly #sorting: Sorting;
   readonly #rows: Rows<ClusterState>;
   readonly #count = el('span', { class: 'quiet' });
+  readonly #conditions = new ConditionCounts();
+  readonly #empty = el('p', { class: 'quiet', hidden: true });
   readonly #open = new Map<string, HostTable>();
   #states: readonly ClusterState[] = [];
 
   constructor(onFilter: () => void) {
-    this.#sorting = new Sorting(COLUMNS, 'name', () => this.#show());
+    this.#sorting = new Sorting(COLUMNS, 'condition', () => this.#show());
     const body = el('tbody');
     this.#rows = new Rows(
       body,
@@ -79,21 +110,32 @@ export class UpstreamsPanel {
     this.element = el(
       'section',
       { id: 'live-upstreams', 'aria-labelledby': 'upstreams-title' },
-      el('div', { class: 'title' }, el('h2', { id: 'upstreams-title' }, 'Upstreams'), filter, this.#count),
+      el(
+        'div',
+        { class: 'title' },
+        el('h2', { id: 'upstreams-title' }, 'Upstreams'),
+        filter,
+        this.#count,
+        this.#conditions.element,
+      ),
       el(
         'div',
         { class: 'scroll' },
         el('table', { class: 'dense clusters' }, el('thead', {}, this.#sorting.head), body),
       ),
+      this.#empty,
     );
   }
 
-  update({ clusters, clusterCount }: Overview, history: PageHistory, added: number): void {
+  update({ clusters, clusterCount, conditions }: Overview, history: PageHistory, added: number): void {
     const isCut = clusters.length < clusterCount;
     setText(
       this.#count,
-      isCut ? `${clusters.length} of ${whole(clusterCount)}, those with something to tell` : `${whole(clusterCount)}`,
+      isCut ? `${clusters.length} of ${whole(clusterCount)}, the worst and busiest` : `${whole(clusterCount)}`,
     );
+    this.#conditions.update(conditions);
+    this.#empty.hidden = clusters.length > 0;
+    setText(this.#empty, this.filter === '' ? 'There are no clusters.' : 'No cluster has such a name.');
     this.#states = clusters.map((cluster) => ({
       cluster,
       series: history.append('cluster', cluster.name, cluster.points, added),
@@ -113,25 +155,17 @@ export class UpstreamsPanel {
 
   #row({ cluster: { name } }: ClusterState): Row<ClusterState> {
     const opener = el('button', { type: 'button', class: 'opener', 'aria-expanded': 'false' }, name);
-    const hosts = el('td', { class: 'number' });
-    const requests = el('td', { class: 'number' });
+    const badge = el('span', { class: 'badge' });
+    const reason = el('span', { class: 'why' });
     const spark = new Spark();
-    const success = el('td', { class: 'number' });
-    const p99 = el('td', { class: 'number' });
-    const active = el('td', { class: 'number' });
-    const retries = el('td', { class: 'number' });
     const breakers = new BreakerBars();
-    const cells = [
-      hosts,
-      requests,
-      el('td', {}, spark.element),
-      success,
-      p99,
-      active,
-      retries,
-      el('td', {}, breakers.element),
-    ];
-    const row = el('tr', {}, el('th', { scope: 'row' }, opener), ...cells);
+    const numbers = NUMBERS.map(({ key }) => ({ key, cell: el('td', { class: 'number' }) }));
+    const cells = new Map<string, HTMLElement>(numbers.map(({ key, cell }) => [key, cell]));
+    cells.set('condition', el('td', { class: 'condition' }, badge, reason));
+    cells.set('history', el('td', {}, spark.element));
+    cells.set('breakers', el('td', {}, breakers.element));
+    const others = COLUMNS.slice(1).map(({ key }) => cells.get(key)!);
+    const row = el('tr', {}, el('th', { scope: 'row' }, opener), ...others);
     const inside = el('td', { colspan: COLUMNS.length });
     const below = el('tr', { class: 'inside', hidden: true }, inside);
     opener.addEventListener('click', () => {
@@ -149,20 +183,44 @@ export class UpstreamsPanel {
     });
     return {
       elements: [row, below],
-      update({ cluster, series }) {
-        setText(hosts, `${whole(cluster.membersHealthy)} / ${whole(cluster.members)}`);
-        hosts.classList.toggle('bad', cluster.membersHealthy < cluster.members);
-        setText(requests, short(series.mean(RQ, MEAN_SECONDS)));
-        spark.update(series.all(RQ), series.all(RQ_5XX));
-        const share = successOf(series);
-        setText(success, percent(share));
-        success.classList.toggle('bad', share !== null && share < 0.99);
-        setText(p99, short(series.last(P99)));
-        setText(active, whole(cluster.activeRequests));
-        setText(retries, short(series.mean(RETRIES, MEAN_SECONDS)));
+      update(state) {
+        const { cluster, series } = state;
+        row.className = `is-${cluster.condition}`;
+        setText(badge, cluster.condition);
+        setText(reason, cluster.reason);
+        for (const { key, cell } of numbers) {
+          setText(cell, TEXTS[key]!(state));
+          cell.classList.toggle('bad', IS_BAD[key]?.(state) ?? false);
+        }
+        showHistory(spark, series);
         breakers.update(cluster.breakers);
       },
     };
+  }
+}
+
+/** Requests and 5xx; where there were no requests, connections and those that failed. */
+function showHistory(spark: Spark, series: Series): void {
+  const [requests, connections] = [series.all(RQ), series.all(CX)];
+  const isRaw = !requests.some((value) => value !== null && value > 0);
+  if (isRaw) spark.update(connections, series.all(CX_FAILED));
+  else spark.update(requests, series.all(RQ_5XX));
+}
+
+/** How many clusters are in each condition, the bad ones in their colours. */
+class ConditionCounts {
+  readonly element = el('ul', { class: 'conditions', 'aria-label': 'Clusters by condition' });
+  readonly #items = new Map(CONDITIONS.map((condition) => [condition, el('li', { class: `of-${condition}` })]));
+
+  constructor() {
+    this.element.append(...this.#items.values());
+  }
+
+  update(counts: Overview['conditions']): void {
+    for (const [condition, item] of this.#items) {
+      item.hidden = counts[condition] === 0;
+      setText(item, `${whole(counts[condition])} ${condition}`);
+    }
   }
 }
 
@@ -201,136 +259,4 @@ class BreakerBars {
     setText(this.#number, `${percent(Math.min(1, fullest))} %`);
     this.element.classList.toggle('bad', fullest >= 0.8);
   }
-}
-
-/** Since when a host has been counted: rates come from two answers. */
-interface Counted {
-  readonly atMs: number;
-  readonly host: Host;
-}
-
-const HOST_COLUMNS: readonly Column[] = [
-  { key: 'address', label: 'Host' },
-  { key: 'health', label: 'Health' },
-  { key: 'reason', label: 'Reason', isFixed: true },
-  { key: 'since', label: 'Since', isFixed: true },
-  { key: 'zone', label: 'Zone' },
-  { key: 'weight', label: 'Weight', isNumber: true },
-  { key: 'connections', label: 'Conns', isNumber: true },
-  { key: 'active', label: 'Active', isNumber: true },
-  { key: 'rate', label: 'Requests', unit: '/s', isNumber: true },
-  { key: 'total', label: 'Requests', unit: 'all', isNumber: true },
-  { key: 'success', label: 'Success', unit: '%', isNumber: true },
-  { key: 'ejections', label: 'Ejections', isNumber: true },
-];
-
-const HOST_VALUES: Readonly<Record<string, (state: HostState) => number | string | null>> = {
-  address: ({ host }) => host.address,
-  health: ({ host }) => ({ unhealthy: 0, degraded: 1, healthy: 2 })[host.health],
-  zone: ({ host }) => host.zone,
-  weight: ({ host }) => host.weight,
-  connections: ({ host }) => host.activeConnections,
-  active: ({ host }) => host.activeRequests,
-  rate: ({ rate }) => rate,
-  total: ({ host }) => host.requests,
-  success: ({ host }) => shareOf(host),
-  ejections: ({ host }) => host.ejections,
-};
-
-interface HostState {
-  readonly host: Host;
-  readonly rate: number | null;
-}
-
-class HostTable {
-  readonly element: HTMLElement;
-  readonly #cluster: string;
-  readonly #rows: Rows<HostState>;
-  readonly #sorting: Sorting;
-  readonly #note = el('p', { class: 'quiet' }, 'Asking for the hosts …');
-  readonly #before = new Map<string, Counted>();
-  #states: readonly HostState[] = [];
-
-  constructor(cluster: string) {
-    this.#cluster = cluster;
-    this.#sorting = new Sorting(HOST_COLUMNS, 'health', () => this.#show());
-    const body = el('tbody');
-    this.#rows = new Rows(body, ({ host }) => host.address, hostRow);
-    this.element = el(
-      'div',
-      { class: 'scroll' },
-      el(
-        'table',
-        { class: 'dense hosts' },
-        el('caption', { class: 'hidden' }, `Hosts of ${cluster}`),
-        el('thead', {}, this.#sorting.head),
-        body,
-      ),
-      this.#note,
-    );
-  }
-
-  async load(): Promise<void> {
-    const answer = await getJson<Hosts>(`page/hosts?cluster=${encodeURIComponent(this.#cluster)}`).catch(
-      () => undefined,
-    );
-    if (answer === undefined) {
-      setText(this.#note, 'The hosts cannot be had.');
-      return;
-    }
-    const { hosts, hostCount } = answer;
-    setText(
-      this.#note,
-      hosts.length < hostCount ? `${hosts.length} of ${whole(hostCount)} hosts, the unhealthy first` : '',
-    );
-    const atMs = performance.now();
-    this.#states = hosts.map((host) => {
-      const before = this.#before.get(host.address);
-      this.#before.set(host.address, { atMs, host });
-      const rate = before && (1000 * (host.requests - before.host.requests)) / (atMs - before.atMs);
-      return { host, rate: rate === undefined || rate < 0 ? null : rate };
-    });
-    this.#show();
-  }
-
-  #show(): void {
-    this.#rows.update([...this.#states].sort(compareBy(HOST_VALUES[this.#sorting.key]!, this.#sorting.isDescending)));
-  }
-}
-
-function shareOf({ successes, errors }: Host): number | null {
-  return successes + errors === 0 ? null : successes / (successes + errors);
-}
-
-function hostRow({ host: { address, hostname } }: HostState): Row<HostState> {
-  const health = el('td');
-  const reason = el('td', { class: 'reason' });
-  const since = el('td');
-  const zone = el('td');
-  const numbers = Array.from({ length: 7 }, () => el('td', { class: 'number' }));
-  const name = hostname === '' || hostname === address ? undefined : el('span', { class: 'quiet' }, ` ${hostname}`);
-  const row = el('tr', {}, el('th', { scope: 'row' }, address, name), health, reason, since, zone, ...numbers);
-  return {
-    elements: [row],
-    update({ host, rate }) {
-      setText(health, host.health);
-      health.className = `health ${host.health}`;
-      setText(reason, host.reason);
-      setText(
-        since,
-        host.sinceMs === null ? '' : `${clockTime(host.sinceMs)}, ${duration((Date.now() - host.sinceMs) / 1000)}`,
-      );
-      setText(zone, host.priority === 0 ? host.zone : `${host.zone} p${host.priority}`.trim());
-      const texts = [
-        whole(host.weight),
-        whole(host.activeConnections),
-        whole(host.activeRequests),
-        short(rate),
-        whole(host.requests),
-        percent(shareOf(host)),
-        whole(host.ejections),
-      ];
-      for (const [at, text] of texts.entries()) setText(numbers[at]!, text);
-    },
-  };
 }

@@ -8,11 +8,14 @@ import type { Clock } from '../base/clock.ts';
 import { ProcessMemory } from '../base/process-memory.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import { History, type Server, type WorkerPool } from '../control-plane/index.ts';
+import type { Loggers } from '../log/index.ts';
+import { troublesOf } from './admin-troubles.ts';
 
 export interface AdminOverviewParts {
   readonly server: Server;
   readonly workers: WorkerPool;
   readonly clock: Clock;
+  readonly loggers: Pick<Loggers, 'dropped'>;
   readonly systemCalls: SystemCalls | undefined;
   readonly epoch: number;
   readonly warnings: readonly string[];
@@ -23,7 +26,7 @@ export class AdminOverview implements OverviewView {
   readonly process: ProcessView;
   readonly clusters: OverviewView['clusters'];
 
-  constructor({ server, workers, clock, systemCalls, epoch, warnings }: AdminOverviewParts) {
+  constructor({ server, workers, clock, loggers, systemCalls, epoch, warnings }: AdminOverviewParts) {
     const memory = new ProcessMemory();
     const main = mainThreadUse();
     this.history = new History({
@@ -42,6 +45,7 @@ export class AdminOverview implements OverviewView {
       descriptors: () => openDescriptors(systemCalls),
       eventLoopUses: () =>
         this.history.threadUses.map((use, at) => ({ name: at === 0 ? 'main' : `worker ${at - 1}`, use })),
+      troubles: () => troublesOf(server, loggers),
       warnings,
     };
     this.clusters = () => server.clusterManager.clusters();

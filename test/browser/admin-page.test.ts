@@ -18,15 +18,15 @@ const FILTER_MS = 200;
 
 function overview(name: string): OverviewView {
   const use = {
-    breakers: [{ name: 'requests', used: 9, limit: 10 }],
     overflows: 1,
     members: 2,
     membersHealthy: 1,
-    requests: 7,
+    membersDegraded: 0,
     activeRequests: 5,
     activeConnections: 3,
   };
-  const clusters: readonly BusyClusterView[] = [{ name, use: () => use }];
+  const breakers = [{ name: 'requests', used: 9, limit: 10 }];
+  const clusters: readonly BusyClusterView[] = [{ name, use: () => use, breakers: () => breakers }];
   const seconds = Array.from({ length: 300 }, (_, at) => at);
   return {
     history: {
@@ -34,13 +34,14 @@ function overview(name: string): OverviewView {
       firstAfter: (tick) => Math.min(tick, 299) + 1,
       times: (from) => seconds.slice(from).map((second) => 1_700_000_000_000 + 1000 * second),
       listeners: () => [['ingress', (from) => Array.from({ length: 11 }, () => seconds.slice(from))]],
-      clusters: () => [[name, (from) => Array.from({ length: 5 }, () => seconds.slice(from))]],
+      clusters: () => [[name, (from) => Array.from({ length: 7 }, () => seconds.slice(from))]],
     },
     process: {
       epoch: 0,
       memory: { residentBytes: () => 2 ** 27, heapBytes: () => 2 ** 25 },
       descriptors: () => ({ open: 10, limit: 1024 }),
       eventLoopUses: () => [{ name: 'main', use: 0.25 }],
+      troubles: () => [],
       warnings: [HOSTILE],
     },
     clusters: () => clusters,
@@ -89,7 +90,7 @@ static_resources:
         typed_config:
           "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
           stat_prefix: edge
-          route_config: { virtual_hosts: [ { name: all, domains: ["*"], routes: [ { match: { prefix: / }, route: { cluster: web } } ] } ] }
+          route_config: { virtual_hosts: [ { name: all, domains: ["*"], routes: [ { match: { prefix: /gone }, route: { cluster: gone } }, { match: { prefix: / }, route: { cluster: web } } ] } ] }
           http_filters:
           - name: envoy.filters.http.router
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
@@ -99,6 +100,9 @@ static_resources:
     load_assignment:
       cluster_name: web
       endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: ${await portOf(upstream)} } } } } ] } ]
+  - name: gone
+    connect_timeout: 1s
+    load_assignment: { cluster_name: gone }
 `;
     try {
       await using weir = await startWeir({ configYaml });
@@ -106,7 +110,11 @@ static_resources:
       let isOver = false;
       const load = (async () => {
         for (let count = 0; !isOver; count++) {
-          const sent = get({ host: '127.0.0.1', port, path: count % 20 === 0 ? '/bad' : '/' });
+          const sent = get({
+            host: '127.0.0.1',
+            port,
+            path: count % 20 === 0 ? '/bad' : count % 20 === 10 ? '/gone' : '/',
+          });
           const [response] = await once(sent, 'response');
           response.resume();
           await once(response, 'end');
@@ -118,7 +126,12 @@ static_resources:
       const { page } = watched;
       await page.goto(weir.adminUrl);
       await page.locator('#state .state-live').waitFor();
-      await page.getByText('1 warning').waitFor();
+      // The cluster that has nobody to answer stands first, and what it costs is said at the top.
+      await page.getByText(/^⚠ 2 problems, 1 warning$/).waitFor();
+      await page.getByText(/^cluster down: gone \(it has no host\)$/).waitFor();
+      await page.getByText(/^cluster failing: web \(\d+\.\d % of answers are 5xx\)$/).waitFor();
+      const shownConditions = async () => (await rowsOf(page, '.clusters')).map((row) => row.slice(0, 2).join(' '));
+      assert.match((await shownConditions()).join(';'), /^gone downit has no host;web failing\d/);
       const listener = page.getByRole('article', { name: 'Listener edge' });
       await page.waitForFunction(() =>
         [...document.querySelectorAll('.of-requests .figures div')].every((figure) => {
@@ -131,7 +144,7 @@ static_resources:
       await page.getByRole('rowheader', { name: '127.0.0.1:' }).waitFor();
       assert.match((await rowsOf(page, '.hosts'))[0]!.join(' '), /^127\.0\.0\.1:\d+ healthy/);
       await page.waitForFunction(() =>
-        /^\s*9\d\.\d/.test(document.querySelectorAll('.clusters td')[3]?.textContent ?? ''),
+        /^\s*9\d\.\d/.test(document.querySelector('.clusters .is-failing td:nth-child(6)')?.textContent ?? ''),
       );
 
       await page.getByRole('searchbox', { name: 'Stats' }).fill('edge rq_5xx');
@@ -163,9 +176,9 @@ static_resources:
     await using server = await pageOf();
     await using watched = await openPage(browser);
     await watched.page.goto(server.url);
-    // The last point of a line that rises by one a second.
+    // The mean of the last ten points of a line that rises by one a second.
     await watched.page.waitForFunction(() =>
-      /2xx \/s299/.test(document.querySelector('.of-requests')?.textContent ?? ''),
+      /2xx \/s295/.test(document.querySelector('.of-requests')?.textContent ?? ''),
     );
     const path = await watched.page.locator('.clusters .spark-line').first().getAttribute('d');
     assert.match(path!, /^M0\.0 1\d\.\dL.*L9\d\.\d 1\.0$/);
@@ -180,7 +193,7 @@ static_resources:
     await page.goto(`${server.url}/stats?format=html&filter=${encodeURIComponent('.')}`);
     await page.getByRole('button', { name: `x.${HOSTILE}` }).click();
     await page.getByRole('button', { name: HOSTILE, exact: true }).first().click();
-    await page.getByText('2 warnings').click();
+    await page.getByText('1 problem, 2 warnings').waitFor();
     assert.equal(await page.locator('#live img, #live script').count(), 0);
     assert.equal(await page.title(), 'weir admin');
     assert.deepEqual(
@@ -287,11 +300,13 @@ static_resources:
     await using watched = await openPage(browser);
     await watched.page.goto(server.url);
     await watched.page.getByText('read-only').first().waitFor();
-    assert.equal(await watched.page.locator('#live-actions').isVisible(), false);
+    await watched.page.getByText('This interface is read-only: nothing can be changed from here.').waitFor();
+    assert.equal(await watched.page.locator('#live-actions button').count(), 0);
     assert.deepEqual(await watched.page.getByRole('navigation').locator('a').allTextContents(), [
       'Traffic',
       'Upstreams',
       'Stats',
+      'Actions',
       'Commands',
     ]);
   });
@@ -332,6 +347,31 @@ static_resources:
     assert.equal(outline, 'solid');
   });
 
+  it('offers the loggers that there are, with the levels that they have', async () => {
+    await using server = await pageOf();
+    await using watched = await openPage(browser);
+    const { page, complaints } = watched;
+    await page.goto(server.url);
+    const loggers = page.locator('#logging-logger-action');
+    await loggers.scrollIntoViewIfNeeded();
+    await page.getByRole('option', { name: 'upstream (debug)' }).waitFor({ state: 'attached' });
+    await loggers.selectOption('upstream');
+    await page.locator('#logging-level-action').selectOption('error');
+    await page.getByRole('button', { name: 'Set log levels …' }).click();
+    await page.getByRole('dialog').getByText('logger: upstream').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Set log levels' }).click();
+    await page.getByRole('option', { name: 'upstream (error)' }).waitFor({ state: 'attached' });
+    assert.equal(await loggers.inputValue(), 'upstream');
+    assert.equal(server.world.loggers.get('upstream').level, 'error');
+    assert.equal(server.world.loggers.get('admin').level, 'info');
+    await loggers.selectOption('');
+    await page.getByRole('button', { name: 'Set log levels …' }).click();
+    await page.getByRole('dialog').getByText('logger: all').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Set log levels' }).click();
+    await page.getByRole('option', { name: 'all loggers (error)' }).waitFor({ state: 'attached' });
+    assert.deepEqual(complaints, []);
+  });
+
   it('lets a row that moves keep the focus that it has', async () => {
     const { store } = statsFixture();
     const scope = store.scope('x.');
@@ -357,9 +397,11 @@ static_resources:
     await page.goto(server.url);
     await page.locator('.opener').waitFor();
     await page.route('**/page/overview*', (route) => route.abort());
-    await page.getByText(/^no answer for \d/).waitFor();
+    const outage = page.getByRole('alert');
+    await outage.getByText(/^No answer for \d.*the page goes on by itself/).waitFor();
     await page.unroute('**/page/overview*');
     await page.getByText('live', { exact: true }).waitFor();
+    await outage.waitFor({ state: 'hidden' });
   });
 });
 

@@ -96,6 +96,7 @@ export interface ClusterView {
 export interface ClustersView {
   /** Version of the last accepted CDS update; `static` without CDS. */
   versionInfo(): string;
+  cluster(name: string): ClusterView | undefined;
   /** Active clusters, in any order. */
   clusters(): Iterable<ClusterView>;
 }

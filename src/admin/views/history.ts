@@ -12,6 +12,9 @@ export interface HistoryView {
   times(from: number): readonly number[];
   /** By name: rates of responses by class (1xx to 5xx) and of connections, open connections, p50, p90, p99, p99.9 in ms. */
   listeners(): Iterable<readonly [name: string, read: ReadPoints]>;
-  /** By name, those with traffic: rates of requests, 5xx and retries, active requests, p99 in ms. */
+  /**
+   * By name, those that something is wanted of: rates of answers, 5xx and retries, active requests, p99 in ms, rates of
+   * connections that were made and that could not be.
+   */
   clusters(): Iterable<readonly [name: string, read: ReadPoints]>;
 }

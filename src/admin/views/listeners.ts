@@ -6,6 +6,8 @@ export interface ListenerView {
   readonly name: string;
   /** Bound addresses, with the real port where 0 was configured. */
   readonly addresses: readonly Address[];
+  /** Not after an operator has had it drain, or stop. */
+  readonly accepting: 'yes' | 'draining' | 'stopped';
 }
 
 export interface ListenersView {

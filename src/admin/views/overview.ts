@@ -11,13 +11,11 @@ export interface BreakerUseView {
 
 /** Totals are of all workers since the start. */
 export interface ClusterUseView {
-  /** Of the routing priority that is fuller. */
-  readonly breakers: readonly BreakerUseView[];
   /** Times that a breaker was full. */
   readonly overflows: number;
   readonly members: number;
   readonly membersHealthy: number;
-  readonly requests: number;
+  readonly membersDegraded: number;
   readonly activeRequests: number;
   readonly activeConnections: number;
 }
@@ -25,6 +23,8 @@ export interface ClusterUseView {
 export interface BusyClusterView {
   readonly name: string;
   use(): ClusterUseView;
+  /** Of the routing priority that is fuller. */
+  breakers(): readonly BreakerUseView[];
 }
 
 export interface OverviewView {

@@ -76,12 +76,11 @@ export interface ClusterPlaces {
 
 /** Totals are since the start. */
 export interface ClusterUse {
-  readonly breakers: readonly BreakerUse[];
   /** Times that a breaker was full. */
   readonly overflows: number;
   readonly members: number;
   readonly membersHealthy: number;
-  readonly requests: number;
+  readonly membersDegraded: number;
   readonly activeRequests: number;
   readonly activeConnections: number;
 }
@@ -324,17 +323,19 @@ export class ActiveCluster {
 
   /** How busy it is, over all workers. */
   use(): ClusterUse {
-    const { records } = this.#places.memory.shared;
-    const { recordAddress } = this.#snapshot;
     return {
-      breakers: breakerUses({ records, recordAddress, limits: this.#limits }),
       overflows: OVERFLOWS.reduce((sum, name) => sum + this.stats.value(name), 0),
       members: this.stats.value('membership_total'),
       membersHealthy: this.stats.value('membership_healthy'),
-      requests: this.stats.value('upstream_rq_total'),
+      membersDegraded: this.stats.value('membership_degraded'),
       activeRequests: this.stats.value('upstream_rq_active'),
       activeConnections: this.stats.value('upstream_cx_active'),
     };
+  }
+
+  breakers(): readonly BreakerUse[] {
+    const { records } = this.#places.memory.shared;
+    return breakerUses({ records, recordAddress: this.#snapshot.recordAddress, limits: this.#limits });
   }
 
   get size(): number {

@@ -165,6 +165,11 @@ export class ClusterManager {
     ];
   }
 
+  /** Those that could not be had, and why. */
+  failures(): Iterable<{ readonly name: string; readonly error: string }> {
+    return this.#failures.values();
+  }
+
   /** Starts to look for members; resolves when nothing has to be waited for any more, or never after `stop`. */
   async start(): Promise<void> {
     this.#isStarted = true;

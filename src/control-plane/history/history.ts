@@ -1,6 +1,6 @@
 // What the home page of the admin interface opens with: the last five minutes of the listeners and of the clusters that have
-// traffic, one point a second. Main thread. Everything is bounded: 14 KB a listener for 64 of them, 6 KB a cluster for 512. A
-// cluster without requests has no track, and gives it back after five minutes without any. Nothing is kept of single stats.
+// traffic, one point a second. Main thread. Everything is bounded: 14 KB a listener for 64 of them, 9 KB a cluster for 512. A
+// cluster that nobody wants anything of has no track, and gives it back after five minutes of that. Nothing is kept of single stats.
 
 import type { Clock } from '../../base/clock.ts';
 import type { ListenerSnapshot } from '../../snapshot/index.ts';
@@ -23,8 +23,11 @@ export const LISTENER_SERIES = [
 ] as const;
 export type ListenerSeries = (typeof LISTENER_SERIES)[number];
 
-/** Rates; requests that run now; milliseconds as above. */
-export const CLUSTER_SERIES = ['rq', 'rq_5xx', 'rq_retry', 'rq_active', 'p99'] as const;
+/**
+ * Rates of answers, those of this proxy for want of a host among them, and of the 5xx ones; of retries; requests that run now;
+ * milliseconds as above; rates of connections that were made, and of those that could not be.
+ */
+export const CLUSTER_SERIES = ['rq', 'rq_5xx', 'rq_retry', 'rq_active', 'p99', 'cx', 'cx_failed'] as const;
 export type ClusterSeries = (typeof CLUSTER_SERIES)[number];
 
 const CX_RATE = LISTENER_SERIES.indexOf('cx_rate');
@@ -36,6 +39,17 @@ const RQ_5XX = CLUSTER_SERIES.indexOf('rq_5xx');
 const RQ_RETRY = CLUSTER_SERIES.indexOf('rq_retry');
 const RQ_ACTIVE = CLUSTER_SERIES.indexOf('rq_active');
 const CLUSTER_P99 = CLUSTER_SERIES.indexOf('p99');
+const CX = CLUSTER_SERIES.indexOf('cx');
+const CX_FAILED = CLUSTER_SERIES.indexOf('cx_failed');
+/** Of a cluster whose track may go when all of them are 0. */
+const SIGNS_OF_USE = [RQ, RQ_ACTIVE, CX, CX_FAILED];
+/** One of these grows with whatever is wanted of a cluster, whether it can be had or not. */
+const WANTED = [
+  'upstream_rq_completed',
+  'upstream_cx_total',
+  'upstream_cx_connect_fail',
+  'upstream_cx_none_healthy',
+] as const;
 const CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 const QUANTILES = [0.5, 0.9, 0.99, 0.999];
 const P99 = [0.99];
@@ -55,7 +69,7 @@ interface HistoryCluster {
   /** A block of CLUSTER_STATS. */
   readonly stats: {
     readonly cell: number;
-    value(name: 'upstream_rq_active' | 'upstream_rq_retry' | 'upstream_rq_total'): number;
+    value(name: 'upstream_rq_active' | 'upstream_rq_retry' | (typeof WANTED)[number]): number;
   };
   readonly settings: { readonly statName: string };
 }
@@ -86,8 +100,8 @@ export class History {
   /** By snapshot and by cluster object: a successor of the same name has a history of its own. */
   readonly #listeners = new Map<ListenerSnapshot, { name: string; cells: ListenerCells; track: Track }>();
   readonly #clusters = new Map<HistoryCluster, Track>();
-  /** Requests of clusters without a track, as they were when it was their turn. */
-  readonly #formerRequests = new WeakMap<HistoryCluster, number>();
+  /** What was wanted of clusters without a track until it was their turn. */
+  readonly #formerlyWanted = new WeakMap<HistoryCluster, number>();
   readonly #timesMs = new Float64Array(RING_POINTS);
   #tick = -1;
   #lastMs: number;
@@ -219,10 +233,10 @@ export class History {
   /** Looked at now and then: it reads the whole track. */
   #isAsleep(track: Track): boolean {
     const age = this.#tick - track.firstTick;
-    return age >= HISTORY_POINTS && age % 60 === 0 && track.isQuiet(RQ) && track.isQuiet(RQ_ACTIVE);
+    return age >= HISTORY_POINTS && age % 60 === 0 && SIGNS_OF_USE.every((series) => track.isQuiet(series));
   }
 
-  /** Of a cluster that has had requests lately. */
+  /** Of a cluster that somebody has wanted something of lately. */
   #trackOf(cluster: HistoryCluster): Track | undefined {
     if (this.#clusters.size >= MAX_CLUSTERS) return undefined;
     const isBusy = cluster.stats.value('upstream_rq_active') > 0 || this.#hasGrown(cluster);
@@ -233,16 +247,17 @@ export class History {
   }
 
   #hasGrown(cluster: HistoryCluster): boolean {
-    const requests = cluster.stats.value('upstream_rq_total');
-    const former = this.#formerRequests.get(cluster) ?? 0;
-    if (requests !== former) this.#formerRequests.set(cluster, requests);
-    return requests > former;
+    let wanted = 0;
+    for (const name of WANTED) wanted += cluster.stats.value(name);
+    const former = this.#formerlyWanted.get(cluster) ?? 0;
+    if (wanted !== former) this.#formerlyWanted.set(cluster, wanted);
+    return wanted > former;
   }
 
   #sampleCluster({ stats, settings }: HistoryCluster, track: Track, seconds: number): void {
     const tick = this.#tick;
     const store = this.#deps.stats;
-    track.recordRate(tick, RQ, stats.value('upstream_rq_total'), seconds);
+    track.recordRate(tick, RQ, stats.value('upstream_rq_completed'), seconds);
     // Made by the first response of its kind.
     const failed = store.counterCell(`cluster.${settings.statName}.`, 'upstream_rq_5xx');
     track.recordRate(tick, RQ_5XX, failed === undefined ? 0 : store.cells.total(failed), seconds);
@@ -250,6 +265,9 @@ export class History {
     track.record(tick, RQ_ACTIVE, stats.value('upstream_rq_active'));
     const times = stats.cell + CLUSTER_STATS.index.upstream_rq_time;
     track.record(tick, CLUSTER_P99, store.histogramQuantiles(times, 'interval', P99)[0]!);
+    track.recordRate(tick, CX, stats.value('upstream_cx_total'), seconds);
+    const unreached = stats.value('upstream_cx_connect_fail') + stats.value('upstream_cx_none_healthy');
+    track.recordRate(tick, CX_FAILED, unreached, seconds);
   }
 }
 

@@ -30,6 +30,8 @@ export class ActiveListener {
   updatedMs: number;
   /** With the port in use where the configuration said 0, once it is open. */
   addresses: readonly Address[];
+  /** Not after an operator has had it drain, or stop. */
+  accepting: 'yes' | 'draining' | 'stopped' = 'yes';
   readonly #holdings: Holdings;
 
   /** @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then. */

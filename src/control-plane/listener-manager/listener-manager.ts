@@ -46,8 +46,6 @@ export class ListenerManager {
   readonly #draining = new Set<ActiveListener>();
   /** Of the set, those that drain or are stopped and have connections. */
   readonly #drained = new Set<ActiveListener>();
-  /** Of the set, those that accept no more. */
-  readonly #stopped = new WeakSet<ActiveListener>();
   #stoppedDirections: DrainedListeners | undefined;
   readonly #failures = new Failures<ListenerSettings>();
   /** The last of the changes that wait for one another. */
@@ -96,7 +94,11 @@ export class ListenerManager {
 
   /** Listeners are about to stop accepting: they count as draining. */
   beginDrain(which: DrainedListeners): void {
-    for (const listener of this.#listeners.values()) if (isAmong(which, listener)) this.#drained.add(listener);
+    for (const listener of this.#listeners.values()) {
+      if (!isAmong(which, listener)) continue;
+      this.#drained.add(listener);
+      if (listener.accepting === 'yes') listener.accepting = 'draining';
+    }
     this.#count();
   }
 
@@ -109,10 +111,10 @@ export class ListenerManager {
 
   #stopAccepting(which: DrainedListeners): void {
     const listeners = [...this.#listeners.values()].filter(
-      (listener) => isAmong(which, listener) && !this.#stopped.has(listener),
+      (listener) => isAmong(which, listener) && listener.accepting !== 'stopped',
     );
     for (const listener of listeners) {
-      this.#stopped.add(listener);
+      listener.accepting = 'stopped';
       this.#drained.add(listener);
       this.#stats.add('listener_stopped');
       this.#log.info(`listener ${listener.name} accepts no more connections`);
@@ -145,6 +147,11 @@ export class ListenerManager {
       ...[...this.#draining].map((listener) => record(listener, 'draining')),
       ...this.#failures.values(),
     ];
+  }
+
+  /** Those that could not be had, and why. */
+  failures(): Iterable<{ readonly name: string; readonly error: string }> {
+    return this.#failures.values();
   }
 
   /** Version of the last accepted listener discovery update; empty before the first. */

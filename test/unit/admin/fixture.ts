@@ -7,6 +7,8 @@ import {
   AdminServer,
   type AdminServerOptions,
   type CertificatesView,
+  type ClustersView,
+  type ClusterView,
   type DrainOrder,
   type EventFeedView,
   type HostView,
@@ -215,13 +217,13 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
       heapDump: async () => Buffer.from('a profile'),
       contention: async () => ({ count: 17, currentWaitNs: 250_000, lifetimeWaitNs: 9_007_199_254_740_991 }),
     },
-    clusters: { versionInfo: () => 'static', clusters: () => CLUSTERS },
+    clusters: clustersView(CLUSTERS),
     config: CONFIG,
     init: { unready: () => UNREADY },
     listeners: {
       listeners: () => [
-        { name: 'ingress', addresses: [ip('0.0.0.0', 10_000), ip('::1', 10_000)] },
-        { name: 'local', addresses: [{ kind: 'pipe', path: '/run/weir.sock', mode: 0o600 }] },
+        { name: 'ingress', addresses: [ip('0.0.0.0', 10_000), ip('::1', 10_000)], accepting: 'yes' },
+        { name: 'local', addresses: [{ kind: 'pipe', path: '/run/weir.sock', mode: 0o600 }], accepting: 'stopped' },
       ],
     },
     eventStream: { listen: oneBatch },
@@ -245,6 +247,14 @@ async function adminOptions(world: World): Promise<AdminServerOptions> {
       requestStarted: () => void world.traffic.push('start'),
       requestEnded: ({ status }) => void world.traffic.push(`end ${status}`),
     },
+  };
+}
+
+export function clustersView(clusters: readonly ClusterView[], version = 'static'): ClustersView {
+  return {
+    versionInfo: () => version,
+    cluster: (wanted) => clusters.find(({ name }) => name === wanted),
+    clusters: () => clusters,
   };
 }
 
@@ -351,7 +361,7 @@ function host(changes: Partial<HostView>): HostView {
 }
 
 /** Not in the order of their names. */
-const CLUSTERS: ReturnType<AdminServerOptions['clusters']['clusters']> = [
+const CLUSTERS: readonly ClusterView[] = [
   {
     name: 'web',
     observabilityName: 'web',

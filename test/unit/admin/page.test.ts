@@ -3,19 +3,26 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { BusyClusterView, HostView, OverviewView } from '../../../src/admin/index.ts';
-import type { Histogram, Hosts, Overview, Stats } from '../../../src/page/data.ts';
-import { startAdmin } from './fixture.ts';
+import type { Condition, Histogram, Hosts, LoggerLevel, Overview, Stats } from '../../../src/page/data.ts';
+import { clustersView, startAdmin } from './fixture.ts';
 
 const NAN = Number.NaN;
 
-function overviewOf(clusters: readonly BusyClusterView[]): OverviewView {
+/** Points of the last seconds, one list for each series. */
+type Lately = readonly (readonly number[])[];
+
+function overviewOf(clusters: readonly BusyClusterView[], lately: Readonly<Record<string, Lately>> = {}): OverviewView {
   return {
     history: {
       tick: 1,
       firstAfter: (tick) => Math.min(tick, 1) + 1,
       times: (from) => [1000, 2000].slice(from),
       listeners: () => [['ingress', (from) => [[NAN, 12.3456].slice(from)]]],
-      clusters: () => [['web', (from) => [[1, 2].slice(from)]]],
+      clusters: () =>
+        Object.entries({ web: [[1, 2]], ...lately }).map(([name, series]) => [
+          name,
+          (from) => series.map((points) => points.slice(from)),
+        ]),
     },
     process: {
       epoch: 0,
@@ -25,24 +32,27 @@ function overviewOf(clusters: readonly BusyClusterView[]): OverviewView {
         { name: 'main', use: 0.25 },
         { name: 'worker 0', use: undefined },
       ],
+      troubles: () => [
+        { isGrave: false, text: 'lines of the log were not written: 3' },
+        { isGrave: true, text: 'listener edge could not be opened: EADDRINUSE' },
+      ],
       warnings: ['flags_path: has no effect'],
     },
     clusters: () => clusters,
   };
 }
 
-function busy(name: string, changes: { overflows?: number; membersHealthy?: number } = {}): BusyClusterView {
+function busy(name: string, changes: Partial<ReturnType<BusyClusterView['use']>> = {}): BusyClusterView {
   const use = {
-    breakers: [{ name: 'requests', used: 5, limit: 10 }],
     overflows: 0,
     members: 1,
     membersHealthy: 1,
-    requests: 7,
+    membersDegraded: 0,
     activeRequests: 5,
     activeConnections: 3,
     ...changes,
   };
-  return { name, use: () => use };
+  return { name, use: () => use, breakers: () => [{ name: 'requests', used: 5, limit: 10 }] };
 }
 
 async function json<Answer>(url: string): Promise<Answer> {
@@ -139,11 +149,85 @@ describe('the page is told', () => {
         ['web', [[1, 2]]],
       ],
     );
-    assert.deepEqual(all.head.warnings, ['circuit breakers of web were full 3 times', 'flags_path: has no effect']);
+    assert.deepEqual(all.head.warnings, [
+      { isGrave: true, text: 'listener edge could not be opened: EADDRINUSE' },
+      { isGrave: false, text: 'lines of the log were not written: 3' },
+      { isGrave: false, text: 'circuit breakers were full: web (3 times)' },
+      { isGrave: false, text: 'flags_path: has no effect' },
+    ]);
+    assert.deepEqual(
+      all.listeners.map(({ accepting }) => accepting),
+      ['yes', 'stopped'],
+    );
+    assert.deepEqual(all.head.waitsFor, [
+      'server: cluster manager, Listener-init-target main',
+      'listener main: Listener-init-target main',
+      'cluster web: first resolution of web.example',
+    ]);
+    assert.deepEqual(all.clusters[0]?.breakers, [{ name: 'requests', used: 5, limit: 10 }]);
     assert.deepEqual(all.head.threads[1], { name: 'worker 0', use: null });
     const next = await json<Overview>(`${server.url}/page/overview?since=0&clusters=we`);
     assert.deepEqual([next.times, next.clusterCount, next.clusters[0]?.points], [[2000], 1, [[2]]]);
     assert.equal((await fetch(`${server.url}/page/overview?since=x`)).status, 400);
+  });
+
+  /** Rates of answers, 5xx, connections and failed ones. */
+  const rates = (answers: number, errors: number, opened = 0, unreached = 0): Lately =>
+    [answers, errors, 0, 0, NAN, opened, unreached].map((rate) => [NAN, rate]);
+  const quiet = { activeRequests: 0, activeConnections: 0 };
+  const conditions: [condition: Condition, reason: string, use: Parameters<typeof busy>[1], lately?: Lately][] = [
+    ['down', 'no healthy host of 3', { members: 3, membersHealthy: 0 }, rates(9, 0)],
+    ['down', 'all answers are 5xx', {}, rates(9, 9)],
+    ['down', 'it has no host', { members: 0, membersHealthy: 0 }, rates(0.5, 0.5, 0, 0.5)],
+    ['down', 'it has no host', { members: 0, membersHealthy: 0 }, rates(0, 0, 0, 0.5)],
+    ['down', 'no connection can be opened', {}, rates(0, 0, 2, 2)],
+    ['failing', '1.0 % of answers are 5xx', {}, rates(100, 1)],
+    ['well', '', {}, rates(101, 1)],
+    ['impaired', '1 unhealthy and 1 degraded of 4 hosts', { members: 4, membersHealthy: 2, membersDegraded: 1 }],
+    ['impaired', '2 degraded of 2 hosts', { members: 2, membersHealthy: 0, membersDegraded: 2 }],
+    ['impaired', 'some connections cannot be opened', {}, rates(0, 0, 3, 2)],
+    ['impaired', 'some connections cannot be opened', {}, rates(5, 0, 0, 2)],
+    ['well', '', { activeRequests: 1, activeConnections: 0 }],
+    ['well', '', { activeRequests: 0, activeConnections: 1 }],
+    ['well', '', quiet, rates(1, 0)],
+    ['well', '', quiet, rates(0, 0, 1)],
+    ['idle', '', quiet, rates(0, 0)],
+    ['idle', '', { ...quiet, members: 0, membersHealthy: 0 }],
+  ];
+  for (const [condition, reason, use, lately] of conditions) {
+    it(`that a cluster is ${condition} for what it has and what became of requests: ${JSON.stringify([use, lately])}`, async () => {
+      const overview = overviewOf([busy('shop', use)], lately === undefined ? {} : { shop: lately });
+      await using server = await startAdmin({ overview });
+      const { clusters, conditions: counts } = await json<Overview>(`${server.url}/page/overview`);
+      assert.deepEqual([clusters[0]!.condition, clusters[0]!.reason], [condition, reason]);
+      assert.deepEqual(counts, { down: 0, failing: 0, impaired: 0, well: 0, idle: 0, [condition]: 1 });
+    });
+  }
+
+  it('of clusters that do badly before all else, by the worst', async () => {
+    const ill = Array.from({ length: 7 }, (_, at) => busy(`d${at}`, { membersHealthy: 0 }));
+    const overview = overviewOf([busy('lame', { members: 3, membersHealthy: 2 }), busy('shop'), ...ill], {
+      shop: rates(10, 1),
+    });
+    await using server = await startAdmin({ overview });
+    const { head } = await json<Overview>(`${server.url}/page/overview?clusters=nothing`);
+    const named = [0, 1, 2, 3, 4].map((at) => `d${at} (no healthy host of 1)`).join(', ');
+    assert.deepEqual(head.warnings.slice(0, 4), [
+      { isGrave: true, text: `7 clusters down: ${named} and 2 more` },
+      { isGrave: true, text: 'cluster failing: shop (10.0 % of answers are 5xx)' },
+      { isGrave: true, text: 'listener edge could not be opened: EADDRINUSE' },
+      { isGrave: false, text: 'cluster impaired: lame (1 unhealthy of 3 hosts)' },
+    ]);
+  });
+
+  it('of all loggers with their levels', async () => {
+    await using server = await startAdmin();
+    const loggers = await json<LoggerLevel[]>(`${server.url}/page/loggers`);
+    assert.deepEqual(
+      loggers.find(({ name }) => name === 'upstream'),
+      { name: 'upstream', level: 'debug' },
+    );
+    assert.equal(loggers.length, server.world.loggers.list().length);
   });
 
   it('of those among very many clusters that have something to tell', async () => {
@@ -151,6 +235,7 @@ describe('the page is told', () => {
     await using server = await startAdmin({ overview: overviewOf([...clusters, busy('web')]) });
     const { clusters: shown, clusterCount } = await json<Overview>(`${server.url}/page/overview`);
     assert.deepEqual([shown.length, clusterCount], [200, 501]);
+    assert.equal(shown.find(({ name }) => name === 'c400')?.condition, 'down');
     const names = shown.map(({ name }) => name);
     assert.ok(names.includes('c400') && names.includes('web'));
     assert.deepEqual(names, names.toSorted());
@@ -195,7 +280,7 @@ describe('the page is told', () => {
       const [cluster] = [...plain.options.clusters.clusters()].filter((each) => each.name === 'web');
       const [host] = [...cluster!.hosts()];
       const clusters = [{ ...cluster!, hosts: () => [{ ...host!, ...changes }] }];
-      await using server = await startAdmin({ clusters: { versionInfo: () => '', clusters: () => clusters } });
+      await using server = await startAdmin({ clusters: clustersView(clusters) });
       const { hosts } = await json<Hosts>(`${server.url}/page/hosts?cluster=web`);
       assert.deepEqual([hosts[0]!.reason, hosts[0]!.health], [reason, health]);
     });

@@ -22,8 +22,8 @@ export const PAGE_HOSTS = endpoint({
   path: '/page/hosts',
   help: 'Hosts of a cluster',
   parameters: { cluster: text('Name of the cluster') },
-  handle({ clusters }, { cluster: wanted }) {
-    const cluster = [...clusters.clusters()].find(({ name }) => name === wanted);
+  handle({ clusters }, { cluster: wanted = '' }) {
+    const cluster = clusters.cluster(wanted);
     if (cluster === undefined) return textResponse('there is no such cluster\n', 404);
     // What needs attention comes first, the rest in the order of the cluster.
     const all = [...cluster.hosts()];
@@ -48,6 +48,7 @@ function hostRow(host: HostView): Host {
     requests: stats.rq_total,
     successes: stats.rq_success,
     errors: stats.rq_error,
+    connectFailures: stats.cx_connect_fail,
     ejections: host.lastEjection?.count ?? 0,
   };
 }

@@ -8,13 +8,15 @@ import type { Cluster, Head, Listener, Overview, Points } from '../../../page/da
 import { type AdminContext, endpoint } from '../../endpoint.ts';
 import { parsed, text } from '../../parameter.ts';
 import { textResponse } from '../../response.ts';
-import type { ClusterUseView, OverviewView, ReadPoints } from '../../views/index.ts';
+import type { OverviewView, ReadPoints } from '../../views/index.ts';
+import { clusterRow, countsOf, type JudgedCluster, judgedClusters, mostTelling } from './judged-clusters.ts';
 import { pageJson } from './page-json.ts';
+import { warningsOf } from './warnings.ts';
 
 /** Rows that one look can take in, and one second can bring up to date. */
 const MOST_CLUSTERS = 200;
 const MOST_LISTENERS = 64;
-const MOST_WARNINGS = 100;
+const MOST_WAITED_FOR = 5;
 
 export function overviewEndpoint(isReadOnly: boolean) {
   return endpoint({
@@ -29,16 +31,18 @@ export function overviewEndpoint(isReadOnly: boolean) {
     async handle(context, { since = -1, clusters: part = '' }) {
       const { overview } = context;
       if (overview === undefined) return textResponse('this build has no page\n', 404);
-      const uses = await usesOf(overview);
-      const matching = uses.filter(({ name }) => name.includes(part));
-      return pageJson(pieces(context, overview, { since, matching, head: head(context, overview, uses, isReadOnly) }));
+      const clusters = await judgedClusters(overview);
+      const matching = clusters.filter(({ name }) => name.includes(part));
+      return pageJson(
+        pieces(context, overview, { since, matching, head: head(context, overview, clusters, isReadOnly) }),
+      );
     },
   });
 }
 
 interface Shown {
   readonly since: number;
-  readonly matching: readonly NamedUse[];
+  readonly matching: readonly JudgedCluster[];
   readonly head: Head;
 }
 
@@ -47,62 +51,60 @@ async function* pieces(context: AdminContext, overview: OverviewView, shown: Sho
   const { history } = overview;
   const { tick } = history;
   const from = history.firstAfter(shown.since);
-  const busy = new Map(history.clusters());
-  const start: Omit<Overview, 'clusters'> = {
+  const start: Omit<Overview, 'listeners' | 'clusters'> = {
     nowMs: SYSTEM_CLOCK.wallMs(),
     head: shown.head,
     tick,
     times: history.times(from),
-    listeners: listeners(context, overview, from),
     clusterCount: shown.matching.length,
+    conditions: countsOf(shown.matching),
   };
-  yield `${JSON.stringify(start).slice(0, -1)},"clusters":[`;
+  yield `${JSON.stringify(start).slice(0, -1)},"listeners":[`;
   const slice = new TimeSlice();
-  let separator = '';
-  for (const { name, use } of mostTelling(shown.matching, busy)) {
-    yield separator + JSON.stringify(clusterRow(name, use, busy.get(name)?.(from, tick)));
-    separator = ',';
-    if (slice.isOver()) await slice.rest();
-  }
+  yield* listOf(
+    slice,
+    listeners(context, overview),
+    ({ read, ...row }): Listener => ({
+      ...row,
+      points: numbers(read?.(from, tick)),
+    }),
+  );
+  yield '],"clusters":[';
+  yield* listOf(
+    slice,
+    mostTelling(shown.matching, MOST_CLUSTERS),
+    (cluster): Cluster => ({
+      ...clusterRow(cluster),
+      breakers: cluster.breakers(),
+      points: numbers(cluster.read?.(from, tick)),
+    }),
+  );
   yield ']}';
 }
 
-interface NamedUse {
-  readonly name: string;
-  readonly use: ClusterUseView;
-}
-
-/** There may be very many clusters. */
-async function usesOf({ clusters }: OverviewView): Promise<NamedUse[]> {
-  const slice = new TimeSlice();
-  const uses: NamedUse[] = [];
-  for (const cluster of [...clusters()]) {
-    uses.push({ name: cluster.name, use: cluster.use() });
-    if (slice.isOver()) await slice.rest();
+async function* listOf<Item>(
+  slice: TimeSlice,
+  items: Iterable<Item>,
+  row: (item: Item) => object,
+): AsyncGenerator<string> {
+  let separator = '';
+  for (const item of items) {
+    yield separator + JSON.stringify(row(item));
+    separator = ',';
+    if (slice.isOverNow()) await slice.rest();
   }
-  return uses;
-}
-
-/** By name, so that rows stay where they are; of too many those that have traffic or lack members. */
-function mostTelling(uses: readonly NamedUse[], busy: ReadonlyMap<string, unknown>): NamedUse[] {
-  const tellsNothing = ({ name, use }: NamedUse): number =>
-    Number(!busy.has(name) && use.membersHealthy === use.members);
-  const telling = uses.length <= MOST_CLUSTERS ? uses : uses.toSorted((a, b) => tellsNothing(a) - tellsNothing(b));
-  return telling.slice(0, MOST_CLUSTERS).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function head(
-  { server }: AdminContext,
+  { server, init }: AdminContext,
   { process }: OverviewView,
-  uses: readonly NamedUse[],
+  clusters: readonly JudgedCluster[],
   isReadOnly: boolean,
 ): Head {
   const descriptors = process.descriptors();
-  const breakers = uses
-    .filter(({ use }) => use.overflows > 0)
-    .map(({ name, use }) => `circuit breakers of ${name} were full ${use.overflows} times`);
   return {
     state: server.state(),
+    waitsFor: waitsFor(init),
     isReadOnly,
     version: formatVersion(server.version),
     uptimeSeconds: server.uptimeCurrentEpochSeconds(),
@@ -112,22 +114,31 @@ function head(
     descriptors: descriptors?.open ?? null,
     descriptorLimit: descriptors?.limit ?? null,
     threads: process.eventLoopUses().map(({ name, use }) => ({ name, use: use ?? null })),
-    warnings: [...breakers, ...process.warnings].slice(0, MOST_WARNINGS),
+    warnings: warningsOf(clusters, process),
   };
 }
 
-function listeners({ listeners: view }: AdminContext, { history }: OverviewView, from: number): Listener[] {
-  const known = new Map(history.listeners());
-  return [...view.listeners()].slice(0, MOST_LISTENERS).map(({ name, addresses }) => ({
-    name,
-    addresses: addresses.map(formatAddress),
-    points: numbers(known.get(name)?.(from, history.tick)),
-  }));
+/** Nothing once it is initialized, but for what comes later; the first ones are enough. */
+function waitsFor(init: AdminContext['init']): string[] {
+  const unready = [...init.unready()].slice(0, MOST_WAITED_FOR);
+  return unready.map(({ component, name, targets }) => {
+    const what = `${component} ${name}`.trim();
+    return targets.length === 0 ? what : `${what}: ${targets.join(', ')}`;
+  });
 }
 
-function clusterRow(name: string, counted: ClusterUseView, series: ReturnType<ReadPoints> | undefined): Cluster {
-  const { overflows: _, ...use } = counted;
-  return { name, ...use, points: numbers(series) };
+interface ListenerRow extends Omit<Listener, 'points'> {
+  readonly read: ReadPoints | undefined;
+}
+
+function listeners({ listeners: view }: AdminContext, { history }: OverviewView): ListenerRow[] {
+  const known = new Map(history.listeners());
+  return [...view.listeners()].slice(0, MOST_LISTENERS).map(({ name, addresses, accepting }) => ({
+    name,
+    addresses: addresses.map(formatAddress),
+    accepting,
+    read: known.get(name),
+  }));
 }
 
 /** Three digits are more than a curve can show. */

@@ -129,9 +129,9 @@ describe('the history', () => {
     };
     step();
     assert.deepEqual([...history.clusters()], []);
-    busy.stats.add('upstream_rq_total', 5);
+    busy.stats.add('upstream_rq_completed', 5);
     step();
-    busy.stats.add('upstream_rq_total', 8);
+    busy.stats.add('upstream_rq_completed', 8);
     busy.stats.add('upstream_rq_retry', 1);
     busy.stats.set('upstream_rq_active', 2);
     store.scope('cluster.busy.').counter('upstream_rq_5xx').add(4);
@@ -142,15 +142,57 @@ describe('the history', () => {
     busy.stats.set('upstream_rq_active', 0);
     for (let point = 0; point < 2 * HISTORY_POINTS + 60; point++) step();
     assert.deepEqual([...history.clusters()], []);
-    busy.stats.add('upstream_rq_total');
+    busy.stats.add('upstream_rq_completed');
     step();
     assert.ok(last(history, 'clusters', 'busy') !== undefined);
   });
 
+  it('shows a cluster that nobody can reach, by what was wanted of it', () => {
+    const { store, clock, history, clusters } = world();
+    const wanted = [
+      'upstream_rq_completed',
+      'upstream_cx_total',
+      'upstream_cx_connect_fail',
+      'upstream_cx_none_healthy',
+    ];
+    for (const name of wanted) clusters.push(clusterOf(store, name));
+    history.sample();
+    for (const { name, stats } of clusters) stats.add(name as 'upstream_cx_total', 2);
+    history.sample();
+    for (const { name, stats } of clusters) stats.add(name as 'upstream_cx_total', 6);
+    clock.turn(2000);
+    history.sample();
+    const shown = clusters.map(({ name }) => {
+      const [answers, , , , , opened, unreached] = last(history, 'clusters', name)!;
+      return [answers, opened, unreached];
+    });
+    assert.deepEqual(shown, [
+      [3, 0, 0],
+      [0, 3, 0],
+      [0, 0, 3],
+      [0, 0, 3],
+    ]);
+  });
+
+  for (const sign of ['upstream_rq_completed', 'upstream_cx_total', 'upstream_cx_none_healthy'] as const) {
+    it(`keeps the track of a cluster while its ${sign} grows`, () => {
+      const { store, clock, history, clusters } = world();
+      const cluster = clusterOf(store, 'busy');
+      clusters.push(cluster);
+      for (let point = 0; point < 2 * HISTORY_POINTS; point++) {
+        cluster.stats.add(sign);
+        clock.turn(1000);
+        history.sample();
+      }
+      const [, read] = [...history.clusters()][0]!;
+      assert.ok(Number.isFinite(read(history.tick - 250, history.tick)[0]![0]));
+    });
+  }
+
   it('is bounded, however many clusters have traffic', () => {
     const { store, history, clusters } = world();
     for (let at = 0; at < 600; at++) clusters.push(clusterOf(store, `c${at}`));
-    for (const { stats } of clusters) stats.add('upstream_rq_total');
+    for (const { stats } of clusters) stats.add('upstream_rq_completed');
     history.sample();
     assert.equal([...history.clusters()].length, 512);
     clusters.splice(0, 100);

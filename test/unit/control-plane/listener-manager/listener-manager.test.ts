@@ -169,13 +169,22 @@ describe('listeners that come and go', () => {
     await manager.put(two, 'two');
     const draining = (): unknown[] =>
       ['listener_stopped', 'total_listeners_draining'].map((name) => fixture.value(name));
+    const accepting = (): string[] => [...manager.listeners()].map((listener) => listener.accepting);
     manager.beginDrain('inbound');
-    assert.deepEqual(draining(), [0, 1]);
+    assert.deepEqual(
+      [draining(), accepting()],
+      [
+        [0, 1],
+        ['draining', 'yes'],
+      ],
+    );
     manager.stopAccepting('inbound');
     // Changes wait for it.
     assert.equal(await manager.put(settings({ ...LARGER, name: 'one', traffic_direction: 'INBOUND' }), 'more'), false);
     assert.ok(await manager.put(settings({ name: 'three', address: socketAddress('127.0.0.3', 0) }), 'three'));
     assert.deepEqual([stopped.map(({ id }) => id), draining()], [[opened[0]!.snapshot.id], [1, 1]]);
+    manager.beginDrain('inbound');
+    assert.deepEqual(accepting(), ['stopped', 'yes', 'yes']);
     manager.stopAccepting('all');
     manager.stopAccepting('inbound');
     assert.equal(await manager.put(settings({ name: 'four', address: socketAddress('127.0.0.4', 0) }), 'four'), false);
