@@ -79,6 +79,7 @@ for (const [name, { policy, layer, body, header, maintained, logged }] of Object
     const prefix = 'cluster.web';
     await weir.untilStat(`${prefix}.upstream_rq_503`, REQUESTS);
     assert.equal(await weir.stat(`${prefix}.upstream_rq_maintenance_mode`), maintained);
+    assert.equal(await weir.stat(`${prefix}.upstream_rq_drop_overload`), REQUESTS - maintained);
     assert.equal(await weir.stat(`${prefix}.upstream_cx_total`), 0);
     const { stdout } = await weir.stop();
     assert.deepEqual(

@@ -55,6 +55,7 @@ const {
 const {
   upstream_internal_redirect_failed_total,
   upstream_internal_redirect_succeeded_total,
+  upstream_rq_drop_overload,
   upstream_rq_maintenance_mode,
 } = CLUSTER_STATS.index;
 
@@ -256,8 +257,10 @@ export class Router {
 
   /** Turns the request away for the sake of the cluster. */
   #shed(stream: HttpStream, cluster: Cluster, reason: SheddingReason): void {
-    const reply = reason === 'maintenance-mode' ? MAINTENANCE : DROPPED_OVERLOAD;
-    if (reply === MAINTENANCE) this.#context.stats.values[cluster.statBase + upstream_rq_maintenance_mode]! += 1;
+    const isMaintenance = reason === 'maintenance-mode';
+    const reply = isMaintenance ? MAINTENANCE : DROPPED_OVERLOAD;
+    const counter = isMaintenance ? upstream_rq_maintenance_mode : upstream_rq_drop_overload;
+    this.#context.stats.values[cluster.statBase + counter]! += 1;
     countStatus(this.#context, cluster, null, reply.status, stream.isInternal, false);
     stream.reply(reply);
   }

@@ -43,6 +43,7 @@ export const CLUSTER_STATS = statTable({
   upstream_rq_time: 'histogram:ms',
   upstream_rq_cancelled: 'counter',
   upstream_rq_maintenance_mode: 'counter',
+  upstream_rq_drop_overload: 'counter',
   upstream_rq_timeout: 'counter',
   upstream_rq_max_duration_reached: 'counter',
   upstream_rq_per_try_timeout: 'counter',

@@ -157,6 +157,7 @@ describe('a cluster that turns requests away', () => {
       ['maintenance_mode'],
     );
     assert.equal(bench.stat('upstream_rq_maintenance_mode'), 1);
+    assert.equal(bench.stat('upstream_rq_drop_overload'), 0);
     assert.equal(bench.stat('upstream_rq_completed'), 1);
     assert.ok(bench.workers.dynamicStats().includes('cluster.web.internal.upstream_rq_503'));
     assert.equal(bench.httpStat('rq_total'), 1);
@@ -171,6 +172,7 @@ describe('a cluster that turns requests away', () => {
       ['drop_overload'],
     );
     assert.equal(bench.stat('upstream_rq_maintenance_mode'), 0);
+    assert.equal(bench.stat('upstream_rq_drop_overload'), 1);
     assert.equal(bench.stat('upstream_rq_completed'), 1);
     assert.ok(!bench.workers.dynamicStats().some((name) => name.includes('canary')));
   });
