@@ -23,22 +23,42 @@ import {
 } from './tests.ts';
 
 const SUBSET_FIELDS: Readonly<Record<string, FieldNote>> = {
-  fallback_policy: ['Where requests go whose subset does not exist.', '`NO_FALLBACK`', SUBSETS],
-  default_subset: ['What hosts of the default subset have in their metadata.', 'all hosts', SUBSETS],
-  subset_selectors: ['The keys of metadata by which hosts are put into subsets.', 'none', SUBSET_ROUTES],
+  fallback_policy: ['Where requests go that name no subset, or one without hosts.', '`NO_FALLBACK`', SUBSETS],
+  default_subset: ['What hosts have in their metadata that `DEFAULT_SUBSET` means.', 'all hosts', SUBSETS],
+  subset_selectors: ['The keys of metadata by which hosts are put into subsets.', 'none: no subsets', SUBSET_ROUTES],
   locality_weight_aware: ['Localities are weighed within subsets, too.', '`false`', SUBSETS],
   scale_locality_weight: ['Weights of localities shrink with their share of the subset.', '`false`', SUBSETS],
   panic_mode_any: ['Any host, where the fallback has none.', '`false`', SUBSETS],
   list_as_any: ['A host with a list is in the subsets of all its elements.', '`false`', SUBSETS],
-  metadata_fallback_policy: ['Whether requests bring further criteria to try.', '`METADATA_NO_FALLBACK`'],
+  metadata_fallback_policy: [
+    'With `FALLBACK_LIST` the criteria of a request may hold `fallback_list`, a list of further criteria that are tried in turn, each laid over the others.',
+    '`METADATA_NO_FALLBACK`',
+  ],
   subset_lb_policy: ['The balancer within subsets.', 'required', POLICY],
-  allow_redundant_keys: ['Keys in criteria that no selector has do no harm.', '`false`', SUBSETS],
+  allow_redundant_keys: [
+    'Criteria may have keys that no selector has: the selector with most of them counts.',
+    '`false`',
+    SUBSETS,
+  ],
 };
 const SELECTOR_FIELDS: Readonly<Record<string, FieldNote>> = {
-  keys: ['Hosts that have all of them make a subset for each combination of values.', 'none'],
-  fallback_policy: ['Takes the place of that of the cluster.', 'that of the cluster'],
-  fallback_keys_subset: ['With `KEYS_SUBSET`: fewer keys to try with. Each must be one of `keys`.', 'none', CONVERSION],
-  single_host_per_subset: ['Each subset has one host, the first.', '`false`'],
+  keys: [
+    'Hosts that have all of them make a subset for each combination of values. Without keys there is none, with a warning.',
+    'none',
+  ],
+  fallback_policy: [
+    'Where requests go whose criteria have just these keys and find no hosts; `NOT_DEFINED` leaves it to the cluster.',
+    '`NOT_DEFINED`',
+  ],
+  fallback_keys_subset: [
+    'With `KEYS_SUBSET`, and with nothing else: the keys to try again with, fewer than `keys` and each one of them.',
+    'none',
+    CONVERSION,
+  ],
+  single_host_per_subset: [
+    'Each combination of values keeps one host, the first; meant for a selector of one key, of others with a warning.',
+    '`false`',
+  ],
 };
 const RING_FIELDS: Readonly<Record<string, FieldNote>> = {
   minimum_ring_size: ['Least entries of the ring, up to 8388608.', '1024', LIMITS],
@@ -54,19 +74,27 @@ const RING_FIELDS: Readonly<Record<string, FieldNote>> = {
   locality_weighted_lb_config: ['Localities are weighed.', 'they are not', POLICY],
 };
 const ZONE_FIELDS = {
-  fail_traffic_on_panic: ['In panic, requests have no host instead of any.', '`false`', HOST_LISTS],
+  fail_traffic_on_panic: [
+    'In panic, requests have no host (503, `UH`) instead of any. `RING_HASH`, `MAGLEV` and `CLUSTER_PROVIDED` ignore it, with a warning.',
+    '`false`',
+    HOST_LISTS,
+  ],
   routing_enabled: ['Share of requests that go by zone, where there is a local cluster; whole percent.', '100 %'],
   min_cluster_size: ['With fewer healthy hosts no request goes by zone.', '6'],
   force_locality_direct_routing: ['The older form of force_local_zone.', '`false`', POLICY],
-  force_local_zone: ['With min_size (1) healthy hosts in it the own zone gets all requests.', 'none'],
+  force_local_zone: ['With `min_size` (1) healthy hosts in it the own zone gets all requests.', 'none'],
   locality_basis: ['What zones can take: by the number of their hosts, or by their weights.', '`HEALTHY_HOSTS_NUM`'],
 } as const satisfies Record<string, readonly string[]>;
 const SLOW_START_FIELDS: Readonly<Record<string, FieldNote>> = {
   slow_start_config: ['New hosts get their share little by little.', 'all of it at once', SLOW_START],
-  slow_start_window: ['How long a host counts as new.', 'required', SLOW_START],
-  aggression: ['How fast its share grows: linearly at 1.', '1.0', SLOW_START],
-  min_weight_percent: ['The share that it has at least.', '10 %', SLOW_START],
-  locality_lb_config: ['Weighing of localities.', 'none', POLICY],
+  slow_start_window: ['How long a host counts as new; 0 for not at all.', 'not at all', SLOW_START],
+  aggression: [
+    'How fast its weight grows: by (time passed / window) to the power of 1/aggression, so linearly at 1, faster at the beginning above. Above 0.',
+    '1.0',
+    SLOW_START,
+  ],
+  min_weight_percent: ['Percent of its weight that it has from the beginning.', '10 %', SLOW_START],
+  locality_lb_config: ['What localities mean: zones to prefer, or weights.', 'they mean nothing', POLICY],
 };
 const LEAST_REQUEST_FIELDS: Readonly<Record<string, FieldNote>> = {
   ...SLOW_START_FIELDS,
@@ -76,21 +104,34 @@ const LEAST_REQUEST_FIELDS: Readonly<Record<string, FieldNote>> = {
     '1.0',
     HOST_LISTS,
   ],
-  locality_lb_config: ['Weighing of localities.', 'none', POLICY],
   enable_full_scan: ['All hosts are compared.', '`false`', POLICY],
   selection_method: ['Random choices, or all hosts.', '`N_CHOICES`', POLICY],
 };
+
+/** Of both generations. */
+const SUBSETS_ABOUT = `A route names a subset by \`metadata_match\`, which weighted clusters and the request's own metadata add to. Hosts are in subsets by
+their metadata under \`envoy.lb\`. A subset whose hosts are all unhealthy is a subset nevertheless: it has no fallback.
+
+| fallback_policy | requests go to |
+|---|---|
+| \`NO_FALLBACK\` | no host: 503, flagged \`UH\` |
+| \`ANY_ENDPOINT\` | any host of the cluster |
+| \`DEFAULT_SUBSET\` | the hosts that match \`default_subset\` |
+| \`KEYS_SUBSET\` (of a selector) | the hosts that match the criteria cut down to \`fallback_keys_subset\` |`;
 
 export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.cluster.v3.Cluster.CommonLbConfig': {
     test: BALANCING,
     fields: {
       healthy_panic_threshold: [
-        'Below this share of available hosts all are used; whole percent, 0 for never.',
+        'Below this share of available hosts in a priority all of them are used (panic). Parts of a percent do not count: 50.5 is 50. 0 for never.',
         '50 %',
         HOST_LISTS,
       ],
-      zone_aware_lb_config: ['Options by zones.', 'none'],
+      zone_aware_lb_config: [
+        'Requests stay in the zone of this proxy as far as its hosts can take them. Takes effect with `cluster_manager.local_cluster_name`, and not with policies that go by hash.',
+        'as its defaults',
+      ],
       locality_weighted_lb_config: [
         'Localities get requests by weight and health.',
         'they are not weighed',
@@ -103,7 +144,7 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
       ],
       ignore_new_hosts_until_first_hc: ['A new host counts for nothing until its first check.', '`false`', CHECKER],
       close_connections_on_host_set_change: ['Every change of members drains all connections.', '`false`', UPDATES],
-      consistent_hashing_lb_config: ['Options of balancers by hash.', 'none', HASHING],
+      consistent_hashing_lb_config: ['Options of `RING_HASH` and `MAGLEV`.', 'none', HASHING],
     },
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig': {
@@ -125,7 +166,10 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.extensions.load_balancing_policies.common.v3.SlowStartConfig': { test: SLOW_START, fields: SLOW_START_FIELDS },
   'proxy.config.core.v3.RuntimeDouble': {
     test: CONVERSION,
-    fields: { default_value: ['The value.', '0'], runtime_key: ['Its key in the runtime.', 'none'] },
+    fields: {
+      default_value: ['The value, where the runtime has none.', '0'],
+      runtime_key: ['The key of a runtime value that takes its place.', 'none'],
+    },
   },
   'proxy.config.cluster.v3.Cluster.RingHashLbConfig': { test: RING, fields: RING_FIELDS },
   'proxy.config.cluster.v3.Cluster.MaglevLbConfig': {
@@ -133,21 +177,32 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: { table_size: ['Entries of the table: a prime, up to 5000011.', '65537', LIMITS] },
   },
   'proxy.config.cluster.v3.Cluster.OriginalDstLbConfig': {
+    about: `A host that has failed its health checks or was ejected gets nothing here: requests that name it are answered with 503, flagged
+\`UH\`. There is no panic, since no other host could take its place. (Envoy sends to such a host all the same, so that neither has an
+effect there; [why not here](decisions/0026-hosts-on-demand-are-made-by-main.md).)`,
     test: ORIGINAL_DST,
     fields: {
       use_http_header: [
         'The header may name the host, `1.2.3.4:80` or `[::1]:80`, before the destination of the connection does. It is taken from anybody: clients reach what this proxy reaches.',
         '`false`',
       ],
-      http_header_name: ['The header; of several of the name the first counts.', '`x-proxy-original-dst-host`'],
+      http_header_name: [
+        'The header, with `use_http_header` only; of several of the name the first counts. `:authority` is one, too.',
+        '`x-proxy-original-dst-host`, understood as `x-envoy-original-dst-host`, too',
+      ],
       upstream_port_override: ['The port of all hosts, whatever is asked for.', 'the port asked for'],
     },
   },
-  'proxy.config.cluster.v3.Cluster.LbSubsetConfig': { test: SUBSETS, fields: SUBSET_FIELDS },
+  'proxy.config.cluster.v3.Cluster.LbSubsetConfig': { about: SUBSETS_ABOUT, test: SUBSETS, fields: SUBSET_FIELDS },
   'proxy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': { test: SUBSETS, fields: SELECTOR_FIELDS },
   'proxy.config.cluster.v3.LoadBalancingPolicy': {
     test: POLICY,
-    fields: { policies: ['The first that this build has is taken.', 'required'] },
+    fields: {
+      policies: [
+        'The first that this build has is taken; those before it, of any type, are passed over with a warning.',
+        'required',
+      ],
+    },
   },
   'proxy.config.cluster.v3.LoadBalancingPolicy.Policy': {
     test: POLICY,
@@ -166,10 +221,14 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: HASHING,
     fields: {
       ...RING_FIELDS,
-      hash_policy: ['What requests are hashed by, where their route does not say.', 'none', POLICY],
+      hash_policy: ['What requests are hashed by, in place of what routes say.', 'what the route says', POLICY],
     },
   },
-  'proxy.extensions.load_balancing_policies.subset.v3.Subset': { test: POLICY, fields: SUBSET_FIELDS },
+  'proxy.extensions.load_balancing_policies.subset.v3.Subset': {
+    about: SUBSETS_ABOUT,
+    test: POLICY,
+    fields: SUBSET_FIELDS,
+  },
   'proxy.extensions.load_balancing_policies.subset.v3.Subset.LbSubsetSelector': {
     test: SUBSETS,
     fields: SELECTOR_FIELDS,
@@ -179,13 +238,14 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: { endpoint_picking_policy: ['The balancer within a locality; localities are weighed.', 'required'] },
   },
   'proxy.config.route.v3.RouteAction.HashPolicy': {
+    about: `One kind each; the hashes of all policies of a list are combined. A request that none of them has a hash for goes to a random host.`,
     test: HASH_POLICY,
     fields: {
-      header: ['The values of a header.', 'none'],
-      cookie: ['A cookie, also one that clients are given.', 'none'],
-      connection_properties: ["The client's address.", 'none'],
-      query_parameter: ['A parameter of the query.', 'none'],
-      terminal: ['Those behind it count only without a hash.', '`false`'],
+      header: ['Hash by a header.', 'none'],
+      cookie: ['Hash by a cookie, also one that clients are given.', 'none'],
+      connection_properties: ["Hash by the client's address.", 'none'],
+      query_parameter: ['Hash by a parameter of the query.', 'none'],
+      terminal: ['Where this policy or one before it has given a hash, those behind it are not asked.', '`false`'],
     },
   },
   'proxy.config.route.v3.RouteAction.HashPolicy.Header': {
@@ -199,14 +259,20 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: HASHING,
     fields: {
       name: ['Its name.', 'required'],
-      ttl: ['Clients without it get one for so long; 0 until they close.', 'they get none'],
-      path: ['Of cookies that clients get.', 'none'],
-      attributes: ['Further attributes of these.', 'none'],
+      ttl: [
+        'Clients that bring no such cookie are given one that lasts so long, in whole seconds; 0 for one that ends with their session.',
+        'they are given none, and their requests have no hash',
+      ],
+      path: ['The path of the cookies that clients are given.', 'none'],
+      attributes: ['Further attributes of the cookies that clients are given, such as `SameSite`.', 'none'],
     },
   },
   'proxy.config.route.v3.RouteAction.HashPolicy.CookieAttribute': {
     test: HASH_POLICY,
-    fields: { name: ['As it is written.', 'required'], value: ['As it is written.', 'none'] },
+    fields: {
+      name: ['The name of the attribute, as the cookie is to have it.', 'required'],
+      value: ['Its value; without one the name stands alone.', 'none'],
+    },
   },
   'proxy.config.route.v3.RouteAction.HashPolicy.ConnectionProperties': {
     test: HASHING,
@@ -219,13 +285,16 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.extensions.load_balancing_policies.common.v3.LocalityLbConfig': {
     test: POLICY,
     fields: {
-      zone_aware_lb_config: ['Options by zones.', 'none'],
+      zone_aware_lb_config: [
+        'Requests stay in the zone of this proxy as far as its hosts can take them. Takes effect with `cluster_manager.local_cluster_name`, and not with policies that go by hash.',
+        'as its defaults',
+      ],
       locality_weighted_lb_config: ['Localities get requests by weight and health.', 'they are not weighed'],
     },
   },
   'proxy.extensions.load_balancing_policies.random.v3.Random': {
     test: POLICY,
-    fields: { locality_lb_config: ['Weighing of localities.', 'none'] },
+    fields: { locality_lb_config: ['What localities mean: zones to prefer, or weights.', 'they mean nothing'] },
   },
   'proxy.type.matcher.v3.RegexMatchAndSubstitute': {
     test: HASH_POLICY,
@@ -238,7 +307,7 @@ export const BALANCING_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: POLICY,
     fields: {
       name: ['For people alone.', 'required'],
-      typed_config: ['The balancer; one that is not known makes room for the next.', 'required'],
+      typed_config: ['The balancer; one of any other type makes room for the next.', 'required'],
     },
   },
   'proxy.type.matcher.v3.StringMatcher': {

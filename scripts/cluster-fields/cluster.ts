@@ -29,6 +29,21 @@ import {
 
 export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.cluster.v3.Cluster': {
+    about: `| type | members |
+|---|---|
+| \`STATIC\` | the addresses of \`load_assignment\` |
+| \`STRICT_DNS\` | every address of each name in \`load_assignment\` |
+| \`LOGICAL_DNS\` | one; new connections go to the address that was found last |
+| \`ORIGINAL_DST\` | wherever clients meant to go, before the connection was redirected here or by a header |
+
+| lb_policy | host of a request |
+|---|---|
+| \`ROUND_ROBIN\` | each in its turn, by weight |
+| \`LEAST_REQUEST\` | of two random ones that with fewer requests; where weights differ, by weight over requests |
+| \`RANDOM\` | any; weights do not count |
+| \`RING_HASH\`, \`MAGLEV\` | the same one for the same hash, which routes or the cluster make by \`hash_policy\`; by weight |
+| \`CLUSTER_PROVIDED\`, in the older form \`ORIGINAL_DST_LB\` | the one that the client named: type \`ORIGINAL_DST\` |
+| \`LOAD_BALANCING_POLICY_CONFIG\` | as \`load_balancing_policy\` says |`,
     test: CONVERSION,
     fields: {
       name: ['The name that routes use; one cluster has it.', 'required', LIMITS],
@@ -42,7 +57,11 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
         BUFFERS,
       ],
       lb_policy: ['How hosts are chosen.', '`ROUND_ROBIN`', HOST_LISTS],
-      load_balancing_policy: ['The newer form of policy and options.', 'none', POLICY],
+      load_balancing_policy: [
+        'Policies with their options, of which the first that this build has counts, in place of `lb_policy`, of its options, and of what `common_lb_config` says of zones, localities and hashing.',
+        'none',
+        POLICY,
+      ],
       lb_subset_config: ['Requests choose among hosts by metadata.', 'they do not', SUBSET_ROUTES],
       round_robin_lb_config: ['Options of `ROUND_ROBIN`.', 'none', LIMITS],
       least_request_lb_config: ['Options of `LEAST_REQUEST`, and of no other policy.', 'none', LIMITS],
@@ -66,7 +85,7 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
       protocol_selection: ['Which protocol is spoken.', '`USE_CONFIGURED_PROTOCOL`'],
       ...DNS_FIELDS,
       dns_resolvers: ['Servers that lookups ask.', 'those of the bootstrap, or of the system', DNS_SETTINGS],
-      dns_resolution_config: ['The same, with options.', 'none', DNS_SETTINGS],
+      dns_resolution_config: ['Servers that lookups ask, and how.', 'none', DNS_SETTINGS],
       use_tcp_for_dns_lookups: ['Lookups use TCP alone.', '`false`', DNS_CLIENT],
       transport_socket: ['What connections are made of: plain TCP.', 'plain TCP'],
       metadata: ['Values for access logs and header values, by namespace.', 'none', METADATA],

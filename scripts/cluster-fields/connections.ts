@@ -114,7 +114,7 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.cluster.v3.TrackClusterStats': {
     test: MEASURES,
     fields: {
-      timeout_budgets: ['As `track_timeout_budgets`.', '`false`'],
+      timeout_budgets: ['Histograms of the percent of their time that requests and tries have used.', '`false`'],
       per_endpoint_stats: [
         'Every listing of stats shows `cluster.<name>.endpoint.<address>.*` of each host: what `/clusters` shows, and `healthy`.',
         '`false`',
@@ -178,7 +178,7 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
         RESPONSE_HEADS,
       ],
       max_response_headers_kb: [
-        'KiB of the head of a response, and of its trailers; as `max_headers_count`.',
+        'KiB of the head of a response, and of its trailers; one with more is answered with 502 in its place and flagged `UPE`. Above 63 it means 65,535 bytes, with a warning.',
         '60',
         RESPONSE_HEADS,
       ],

@@ -78,8 +78,8 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
         'Bytes of an answer over UDP, as servers are told, 512 to 4096; longer ones come over TCP.',
         '512',
       ],
-      max_udp_channel_duration: ['Nothing, as `udp_max_queries`.', 'none', DNS_SETTINGS],
-      reinit_channel_on_timeout: ['Nothing, as `udp_max_queries`.', '`false`', DNS_SETTINGS],
+      max_udp_channel_duration: ['Nothing: every question has a port of its own.', 'none', DNS_SETTINGS],
+      reinit_channel_on_timeout: ['Nothing: every question has a port of its own.', '`false`', DNS_SETTINGS],
     },
   },
   'proxy.config.core.v3.Address': {
@@ -131,7 +131,11 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
         CONVERSION,
       ],
       drop_overload: ['Percent of requests that are turned away: the early form of `drop_overloads`.', '0', LIMITS],
-      drop_overloads: ['Requests that are turned away before a host is chosen.', 'none', LOAD_SHEDDING],
+      drop_overloads: [
+        'Requests that are turned away before a host is chosen: one category at most, more are an error. They get 503 with `x-proxy-drop-overload: true`, flagged `DO`, and count in `upstream_rq_drop_overload`; the runtime value `load_balancing_policy.drop_overload_limit` bounds their percentage.',
+        'none',
+        LOAD_SHEDDING,
+      ],
       endpoint_stale_after: ['Nothing: a configured assignment never goes stale.', 'none', CONVERSION],
       weighted_priority_health: ['Health of a priority by weight instead of number.', '`false`'],
     },

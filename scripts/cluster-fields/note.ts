@@ -4,6 +4,8 @@
 export type FieldNote = readonly [what: string, byDefault: string, test?: string];
 
 export interface MessageNotes {
+  /** Markdown ahead of the table: what holds for several fields, or takes more than a line. */
+  readonly about?: string;
   /** Shows the fields that name no other. */
   readonly test: string;
   readonly fields: Readonly<Record<string, FieldNote>>;

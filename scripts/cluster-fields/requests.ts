@@ -8,6 +8,25 @@ const RETRY = 'proxy.config.route.v3.RetryPolicy';
 const HOSTS = 'proxy.extensions.retry.host';
 const PRIORITIES = 'proxy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig';
 
+const RETRY_CONDITIONS = `Of a cluster, it takes the place of the policy of the route as a whole. Internal clients may add conditions by
+[headers](headers.md). Where a try fails and none of its conditions holds, the client gets what came. \`x-proxy-overloaded\` of a response rules
+out another try, \`x-proxy-ratelimited\` all conditions but \`envoy-ratelimited\`. What a circuit breaker turns away is never tried again.
+
+| condition of \`retry_on\` | holds for |
+|---|---|
+| \`5xx\` | a status of 500 to 599; a try that ended without a response, as in \`reset\` |
+| \`gateway-error\` | 502, 503, 504; a try that ended without a response |
+| \`reset\` | no response: the connection failed, or broke before the head, or the time of the try was over |
+| \`reset-before-request\` | as \`reset\`, as long as nothing of the request had been sent |
+| \`connect-failure\` | no connection, or not within \`connect_timeout\` |
+| \`refused-stream\` | an HTTP/2 upstream that refuses the stream; never with HTTP/1 |
+| \`retriable-4xx\` | 409 |
+| \`retriable-status-codes\` | a status of \`retriable_status_codes\` |
+| \`retriable-headers\` | a response that \`retriable_headers\` match |
+| \`envoy-ratelimited\` | a response with \`x-proxy-ratelimited\`; \`proxy-ratelimited\` is the same |
+| \`cancelled\`, \`deadline-exceeded\`, \`internal\`, \`resource-exhausted\`, \`unavailable\` | \`grpc-status\` 1, 4, 13, 8, 14 in the head of the response |
+| \`http3-post-connect-failure\` | nothing: there is no HTTP/3 |`;
+
 export const REQUESTS_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.route.v3.RouteAction.RequestMirrorPolicy': {
     test: MIRRORS,
@@ -50,28 +69,45 @@ export const REQUESTS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       key: ['The name.', 'required'],
       value: ['The value, with command operators.', 'empty'],
-      raw_value: ['The same as bytes.', 'empty'],
+      raw_value: ['The value as bytes, in place of `value`.', 'empty'],
     },
   },
   [RETRY]: {
+    about: RETRY_CONDITIONS,
     test: RETRIES,
     fields: {
-      retry_on: ['What a request is tried again for.', 'nothing'],
-      num_retries: ['How often.', '1'],
+      retry_on: ['A list of the conditions above, with commas. Others are passed over with a warning.', 'nothing'],
+      num_retries: ['How often a request is tried again at most.', '1'],
       per_try_timeout: ['How long the head of the response to one try may take.', 'any time'],
       per_try_idle_timeout: ['How long a try may make no progress.', 'any time'],
-      retry_priority: ['Priorities that retries leave.', 'none'],
+      retry_priority: ['How retries leave the priorities that were tried.', 'they do not'],
       retry_host_predicate: ['Hosts that retries do not go to.', 'none'],
       host_selection_retry_max_attempts: ['Further hosts that are drawn for a retry.', '1'],
-      retriable_status_codes: ['For the condition of their name.', 'none'],
-      retry_back_off: ['How long retries wait.', '25 ms and up to ten times as long', RETRY_SETTINGS],
+      retriable_status_codes: ['Statuses for the condition `retriable-status-codes`.', 'none'],
+      retry_back_off: [
+        'How long retries wait: a random time, whose bound doubles with each.',
+        '25 ms, up to ten times as long',
+        RETRY_SETTINGS,
+      ],
       rate_limited_retry_back_off: ['Waits that responses ask for.', 'none', RETRY_SETTINGS],
-      retriable_headers: ['Of responses; for the condition of their name.', 'none'],
-      retriable_request_headers: ['One of them must match, or nothing is tried again.', 'none'],
+      retriable_headers: [
+        'Headers of a response for the condition `retriable-headers`; one that matches is enough.',
+        'none',
+      ],
+      retriable_request_headers: [
+        'Headers of the request of which one must match, or nothing is tried again.',
+        'any request',
+      ],
     },
   },
-  [`${RETRY}.RetryPriority`]: { test: RETRY_SETTINGS, fields: extension('The kind.') },
-  [`${RETRY}.RetryHostPredicate`]: { test: RETRY_SETTINGS, fields: extension('The kind.') },
+  [`${RETRY}.RetryPriority`]: {
+    test: RETRY_SETTINGS,
+    fields: extension('Retries leave priorities that were tried before.'),
+  },
+  [`${RETRY}.RetryHostPredicate`]: {
+    test: RETRY_SETTINGS,
+    fields: extension('Which hosts: those that were tried, canaries, or those with certain metadata.'),
+  },
   [PRIORITIES]: {
     test: RETRIES,
     fields: { update_frequency: ['Tries after which retries leave the priorities that were tried.', 'required'] },
@@ -122,7 +158,7 @@ export const REQUESTS_NOTES: Readonly<Record<string, MessageNotes>> = {
 function extension(what: string): MessageNotes['fields'] {
   return {
     name: ['For readers.', 'required'],
-    config: ['As `typed_config` (v2).', 'none'],
+    config: ['The older form of `typed_config` (v2), without a type.', 'none'],
     typed_config: [what, 'required'],
   };
 }

@@ -44,6 +44,8 @@ const CONDITIONS: Readonly<Record<string, RetryCondition>> = {
   'resource-exhausted': 'resource-exhausted',
   unavailable: 'unavailable',
 };
+/** The words of `retry_on`. */
+export const RETRY_CONDITIONS: readonly string[] = Object.keys(CONDITIONS);
 /** Never happens where there is no HTTP/3. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['http3-post-connect-failure']);
 
