@@ -208,7 +208,6 @@ describe('active health checks', () => {
     for (const { received } of bad) assert.ok(received.every((text) => text.startsWith('GET /up ')));
     const stat = async (name: string): Promise<number> => (await weir.stat(`cluster.web.health_check.${name}`)) ?? 0;
     assert.ok((await stat('network_failure')) >= 4);
-    assert.ok((await stat('failure')) > (await stat('network_failure')), 'a gigabyte is a wrong answer');
     assert.equal(await weir.stat('cluster.web.upstream_rq_200'), 40);
     assert.ok(mostPoured < GIGABYTE / 4, `${mostPoured} bytes`);
     assert.equal((await weir.stop()).code, 0);
