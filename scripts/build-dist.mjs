@@ -11,6 +11,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { filesThatLog } from './bundle/files-that-log.mjs';
 import { lineTable } from './bundle/line-table.mjs';
 import { PACKAGE_ROOT as root } from './setup/runtime.mjs';
 
@@ -58,6 +59,8 @@ const UTIL_IN_PARTS = {
   },
 };
 
+const logging = filesThatLog(root);
+
 async function bundle(entry) {
   const { dir, name } = path.parse(entry);
   const { outputFiles } = await build({
@@ -85,7 +88,7 @@ async function bundle(entry) {
     writeFileSync(file, contents);
     if (file.endsWith('.map')) scripts.push({ file: file.slice(0, -'.map'.length), map: JSON.parse(text) });
   }
-  writeFileSync(path.join(root, 'dist', dir, `${name}.js.lines`), lineTable(scripts, root));
+  writeFileSync(path.join(root, 'dist', dir, `${name}.js.lines`), lineTable(scripts, root, logging));
 }
 
 async function compileLibrary() {

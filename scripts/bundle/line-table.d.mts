@@ -5,4 +5,5 @@ export declare function lineTable(
     readonly map: { readonly sources: readonly string[]; readonly mappings: string };
   }[],
   root: string,
+  logging?: readonly string[],
 ): Buffer;

@@ -1,8 +1,8 @@
 // The table that tells which line of our source a place in a bundle comes from. A source map tells it too, but must be
 // parsed and decoded as a whole, tens of milliseconds for a bundle; this is read as it is. Packages are left out.
 //
-//   JSON { scripts, files }: the files of the bundle and the sources, relative to the package; spaces up to a multiple
-//   of four bytes, the last of which is a line feed
+//   JSON { scripts, files, logging }: the files of the bundle, the sources, and those sources of all bundles that write log
+//   lines, relative to the package; spaces up to a multiple of four bytes, the last of which is a line feed
 //   then little-endian i32 in fives, in order of the first three: script, line and column in it, file, line in the source
 //
 // Lines and columns count from 1, as V8 reports them. The reader is src/log/line-table.ts. There is one table for all
@@ -46,10 +46,11 @@ function* mappings(text) {
 }
 
 /**
+ * @param logging sources of all bundles that write log lines
  * @param bundle  of one kind of thread: the path of each script and its source map, parsed
  * @param root    folder of the package
  */
-export function lineTable(bundle, root) {
+export function lineTable(bundle, root, logging = []) {
   const relative = (file) => path.relative(root, file).replaceAll(path.sep, '/');
   const files = [];
   const rows = [];
@@ -69,7 +70,7 @@ export function lineTable(bundle, root) {
   }
   const table = Buffer.alloc(rows.length * 4);
   for (const [index, value] of rows.entries()) table.writeInt32LE(value, index * 4);
-  const names = Buffer.from(JSON.stringify({ scripts: bundle.map(({ file }) => relative(file)), files }));
+  const names = Buffer.from(JSON.stringify({ scripts: bundle.map(({ file }) => relative(file)), files, logging }));
   const padding = ' '.repeat(3 - (names.length % 4));
   return Buffer.concat([names, Buffer.from(`${padding}\n`), table]);
 }

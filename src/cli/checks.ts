@@ -40,7 +40,7 @@ export function checkOptions(options: UncheckedOptions, given: ReadonlySet<strin
     const error = check(options);
     if (error !== undefined) return { error };
   }
-  const levels = readComponentLevels(options.componentLogLevel);
+  const levels = readComponentLevels(options.componentLogLevel, options.enableFineGrainLogging);
   if (levels.error !== undefined) return { error: levels.error };
   const effective: ServerOptions = {
     ...options,
@@ -136,19 +136,22 @@ type ReadLevels =
   | { readonly error: string; readonly levels?: undefined }
   | { readonly error: undefined; readonly levels: readonly ComponentLogLevel[] };
 
-/** @param text `upstream:debug,connection:trace`, or empty. */
-function readComponentLevels(text: string): ReadLevels {
+/**
+ * @param text `upstream:debug,connection:trace`, or empty.
+ * @param isOfFiles the names are patterns of source files.
+ */
+function readComponentLevels(text: string, isOfFiles: boolean): ReadLevels {
   const levels: ComponentLogLevel[] = [];
   for (const item of text === '' ? [] : text.split(',')) {
     const [component, levelName, ...rest] = item.split(':');
-    if (component === undefined || levelName === undefined || rest.length > 0) {
+    if (component === undefined || component === '' || levelName === undefined || rest.length > 0) {
       return { error: `error: component log level not correctly specified '${item}'; allowed: component:level` };
     }
     const level = levelByName(levelName);
     if (level === undefined) {
       return { error: `error: invalid log level specified '${levelName}'; allowed: ${LOG_LEVELS.join(', ')}` };
     }
-    if (!isLogComponent(component)) {
+    if (!isOfFiles && !isLogComponent(component)) {
       const nearest = nearestName(component, LOG_COMPONENTS);
       const hint = nearest === undefined ? '' : `; did you mean '${nearest}'?`;
       return { error: `error: invalid component specified '${component}'${hint}` };

@@ -164,8 +164,8 @@ export const OPTIONS = [
   {
     name: 'enable-fine-grain-logging',
     kind: 'flag',
-    help: 'One logger per source file, each with its own level.',
-    support: 'ignored',
+    help: 'One logger per source file, each with its own level; --component-log-level and /logging take patterns of paths then.',
+    support: 'full',
     infoOrder: 34,
   },
   {

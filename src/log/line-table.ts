@@ -19,6 +19,7 @@ export interface SourceLine {
 interface Names {
   readonly scripts: readonly string[];
   readonly files: readonly string[];
+  readonly logging: readonly string[];
 }
 
 export class LineTable {
@@ -44,6 +45,11 @@ export class LineTable {
       // Log lines then name places in the bundle, which is better than no log.
       return undefined;
     }
+  }
+
+  /** Sources of the whole program that write log lines. */
+  get filesThatLog(): readonly string[] {
+    return this.#readNames().logging;
   }
 
   /**

@@ -6,13 +6,26 @@
 import { isLogComponent, LOG_COMPONENTS, type LogComponent } from '../base/log-components.ts';
 import { type LogLevel, levelNumber, type MessageLevel } from '../base/log-levels.ts';
 import { createWallClock } from '../base/wall-clock.ts';
+import { type FileLevel, FileLevels } from './file-levels.ts';
 import type { LineTable } from './line-table.ts';
 import { Logger } from './logger.ts';
 import type { LogRecord, LogSink } from './record.ts';
 import { SourceLocator } from './source-location.ts';
 
-/** Level by component; a component that is not named has the level `default`. */
-export type LogLevels = Readonly<Record<string, LogLevel>> & { readonly default: LogLevel };
+export interface LogLevels {
+  /** Of components and files that are not named. */
+  readonly default: LogLevel;
+  /** By component. */
+  readonly components?: Readonly<Record<string, LogLevel>>;
+  /** Where each source file has a logger of its own: no components then. */
+  readonly files?: readonly FileLevel[];
+}
+
+/** A logger as it is listed: of a component, or of a source file. */
+export interface ListedLogger {
+  readonly name: string;
+  readonly level: LogLevel;
+}
 
 export interface LoggersOptions {
   readonly levels: LogLevels;
@@ -33,9 +46,15 @@ export class Loggers {
   readonly #threadId: number;
   readonly #now: () => number;
   #defaultLevel: LogLevel;
+  /** Undefined where loggers are components. */
+  #files: FileLevels | undefined;
+  /** Have written lines, on this thread or on others that pass theirs on to it. */
+  readonly #seenFiles = new Set<string>();
+  readonly #lines: LineTable | undefined;
   #dropped = 0;
 
   constructor(options: LoggersOptions) {
+    this.#lines = options.lines;
     this.#locator = new SourceLocator({ lines: options.lines });
     this.#sink = options.sink;
     this.#threadId = options.threadId;
@@ -51,40 +70,58 @@ export class Loggers {
     return this.#loggers.get(component)!;
   }
 
-  /** Every logger in listing order. */
-  list(): readonly Logger[] {
-    return [...this.#loggers.values()];
+  /** True where each source file has a logger of its own. */
+  get isFineGrain(): boolean {
+    return this.#files !== undefined;
+  }
+
+  /** Every logger in listing order. Of files those that log, or those seen so far where the sources run as they are. */
+  list(): readonly ListedLogger[] {
+    const files = this.#files;
+    if (files === undefined) return [...this.#loggers.values()];
+    const names = new Set([...(this.#lines?.filesThatLog ?? []), ...this.#seenFiles]);
+    return [...names].sort().map((name) => ({ name, level: files.levelOf(name) }));
   }
 
   /** What a worker needs to log like this thread. */
   levels(): LogLevels {
-    const levels: Record<string, LogLevel> & { default: LogLevel } = { default: this.#defaultLevel };
+    if (this.#files !== undefined) return { default: this.#defaultLevel, files: this.#files.rules };
+    const components: Record<string, LogLevel> = {};
     for (const logger of this.#loggers.values()) {
-      if (logger.level !== this.#defaultLevel) levels[logger.name] = logger.level;
+      if (logger.level !== this.#defaultLevel) components[logger.name] = logger.level;
     }
-    return levels;
+    return { default: this.#defaultLevel, components };
   }
 
   /** Takes over all levels of another registry. Names that are no component are ignored. */
   applyLevels(levels: LogLevels): void {
+    const { components = {} } = levels;
     this.#defaultLevel = levels.default;
+    this.#files = levels.files && new FileLevels(levels.default, levels.files);
     for (const logger of this.#loggers.values()) {
-      logger.level = Object.hasOwn(levels, logger.name) ? levels[logger.name]! : levels.default;
+      // Which file a message comes from is found out only when the message may be one that is written.
+      if (this.#files !== undefined) logger.level = this.#files.lowest;
+      else logger.level = Object.hasOwn(components, logger.name) ? components[logger.name]! : levels.default;
     }
     this.#tellListeners();
   }
 
   /** Sets every logger. */
   setAll(level: LogLevel): void {
-    this.applyLevels({ default: level });
+    this.applyLevels(this.#files === undefined ? { default: level } : { default: level, files: [] });
   }
 
   /**
-   * Sets several loggers, or none of them when a name is unknown.
+   * Sets several loggers, or none of them when a name is unknown. Of files the names are patterns, none of which is
+   * unknown; they replace those of before.
    * @returns the first name that is no component, or undefined when all are set.
    */
   set(changes: Iterable<readonly [name: string, level: LogLevel]>): string | undefined {
     const wanted = [...changes];
+    if (this.#files !== undefined) {
+      this.applyLevels({ default: this.#defaultLevel, files: wanted.map(([pattern, level]) => ({ pattern, level })) });
+      return undefined;
+    }
     const unknown = wanted.find(([name]) => !isLogComponent(name));
     if (unknown !== undefined) return unknown[0];
     for (const [name, level] of wanted) this.#loggers.get(name)!.level = level;
@@ -110,6 +147,7 @@ export class Loggers {
 
   /** Writes a record of another thread, which has already judged its level. */
   emit(record: LogRecord, threadId: number): void {
+    if (this.#files !== undefined && record.file !== '') this.#seenFiles.add(record.file);
     try {
       this.#sink.write(record, threadId);
     } catch {
@@ -122,14 +160,19 @@ export class Loggers {
    * Judged by the component's level like any other message; has no source location.
    */
   write(component: LogComponent, level: MessageLevel, message: string): void {
-    if (levelNumber(this.get(component).level) > levelNumber(level)) return;
+    // A file of no name has the default.
+    const threshold = this.#files?.levelOf('') ?? this.get(component).level;
+    if (levelNumber(threshold) > levelNumber(level)) return;
     const place = { file: '', line: 0, functionName: '' };
     this.emit({ logger: component, level, message, stack: '', timeMs: this.#now(), ...place }, this.#threadId);
   }
 
   #emitLocal(logger: string, level: MessageLevel, message: string, stack: string): void {
     const { file, line, functionName } = this.#locator.callerOfLogger();
-    this.emit({ logger, level, message, stack, timeMs: this.#now(), file, line, functionName }, this.#threadId);
+    const files = this.#files;
+    if (files !== undefined && levelNumber(files.levelOf(file)) > levelNumber(level)) return;
+    const name = files === undefined || file === '' ? logger : file;
+    this.emit({ logger: name, level, message, stack, timeMs: this.#now(), file, line, functionName }, this.#threadId);
   }
 
   #tellListeners(): void {

@@ -73,7 +73,13 @@ function targetOfCheck(logPath: string): LogTarget {
   return STANDARD_ERROR;
 }
 
-function startLevels(options: ServerOptions): LogLevels {
-  const components = options.componentLogLevels.map(({ component, level }) => [component, level]);
-  return { ...Object.fromEntries(components), default: options.logLevel };
+function startLevels({ logLevel, componentLogLevels, enableFineGrainLogging }: ServerOptions): LogLevels {
+  if (enableFineGrainLogging) {
+    return {
+      default: logLevel,
+      files: componentLogLevels.map(({ component: pattern, level }) => ({ pattern, level })),
+    };
+  }
+  const components = Object.fromEntries(componentLogLevels.map(({ component, level }) => [component, level]));
+  return { default: logLevel, components };
 }

@@ -13,6 +13,15 @@ import type { TapSession, TapTrace } from './tap.ts';
 
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
 
+export interface LogLevelSettings {
+  /** Of loggers that are not named. */
+  readonly default: LogLevelName;
+  /** By component. */
+  readonly components?: Readonly<Record<string, LogLevelName>>;
+  /** Where each source file has a logger of its own: the first pattern that matches counts. */
+  readonly files?: readonly { readonly pattern: string; readonly level: LogLevelName }[];
+}
+
 /** What a thread needs to become a worker; the snapshots are those current at that moment. */
 export interface WorkerInit {
   /** 0 to concurrency - 1; names the worker and selects its slab. A restarted worker keeps its index. */
@@ -39,8 +48,7 @@ export interface WorkerInit {
   readonly clusters: readonly PackedCluster[];
   /** Null while nothing is recorded. */
   readonly tap: TapSession | null;
-  /** Effective level by logger name; loggers not named use `default`. */
-  readonly logLevels: Readonly<Record<string, LogLevelName>> & { readonly default: LogLevelName };
+  readonly logLevels: LogLevelSettings;
 }
 
 /** A log message that a worker has judged worth writing; the main thread formats and writes it. */
@@ -109,7 +117,7 @@ export type MainToWorker =
   | { readonly type: 'tap-taken'; readonly cost: number }
   /** Log records of this cost have been dealt with; see log/relay.ts. */
   | { readonly type: 'log-taken'; readonly cost: number }
-  | { readonly type: 'log-levels'; readonly levels: WorkerInit['logLevels'] }
+  | { readonly type: 'log-levels'; readonly levels: LogLevelSettings }
   /** Stop accepting, finish what runs, close what is left after `graceMs`, answer `stopped`. */
   | { readonly type: 'shutdown'; readonly graceMs: number };
 

@@ -1,7 +1,7 @@
 // POST /logging: lists the loggers, after changing all, one or several of them. Either every named logger
-// changes or none.
+// changes or none. Where each source file has a logger, names are patterns that replace those of before.
 
-import { findLevel, LOG_LEVELS, type Loggers, type LogLevel } from '../../log/index.ts';
+import { findLevel, LOG_LEVELS, type Loggers, type LogLevel, levelNumber } from '../../log/index.ts';
 import { endpoint } from '../endpoint.ts';
 import { choice, type Parsed, pairs, parsed } from '../parameter.ts';
 import { textResponse } from '../response.ts';
@@ -83,7 +83,12 @@ function readPaths(paths: string): Parsed<Levels> {
   return { value: each };
 }
 
+/** Levels of files are told by their numbers. */
 function loggerList(loggers: Loggers): string {
+  if (loggers.isFineGrain) {
+    const files = loggers.list().map(({ name, level }) => `  ${name}: ${levelNumber(level)}`);
+    return `active loggers:\n${files.join('\n')}\n`;
+  }
   const lines = loggers.list().map(({ name, level }) => `  ${name}: ${level}\n`);
   return `active loggers:\n${lines.join('')}\n`;
 }

@@ -87,7 +87,7 @@ export async function call(
 function makeWorld(): World {
   const records: LogRecord[] = [];
   const sink = { write: (record: LogRecord) => records.push(record) };
-  const loggers = new Loggers({ levels: { default: 'info', upstream: 'debug' }, sink, threadId: 0 });
+  const loggers = new Loggers({ levels: { default: 'info', components: { upstream: 'debug' } }, sink, threadId: 0 });
   const lookups = new RecentLookups();
   for (const name of ['alpha', 'beta', 'alpha']) lookups.record(name);
   return {

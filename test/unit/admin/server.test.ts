@@ -236,7 +236,7 @@ describe('the admin server', () => {
     loggers.onLevelsChanged(() => told++);
     await call(`${server.url}/logging?level=error`, { method: 'POST' });
     assert.equal(told, 1);
-    assert.deepEqual(loggers.levels(), { default: 'error' });
+    assert.deepEqual(loggers.levels(), { default: 'error', components: {} });
     const refused = await call(`${server.url}/logging?paths=http=info,=info`, { method: 'POST' });
     assert.match(refused.body, /^error: empty logger name or empty logger level\n/);
     const several = await call(`${server.url}/logging?http=info&router=info`, { method: 'POST' });

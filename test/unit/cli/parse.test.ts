@@ -99,6 +99,14 @@ describe('the command line', () => {
     ]);
   });
 
+  it('reads the levels of source files where they have loggers of their own', () => {
+    const { options } = run('--enable-fine-grain-logging', '--component-log-level', 'src/log/*:debug,router:warn');
+    assert.deepEqual(options.componentLogLevels, [
+      { component: 'src/log/*', level: 'debug' },
+      { component: 'router', level: 'warning' },
+    ]);
+  });
+
   const complaints: [argv: string[], stderr: string][] = [
     [['--mode', 'fast'], "error: unknown mode 'fast'; allowed: serve, validate, init_only"],
     [['--local-address-ip-version', 'v5'], "error: unknown IP address version 'v5'; allowed: v4, v6"],

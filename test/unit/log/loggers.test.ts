@@ -80,7 +80,7 @@ describe('loggers', () => {
   });
 
   it('start with the levels that they are given', () => {
-    const { loggers } = collect({ default: 'error', upstream: 'trace', nonsense: 'debug' });
+    const { loggers } = collect({ default: 'error', components: { upstream: 'trace', nonsense: 'debug' } });
     assert.equal(loggers.get('upstream').level, 'trace');
     assert.equal(loggers.get('http').level, 'error');
   });
@@ -122,7 +122,7 @@ describe('loggers', () => {
     const stop = loggers.onLevelsChanged(() => other.applyLevels(loggers.levels()));
     loggers.setAll('error');
     loggers.set([['filter', 'trace']]);
-    assert.deepEqual(loggers.levels(), { default: 'error', filter: 'trace' });
+    assert.deepEqual(loggers.levels(), { default: 'error', components: { filter: 'trace' } });
     assert.deepEqual(
       other.list().map(({ level }) => level),
       loggers.list().map(({ level }) => level),
@@ -130,6 +130,51 @@ describe('loggers', () => {
     stop();
     loggers.setAll('off');
     assert.equal(other.get('filter').level, 'trace');
+  });
+
+  it('are those of source files where they are told to be', () => {
+    const here = 'test/unit/log/loggers.test.ts';
+    const { loggers, written } = collect({ default: 'warning', files: [{ pattern: 'test/*', level: 'debug' }] });
+    const log = loggers.get('http');
+    log.debug('one');
+    log.trace('two');
+    loggers.write('main', 'info', 'of no file');
+    loggers.write('main', 'error', 'of no file');
+    assert.deepEqual(
+      written.map(({ logger, message }) => [logger, message]),
+      [
+        [here, 'one'],
+        ['main', 'of no file'],
+      ],
+    );
+    assert.deepEqual(loggers.list(), [{ name: here, level: 'debug' }]);
+    assert.equal(loggers.isFineGrain, true);
+
+    assert.equal(loggers.set([['nothing-of-this-name', 'trace']]), undefined);
+    log.info('off, because patterns are replaced');
+    assert.deepEqual(loggers.list(), [{ name: here, level: 'warning' }]);
+    assert.deepEqual(loggers.levels(), {
+      default: 'warning',
+      files: [{ pattern: 'nothing-of-this-name', level: 'trace' }],
+    });
+    assert.equal(written.length, 2);
+
+    loggers.setAll('info');
+    log.info('three');
+    assert.deepEqual(loggers.levels(), { default: 'info', files: [] });
+    assert.equal(written.length, 3);
+  });
+
+  it('of source files hand their levels on, and know the files of other threads', () => {
+    const { loggers, written } = collect({ default: 'info', files: [] });
+    const other = collect({ default: 'info', files: [] });
+    loggers.onLevelsChanged(() => other.loggers.applyLevels(loggers.levels()));
+    loggers.set([['loggers.test', 'debug']]);
+    other.loggers.get('pool').debug('here');
+    const record = other.written[0]!;
+    loggers.emit(record, 3);
+    assert.equal(written[0]!.logger, 'test/unit/log/loggers.test.ts');
+    assert.deepEqual(loggers.list(), [{ name: 'test/unit/log/loggers.test.ts', level: 'debug' }]);
   });
 
   it('lose a line that its sink cannot write, count it, and never throw', () => {

@@ -1,0 +1,2 @@
+/** See files-that-log.mjs. */
+export declare function filesThatLog(root: string): string[];
