@@ -233,6 +233,17 @@ const TABLES: Readonly<Record<string, Listed>> = {
   },
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   FILESYSTEM_STATS: { under: 'filesystem.', what: 'Files of access logs' },
+  OVERLOAD_MONITOR_STATS: { under: 'overload.<monitor>.', what: 'Resource monitors of the overload manager' },
+  OVERLOAD_ACTION_STATS: { under: 'overload.proxy.overload_actions.<action>.', what: 'Overload actions' },
+  STREAM_RESET_STATS: {
+    under: 'overload.proxy.overload_actions.reset_high_memory_stream.',
+    what: 'Streams that this action has ended',
+  },
+  HEAP_SHRINK_STATS: {
+    under: 'overload.proxy.overload_actions.shrink_heap.',
+    what: 'How often this action has had all threads give back memory',
+  },
+  LOAD_SHED_STATS: { under: 'overload.proxy.load_shed_points.<point>.', what: 'Load shed points' },
   SERVER_STATS: { under: 'server.', what: 'The process; `server.version_text` beside them is a text' },
   HYSTRIX_STATS: {
     under: 'stat_sinks.hystrix.',

@@ -4,6 +4,7 @@
 
 import { parentPort, threadId } from 'node:worker_threads';
 import { errorMessage } from './base/errors.ts';
+import { collectGarbage } from './base/garbage.ts';
 import { chooseReadMode, DataPlane } from './data-plane/index.ts';
 import { HTTP_FILTERS } from './extensions/data-registry.ts';
 import { LineTable, Loggers, RelaySink } from './log/index.ts';
@@ -62,6 +63,7 @@ function build(init: WorkerInit): Parts {
   });
   dataPlane.failHealthChecks(init.isHealthCheckFailing);
   dataPlane.updateDrains(init.drains);
+  dataPlane.updateOverload(init.overload);
   dataPlane.updateRuntime(init.runtime);
   dataPlane.taps.replace(init.tap);
   dataPlane.updateClusters(init.clusters, []);
@@ -96,6 +98,12 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.stopAccepting(message.listenerId, applied(message.generation, stats));
     case 'drains':
       return dataPlane.updateDrains(message.drains);
+    case 'overload':
+      return dataPlane.updateOverload(message.state);
+    case 'reset-streams':
+      return dataPlane.resetStreams(message.reset);
+    case 'shrink-heap':
+      return collectGarbage();
     case 'dynamic-stat':
       return stats.resolve(message.key, message.cell);
     case 'reopen-access-logs':

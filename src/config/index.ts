@@ -10,6 +10,13 @@ export type {
   NodeSettings,
 } from './bootstrap/bootstrap-config.ts';
 export { loadBootstrap, prepareLoading } from './bootstrap/load.ts';
+export type {
+  MonitoredResource,
+  OverloadActionName,
+  OverloadSettings,
+  ResourceMonitorSettings,
+  TriggerSettings,
+} from './bootstrap/overload.ts';
 export type { RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';

@@ -11,8 +11,10 @@ import type {
   DrainState,
   HostsUpdate,
   ListenerSnapshot,
+  OverloadState,
   PackedCluster,
   RuntimeTexts,
+  StreamReset,
   WorkerToMain,
 } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
@@ -24,6 +26,7 @@ import type { HttpFilterRegistry } from './http/filter.ts';
 import type { Taps } from './http/taps.ts';
 import type { ActiveListener } from './listener/active-listener.ts';
 import { ListenersByAddress } from './listener/listeners-by-address.ts';
+import { resetExpensiveStreams } from './network/expensive-streams.ts';
 import { chooseReadMode } from './network/read-mode.ts';
 import type { ReadMode } from './network/socket-events.ts';
 import { ClusterMap } from './upstream/cluster-map.ts';
@@ -215,6 +218,19 @@ export class DataPlane {
   /** Takes over which listeners drain. */
   updateDrains(drains: DrainState): void {
     this.#context.drains.begin(drains);
+  }
+
+  /** Takes over what the overload manager asks for. */
+  updateOverload(state: OverloadState): void {
+    this.#context.overload.update(state);
+    for (const listener of [...this.#listeners.values(), ...this.#draining.keys()]) listener.onOverloadChanged();
+  }
+
+  /** Ends the streams that hold the most, some of them at a time. */
+  resetStreams(reset: StreamReset): void {
+    const listeners = [...this.#listeners.values(), ...this.#draining.keys()];
+    const count = resetExpensiveStreams(listeners, reset.fromBytes);
+    this.#context.stats.values[this.#context.stats.base(reset.countCell)]! += count;
   }
 
   /** That has been stopped before, and has connections. */

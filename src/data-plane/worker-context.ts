@@ -26,6 +26,7 @@ import { SlabPool } from './network/slab-pool.ts';
 import { connectUpstream, type ReadMode } from './network/socket-events.ts';
 import { SocketWriter } from './network/socket-writer.ts';
 import { TimerWheel } from './network/timer-wheel.ts';
+import { Overload } from './overload.ts';
 
 /** Read slabs of one worker together; bodies beyond it share the small size. */
 const SLAB_CAP_BYTES = 64 * 1024 * 1024;
@@ -113,6 +114,9 @@ export class WorkerContext {
   /** The operator wants health checks to fail. */
   readonly serverHealth = { isFailing: false };
   readonly drains: Drains;
+  readonly overload: Overload;
+  /** Of listeners that bypass the overload manager: it never asks for anything. */
+  readonly noOverload: Overload;
   readonly systemCalls = SystemCalls.open();
   readonly descriptorBudget = descriptorBudget(this.systemCalls?.descriptorLimit());
   /** Set once, before the first connection. */
@@ -137,6 +141,8 @@ export class WorkerContext {
     this.clock = this.faults.clock(options.clock);
     this.random = options.random;
     this.drains = new Drains(this.clock, this.random);
+    this.overload = new Overload(this.random, this.stats);
+    this.noOverload = new Overload(this.random, this.stats);
     this.workerIndex = options.workerIndex;
     this.localZone = options.localZone ?? '';
     this.localAddress = options.localAddress ?? '';

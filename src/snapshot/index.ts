@@ -102,6 +102,13 @@ export type {
 } from './messages.ts';
 export type { Metadata, MetadataSource } from './metadata.ts';
 export type { ConsecutiveKind, OutlierKind, OutlierLimits, OutlierSettings } from './outlier.ts';
+export {
+  type LoadShedState,
+  NO_OVERLOAD,
+  type OverloadState,
+  type StreamReset,
+  type TimeoutFloor,
+} from './overload.ts';
 export { type PackedCluster, packClusters, unpackCluster } from './packed-cluster.ts';
 export type {
   BackOffSettings,

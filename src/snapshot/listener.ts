@@ -175,6 +175,8 @@ export interface ListenerSettings {
   readonly continueOnListenerFiltersTimeout: boolean;
   /** Connections count against the global limit, but are never refused for it. */
   readonly ignoresGlobalLimit: boolean;
+  /** What the overload manager asks for is not asked of it. */
+  readonly bypassesOverload: boolean;
   readonly filterChains: readonly FilterChainSettings[];
   /** One entry for each connection that no filter chain takes. */
   readonly accessLogs: readonly AccessLogSettings[];

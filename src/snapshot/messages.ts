@@ -8,6 +8,7 @@ import type { HostsUpdate } from './cluster.ts';
 import type { DrainState } from './drain.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
+import type { OverloadState, StreamReset } from './overload.ts';
 import type { PackedCluster } from './packed-cluster.ts';
 import type { TapSession, TapTrace } from './tap.ts';
 
@@ -44,6 +45,7 @@ export interface WorkerInit {
   /** The operator wants health checks to fail. */
   readonly isHealthCheckFailing: boolean;
   readonly drains: DrainState;
+  readonly overload: OverloadState;
   readonly runtime: RuntimeTexts;
   readonly clusters: readonly PackedCluster[];
   /** Null while nothing is recorded. */
@@ -106,6 +108,12 @@ export type MainToWorker =
   | { readonly type: 'stop-accepting'; readonly generation: number; readonly listenerId: number }
   /** How drains stand; those of before are no more. */
   | { readonly type: 'drains'; readonly drains: DrainState }
+  /** What the overload manager asks for; what it has asked for before is no more. */
+  | { readonly type: 'overload'; readonly state: OverloadState }
+  /** Once. */
+  | { readonly type: 'reset-streams'; readonly reset: StreamReset }
+  /** Give back what the engine does not use. */
+  | { readonly type: 'shrink-heap' }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey; readonly cell: number }
   | { readonly type: 'reopen-access-logs' }
   /** The values in force; those of before are no more. */

@@ -73,9 +73,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     ],
     TCP_PROXY_STATS: ['early_data_received_count_total'],
   },
-  'there is no overload manager': {
-    HTTP_STATS: ['downstream_cx_overload_disable_keepalive', 'downstream_rq_overload_close', 'rq_overload_local_reply'],
-  },
   'watchdogs and hot restarts do not exist': {
     SERVER_STATS: ['parent_connections', 'hot_restart_epoch', 'hot_restart_generation'],
     WATCHDOG_STATS: ['watchdog_miss', 'watchdog_mega_miss'],

@@ -195,6 +195,14 @@ export class DataPlaneFixture {
     return { maxConnections, recordAddress: this.#fixture.owner.recordAllocator.allocateCount() };
   }
 
+  /** A counter of its own: its cell, and what this worker has counted. */
+  counter(): { readonly cell: number; readonly read: () => number } {
+    const key = `counter ${this.#blocks.size}`;
+    const cell = this.#fixture.owner.cells.allocate(1);
+    this.#blocks.set(key, cell);
+    return { cell, read: () => this.#read(key, 0) };
+  }
+
   /** Listens with any settings; returns the ports by address. */
   async listenWith(
     fields: Partial<ListenerSettings>,

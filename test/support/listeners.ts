@@ -51,6 +51,7 @@ export function listenerSettings(fields: Partial<ListenerSettings>): ListenerSet
     listenerFiltersTimeoutMs: 15_000,
     continueOnListenerFiltersTimeout: false,
     ignoresGlobalLimit: false,
+    bypassesOverload: false,
     filterChains: [],
     defaultFilterChain: null,
     ...fields,

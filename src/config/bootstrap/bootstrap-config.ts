@@ -12,6 +12,7 @@ import type { StatSinkManifests, StatSinkSettings } from '../resources/stat-sink
 import type { DisabledExtensions } from '../support/index.ts';
 import type { ClusterManagerSettings } from './cluster-manager.ts';
 import type { EventStreamSettings } from './event-stream.ts';
+import type { OverloadSettings } from './overload.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
 import type { StoredMessages } from './stored-messages.ts';
 
@@ -75,6 +76,8 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly serverVersion: number | undefined;
   /** Undefined where no stats sink asks for it. */
   readonly eventStream: EventStreamSettings | undefined;
+  /** Undefined where there is no overload manager. */
+  readonly overload: OverloadSettings | undefined;
   /** Prefix of the proxy's own headers without the final dash, `x-proxy`. Empty when not configured. */
   readonly headerPrefix: string;
   /** Name of the cluster that this proxy and its like are members of; empty for none. */

@@ -26,6 +26,7 @@ import { DocumentFaults, inSourceOrder } from './document-faults.ts';
 import { convertEventStream } from './event-stream.ts';
 import { checkImpliedExtensions } from './implied-extensions.ts';
 import { completeNode, convertNode } from './node.ts';
+import { convertOverload } from './overload.ts';
 import { convertRuntime } from './runtime.ts';
 import { convertStaticResources } from './static-resources.ts';
 import { convertStats } from './stats.ts';
@@ -122,6 +123,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     eventStream: convertEventStream(bootstrap, faults),
     statSinks: convertStatSinks(bootstrap.stats_sinks, input.statSinks ?? NO_SINKS, { faults, clusters }),
     ...convertClusterManager(bootstrap, input, faults),
+    overload: convertOverload(bootstrap.overload_manager, faults),
     headerPrefix: bootstrap.header_prefix,
     localCluster: bootstrap.cluster_manager?.local_cluster_name ?? '',
   };

@@ -186,7 +186,16 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   resolvers: [row('none', 'ip')],
   resource_monitors: [
     row('extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig', 'resource_monitors.fixed_heap'),
-    row('undescribed', 'resource_monitors.injected_resource'),
+    row(
+      'extensions.resource_monitors.injected_resource.v3.InjectedResourceConfig',
+      'resource_monitors.injected_resource',
+    ),
+    row(
+      'extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig',
+      'resource_monitors.global_downstream_max_connections',
+      'resource_monitors.downstream_connections',
+    ),
+    row('extensions.resource_monitors.cgroup_memory.v3.CgroupMemoryConfig', 'resource_monitors.cgroup_memory'),
   ],
   retry_host_predicates: [
     row(`${RETRY_HOST}.previous_hosts.v3.PreviousHostsPredicate`, 'retry_host_predicates.previous_hosts'),

@@ -51,7 +51,8 @@ export function convertListener(message: Listener, at: string, conversion: Conve
     listenerFilters: convertListenerFilters(message, at, faults),
     listenerFiltersTimeoutMs: durationMsOr(message.listener_filters_timeout, DEFAULT_LISTENER_FILTERS_TIMEOUT_MS),
     continueOnListenerFiltersTimeout: message.continue_on_listener_filters_timeout,
-    ignoresGlobalLimit: message.ignore_global_conn_limit,
+    ignoresGlobalLimit: message.ignore_global_conn_limit || message.bypass_overload_manager,
+    bypassesOverload: message.bypass_overload_manager,
     ...filterChains,
   };
   if (!settings.bindsToPort) checkUnbound(addresses, at, faults);

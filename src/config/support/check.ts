@@ -97,7 +97,7 @@ export class SupportCheck {
   }
 
   /** Extensions by name in a map, or the one extension of a field. */
-  #extensionProbe(field: Field, { types, names, severity, note }: ExtensionVerdict): Probe {
+  #extensionProbe(field: Field, { types, names, severity, isOptional, note }: ExtensionVerdict): Probe {
     if (field.map) {
       return eachValue<Any>(field, (any, at, report) => {
         if (this.#enterExtension(types, any, at, report)) {
@@ -106,7 +106,7 @@ export class SupportCheck {
       });
     }
     // Beside the name that it goes with; any other field holds an extension of its own, or none.
-    const isOfHolder = field.name === 'typed_config';
+    const isOfHolder = field.name === 'typed_config' && !isOptional;
     return (holder, at, report) => {
       const any = holder[field.name] as Any | null;
       if (any === null && !isOfHolder) return;

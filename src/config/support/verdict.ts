@@ -33,6 +33,8 @@ export interface ExtensionVerdict {
   readonly types: readonly string[];
   /** Extensions that take no settings, by their names behind `proxy.` or `envoy.`. */
   readonly names: readonly string[];
+  /** The name beside the field is that of no extension: there may be no settings. */
+  readonly isOptional: boolean;
   readonly note: string;
 }
 
@@ -69,7 +71,7 @@ export function supportedAs(role: string, note = ''): SupportedVerdict {
 
 /** For Any fields whose conversion reports extensions beyond `types`; `note` says what becomes of them. */
 export function extensionsElseLeft(types: readonly string[], note: string): ExtensionVerdict {
-  return { kind: 'extension', severity: 'left', types, names: [], note };
+  return { kind: 'extension', severity: 'left', types, names: [], isOptional: false, note };
 }
 
 export function warned(note = ''): UnsupportedVerdict {
@@ -82,12 +84,17 @@ export function rejected(note = ''): UnsupportedVerdict {
 
 /** For Any fields: the extensions that this build has. */
 export function extensions(types: readonly string[], names: readonly string[] = []): ExtensionVerdict {
-  return { kind: 'extension', severity: 'error', types, names, note: '' };
+  return { kind: 'extension', severity: 'error', types, names, isOptional: false, note: '' };
+}
+
+/** Settings for what is named otherwise, which not all of those have. */
+export function settingsOf(types: readonly string[]): ExtensionVerdict {
+  return { ...extensions(types), isOptional: true };
 }
 
 /** Extensions beyond `types` are warned of and left out; `note` says what that means. */
 export function extensionsElseWarned(types: readonly string[], note: string): ExtensionVerdict {
-  return { kind: 'extension', severity: 'warning', types, names: [], note };
+  return { kind: 'extension', severity: 'warning', types, names: [], isOptional: false, note };
 }
 
 /** Values beyond `accepts` are refused. */

@@ -9,7 +9,6 @@
 import { type Address, formatAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
-import { GLOBAL_CONNECTION_LIMIT } from '../../base/runtime-values.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { DrainedListeners, ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
@@ -17,7 +16,7 @@ import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../s
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import { ActiveListener, type PutListener } from './active-listener.ts';
-import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
+import { globalConnectionLimit, httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
@@ -54,7 +53,7 @@ export class ListenerManager {
   #version = '';
 
   constructor(deps: ListenerManagerDependencies) {
-    const hasGlobalLimit = deps.runtime.integer(GLOBAL_CONNECTION_LIMIT) !== undefined;
+    const hasGlobalLimit = globalConnectionLimit(deps) !== undefined;
     this.#globalRecord = hasGlobalLimit ? deps.memory.recordAllocator.allocateCount() : null;
     this.#deps = deps;
     this.#log = deps.loggers.get('config');

@@ -37,6 +37,8 @@ export interface ListenerSnapshotDependencies {
   readonly concurrency: number;
   /** Says how many connections there may be. */
   readonly runtime: Pick<RuntimeValues, 'integer'>;
+  /** Most connections over all listeners, where the overload manager says so and not the runtime. */
+  readonly connectionLimit?: number | undefined;
   /** Count record of the connections of all listeners; null when there is no limit to them. */
   readonly globalRecord: number | null;
 }
@@ -74,11 +76,20 @@ export function makeListenerSnapshot(
 /** A listener that ignores the limit still takes places under it. */
 function globalLimit(
   { ignoresGlobalLimit }: ListenerSettings,
-  { runtime, globalRecord }: ListenerSnapshotDependencies,
+  deps: Pick<ListenerSnapshotDependencies, 'globalRecord' | 'runtime' | 'connectionLimit'>,
 ): AcceptLimitSnapshot | null {
+  const { globalRecord } = deps;
   if (globalRecord === null) return null;
-  const maxConnections = ignoresGlobalLimit ? UNLIMITED : runtime.integer(GLOBAL_CONNECTION_LIMIT)!;
+  const maxConnections = ignoresGlobalLimit ? UNLIMITED : (globalConnectionLimit(deps) ?? UNLIMITED);
   return { maxConnections: Math.min(maxConnections, UNLIMITED), recordAddress: globalRecord };
+}
+
+/** Of all listeners; undefined for any number. */
+export function globalConnectionLimit({
+  runtime,
+  connectionLimit,
+}: Pick<ListenerSnapshotDependencies, 'runtime' | 'connectionLimit'>): number | undefined {
+  return connectionLimit ?? runtime.integer(GLOBAL_CONNECTION_LIMIT);
 }
 
 function listenerLimit(

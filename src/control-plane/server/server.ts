@@ -20,6 +20,8 @@ import { DnsResolvers } from '../dns/resolvers.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
 import { HystrixStream } from '../event-stream/hystrix-stream.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
+import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
+import type { OverloadManager } from '../overload/overload-manager.ts';
 import { Runtime } from '../runtime/runtime.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
@@ -72,6 +74,8 @@ export class Server {
   /** Undefined where no sink asks for it. */
   readonly eventStream: HystrixStream | undefined;
   readonly drainManager: DrainManager;
+  /** Undefined where the bootstrap has none. */
+  readonly #overload: OverloadManager | undefined;
   readonly statSinks: StatSinks;
   readonly #flush: StatsFlush;
   readonly #gauges: ServerGauges;
@@ -134,7 +138,9 @@ export class Server {
       runtime: runtime.values,
       clock,
       drainMs: deps.drainMs,
+      connectionLimit: connectionLimitOf(bootstrap),
     });
+    this.#overload = makeOverloadManager(this, { clock, log: this.#log });
     this.drainManager = new DrainManager({
       clock,
       log: this.#log,
@@ -287,6 +293,7 @@ export class Server {
     this.#gauges.recordInitialization();
     this.#gauges.update();
     this.#flush.start();
+    this.#overload?.start();
     this.#log.info('all clusters and listeners initialized, serving');
   }
 
@@ -322,6 +329,7 @@ export class Server {
     this.eventStream?.close();
     this.runtime.close();
     this.drainManager.close();
+    this.#overload?.close();
     this.taps.close();
     this.clusterManager.stop();
     await this.workers.stop(graceMs);

@@ -17,14 +17,17 @@ import {
   type HostsUpdate,
   type ListenerSnapshot,
   type MainToWorker,
+  type OverloadState,
   type PackedCluster,
   packClusters,
+  type StreamReset,
   type TapSession,
   type TapTrace,
   type WorkerInit,
   type WorkerToMain,
 } from '../../snapshot/index.ts';
 import type { ProfiledHeap, ProfileKind, ProfileOptions, RunningProfile } from '../profiling/profilers.ts';
+import { StandingOrders } from './standing-orders.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
 import { type WorkerEvents, WorkerThread } from './worker-thread.ts';
 
@@ -105,10 +108,7 @@ export class WorkerPool {
   /** Why a thread ended before there was anything for it to do. */
   #earlyFailure: WeirError | undefined;
   #startup: { readonly resolve: () => void; readonly reject: (error: WeirError) => void } | undefined;
-  #isHealthCheckFailing = false;
-  #runtime: RuntimeTexts = new Map();
-  #drains: () => DrainState = () => ({ inbound: null, others: null });
-  #tap: TapSession | null = null;
+  readonly #orders = new StandingOrders();
   #isStopping = false;
   readonly #allStopped = Promise.withResolvers<void>();
 
@@ -188,30 +188,42 @@ export class WorkerPool {
 
   /** Has health checks fail, or succeed again, in every worker and those that start later. */
   failHealthChecks(isFailing: boolean): void {
-    this.#isHealthCheckFailing = isFailing;
-    // Workers without their first message will find it there.
-    if (this.#service) this.#broadcast({ type: 'fail-health-checks', isFailing });
+    this.#orders.isHealthCheckFailing = isFailing;
+    this.#order({ type: 'fail-health-checks', isFailing });
   }
 
   /** Replaces the values of the runtime in every worker and those that start later. */
   publishRuntime(texts: RuntimeTexts): void {
-    this.#runtime = texts;
-    // Workers without their first message will find them there.
-    if (this.#service) this.#broadcast({ type: 'runtime', texts });
+    this.#orders.runtime = texts;
+    this.#order({ type: 'runtime', texts });
   }
 
   /** Brings drains to every worker and those that start later. @param drains as they are at the time of the call. */
   publishDrains(drains: () => DrainState): void {
-    this.#drains = drains;
-    // Workers without their first message will find them there.
-    if (this.#service) this.#broadcast({ type: 'drains', drains: drains() });
+    this.#orders.drains = drains;
+    this.#order({ type: 'drains', drains: drains() });
+  }
+
+  /** Brings what the overload manager asks for to every worker and those that start later. */
+  publishOverload(state: OverloadState): void {
+    this.#orders.overload = state;
+    this.#order({ type: 'overload', state });
+  }
+
+  /** Has every worker end the streams that hold the most. */
+  resetStreams(reset: StreamReset): void {
+    this.#order({ type: 'reset-streams', reset });
+  }
+
+  /** Has the engines of all workers give back what they do not use. */
+  shrinkHeaps(): void {
+    this.#order({ type: 'shrink-heap' });
   }
 
   /** Has every worker record for this, and those that start later; null for nothing. */
   publishTap(session: TapSession | null): void {
-    this.#tap = session;
-    // Workers without their first message will find it there.
-    if (this.#service) this.#broadcast({ type: 'tap', session });
+    this.#orders.tap = session;
+    this.#order({ type: 'tap', session });
   }
 
   /** Has every worker open the files of its access logs anew. */
@@ -297,20 +309,7 @@ export class WorkerPool {
 
   #initialize(worker: WorkerThread, { shared }: WorkerService, clusters: readonly PackedCluster[]): void {
     const logLevels = this.#deps.loggers.levels();
-    const isHealthCheckFailing = this.#isHealthCheckFailing;
-    const runtime = this.#runtime;
-    const drains = this.#drains();
-    const tap = this.#tap;
-    const init = {
-      ...shared,
-      workerIndex: worker.index,
-      clusters,
-      runtime,
-      logLevels,
-      isHealthCheckFailing,
-      drains,
-      tap,
-    };
+    const init = { ...shared, ...this.#orders.now(), workerIndex: worker.index, clusters, logLevels };
     worker.send({ type: 'init', init });
   }
 
@@ -319,6 +318,11 @@ export class WorkerPool {
     const workers = this.#service ? this.#workers.flatMap((worker, index) => (worker ? [index] : [])) : [];
     const generation = this.#confirmations.begin(workers, onApplied);
     if (workers.length > 0) this.#broadcast(message(generation));
+  }
+
+  /** Workers without their first message will find it there, where it lasts. */
+  #order(message: MainToWorker): void {
+    if (this.#service) this.#broadcast(message);
   }
 
   #broadcast(message: MainToWorker): void {

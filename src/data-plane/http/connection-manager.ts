@@ -8,7 +8,8 @@ import type { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
-import type { NetworkFilter } from '../network/filter.ts';
+import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
+import type { Overload } from '../overload.ts';
 import { Router } from '../router/router.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -31,12 +32,19 @@ const {
   downstream_cx_http1_active,
   downstream_cx_http1_total,
   downstream_cx_length_ms,
+  downstream_cx_overload_disable_keepalive,
   downstream_cx_total,
   downstream_rq_1xx,
   downstream_rq_completed,
 } = HTTP_STATS.index;
 const listenerRq1xx = LISTENER_HTTP_STATS.index.downstream_rq_1xx;
 const listenerRqCompleted = LISTENER_HTTP_STATS.index.downstream_rq_completed;
+
+/** What is asked of all chains of a listener. */
+export interface ListenerOrders {
+  readonly drain: ListenerDrain;
+  readonly overload: Overload;
+}
 
 export class ConnectionManager implements NetworkFilter {
   readonly settings: HttpConnectionManagerSettings;
@@ -56,6 +64,7 @@ export class ConnectionManager implements NetworkFilter {
   readonly ingress: IngressFacts;
   /** Finds request headers for logs of requests that were never forwarded. */
   readonly liveHead: LiveHead;
+  readonly overload: Overload;
   readonly #context: WorkerContext;
   readonly #connections = new Set<Http1ServerConnection>();
   readonly #listenerDrain: ListenerDrain;
@@ -69,12 +78,13 @@ export class ConnectionManager implements NetworkFilter {
     clusters: ClusterMap,
     chain: FilterChainSnapshot,
     ingress: IngressFacts,
-    drain: ListenerDrain,
+    { drain, overload }: ListenerOrders,
     settings: HttpConnectionManagerSettings,
   ) {
     this.#context = context;
     this.settings = settings;
     this.#listenerDrain = drain;
+    this.overload = overload;
     this.statBase = context.stats.base(chain.filterStatBlock);
     this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
     this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
@@ -90,9 +100,12 @@ export class ConnectionManager implements NetworkFilter {
     this.router = new Router(context, clusters, settings, this.statBase);
   }
 
-  /** Whether a drain makes the response at hand the last one of its connection; counted then. Once per response. */
+  /** Whether the response at hand is the last one of its connection, by a drain or for overload; counted then. Once per response. */
   endsWithResponse(): boolean {
-    return (this.#isDraining || this.#listenerDrain.closes()) && this.#countDrained();
+    if (this.#isDraining || this.#listenerDrain.closes()) return this.#countDrained();
+    if (!this.overload.endsConnection()) return false;
+    this.#context.stats.values[this.statBase + downstream_cx_overload_disable_keepalive]! += 1;
+    return true;
   }
 
   /** Whether a drain ends a connection after a response that has not said so; counted then. */
@@ -105,6 +118,11 @@ export class ConnectionManager implements NetworkFilter {
   }
 
   accept(downstream: DownstreamConnection): void {
+    if (this.overload.refusesCodec()) {
+      downstream.socket.destroy();
+      downstream.closed();
+      return;
+    }
     const { values } = this.#context.stats;
     values[this.statBase + downstream_cx_total]! += 1;
     values[this.statBase + downstream_cx_http1_total]! += 1;
@@ -136,6 +154,14 @@ export class ConnectionManager implements NetworkFilter {
 
   destroyConnections(): void {
     for (const connection of [...this.#connections]) connection.destroy();
+  }
+
+  findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
+    for (const connection of this.#connections) if (connection.heldBytes >= fromBytes) found.push(connection);
+  }
+
+  rescaleTimeouts(): void {
+    for (const { deadlines } of this.#connections) deadlines.rescale();
   }
 
   close(): void {

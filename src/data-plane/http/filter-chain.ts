@@ -112,6 +112,11 @@ export class StreamFilters {
     return this.decoding.heldHead;
   }
 
+  /** Of both bodies, while filters keep them back. */
+  get heldBytes(): number {
+    return this.decoding.heldBytes + this.encoding.heldBytes;
+  }
+
   /** Lets filters edit a reply of the proxy's own, unless they have begun with a response that it takes the place of. */
   encodeLocalReply(head: EditableHead, { status, body, bytes }: LocalReply): void {
     if (this.encoding.hasBegun) return;

@@ -62,6 +62,11 @@ export abstract class FilterPass {
     return this.#hasBegun;
   }
 
+  /** Of the body, while filters keep it back. */
+  get heldBytes(): number {
+    return this.#queue.reduce((sum, part) => sum + Math.max(part.raw.length, part.bytes.length), 0);
+  }
+
   /** True while filters keep back the head. */
   get holdsHead(): boolean {
     return this.#queue[0]?.kind === 'head';
@@ -172,8 +177,7 @@ export abstract class FilterPass {
 
   /** @returns false when reading should stop until less is held. */
   #checkHeld(): boolean {
-    const heldBytes = this.#queue.reduce((sum, part) => sum + Math.max(part.raw.length, part.bytes.length), 0);
-    this.#isAboveLimit = heldBytes > this.#limitBytes;
+    this.#isAboveLimit = this.heldBytes > this.#limitBytes;
     if (!this.#isAboveLimit) return true;
     if (!this.#statuses.includes('stop')) return false;
     this.onOverflow();

@@ -52,6 +52,9 @@ export const DROPPED_OVERLOAD: LocalReply = {
   details: 'drop_overload',
   isDropOverload: true,
 };
+/** By order of the overload manager. */
+export const OVERLOADED: LocalReply = { status: 503, body: 'proxy overloaded', flag: 'OM', details: 'overload' };
+export const TOO_EXPENSIVE: LocalReply = { ...OVERLOADED, details: 'overload_manager_reset' };
 export const ROUTE_TIMEOUT: LocalReply = {
   status: 504,
   body: 'upstream request timeout',

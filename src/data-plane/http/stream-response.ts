@@ -47,7 +47,7 @@ const NO_BYTES = Buffer.alloc(0);
 export interface ResponseManager extends RequestLedger {
   readonly settings: HttpConnectionManagerSettings;
   readonly responseLines: ResponseLines;
-  /** Whether a drain makes the response at hand the last one of its connection; asked once. */
+  /** Whether the response at hand is the last one of its connection, by a drain or for overload; asked once. */
   endsWithResponse(): boolean;
   /** A response is complete. */
   countResponse(status: number): void;

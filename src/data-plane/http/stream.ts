@@ -31,8 +31,10 @@ const {
   downstream_flow_control_paused_reading_total,
   downstream_flow_control_resumed_reading_total,
   downstream_rq_idle_timeout,
+  downstream_rq_overload_close,
   downstream_rq_timeout,
   downstream_rq_ws_on_non_ws_route,
+  rq_overload_local_reply,
 } = HTTP_STATS.index;
 
 export class HttpStream extends StreamResponse implements RequestLimits, RequestClient {
@@ -57,6 +59,11 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
 
   get bufferLimitBytes(): number {
     return this.codec.bufferLimitBytes;
+  }
+
+  /** Of both bodies, beside what the connection itself holds. */
+  get heldBytes(): number {
+    return (this.upstream?.heldBytes ?? 0) + (this.filters?.heldBytes ?? 0) + (this.redirects?.keptBytes ?? 0);
   }
 
   // ---- From the downstream codec ----
@@ -132,6 +139,11 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
     this.giveUp(this.isRequestComplete ? replies.STREAM_IDLE_RESPONSE : replies.STREAM_IDLE_REQUEST);
   }
 
+  /** It holds too much of what is scarce. */
+  onTooExpensive(): void {
+    this.giveUp(replies.TOO_EXPENSIVE);
+  }
+
   onRequestTimeout(): void {
     this.count(downstream_rq_timeout);
     this.giveUp(replies.REQUEST_TIMEOUT);
@@ -144,6 +156,11 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
     const head = this.context.codec.request;
     const hasBody = !isEnd && head.framing !== Framing.NONE;
     const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && end === start;
+    if (this.manager.overload.refusesForwarding()) {
+      this.count(rq_overload_local_reply);
+      this.reply(replies.OVERLOADED);
+      return true;
+    }
     const upstream = this.manager.router.route(this, head);
     if (upstream === null) return true;
     if (awaitsContinue) this.#sendContinue();
@@ -271,7 +288,9 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   #refusal(head: RequestHead): replies.LocalReply | null {
     if ((head.flags & HeadFlag.EXPECT_OTHER) !== 0) return replies.EXPECTATION_FAILED;
     if (this.isHttp10 && head.authority() === '') return replies.HOST_MISSING;
-    return null;
+    if (!this.manager.overload.refusesRequest()) return null;
+    this.count(downstream_rq_overload_close);
+    return replies.OVERLOADED;
   }
 
   #endByLimit({ isCharged, endsBudget }: StreamLimit, reply: replies.LocalReply): void {

@@ -2,7 +2,7 @@
 
 import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection, DownstreamConnectionOwner } from '../network/downstream-connection.ts';
-import type { NetworkFilter } from '../network/filter.ts';
+import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type ConnectionLimit, RefusedConnection } from './connection-limit.ts';
 
@@ -55,6 +55,14 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
 
   finish(): void {
     this.#filter.finish();
+  }
+
+  findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
+    this.#filter.findExpensive(fromBytes, found);
+  }
+
+  rescaleTimeouts(): void {
+    this.#filter.rescaleTimeouts();
   }
 
   destroyConnections(): void {

@@ -10,8 +10,9 @@ import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
-import type { NetworkFilter } from '../network/filter.ts';
+import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
 import { LimitedReads } from '../network/limited-reads.ts';
+import type { Overload } from '../overload.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { AcceptLimits } from './accept-limit.ts';
 import { type SocketOptionSetter, socketOptionSetter } from './accepted-socket-options.ts';
@@ -66,6 +67,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
   readonly #listeners: ListenersByAddress<ActiveListener>;
+  readonly #overload: Overload;
   /** By address; several may let the system choose a port of theirs. */
   readonly #sockets: ListeningSocket[];
   readonly #statBase: number;
@@ -88,17 +90,20 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /**
    * @param listeners those of the worker.
+   * @param overload what is asked of it.
    * @param createFilter makes the terminal filter of a chain.
    */
   constructor(
     context: WorkerContext,
     snapshot: ListenerSnapshot,
     listeners: ListenersByAddress<ActiveListener>,
+    overload: Overload,
     createFilter: (chain: FilterChainSnapshot, ingress: IngressFacts) => NetworkFilter,
   ) {
     const { settings } = snapshot;
     this.#context = context;
     this.#listeners = listeners;
+    this.#overload = overload;
     this.snapshot = snapshot;
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#workerStatBase = context.stats.base(snapshot.workerStatBlocks[context.workerIndex]!);
@@ -152,6 +157,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       for (const [index, socket] of this.#sockets.entries()) {
         bound.push(held[index]?.port ?? (await socket.listen(ports[index]!)));
       }
+      this.#holdClients();
     } catch (error) {
       this.stop();
       throw error;
@@ -197,6 +203,22 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   /** The process ends, `drain` has been called: see NetworkFilter. */
   finish(): void {
     for (const chain of this.#chains) chain.finish();
+  }
+
+  /** What is asked for may have changed. */
+  onOverloadChanged(): void {
+    this.#holdClients();
+    for (const chain of this.#chains) chain.rescaleTimeouts();
+  }
+
+  findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
+    if (this.snapshot.settings.bypassesOverload) return;
+    for (const chain of this.#chains) chain.findExpensive(fromBytes, found);
+  }
+
+  /** Or lets them in. */
+  #holdClients(): void {
+    for (const socket of this.#sockets) socket.hold(this.#overload.stopsAccepting);
   }
 
   destroyConnections(): void {
@@ -303,6 +325,12 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   onAccepted(socket: Socket, from: ListeningSocket): void {
     // libuv takes one client from a listening socket and looks at all others before it takes the next.
     this.#context.stats.record(this.#statBase + connections_accepted_per_socket_event, 1);
+    // Where clients cannot be left waiting, they are refused.
+    if (this.#overload.stopsAccepting || this.#overload.rejectsConnection()) {
+      this.#count(downstream_cx_overload_reject, 1);
+      socket.destroy();
+      return;
+    }
     const refusedBy = this.#limits.admit(socket);
     if (refusedBy !== null) {
       this.#count(refusedBy === 'global' ? downstream_global_cx_overflow : downstream_cx_overflow, 1);

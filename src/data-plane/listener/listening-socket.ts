@@ -1,8 +1,8 @@
 // A socket that accepts on one address of a listener. Other workers listen on the same address and port; the kernel
 // spreads connections over them.
 //
-//   closed ──listen──▶ listening ──descriptors run short──▶ paused ──some are free again──▶ listening
-//      ◀────────────────────┴──────────────close───────────────┘
+//   closed ──listen──▶ listening ──descriptors run short, or held──▶ paused ──some are free, and not held──▶ listening
+//      ◀────────────────────┴────────────────────close─────────────────┘
 //
 // Node cannot stop to accept without closing the socket, which would refuse those who wait. So a second descriptor of it
 // is kept: while the listener pauses, clients wait in the kernel's queue, and a copy of it then accepts them.
@@ -70,6 +70,10 @@ export class ListeningSocket {
   /** The path is no longer libuv's to remove. */
   #removesPath = false;
   #cancelResume: (() => void) | null = null;
+  /** Clients are to wait, whatever there is. */
+  #isHeld = false;
+  /** It pauses for want of descriptors. */
+  #isWanting = false;
 
   constructor(options: ListeningSocketOptions, owner: ListeningSocketOwner) {
     this.#options = options;
@@ -124,6 +128,14 @@ export class ListeningSocket {
   /** Whoever connects from now on is another's client. */
   handTo(owner: ListeningSocketOwner): void {
     this.#owner = owner;
+  }
+
+  /** Has clients wait in the kernel's queue, or lets them in again. Without system calls they cannot be made to wait. */
+  hold(isHeld: boolean): void {
+    if (isHeld === this.#isHeld) return;
+    this.#isHeld = isHeld;
+    if (isHeld) this.#rest();
+    else if (this.#state === 'paused') this.#resume();
   }
 
   /** Accepted connections go on, those that wait are reset. Idempotent. */
@@ -195,11 +207,18 @@ export class ListeningSocket {
   }
 
   #pause(): void {
-    if (this.#state !== 'listening' || this.#kept === null || !this.#closeServer()) return;
-    this.#state = 'paused';
+    if (!this.#rest()) return;
     this.#isShort = true;
+    this.#isWanting = true;
     this.#owner.onPaused();
+  }
+
+  /** @returns false where clients are accepted all the same, or were made to wait before. */
+  #rest(): boolean {
+    if (this.#state !== 'listening' || this.#kept === null || !this.#closeServer()) return false;
+    this.#state = 'paused';
     this.#resumeLater();
+    return true;
   }
 
   /** @returns false when the socket would be lost with it. */
@@ -219,19 +238,22 @@ export class ListeningSocket {
   }
 
   #resumeLater(): void {
+    this.#cancelResume?.();
     this.#cancelResume = this.#options.clock.after(RESUME_MS, () => this.#resume());
   }
 
   #resume(): void {
-    const descriptor = this.#freeDescriptor();
+    const descriptor = this.#isHeld ? NONE : this.#freeDescriptor();
     if (descriptor === NONE) {
       this.#resumeLater();
       return;
     }
+    this.#cancelResume?.();
     this.#cancelResume = null;
     this.#state = 'listening';
     this.#listenOn({ fd: descriptor });
-    this.#owner.onResumed();
+    if (this.#isWanting) this.#owner.onResumed();
+    this.#isWanting = false;
   }
 
   /** A copy of the kept descriptor, if there is one within the budget and one more for a client; else none. */

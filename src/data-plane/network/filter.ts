@@ -5,6 +5,12 @@ import type { DownstreamConnection } from './downstream-connection.ts';
 /** When the process ends, a raw connection without bytes for this time has nothing more to say. */
 export const QUIET_MS = 250;
 
+/** A stream that holds bytes which wait to be sent or to be used. */
+export interface ExpensiveStream {
+  readonly heldBytes: number;
+  resetExpensive(): void;
+}
+
 export interface NetworkFilter {
   readonly connectionCount: number;
   /**
@@ -16,6 +22,10 @@ export interface NetworkFilter {
   drain(endsIdle: boolean): void;
   /** The process ends, `drain` has been called: ends also what would go on as long as its peers like, without loss. */
   finish(): void;
+  /** Adds the streams that hold `fromBytes` or more. */
+  findExpensive(fromBytes: number, found: ExpensiveStream[]): void;
+  /** Timeouts that depend on overload may have changed. */
+  rescaleTimeouts(): void;
   /** Ends every connection now. */
   destroyConnections(): void;
   /** There are no connections any more, and none will come: gives back what it holds. Once. */

@@ -15,6 +15,8 @@ export interface ForwardedRequest {
   readonly isSending: boolean;
   /** True when more of the request's body may come. */
   readonly canSend: boolean;
+  /** Of the request's body, kept here or not taken by the kernel yet. */
+  readonly heldBytes: number;
 
   /**
    * Chooses a host and sends the head with the first body bytes, now or when a connection is there.

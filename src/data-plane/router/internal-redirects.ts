@@ -25,6 +25,10 @@ export class InternalRedirects {
     return this.#body !== null;
   }
 
+  get keptBytes(): number {
+    return this.#body?.length ?? 0;
+  }
+
   keep(bytes: Buffer, start: number, end: number): void {
     if (this.#body !== null && !this.#body.add(bytes, start, end)) this.#body = null;
   }

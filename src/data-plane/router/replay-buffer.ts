@@ -11,6 +11,10 @@ export class ReplayBuffer {
     this.#limitBytes = limitBytes;
   }
 
+  get length(): number {
+    return this.#length;
+  }
+
   /** Keeps a copy of bytes[start..end). @returns false when that is too much; nothing can be sent again then. */
   add(bytes: Buffer, start: number, end: number): boolean {
     if (this.#length + end - start > this.#limitBytes) return false;

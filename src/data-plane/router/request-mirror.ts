@@ -80,6 +80,10 @@ export class RequestMirror implements ForwardedRequest {
     return this.#request.canSend;
   }
 
+  get heldBytes(): number {
+    return this.#request.heldBytes + (this.#body?.length ?? 0);
+  }
+
   start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
     const trailers = this.#client.requestTrailers;
     this.#keep(bytes, start, end);

@@ -124,6 +124,11 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     return this.#current?.attempt.canSend ?? false;
   }
 
+  get heldBytes(): number {
+    const answered = this.#answered?.attempt.heldBytes ?? 0;
+    return this.#running.reduce((sum, { attempt }) => sum + attempt.heldBytes, (this.#replay?.length ?? 0) + answered);
+  }
+
   start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
     const whole = isEnd ? withTrailers(this.client, this.cluster, bytes, start, end) : null;
     this.#isRequestDone = isEnd;

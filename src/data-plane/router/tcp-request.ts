@@ -107,6 +107,10 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     return this.#state === OPEN;
   }
 
+  get heldBytes(): number {
+    return this.#upstream?.unsentBytes ?? 0;
+  }
+
   /** What the tunnel carries comes by `send`, after the answer. */
   start(): void {
     const { destinations } = this.cluster;

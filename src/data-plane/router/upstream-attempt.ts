@@ -125,6 +125,10 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     return this.#host;
   }
 
+  get heldBytes(): number {
+    return this.#earlyEnd - this.#earlyStart + (this.#connection?.unsentBytes ?? 0);
+  }
+
   start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
     const whole = isEnd ? withTrailers(this.#client, this.cluster, bytes, start, end) : null;
     this.#early = whole ?? bytes;

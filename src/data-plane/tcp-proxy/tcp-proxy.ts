@@ -87,6 +87,12 @@ export class TcpProxy implements NetworkFilter {
     for (const connection of [...this.#connections]) connection.endWhenQuiet();
   }
 
+  /** Its connections are no streams. */
+  findExpensive(): void {}
+
+  /** None of its timeouts is shortened. */
+  rescaleTimeouts(): void {}
+
   destroyConnections(): void {
     for (const connection of [...this.#connections]) connection.destroy();
   }

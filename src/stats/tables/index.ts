@@ -27,6 +27,13 @@ export {
   WATCHDOG_STATS,
   WORKER_CLUSTER_MANAGER_STATS,
 } from './managers.ts';
+export {
+  HEAP_SHRINK_STATS,
+  LOAD_SHED_STATS,
+  OVERLOAD_ACTION_STATS,
+  OVERLOAD_MONITOR_STATS,
+  STREAM_RESET_STATS,
+} from './overload.ts';
 export { SERVER_STATS } from './server.ts';
 export { HYSTRIX_STATS, STAT_SINK_STATS, STATSD_TCP_STATS } from './sinks.ts';
 export { STATISTICS_STATS } from './statistics.ts';

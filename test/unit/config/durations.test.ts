@@ -47,6 +47,8 @@ const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_c
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const ROUND_ROBIN = 'type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin';
 const DNS_CLUSTER = 'type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster';
+const FIXED_HEAP = 'type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig';
+const SCALED_TIMERS = 'type.googleapis.com/envoy.config.overload.v3.ScaleTimersOverloadActionConfig';
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
 const CARES = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
@@ -91,6 +93,11 @@ function httpManager(fields: JsonObject): JsonObject {
   return withListeners(listenerWith([httpFilter(fields)]));
 }
 
+function overloaded(fields: JsonObject): JsonObject {
+  const heap = { name: 'heap', typed_config: { '@type': FIXED_HEAP, max_heap_size_bytes: 1 } };
+  return { ...withClusters(), overload_manager: { resource_monitors: [heap], ...fields } };
+}
+
 function tcp(fields: JsonObject): JsonObject {
   return withListeners(listenerWith([tcpFilter(fields)]));
 }
@@ -115,6 +122,19 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.config.bootstrap.v3.Bootstrap.stats_flush_interval': {
     bootstrap: (value) => ({ ...withClusters(), stats_flush_interval: value }),
     settingMs: (bootstrap) => bootstrap.statsFlushIntervalMs,
+  },
+  'proxy.config.overload.v3.OverloadManager.refresh_interval': {
+    bootstrap: (value) => overloaded({ refresh_interval: value }),
+    settingMs: (bootstrap) => bootstrap.overload!.refreshIntervalMs,
+  },
+  'proxy.config.overload.v3.ScaleTimersOverloadActionConfig.ScaleTimer.min_timeout': {
+    bootstrap: (value) => {
+      const timer_scale_factors = [{ timer: 'HTTP_DOWNSTREAM_STREAM_IDLE', min_timeout: value }];
+      const typed_config = { '@type': SCALED_TIMERS, timer_scale_factors };
+      const triggers = [{ name: 'heap', threshold: { value: 1 } }];
+      return overloaded({ actions: [{ name: 'envoy.overload_actions.reduce_timeouts', triggers, typed_config }] });
+    },
+    settingMs: (bootstrap) => bootstrap.overload!.timeoutFloors.HTTP_DOWNSTREAM_STREAM_IDLE?.minMs,
   },
   'proxy.config.cluster.v3.Cluster.CommonLbConfig.update_merge_window': {
     bootstrap: (value) => cluster({ common_lb_config: { update_merge_window: value } }),

@@ -4801,9 +4801,24 @@ export interface CaresDnsResolverConfig {
   reinit_channel_on_timeout: boolean;
 }
 
+/** proxy.extensions.resource_monitors.cgroup_memory.v3.CgroupMemoryConfig */
+export interface CgroupMemoryConfig {
+  max_memory_bytes: Int64;
+}
+
+/** proxy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig */
+export interface DownstreamConnectionsConfig {
+  max_active_downstream_connections: Int64;
+}
+
 /** proxy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig */
 export interface FixedHeapConfig {
   max_heap_size_bytes: Int64;
+}
+
+/** proxy.extensions.resource_monitors.injected_resource.v3.InjectedResourceConfig */
+export interface InjectedResourceConfig {
+  filename: string;
 }
 
 /** proxy.extensions.retry.host.omit_canary_hosts.v3.OmitCanaryHostsPredicate */
@@ -5887,7 +5902,10 @@ export interface MessageTypes {
   'proxy.extensions.load_balancing_policies.subset.v3.Subset.LbSubsetSelector': Subset_LbSubsetSelector;
   'proxy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality': WrrLocality;
   'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': CaresDnsResolverConfig;
+  'proxy.extensions.resource_monitors.cgroup_memory.v3.CgroupMemoryConfig': CgroupMemoryConfig;
+  'proxy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': DownstreamConnectionsConfig;
   'proxy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig': FixedHeapConfig;
+  'proxy.extensions.resource_monitors.injected_resource.v3.InjectedResourceConfig': InjectedResourceConfig;
   'proxy.extensions.retry.host.omit_canary_hosts.v3.OmitCanaryHostsPredicate': OmitCanaryHostsPredicate;
   'proxy.extensions.retry.host.omit_host_metadata.v3.OmitHostMetadataConfig': OmitHostMetadataConfig;
   'proxy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate': PreviousHostsPredicate;

@@ -37,7 +37,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       admin: supported(),
       stats_config: supported(),
       hds_config: warned(),
-      overload_manager: warned(),
+      overload_manager: supported(),
       enable_dispatcher_stats: warned(),
       header_prefix: supported(),
       stats_server_version_override: supported(),

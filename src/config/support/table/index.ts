@@ -10,6 +10,7 @@ import { CLUSTER_HEALTH_SUPPORT } from './cluster-health.ts';
 import { CLUSTER_HOSTS_SUPPORT } from './cluster-hosts.ts';
 import { HTTP_SUPPORT } from './http.ts';
 import { LISTENER_SUPPORT } from './listener.ts';
+import { OVERLOAD_SUPPORT } from './overload.ts';
 import { ROUTE_SUPPORT } from './route.ts';
 
 export const SUPPORT: SupportTable = {
@@ -23,4 +24,5 @@ export const SUPPORT: SupportTable = {
   ...CLUSTER_HEALTH_SUPPORT,
   ...BALANCING_POLICY_SUPPORT,
   ...ACCESS_LOG_SUPPORT,
+  ...OVERLOAD_SUPPORT,
 };

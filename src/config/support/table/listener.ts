@@ -56,7 +56,7 @@ export const LISTENER_SUPPORT: SupportTable = {
       enable_mptcp: warned(),
       access_log: supported(),
       ignore_global_conn_limit: supported(),
-      bypass_overload_manager: supported('there is no overload manager'),
+      bypass_overload_manager: supported('its limit of connections, too'),
       max_connections_to_accept_per_socket_event: warned(),
     },
   },

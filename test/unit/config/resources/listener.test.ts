@@ -57,6 +57,7 @@ describe('a listener', () => {
       listenerFiltersTimeoutMs: 15_000,
       continueOnListenerFiltersTimeout: false,
       ignoresGlobalLimit: false,
+      bypassesOverload: false,
       defaultFilterChain: null,
     });
     assert.deepEqual(filterChains, [

@@ -7,6 +7,7 @@ import {
   type ClusterSnapshot,
   type DrainState,
   type HostsUpdate,
+  NO_OVERLOAD,
   type PackedCluster,
   type TapSession,
   unpackCluster,
@@ -23,6 +24,10 @@ describe('the pool of workers', () => {
     pool.publishDrains(() => drains);
     const tap = { id: 3 } as TapSession;
     pool.publishTap(tap);
+    const overload = { ...NO_OVERLOAD, refusedRequests: 0.5 };
+    pool.publishOverload(overload);
+    pool.shrinkHeaps();
+    pool.resetStreams({ fromBytes: 1, countCell: 2 });
     pool.removeCluster('web', () => {
       applied += 1;
     });
@@ -43,6 +48,7 @@ describe('the pool of workers', () => {
         isHealthCheckFailing: true,
         drains,
         tap,
+        overload,
       });
     }
     assert.equal(inits.length, 2);
@@ -62,6 +68,10 @@ describe('the pool of workers', () => {
     const drains = { inbound: { strategy: 'gradual', elapsedMs: 0, durationMs: 600 }, others: null } as const;
     pool.publishDrains(() => drains);
     pool.publishTap(null);
+    pool.publishOverload(NO_OVERLOAD);
+    pool.shrinkHeaps();
+    const reset = { fromBytes: 1, countCell: 2 };
+    pool.resetStreams(reset);
     assert.deepEqual(take(), [
       [0, 'fail-health-checks', { isFailing: true }],
       [1, 'fail-health-checks', { isFailing: true }],
@@ -73,6 +83,12 @@ describe('the pool of workers', () => {
       [1, 'drains', { drains }],
       [0, 'tap', { session: null }],
       [1, 'tap', { session: null }],
+      [0, 'overload', { state: NO_OVERLOAD }],
+      [1, 'overload', { state: NO_OVERLOAD }],
+      [0, 'shrink-heap', {}],
+      [1, 'shrink-heap', {}],
+      [0, 'reset-streams', { reset }],
+      [1, 'reset-streams', { reset }],
     ]);
     assert.equal(pool.concurrency, 2);
     assert.equal(loggers.dropped, 0);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { WorkerThread } from '../../../../src/control-plane/workers/worker-thread.ts';
-import type { WorkerInit } from '../../../../src/snapshot/index.ts';
+import { NO_OVERLOAD, type WorkerInit } from '../../../../src/snapshot/index.ts';
 import { FILESYSTEM_STATS } from '../../../../src/stats/index.ts';
 import { compileHttp1 } from '../../../../src/wasm/http1.ts';
 import { compileModule } from '../../../../src/wasm/instantiate.ts';
@@ -35,6 +35,7 @@ function init(): WorkerInit {
     runtime: new Map(),
     clusters: [],
     tap: null,
+    overload: NO_OVERLOAD,
     logLevels: { default: 'off' },
   };
 }

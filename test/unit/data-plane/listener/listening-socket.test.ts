@@ -340,3 +340,52 @@ describe('a socket that begins with options', () => {
     });
   }
 });
+
+describe('a listening socket that is held', () => {
+  it('has clients wait in the queue until it is let go, and tells nobody of want', async (t) => {
+    const fixture = await listen(t);
+    fixture.socket.hold(true);
+    fixture.socket.hold(true);
+    await fixture.client(t);
+    fixture.clock.turn(10 * RESUME_MS);
+    await fixture.client(t);
+    assert.equal(fixture.accepted.length, 0);
+    fixture.socket.hold(false);
+    await fixture.untilAccepted(2);
+    assert.deepEqual(fixture.events, []);
+    assert.equal(fixture.clock.timerCount, 0);
+  });
+
+  it('stays so when descriptors are free again, and is short of them when it is let go too early', async (t) => {
+    const fixture = await listen(t);
+    fixture.budget.acceptBelow = 0;
+    await fixture.client(t);
+    await fixture.untilAccepted(1);
+    assert.deepEqual(fixture.events, ['paused']);
+    fixture.socket.hold(true);
+    fixture.budget.acceptBelow = ENOUGH;
+    fixture.clock.turn(10 * RESUME_MS);
+    assert.deepEqual(fixture.events, ['paused']);
+    fixture.budget.acceptBelow = 0;
+    fixture.socket.hold(false);
+    assert.deepEqual(fixture.events, ['paused']);
+    fixture.budget.acceptBelow = ENOUGH;
+    fixture.clock.turn(RESUME_MS);
+    assert.deepEqual(fixture.events, ['paused', 'resumed']);
+    await fixture.client(t);
+    await fixture.untilAccepted(2);
+  });
+
+  it('accepts all the same where the system cannot make clients wait', async (t) => {
+    const fixture = new Fixture(ANY_PORT, null, false);
+    fixture.target = { port: await fixture.socket.listen(0), host: '127.0.0.1' };
+    t.after(() => {
+      fixture.socket.close();
+      for (const socket of fixture.accepted) socket.destroy();
+    });
+    fixture.socket.hold(true);
+    await fixture.client(t);
+    await fixture.untilAccepted(1);
+    fixture.socket.hold(false);
+  });
+});

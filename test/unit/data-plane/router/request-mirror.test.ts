@@ -31,6 +31,7 @@ class NotingRequest implements ForwardedRequest {
   attempts = 3;
   isSending = false;
   canSend = false;
+  heldBytes = 7;
   /** What `send` says. */
   goesOn = true;
   readonly asked: string[] = [];

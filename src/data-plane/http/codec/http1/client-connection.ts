@@ -113,6 +113,11 @@ export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner 
     return { ip: plainAddress(this.#socket.localAddress ?? ''), port: this.#socket.localPort ?? 0 };
   }
 
+  /** Bytes that the kernel has not taken yet. */
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
   /** True once any byte of the response at hand has arrived. */
   get hasResponseBytes(): boolean {
     return this.#hasResponseBytes;

@@ -114,7 +114,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.forwardedAddress = forwardedAddress(this.peerAddress, context.localAddress);
     this.#heldCount = new BufferedBytes(context, manager.statBase + downstream_cx_rx_bytes_buffered);
     this.#writer = new ResponseWriter(socket, context, manager.statBase);
-    this.deadlines = new ServerDeadlines(this, manager.settings, context.wheel);
+    this.deadlines = new ServerDeadlines(this, manager.settings, manager.overload, context.wheel);
     this.deadlines.awaitRequest(context.clock.monotonicMs());
     attachAccepted(socket, this, this.#mode);
   }
@@ -130,6 +130,17 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   /** True while a request or the start of one is at hand. */
   get isBusy(): boolean {
     return this.#stream !== null || (this.#held.length > 0 && !isEmptyLine(this.#held.peek(), 0, this.#held.length));
+  }
+
+  /** Bytes that wait here on behalf of a stream, both ways; 0 without a stream. */
+  get heldBytes(): number {
+    if (this.#stream === null) return 0;
+    return this.#held.length + this.#socket.writableLength + this.#stream.heldBytes;
+  }
+
+  /** The stream holds too much: it ends. */
+  resetExpensive(): void {
+    this.#stream?.onTooExpensive();
   }
 
   /** Ends the connection if nothing runs on it; otherwise its response will say that it is the last. */

@@ -6,6 +6,7 @@
 
 import type { HttpConnectionManagerSettings } from '../../../../snapshot/index.ts';
 import { type TimeoutOwner, TimerEntry, type TimerWheel } from '../../../network/timer-wheel.ts';
+import type { Overload } from '../../../overload.ts';
 import type { StreamDeadlines } from '../../downstream-codec.ts';
 import { ROUTE_LIMIT, type StreamLimit } from '../../stream-limits.ts';
 
@@ -29,6 +30,7 @@ export interface DeadlineOwner {
 export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   readonly #owner: DeadlineOwner;
   readonly #settings: HttpConnectionManagerSettings;
+  readonly #overload: Overload;
   readonly #wheel: TimerWheel;
   readonly #timer: TimerEntry;
   #closeMs = NEVER;
@@ -36,22 +38,27 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   #limit: StreamLimit = ROUTE_LIMIT;
   #requestMs = NEVER;
   #streamIdleMs = NEVER;
+  /** Of the stream at hand, as it is configured and as it is now. */
+  #streamIdleConfiguredMs = 0;
   #streamIdleTimeoutMs = 0;
   /** When the first byte came of a head that has not ended. */
   #headStartMs = NEVER;
   #headersMs = NEVER;
   #idleMs = NEVER;
+  #idleTimeoutMs = 0;
 
-  constructor(owner: DeadlineOwner, settings: HttpConnectionManagerSettings, wheel: TimerWheel) {
+  constructor(owner: DeadlineOwner, settings: HttpConnectionManagerSettings, overload: Overload, wheel: TimerWheel) {
     this.#owner = owner;
     this.#settings = settings;
+    this.#overload = overload;
     this.#wheel = wheel;
     this.#timer = new TimerEntry(this);
   }
 
   /** Nothing runs on the connection. */
   awaitRequest(nowMs: number): void {
-    this.#idleMs = deadline(nowMs, this.#settings.idleTimeoutMs);
+    this.#idleTimeoutMs = this.#idleTimeout();
+    this.#idleMs = deadline(nowMs, this.#idleTimeoutMs);
     this.#schedule(this.#idleMs);
   }
 
@@ -59,10 +66,11 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   awaitHead(nowMs: number): void {
     if (this.#headStartMs !== NEVER) return;
     const { requestHeadersTimeoutMs, requestTimeoutMs, streamIdleTimeoutMs } = this.#settings;
+    this.#setStreamIdle(streamIdleTimeoutMs);
     this.#headStartMs = nowMs;
     this.#headersMs = deadline(nowMs, requestHeadersTimeoutMs);
     this.#requestMs = deadline(nowMs, requestTimeoutMs);
-    this.#streamIdleMs = deadline(nowMs, streamIdleTimeoutMs);
+    this.#streamIdleMs = deadline(nowMs, this.#streamIdleTimeoutMs);
     const firstMs = Math.min(this.#headersMs, this.#requestMs, this.#streamIdleMs);
     // The connection is not idle any more; but where nothing else bounds the wait, its idle timeout goes on to.
     if (firstMs === NEVER) return;
@@ -93,8 +101,8 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
 
   /** Replaces, for the stream at hand, the time after which it counts as idle; 0 for never. */
   setStreamIdleTimeout(timeoutMs: number, nowMs: number): void {
-    this.#streamIdleTimeoutMs = timeoutMs;
-    this.#streamIdleMs = deadline(nowMs, timeoutMs);
+    this.#setStreamIdle(timeoutMs);
+    this.#streamIdleMs = deadline(nowMs, this.#streamIdleTimeoutMs);
     this.#schedule(this.#streamIdleMs);
   }
 
@@ -152,11 +160,35 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
     this.#wheel.remove(this.#timer);
   }
 
+  /** Timeouts may have become shorter or longer, also those that run. */
+  rescale(): void {
+    if (this.#idleMs !== NEVER) {
+      this.#idleMs -= this.#idleTimeoutMs;
+      this.#idleTimeoutMs = this.#idleTimeout();
+      this.#idleMs += this.#idleTimeoutMs;
+    }
+    if (this.#streamIdleMs !== NEVER) {
+      this.#streamIdleMs -= this.#streamIdleTimeoutMs;
+      this.#setStreamIdle(this.#streamIdleConfiguredMs);
+      this.#streamIdleMs += this.#streamIdleTimeoutMs;
+    }
+    this.#schedule(Math.min(this.#streamIdleMs, this.#idleMs));
+  }
+
   onTimeout(nowMs: number): void {
     this.#tell(nowMs);
     this.#schedule(
       Math.min(this.#closeMs, this.#limitMs, this.#requestMs, this.#streamIdleMs, this.#headersMs, this.#idleMs),
     );
+  }
+
+  #idleTimeout(): number {
+    return this.#overload.timeoutMs('HTTP_DOWNSTREAM_CONNECTION_IDLE', this.#settings.idleTimeoutMs);
+  }
+
+  #setStreamIdle(configuredMs: number): void {
+    this.#streamIdleConfiguredMs = configuredMs;
+    this.#streamIdleTimeoutMs = this.#overload.timeoutMs('HTTP_DOWNSTREAM_STREAM_IDLE', configuredMs);
   }
 
   #tell(nowMs: number): void {
