@@ -4,6 +4,7 @@
 
 import type * as ForeignFunctions from 'node:ffi';
 import { familyOf, type IpFamily } from './address-families.ts';
+import { DatagramBatch, MESSAGE_BYTES } from './datagram-batch.ts';
 import { parseIpWords } from './ip-number.ts';
 
 /** Asked for by name: an import would end the start of a Node without it. */
@@ -60,6 +61,7 @@ const ENAMETOOLONG = 36;
 const SIGNATURES = {
   poll: { arguments: ['pointer', 'u64', 'i32'], return: 'i32' },
   send: { arguments: ['i32', 'pointer', 'u64', 'i32'], return: 'i64' },
+  sendmmsg: { arguments: ['i32', 'pointer', 'u32', 'i32'], return: 'i32' },
   dup: { arguments: ['i32'], return: 'i32' },
   close: { arguments: ['i32'], return: 'i32' },
   pthread_sigmask: { arguments: ['i32', 'pointer', 'pointer'], return: 'i32' },
@@ -143,6 +145,20 @@ export class SystemCalls {
     return sent >= 0n ? Number(sent) : this.#lastError();
   }
 
+  newDatagramBatch(): DatagramBatch {
+    return new DatagramBatch(getRawPointer);
+  }
+
+  /**
+   * Sends datagrams of a batch over a connected socket, without waiting.
+   * @param from the first of them. @returns how many have been taken, or minus the system's error number for none.
+   */
+  sendMany(descriptor: number, batch: DatagramBatch, from: number): number {
+    const first = getRawPointer(batch.headers) + BigInt(from * MESSAGE_BYTES);
+    const sent = this.#functions.sendmmsg(descriptor, first, batch.count - from, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent >= 0 ? sent : this.#lastError();
+  }
+
   /** Lets a signal in that this thread blocks; one that has come meanwhile is delivered at once. */
   unblockSignal(signal: number): void {
     const set = Buffer.alloc(SIGNAL_SET_BYTES);
@@ -208,6 +224,12 @@ export class SystemCalls {
     const error = this.#lastError();
     this.close(descriptor);
     return error;
+  }
+
+  /** As openSocket, for UDP. */
+  openUdpSocket(family: IpFamily): number {
+    const descriptor = this.#functions.socket(SYSTEM_FAMILY[family], DATAGRAM, 0);
+    return descriptor >= 0 ? descriptor : this.#lastError();
   }
 
   /** @returns 0, or minus the system's error number. */
