@@ -1,20 +1,35 @@
-// From `weir` to LIVE with the demo's bootstrap, the process's own start included: compiled files, two workers, and
-// the code cache, which the first round fills that does not count.
-// In turn with it, Node itself starts with nothing to do: how long that takes tells how fast the machine is just now.
-// Bar: 500 ms.
+// How long starts take, each as whole processes in turns, with Node itself that starts with nothing to do: how long that
+// takes tells how fast the machine is just now. What is kept compiled from one start to the next is there: the first round
+// does not count.
+//
+//   demo to LIVE    `weir`, two workers, until it prints its addresses       at most 350 ms where a bare Node takes 30; 11 times it
+//   --version       until its end                                            at most 4 times a bare Node
+//   validate        5,000 clusters, 3.1 MB of YAML, until its end            at most 1 s
+//   nginx, HAProxy  with two workers, until they accept connections
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os, { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
+import { Arena } from './proxy/arena.ts';
+import type { Contender } from './proxy/contender.ts';
+import { haproxy } from './proxy/contenders/haproxy.ts';
+import { nginx } from './proxy/contenders/nginx.ts';
+import { manyClusters } from './support/many-clusters-config.ts';
 
 const ROUNDS = 9;
+const WORKERS = 2;
+const ALL_CORES = `0-${os.availableParallelism() - 1}`;
 const WEIR = path.join(PACKAGE_ROOT, 'bin/weir');
 
+type Measure = () => Promise<number>;
+
 /** Milliseconds until the demo has printed what it prints once the server is live. */
-async function startMs(): Promise<number> {
+async function demoMs(): Promise<number> {
   const start = performance.now();
-  const weir = spawn(WEIR, ['--concurrency', '2', '-l', 'error'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const weir = spawn(WEIR, ['--concurrency', String(WORKERS), '-l', 'error'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(weir, 'exit');
   const said = await Promise.race([once(weir.stdout, 'data'), ended.then(() => undefined)]);
   if (!said) throw new Error('weir ended before it was live');
@@ -24,27 +39,54 @@ async function startMs(): Promise<number> {
   return elapsed;
 }
 
-/** Milliseconds of a Node that ends as soon as it has started. */
-async function bareNodeMs(): Promise<number> {
+/** Milliseconds of a command that ends by itself. */
+async function wholeMs(program: string, ...args: string[]): Promise<number> {
   const start = performance.now();
-  await once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit');
+  const [code] = await once(spawn(program, args, { stdio: 'ignore' }), 'exit');
+  if (code !== 0) throw new Error(`${program} ended with ${code}`);
   return performance.now() - start;
 }
 
-function summary(times: readonly number[]): { readonly median: number; readonly text: string } {
-  const sorted = times.toSorted((a, b) => a - b);
-  const [fastest, median, slowest] = [0, ROUNDS >> 1, ROUNDS - 1].map((index) => sorted[index]!);
-  const text = `${median!.toFixed(0)} ms (median of ${ROUNDS}; ${fastest!.toFixed(0)} to ${slowest!.toFixed(0)})`;
-  return { median: median!, text };
+async function acceptingMs(contender: Contender): Promise<number> {
+  await using arena = new Arena();
+  await arena.startUpstream(ALL_CORES);
+  const start = performance.now();
+  await arena.enter(contender, 'http', ALL_CORES, WORKERS);
+  return performance.now() - start;
 }
 
-await startMs();
-const starts: number[] = [];
-const bareStarts: number[] = [];
-for (let round = 0; round < ROUNDS; round += 1) {
-  starts.push(await startMs());
-  bareStarts.push(await bareNodeMs());
+function median(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[times.length >> 1]!;
 }
-const [weir, bare] = [summary(starts), summary(bareStarts)];
-console.log(`start to LIVE: ${weir.text}`);
-console.log(`Node alone:    ${bare.text}; weir takes ${(weir.median / bare.median).toFixed(1)} times as long`);
+
+const folder = mkdtempSync(path.join(tmpdir(), 'weir-bench-'));
+const config = path.join(folder, 'bootstrap.yaml');
+writeFileSync(config, manyClusters());
+const measures = new Map<string, Measure>([
+  ['bare Node', () => wholeMs(process.execPath, '-e', '0')],
+  ['demo to LIVE', demoMs],
+  ['--version', () => wholeMs(WEIR, '--version')],
+  ['validate', () => wholeMs(WEIR, '--mode', 'validate', '-c', config)],
+]);
+for (const peer of [nginx, haproxy]) {
+  if (peer.version() !== undefined) measures.set(peer.name, () => acceptingMs(peer));
+}
+try {
+  const times = new Map([...measures.keys()].map((name) => [name, [] as number[]]));
+  for (let round = 0; round <= ROUNDS; round += 1) {
+    for (const [name, measure] of measures) {
+      const elapsed = await measure();
+      if (round > 0) times.get(name)!.push(elapsed);
+    }
+  }
+  const bare = median(times.get('bare Node')!);
+  for (const [name, all] of times) {
+    const [least, most] = [Math.min(...all), Math.max(...all)].map((time) => time.toFixed(0));
+    const ratio = (median(all) / bare).toFixed(1);
+    console.log(
+      `${name.padEnd(13)} ${median(all).toFixed(0)} ms (median of ${ROUNDS}; ${least} to ${most}), ${ratio} bare Nodes`,
+    );
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}

@@ -61,6 +61,15 @@ const UTIL_IN_PARTS = {
 
 const logging = filesThatLog(root);
 
+/**
+ * Node keeps a script with a single character beyond Latin-1 as two bytes a character. esbuild escapes them in strings; those in
+ * comments, which nobody reads here, are replaced. What stands in for them is as long, so that places in the script stay.
+ */
+function inOneByteCharacters(text) {
+  const ascii = (comment) => comment.replace(/\P{ASCII}/gu, ({ length }) => '?'.repeat(length));
+  return text.replace(/^\s*(?:\/\/|\/?\*).*$/gm, ascii);
+}
+
 async function bundle(entry) {
   const { dir, name } = path.parse(entry);
   const { outputFiles } = await build({
@@ -85,7 +94,7 @@ async function bundle(entry) {
   const scripts = [];
   for (const { path: file, contents, text } of outputFiles) {
     mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, contents);
+    writeFileSync(file, file.endsWith('.js') ? inOneByteCharacters(text) : contents);
     if (file.endsWith('.map')) scripts.push({ file: file.slice(0, -'.map'.length), map: JSON.parse(text) });
   }
   writeFileSync(path.join(root, 'dist', dir, `${name}.js.lines`), lineTable(scripts, root, logging));

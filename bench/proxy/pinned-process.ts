@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 5000;
-const POLL_MS = 20;
+const POLL_MS = 5;
 const KIB = 1024;
 /** Fields of /proc/<pid>/stat behind the name, which may itself hold blanks. */
 const USER_TICKS = 11;

@@ -2,6 +2,7 @@
 // until as much again has been allocated: it cannot know that nothing of this size will come again.
 
 import { ProcessMemory } from './process-memory.ts';
+import { trimAllocator } from './system-calls.ts';
 
 /** Below this there is too little to gain. */
 const WORTH_BYTES = 64 * 1024 * 1024;
@@ -21,10 +22,27 @@ let collector: Collector | undefined;
 export function collectGarbage(): boolean {
   // Loading these modules takes milliseconds, which a start with a small configuration does not have.
   if (new ProcessMemory().read().heapBytes < WORTH_BYTES) return false;
+  collect();
+  return true;
+}
+
+/**
+ * Gives back what a start has left, once it is over: the collector waits with that until much more has been allocated, which a
+ * thread that rests never does. Stops this thread for some 50 ms. What a large configuration has left is not for this.
+ * @returns bytes that the process has given back.
+ */
+export function settleMemory(): number {
+  const memory = new ProcessMemory();
+  const before = memory.read();
+  if (before.heapBytes < WORTH_BYTES) collect();
+  trimAllocator();
+  return Math.max(0, before.residentBytes - memory.read().residentBytes);
+}
+
+function collect(): void {
   collector ??= findCollector();
   // Gives pages back to the system, which other flavors do not.
   collector({ type: 'major', flavor: 'last-resort', execution: 'sync' });
-  return true;
 }
 
 /** The flag puts the collector into contexts that are made from then on. */

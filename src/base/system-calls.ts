@@ -75,7 +75,21 @@ const SIGNATURES = {
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
 
+/** Of the C library of GNU alone. */
+const TRIM_SIGNATURE = { malloc_trim: { arguments: ['u64'], return: 'i32' } } as const;
+
 type Functions = ReturnType<typeof dlopen<typeof SIGNATURES>>['functions'];
+
+/** Gives memory that the C library keeps for later back to the system; 1 ms. @returns false where that cannot be asked for. */
+export function trimAllocator(): boolean {
+  if (process.platform !== 'linux' || foreignFunctions === undefined) return false;
+  try {
+    dlopen(null, TRIM_SIGNATURE).functions.malloc_trim(0n);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export class SystemCalls {
   readonly #functions: Functions;

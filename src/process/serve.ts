@@ -5,7 +5,7 @@
 
 import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { stackFrames, WeirError } from '../base/errors.ts';
-import { collectGarbage } from '../base/garbage.ts';
+import { collectGarbage, settleMemory } from '../base/garbage.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Version } from '../base/version.ts';
 import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
@@ -23,6 +23,9 @@ export interface ServeParts {
 
 /** Requests and connections that still run this long after the order to stop are cut off. */
 const SHUTDOWN_GRACE_MS = 10_000;
+/** The start is over then, also what it has left for later. */
+const SETTLED_AFTER_MS = 1_000;
+const MEGABYTE = 1e6;
 
 /** Serves until it is told to stop. @returns the exit code. */
 export async function serve(parts: ServeParts): Promise<number> {
@@ -58,6 +61,10 @@ export async function serve(parts: ServeParts): Promise<number> {
     // Until here a fault ends the process: it could wait for ever for something that has failed.
     proxy.faults.containUncaught();
     if (options.mode === 'init_only') return 0;
+    proxy.faults.clock(SYSTEM_CLOCK).after(SETTLED_AFTER_MS, () => {
+      const megabytes = (settleMemory() / MEGABYTE).toFixed(0);
+      loggers.get('main').debug(`the start is over: ${megabytes} MB given back to the system`);
+    });
     await stopOrder.promise;
     loggers.get('main').info('shutting down: running requests may finish');
     return 0;

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectGarbage } from '../../../src/base/garbage.ts';
+import { collectGarbage, settleMemory } from '../../../src/base/garbage.ts';
 
 const MIB = 1024 * 1024;
 
@@ -20,4 +20,12 @@ test('what a large piece of work has left goes back to the system, once', () => 
   assert.equal(collectGarbage(), true);
   assert.ok(process.memoryUsage().heapTotal < 64 * MIB);
   assert.equal(collectGarbage(), false);
+});
+
+test('what a start has left goes back, also when it is little', () => {
+  const left = Array.from({ length: 64 }, (_, n) => new Array<number>(16 * 1024).fill(n)).length;
+  const { heapTotal } = process.memoryUsage();
+  assert.ok(left === 64 && heapTotal < 64 * MIB);
+  assert.ok(settleMemory() > 4 * MIB);
+  assert.ok(process.memoryUsage().heapTotal < heapTotal - 4 * MIB);
 });

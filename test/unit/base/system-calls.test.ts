@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { PeerState } from '../../../src/base/system-calls.ts';
+import { PeerState, trimAllocator } from '../../../src/base/system-calls.ts';
 import { untilEqual } from '../../support/eventually.ts';
 import { peerStateOf, systemCalls, unreadPair } from '../../support/unread-pair.ts';
 
@@ -40,6 +40,12 @@ describe('system calls', () => {
 
   it('knows how many descriptors the process may open', () => {
     assert.ok(systemCalls.descriptorLimit()! > 10);
+  });
+
+  it('has the C library give back what it keeps, where that can', () => {
+    const isGnu = (process.report.getReport() as { header: { glibcVersionRuntime?: string } }).header
+      .glibcVersionRuntime;
+    assert.equal(trimAllocator(), isGnu !== undefined);
   });
 
   it('doubles a descriptor, and says why it cannot', () => {
