@@ -33,8 +33,8 @@ it can see everything and end the server. weir warns of any other address.
   interval;
 - *Upstreams*, by cluster, those first that do badly: its condition with the reason, healthy hosts, answers a second (those that
   weir gave itself for want of a host among them), success, p99, connections that could not be had, retries, and how full each
-  breaker is. A cluster opens to its hosts: health, why and since when, requests, success, failed connections, ejections, weight,
-  zone;
+  breaker is. A cluster opens to its hosts: health, why and since when, requests, success, p50 and p99 (recorded while it is
+  open, of the last 10 seconds), failed connections, ejections, weight, zone;
 - *Stats*: all of them, found as one types (words, or an expression between slashes), sorted by name, value or change, with a curve
   for the one at hand; histograms with their distribution and quantiles. \`/stats?format=html\` begins here;
 - *Actions*, each after a question; none with \`--admin-read-only\`.
@@ -266,7 +266,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
 };
 
 /** Tables of which nothing is listed by name. */
-const UNLISTED = new Set(['OUTLIER_HOST_STATS']);
+const UNLISTED = new Set(['HOST_TIME_STATS', 'OUTLIER_HOST_STATS']);
 
 const AT_RUN_TIME = `## Named at run time
 

@@ -22,7 +22,7 @@
 // a table: f64 index = id + s * CELLS_PER_SLAB. The header lies at 0, therefore id 0 is never a cell.
 
 /** Raised with every change of this file; a module built against another layout is refused at start. */
-export const LAYOUT_VERSION = 13;
+export const LAYOUT_VERSION = 14;
 /** "WEIR" read as a little-endian u32. */
 export const MAGIC = 0x52494557;
 
@@ -94,8 +94,8 @@ export const HEAP_AT = SCRATCH_AT + MAX_SLABS * SCRATCH_STRIDE;
 // ---- Host record -------------------------------------------------------------------------------------
 // Line 0 changes rarely and is read by every pick; line 1 is written by all workers.
 //
-//   0       4        8        12       64                68            72         84       88       128
-//   | flags | weight | ledger | unused | active requests | connections | failures | wanted | unused |
+//   0       4        8        12       64                68            72         84       88      92       128
+//   | flags | weight | ledger | unused | active requests | connections | failures | wanted | times | unused |
 /** i32, HealthFlag bits; written by main. */
 export const HOST_HEALTH_FLAGS = 0;
 /** i32, 1 or more; written by main. */
@@ -112,6 +112,11 @@ export const HOST_CONSECUTIVE_GATEWAY_FAILURES = 76;
 export const HOST_CONSECUTIVE_LOCAL_FAILURES = 80;
 /** i32, atomic: 1 when a request has named the host and was turned away for its health; main sets it back to 0. */
 export const HOST_WANTED = 84;
+/**
+ * Cell id of a histogram of response times, 0 while nobody looks at them; written by main. It shares the line with the active
+ * requests because who reads it, at the end of a request, writes them next.
+ */
+export const HOST_TIMES = 88;
 /** Those that have a ledger. */
 export const HOST_COUNTS_AT = 64;
 export const HOST_COUNTS = 2;

@@ -24,6 +24,7 @@ export type {
   OverviewView,
   ProcessView,
   ProfilerOutcome,
+  RecentTimesView,
   RequestEnd,
   ResourceView,
   ServerCommands,

@@ -102,6 +102,9 @@ export interface Host {
   readonly successes: number;
   readonly errors: number;
   readonly connectFailures: number;
+  /** Of the last seconds; null without responses, and before they are known. */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
   readonly ejections: number;
 }
 

@@ -3,11 +3,11 @@
 
 import { readdirSync } from 'node:fs';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
-import type { OverviewView, ProcessView } from '../admin/index.ts';
+import type { OverviewView, ProcessView, RecentTimesView } from '../admin/index.ts';
 import type { Clock } from '../base/clock.ts';
 import { ProcessMemory } from '../base/process-memory.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
-import { History, type Server, type WorkerPool } from '../control-plane/index.ts';
+import { type ActiveHost, History, HostTimes, type Server, type WorkerPool } from '../control-plane/index.ts';
 import type { Loggers } from '../log/index.ts';
 import { troublesOf } from './admin-troubles.ts';
 
@@ -25,6 +25,8 @@ export class AdminOverview implements OverviewView {
   readonly history: History;
   readonly process: ProcessView;
   readonly clusters: OverviewView['clusters'];
+  readonly hostTimes: OverviewView['hostTimes'];
+  readonly #times: HostTimes;
 
   constructor({ server, workers, clock, loggers, systemCalls, epoch, warnings }: AdminOverviewParts) {
     const memory = new ProcessMemory();
@@ -48,7 +50,18 @@ export class AdminOverview implements OverviewView {
       troubles: () => troublesOf(server, loggers),
       warnings,
     };
+    this.#times = new HostTimes({ clock, stats: server.stats });
+    this.hostTimes = (cluster, wanted) => {
+      const hosts = server.clusterManager.cluster(cluster)?.members() ?? [];
+      const known = hosts.filter((host) => wanted.has(host)).map((host) => [host, this.#times.look(host)] as const);
+      return new Map(known.filter((entry): entry is [ActiveHost, RecentTimesView] => entry[1] !== undefined));
+    };
     this.clusters = () => server.clusterManager.clusters();
+  }
+
+  close(): void {
+    this.history.stop();
+    this.#times.close();
   }
 }
 

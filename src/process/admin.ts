@@ -50,7 +50,7 @@ export async function startAdmin(parts: AdminParts): Promise<{ close(): Promise<
   if (adminAddressPath !== '') await admin.writeAddressFile(adminAddressPath);
   return {
     async close() {
-      overview.history.stop();
+      overview.close();
       await admin.close();
     },
   };

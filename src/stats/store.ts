@@ -237,6 +237,11 @@ export class StatsStore {
     this.#unlessFull(() => this.#merger.arenas.refillAll());
   }
 
+  /** The same for one histogram of `allocateUnnamed`, whose owner says when its intervals begin. */
+  mergeUnnamed(cell: number): void {
+    this.#unlessFull(() => this.#merger.merge(cell));
+  }
+
   /** Takes what a worker that has ended held in gauges and in host and cluster records; its counters stay. */
   clearWorker(workerIndex: number): void {
     const slab = workerSlab(workerIndex);

@@ -26,6 +26,7 @@ import {
   HOST_COUNTS_AT,
   HOST_HEALTH_FLAGS,
   HOST_LEDGER,
+  HOST_TIMES,
   HOST_WANTED,
   HOST_WEIGHT,
 } from '../../assembly/layout/shared-memory.ts';
@@ -161,6 +162,20 @@ export class SharedRecords {
   takeWanted(host: number): boolean {
     const at = this.#index(host + HOST_WANTED);
     return Atomics.exchange(this.#memory.i32, at, 0) === 1;
+  }
+
+  /**
+   * Cell of the histogram that response times of the host go into; 0 for none. Hot: asked at the end of each response, whose request
+   * was counted in the record, so that this thread has it mapped; and late news do no harm, so that it is no atomic read.
+   */
+  hostTimes(host: number): number {
+    return this.#memory.i32[(host + HOST_TIMES) >>> 2]!;
+  }
+
+  /** Main: has workers record response times from now on, or no more. */
+  setHostTimes(host: number, cell: number): void {
+    const at = this.#index(host + HOST_TIMES);
+    Atomics.store(this.#memory.i32, at, cell);
   }
 
   /** Load-balancing weight, 1 or more. */

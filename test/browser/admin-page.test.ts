@@ -45,6 +45,7 @@ function overview(name: string): OverviewView {
       warnings: [HOSTILE],
     },
     clusters: () => clusters,
+    hostTimes: () => new Map(),
   };
 }
 
@@ -143,6 +144,10 @@ static_resources:
       await page.getByRole('button', { name: 'web', exact: true }).click();
       await page.getByRole('rowheader', { name: '127.0.0.1:' }).waitFor();
       assert.match((await rowsOf(page, '.hosts'))[0]!.join(' '), /^127\.0\.0\.1:\d+ healthy/);
+      // Times are recorded now that somebody looks.
+      await page.waitForFunction(() =>
+        [7, 8].every((at) => /^[\d.]+$/.test(document.querySelector(`.hosts td:nth-child(${at})`)?.textContent ?? '')),
+      );
       await page.waitForFunction(() =>
         /^\s*9\d\.\d/.test(document.querySelector('.clusters .is-failing td:nth-child(6)')?.textContent ?? ''),
       );

@@ -1,5 +1,6 @@
 // What only the home page shows: the last minutes, the process, and how busy clusters are.
 
+import type { HostView } from './clusters.ts';
 import type { HistoryView } from './history.ts';
 import type { ProcessView } from './process.ts';
 
@@ -27,8 +28,19 @@ export interface BusyClusterView {
   breakers(): readonly BreakerUseView[];
 }
 
+/** Of the last seconds; NaN without responses in them. */
+export interface RecentTimesView {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
 export interface OverviewView {
   readonly history: HistoryView;
   readonly process: ProcessView;
   clusters(): Iterable<BusyClusterView>;
+  /**
+   * Response times of those hosts of a cluster that are wanted, as far as they are known: they are recorded from the first time
+   * that this is asked of a host until a minute after the last.
+   */
+  hostTimes(cluster: string, wanted: ReadonlySet<HostView>): ReadonlyMap<HostView, RecentTimesView>;
 }

@@ -65,6 +65,7 @@ export class ActiveHost {
   #lastCheck: CheckRecord | undefined;
   #decidingCheck: CheckRecord | undefined;
   #startedMs: number;
+  #isRetired = false;
   /** As they stand in its record: thousands of hosts are looked at with each change of one. Nobody else writes them. */
   #healthFlags = 0;
   /** Where it is noted that flags have changed, perhaps back, and workers have not been told. */
@@ -134,12 +135,24 @@ export class ActiveHost {
 
   /** Gives the places back; they serve others once the reclaimer says so. */
   retire(): void {
+    this.lendTimes(0);
+    this.#isRetired = true;
     this.#news.delete(this);
     this.#places.memory.retireRecord(this.#recordAddress);
     const { statBlock, outlierBlock } = this.#snapshot;
     this.#places.stats.retireUnnamed(HOST_STATS, statBlock);
     // Nothing comes of the block that a host without a detector has.
     this.#places.stats.retireUnnamed(OUTLIER_HOST_STATS, outlierBlock);
+  }
+
+  /** It has left its cluster. */
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  /** Has workers record its response times in a histogram that is another's; nowhere for 0. */
+  lendTimes(cell: number): void {
+    if (!this.#isRetired) this.#places.memory.shared.records.setHostTimes(this.#recordAddress, cell);
   }
 
   /** No active check is made, whatever the cluster says. */

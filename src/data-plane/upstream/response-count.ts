@@ -1,6 +1,6 @@
 // Where the status of an upstream's response is counted.
 
-import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
+import { CLUSTER_STATS, HOST_STATS, HOST_TIME_STATS } from '../../stats/index.ts';
 import { HEADER_ID } from '../../wasm/http1.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { Cluster } from './cluster.ts';
@@ -57,6 +57,9 @@ export function recordResponseTime(
   isCanary: boolean,
 ): void {
   context.stats.record(cluster.statBase + upstream_rq_time, elapsedMs);
+  // Only of hosts that somebody looks at (src/control-plane/history/host-times.ts).
+  const times = context.records.hostTimes(host.record);
+  if (times !== 0) context.stats.record(context.stats.base(times) + HOST_TIME_STATS.index.rq_time, elapsedMs);
   const codes = cluster.responseCodes;
   if (isInternal) codes.internal.recordTime(elapsedMs);
   else codes.external.recordTime(elapsedMs);

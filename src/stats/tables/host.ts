@@ -13,6 +13,11 @@ export const HOST_STATS = statTable({
   rq_active: 'gauge',
 });
 
+/** Response times of one host, while somebody looks at them. */
+export const HOST_TIME_STATS = statTable({
+  rq_time: 'histogram:ms',
+});
+
 /**
  * What an outlier detector knows of one host since the start; nobody lists it. `external` counts answers, `local` whether there
  * was a connection, where the two are told apart.

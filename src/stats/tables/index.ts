@@ -10,7 +10,7 @@ export {
   TRANSPORT_SOCKET_MATCH_STATS,
 } from './cluster.ts';
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
-export { HOST_STATS, OUTLIER_HOST_STATS } from './host.ts';
+export { HOST_STATS, HOST_TIME_STATS, OUTLIER_HOST_STATS } from './host.ts';
 export { HTTP_STATS } from './http.ts';
 export {
   CONNECTION_LIMIT_STATS,

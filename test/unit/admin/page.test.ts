@@ -39,6 +39,8 @@ function overviewOf(clusters: readonly BusyClusterView[], lately: Readonly<Recor
       warnings: ['flags_path: has no effect'],
     },
     clusters: () => clusters,
+    hostTimes: (cluster, wanted) =>
+      new Map([...wanted].slice(0, 1).map((host) => [host, { p50Ms: cluster.length, p99Ms: NAN }])),
   };
 }
 
@@ -242,9 +244,16 @@ describe('the page is told', () => {
   });
 
   it('of the hosts of a cluster, and why they are as they are', async () => {
-    await using server = await startAdmin();
+    await using server = await startAdmin({ overview: overviewOf([]) });
     const { hosts, hostCount } = await json<Hosts>(`${server.url}/page/hosts?cluster=web`);
     assert.equal(hostCount, 2);
+    assert.deepEqual(
+      hosts.map(({ p50Ms, p99Ms }) => [p50Ms, p99Ms]),
+      [
+        [3, null],
+        [null, null],
+      ],
+    );
     const [ill, well] = hosts;
     assert.deepEqual(
       [ill!.address, ill!.health, ill!.reason, ill!.sinceMs, ill!.zone, ill!.ejections],

@@ -6,7 +6,7 @@ import { endpoint } from '../../endpoint.ts';
 import { text } from '../../parameter.ts';
 import { CONFIGURED, HEALTH_FLAGS } from '../../render/health-flags.ts';
 import { textResponse } from '../../response.ts';
-import type { HostView } from '../../views/index.ts';
+import type { HostView, RecentTimesView } from '../../views/index.ts';
 import { pageJson } from './page-json.ts';
 
 const MOST_HOSTS = 500;
@@ -22,18 +22,20 @@ export const PAGE_HOSTS = endpoint({
   path: '/page/hosts',
   help: 'Hosts of a cluster',
   parameters: { cluster: text('Name of the cluster') },
-  handle({ clusters }, { cluster: wanted = '' }) {
+  handle({ clusters, overview }, { cluster: wanted = '' }) {
     const cluster = clusters.cluster(wanted);
     if (cluster === undefined) return textResponse('there is no such cluster\n', 404);
     // What needs attention comes first, the rest in the order of the cluster.
     const all = [...cluster.hosts()];
     const sorted = all.toSorted((a, b) => Number(b.healthFlags !== 0) - Number(a.healthFlags !== 0));
-    const body: Hosts = { hosts: sorted.slice(0, MOST_HOSTS).map(hostRow), hostCount: all.length };
+    const shown = sorted.slice(0, MOST_HOSTS);
+    const times = overview?.hostTimes(wanted, new Set(shown));
+    const body: Hosts = { hosts: shown.map((host) => hostRow(host, times?.get(host))), hostCount: all.length };
     return pageJson(body);
   },
 });
 
-function hostRow(host: HostView): Host {
+function hostRow(host: HostView, times: RecentTimesView | undefined): Host {
   const { stats, locality } = host;
   return {
     address: formatAddress(host.address),
@@ -49,8 +51,14 @@ function hostRow(host: HostView): Host {
     successes: stats.rq_success,
     errors: stats.rq_error,
     connectFailures: stats.cx_connect_fail,
+    p50Ms: known(times?.p50Ms),
+    p99Ms: known(times?.p99Ms),
     ejections: host.lastEjection?.count ?? 0,
   };
+}
+
+function known(value = Number.NaN): number | null {
+  return Number.isNaN(value) ? null : Math.round(value * 100) / 100;
 }
 
 function healthOf(flags: number): Host['health'] {

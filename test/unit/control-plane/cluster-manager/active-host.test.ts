@@ -183,6 +183,20 @@ describe('a host', () => {
     assert.deepEqual([host.takeWanted(), host.takeWanted()], [true, false]);
   });
 
+  it('has its times recorded where it was told, and nowhere once it has left', () => {
+    const fixture = new Fixture();
+    const { records } = fixture.stats.owner.shared;
+    const host = fixture.host();
+    host.lendTimes(77);
+    assert.equal(records.hostTimes(host.recordAddress), 77);
+    assert.equal(host.isRetired, false);
+    host.retire();
+    assert.deepEqual([records.hostTimes(host.recordAddress), host.isRetired], [0, true]);
+    // Its record may be another's by now.
+    host.lendTimes(78);
+    assert.equal(records.hostTimes(host.recordAddress), 0);
+  });
+
   describe('is checked', () => {
     const ip = (port: number) => ({ kind: 'ip', ip: '10.0.0.9', port }) as const;
     const pipe = { kind: 'pipe', path: '/a', mode: 0 } as const;

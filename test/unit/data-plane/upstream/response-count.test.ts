@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { countResponse, countStatus, recordResponseTime } from '../../../../src/data-plane/upstream/response-count.ts';
+import { CLUSTER_STATS } from '../../../../src/stats/index.ts';
 import { Method } from '../../../../src/wasm/http1.ts';
 import { UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -112,4 +113,18 @@ describe('the time of a response', () => {
       assert.deepEqual(workers.dynamicStats().toSorted(), names);
     });
   }
+});
+
+test('the time of a response goes to its host only where main has said so', () => {
+  const { workers, context, snapshot, cluster, host } = bench();
+  const record = (elapsedMs: number): void => recordResponseTime(context, cluster, host, elapsedMs, false, false);
+  // Any histogram will do.
+  const lent = snapshot.statBlock + CLUSTER_STATS.index.upstream_cx_length_ms;
+  record(1);
+  workers.records.setHostTimes(host.record, lent);
+  record(2);
+  workers.records.setHostTimes(host.record, 0);
+  record(3);
+  assert.deepEqual(workers.clusterSamples(snapshot, 'upstream_cx_length_ms'), [2]);
+  assert.deepEqual(workers.clusterSamples(snapshot, 'upstream_rq_time'), [1, 2, 3]);
 });
