@@ -1,6 +1,7 @@
 // Compiles proto/ to what the loader needs:
 //
 //   build/proto/bundle.json                     reflection bundle for protobufjs, read at start
+//   build/proto/comments.json                   comments by full name, read by --print-schema only
 //   src/config/proto/generated/                 TypeScript shapes of messages, and enums; committed
 //
 // `--check` writes nothing and fails when the committed files are older than the sources.
@@ -14,6 +15,7 @@ import { renderTypes } from './proto-types.mjs';
 
 const SOURCE_FOLDER = 'proto';
 const BUNDLE = 'build/proto/bundle.json';
+const COMMENTS = 'build/proto/comments.json';
 const TYPES_FOLDER = 'src/config/proto/generated';
 
 function protoFiles(folder) {
@@ -38,6 +40,27 @@ async function compile() {
   const bundle = JSON.parse(await promisify(pbjs.main)(args));
   dropCompileTimeTypes(bundle);
   return bundle;
+}
+
+/** What stands before messages, fields and enums of ours, by full name. */
+function comments() {
+  const root = new protobuf.Root();
+  for (const file of protoFiles(SOURCE_FOLDER)) {
+    protobuf.parse(readFileSync(file, 'utf8'), root, { keepCase: true, alternateCommentMode: true });
+  }
+  const found = {};
+  const note = (object) => {
+    if (object.comment) found[object.fullName.slice(1)] = object.comment.replace(/\s+/g, ' ');
+  };
+  const visit = (namespace) => {
+    for (const object of namespace.nestedArray ?? []) {
+      note(object);
+      for (const field of object.fieldsArray ?? []) note(field);
+      visit(object);
+    }
+  };
+  visit(root.lookup('proxy'));
+  return found;
 }
 
 function readIfPresent(file) {
@@ -65,5 +88,6 @@ if (process.argv.includes('--check')) {
   }
 } else {
   writeIfChanged(BUNDLE, JSON.stringify(bundle));
+  writeIfChanged(COMMENTS, JSON.stringify(comments()));
   for (const [file, text] of generated) writeIfChanged(path.join(TYPES_FOLDER, file), text);
 }

@@ -18,7 +18,7 @@ once, unless it says otherwise. Without \`--config-path\` and \`--config-yaml\` 
 
 | what happened | where it is said | exit code |
 |---|---|---|
-| \`--version\`, \`--help\` | standard output | 0 |
+| \`--version\`, \`--help\`, \`--print-schema\` | standard output | 0 |
 | \`--hot-restart-version\` | standard error, without a line feed | 0 |
 | an unknown option, or a value that is none: \`PARSE ERROR\`, the reason, what is allowed or the nearest name | standard error | 1 |
 | a value that is not allowed, or not beside another option: \`error: …\` | standard error | 1 |
@@ -38,6 +38,19 @@ const REST = `
 nothing are the same in front of both. What is disabled stays in the program and in that list, marked. A configuration that
 uses it is refused, whether it names it, has settings of its type, or leaves a field at what stands for it (\`type: STRICT_DNS\`,
 \`lb_policy\`, a listener or cluster without \`transport_socket\`). A name that this build does not have is warned of.
+
+## Schema for editors
+
+\`weir --print-schema > weir.schema.json\` writes a JSON schema (draft 7). Editors with the YAML language server complete, explain and
+check a bootstrap that begins with
+
+\`\`\`yaml
+# yaml-language-server: $schema=weir.schema.json
+\`\`\`
+
+It has every field in all spellings that are read, and offers each under its own name; marks what this build refuses or ignores, and
+fields of v2; knows the settings of an extension by their \`@type\`. Whatever loads is valid by it; what refers from one place to
+another (clusters of routes, ports in use) only \`--mode validate\` checks.
 
 ## Options of older and other programs
 

@@ -18,6 +18,11 @@ async function main(argv: readonly string[]): Promise<number> {
     return outcome.code;
   }
   const { options, warnings } = outcome;
+  if (options.printSchema) {
+    const { printSchema } = await import('./process/print-schema.ts');
+    printSchema();
+    return 0;
+  }
   const log = openLog(options, import.meta.url);
   if (!log) return 1;
   // Whatever ends the program, also an exception that nobody caught.

@@ -308,6 +308,12 @@ export const OPTIONS = [
     infoKey: 'disabled_extensions',
     infoForm: 'comma-list',
   },
+  {
+    name: 'print-schema',
+    kind: 'flag',
+    help: 'Print the JSON schema of the bootstrap, for editors, and exit.',
+    support: 'full',
+  },
   { name: 'version', kind: 'flag', help: 'Print version and build information and exit.', support: 'full' },
   { name: 'help', flag: 'h', kind: 'flag', help: 'Print this text and exit.', support: 'full' },
   {

@@ -20,6 +20,7 @@ export type {
 export type { RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
+export { bootstrapSchema, type ProtoComments } from './json-schema/bootstrap-schema.ts';
 export { int64ToNumber as toNumber } from './proto/int64.ts';
 export {
   isMaskOf,

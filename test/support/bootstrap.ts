@@ -24,9 +24,15 @@ const NO_OPTIONS: LoadBootstrapInput = {
   statSinks: STAT_SINKS,
 };
 
+/** Only where a test asks for it: what is taken has to be in the schema for editors, too. */
+const schemaCheck = process.env.WEIR_TEST_SCHEMA === undefined ? undefined : await import('./schema-check.ts');
+
 export function load(bootstrap: JsonObject | string, options: Partial<LoadBootstrapInput> = {}): LoadBootstrapResult {
   const configYaml = typeof bootstrap === 'string' ? bootstrap : JSON.stringify(bootstrap);
-  return loadBootstrap({ ...NO_OPTIONS, configYaml, ...options });
+  const result = loadBootstrap({ ...NO_OPTIONS, configYaml, ...options });
+  const isSchematic = result.bootstrap !== undefined && !options.configPath && !options.allowUnknownStaticFields;
+  if (isSchematic) schemaCheck?.assertInSchema(configYaml);
+  return result;
 }
 
 export function loadFile(configPath: string, options: Partial<LoadBootstrapInput> = {}): LoadBootstrapResult {

@@ -1,0 +1,12 @@
+// --print-schema: the JSON schema of the bootstrap, for editors, on standard output. Main thread.
+
+import { readFileSync } from 'node:fs';
+import { buildOutput } from '../base/package-root.ts';
+import { bootstrapSchema, type ProtoComments, protoSchema } from '../config/index.ts';
+import { STAT_SINKS } from '../extensions/control-registry.ts';
+import { print } from './print.ts';
+
+export function printSchema(): void {
+  const comments = JSON.parse(readFileSync(buildOutput('proto/comments.json'), 'utf8')) as ProtoComments;
+  print('stdout', `${JSON.stringify(bootstrapSchema(protoSchema(), { sinks: STAT_SINKS, comments }))}\n`, 'ask');
+}
