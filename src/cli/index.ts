@@ -1,5 +1,6 @@
 export {
   type ComponentLogLevel,
+  DEFAULT_LOG_FORMAT,
   hasConfiguration,
   NO_CONFIG_MESSAGE,
   type ServerOptions,

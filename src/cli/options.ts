@@ -7,6 +7,8 @@ import { hardwareThreads } from '../base/processors.ts';
 import { MAX_WORKERS } from '../base/worker-limit.ts';
 import type { OptionRow, OptionValues } from './option-row.ts';
 
+export const DEFAULT_LOG_FORMAT = '[%Y-%m-%d %T.%e][%t][%l][%n] [%g:%#] %v';
+
 export const OPTIONS = [
   {
     name: 'config-path',
@@ -141,7 +143,7 @@ export const OPTIONS = [
   {
     name: 'log-format',
     kind: 'text',
-    default: '[%Y-%m-%d %T.%e][%t][%l][%n] [%g:%#] %v',
+    default: DEFAULT_LOG_FORMAT,
     help: 'Layout of a log line, in %-flags such as %v (message), %l (level), %n (component), %g (source file).',
     support: 'full',
     infoOrder: 10,

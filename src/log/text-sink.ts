@@ -17,16 +17,25 @@ export interface TextSinkOptions {
 const MAIN_THREAD_ID = 0;
 
 export class TextSink implements LogSink {
-  readonly #render: RenderRecord;
+  #render: RenderRecord;
   readonly #escaped: boolean;
   readonly #destination: Pick<LogDestination, 'write'>;
   #dropped = 0;
   #lastDroppedMs = 0;
 
   constructor({ format, escaped, destination }: TextSinkOptions) {
-    this.#render = compileLogFormat(format, escaped ? rawMessage : lineMessage);
     this.#escaped = escaped;
     this.#destination = destination;
+    this.#render = this.#compile(format);
+  }
+
+  /** Has all further lines look otherwise. */
+  useFormat(format: string): void {
+    this.#render = this.#compile(format);
+  }
+
+  #compile(format: string): RenderRecord {
+    return compileLogFormat(format, this.#escaped ? rawMessage : lineMessage);
   }
 
   write(record: LogRecord, threadId: number): void {

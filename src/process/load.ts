@@ -1,7 +1,7 @@
 // Loads the bootstrap that the command line names, and tells the operator of every fault.
 
 import type { Version } from '../base/version.ts';
-import type { ServerOptions } from '../cli/index.ts';
+import { DEFAULT_LOG_FORMAT, type ServerOptions } from '../cli/index.ts';
 import {
   type DisablingOutcome,
   disableExtensions,
@@ -29,6 +29,7 @@ export type LoadOptions = Pick<
   | 'serviceNode'
   | 'serviceZone'
   | 'disableExtensions'
+  | 'logFormat'
 >;
 
 /** What --disable-extensions amounts to in this build. */
@@ -51,8 +52,10 @@ export function loadAndReport(options: LoadOptions, log: ProcessLog, software?: 
     httpFilters: HTTP_FILTER_CONVERTERS,
     statSinks: STAT_SINKS,
     disabledExtensions: disabled,
+    hasLogFormat: options.logFormat !== DEFAULT_LOG_FORMAT,
     ...world,
   });
+  if (result.bootstrap?.logFormat !== undefined) log.useFormat?.(result.bootstrap.logFormat);
   const errors = result.faults.filter((fault) => fault.severity === 'error');
   for (const fault of result.faults) {
     if (fault.severity === 'warning') log.loggers.get('config').warning(formatFault(fault));

@@ -19,6 +19,8 @@ import {
 import { print } from './print.ts';
 
 export interface ProcessLog {
+  /** Has all further lines look otherwise; absent where nobody formats them. */
+  readonly useFormat?: (format: string) => void;
   readonly loggers: Loggers;
   readonly destination: LogDestination;
   /**
@@ -53,7 +55,7 @@ export function openLog(options: ServerOptions, entry: string): ProcessLog | und
       if (target === STANDARD_ERROR && loggers.get(component).enabled('critical')) return;
       print('stderr', texts.map((text) => `${text}\n`).join(''), patience);
     };
-    return { loggers, destination, echo };
+    return { loggers, destination, echo, useFormat: (pattern) => sink.useFormat(pattern) };
   } catch (error) {
     print('stderr', `${errorMessage(error)}\n`, patience);
     return undefined;

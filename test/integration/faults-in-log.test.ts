@@ -94,3 +94,40 @@ describe('a log file', () => {
     });
   }
 });
+
+describe('application_log_config', () => {
+  const admin = 'admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } }';
+
+  it('makes JSON of every line from the end of the reading on', async () => {
+    const json = '{ level: "%l", name: "%n", text: "%j" }';
+    const configYaml = `${admin}\nflags_path: /x\napplication_log_config: { log_format: { json_format: ${json} } }`;
+    const args = ['--mode', 'init_only', '--concurrency', '1', '--config-yaml', configYaml];
+    const { code, stderr } = await runWeir(args);
+    assert.equal(code, 0, stderr);
+    const lines = stderr
+      .trimEnd()
+      .split('\n')
+      .filter((line) => line.startsWith('{'));
+    const records = lines.map((line) => JSON.parse(line) as Line);
+    assert.ok(
+      records.some(({ text }) => text.includes('flags_path is not supported')),
+      stderr,
+    );
+    assert.ok(
+      records.some(({ thread }) => thread !== '0'),
+      stderr,
+    );
+    assert.equal(records.at(-1)!.text, 'exiting');
+    assert.equal(lines.at(-1), stderr.trimEnd().split('\n').at(-1));
+  });
+
+  it('is refused beside --log-format', async () => {
+    const configYaml = 'application_log_config: { log_format: { text_format: "%v" } }';
+    const { code, stderr } = await runWeir(['--mode', 'validate', ...JSON_LINES, '--config-yaml', configYaml]);
+    assert.equal(code, 1);
+    assert.match(
+      readLines(stderr)[1]!.text,
+      /application_log_config\.log_format: cannot be combined with --log-format/,
+    );
+  });
+});

@@ -80,6 +80,8 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly overload: OverloadSettings | undefined;
   /** Prefix of the proxy's own headers without the final dash, `x-proxy`. Empty when not configured. */
   readonly headerPrefix: string;
+  /** Layout of the log's lines, in the flags of --log-format; undefined for that of the command line. */
+  readonly logFormat: string | undefined;
   /** Name of the cluster that this proxy and its like are members of; empty for none. */
   readonly localCluster: string;
   /** Tags that every stat carries (stats_config.stats_tags with fixed_value). */
@@ -116,6 +118,8 @@ export interface LoadBootstrapInput extends LogPathLook {
   readonly httpFilters?: HttpFilterConverters;
   /** The stat sinks of this build; none when absent. */
   readonly statSinks?: StatSinkManifests | undefined;
+  /** The command line says how lines of the log look. */
+  readonly hasLogFormat?: boolean;
   /** None when absent. */
   readonly disabledExtensions?: DisabledExtensions;
   /** Variables that format strings may ask for with ENVIRONMENT; none when absent. */

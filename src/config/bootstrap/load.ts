@@ -25,6 +25,7 @@ import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
 import { convertEventStream } from './event-stream.ts';
 import { checkImpliedExtensions } from './implied-extensions.ts';
+import { convertLogFormat } from './log-format.ts';
 import { completeNode, convertNode } from './node.ts';
 import { convertOverload } from './overload.ts';
 import { convertRuntime } from './runtime.ts';
@@ -125,6 +126,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     ...convertClusterManager(bootstrap, input, faults),
     overload: convertOverload(bootstrap.overload_manager, faults),
     headerPrefix: bootstrap.header_prefix,
+    logFormat: convertLogFormat(bootstrap, input, faults),
     localCluster: bootstrap.cluster_manager?.local_cluster_name ?? '',
   };
 }

@@ -50,7 +50,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       perf_tracing_file_path: warned(),
       xds_delegate_extension: warned(),
       xds_config_tracker_extension: warned(),
-      application_log_config: warned('use --log-format'),
+      application_log_config: supported('in place of --log-format'),
       deferred_stat_options: supportedWhole(
         'a hint; a stat that is not used takes 8 bytes a thread, and goes to no sink',
       ),
@@ -61,6 +61,17 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   'proxy.config.bootstrap.v3.Bootstrap.StaticResources': {
     otherwise: rejected(),
     fields: { listeners: supported(), clusters: supported() },
+  },
+  'proxy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': {
+    otherwise: rejected(),
+    fields: { log_format: supported() },
+  },
+  'proxy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': {
+    otherwise: rejected(),
+    fields: {
+      json_format: supportedWhole('one object a line, with the flags of --log-format but %v and %_'),
+      text_format: supported('the flags of --log-format'),
+    },
   },
   'proxy.config.bootstrap.v3.Runtime': {
     otherwise: warned('the layer is left out'),

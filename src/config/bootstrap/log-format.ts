@@ -1,0 +1,26 @@
+// application_log_config: the layout of the log's lines from the bootstrap, as text or as one JSON object a line, in the flags
+// of --log-format, which it excludes.
+
+import type { Bootstrap } from '../proto/generated/messages.ts';
+import type { FaultSink } from '../resources/fault-sink.ts';
+import { structToJson } from '../resources/struct.ts';
+
+const AT = 'application_log_config.log_format';
+/** Their messages would not be escaped as JSON wants it. */
+const TEXT_FLAG = /%[-=]?\d*!?(v|_)/;
+
+/** @returns undefined where the bootstrap says nothing of it. */
+export function convertLogFormat(
+  { application_log_config: config }: Pick<Bootstrap, 'application_log_config'>,
+  { hasLogFormat = false }: { readonly hasLogFormat?: boolean },
+  faults: FaultSink,
+): string | undefined {
+  const format = config?.log_format ?? null;
+  if (format === null) return undefined;
+  if (hasLogFormat) faults.error(AT, 'cannot be combined with --log-format: only one of them can say how lines look');
+  if (format.log_format !== 'json_format') return format.text_format ?? '';
+  const json = JSON.stringify(structToJson(format.json_format!));
+  const [, flag] = TEXT_FLAG.exec(json.replaceAll('%%', '')) ?? [];
+  if (flag !== undefined) faults.error(`${AT}.json_format`, `%${flag} cannot stand in JSON, where %j is the message`);
+  return json;
+}
