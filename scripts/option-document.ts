@@ -80,8 +80,7 @@ function defaultOf(row: OptionRow): string {
 }
 
 function effectOf({ support }: OptionRow): string {
-  if (support === 'full') return '';
-  return support === 'refused' ? ' **Refused by this build.**' : ' **Without effect in this build, with a warning.**';
+  return support === 'full' ? '' : ' **Without effect in this build, with a warning.**';
 }
 
 /** The default has a column of its own. */

@@ -1,6 +1,6 @@
 // Entry point of the program: reads the command line and hands over to what it asks for. Main thread.
 
-import { formatVersion, HOT_RESTART_VERSION, readVersion } from './base/version.ts';
+import { formatVersion, hotRestartVersion, readVersion } from './base/version.ts';
 import { hasConfiguration, NO_CONFIG_MESSAGE, parseCommandLine } from './cli/index.ts';
 import { openLog } from './process/log.ts';
 import { print } from './process/print.ts';
@@ -10,7 +10,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const outcome = parseCommandLine(argv, {
     program: 'weir',
     version: formatVersion(version),
-    hotRestartVersion: HOT_RESTART_VERSION,
+    hotRestartVersion,
   });
   if (outcome.kind === 'exit') {
     print('stdout', outcome.stdout, 'ask');

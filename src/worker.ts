@@ -95,7 +95,15 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       });
     }
     case 'stop-accepting':
-      return dataPlane.stopAccepting(message.listenerId, applied(message.generation, stats));
+      return dataPlane.stopAccepting(message.listenerId, applied(message.generation, stats), message.leavesPaths);
+    case 'share-sockets': {
+      const { question, listenerId, addressIndex } = message;
+      return tell({
+        type: 'shared-sockets',
+        question,
+        descriptors: dataPlane.shareSockets(listenerId, addressIndex),
+      });
+    }
     case 'drains':
       return dataPlane.updateDrains(message.drains);
     case 'overload':
@@ -131,10 +139,11 @@ function applied(generation: number, stats: WorkerStats): () => void {
 
 async function listen(
   dataPlane: DataPlane,
-  { listener, ports, predecessor }: Extract<MainToWorker, { type: 'listen' }>,
+  { listener, ports, predecessor, inherited }: Extract<MainToWorker, { type: 'listen' }>,
 ): Promise<void> {
   try {
-    tell({ type: 'listening', listenerId: listener.id, ports: await dataPlane.listen(listener, ports, predecessor) });
+    const bound = await dataPlane.listen(listener, ports, predecessor, inherited);
+    tell({ type: 'listening', listenerId: listener.id, ports: bound });
   } catch (error) {
     tell({ type: 'listen-failed', listenerId: listener.id, reason: errorMessage(error) });
   }

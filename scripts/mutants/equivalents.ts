@@ -251,7 +251,7 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/control-plane/listener-manager/listener-manager.ts',
-    line: "if (address.kind === 'pipe' && former?.has(address) !== true) await removeStaleSocket(address.path);",
+    line: "if (address.kind === 'pipe' && isFree) await removeStaleSocket(address.path);",
     changes: ["address.kind === 'pipe' → true"],
     why: 'An IP address has no path, and nothing lies where there is none.',
   },

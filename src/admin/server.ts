@@ -1,17 +1,20 @@
 // The admin interface's HTTP server. Main thread. Every request goes through one dispatch: admission, exact path match
 // against the endpoint table, handler. fastify carries the HTTP.
 
-import { chmodSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, closeSync, unlinkSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type Address, formatAddress, systemPath } from '../base/address.ts';
+import { type Address, formatAddress, sameAddress, systemPath } from '../base/address.ts';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { descriptorOf } from '../base/descriptor-budget.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
+import { bindPath } from '../base/own-sockets.ts';
 import { removeStaleSocket } from '../base/stale-socket.ts';
+import type { SystemCalls } from '../base/system-calls.ts';
 import type { LogDestination, Logger } from '../log/index.ts';
 import { AccessLog } from './access-log.ts';
 import { Admission, type AdmissionRules, type AdmittedRequest } from './admission.ts';
@@ -59,6 +62,8 @@ export interface AdminServerOptions extends AdminContext, AdmissionRules {
   readonly traffic?: AdminTraffic;
   /** Clients from this descriptor on are refused, so that some are left for the rest of the process. */
   readonly acceptBelow?: number;
+  /** Without them the socket cannot be handed over. */
+  readonly systemCalls?: SystemCalls | undefined;
   /** Where the access log goes; its owner reopens and closes it. None is written without. */
   readonly accessLog?: Pick<LogDestination, 'write'>;
   readonly limits?: AnswerLimitsOptions;
@@ -81,6 +86,13 @@ export class AdminServer {
   /** Connections that a malformed request has come over. */
   readonly #refused = new WeakSet<Socket>();
   readonly #acceptBelow: number;
+  readonly #systemCalls: SystemCalls | undefined;
+  /** A descriptor of the socket while nobody accepts on it here. */
+  #yielded: number | undefined;
+  /** There is a file that Node does not remove. */
+  #removesPath = false;
+  /** It belongs to another process now. */
+  #leavesPath = false;
   /** As configured until it listens, then as bound. */
   #address: Address;
 
@@ -89,6 +101,7 @@ export class AdminServer {
     this.#traffic = options.traffic && new TrafficWatch(options.traffic, SYSTEM_CLOCK);
     this.#accessLog = options.accessLog && new AccessLog(options.accessLog, SYSTEM_CLOCK);
     this.#address = options.address;
+    this.#systemCalls = options.systemCalls;
     this.#acceptBelow = options.acceptBelow ?? Number.POSITIVE_INFINITY;
     this.#log = options.loggers.get('admin');
     this.#admission = new Admission(options, this.#log);
@@ -105,10 +118,14 @@ export class AdminServer {
     return this.#address;
   }
 
-  /** @throws WeirError WEIR_ADMIN_LISTEN when the address cannot be bound. */
-  async listen(): Promise<Address> {
+  /**
+   * @param inherited a descriptor of a socket that listens on the address already, which becomes this one's.
+   * @throws WeirError WEIR_ADMIN_LISTEN when the address cannot be bound.
+   */
+  async listen(inherited?: number): Promise<Address> {
     try {
-      await this.#bind(this.#address);
+      if (inherited === undefined) await this.#bind(this.#address);
+      else await this.#adopt(inherited);
     } catch (error) {
       const text = `cannot bind admin address '${formatAddress(this.#address)}': ${errorMessage(error)}`;
       throw new WeirError('WEIR_ADMIN_LISTEN', text, { cause: error });
@@ -121,6 +138,41 @@ export class AdminServer {
       this.#log.warning(`the admin interface at ${text} has no passwords, and other machines may reach it`);
     }
     return this.#address;
+  }
+
+  /**
+   * Accepts no more for now; connections that are there may go on. @param address of another process's admin interface.
+   * @returns a descriptor of the socket for that process, if it has the same address; the caller's.
+   */
+  yield(address: Address | null): number | undefined {
+    if (this.#yielded !== undefined) return undefined;
+    const descriptor = descriptorOf(this.#app.server);
+    this.#yielded = this.#duplicate(descriptor);
+    const isWanted = address !== null && sameAddress(address, this.#address);
+    const copy = isWanted ? this.#duplicate(descriptor) : undefined;
+    this.#leavesPath = copy !== undefined;
+    this.#app.server.close();
+    return copy;
+  }
+
+  /** Accepts again. */
+  resume(): void {
+    if (this.#yielded !== undefined) this.#app.server.listen({ fd: this.#yielded });
+    this.#yielded = undefined;
+    this.#leavesPath = false;
+  }
+
+  #duplicate(descriptor: number): number | undefined {
+    const copy = this.#systemCalls?.duplicate(descriptor) ?? -1;
+    return copy < 0 ? undefined : copy;
+  }
+
+  async #adopt(descriptor: number): Promise<void> {
+    const { server } = this.#app;
+    await this.#app.ready();
+    server.listen({ fd: descriptor });
+    await once(server, 'listening');
+    this.#removesPath = this.#address.kind === 'pipe' && !this.#address.path.startsWith('@');
   }
 
   /**
@@ -141,6 +193,11 @@ export class AdminServer {
     });
     await this.#app.close();
     callOff();
+    if (this.#yielded !== undefined) closeSync(this.#yielded);
+    this.#yielded = undefined;
+    if (!this.#removesPath || this.#leavesPath) return;
+    this.#removesPath = false;
+    unlinkSync(formatAddress(this.#address));
   }
 
   #build(): FastifyInstance {
@@ -191,6 +248,12 @@ export class AdminServer {
     }
     const isAbstract = address.path.startsWith('@');
     if (!isAbstract) await removeStaleSocket(address.path);
+    // Node would remove the path with each pause.
+    if (this.#systemCalls !== undefined) {
+      const descriptor = bindPath(this.#systemCalls, address.path);
+      if (!isAbstract && address.mode !== 0) chmodSync(address.path, address.mode);
+      return this.#adopt(descriptor);
+    }
     const restricted = Promise.withResolvers<void>();
     // Before anything else runs on this thread: nobody else shall connect in between.
     this.#app.server.once('listening', () => {

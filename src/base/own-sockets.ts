@@ -2,7 +2,7 @@
 // the descriptor. Either thread.
 
 import { getSystemErrorName } from 'node:util';
-import type { IpAddress } from './address.ts';
+import { type IpAddress, systemPath } from './address.ts';
 import { familyOf, type IpFamily } from './address-families.ts';
 import { WeirError } from './errors.ts';
 import type { SystemCalls } from './system-calls.ts';
@@ -93,6 +93,16 @@ export function openSocket(calls: SystemCalls, family: IpFamily, source: SocketS
     calls.close(descriptor);
     throw error;
   }
+  return descriptor;
+}
+
+/**
+ * @param path a file's, or `@name` for one of Linux' abstract namespace.
+ * @returns the descriptor of a unix socket that does not wait; whoever closes it removes the path. @throws as `beginConnection`.
+ */
+export function bindPath(calls: SystemCalls, path: string): number {
+  const descriptor = calls.bindStreamSocket(systemPath(path));
+  if (descriptor < 0) throw systemError('bind', -descriptor);
   return descriptor;
 }
 

@@ -57,6 +57,22 @@ const UNIX_FAMILY = 1;
 const UNIX_PATH_AT = 2;
 const UNIX_PATH_BYTES = 108;
 const ENAMETOOLONG = 36;
+const SOL_SOCKET = 1;
+const SO_PEERCRED = 17;
+/** Of the user in what SO_PEERCRED tells: process, user, group. */
+const PEER_USER_AT = 4;
+const PEER_BYTES = 12;
+const PR_SET_PDEATHSIG = 1;
+const SCM_RIGHTS = 1;
+const MSG_CMSG_CLOEXEC = 0x4000_0000;
+/** A message header of a 64-bit system and what it points to, in one memory, so that nothing of it is collected too early. */
+const VECTOR_AT = 56;
+const CONTROL_AT = 72;
+const CONTROL_HEAD_BYTES = 16;
+/** As many as one message may carry. */
+const MOST_DESCRIPTORS = 253;
+const MOST_CONTROL_BYTES = CONTROL_HEAD_BYTES + 8 * Math.ceil((INTEGER_BYTES * MOST_DESCRIPTORS) / 8);
+const MOST_TEXT_BYTES = 256;
 
 const SIGNATURES = {
   poll: { arguments: ['pointer', 'u64', 'i32'], return: 'i32' },
@@ -70,6 +86,8 @@ const SIGNATURES = {
   socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
   bind: { arguments: ['i32', 'pointer', 'u32'], return: 'i32' },
   connect: { arguments: ['i32', 'pointer', 'u32'], return: 'i32' },
+  sendmsg: { arguments: ['i32', 'pointer', 'i32'], return: 'i64' },
+  recvmsg: { arguments: ['i32', 'pointer', 'i32'], return: 'i64' },
   getrlimit: { arguments: ['i32', 'pointer'], return: 'i32' },
   prctl: { arguments: ['i32', 'u64', 'u64', 'u64', 'u64'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
@@ -89,6 +107,13 @@ export function trimAllocator(): boolean {
   } catch {
     return false;
   }
+}
+
+/** What one message has brought. */
+export interface DescriptorMessage {
+  readonly text: string;
+  /** Of this process now, and the receiver's to close. */
+  readonly descriptors: readonly number[];
 }
 
 export class SystemCalls {
@@ -225,16 +250,35 @@ export class SystemCalls {
    * @returns minus the system's error number without.
    */
   openDatagramSocket(path: string): number {
+    return this.#openAt(path, DATAGRAM, (descriptor, address, length) =>
+      this.#functions.connect(descriptor, address, length),
+    );
+  }
+
+  /** The same, bound to the path: datagrams reach it there. */
+  bindDatagramSocket(path: string): number {
+    return this.#openAt(path, DATAGRAM, (descriptor, address, length) =>
+      this.#functions.bind(descriptor, address, length),
+    );
+  }
+
+  /** The same for connections, which somebody has to listen for: nobody removes the path when it is closed. */
+  bindStreamSocket(path: string): number {
+    return this.#openAt(path, STREAM, (descriptor, address, length) =>
+      this.#functions.bind(descriptor, address, length),
+    );
+  }
+
+  #openAt(path: string, type: number, place: (descriptor: number, address: bigint, length: number) => number): number {
     const bytes = Buffer.from(path);
     if (bytes.length >= UNIX_PATH_BYTES) return -ENAMETOOLONG;
     const memory = Buffer.alloc(UNIX_PATH_AT + UNIX_PATH_BYTES);
     memory.writeUInt16LE(UNIX_FAMILY, 0);
     bytes.copy(memory, UNIX_PATH_AT);
     const end = bytes[0] === 0 ? 0 : 1;
-    const descriptor = this.#functions.socket(UNIX_FAMILY, DATAGRAM, 0);
+    const descriptor = this.#functions.socket(UNIX_FAMILY, type, 0);
     if (descriptor < 0) return this.#lastError();
-    const length = UNIX_PATH_AT + bytes.length + end;
-    if (this.#functions.connect(descriptor, getRawPointer(memory), length) === 0) return descriptor;
+    if (place(descriptor, getRawPointer(memory), UNIX_PATH_AT + bytes.length + end) === 0) return descriptor;
     const error = this.#lastError();
     this.close(descriptor);
     return error;
@@ -244,6 +288,46 @@ export class SystemCalls {
   openUdpSocket(family: IpFamily): number {
     const descriptor = this.#functions.socket(SYSTEM_FAMILY[family], DATAGRAM, 0);
     return descriptor >= 0 ? descriptor : this.#lastError();
+  }
+
+  /**
+   * Sends descriptors over a connected unix socket, without waiting. They stay open here; the other end gets its own.
+   * @param text goes with them, 1 to 256 bytes. @param descriptors 253 at most.
+   * @returns 0, or minus the system's error number.
+   */
+  sendDescriptors(socket: number, text: string, descriptors: readonly number[]): number {
+    const controlBytes = CONTROL_HEAD_BYTES + INTEGER_BYTES * descriptors.length;
+    const message = messageMemory(Buffer.byteLength(text), controlBytes);
+    const control = message.subarray(CONTROL_AT);
+    control.writeBigUInt64LE(BigInt(controlBytes), 0);
+    control.writeInt32LE(SOL_SOCKET, 8);
+    control.writeInt32LE(SCM_RIGHTS, 12);
+    for (const [index, descriptor] of descriptors.entries())
+      control.writeInt32LE(descriptor, CONTROL_HEAD_BYTES + INTEGER_BYTES * index);
+    message.write(text, textAt(controlBytes));
+    const sent = this.#functions.sendmsg(socket, getRawPointer(message), MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent >= 0n ? 0 : this.#lastError();
+  }
+
+  /** The next message that has come to a unix socket, without waiting; undefined while there is none. */
+  receiveDescriptors(socket: number): DescriptorMessage | undefined {
+    const message = messageMemory(MOST_TEXT_BYTES, MOST_CONTROL_BYTES);
+    const length = this.#functions.recvmsg(socket, getRawPointer(message), MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (length < 0n) return undefined;
+    const at = textAt(MOST_CONTROL_BYTES);
+    return { text: message.toString('utf8', at, at + Number(length)), descriptors: receivedDescriptors(message) };
+  }
+
+  /** Whose process is at the other end of a connected unix socket; undefined when the system does not say. */
+  peerUser(socket: number): number | undefined {
+    return this.#readOption(socket, SOL_SOCKET, SO_PEERCRED, PEER_BYTES)
+      ? this.#option.readUInt32LE(PEER_USER_AT)
+      : undefined;
+  }
+
+  /** Has the system send this process a signal when the process that has started it ends. */
+  signalAtEndOfParent(signal: number): void {
+    this.#functions.prctl(PR_SET_PDEATHSIG, BigInt(signal), 0n, 0n, 0n);
   }
 
   /** @returns 0, or minus the system's error number. */
@@ -297,4 +381,33 @@ function withoutWarning<Result>(load: () => Result): Result {
   } finally {
     process.emitWarning = emitWarning;
   }
+}
+
+function textAt(controlBytes: number): number {
+  return CONTROL_AT + 8 * Math.ceil(controlBytes / 8);
+}
+
+/** A message header, the one vector of its text, room for what controls it, and for the text. */
+function messageMemory(textBytes: number, controlBytes: number): Buffer {
+  const at = textAt(controlBytes);
+  const memory = Buffer.alloc(at + textBytes);
+  const start = getRawPointer(memory);
+  memory.writeBigUInt64LE(start + BigInt(VECTOR_AT), 16);
+  memory.writeBigUInt64LE(1n, 24);
+  memory.writeBigUInt64LE(start + BigInt(CONTROL_AT), 32);
+  memory.writeBigUInt64LE(BigInt(controlBytes), 40);
+  memory.writeBigUInt64LE(start + BigInt(at), VECTOR_AT);
+  memory.writeBigUInt64LE(BigInt(textBytes), VECTOR_AT + 8);
+  return memory;
+}
+
+function receivedDescriptors(message: Buffer): number[] {
+  const control = message.subarray(CONTROL_AT, CONTROL_AT + Number(message.readBigUInt64LE(40)));
+  if (control.length < CONTROL_HEAD_BYTES) return [];
+  const end = Math.min(Number(control.readBigUInt64LE(0)), control.length);
+  const isRights = control.readInt32LE(8) === SOL_SOCKET && control.readInt32LE(12) === SCM_RIGHTS;
+  const descriptors: number[] = [];
+  for (let at = CONTROL_HEAD_BYTES; isRights && at + INTEGER_BYTES <= end; at += INTEGER_BYTES)
+    descriptors.push(control.readInt32LE(at));
+  return descriptors;
 }

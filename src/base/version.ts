@@ -5,8 +5,14 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { buildOutput, PACKAGE_ROOT } from './package-root.ts';
 
-/** Without hot restart there is no version of its protocol to compare. */
-export const HOT_RESTART_VERSION = 'disabled';
+/** Of what two processes tell each other in a hot restart (src/process/hot-restart/messages.ts): only equal ones do. */
+export const HOT_RESTART_VERSION = '1.0';
+const NO_HOT_RESTART = 'disabled';
+
+/** As --hot-restart-version prints it. Where there are no system calls, there is no hot restart. */
+export function hotRestartVersion({ disableHotRestart }: { readonly disableHotRestart: boolean }): string {
+  return disableHotRestart || process.platform !== 'linux' ? NO_HOT_RESTART : HOT_RESTART_VERSION;
+}
 
 export interface Version {
   /** Full hash of the commit, or `unknown` when the build could not tell. */

@@ -23,21 +23,14 @@ export type CheckedOptions =
   | { readonly error: string }
   | { readonly error: undefined; readonly options: ServerOptions; readonly warnings: readonly string[] };
 
-type Check = (options: UncheckedOptions) => string | undefined;
+type Check = (options: UncheckedOptions, given: ReadonlySet<string>) => string | undefined;
 
-const CHECKS: readonly Check[] = [
-  checkChoices,
-  checkLimits,
-  checkRestart,
-  checkSocketMode,
-  checkStatsTags,
-  checkRefused,
-];
+const CHECKS: readonly Check[] = [checkChoices, checkLimits, checkRestart, checkSocketMode, checkStatsTags];
 
 /** @param given names of the options on the command line. */
 export function checkOptions(options: UncheckedOptions, given: ReadonlySet<string>): CheckedOptions {
   for (const check of CHECKS) {
-    const error = check(options);
+    const error = check(options, given);
     if (error !== undefined) return { error };
   }
   const levels = readComponentLevels(options.componentLogLevel, options.enableFineGrainLogging);
@@ -86,11 +79,9 @@ function checkRestart({ useDynamicBaseId, restartEpoch }: UncheckedOptions): str
   return `error: cannot use --restart-epoch=${restartEpoch} with --use-dynamic-base-id`;
 }
 
-const DEFAULT_SOCKET_MODE = '600';
-
-function checkSocketMode({ socketMode, socketPath }: UncheckedOptions): string | undefined {
+function checkSocketMode({ socketMode, socketPath }: UncheckedOptions, given: ReadonlySet<string>): string | undefined {
   if (!/^[0-7]{1,4}$/.test(socketMode)) return `error: invalid socket-mode '${socketMode}'`;
-  if (socketMode === DEFAULT_SOCKET_MODE || !socketPath.startsWith('@')) return undefined;
+  if (!given.has('socket-mode') || !socketPath.startsWith('@')) return undefined;
   return `error: socket-mode '${socketMode}' needs a socket-path outside of the abstract namespace`;
 }
 
@@ -107,11 +98,6 @@ function checkStatsTags({ statsTag }: UncheckedOptions): string | undefined {
     names.add(name);
   }
   return undefined;
-}
-
-function checkRefused(options: UncheckedOptions): string | undefined {
-  const row = OPTIONS.find((each) => each.support === 'refused' && differsFromDefault(options, each));
-  return row === undefined ? undefined : `error: --${row.name} is not supported by this build`;
 }
 
 function differsFromDefault(options: UncheckedOptions, row: OptionRow): boolean {

@@ -9,9 +9,9 @@ interface RowBase {
   readonly help: string;
   /**
    * `full`: works. `ignored`: accepted with a warning when it differs from its default, because running without
-   * it is safe. `refused`: not accepted, because running without it would not be what was asked for.
+   * it is safe.
    */
-  readonly support: 'full' | 'ignored' | 'refused';
+  readonly support: 'full' | 'ignored';
   /** Place in command_line_options of /server_info (ascending); absent when not shown there. */
   readonly infoOrder?: number;
   /** Key there, when it is not the name in snake_case. */

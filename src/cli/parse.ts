@@ -24,8 +24,10 @@ export interface CommandLineContext {
   readonly program: string;
   /** formatVersion of src/base/version.ts. */
   readonly version: string;
-  /** What --hot-restart-version prints. */
-  readonly hotRestartVersion: string;
+  /** What --hot-restart-version prints, beside other options. */
+  readonly hotRestartVersion: (options: ServerOptions) => string;
+  /** By default that of the process: a restart wrapper says in RESTART_EPOCH what --restart-epoch is where nobody gives it. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 const ROWS: readonly OptionRow[] = OPTIONS;
@@ -35,7 +37,7 @@ const MAX_COUNT = 0xffff_ffff;
 export function parseCommandLine(argv: readonly string[], context: CommandLineContext): CommandLineOutcome {
   const tokens = joinValues(argv, ROWS);
   if (tokens.problem !== undefined) return parseError(context, tokens.problem);
-  const given = readTokens(tokens.tokens);
+  const given = withEnvironment(readTokens(tokens.tokens), context.environment ?? process.env);
   // These answer before anything else is looked at, as a user in doubt expects.
   if (given.help !== undefined) return exitWith(helpText(context.program, ROWS));
   if (given.version !== undefined) return exitWith(versionText(context));
@@ -44,7 +46,7 @@ export function parseCommandLine(argv: readonly string[], context: CommandLineCo
   const checked = checkOptions(read.values as Omit<ServerOptions, 'componentLogLevels'>, new Set(Object.keys(given)));
   if (checked.error !== undefined) return { kind: 'exit', code: 1, stdout: '', stderr: `${checked.error}\n` };
   if (checked.options.hotRestartVersion) {
-    return { kind: 'exit', code: 0, stdout: '', stderr: context.hotRestartVersion };
+    return { kind: 'exit', code: 0, stdout: '', stderr: context.hotRestartVersion(checked.options) };
   }
   return { kind: 'run', options: checked.options, warnings: checked.warnings };
 }
@@ -75,6 +77,10 @@ function readTokens(tokens: readonly string[]): GivenOptions {
     .options(Object.fromEntries(ROWS.map((row) => [row.name, yargsOption(row)])))
     .parseSync([...tokens]);
   return Object.fromEntries(Object.entries(parsed).filter(([name, value]) => isRow(name) && value !== undefined));
+}
+
+function withEnvironment(given: GivenOptions, { RESTART_EPOCH }: NonNullable<CommandLineContext['environment']>) {
+  return RESTART_EPOCH === undefined ? given : { 'restart-epoch': RESTART_EPOCH, ...given };
 }
 
 function isRow(name: string): boolean {

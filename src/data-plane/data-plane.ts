@@ -10,6 +10,7 @@ import type {
   AccessLogFileSettings,
   DrainState,
   HostsUpdate,
+  InheritedSockets,
   ListenerSnapshot,
   OverloadState,
   PackedCluster,
@@ -149,18 +150,20 @@ export class DataPlane {
    * Starts to accept. @param ports by address of the listener, 0 lets the system choose. Resolves with the bound ones
    * (0 for a pipe); rejects with a WeirError when binding fails.
    * @param predecessor that goes on with addresses of both until it is stopped with this one as its successor.
+   * @param inherited sockets of another process that listen on its addresses.
    */
   async listen(
     listener: ListenerSnapshot,
     ports: readonly number[],
     predecessor: number | null = null,
+    inherited: InheritedSockets | null = null,
   ): Promise<readonly number[]> {
     this.#readModeChosen ??= this.#chooseReadMode();
     await this.#readModeChosen;
     const active = assembleListener(this.#context, this.#clusters, this.#byAddress, listener);
     const former = predecessor === null ? undefined : this.#listeners.get(predecessor);
     try {
-      const boundPorts = await active.listen(ports, former);
+      const boundPorts = await active.listen(ports, inherited, former);
       this.#listeners.set(listener.id, active);
       this.#byAddress.add(active, listener.settings.addresses, boundPorts);
       return boundPorts;
@@ -208,11 +211,23 @@ export class DataPlane {
     listener.drain(endsIdle);
   }
 
-  /** Stops accepting; open connections of the listener go on as if it did not. @param onGone as in StopOptions. */
-  stopAccepting(id: number, onGone: () => void): void {
+  /** Descriptors of the sockets that a listener has on one of its addresses, for another process; the caller's. */
+  shareSockets(id: number, addressIndex: number): readonly number[] {
+    return this.#listeners.get(id)?.share(addressIndex) ?? [];
+  }
+
+  /**
+   * Stops accepting; open connections of the listener go on as if it did not. @param onGone as in StopOptions.
+   * @param leavesPaths of unix sockets to the process that they are shared with.
+   */
+  stopAccepting(id: number, onGone: () => void, leavesPaths = false): void {
     const listener = this.#listeners.get(id);
-    if (listener === undefined) onGone();
-    else this.#stop(listener, Number.POSITIVE_INFINITY, onGone);
+    if (listener === undefined) {
+      onGone();
+      return;
+    }
+    listener.stop(leavesPaths);
+    this.#stop(listener, Number.POSITIVE_INFINITY, onGone);
   }
 
   /** Takes over which listeners drain. */

@@ -6,7 +6,7 @@ import { descriptorBudget } from '../base/descriptor-budget.ts';
 import { STATS_FILTER_BY_RE2 } from '../base/runtime-values.ts';
 import { compileStringMatch } from '../base/string-match.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
-import { HOT_RESTART_VERSION, type Version } from '../base/version.ts';
+import { hotRestartVersion, type Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
 import { type ConfigFault, formatFault, linkedExtensions, shownConfigYaml } from '../config/index.ts';
 import { engines, measureContention, Profilers, type Server, type WorkerPool } from '../control-plane/index.ts';
@@ -14,6 +14,7 @@ import { STAT_SINKS } from '../extensions/control-registry.ts';
 import type { LogDestination, Loggers } from '../log/index.ts';
 import { AdminOverview } from './admin-overview.ts';
 import { adminTraffic } from './admin-traffic.ts';
+import type { YieldingAdmin } from './hot-restart/epoch.ts';
 import { disabledBy } from './load.ts';
 
 export interface AdminParts {
@@ -32,23 +33,39 @@ export interface AdminParts {
   readonly quit: () => void;
   /** What SIGUSR1 does. */
   readonly reopenLogs: () => void;
+  /** A descriptor of a socket that listens on the address already: the interface's from now on. */
+  readonly inherited: number | undefined;
+}
+
+export interface RunningAdmin extends YieldingAdmin {
+  close(): Promise<void>;
 }
 
 /**
  * Opens the admin interface of a bootstrap that asks for one, and writes its address where the command line says.
  * @throws WeirError WEIR_ADMIN_LISTEN when the address cannot be bound.
  */
-export async function startAdmin(parts: AdminParts): Promise<{ close(): Promise<void> }> {
+export async function startAdmin(parts: AdminParts): Promise<RunningAdmin> {
   const { administerBelow: acceptBelow } = descriptorBudget(parts.systemCalls?.descriptorLimit());
+  const { systemCalls } = parts;
   const { address } = parts.server.bootstrap.admin!;
   const warnings = parts.faults.filter(({ severity }) => severity === 'warning').map(formatFault);
   const overview = new AdminOverview({ ...parts, warnings, epoch: parts.options.restartEpoch });
-  const admin = new AdminServer({ ...adminContext(parts), ...admissionRules(parts), overview, address, acceptBelow });
-  await admin.listen();
+  const admin = new AdminServer({
+    ...adminContext(parts),
+    ...admissionRules(parts),
+    overview,
+    address,
+    acceptBelow,
+    systemCalls,
+  });
+  await admin.listen(parts.inherited);
   overview.history.start();
   const { adminAddressPath } = parts.options;
   if (adminAddressPath !== '') await admin.writeAddressFile(adminAddressPath);
   return {
+    yield: (wanted) => admin.yield(wanted),
+    resume: () => admin.resume(),
     async close() {
       overview.close();
       await admin.close();
@@ -82,11 +99,11 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       certificates: () => [],
       beforeStatsRead: () => server.beforeStatsRead(),
       uptimeCurrentEpochSeconds: () => server.uptimeSeconds,
-      uptimeAllEpochsSeconds: () => server.uptimeSeconds,
+      uptimeAllEpochsSeconds: () => server.uptimeAllEpochsSeconds,
       filtersByRe2: () => server.runtime.values.flag(STATS_FILTER_BY_RE2) ?? true,
       version,
       commandLineOptions: commandLineOptionsJson({ ...options, configYaml: shownConfigYaml(options.configYaml) }),
-      hotRestartVersion: HOT_RESTART_VERSION,
+      hotRestartVersion: hotRestartVersion(options),
       memory: () => server.memoryReport(),
       profilePath: admin!.profilePath,
       heapDump: () => profilers.dumpHeaps(),

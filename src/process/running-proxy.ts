@@ -12,6 +12,8 @@ import type { LoadBootstrapResult } from '../config/index.ts';
 import { Server, WorkerPool } from '../control-plane/index.ts';
 import { loadStatSinkKinds } from '../extensions/stat-sink-registry.ts';
 import { LogDestination, logTarget } from '../log/index.ts';
+import type { RunningAdmin } from './admin.ts';
+import type { Epoch } from './hot-restart/epoch.ts';
 import type { ProcessLog } from './log.ts';
 
 export interface RunningProxyParts {
@@ -32,7 +34,7 @@ export class RunningProxy {
   readonly #clock: Clock;
   readonly #workers: WorkerPool;
   #server: Server | undefined;
-  #admin: Promise<{ close(): Promise<void> } | undefined> = Promise.resolve(undefined);
+  #admin: Promise<RunningAdmin | undefined> = Promise.resolve(undefined);
   /** The admin interface's own; those of listeners are the workers'. */
   #accessLog: LogDestination | undefined;
   #isStopping = false;
@@ -57,12 +59,15 @@ export class RunningProxy {
   /**
    * Resolves when the proxy is live and its admin interface answers.
    * @param options those that the configuration was loaded by. @param loaded without errors.
+   * @param epoch of hot restarts; absent where there are none.
    * @throws WeirError when it cannot be; call `stop` then as well.
    */
-  async start(options: ServerOptions, loaded: LoadBootstrapResult): Promise<void> {
+  async start(options: ServerOptions, loaded: LoadBootstrapResult, epoch?: Epoch): Promise<void> {
     const { version, log, systemCalls } = this.#parts;
     const bootstrap = loaded.bootstrap!;
     const statSinkKinds = await loadStatSinkKinds(bootstrap.statSinks);
+    // The configuration is a good one: from here on the process before this one gives way.
+    const inherited = await epoch?.stopAdminOfParent(bootstrap.admin?.address);
     if (this.#isStopping) throw new WeirError('WEIR_STOPPED', 'stopped before it was started');
     const server = new Server({
       bootstrap,
@@ -79,12 +84,14 @@ export class RunningProxy {
       drainMs: options.drainTimeS * 1000,
       drainStrategy: options.drainStrategy,
       localAddressFamily: options.localAddressIpVersion,
+      ...(epoch && { restart: epoch.restart }),
     });
     this.#server = server;
     const started = server.start();
     // The threads are at work now.
-    this.#admin = this.#openAdmin(server, options, loaded, systemCalls());
-    await Promise.all([started, this.#admin]);
+    this.#admin = this.#openAdmin(server, options, loaded, systemCalls(), inherited);
+    const [, admin] = await Promise.all([started, this.#admin]);
+    await epoch?.takeOver(server, admin);
   }
 
   /** Opens all files of logs anew, where they are now. */
@@ -117,7 +124,8 @@ export class RunningProxy {
     options: ServerOptions,
     { faults }: LoadBootstrapResult,
     systemCalls: SystemCalls | undefined,
-  ): Promise<{ close(): Promise<void> } | undefined> {
+    inherited: number | undefined,
+  ): Promise<RunningAdmin | undefined> {
     const { version, log, quit } = this.#parts;
     const { loggers } = log;
     if (!server.bootstrap.admin) {
@@ -142,6 +150,7 @@ export class RunningProxy {
       accessLog: this.#accessLog,
       quit,
       reopenLogs: () => this.reopenLogs(),
+      inherited,
     });
   }
 }

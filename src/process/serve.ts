@@ -3,6 +3,7 @@
 // What takes time at the start goes on side by side: the workers load their code while this thread loads the
 // configuration, and the admin interface is loaded while the workers open their listeners.
 
+import { constants } from 'node:os';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { stackFrames, WeirError } from '../base/errors.ts';
 import { collectGarbage, settleMemory } from '../base/garbage.ts';
@@ -10,6 +11,8 @@ import { SystemCalls } from '../base/system-calls.ts';
 import type { Version } from '../base/version.ts';
 import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
 import { type Demo, startDemo } from '../demo/index.ts';
+import { beginEpoch } from './hot-restart/begin-epoch.ts';
+import type { Epoch } from './hot-restart/epoch.ts';
 import type { ProcessLog } from './log.ts';
 import { print } from './print.ts';
 import { RunningProxy } from './running-proxy.ts';
@@ -47,16 +50,23 @@ export async function serve(parts: ServeParts): Promise<number> {
   const keepAlive = new MessageChannel().port1;
   keepAlive.ref();
   let demo: Demo | undefined;
+  let epoch: Epoch | undefined;
   try {
-    const { loadAndReport, prepareLoading } = await import('./load.ts');
+    // The demo is nobody's to take over, and what only looks whether it could serve takes over from nobody.
+    const isAlone = starting !== undefined || options.mode === 'init_only';
+    const begun = { ...options, disableHotRestart: options.disableHotRestart || isAlone };
+    const epochParts = { options: begun, clock: SYSTEM_CLOCK, log: loggers.get('main'), quit: stopOrder.resolve };
+    const loading = import('./load.ts');
+    epoch = await beginEpoch(epochParts);
+    const { loadAndReport, prepareLoading } = await loading;
     prepareLoading();
     demo = await starting;
-    const effective = demo ? { ...options, configYaml: demo.configYaml } : options;
+    const effective = { ...begun, baseId: epoch?.baseId ?? begun.baseId, ...(demo && { configYaml: demo.configYaml }) };
     const loaded = loadAndReport(effective, log, version);
     if (!loaded.bootstrap) return 1;
     // What it was read from is many times as large, and what is made of it now takes its room.
     collectGarbage();
-    await Promise.race([proxy.start(effective, loaded), stopOrder.promise]);
+    await Promise.race([proxy.start(effective, loaded, epoch), stopOrder.promise]);
     if (demo && proxy.server?.state === 'LIVE') print('stdout', demo.describe(), 'serve');
     // Until here a fault ends the process: it could wait for ever for something that has failed.
     proxy.faults.containUncaught();
@@ -76,7 +86,9 @@ export async function serve(parts: ServeParts): Promise<number> {
     log.echo('main', [text]);
     return 1;
   } finally {
+    await epoch?.beginEnd();
     await proxy.stop(SHUTDOWN_GRACE_MS);
+    await epoch?.end();
     await demo?.close();
     releaseSignals();
     keepAlive.close();
@@ -88,5 +100,7 @@ export async function serve(parts: ServeParts): Promise<number> {
 function openSystemCalls(): SystemCalls | undefined {
   const systemCalls = SystemCalls.open();
   letReopeningIn(systemCalls);
+  // Started by a restart wrapper, it ends with that.
+  if (process.env.RESTART_EPOCH !== undefined) systemCalls?.signalAtEndOfParent(constants.signals.SIGTERM);
   return systemCalls;
 }

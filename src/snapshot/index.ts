@@ -94,6 +94,7 @@ export type {
 } from './listener.ts';
 export type {
   DynamicStatKey,
+  InheritedSockets,
   LogLevelName,
   MainToWorker,
   WorkerInit,

@@ -77,6 +77,9 @@ export interface DynamicStatKey {
   readonly isTime?: boolean;
 }
 
+/** Descriptors of sockets that listen already, by address of a listener. They become the worker's. */
+export type InheritedSockets = readonly (readonly number[])[];
+
 export type MainToWorker =
   /** The first message; the thread has loaded its code by then, while the main thread read the configuration. */
   | { readonly type: 'init'; readonly init: WorkerInit }
@@ -94,6 +97,15 @@ export type MainToWorker =
       readonly ports: readonly number[];
       /** Whose sockets it is to have on addresses of both, once that one is stopped; null for nobody's. */
       readonly predecessor: number | null;
+      /** Sockets of another process that the worker is to accept on; null for none. */
+      readonly inherited: InheritedSockets | null;
+    }
+  /** Asks for the sockets of a listener on one of its addresses; answered by `shared-sockets`. */
+  | {
+      readonly type: 'share-sockets';
+      readonly question: number;
+      readonly listenerId: number;
+      readonly addressIndex: number;
     }
   /** Answered by `applied`, when the last connection has ended; those left after `drainMs` are cut. */
   | {
@@ -105,7 +117,13 @@ export type MainToWorker =
       readonly drainMs: number;
     }
   /** Accepts no more; its connections go on as they like. Answered by `applied`, when the last of them has ended. */
-  | { readonly type: 'stop-accepting'; readonly generation: number; readonly listenerId: number }
+  | {
+      readonly type: 'stop-accepting';
+      readonly generation: number;
+      readonly listenerId: number;
+      /** The paths of shared unix sockets belong to another process now. */
+      readonly leavesPaths: boolean;
+    }
   /** How drains stand; those of before are no more. */
   | { readonly type: 'drains'; readonly drains: DrainState }
   /** What the overload manager asks for; what it has asked for before is no more. */
@@ -132,6 +150,8 @@ export type MainToWorker =
 export type WorkerToMain =
   | { readonly type: 'ready' }
   | { readonly type: 'listening'; readonly listenerId: number; readonly ports: readonly number[] }
+  /** The descriptors are main's. */
+  | { readonly type: 'shared-sockets'; readonly question: number; readonly descriptors: readonly number[] }
   | { readonly type: 'listen-failed'; readonly listenerId: number; readonly reason: string }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey }
   /** A request wants a host that its cluster has not. Main adds it for all workers, or refuses it. */

@@ -24,6 +24,18 @@ export class CounterLatch {
     return increment;
   }
 
+  /** What `take` would return. */
+  peek(cell: number): number {
+    return this.#counted(cell) + 0 - (this.#pages[cell >>> PAGE_BITS]?.[cell & (PAGE_CELLS - 1)] ?? 0);
+  }
+
+  /** A part of what the cell will have counted is no increment: it has been told of before. */
+  skip(cell: number, count: number): void {
+    const page = this.#pages[cell >>> PAGE_BITS] ?? new Float64Array(PAGE_CELLS);
+    this.#pages[cell >>> PAGE_BITS] = page;
+    page[cell & (PAGE_CELLS - 1)]! += count;
+  }
+
   /** The cells will count something else from 0 on. */
   forget(cell: number, count: number): void {
     for (let at = cell; at < cell + count; at++) {

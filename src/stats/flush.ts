@@ -24,6 +24,7 @@ export class StatsFlush {
   #cancelTimer: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #isStopped = false;
+  #sinksRest = false;
 
   constructor(options: StatsFlushOptions) {
     this.#options = options;
@@ -35,6 +36,11 @@ export class StatsFlush {
     return () => {
       this.#steps[phase] = this.#steps[phase].filter((other) => other !== step);
     };
+  }
+
+  /** Whether sinks are told of nothing, because another process tells them. */
+  restSinks(isResting: boolean): void {
+    this.#sinksRest = isResting;
   }
 
   /** Starts the timer. */
@@ -72,6 +78,7 @@ export class StatsFlush {
 
   async #run(): Promise<void> {
     for (const phase of PHASES) {
+      if (phase === 'sinks' && this.#sinksRest) continue;
       for (const step of this.#steps[phase]) {
         try {
           await step();

@@ -28,4 +28,7 @@ export * from './tables/index.ts';
 export { SERVER_VERSION_TEXT } from './tables/server.ts';
 export { cleanStatName } from './tags/name-tokens.ts';
 export type { RegexTag, Tag, TagOptions } from './tags/tag-producer.ts';
+export type { StatBatch } from './transfer/stat-batch.ts';
+export { StatExport } from './transfer/stat-export.ts';
+export { StatImport } from './transfer/stat-import.ts';
 export { type DynamicStatName, WorkerStats, type WorkerStatsOptions } from './worker-stats.ts';

@@ -23,6 +23,8 @@ export interface NumericStat extends NamedStat {
   readonly isUsed: boolean;
   /** What a counter has counted since this was last called, resets aside; 0 of a gauge. For flushes to sinks alone. */
   takeIncrement(): number;
+  /** What takeIncrement would return. */
+  readonly increment: number;
 }
 
 export interface TextReadoutStat extends NamedStat {
@@ -36,6 +38,8 @@ export interface StatSource {
   total(cell: number): number;
   /** What a counter has counted since the last call for its cell. */
   takeIncrement(cell: number): number;
+  /** The same, without taking it. */
+  increment(cell: number): number;
   tagged(name: string): TaggedName;
   /** Upper bounds of a histogram's buckets, ascending. */
   bucketBounds(name: string): readonly number[];
@@ -99,6 +103,10 @@ export class CellStat extends Named implements NumericStat {
   takeIncrement(): number {
     return this.kind === 'counter' ? this.source.takeIncrement(this.cell) : 0;
   }
+
+  get increment(): number {
+    return this.kind === 'counter' ? this.source.increment(this.cell) : 0;
+  }
 }
 
 /** A gauge that is worked out when read, because no single thread could keep it. */
@@ -124,6 +132,10 @@ export class DerivedGauge extends Named implements NumericStat {
   }
 
   takeIncrement(): number {
+    return 0;
+  }
+
+  get increment(): number {
     return 0;
   }
 }
@@ -162,6 +174,10 @@ export class CombinedStat implements NumericStat {
 
   takeIncrement(): number {
     return this.#parts.reduce((sum, part) => sum + (part.isLive ? part.takeIncrement() : 0), 0);
+  }
+
+  get increment(): number {
+    return this.#parts.reduce((sum, part) => sum + (part.isLive ? part.increment : 0), 0);
   }
 
   get isLive(): boolean {

@@ -151,13 +151,38 @@ export class StatsStore {
   /** Value of a counter or gauge by its full name; undefined when there is none. For tests and the library. */
   value(name: string): number | undefined {
     this.lookups.record(name);
+    const cell = this.#cellNamed('counter', name) ?? this.#cellNamed('gauge', name);
+    return cell === undefined ? undefined : this.cells.total(cell) + 0;
+  }
+
+  #cellNamed(kind: 'counter' | 'gauge', name: string): number | undefined {
     for (let dot = name.length; dot >= 0; dot = dot === 0 ? -1 : name.lastIndexOf('.', dot - 1)) {
-      const stats = this.#prefixes.get(name.slice(0, dot + 1));
-      const rest = name.slice(dot + 1);
-      const cell = stats?.cellOf('counter', rest) ?? stats?.cellOf('gauge', rest);
-      if (cell !== undefined) return this.cells.total(cell) + 0;
+      const cell = this.#prefixes.get(name.slice(0, dot + 1))?.cellOf(kind, name.slice(dot + 1));
+      if (cell !== undefined) return cell;
     }
     return undefined;
+  }
+
+  /**
+   * Cell of a counter or gauge by the full name that another process has it under; made where somebody has a scope for it.
+   * @returns undefined where nobody has, or there is no room, or it would not be shown.
+   */
+  cellForImport(kind: 'counter' | 'gauge', name: string): number | undefined {
+    const known = this.#cellNamed(kind, name);
+    if (known !== undefined || this.accepts?.(name) === false) return known;
+    const owner = this.#openPrefix(name);
+    return owner && this.#unlessFull(() => owner.single(kind, name.slice(owner.prefix.length)));
+  }
+
+  /** Adds what another process has counted. @param flushed the part of it that its sinks have been told of. */
+  importCounter(cell: number, count: number, flushed: number): void {
+    this.cells.add(cell, count);
+    this.#latch.skip(cell, flushed);
+  }
+
+  /** What another process's part of a gauge is now; 0 for none. */
+  importGauge(cell: number, value: number): void {
+    this.#kernel.setForeignPart(cell, value);
   }
 
   /** Cell of a counter for whoever reads it again and again: no text is looked up that counts as a lookup. */
@@ -360,6 +385,7 @@ export class StatsStore {
         }),
       total: (cell) => this.cells.total(cell),
       takeIncrement: (cell) => latch.take(cell),
+      increment: (cell) => latch.peek(cell),
       tagged: (name) => this.tagged(name),
       bucketBounds: (name) => this.#bucketBounds(name) ?? DEFAULT_BUCKET_BOUNDS,
     };

@@ -50,6 +50,13 @@ export class StatsKernel {
     return this.total(cell) + f64[cell + slabCount * CELLS_PER_SLAB]!;
   }
 
+  /** Has the total of a gauge, which is never reset, hold a part that no thread of this process counts; 0 for none. */
+  setForeignPart(cell: number, value: number): void {
+    checkStretch(cell, 1);
+    const { f64, slabCount } = this.#owner.shared;
+    f64[cell + slabCount * CELLS_PER_SLAB] = -value;
+  }
+
   /** Makes the totals of `count` counters 0 from here on, without touching the cells that workers write. */
   reset(cell: number, count: number): void {
     checkStretch(cell, count);

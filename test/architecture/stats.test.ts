@@ -73,8 +73,7 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     ],
     TCP_PROXY_STATS: ['early_data_received_count_total'],
   },
-  'watchdogs and hot restarts do not exist': {
-    SERVER_STATS: ['parent_connections', 'hot_restart_epoch', 'hot_restart_generation'],
+  'watchdogs do not exist': {
     WATCHDOG_STATS: ['watchdog_miss', 'watchdog_mega_miss'],
   },
   'there is no debug build, and no message that is work in progress': {

@@ -22,6 +22,8 @@ const MAIN = path.join(import.meta.dirname, '../..', process.env.WEIR_TEST_MAIN 
 const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 /** Far beyond any real start: a test that waits this long has failed. */
 const START_LIMIT_MS = 90_000;
+const ENDS_AT_ONCE = /^--(?:version|help|hot-restart-version)$/;
+const HOT_RESTART_OPTIONS = /^--(?:base-id|use-dynamic-base-id|disable-hot-restart)/;
 /** After this the process is killed, so that no test leaves one behind, and its test has failed. */
 const STOP_LIMIT_MS = 90_000;
 /** /ready is polled: a listener that comes up later has no event of its own outside the process. */
@@ -86,7 +88,7 @@ export async function runWeir(
   args: readonly string[],
   options: Pick<WeirOptions, 'env' | 'descriptors'> = {},
 ): Promise<ExitResult> {
-  return runProgram(process.execPath, [...NODE_FLAGS, MAIN, ...args], options);
+  return runProgram(process.execPath, [...NODE_FLAGS, MAIN, ...inOwnPlace(args)], options);
 }
 
 /** Starts weir and resolves once GET /ready answers LIVE; throws with the program's output when it ends before. */
@@ -118,7 +120,7 @@ function limitedTo(descriptors: number): readonly string[] {
 }
 
 function weirArguments(options: WeirOptions, folder: string): string[] {
-  const args = [...(options.args ?? [])];
+  const args = inOwnPlace(options.args ?? []);
   const isOurChoice = options.choosesConcurrency !== true && !args.some((arg) => arg.startsWith('--concurrency'));
   if (isOurChoice) args.push('--concurrency', '1');
   if (options.configYaml !== undefined) {
@@ -127,6 +129,12 @@ function weirArguments(options: WeirOptions, folder: string): string[] {
     args.push('-c', file);
   }
   return args;
+}
+
+/** Only one process of a machine may have the default place of hot restarts: tests do without unless they say where. */
+function inOwnPlace(args: readonly string[]): string[] {
+  const serves = !args.some((arg) => ENDS_AT_ONCE.test(arg));
+  return serves && !args.some((arg) => HOT_RESTART_OPTIONS.test(arg)) ? [...args, '--disable-hot-restart'] : [...args];
 }
 
 async function untilLive(child: Child, addressFile: string): Promise<string> {

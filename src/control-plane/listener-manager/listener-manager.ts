@@ -6,12 +6,12 @@
 // An operator may have listeners stop accepting, or drain before that; they stay in the set, and their connections go on.
 // A successor takes over the sockets of its predecessor on addresses of both, so that nobody who connects meanwhile is refused.
 
-import { type Address, formatAddress } from '../../base/address.ts';
+import { type Address, formatAddress, sameAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { DrainedListeners, ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
+import type { DrainedListeners, InheritedSockets, ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
 import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
@@ -20,9 +20,14 @@ import { globalConnectionLimit, httpFiltersOf, type ListenerSnapshotDependencies
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
-  openListener(listener: ListenerSnapshot, predecessor: number | null): Promise<readonly number[]>;
+  openListener(
+    listener: ListenerSnapshot,
+    predecessor: number | null,
+    inherited: InheritedSockets | null,
+  ): Promise<readonly number[]>;
   stopListener(id: number, successor: number | null, drainMs: number, onApplied: () => void): void;
-  stopAccepting(id: number, onApplied: () => void): void;
+  stopAccepting(id: number, onApplied: () => void, leavesPaths: boolean): void;
+  shareSockets(id: number, addressIndex: number): Promise<readonly number[]>;
 }
 
 export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDependencies, 'globalRecord' | 'holdings'> {
@@ -33,6 +38,8 @@ export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDepend
   readonly clock: Clock;
   /** Connections of a listener that has gone are cut after this. */
   readonly drainMs: number;
+  /** Descriptors of the sockets that the process before this one has on an address; asked of nobody when absent. */
+  readonly inherit?: (address: Address) => Promise<readonly number[]>;
 }
 
 export class ListenerManager {
@@ -101,14 +108,27 @@ export class ListenerManager {
     this.#count();
   }
 
-  /** Has listeners stop accepting; their connections go on. From now on there will be no other listeners of that direction. */
-  stopAccepting(which: DrainedListeners): void {
-    if (this.#stoppedDirections !== 'all') this.#stoppedDirections = which;
-    // One that is being opened comes into the set first.
-    void this.#next(async () => this.#stopAccepting(which));
+  /** Descriptors of all sockets that accept on an address, for another process; the caller's, none where nobody does. */
+  async share(address: Address): Promise<readonly number[]> {
+    for (const { settings, addresses, snapshot } of this.#listeners.values()) {
+      if (!settings.bindsToPort) continue;
+      const index = addresses.findIndex((own) => isSameSocket(own, address));
+      if (index !== -1) return await this.#deps.workers.shareSockets(snapshot.id, index);
+    }
+    return [];
   }
 
-  #stopAccepting(which: DrainedListeners): void {
+  /**
+   * Has listeners stop accepting; their connections go on. From now on there will be no other listeners of that direction.
+   * @param leavesPaths of unix sockets to the process that they are shared with.
+   */
+  stopAccepting(which: DrainedListeners, leavesPaths = false): void {
+    if (this.#stoppedDirections !== 'all') this.#stoppedDirections = which;
+    // One that is being opened comes into the set first.
+    void this.#next(async () => this.#stopAccepting(which, leavesPaths));
+  }
+
+  #stopAccepting(which: DrainedListeners, leavesPaths: boolean): void {
     const listeners = [...this.#listeners.values()].filter(
       (listener) => isAmong(which, listener) && listener.accepting !== 'stopped',
     );
@@ -117,11 +137,12 @@ export class ListenerManager {
       this.#drained.add(listener);
       this.#stats.add('listener_stopped');
       this.#log.info(`listener ${listener.name} accepts no more connections`);
-      this.#deps.workers.stopAccepting(listener.snapshot.id, () => {
+      const onGone = (): void => {
         if (this.#drained.delete(listener))
           this.#log.info(`the last connection of listener ${listener.name} has ended`);
         this.#count();
-      });
+      };
+      this.#deps.workers.stopAccepting(listener.snapshot.id, onGone, leavesPaths);
     }
     this.#count();
   }
@@ -252,10 +273,12 @@ export class ListenerManager {
       });
       this.#warming.add(listener);
       this.#count();
-      for (const address of addresses) {
-        if (address.kind === 'pipe' && former?.has(address) !== true) await removeStaleSocket(address.path);
+      const inherited = former === undefined ? await this.#inherit(settings) : null;
+      for (const [index, address] of addresses.entries()) {
+        const isFree = former?.has(address) !== true && !inherited?.[index]?.length;
+        if (address.kind === 'pipe' && isFree) await removeStaleSocket(address.path);
       }
-      const ports = await this.#deps.workers.openListener(listener.snapshot, former?.snapshot.id ?? null);
+      const ports = await this.#deps.workers.openListener(listener.snapshot, former?.snapshot.id ?? null, inherited);
       listener.addresses = addresses.map((address, index) => withPort(address, ports[index]!));
     } catch (error) {
       this.#stats.add('listener_create_failure');
@@ -270,6 +293,17 @@ export class ListenerManager {
     this.#count();
     const does = settings.bindsToPort ? 'accepts on' : 'is handed what is meant for';
     this.#log.info(`listener ${name} ${does} ${listener.addresses.map(formatAddress).join(', ')}`);
+  }
+
+  /** By address; null where there is nobody to inherit from. */
+  async #inherit({ bindsToPort, addresses }: ListenerSettings): Promise<InheritedSockets | null> {
+    const { inherit } = this.#deps;
+    if (inherit === undefined || !bindsToPort) return null;
+    const sockets: (readonly number[])[] = [];
+    // A port that the system is to choose is a new one.
+    for (const address of addresses)
+      sockets.push(address.kind === 'ip' && address.port === 0 ? [] : await inherit(address));
+    return sockets;
   }
 
   #stop(listener: ActiveListener, successor: number | null): void {
@@ -321,4 +355,10 @@ function isAmong(which: DrainedListeners, { settings }: ActiveListener): boolean
 
 function withPort(address: Address, port: number): Address {
   return address.kind === 'ip' ? { ...address, port } : address;
+}
+
+/** A socket that takes connections of both families is another than one that takes those of one. */
+function isSameSocket(a: Address, b: Address): boolean {
+  const takesBoth = (address: Address): boolean => address.kind === 'ip' && address.acceptsIpv4 === true;
+  return sameAddress(a, b) && takesBoth(a) === takesBoth(b);
 }

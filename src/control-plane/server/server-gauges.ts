@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { ProcessMemory } from '../../base/process-memory.ts';
 import { SERVER_STATS, SERVER_VERSION_TEXT, type StatsStore } from '../../stats/index.ts';
+import type { RestartFacts } from './restart-facts.ts';
 import { SERVER_STATES, type ServerState } from './server-state.ts';
 
 export interface ServerGaugesDependencies {
@@ -21,6 +22,7 @@ export interface ServerGaugesDependencies {
   readonly connections: () => number;
   /** Log lines lost since the start of the process. */
   readonly droppedLogLines: () => number;
+  readonly restart: RestartFacts;
 }
 
 /** What a gauge shows when no certificate is loaded: nothing expires. */
@@ -42,11 +44,19 @@ export class ServerGauges {
     this.#block.set('concurrency', deps.concurrency);
     this.#block.set('version', deps.revisionNumber);
     scope.textReadout(SERVER_VERSION_TEXT).set(deps.versionText);
+    this.#block.set('hot_restart_epoch', deps.restart.epoch);
+    this.#block.set('hot_restart_generation', deps.restart.generation);
     this.#block.set('days_until_first_cert_expiring', NO_EXPIRY);
   }
 
+  /** Of this process. */
   get uptimeSeconds(): number {
     return Math.floor((this.#deps.clock.monotonicMs() - this.#startedMs) / 1_000);
+  }
+
+  /** Of all processes that have followed one another by hot restarts. */
+  get uptimeAllEpochsSeconds(): number {
+    return Math.floor((this.#deps.clock.monotonicMs() - this.#startedMs + this.#deps.restart.earlierMs) / 1_000);
   }
 
   /** The server is live from now on. */
@@ -70,14 +80,16 @@ export class ServerGauges {
     const memory = this.#memory.read();
     const { count: faults } = this.#deps.faults;
     const state = this.#deps.state();
-    this.#block.set('uptime', this.uptimeSeconds);
-    this.#block.set('memory_allocated', memory.allocatedBytes);
+    const parent = this.#deps.restart.parentLoad();
+    this.#block.set('uptime', this.uptimeAllEpochsSeconds);
+    this.#block.set('memory_allocated', memory.allocatedBytes + parent.memoryBytes);
     this.#block.set('memory_heap_size', memory.heapBytes);
     this.#block.set('memory_physical_size', memory.residentBytes);
     this.#block.set('state', SERVER_STATES[state]);
     this.#block.set('live', state === 'LIVE' ? 1 : 0);
     this.#block.set('stats_recent_lookups', this.#deps.stats.lookups.total);
-    this.#block.set('total_connections', this.#deps.connections());
+    this.#block.set('parent_connections', parent.connections);
+    this.#block.set('total_connections', this.#deps.connections() + parent.connections);
     const droppedLogLines = this.#deps.droppedLogLines();
     this.#block.add('dropped_log_lines', droppedLogLines - this.#droppedLogLines);
     this.#droppedLogLines = droppedLogLines;

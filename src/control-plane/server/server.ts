@@ -10,7 +10,15 @@ import { SYSTEM_RANDOM } from '../../base/random.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { AccessLogFileSettings, DrainStrategy } from '../../snapshot/index.ts';
-import { FILESYSTEM_STATS, HYSTRIX_STATS, StatsFlush, StatsStore, TAP_STATS, type Tag } from '../../stats/index.ts';
+import {
+  FILESYSTEM_STATS,
+  type FlushStep,
+  HYSTRIX_STATS,
+  StatsFlush,
+  StatsStore,
+  TAP_STATS,
+  type Tag,
+} from '../../stats/index.ts';
 import { compileHttp1, DEFAULT_HEADER_PREFIX } from '../../wasm/http1.ts';
 import { compileModule } from '../../wasm/instantiate.ts';
 import { LbKernel, LbTables } from '../../wasm/lb.ts';
@@ -30,6 +38,7 @@ import type { WorkerPool } from '../workers/worker-pool.ts';
 import { InitManager } from './init-manager.ts';
 import { LoadedConfig } from './loaded-config.ts';
 import { type MemoryReport, memoryReport } from './memory-report.ts';
+import { FIRST_OF_ALL, type ParentLoad, type RestartFacts } from './restart-facts.ts';
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
 import { statsOptions } from './stats-options.ts';
@@ -60,6 +69,8 @@ export interface ServerDependencies {
   readonly drainStrategy: DrainStrategy;
   /** Of the machine's own address; v4 when absent. */
   readonly localAddressFamily?: IpFamily;
+  /** Defaults to the first of all processes. */
+  readonly restart?: RestartFacts;
 }
 
 export class Server {
@@ -94,7 +105,7 @@ export class Server {
 
   /** @throws WeirError when the shared memory cannot be had or holds too little for the bootstrap. */
   constructor(deps: ServerDependencies) {
-    const { bootstrap, workers, loggers, clock, faults } = deps;
+    const { bootstrap, workers, loggers, clock, faults, restart = FIRST_OF_ALL } = deps;
     const { concurrency } = workers;
     this.bootstrap = bootstrap;
     this.#log = loggers.get('main');
@@ -139,6 +150,7 @@ export class Server {
       clock,
       drainMs: deps.drainMs,
       connectionLimit: connectionLimitOf(bootstrap),
+      ...(restart.inherit && { inherit: restart.inherit }),
     });
     this.#overload = makeOverloadManager(this, { clock, log: this.#log });
     this.drainManager = new DrainManager({
@@ -160,6 +172,7 @@ export class Server {
       state: () => this.state,
       connections: () => this.listenerManager.activeConnections(),
       droppedLogLines: () => loggers.dropped,
+      restart,
     });
     this.#gauges.countStaticUnknownFields(deps.unknownFields);
     this.#flush = new StatsFlush({
@@ -235,6 +248,34 @@ export class Server {
 
   get uptimeSeconds(): number {
     return this.#gauges.uptimeSeconds;
+  }
+
+  get uptimeAllEpochsSeconds(): number {
+    return this.#gauges.uptimeAllEpochsSeconds;
+  }
+
+  /** What a successor is told of this process. */
+  get load(): ParentLoad {
+    return {
+      connections: this.listenerManager.activeConnections(),
+      memoryBytes: this.#processMemory.read().allocatedBytes,
+    };
+  }
+
+  /** Runs with each flush from now on, before histograms are merged. @returns what takes it out again. */
+  addFlushStep(step: FlushStep): () => void {
+    return this.#flush.add('gauges', step);
+  }
+
+  /** A successor tells the sinks what this process counts; or does not any more. */
+  restSinks(isResting: boolean): void {
+    this.#flush.restSinks(isResting);
+  }
+
+  /** Leaves the listening sockets to a successor, and drains the connections. */
+  giveWay(): void {
+    this.listenerManager.stopAccepting('all', true);
+    this.drainManager.start('all', true);
   }
 
   /**

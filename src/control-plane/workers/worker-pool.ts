@@ -1,6 +1,7 @@
 // The data-plane threads: started together, kept alive, stopped together. Main thread. It remembers which listeners are
 // open, and asks for the clusters of the moment, so that a worker started after a crash catches up by itself.
 
+import { closeSync } from 'node:fs';
 import type { HeapInfo } from 'node:v8';
 import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -15,6 +16,7 @@ import {
   type DrainState,
   type DynamicStatKey,
   type HostsUpdate,
+  type InheritedSockets,
   type ListenerSnapshot,
   type MainToWorker,
   type OverloadState,
@@ -27,6 +29,7 @@ import {
   type WorkerToMain,
 } from '../../snapshot/index.ts';
 import type { ProfiledHeap, ProfileKind, ProfileOptions, RunningProfile } from '../profiling/profilers.ts';
+import { SocketQuestions } from './socket-questions.ts';
 import { StandingOrders } from './standing-orders.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
 import { type WorkerEvents, WorkerThread } from './worker-thread.ts';
@@ -102,6 +105,7 @@ export class WorkerPool {
   readonly #listeners = new Map<number, OpenListener>();
   readonly #pendingListens = new Map<string, PendingListen>();
   readonly #confirmations = new UpdateConfirmations();
+  readonly #socketQuestions = new SocketQuestions();
   readonly #lossTimesMs: number[][];
   readonly #cancelRestarts = new Set<() => void>();
   #service: WorkerService | undefined;
@@ -166,18 +170,25 @@ export class WorkerPool {
    * is to choose one, the first worker has it chosen before the others follow. A listener that cannot or must not be shared is
    * served by the first worker alone.
    * @param predecessor whose sockets it gets on addresses of both when that one is stopped; null for nobody's.
+   * @param inherited descriptors of another process's sockets by address, which are shared out: they become the workers'.
    * @returns the ports in use by address, 0 for a pipe.
    * @throws WeirError WEIR_LISTEN_FAILED when a worker cannot bind; the caller stops the listener then.
    */
-  async openListener(listener: ListenerSnapshot, predecessor: number | null = null): Promise<readonly number[]> {
+  async openListener(
+    listener: ListenerSnapshot,
+    predecessor: number | null = null,
+    inherited: InheritedSockets | null = null,
+  ): Promise<readonly number[]> {
     const ports = listener.settings.addresses.map((address) => (address.kind === 'ip' ? address.port : 0));
     const open: OpenListener = { listener, ports };
     this.#listeners.set(listener.id, open);
-    const first = this.#listen(0, open, predecessor);
+    const workerCount = isShared(listener) ? this.#workers.length : 1;
+    const part = (index: number): InheritedSockets | null => sharedOut(inherited, index, workerCount);
+    const first = this.#listen(0, open, predecessor, part(0));
     if (!isShared(listener)) open.ports = await first;
     else {
       if (ports.includes(0)) open.ports = await first;
-      const others = this.#workers.slice(1).map((_, at) => this.#listen(at + 1, open, predecessor));
+      const others = this.#workers.slice(1).map((_, at) => this.#listen(at + 1, open, predecessor, part(at + 1)));
       // All of them, so that none opens it after it has been stopped for the failure of another.
       const results = await Promise.allSettled([first, ...others]);
       const failed = results.find((result) => result.status === 'rejected');
@@ -241,10 +252,22 @@ export class WorkerPool {
     this.#publish((generation) => ({ type: 'stop-listener', generation, listenerId, successor, drainMs }), onApplied);
   }
 
-  /** Stops accepting on a listener. @param onApplied called once, when no worker has a connection of it any more. */
-  stopAccepting(listenerId: number, onApplied: () => void): void {
+  /**
+   * Stops accepting on a listener. @param onApplied called once, when no worker has a connection of it any more.
+   * @param leavesPaths of unix sockets to the process that they are shared with.
+   */
+  stopAccepting(listenerId: number, onApplied: () => void, leavesPaths = false): void {
     this.#listeners.delete(listenerId);
-    this.#publish((generation) => ({ type: 'stop-accepting', generation, listenerId }), onApplied);
+    this.#publish((generation) => ({ type: 'stop-accepting', generation, listenerId, leavesPaths }), onApplied);
+  }
+
+  /** Descriptors of all sockets that workers have on one address of a listener, for another process; the caller's. */
+  shareSockets(listenerId: number, addressIndex: number): Promise<readonly number[]> {
+    const running = this.#workers.flatMap((worker, index) => (worker?.isRunning ? [index] : []));
+    return this.#socketQuestions.ask(running, (question) => {
+      for (const index of running)
+        this.#workers[index]?.send({ type: 'share-sockets', question, listenerId, addressIndex });
+    });
   }
 
   /** The heap of each worker that answers soon; also of one that is busy, but not of one that ends meanwhile. */
@@ -338,6 +361,9 @@ export class WorkerPool {
       case 'listening':
         this.#settleListen(message.listenerId, worker.index)?.resolve(message.ports);
         break;
+      case 'shared-sockets':
+        this.#socketQuestions.answered(message.question, worker.index, message.descriptors);
+        break;
       case 'listen-failed':
         this.#listenFailed(worker, message.listenerId, message.reason);
         break;
@@ -415,19 +441,26 @@ export class WorkerPool {
     for (const address of listener.settings.addresses) {
       if (address.kind === 'pipe') await removeStaleSocket(address.path);
     }
-    worker.send({ type: 'listen', listener, ports, predecessor: null });
+    worker.send({ type: 'listen', listener, ports, predecessor: null, inherited: null });
   }
 
-  #listen(index: number, open: OpenListener, predecessor: number | null): Promise<readonly number[]> {
+  #listen(
+    index: number,
+    open: OpenListener,
+    predecessor: number | null,
+    inherited: InheritedSockets | null,
+  ): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
       const worker = this.#workers[index];
       // A worker that is being restarted opens all listeners by itself once it is ready. At the start they have their work already.
       if (!worker || !(worker.isRunning || this.#startup)) {
+        // Clients would wait at a socket that nobody accepts on.
+        for (const descriptor of inherited?.flat() ?? []) closeSync(descriptor);
         resolve(open.ports);
         return;
       }
       this.#pendingListens.set(pendingKey(open.listener.id, index), { resolve, reject });
-      worker.send({ type: 'listen', listener: open.listener, ports: open.ports, predecessor });
+      worker.send({ type: 'listen', listener: open.listener, ports: open.ports, predecessor, inherited });
     });
   }
 
@@ -448,6 +481,7 @@ export class WorkerPool {
     this.#workers[worker.index] = undefined;
     this.#service?.onWorkerLost(worker.index);
     this.#confirmations.drop(worker.index);
+    this.#socketQuestions.drop(worker.index);
     for (const listenerId of this.#listeners.keys()) {
       const failure = new WeirError('WEIR_LISTEN_FAILED', `worker ${worker.index} ended while it opened the listener`);
       this.#settleListen(listenerId, worker.index)?.reject(failure);
@@ -488,6 +522,11 @@ export class WorkerPool {
       this.#restartLater(index);
     }
   }
+}
+
+/** A worker takes several sockets where another process had more of them, and none where it had fewer. */
+function sharedOut(inherited: InheritedSockets | null, index: number, workerCount: number): InheritedSockets | null {
+  return inherited?.map((descriptors) => descriptors.filter((_, at) => at % workerCount === index)) ?? null;
 }
 
 /** A pipe can only be bound once. */

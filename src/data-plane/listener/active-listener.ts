@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { type Address, formatAddress } from '../../base/address.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { ListeningOptions } from '../../base/own-sockets.ts';
-import type { FilterChainSnapshot, ListenerSnapshot } from '../../snapshot/index.ts';
+import type { FilterChainSnapshot, InheritedSockets, ListenerSnapshot } from '../../snapshot/index.ts';
 import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
@@ -70,6 +70,8 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #overload: Overload;
   /** By address; several may let the system choose a port of theirs. */
   readonly #sockets: ListeningSocket[];
+  /** Further ones on the same addresses, which a process with more workers has handed over. */
+  readonly #furtherSockets: ListeningSocket[] = [];
   readonly #statBase: number;
   readonly #workerStatBase: number;
   readonly #chains: readonly ActiveFilterChain[];
@@ -145,17 +147,24 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /**
    * @param ports by address; 0 lets the system choose.
+   * @param inherited by address, descriptors of sockets that listen there already; null where there are none.
    * @param predecessor that accepts on addresses of both, until they are taken over from it.
    * @returns the bound ports, 0 for a pipe; those given where it binds to none. @throws WeirError WEIR_LISTEN when an address
    *   cannot be had.
    */
-  async listen(ports: readonly number[], predecessor?: ActiveListener): Promise<readonly number[]> {
+  async listen(
+    ports: readonly number[],
+    inherited: InheritedSockets | null,
+    predecessor?: ActiveListener,
+  ): Promise<readonly number[]> {
     if (!this.snapshot.settings.bindsToPort) return ports;
     const bound: number[] = [];
     try {
       const held = predecessor === undefined ? [] : this.#shared(predecessor);
       for (const [index, socket] of this.#sockets.entries()) {
-        bound.push(held[index]?.port ?? (await socket.listen(ports[index]!)));
+        const [first, ...further] = inherited?.[index] ?? [];
+        bound.push(held[index]?.port ?? (await socket.listen(ports[index]!, first)));
+        for (const descriptor of further) await this.#listenFurther(index, descriptor);
       }
       this.#holdClients();
     } catch (error) {
@@ -165,12 +174,32 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     return bound;
   }
 
+  async #listenFurther(index: number, descriptor: number): Promise<void> {
+    const { addresses, listeningOptions } = this.snapshot.settings;
+    const socket = this.#listeningSocket(addresses[index]!, listeningOptions?.[index] ?? null);
+    this.#furtherSockets.push(socket);
+    await socket.listen(0, descriptor);
+  }
+
+  /** Descriptors of all sockets on one address, for another process, which are the caller's. @param index of the address. */
+  share(index: number): number[] {
+    const first = this.#sockets[index];
+    const sockets = this.#furtherSockets.filter(({ identity }) => identity === first?.identity);
+    return [...(first === undefined ? [] : [first]), ...sockets].flatMap((socket) => socket.share() ?? []);
+  }
+
   /** Accepts from now on in the place of another on addresses of both: no client that waits there is lost. */
   takeOver(predecessor: ActiveListener): void {
     for (const [index, socket] of this.#shared(predecessor).entries()) {
       if (socket === undefined || this.#sockets[index]!.isOpen) continue;
       predecessor.#sockets.splice(predecessor.#sockets.indexOf(socket), 1);
       this.#sockets[index] = socket;
+      socket.handTo(this);
+    }
+    for (const socket of [...predecessor.#furtherSockets]) {
+      if (!this.#sockets.some(({ identity }) => identity === socket.identity)) continue;
+      predecessor.#furtherSockets.splice(predecessor.#furtherSockets.indexOf(socket), 1);
+      this.#furtherSockets.push(socket);
       socket.handTo(this);
     }
   }
@@ -184,9 +213,9 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     });
   }
 
-  /** Closes the listening sockets; accepted connections go on. Idempotent. */
-  stop(): void {
-    for (const socket of this.#sockets) socket.close();
+  /** Closes the listening sockets; accepted connections go on. Idempotent. @param leavesPaths as for ListeningSocket.close. */
+  stop(leavesPaths = false): void {
+    for (const socket of [...this.#sockets, ...this.#furtherSockets]) socket.close(leavesPaths);
   }
 
   /** Connections are here, or sockets of them that hold places under limits. */
@@ -343,7 +372,13 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   #setterOf(from: ListeningSocket): SocketOptionSetter | undefined {
-    return this.#ownSetters![this.#sockets.indexOf(from)];
+    const index = this.#sockets.indexOf(from);
+    return this.#ownSetters![index === -1 ? this.#addressOf(from) : index];
+  }
+
+  /** Of one of the further sockets. */
+  #addressOf({ identity }: ListeningSocket): number {
+    return this.#sockets.findIndex((socket) => socket.identity === identity);
   }
 
   #begin(

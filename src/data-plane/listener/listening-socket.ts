@@ -7,7 +7,7 @@
 // Node cannot stop to accept without closing the socket, which would refuse those who wait. So a second descriptor of it
 // is kept: while the listener pauses, clients wait in the kernel's queue, and a copy of it then accepts them.
 
-import { renameSync, unlinkSync } from 'node:fs';
+import { unlinkSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { createServer, type ListenOptions, type Server, Socket } from 'node:net';
 import { type Address, formatAddress, type IpAddress, systemPath } from '../../base/address.ts';
@@ -15,7 +15,7 @@ import { familyOf } from '../../base/address-families.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
-import { checkSystemCalls, type ListeningOptions, openSocket, setOptions } from '../../base/own-sockets.ts';
+import { bindPath, checkSystemCalls, type ListeningOptions, openSocket, setOptions } from '../../base/own-sockets.ts';
 import type { SystemCalls } from '../../base/system-calls.ts';
 import { ACCEPTED_SOCKET_OPTIONS } from '../network/socket-events.ts';
 
@@ -67,8 +67,10 @@ export class ListeningSocket {
   #kept: Socket | null = null;
   /** Descriptors have run short before: each client is followed by a look whether there is one for the next. */
   #isShort = false;
-  /** The path is no longer libuv's to remove. */
+  /** There is a file, and it is not libuv's to remove: that would do so with each pause. */
   #removesPath = false;
+  /** Another process may accept here, too. */
+  #isShared = false;
   #cancelResume: (() => void) | null = null;
   /** Clients are to wait, whatever there is. */
   #isHeld = false;
@@ -82,8 +84,11 @@ export class ListeningSocket {
     this.#server.on('connection', (socket) => this.#onConnection(socket));
   }
 
-  /** @returns the bound port, 0 for a pipe. @throws WeirError WEIR_LISTEN when the address cannot be had. */
-  async listen(port: number): Promise<number> {
+  /**
+   * @param inherited a descriptor of a socket that listens on the address already, which becomes this one's; undefined to open one.
+   * @returns the bound port, 0 for a pipe. @throws WeirError WEIR_LISTEN when the address cannot be had.
+   */
+  async listen(port: number, inherited?: number): Promise<number> {
     const { address } = this.#options;
     await new Promise<void>((resolve, reject) => {
       const fail = (error: Error): void => {
@@ -92,7 +97,7 @@ export class ListeningSocket {
       };
       this.#server.once('error', fail);
       try {
-        this.#listenOn(this.#where(port), () => {
+        this.#listenOn(inherited === undefined ? this.#where(port) : this.#adopt(inherited), () => {
           this.#server.off('error', fail);
           resolve();
         });
@@ -125,6 +130,19 @@ export class ListeningSocket {
     return this.#port;
   }
 
+  /**
+   * Lets another process accept here, too: the clients that wait in the kernel's queue are those of both.
+   * @returns a second descriptor of the socket, which is the caller's; undefined where there is none.
+   */
+  share(): number | undefined {
+    const { systemCalls } = this.#options;
+    if (systemCalls === undefined || this.#state === 'closed') return undefined;
+    const copy = systemCalls.duplicate(descriptorOf(this.#kept ?? this.#server));
+    if (copy < 0) return undefined;
+    this.#isShared = true;
+    return copy;
+  }
+
   /** Whoever connects from now on is another's client. */
   handTo(owner: ListeningSocketOwner): void {
     this.#owner = owner;
@@ -138,17 +156,25 @@ export class ListeningSocket {
     else if (this.#state === 'paused') this.#resume();
   }
 
-  /** Accepted connections go on, those that wait are reset. Idempotent. */
-  close(): void {
+  /**
+   * Accepted connections go on, those that wait are reset, unless another process accepts here. Idempotent.
+   * @param leavesPath to the process that it is shared with.
+   */
+  close(leavesPath = false): void {
     this.#state = 'closed';
     this.#cancelResume?.();
     this.#cancelResume = null;
     this.#server.close();
     this.#kept?.destroy();
     this.#kept = null;
-    if (!this.#removesPath) return;
+    const removesPath = this.#removesPath && !(leavesPath && this.#isShared);
     this.#removesPath = false;
-    ignoreFailure(() => unlinkSync(formatAddress(this.#options.address)));
+    if (!removesPath) return;
+    try {
+      unlinkSync(formatAddress(this.#options.address));
+    } catch {
+      // Somebody else has removed it.
+    }
   }
 
   /** @returns a descriptor that is bound, as Node would have it. @throws a system error, or WeirError WEIR_SOCKET_OPTIONS. */
@@ -215,25 +241,10 @@ export class ListeningSocket {
 
   /** @returns false where clients are accepted all the same, or were made to wait before. */
   #rest(): boolean {
-    if (this.#state !== 'listening' || this.#kept === null || !this.#closeServer()) return false;
+    if (this.#state !== 'listening' || this.#kept === null) return false;
+    this.#server.close();
     this.#state = 'paused';
     this.#resumeLater();
-    return true;
-  }
-
-  /** @returns false when the socket would be lost with it. */
-  #closeServer(): boolean {
-    const { address } = this.#options;
-    if (address.kind === 'ip' || address.path.startsWith('@') || this.#removesPath) {
-      this.#server.close();
-      return true;
-    }
-    // Closing removes the path of the socket, so it has another name meanwhile.
-    const aside = `${address.path}.paused`;
-    if (!ignoreFailure(() => renameSync(address.path, aside))) return false;
-    this.#server.close();
-    this.#removesPath = true;
-    ignoreFailure(() => renameSync(aside, address.path));
     return true;
   }
 
@@ -283,9 +294,25 @@ export class ListeningSocket {
 
   #where(port: number): Place {
     const { address, reusePort, beginning } = this.#options;
-    if (address.kind === 'pipe') return { path: systemPath(address.path) };
+    if (address.kind === 'pipe') return this.#wherePipe(address.path);
     if (beginning !== null) return { fd: this.#begin({ ...address, port }, beginning) };
     return { host: address.ip, port, reusePort, ipv6Only: address.acceptsIpv4 !== true };
+  }
+
+  /** What it was to begin with is set late; most of it came along with the socket. */
+  #adopt(descriptor: number): Place {
+    const { address, beginning, systemCalls } = this.#options;
+    if (beginning !== null) setOptions(systemCalls!, descriptor, [...beginning.beforeBind, ...beginning.afterBind]);
+    this.#removesPath = address.kind === 'pipe' && !address.path.startsWith('@');
+    return { fd: descriptor };
+  }
+
+  #wherePipe(path: string): Place {
+    const { systemCalls } = this.#options;
+    if (systemCalls === undefined) return { path: systemPath(path) };
+    const descriptor = bindPath(systemCalls, path);
+    this.#removesPath = !path.startsWith('@');
+    return { fd: descriptor };
   }
 
   #listenOn(place: Place, onListening?: () => void): void {
@@ -293,15 +320,5 @@ export class ListeningSocket {
     // Node takes it from here for a descriptor, and from the options for all else.
     if ('fd' in place) this.#server.listen(place, backlog, onListening);
     else this.#server.listen({ ...place, backlog }, onListening);
-  }
-}
-
-/** @returns whether it has worked. */
-function ignoreFailure(call: () => void): boolean {
-  try {
-    call();
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -319,7 +319,7 @@ const CERTIFICATES: readonly CertificatesView[] = [
 ];
 
 function commandLineOptions() {
-  const context = { program: 'weir', version: '', hotRestartVersion: 'disabled' };
+  const context = { program: 'weir', version: '', hotRestartVersion: () => 'disabled', environment: {} };
   const outcome = parseCommandLine(['-c', 'front.yaml', '--concurrency', '2', '-l', 'warning'], context);
   if (outcome.kind !== 'run') throw new Error(outcome.stderr);
   return commandLineOptionsJson(outcome.options);

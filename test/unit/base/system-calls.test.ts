@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { closeSync, fstatSync, openSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
+import { descriptorOf } from '../../../src/base/descriptor-budget.ts';
 import { PeerState, trimAllocator } from '../../../src/base/system-calls.ts';
 import { untilEqual } from '../../support/eventually.ts';
 import { peerStateOf, systemCalls, unreadPair } from '../../support/unread-pair.ts';
@@ -46,6 +49,46 @@ describe('system calls', () => {
     const isGnu = (process.report.getReport() as { header: { glibcVersionRuntime?: string } }).header
       .glibcVersionRuntime;
     assert.equal(trimAllocator(), isGnu !== undefined);
+  });
+
+  it('passes descriptors on over a unix socket', () => {
+    const name = `\0weir-test-${process.pid}-descriptors`;
+    const receiver = systemCalls.bindDatagramSocket(name);
+    const sender = systemCalls.openDatagramSocket(name);
+    const given = Array.from({ length: 253 }, () => openSync('/dev/null', 'r'));
+    assert.equal(systemCalls.receiveDescriptors(receiver), undefined);
+    assert.equal(systemCalls.sendDescriptors(sender, 'token', given), 0);
+    for (const descriptor of given) closeSync(descriptor);
+    const { text, descriptors } = systemCalls.receiveDescriptors(receiver)!;
+    assert.equal(text, 'token');
+    assert.equal(new Set(descriptors).size, given.length);
+    for (const descriptor of descriptors) {
+      assert.ok(fstatSync(descriptor).isCharacterDevice());
+      closeSync(descriptor);
+    }
+    assert.equal(systemCalls.sendDescriptors(sender, 'token', [given[0]!]), -9);
+    systemCalls.close(receiver);
+    systemCalls.close(sender);
+  });
+
+  it('binds a name of unix sockets once', () => {
+    const name = `\0weir-test-${process.pid}-once`;
+    const first = systemCalls.bindStreamSocket(name);
+    assert.equal(systemCalls.bindStreamSocket(name), -98);
+    systemCalls.close(first);
+  });
+
+  it('knows whose process is at the other end of a unix socket', async (t) => {
+    const server = createServer().listen(`\0weir-test-${process.pid}-peer`);
+    await once(server, 'listening');
+    const client = connect(`\0weir-test-${process.pid}-peer`);
+    const [accepted] = (await once(server, 'connection')) as [Socket];
+    t.after(() => server.close());
+    for (const socket of [client, accepted]) {
+      assert.equal(systemCalls.peerUser(descriptorOf(socket)), process.getuid!());
+      socket.destroy();
+    }
+    assert.equal(systemCalls.peerUser(-1), undefined);
   });
 
   it('doubles a descriptor, and says why it cannot', () => {

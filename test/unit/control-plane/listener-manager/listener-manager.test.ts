@@ -58,6 +58,7 @@ class Fixture {
       drainMs: 600,
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
+        shareSockets: async (id, addressIndex) => [id, addressIndex],
         stopAccepting: (id, applied) =>
           this.stopped.push({ id, successor: null, drainMs: Number.POSITIVE_INFINITY, applied }),
         stopListener: (id, successor, drainMs, applied) => this.stopped.push({ id, successor, drainMs, applied }),

@@ -11,6 +11,7 @@ function openGauges() {
   const { store } = statsFixture();
   const clock = new ManualClock();
   const server = { state: 'PRE_INITIALIZING' as ServerState, connections: 0, droppedLogLines: 0 };
+  const parent = { connections: 0, memoryBytes: 0 };
   const faults = { count: 0 };
   const gauges = new ServerGauges({
     stats: store,
@@ -22,9 +23,10 @@ function openGauges() {
     state: () => server.state,
     connections: () => server.connections,
     droppedLogLines: () => server.droppedLogLines,
+    restart: { epoch: 2, generation: 3, earlierMs: 60_000, parentLoad: () => parent },
   });
   const stat = (name: string): number | undefined => store.value(`server.${name}`);
-  return { store, clock, server, faults, gauges, stat };
+  return { store, clock, server, parent, faults, gauges, stat };
 }
 
 describe('the gauges of the server', () => {
@@ -35,12 +37,27 @@ describe('the gauges of the server', () => {
     assert.equal(stat('days_until_first_cert_expiring'), 2_147_483_647);
   });
 
-  it('tell the whole seconds since the start', () => {
+  it('tell the whole seconds since the start of the first process', () => {
     const { clock, gauges, stat } = openGauges();
     clock.turn(61_999);
     assert.equal(gauges.uptimeSeconds, 61);
+    assert.equal(gauges.uptimeAllEpochsSeconds, 121);
     gauges.update();
-    assert.equal(stat('uptime'), 61);
+    assert.equal(stat('uptime'), 121);
+  });
+
+  it('tell of hot restarts, and of the process before while it is there', () => {
+    const { gauges, server, parent, stat } = openGauges();
+    assert.deepEqual([stat('hot_restart_epoch'), stat('hot_restart_generation')], [2, 3]);
+    server.connections = 4;
+    Object.assign(parent, { connections: 3, memoryBytes: 2 ** 40 });
+    gauges.update();
+    assert.deepEqual([stat('parent_connections'), stat('total_connections')], [3, 7]);
+    assert.ok(stat('memory_allocated')! > 2 ** 40);
+    Object.assign(parent, { connections: 0, memoryBytes: 0 });
+    gauges.update();
+    assert.deepEqual([stat('parent_connections'), stat('total_connections')], [0, 4]);
+    assert.ok(stat('memory_allocated')! < 2 ** 40);
   });
 
   const states = [

@@ -128,7 +128,7 @@ describe('a worker that ends', () => {
     await new Promise(setImmediate);
     assert.deepEqual(
       [...again, ...take()],
-      [[0, 'listen', { listener: pooledListener(2, pipe), ports: [0], predecessor: null }]],
+      [[0, 'listen', { listener: pooledListener(2, pipe), ports: [0], predecessor: null, inherited: null }]],
     );
     assert.equal(existsSync(stale), false);
   });

@@ -102,7 +102,7 @@ describe('the pool of workers', () => {
     pool.publishHosts(update, () => applied.push('hosts'));
     pool.removeCluster('web', () => applied.push('removed'));
     pool.stopListener(3, 4, 5, () => applied.push('stopped'));
-    pool.stopAccepting(6, () => applied.push('quiet'));
+    pool.stopAccepting(6, () => applied.push('quiet'), true);
     const said = take() as [number, string, { generation: number }][];
     const { generation } = said[0]![2];
     assert.deepEqual(said, [
@@ -112,8 +112,8 @@ describe('the pool of workers', () => {
       [1, 'cluster-removed', { generation: generation + 1, name: 'web' }],
       [0, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drainMs: 5 }],
       [1, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drainMs: 5 }],
-      [0, 'stop-accepting', { generation: generation + 3, listenerId: 6 }],
-      [1, 'stop-accepting', { generation: generation + 3, listenerId: 6 }],
+      [0, 'stop-accepting', { generation: generation + 3, listenerId: 6, leavesPaths: true }],
+      [1, 'stop-accepting', { generation: generation + 3, listenerId: 6, leavesPaths: true }],
     ]);
     for (let step = 0; step < 3; step++) say(0, { type: 'applied', generation: generation + step });
     assert.deepEqual(applied, []);
@@ -146,12 +146,12 @@ describe('the pool of workers', () => {
     await start();
     const snapshot = pooledListener(1);
     const opened = pool.openListener(snapshot, 9);
-    assert.deepEqual(take(), [[0, 'listen', { listener: snapshot, ports: [0], predecessor: 9 }]]);
+    assert.deepEqual(take(), [[0, 'listen', { listener: snapshot, ports: [0], predecessor: 9, inherited: null }]]);
     say(0, { type: 'listening', listenerId: 1, ports: [4000] });
     await new Promise(setImmediate);
     assert.deepEqual(
       take(),
-      [1, 2].map((index) => [index, 'listen', { listener: snapshot, ports: [4000], predecessor: 9 }]),
+      [1, 2].map((index) => [index, 'listen', { listener: snapshot, ports: [4000], predecessor: 9, inherited: null }]),
     );
     say(1, { type: 'listening', listenerId: 1, ports: [4000] });
     say(2, { type: 'listening', listenerId: 1, ports: [4000] });
@@ -168,7 +168,11 @@ describe('the pool of workers', () => {
     });
     assert.deepEqual(
       take(),
-      [0, 1].map((index) => [index, 'listen', { listener: snapshot, ports: [4444], predecessor: null }]),
+      [0, 1].map((index) => [
+        index,
+        'listen',
+        { listener: snapshot, ports: [4444], predecessor: null, inherited: null },
+      ]),
     );
     say(1, { type: 'listening', listenerId: 1, ports: [4444] });
     await new Promise(setImmediate);
@@ -198,6 +202,49 @@ describe('the pool of workers', () => {
     await started;
     await opened;
     assert.deepEqual(types(), []);
+  });
+
+  it('shares out the sockets of another process', async (t) => {
+    const { pool, start, take, say } = openPool(t, 2);
+    await start();
+    const opened = pool.openListener(pooledListener(1), null, [[11, 12, 13], []]);
+    say(0, { type: 'listening', listenerId: 1, ports: [4000] });
+    await new Promise(setImmediate);
+    say(1, { type: 'listening', listenerId: 1, ports: [4000] });
+    await opened;
+    const told = take() as [number, string, { inherited: unknown }][];
+    assert.deepEqual(
+      told.map(([index, , { inherited }]) => [index, inherited]),
+      [
+        [0, [[11, 13], []]],
+        [1, [[12], []]],
+      ],
+    );
+  });
+
+  it('gives all sockets of another process to the first, where that alone serves the listener', async (t) => {
+    const { pool, start, take, say } = openPool(t, 2);
+    await start();
+    const opened = pool.openListener(pooledListener(1, { reusePort: false }), null, [[11, 12]]);
+    say(0, { type: 'listening', listenerId: 1, ports: [4000] });
+    await opened;
+    const [[, , { inherited }]] = take() as [[number, string, { inherited: unknown }]];
+    assert.deepEqual(inherited, [[11, 12]]);
+  });
+
+  it('asks all of them for their sockets on an address', async (t) => {
+    const { pool, start, take, say } = openPool(t, 2);
+    await start();
+    const shared = pool.shareSockets(3, 1);
+    const told = take() as [number, string, { question: number }][];
+    const { question } = told[0]![2];
+    assert.deepEqual(told, [
+      [0, 'share-sockets', { question, listenerId: 3, addressIndex: 1 }],
+      [1, 'share-sockets', { question, listenerId: 3, addressIndex: 1 }],
+    ]);
+    say(1, { type: 'shared-sockets', question, descriptors: [21] });
+    say(0, { type: 'shared-sockets', question, descriptors: [20, 22] });
+    assert.deepEqual(await shared, [21, 20, 22]);
   });
 
   for (const { name, settings } of [

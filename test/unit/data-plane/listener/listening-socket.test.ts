@@ -183,6 +183,23 @@ describe('a listening socket whose descriptors run short', () => {
     assert.equal(fixture.clock.timerCount, 0);
   });
 
+  it('leaves who waits, and the path of a pipe, to whom it is shared with', async (t) => {
+    const address = pipeIn(t);
+    const first = await listen(t, address);
+    const second = new Fixture(address);
+    const shared = first.socket.share()!;
+    first.socket.close(true);
+    assert.equal(first.socket.share(), undefined);
+    assert.ok(existsSync(address.path));
+    // Nobody accepts at the moment.
+    await first.client(t);
+    await second.socket.listen(0, shared);
+    await second.untilAccepted(1);
+    second.accepted[0]!.destroy();
+    second.socket.close(true);
+    assert.equal(existsSync(address.path), false);
+  });
+
   it('removes the path of a pipe at its end, after a pause as well', async (t) => {
     const address = pipeIn(t);
     const fixture = await listen(t, address);

@@ -1,0 +1,73 @@
+// The sockets of hot restart: what they are called, and how one is bound. Three processes at most have names at a time, so
+// that a fourth cannot be started while the first is still there.
+//
+//   <socket path>_parent_<base id * 10 + epoch mod 3>   where a successor connects
+//   <socket path>_child_<base id * 10 + epoch mod 3>    where this process gets descriptors from its parent
+
+import { chmodSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { systemPath } from '../../base/address.ts';
+import { WeirError } from '../../base/errors.ts';
+import { removeStaleSocket } from '../../base/stale-socket.ts';
+
+export type Role = 'parent' | 'child';
+
+export interface EpochPlace {
+  readonly socketPath: string;
+  /** Of a socket outside of the abstract namespace. */
+  readonly socketMode: number;
+  readonly baseId: number;
+  readonly epoch: number;
+}
+
+const PROCESSES_AT_A_TIME = 3;
+
+export function socketName(role: Role, { socketPath, baseId, epoch }: EpochPlace): string {
+  return `${socketPath}_${role}_${baseId * 10 + (epoch % PROCESSES_AT_A_TIME)}`;
+}
+
+export function isAbstract(name: string): boolean {
+  return name.startsWith('@');
+}
+
+/** @returns a server that listens at the name of a parent. @throws WeirError WEIR_HOT_RESTART when somebody else does. */
+export async function listenAsParent(place: EpochPlace): Promise<Server> {
+  const name = socketName('parent', place);
+  if (!isAbstract(name) && !(await isAnswered(name))) await removeStaleSocket(name);
+  const server = createServer();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      // Before anything else runs on this thread: nobody who must not shall connect in between.
+      server.listen(systemPath(name), () => {
+        if (!isAbstract(name)) chmodSync(name, place.socketMode);
+        resolve();
+      });
+    });
+  } catch (error) {
+    server.close();
+    throw bindError(place, (error as NodeJS.ErrnoException).errno ?? 0, error);
+  }
+  // Accepting may fail for want of descriptors; it goes on.
+  server.on('error', () => {});
+  return server.unref();
+}
+
+/** @param errno of the system, with either sign. */
+export function bindError({ baseId, epoch }: EpochPlace, errno: number, cause?: unknown): WeirError {
+  const id = epoch % PROCESSES_AT_A_TIME;
+  const text = `unable to bind domain socket with base_id=${baseId}, id=${id}, errno=${Math.abs(errno)} (see --base-id option)`;
+  return new WeirError('WEIR_HOT_RESTART', text, { cause });
+}
+
+/** Whether a process listens there; the socket of one that was killed lies about. */
+function isAnswered(name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(systemPath(name));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
+  });
+}
