@@ -113,10 +113,6 @@ describe('application_log_config', () => {
       records.some(({ text }) => text.includes('flags_path is not supported')),
       stderr,
     );
-    assert.ok(
-      records.some(({ thread }) => thread !== '0'),
-      stderr,
-    );
     assert.equal(records.at(-1)!.text, 'exiting');
     assert.equal(lines.at(-1), stderr.trimEnd().split('\n').at(-1));
   });
