@@ -63,6 +63,8 @@ export class ClusterManager {
   /** Clusters whose first answer the start of the server waits for. */
   readonly #awaited = new Set<string>();
   readonly #warm = Promise.withResolvers<void>();
+  /** Told when none is to follow any more. */
+  readonly #onAllFollowed: (() => void)[] = [];
   #isStarted = false;
 
   constructor(deps: ClusterManagerDependencies) {
@@ -105,23 +107,24 @@ export class ClusterManager {
   /**
    * Takes in a cluster, after the start: a new one, or a successor of the one of its name. Nothing happens to one that is as it
    * was, and no other connection ends where only configured members are others.
-   * @returns false for the name of a cluster of the bootstrap, which stays as it is.
+   * @returns false for the name of a cluster of the other origin, which stays as it is.
    * @param message what the settings were made of.
+   * @param addedViaApi false for one of a bootstrap that takes the place of the first.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
-  put(settings: ClusterSettings, version: string, message: Uint8Array = NO_MESSAGE): boolean {
+  put(settings: ClusterSettings, version: string, message: Uint8Array = NO_MESSAGE, addedViaApi = true): boolean {
     const { name } = settings;
     const active = this.#clusters.get(name);
-    if (active !== undefined && !active.cluster.addedViaApi) return false;
+    if (active !== undefined && active.cluster.addedViaApi !== addedViaApi) return false;
     try {
-      this.#put({ settings, message, version, addedViaApi: true }, active);
+      this.#put({ settings, message, version, addedViaApi }, active);
     } catch (error) {
       const updatedMs = this.#deps.clock.wallMs();
       this.#failures.note({
         name,
         resource: settings,
         message,
-        addedViaApi: true,
+        addedViaApi,
         version,
         updatedMs,
         error: errorMessage(error),
@@ -129,14 +132,14 @@ export class ClusterManager {
       throw error;
     }
     this.#failures.forget(name);
-    this.#version = version;
+    if (addedViaApi) this.#version = version;
     return true;
   }
 
-  /** @returns false when there is no such cluster, or it is one of the bootstrap. */
-  remove(name: string): boolean {
+  /** @param addedViaApi its origin, as for `put`. @returns false when there is no such cluster of this origin. */
+  remove(name: string, addedViaApi = true): boolean {
     const active = this.#clusters.get(name);
-    if (active !== undefined && !active.cluster.addedViaApi) return false;
+    if (active !== undefined && active.cluster.addedViaApi !== addedViaApi) return false;
     this.#failures.forget(name);
     const isWarming = this.#giveUpWarming(name);
     if (active === undefined && !isWarming) return false;
@@ -176,6 +179,12 @@ export class ClusterManager {
     for (const cluster of this.#clusters.values()) cluster.start();
     this.#countWarming();
     await this.#warm.promise;
+  }
+
+  /** Resolves when all that have been put serve, or never after `stop`. */
+  whenAllServe(): Promise<void> {
+    if (this.#warming.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onAllFollowed.push(resolve));
   }
 
   /** Looks for nothing any more. Idempotent. */
@@ -330,6 +339,8 @@ export class ClusterManager {
     const warming = [...this.#clusters.values()].filter(({ isWarming }) => isWarming).length + this.#warming.size;
     this.#stats.set('warming_clusters', warming);
     if (this.#awaited.size === 0) this.#warm.resolve();
+    if (this.#warming.size > 0) return;
+    for (const tell of this.#onAllFollowed.splice(0)) tell();
   }
 }
 

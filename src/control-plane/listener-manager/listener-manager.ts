@@ -52,6 +52,10 @@ export class ListenerManager {
   readonly #draining = new Set<ActiveListener>();
   /** Of the set, those that drain or are stopped and have connections. */
   readonly #drained = new Set<ActiveListener>();
+  /** Told when what was replaced or removed has no connections. */
+  readonly #onNoneDrains: (() => void)[] = [];
+  /** Told when all are stopped and have no connections. */
+  readonly #onStopped: (() => void)[] = [];
   #stoppedDirections: DrainedListeners | undefined;
   readonly #failures = new Failures<ListenerSettings>();
   /** The last of the changes that wait for one another. */
@@ -86,16 +90,38 @@ export class ListenerManager {
    * Takes in a listener: a new one, or a successor of the one of its name, whose connections drain. Nothing happens to one that
    * is as it was. Changes wait for one another.
    * @param message what the settings were made of.
-   * @returns false for the name of a listener of the bootstrap, which stays as it is, and where listeners have been stopped.
+   * @param addedViaApi false for one of a bootstrap that takes the place of the first.
+   * @returns false for the name of a listener of the other origin, which stays as it is, and where listeners have been stopped.
    * @throws WeirError WEIR_LISTEN_FAILED or WEIR_SHARED_MEMORY_FULL; all is as before then.
    */
-  put(settings: ListenerSettings, version: string, message: Uint8Array = NO_MESSAGE): Promise<boolean> {
-    return this.#next(() => this.#put({ settings, message, version, addedViaApi: true }));
+  put(
+    settings: ListenerSettings,
+    version: string,
+    message: Uint8Array = NO_MESSAGE,
+    addedViaApi = true,
+  ): Promise<boolean> {
+    return this.#next(() => this.#put({ settings, message, version, addedViaApi }));
   }
 
-  /** @returns false when there is no such listener, or it is one of the bootstrap. */
-  remove(name: string): Promise<boolean> {
-    return this.#next(() => this.#remove(name));
+  /** @param addedViaApi its origin, as for `put`. @returns false when there is no such listener of this origin. */
+  remove(name: string, addedViaApi = true): Promise<boolean> {
+    return this.#next(() => this.#remove(name, addedViaApi));
+  }
+
+  /** Resolves when no listener that was replaced or removed has a connection any more. */
+  whenNoneDrains(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onNoneDrains.push(resolve);
+      this.#count();
+    });
+  }
+
+  /** Resolves when no listener accepts any more, and the last connection of each has ended. */
+  whenStopped(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onStopped.push(resolve);
+      this.#count();
+    });
   }
 
   /** Listeners are about to stop accepting: they count as draining. */
@@ -216,11 +242,11 @@ export class ListenerManager {
   }
 
   async #put(given: PutListener): Promise<boolean> {
-    const { settings, message, version } = given;
+    const { settings, message, version, addedViaApi } = given;
     const { name } = settings;
     if (this.#isRefused(settings)) return false;
     const active = this.#listeners.get(name);
-    if (active !== undefined && !active.addedViaApi) return false;
+    if (active !== undefined && active.addedViaApi !== addedViaApi) return false;
     if (active?.isSame(settings)) {
       active.message = message;
       active.version = version;
@@ -234,7 +260,7 @@ export class ListenerManager {
           name,
           resource: settings,
           message,
-          addedViaApi: true,
+          addedViaApi,
           version,
           updatedMs,
           error: errorMessage(error),
@@ -243,13 +269,13 @@ export class ListenerManager {
       }
     }
     this.#failures.forget(name);
-    this.#version = version;
+    if (addedViaApi) this.#version = version;
     return true;
   }
 
-  async #remove(name: string): Promise<boolean> {
+  async #remove(name: string, addedViaApi: boolean): Promise<boolean> {
     const listener = this.#listeners.get(name);
-    if (listener !== undefined && !listener.addedViaApi) return false;
+    if (listener !== undefined && listener.addedViaApi !== addedViaApi) return false;
     this.#failures.forget(name);
     if (listener === undefined) return false;
     this.#listeners.delete(name);
@@ -346,6 +372,10 @@ export class ListenerManager {
     this.#stats.set('total_listeners_active', this.#listeners.size);
     this.#stats.set('total_listeners_warming', this.#warming.size);
     this.#stats.set('total_listeners_draining', this.#draining.size + this.#drained.size);
+    if (this.#draining.size === 0) for (const tell of this.#onNoneDrains.splice(0)) tell();
+    if (this.#onStopped.length === 0 || this.#warming.size + this.#draining.size + this.#drained.size > 0) return;
+    if (![...this.#listeners.values()].every(({ accepting }) => accepting === 'stopped')) return;
+    for (const tell of this.#onStopped.splice(0)) tell();
   }
 }
 

@@ -76,10 +76,13 @@ export class Runtime {
     this.#stats = deps.stats.scope('runtime.').allocate(RUNTIME_STATS);
   }
 
-  /** Takes over the layers, in their order, for those of before. Layers of files are read again when their roots are replaced. */
+  /**
+   * Takes over the layers, in their order, for those of before; what has been written stays where there is a layer for it. Layers
+   * of files are read again when their roots are replaced.
+   */
   load(layers: readonly RuntimeLayerSettings[]): void {
     this.#settings = layers;
-    this.#written = new Map();
+    if (!layers.some(({ kind }) => kind === 'admin')) this.#written = new Map();
     this.close();
     const roots = new Set(layers.flatMap(({ files }) => files?.symlinkRoot ?? []));
     this.#watches = [...roots].map((root) => this.#watch(root));

@@ -15,24 +15,35 @@ interface Resources<Settings> {
   readonly resources: readonly ResourceRecord<Settings>[];
 }
 
+interface LoadedBootstrap {
+  readonly message: Uint8Array;
+  readonly secrets: readonly Uint8Array[];
+  readonly updatedMs: number;
+}
+
 export class LoadedConfig {
-  readonly bootstrap: {
-    readonly message: Uint8Array;
-    readonly secrets: readonly Uint8Array[];
-    readonly updatedMs: number;
-  };
+  #bootstrap: LoadedBootstrap;
   readonly #clusters: ClusterManager;
   readonly #listeners: ListenerManager;
 
   constructor(
-    { messages }: Pick<BootstrapConfig, 'messages'>,
+    bootstrap: Pick<BootstrapConfig, 'messages'>,
     loadedMs: number,
     clusters: ClusterManager,
     listeners: ListenerManager,
   ) {
-    this.bootstrap = { message: messages.bootstrap, secrets: messages.secrets, updatedMs: loadedMs };
+    this.#bootstrap = loadedBootstrap(bootstrap, loadedMs);
     this.#clusters = clusters;
     this.#listeners = listeners;
+  }
+
+  get bootstrap(): LoadedBootstrap {
+    return this.#bootstrap;
+  }
+
+  /** Another has taken its place. */
+  replaceBootstrap(bootstrap: Pick<BootstrapConfig, 'messages'>, loadedMs: number): void {
+    this.#bootstrap = loadedBootstrap(bootstrap, loadedMs);
   }
 
   clusters(): Resources<ClusterSettings> {
@@ -46,6 +57,10 @@ export class LoadedConfig {
   *endpoints() {
     for (const managed of this.#clusters.managed()) yield membersOf(managed);
   }
+}
+
+function loadedBootstrap({ messages }: Pick<BootstrapConfig, 'messages'>, updatedMs: number): LoadedBootstrap {
+  return { message: messages.bootstrap, secrets: messages.secrets, updatedMs };
 }
 
 function membersOf({ cluster, message }: ManagedCluster) {

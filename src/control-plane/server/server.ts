@@ -35,6 +35,7 @@ import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { TapManager } from '../tap/tap-manager.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
+import { BootstrapUpdates } from './bootstrap-update.ts';
 import { InitManager } from './init-manager.ts';
 import { LoadedConfig } from './loaded-config.ts';
 import { type MemoryReport, memoryReport } from './memory-report.ts';
@@ -88,6 +89,8 @@ export class Server {
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
   readonly statSinks: StatSinks;
+  /** Brings other bootstraps into force, once the server is live. */
+  readonly updates: BootstrapUpdates;
   readonly #flush: StatsFlush;
   readonly #gauges: ServerGauges;
   readonly workers: WorkerPool;
@@ -162,6 +165,8 @@ export class Server {
       strategy: deps.drainStrategy,
     });
     this.config = new LoadedConfig(bootstrap, clock.wallMs(), this.clusterManager, this.listenerManager);
+    const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };
+    this.updates = new BootstrapUpdates(bootstrap, { clock, ...managers, config: this.config });
     this.#gauges = new ServerGauges({
       stats: this.stats,
       clock,
@@ -366,6 +371,7 @@ export class Server {
    */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
+    this.updates.stop();
     this.#flush.stop();
     this.eventStream?.close();
     this.runtime.close();
