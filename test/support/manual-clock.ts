@@ -29,6 +29,11 @@ export class ManualClock implements Clock {
     return this.#waiting.size;
   }
 
+  /** Moves time on while nobody comes to fire anything: what was due meanwhile is late. */
+  stall(forMs: number): void {
+    this.#nowMs += forMs;
+  }
+
   /** Moves time on, firing what comes due on the way. */
   turn(byMs: number): void {
     const targetMs = this.#nowMs + byMs;

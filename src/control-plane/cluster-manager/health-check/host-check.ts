@@ -10,6 +10,9 @@ import { checkIntervalMs, type IntervalBounds } from './check-interval.ts';
 import { CheckState, type FailureType, type FlaggedHost, type Verdict } from './check-state.ts';
 import type { Probe, ProbeResult, ProbeTarget } from './probe.ts';
 
+/** Timers are never quite on time; from here on the thread was busy with something else. */
+const LATE_MS = 5;
+
 /** How a check ended, for those who ask why a host is in the state that it is in. */
 export interface CheckRecord {
   /** `request`: what the host has answered to a client. */
@@ -92,16 +95,32 @@ export class HostCheck {
   }
 
   #check(): void {
-    const { timeoutMs } = this.#settings;
     this.#listener.onAttempt();
-    this.#cancelTimer = this.#tools.clock.after(timeoutMs, () => {
-      this.#probe.abort();
-      this.#end(this.#state.fail('network-timeout'), 'network-timeout', `no answer within ${timeoutMs} ms`);
-    });
+    this.#awaitAnswer(this.#settings.timeoutMs, true);
     this.#probe.check(this.host.target(this.#settings), (result) => {
       this.#cancelTimer();
       this.#conclude(result);
     });
+  }
+
+  /**
+   * A timer that fires late has waited for this thread, and so has what the host may have answered: the host gets that
+   * time back, once, or it would be unhealthy for our own work.
+   */
+  #awaitAnswer(forMs: number, mayBeLate: boolean): void {
+    const { clock } = this.#tools;
+    const dueMs = clock.monotonicMs() + forMs;
+    this.#cancelTimer = clock.after(forMs, () => {
+      const lateMs = clock.monotonicMs() - dueMs;
+      if (mayBeLate && lateMs >= LATE_MS) this.#awaitAnswer(lateMs, false);
+      else this.#timeOut();
+    });
+  }
+
+  #timeOut(): void {
+    this.#probe.abort();
+    const detail = `no answer within ${this.#settings.timeoutMs} ms`;
+    this.#end(this.#state.fail('network-timeout'), 'network-timeout', detail);
   }
 
   #conclude(result: ProbeResult): void {

@@ -127,6 +127,40 @@ describe('a check of a host', () => {
     fixture.check.stop();
   });
 
+  it('gets the time back, once, that the thread has not looked at it', () => {
+    const fixture = new Fixture();
+    fixture.check.start();
+    fixture.clock.stall(TIMEOUT_MS + 300);
+    fixture.clock.turn(299);
+    assert.deepEqual([fixture.verdicts.length, fixture.probe.aborts], [0, 0]);
+    fixture.probe.end!({ kind: 'passed', isDegraded: false, detail: 'late for our own sake' });
+    assert.deepEqual(fixture.host.records.at(-1)!.hasPassed, true);
+    fixture.check.stop();
+    const silent = new Fixture();
+    silent.check.start();
+    silent.clock.stall(TIMEOUT_MS + 300);
+    silent.clock.turn(0);
+    silent.clock.stall(500);
+    silent.clock.turn(0);
+    assert.deepEqual(silent.told, ['network-timeout', ['network-timeout', 'network-timeout']]);
+    silent.check.stop();
+  });
+
+  it('does not get what timers are late by anyway', () => {
+    const fixture = new Fixture();
+    fixture.check.start();
+    fixture.clock.stall(TIMEOUT_MS + 4);
+    fixture.clock.turn(0);
+    assert.equal(fixture.verdicts.length, 1);
+    fixture.check.stop();
+    const late = new Fixture();
+    late.check.start();
+    late.clock.stall(TIMEOUT_MS + 5);
+    late.clock.turn(0);
+    assert.equal(late.verdicts.length, 0);
+    late.check.stop();
+  });
+
   it('is not needed where the host asks a client to be left out, and comes when it would have come', () => {
     const fixture = new Fixture();
     fixture.check.start();
