@@ -1,7 +1,8 @@
 // Compiles src/ to dist/, in two ways side by side:
 //
-//   the program   one bundle for each kind of thread, packages included: a start opens a few files, not hundreds
-//   the library   `weir-proxy/core` and the command `weir-bench`, file by file and with types, by tsc
+//   the program   one bundle for each kind of thread, packages included: a start opens a few files, not hundreds; and one of
+//                 the library `weir-proxy`, whose threads are those of the program
+//   the core      `weir-proxy/core` and the command `weir-bench`, file by file and with types, by tsc
 //
 // Beside each file of a bundle lies its source map, which Node reads when it prints a stack trace; beside its first file
 // the line table of all, which the log reads (scripts/bundle/line-table.mjs). Why: docs/decisions/0012-the-program-is-bundled.md.
@@ -12,11 +13,12 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
 import { filesThatLog } from './bundle/files-that-log.mjs';
+import { declareLibrary } from './bundle/library-types.mjs';
 import { lineTable } from './bundle/line-table.mjs';
 import { PACKAGE_ROOT as root } from './setup/runtime.mjs';
 
 /** One build for each kind of thread: chunks that several of them shared would be more files for each. */
-const THREADS = ['src/main.ts', 'src/worker.ts', 'src/demo/upstream-worker.ts'];
+const THREADS = ['src/main.ts', 'src/worker.ts', 'src/demo/upstream-worker.ts', 'src/library/index.ts'];
 
 /**
  * A native addon, parts of fastify that only schemas, injected requests and its own log would load, and what reads definitions
@@ -82,7 +84,7 @@ async function bundle(entry) {
     splitting: true,
     format: 'esm',
     platform: 'node',
-    target: 'esnext',
+    target: 'node22',
     external: EXTERNAL,
     plugins: [LOADED_AT_NEED, UTIL_IN_PARTS],
     banner: { js: REQUIRE },
@@ -100,13 +102,13 @@ async function bundle(entry) {
   writeFileSync(path.join(root, 'dist', dir, `${name}.js.lines`), lineTable(scripts, root, logging));
 }
 
-async function compileLibrary() {
+async function compile(...args) {
   const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
-  const compiler = spawn(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+  const compiler = spawn(process.execPath, [tsc, ...args], { cwd: root, stdio: 'inherit' });
   const [status] = await once(compiler, 'exit');
   if (status !== 0) throw new Error(`tsc ended with status ${status}`);
 }
 
 // Emptied first: what was compiled from a file that is gone must not stay behind.
 rmSync(path.join(root, 'dist'), { recursive: true, force: true });
-await Promise.all([compileLibrary(), ...THREADS.map(bundle)]);
+await Promise.all([compile('-p', 'tsconfig.build.json'), declareLibrary(compile, root), ...THREADS.map(bundle)]);

@@ -3,6 +3,7 @@
 //   build/proto/bundle.json                     reflection bundle for protobufjs, read at start
 //   build/proto/comments.json                   comments by full name, read by --print-schema only
 //   src/config/proto/generated/                 TypeScript shapes of messages, and enums; committed
+//   src/library/generated/bootstrap.ts          types of a bootstrap for users of the library; committed
 //
 // `--check` writes nothing and fails when the committed files are older than the sources.
 
@@ -11,12 +12,14 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import protobuf from 'protobufjs';
 import pbjs from 'protobufjs-cli/pbjs.js';
+import { renderBootstrapTypes } from './bootstrap-types.mjs';
 import { renderTypes } from './proto-types.mjs';
 
 const SOURCE_FOLDER = 'proto';
 const BUNDLE = 'build/proto/bundle.json';
 const COMMENTS = 'build/proto/comments.json';
 const TYPES_FOLDER = 'src/config/proto/generated';
+const BOOTSTRAP_TYPES = 'src/library/generated/bootstrap.ts';
 
 function protoFiles(folder) {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
@@ -78,16 +81,21 @@ function writeIfChanged(file, text) {
 }
 
 const bundle = await compile();
-const generated = Object.entries(renderTypes(protobuf.Root.fromJSON(bundle).resolveAll()));
+const root = protobuf.Root.fromJSON(bundle).resolveAll();
+const shapes = Object.entries(renderTypes(root));
+const generated = [
+  ...shapes.map(([file, text]) => [path.join(TYPES_FOLDER, file), text]),
+  [BOOTSTRAP_TYPES, renderBootstrapTypes(root)],
+];
 
 if (process.argv.includes('--check')) {
-  const stale = generated.filter(([file, text]) => readIfPresent(path.join(TYPES_FOLDER, file)) !== text);
+  const stale = generated.filter(([file, text]) => readIfPresent(file) !== text).map(([file]) => file);
   if (stale.length > 0) {
-    console.error(`${TYPES_FOLDER}/ is older than ${SOURCE_FOLDER}/; run node scripts/build-proto.mjs`);
+    console.error(`older than ${SOURCE_FOLDER}/: ${stale.join(', ')}; run node scripts/build-proto.mjs`);
     process.exit(1);
   }
 } else {
   writeIfChanged(BUNDLE, JSON.stringify(bundle));
   writeIfChanged(COMMENTS, JSON.stringify(comments()));
-  for (const [file, text] of generated) writeIfChanged(path.join(TYPES_FOLDER, file), text);
+  for (const [file, text] of generated) writeIfChanged(file, text);
 }

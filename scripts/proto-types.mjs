@@ -37,7 +37,7 @@ const ENUMS_HEADER = `${NOTE}
 // Numbers of the enum values; a name that only v2 had stands beside its v3 name.
 `;
 
-function allTypes(namespace, types = [], enums = []) {
+export function allTypes(namespace, types = [], enums = []) {
   for (const object of namespace.nestedArray) {
     if (object instanceof protobuf.Type) types.push(object);
     if (object instanceof protobuf.Enum) enums.push(object);
@@ -63,7 +63,7 @@ function packageWords(packageName) {
 }
 
 /** Gives every message and enum the shortest name that no other has. */
-function chooseNames(objects) {
+export function chooseNames(objects) {
   const parts = new Map(objects.map((object) => [object, splitName(object)]));
   const depth = new Map(objects.map((object) => [object, 0]));
   const nameOf = (object) => {

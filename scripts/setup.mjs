@@ -111,6 +111,7 @@ const BUILD_STEPS = [
       'assembly/layout',
       'tsconfig.json',
       'tsconfig.build.json',
+      'tsconfig.library.json',
       'scripts/build-dist.mjs',
       'scripts/bundle',
     ],

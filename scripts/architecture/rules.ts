@@ -85,6 +85,10 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     ],
     why: 'the modes of the program and its signals; joins the parts of the main thread',
   },
+  library: {
+    uses: ['base', 'log', 'stats', 'config', 'control-plane', 'cli', 'process'],
+    why: "the proxy in somebody else's process: what the program does with options and signals, this does with arguments",
+  },
   'main.ts': { uses: ['base', 'cli', 'process'], why: 'entry point of the program; wires, does not decide' },
   'worker.ts': {
     uses: ['base', 'wasm', 'log', 'stats', 'snapshot', 'data-plane', 'extensions/data'],

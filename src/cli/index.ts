@@ -7,3 +7,4 @@ export {
 } from './options.ts';
 export { type CommandLineContext, type CommandLineOutcome, parseCommandLine } from './parse.ts';
 export { commandLineOptionsJson } from './server-info.ts';
+export { optionsFromValues } from './values.ts';

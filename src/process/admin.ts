@@ -1,6 +1,7 @@
 // Joins the admin interface to the running server: what it may read, and what it may command.
 
 import { AdminServer, type AdminServerOptions, type AdmissionRules } from '../admin/index.ts';
+import type { Address } from '../base/address.ts';
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
 import { STATS_FILTER_BY_RE2 } from '../base/runtime-values.ts';
@@ -38,6 +39,8 @@ export interface AdminParts {
 }
 
 export interface RunningAdmin extends YieldingAdmin {
+  /** With the port in use. */
+  readonly address: Address;
   close(): Promise<void>;
 }
 
@@ -64,6 +67,7 @@ export async function startAdmin(parts: AdminParts): Promise<RunningAdmin> {
   const { adminAddressPath } = parts.options;
   if (adminAddressPath !== '') await admin.writeAddressFile(adminAddressPath);
   return {
+    address: admin.address,
     yield: (wanted) => admin.yield(wanted),
     resume: () => admin.resume(),
     async close() {

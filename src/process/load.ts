@@ -6,6 +6,7 @@ import {
   type DisablingOutcome,
   disableExtensions,
   formatFault,
+  type LoadBootstrapInput,
   type LoadBootstrapResult,
   loadBootstrap,
   prepareLoading as prepare,
@@ -37,24 +38,29 @@ export function disabledBy({ disableExtensions: list }: Pick<ServerOptions, 'dis
   return disableExtensions(list === '' ? [] : list.split(','), STAT_SINKS);
 }
 
+/** What this build loads a bootstrap with. @param software what the node is to say of the program. */
+export function loadInput(options: LoadOptions, software?: Version): LoadBootstrapInput {
+  return {
+    ...options,
+    ...(software === undefined ? {} : { software }),
+    httpFilters: HTTP_FILTER_CONVERTERS,
+    statSinks: STAT_SINKS,
+    disabledExtensions: disabledBy(options).disabled,
+    hasLogFormat: options.logFormat !== DEFAULT_LOG_FORMAT,
+    environment: process.env,
+    findLogPathFault,
+  };
+}
+
 /**
  * Tells of every fault, one a line.
  * @param software what the node is to say of the program.
  */
 export function loadAndReport(options: LoadOptions, log: ProcessLog, software?: Version): LoadBootstrapResult {
-  const world = { environment: process.env, findLogPathFault };
-  const { disabled, done, warnings } = disabledBy(options);
+  const { done, warnings } = disabledBy(options);
   for (const warning of warnings) log.loggers.get('main').warning(warning);
   for (const name of done) log.loggers.get('main').info(`disabled extension '${name}'`);
-  const result = loadBootstrap({
-    ...options,
-    ...(software === undefined ? {} : { software }),
-    httpFilters: HTTP_FILTER_CONVERTERS,
-    statSinks: STAT_SINKS,
-    disabledExtensions: disabled,
-    hasLogFormat: options.logFormat !== DEFAULT_LOG_FORMAT,
-    ...world,
-  });
+  const result = loadBootstrap(loadInput(options, software));
   if (result.bootstrap?.logFormat !== undefined) log.useFormat?.(result.bootstrap.logFormat);
   const errors = result.faults.filter((fault) => fault.severity === 'error');
   for (const fault of result.faults) {

@@ -75,7 +75,8 @@ function targetOfCheck(logPath: string): LogTarget {
   return STANDARD_ERROR;
 }
 
-function startLevels({ logLevel, componentLogLevels, enableFineGrainLogging }: ServerOptions): LogLevels {
+/** As the options have them. */
+export function startLevels({ logLevel, componentLogLevels, enableFineGrainLogging }: ServerOptions): LogLevels {
   if (enableFineGrainLogging) {
     return {
       default: logLevel,

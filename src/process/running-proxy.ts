@@ -2,6 +2,7 @@
 // be several in a process. What a process has only one of (signals, its end, its standard streams, the handler of
 // uncaught exceptions) belongs to whoever makes one: src/process/serve.ts for the program. Main thread.
 
+import type { Address } from '../base/address.ts';
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
@@ -11,15 +12,20 @@ import type { ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
 import { Server, WorkerPool } from '../control-plane/index.ts';
 import { loadStatSinkKinds } from '../extensions/stat-sink-registry.ts';
-import { LogDestination, logTarget } from '../log/index.ts';
+import { LogDestination, type Loggers, logTarget } from '../log/index.ts';
 import type { RunningAdmin } from './admin.ts';
 import type { Epoch } from './hot-restart/epoch.ts';
-import type { ProcessLog } from './log.ts';
+
+export interface ProxyLog {
+  readonly loggers: Loggers;
+  /** Where lines go; absent where nothing can be opened anew. */
+  readonly destination?: Pick<LogDestination, 'reopen'>;
+}
 
 export interface RunningProxyParts {
   readonly concurrency: number;
   readonly version: Version;
-  readonly log: ProcessLog;
+  readonly log: ProxyLog;
   /** Flags of Node for the threads; those of the process when absent. */
   readonly threadFlags?: readonly string[];
   /** Asked once, when the threads have their work: what makes them takes milliseconds. */
@@ -34,6 +40,7 @@ export class RunningProxy {
   readonly #clock: Clock;
   readonly #workers: WorkerPool;
   #server: Server | undefined;
+  #adminAddress: Address | undefined;
   #admin: Promise<RunningAdmin | undefined> = Promise.resolve(undefined);
   /** The admin interface's own; those of listeners are the workers'. */
   #accessLog: LogDestination | undefined;
@@ -54,6 +61,11 @@ export class RunningProxy {
   /** Undefined until the configuration has been taken in. */
   get server(): Server | undefined {
     return this.#server;
+  }
+
+  /** With the port in use; undefined until the interface answers, and without one. */
+  get adminAddress(): Address | undefined {
+    return this.#adminAddress;
   }
 
   /**
@@ -92,6 +104,7 @@ export class RunningProxy {
     this.#admin = this.#openAdmin(server, options, loaded, systemCalls(), inherited);
     const [, admin] = await Promise.all([started, this.#admin]);
     await epoch?.takeOver(server, admin);
+    this.#adminAddress = admin?.address;
   }
 
   /** Opens all files of logs anew, where they are now. */

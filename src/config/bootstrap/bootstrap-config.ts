@@ -102,8 +102,10 @@ export interface BootstrapConfig extends ClusterManagerSettings {
 }
 
 export interface LoadBootstrapInput extends LogPathLook {
-  /** Empty when only `configYaml` is given. */
+  /** Empty when only one of the others is given. */
   readonly configPath: string;
+  /** JSON text in the place of the file; absent otherwise. */
+  readonly configJson?: string | undefined;
   /** Text of --config-yaml, merged over the file; empty when not given. */
   readonly configYaml: string;
   /** Unknown fields are counted and warned of instead of refused. */

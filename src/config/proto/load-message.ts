@@ -13,6 +13,7 @@ import {
   type OpenedSource,
   openConfigYaml,
   openFile,
+  parseBytes,
   type Source,
   type TreeSource,
 } from '../source/source.ts';
@@ -130,15 +131,18 @@ function decode(type: Type, source: BinarySource, context: ReadContext): Message
 export interface LoadInput {
   /** Path of the file; empty when there is only `configYaml`. */
   readonly configPath: string;
+  /** JSON text in the place of a file, as a program that embeds the proxy has it; absent otherwise. */
+  readonly configJson?: string | undefined;
   /** Text of --config-yaml; empty when not given. */
   readonly configYaml: string;
 }
 
 /** Reads the file, the text, or the text merged over the file. Undefined when a source could not be read. */
 export function loadMessage(type: Type, input: LoadInput, options: ReadOptions): LoadedMessage | undefined {
-  const lower = input.configPath === '' ? undefined : readOpened(type, openFile(input.configPath), options);
+  const opened = openLower(input);
+  const lower = opened && readOpened(type, opened, options);
   const upper = input.configYaml === '' ? undefined : readOpened(type, openConfigYaml(input.configYaml), options);
-  const isIncomplete = (input.configPath !== '' && !lower) || (input.configYaml !== '' && !upper);
+  const isIncomplete = (opened && !lower) || (input.configYaml !== '' && !upper);
   if (isIncomplete) return undefined;
   if (lower !== undefined && upper !== undefined) return merged(type, lower, upper);
   const only = lower ?? upper;
@@ -148,6 +152,11 @@ export function loadMessage(type: Type, input: LoadInput, options: ReadOptions):
     return undefined;
   }
   return { message: only.message, generation: only.generation, document: new ConfigDocument(only.layer) };
+}
+
+function openLower({ configPath, configJson }: LoadInput): OpenedSource | undefined {
+  if (configJson !== undefined) return parseBytes('', 'json', Buffer.from(configJson));
+  return configPath === '' ? undefined : openFile(configPath);
 }
 
 interface ReadLayer extends ReadResult {

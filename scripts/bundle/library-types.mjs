@@ -1,0 +1,68 @@
+// The declarations of `weir-proxy`: of what tsc makes for all files that the library is built from, those that its front door
+// reaches, a handful; and its door for CommonJS, which loads the same modules.
+
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const DOOR = 'src/library/index';
+
+/** Through Node's own loader: a test runner that has one of its own would not know ES modules in there, or load them per test. */
+const COMMONJS = `'use strict';
+const { createRequire } = process.getBuiltinModule('node:module');
+module.exports = createRequire(__filename)('./index.js');
+`;
+
+/** Relative paths of the declarations that one imports. */
+function importsOf(text) {
+  return [...text.matchAll(/(?:from|import\()\s*['"](\.[^'"]+)['"]/g)].map(([, specifier]) => specifier);
+}
+
+/** Names that a declaration exports, by whether they are values. */
+function exportsOf(text) {
+  const lists = [...text.matchAll(/export (type )?\{([^}]*)\}/g)];
+  const names = ([, , list]) =>
+    list
+      .split(',')
+      .map((name) => name.trim().split(' as ').at(-1))
+      .filter((name) => name !== '');
+  return {
+    values: lists.filter(([, isType]) => !isType).flatMap(names),
+    types: lists.filter(([, isType]) => isType).flatMap(names),
+  };
+}
+
+/** For TypeScript that compiles to CommonJS. */
+function commonJsTypes(text) {
+  const { values, types } = exportsOf(text);
+  const ofClasses = values.filter((name) => /^[A-Z]/.test(name));
+  return [
+    `import type * as Library from './index.js' with { 'resolution-mode': 'import' };`,
+    ...values.map((name) => `export declare const ${name}: typeof Library.${name};`),
+    ...[...ofClasses, ...types].map((name) => `export type ${name} = Library.${name};`),
+    '',
+  ].join('\n');
+}
+
+/** @param compile runs tsc with arguments. */
+export async function declareLibrary(compile, root) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-types-'));
+  try {
+    const config = path.join(root, 'tsconfig.library.json');
+    await compile('-p', config, '--outDir', folder);
+    const reached = new Set([`${DOOR}.d.ts`]);
+    for (const file of reached) {
+      const text = readFileSync(path.join(folder, file), 'utf8');
+      for (const specifier of importsOf(text)) {
+        reached.add(path.join(path.dirname(file), specifier.replace(/\.(?:js|ts)$/, '.d.ts')));
+      }
+    }
+    for (const file of reached) cpSync(path.join(folder, file), path.join(root, 'dist', file));
+    const door = path.join(root, 'dist', DOOR);
+    mkdirSync(path.dirname(door), { recursive: true });
+    writeFileSync(`${door}.cjs`, COMMONJS);
+    writeFileSync(`${door}.d.cts`, commonJsTypes(readFileSync(`${door}.d.ts`, 'utf8')));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,95 @@
+// `createProxy` of `weir-proxy`: a proxy within the process of its caller, as the program `weir` is one by itself. Reference:
+// docs/library.md.
+
+import { WeirError } from '../base/errors.ts';
+import { readVersion } from '../base/version.ts';
+import { optionsFromValues, type ServerOptions } from '../cli/index.ts';
+import { formatFault } from '../config/index.ts';
+import { EmbeddedProxy } from './embedded-proxy.ts';
+import type { Bootstrap } from './generated/bootstrap.ts';
+import { type Loaded, load } from './load.ts';
+import { openLog } from './log.ts';
+import type { ProxyOptions, WeirProxy } from './types.ts';
+
+type TakenOption = Exclude<keyof ProxyOptions, 'log' | 'signal'> & keyof ServerOptions;
+
+/** Those of the program that say something of a proxy, and not of its process. Every one of ProxyOptions stands here. */
+const TAKEN: Readonly<Record<TakenOption, true>> = {
+  concurrency: true,
+  configYaml: true,
+  allowUnknownStaticFields: true,
+  serviceCluster: true,
+  serviceNode: true,
+  serviceZone: true,
+  statsTag: true,
+  drainTimeS: true,
+  drainStrategy: true,
+  fileFlushIntervalMsec: true,
+  adminReadOnly: true,
+  adminName: true,
+  adminAddressPath: true,
+  enableMutexTracing: true,
+  disableExtensions: true,
+  localAddressIpVersion: true,
+  logLevel: true,
+  componentLogLevel: true,
+  logFormat: true,
+};
+
+const ONE_WORKER = { concurrency: 1 };
+
+/**
+ * Starts a proxy; it is live when this resolves.
+ * @param config a bootstrap, or the path of a file that holds one.
+ * @throws ConfigError with all faults of the configuration. @throws WeirError when an option is wrong, or the proxy cannot start.
+ */
+export async function createProxy(config: Bootstrap | string, given: ProxyOptions = {}): Promise<WeirProxy> {
+  const { signal, log } = given;
+  signal?.throwIfAborted();
+  const options = readOptions(given);
+  const version = readVersion();
+  const loggers = openLog(options, log, import.meta.url);
+  const loadAnother = (another: Bootstrap | string): Loaded => {
+    const loaded = load(another, options, version);
+    for (const fault of loaded.result.faults) loggers.get('config').warning(formatFault(fault));
+    return loaded;
+  };
+  const proxy = new EmbeddedProxy({ concurrency: options.concurrency, version, loggers, load: loadAnother });
+  const onAbort = (): void => void proxy.close();
+  signal?.addEventListener('abort', onAbort);
+  const forget = (): void => signal?.removeEventListener('abort', onAbort);
+  proxy.closed.then(forget, forget);
+  try {
+    await untilAborted(signal, proxy.start(loadAnother(config)));
+    return proxy;
+  } catch (error) {
+    await proxy.close({ graceMs: 0 });
+    throw error;
+  }
+}
+
+/** @throws what the signal was aborted with, as soon as it is. */
+async function untilAborted(signal: AbortSignal | undefined, work: Promise<void>): Promise<void> {
+  if (signal === undefined) return work;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** @throws WeirError WEIR_OPTIONS. */
+function readOptions({ log, signal: _signal, ...values }: ProxyOptions): ServerOptions {
+  const unknown = Object.keys(values).find((name) => !Object.hasOwn(TAKEN, name));
+  if (unknown !== undefined) throw new WeirError('WEIR_OPTIONS', `unknown option ${unknown}`);
+  if (log !== undefined && typeof log !== 'function') {
+    throw new WeirError('WEIR_OPTIONS', `option log: expected a function, got ${typeof log}`);
+  }
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  const checked = optionsFromValues({ ...ONE_WORKER, ...Object.fromEntries(given) });
+  if (checked.error !== undefined) throw new WeirError('WEIR_OPTIONS', checked.error);
+  return checked.options;
+}
