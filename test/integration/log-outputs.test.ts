@@ -2,12 +2,14 @@
 // closed stream. It goes on, ends when it is told to, and its exit code is that of what it was asked for.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, it, type TestContext } from 'node:test';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import { LOG_COMPONENTS } from '../../src/log/index.ts';
+import { httpFilter, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { type ExitResult, runProgram } from '../support/child-process.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { Fifo } from '../support/fifo.ts';
@@ -56,6 +58,67 @@ describe('the log of a running weir', () => {
     await floodUntilDropped(weir);
     const { code, stderr } = await weir.stop();
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  });
+
+  it('on a disk that fills up and is emptied tells of the gap, and loses nothing else', async (t) => {
+    const disk = path.join(folder, 'disk');
+    mkdirSync(disk);
+    const mounted = ['unshare', '--map-root-user', '--mount', 'sh', '-c'];
+    const mount = 'mount -t tmpfs -o size=2m none "$0"';
+    const { code } = await runProgram(mounted[0]!, [...mounted.slice(1), mount, disk]).catch(() => ({ code: 1 }));
+    if (code !== 0) return t.skip('no small disk here');
+    const file = path.join(disk, 'weir.log');
+    const runBy = [...mounted, `${mount} && exec "$@"`, disk];
+    await using weir = await startWeir({ configYaml: CONFIG, args: ['--log-path', file], runBy });
+    const seen = `/proc/${weir.pid}/root${file}`;
+    await floodUntilDropped(weir);
+    assert.ok(statSync(seen).size > 1024 * 1024);
+    truncateSync(seen);
+    const gap = await untilMatch(/\[warning\]\[main\] \[:\] (\d+) lines are missing here/, () =>
+      readFileSync(seen, 'latin1'),
+    );
+    assert.equal(await weir.stat('server.dropped_log_lines'), Number(gap[1]));
+    await flood(weir);
+    const text = readFileSync(seen, 'latin1');
+    const behind = text.slice(text.indexOf('lines are missing here')).split('\n');
+    assert.equal(behind.filter((line) => line.includes('change log level')).length, 100 * LOG_COMPONENTS.length);
+  });
+
+  it('has every line that was written before the process was killed', async () => {
+    const file = path.join(folder, 'killed.log');
+    await using weir = await startWeir({ configYaml: CONFIG, args: ['--log-path', file] });
+    await flood(weir);
+    await weir.stop('SIGKILL');
+    const lines = readFileSync(file, 'utf8').split('\n');
+    assert.equal(lines.pop(), '');
+    assert.equal(lines.filter((line) => line.includes('change log level')).length, 100 * LOG_COMPONENTS.length);
+    assert.ok(lines.every((line) => /^\[\d{4}-.*\]\[0\]\[/.test(line)));
+  });
+
+  it('has the lines of each worker in their order, under its thread', async () => {
+    const listener = listenerWith([httpFilter({})], { address: socketAddress('127.0.0.1', 0) });
+    const configYaml = `${CONFIG}\nstatic_resources: ${JSON.stringify({ listeners: [listener] })}`;
+    const args = ['--concurrency', '2', '-l', 'debug', '--log-format', '%t %Y%m%d%H%M%S%f %v'];
+    await using weir = await startWeir({ configYaml, args });
+    const { port } = (await weir.listeners()).get('main')!;
+    const lines = (): string[][] => linesOf(weir.output.stderr);
+    const threads = (): number => new Set(lines().flatMap(([thread]) => (thread === '0' ? [] : thread!))).size;
+    const count = (): number => lines().filter(([, , text]) => text!.includes('broke the protocol')).length;
+    let sent = 0;
+    // Which worker gets a connection is the system's choice.
+    while (threads() < 2 || count() < 50) {
+      const client = connect(port, '127.0.0.1').end('no request\r\n\r\n').resume();
+      // The answer may end in a reset, which is not the question.
+      client.on('error', () => {});
+      await new Promise((resolve) => client.once('close', resolve));
+      sent += 1;
+    }
+    await untilEqual(sent, count, 'a line for each');
+    const last = new Map<string, string>();
+    for (const [thread, time] of lines()) {
+      assert.ok((last.get(thread!) ?? '') <= time!, `${time} of thread ${thread} comes late`);
+      last.set(thread!, time!);
+    }
   });
 
   it('in a folder that is taken away while it runs does not disturb it', async () => {
@@ -108,6 +171,12 @@ describe('the log of a running weir', () => {
 function sh(script: string): Promise<ExitResult> {
   const flags = ['--disable-warning=ExperimentalWarning', '--enable-source-maps'];
   return runProgram('sh', ['-c', script, process.execPath, ...flags, MAIN]);
+}
+
+/** Thread, time and text. */
+function linesOf(text: string): string[][] {
+  const whole = text.slice(0, text.lastIndexOf('\n'));
+  return whole.split('\n').map((line) => /^(\d+) (\d+) (.*)$/.exec(line)?.slice(1) ?? ['', '', line]);
 }
 
 async function untilMatch(pattern: RegExp, read: () => string): Promise<RegExpExecArray> {
