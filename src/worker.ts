@@ -67,6 +67,7 @@ function build(init: WorkerInit): Parts {
   dataPlane.updateRuntime(init.runtime);
   dataPlane.taps.replace(init.tap);
   dataPlane.updateClusters(init.clusters, []);
+  dataPlane.watchMain(init.watchdog);
   tell({ type: 'ready' });
   return { dataPlane, stats, loggers, logSink };
 }

@@ -17,6 +17,7 @@ import type {
   RuntimeTexts,
   StreamReset,
   WorkerToMain,
+  WorkerWatchdog,
 } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
@@ -31,6 +32,7 @@ import { resetExpensiveStreams } from './network/expensive-streams.ts';
 import { chooseReadMode } from './network/read-mode.ts';
 import type { ReadMode } from './network/socket-events.ts';
 import { ClusterMap } from './upstream/cluster-map.ts';
+import { watchMain } from './watchdog.ts';
 import { type ReportOutlier, type RequestHost, WorkerContext } from './worker-context.ts';
 
 export interface DataPlaneDependencies {
@@ -100,6 +102,7 @@ export class DataPlane {
   readonly #readMode: ReadMode | Promise<ReadMode> | undefined;
   #readModeChosen: Promise<void> | undefined;
   #shutdown: Promise<void> | undefined;
+  #endWatch = (): void => {};
 
   constructor(deps: DataPlaneDependencies) {
     this.#context = new WorkerContext({
@@ -171,6 +174,12 @@ export class DataPlane {
       active.close();
       throw error;
     }
+  }
+
+  /** Beats for the main thread to see, and looks whether that goes on, until the shutdown. Once. */
+  watchMain(settings: WorkerWatchdog): void {
+    const { clock, records, stats, logs } = this.#context;
+    this.#endWatch = watchMain(settings, { clock, records, stats, log: logs.main });
   }
 
   /** What is to be recorded of requests. */
@@ -292,6 +301,7 @@ export class DataPlane {
     this.#clusters.close();
     wheel.close();
     await logFiles.close();
+    this.#endWatch();
   }
 
   #watchDrains(): void {

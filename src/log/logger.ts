@@ -43,11 +43,12 @@ export class Logger {
     if (this.#threshold <= 2) this.#emit(this.name, 'info', message, '');
   }
 
-  warning(message: string): void {
-    if (this.#threshold <= 3) this.#emit(this.name, 'warning', message, '');
+  /** @param stack as for `error`. */
+  warning(message: string, stack = ''): void {
+    if (this.#threshold <= 3) this.#emit(this.name, 'warning', message, stack);
   }
 
-  /** @param stack frames of an error, by stackFrames: the only lines of a record beside its first. */
+  /** @param stack frames of an error, by stackFrames, or where a thread is: the only lines of a record beside its first. */
   error(message: string, stack = ''): void {
     if (this.#threshold <= 4) this.#emit(this.name, 'error', message, stack);
   }

@@ -157,3 +157,4 @@ export {
   type TapTrace,
   tapTraceCost,
 } from './tap.ts';
+export type { WatchdogSettings, WorkerWatchdog } from './watchdog.ts';

@@ -11,6 +11,7 @@ import type { ConsecutiveKind } from './outlier.ts';
 import type { OverloadState, StreamReset } from './overload.ts';
 import type { PackedCluster } from './packed-cluster.ts';
 import type { TapSession, TapTrace } from './tap.ts';
+import type { WorkerWatchdog } from './watchdog.ts';
 
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
 
@@ -46,6 +47,7 @@ export interface WorkerInit {
   readonly isHealthCheckFailing: boolean;
   readonly drains: DrainState;
   readonly overload: OverloadState;
+  readonly watchdog: WorkerWatchdog;
   readonly runtime: RuntimeTexts;
   readonly clusters: readonly PackedCluster[];
   /** Null while nothing is recorded. */

@@ -73,9 +73,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     ],
     TCP_PROXY_STATS: ['early_data_received_count_total'],
   },
-  'watchdogs do not exist': {
-    WATCHDOG_STATS: ['watchdog_miss', 'watchdog_mega_miss'],
-  },
   'there is no debug build, and no message that is work in progress': {
     SERVER_STATS: ['debug_assertion_failures', 'envoy_bug_failures', 'wip_protos'],
   },

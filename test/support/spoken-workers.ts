@@ -57,6 +57,7 @@ export function openPool(t: TestContext, concurrency = 2) {
   const service = {
     shared: {},
     clusters: () => [],
+    watchdog: () => null,
     dynamicStatCell: () => 7,
     onHostFailed: (...args: unknown[]) => void told.push(['failed', ...args]),
     onHostWanted: (_cluster: string, { port }: { port: number }) => port !== 1,

@@ -15,6 +15,7 @@ import type { EventStreamSettings } from './event-stream.ts';
 import type { OverloadSettings } from './overload.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
 import type { StoredMessages } from './stored-messages.ts';
+import type { WatchdogsSettings } from './watchdog.ts';
 
 /** Who this proxy is, after the command line has had its say. */
 export interface NodeSettings {
@@ -76,6 +77,7 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly serverVersion: number | undefined;
   /** Undefined where no stats sink asks for it. */
   readonly eventStream: EventStreamSettings | undefined;
+  readonly watchdogs: WatchdogsSettings;
   /** Undefined where there is no overload manager. */
   readonly overload: OverloadSettings | undefined;
   /** Prefix of the proxy's own headers without the final dash, `x-proxy`. Empty when not configured. */

@@ -32,6 +32,7 @@ import { convertRuntime } from './runtime.ts';
 import { convertStaticResources } from './static-resources.ts';
 import { convertStats } from './stats.ts';
 import { storeMessages } from './stored-messages.ts';
+import { convertWatchdogs } from './watchdog.ts';
 
 export const BOOTSTRAP_TYPE = 'proxy.config.bootstrap.v3.Bootstrap';
 
@@ -124,6 +125,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     eventStream: convertEventStream(bootstrap, faults),
     statSinks: convertStatSinks(bootstrap.stats_sinks, input.statSinks ?? NO_SINKS, { faults, clusters }),
     ...convertClusterManager(bootstrap, input, faults),
+    watchdogs: convertWatchdogs(bootstrap, faults),
     overload: convertOverload(bootstrap.overload_manager, faults),
     headerPrefix: bootstrap.header_prefix,
     logFormat: convertLogFormat(bootstrap, input, faults),

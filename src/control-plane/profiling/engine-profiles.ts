@@ -17,7 +17,7 @@ export interface ProfiledTime {
 }
 
 /** Of V8's own format; each node stands for a stack. */
-interface CpuProfile {
+export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
     readonly callFrame: CallFrame;

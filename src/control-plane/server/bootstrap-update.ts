@@ -36,6 +36,7 @@ const FIXED_FIELDS: Readonly<Record<FixedSetting, string>> = {
   bucketSettings: 'stats_config.histogram_bucket_settings',
   statSinks: 'stats_sinks',
   overload: 'overload_manager',
+  watchdogs: 'watchdogs',
   logFormat: 'application_log_config',
   outlierEventLogPath: 'cluster_manager.outlier_detection.event_log_path',
 };

@@ -34,6 +34,7 @@ import { Runtime } from '../runtime/runtime.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { TapManager } from '../tap/tap-manager.ts';
+import { Watchdog } from '../watchdog/watchdog.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BootstrapUpdates } from './bootstrap-update.ts';
 import { InitManager } from './init-manager.ts';
@@ -86,6 +87,7 @@ export class Server {
   /** Undefined where no sink asks for it. */
   readonly eventStream: HystrixStream | undefined;
   readonly drainManager: DrainManager;
+  readonly #watchdog: Watchdog;
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
   readonly statSinks: StatSinks;
@@ -156,6 +158,17 @@ export class Server {
       ...(restart.inherit && { inherit: restart.inherit }),
     });
     this.#overload = makeOverloadManager(this, { clock, log: this.#log });
+    this.#watchdog = new Watchdog({
+      settings: bootstrap.watchdogs,
+      stats: this.stats,
+      allocator: this.memory.recordAllocator,
+      records: this.memory.shared.records,
+      clock,
+      random: SYSTEM_RANDOM,
+      log: this.#log,
+      workers,
+      abort: () => void process.kill(process.pid, 'SIGABRT'),
+    });
     this.drainManager = new DrainManager({
       clock,
       log: this.#log,
@@ -307,6 +320,7 @@ export class Server {
         localZone: this.bootstrap.node.locality.zone,
         localAddress: this.#localAddress,
       },
+      watchdog: (index) => this.#watchdog.forWorker(index),
       clusters: () => this.clusterManager.snapshots(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
@@ -340,6 +354,7 @@ export class Server {
     this.#gauges.update();
     this.#flush.start();
     this.#overload?.start();
+    this.#watchdog.start();
     this.#log.info('all clusters and listeners initialized, serving');
   }
 
@@ -380,6 +395,7 @@ export class Server {
     this.taps.close();
     this.clusterManager.stop();
     await this.workers.stop(graceMs);
+    this.#watchdog.close();
     this.#sinksClosed ??= this.statSinks.close(() => this.#flush.finish());
     await this.#sinksClosed;
   }

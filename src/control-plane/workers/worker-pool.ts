@@ -27,8 +27,10 @@ import {
   type TapTrace,
   type WorkerInit,
   type WorkerToMain,
+  type WorkerWatchdog,
 } from '../../snapshot/index.ts';
 import type { ProfiledHeap, ProfileKind, ProfileOptions, RunningProfile } from '../profiling/profilers.ts';
+import { stackOf } from '../watchdog/stack.ts';
 import { SocketQuestions } from './socket-questions.ts';
 import { StandingOrders } from './standing-orders.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
@@ -57,6 +59,7 @@ export interface WorkerService {
     | 'localZone'
     | 'localAddress'
   >;
+  readonly watchdog: (workerIndex: number) => WorkerWatchdog;
   /** As they are now: a worker that starts later begins with the state of then. */
   readonly clusters: () => Iterable<ClusterSnapshot>;
   /** The cell of a stat that a worker has met first at run time. */
@@ -93,6 +96,9 @@ const RESTART_DELAYS_MS = [0, 100, 1_000, 5_000];
 const STABLE_AFTER_MS = 30_000;
 /** A worker keeps the bound of a stop itself, and writes its access logs behind that; beyond this it hangs. */
 const LATE_MS = 2_000;
+/** What tells where a thread is. */
+const STACK_PROFILE: ProfileOptions = { sampleInterval: 1, stackDepth: 64, maxBufferSize: 1000 };
+const STACK_PROFILE_MS = 50;
 /** What is asked of a thread's engine is answered within this, or never. */
 const ANSWER_LIMIT_MS = 2_000;
 /** The same of profiles and snapshots, which take long on large heaps. */
@@ -287,6 +293,25 @@ export class WorkerPool {
     return (await Promise.all(started)).filter((profile) => profile !== undefined);
   }
 
+  isRunning(index: number): boolean {
+    return this.#workers[index]?.isRunning ?? false;
+  }
+
+  /** Where a worker is at work, innermost first; undefined when it is nowhere, or does not say. */
+  async whereIs(index: number): Promise<string | undefined> {
+    const worker = this.#workers[index];
+    const handle = worker && (await this.#soon(worker.startProfile('cpu', STACK_PROFILE)));
+    if (handle === undefined) return undefined;
+    await new Promise<void>((resolve) => void this.#deps.clock.after(STACK_PROFILE_MS, resolve));
+    const json = await this.#soon<string>(handle.stop());
+    return json === undefined ? undefined : stackOf(json);
+  }
+
+  /** Ends a worker that does nothing any more; another takes its place. Resolves when it is gone. */
+  async endStuck(index: number, reason: string): Promise<void> {
+    await this.#workers[index]?.endStuck(reason);
+  }
+
   /** The heaps of all workers, to be looked at. */
   heaps(): ProfiledHeap[] {
     return this.#workers.flatMap((worker, index) => {
@@ -330,9 +355,16 @@ export class WorkerPool {
     if (this.#service) this.#initialize(worker, this.#service, packClusters(this.#service.clusters()));
   }
 
-  #initialize(worker: WorkerThread, { shared }: WorkerService, clusters: readonly PackedCluster[]): void {
+  #initialize(worker: WorkerThread, { shared, watchdog }: WorkerService, clusters: readonly PackedCluster[]): void {
     const logLevels = this.#deps.loggers.levels();
-    const init = { ...shared, ...this.#orders.now(), workerIndex: worker.index, clusters, logLevels };
+    const init = {
+      ...shared,
+      ...this.#orders.now(),
+      workerIndex: worker.index,
+      clusters,
+      logLevels,
+      watchdog: watchdog(worker.index),
+    };
     worker.send({ type: 'init', init });
   }
 

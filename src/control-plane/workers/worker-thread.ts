@@ -86,6 +86,12 @@ export class WorkerThread {
     return this.#thread.getHeapSnapshot();
   }
 
+  /** Ends a thread that does nothing any more, as if it had crashed. Resolves when it is gone. */
+  async endStuck(reason: string): Promise<void> {
+    this.#crashReason = reason;
+    await this.#thread.terminate();
+  }
+
   /** Ends the thread at once, whatever it is doing. */
   async terminate(): Promise<void> {
     if (this.#state !== 'ended') this.#state = 'stopping';

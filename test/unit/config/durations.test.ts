@@ -14,6 +14,7 @@ import type {
   ForwardAction,
   HttpConnectionManagerSettings,
   TcpProxySettings,
+  WatchdogSettings,
 } from '../../../src/snapshot/index.ts';
 import {
   clusterNamed,
@@ -93,6 +94,13 @@ function httpManager(fields: JsonObject): JsonObject {
   return withListeners(listenerWith([httpFilter(fields)]));
 }
 
+function watchdogTimeout(field: string, setting: keyof WatchdogSettings): DurationRow {
+  return {
+    bootstrap: (value) => ({ ...withClusters(), watchdogs: { worker_watchdog: { [field]: value } } }),
+    settingMs: (bootstrap) => bootstrap.watchdogs.workers[setting],
+  };
+}
+
 function overloaded(fields: JsonObject): JsonObject {
   const heap = { name: 'heap', typed_config: { '@type': FIXED_HEAP, max_heap_size_bytes: 1 } };
   return { ...withClusters(), overload_manager: { resource_monitors: [heap], ...fields } };
@@ -123,6 +131,14 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => ({ ...withClusters(), stats_flush_interval: value }),
     settingMs: (bootstrap) => bootstrap.statsFlushIntervalMs,
   },
+  'proxy.config.bootstrap.v3.Watchdog.miss_timeout': watchdogTimeout('miss_timeout', 'missMs'),
+  'proxy.config.bootstrap.v3.Watchdog.megamiss_timeout': watchdogTimeout('megamiss_timeout', 'megaMissMs'),
+  'proxy.config.bootstrap.v3.Watchdog.kill_timeout': watchdogTimeout('kill_timeout', 'killMs'),
+  'proxy.config.bootstrap.v3.Watchdog.multikill_timeout': watchdogTimeout('multikill_timeout', 'multikillMs'),
+  'proxy.config.bootstrap.v3.Watchdog.max_kill_timeout_jitter': watchdogTimeout(
+    'max_kill_timeout_jitter',
+    'killJitterMs',
+  ),
   'proxy.config.overload.v3.OverloadManager.refresh_interval': {
     bootstrap: (value) => overloaded({ refresh_interval: value }),
     settingMs: (bootstrap) => bootstrap.overload!.refreshIntervalMs,

@@ -12,6 +12,7 @@ import {
 } from '../verdict.ts';
 import { HYSTRIX_SINK, READ_AS_TYPED } from './extensions.ts';
 
+const NEVER = '0s is never';
 const FILES_LAYER = 'read again when another link is moved over it';
 const STATIC_LAYER = 'the keys that this build reads; it warns of the others';
 
@@ -28,8 +29,8 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       stats_flush_interval: supported(),
       stats_flush_on_admin: supported(),
       stats_eviction_interval: warned(),
-      watchdog: warned(),
-      watchdogs: warned(),
+      watchdog: supported('of all threads'),
+      watchdogs: supported(),
       tracing: warned(),
       rate_limit_service: warned('takes effect only with rate limit filters'),
       runtime: supported(),
@@ -56,6 +57,22 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       ),
       grpc_async_client_manager_config: warned(),
       memory_allocator_manager: warned(),
+    },
+  },
+  'proxy.config.bootstrap.v3.Watchdogs': {
+    otherwise: rejected(),
+    fields: { main_thread_watchdog: supported(), worker_watchdog: supported() },
+  },
+  'proxy.config.bootstrap.v3.Watchdog': {
+    otherwise: rejected(),
+    fields: {
+      miss_timeout: supported(NEVER),
+      megamiss_timeout: supported(NEVER),
+      kill_timeout: supported('a worker is ended and replaced; for the main thread the process is aborted'),
+      multikill_timeout: supported('of workers; the process is aborted'),
+      multikill_threshold: supported(),
+      max_kill_timeout_jitter: supported(),
+      actions: warned('what happens with each event stands in docs/process.md'),
     },
   },
   'proxy.config.bootstrap.v3.Bootstrap.StaticResources': {

@@ -49,6 +49,7 @@ describe('the pool of workers', () => {
         drains,
         tap,
         overload,
+        watchdog: null,
       });
     }
     assert.equal(inits.length, 2);

@@ -36,6 +36,14 @@ function init(): WorkerInit {
     clusters: [],
     tap: null,
     overload: NO_OVERLOAD,
+    watchdog: {
+      intervalMs: 100,
+      beats: owner.recordAllocator.allocateCount(),
+      mainBeats: owner.recordAllocator.allocateCount(),
+      limits: { missMs: 0, megaMissMs: 0 },
+      killMs: 0,
+      statBlocks: null,
+    },
     logLevels: { default: 'off' },
   };
 }
