@@ -85,6 +85,13 @@ export async function runAtRate(task: LoadTask, requestsPerSecond: number): Prom
   return { ...latencies(log), requests, seconds: Number(/finished in ([\d.]+)s/.exec(output)?.[1] ?? task.seconds) };
 }
 
+/** So many requests, as fast as they go. @throws Error when one failed. */
+export async function runCount({ cores, connections, url }: LoadTask, requests: number): Promise<void> {
+  const numbers = ['-n', requests, '-c', connections, '-t', 1];
+  const output = await run(cores, ['h2load', '--h1', ...numbers.map(String), url]);
+  if (Number(/(\d+) succeeded/.exec(output)?.[1] ?? 0) !== requests) throw new Error(`requests failed: ${output}`);
+}
+
 /** Lines of start in µs, status, duration in µs; the first tenth is the warm-up. */
 function latencies(log: string): Pick<FixedRateResult, 'p50Ms' | 'p99Ms' | 'p999Ms' | 'maxMs'> {
   const lines = readFileSync(log, 'latin1').trimEnd().split('\n');

@@ -16,7 +16,7 @@ import { programVersion } from './installed.ts';
 import { measureMemory } from './memory.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';
 import { type Report, renderReport, writeSection } from './report.ts';
-import { type Entrant, runWorkload, type WorkloadResult } from './rounds.ts';
+import { type Entrant, judge, type Turn, takeRounds, type WorkloadResult } from './rounds.ts';
 import { measureScaling } from './scaling.ts';
 import { WORKLOADS, type Workload } from './workloads.ts';
 
@@ -46,16 +46,28 @@ async function runWorkloads(contenders: readonly Contender[], options: BenchOpti
   for (const workload of WORKLOADS.filter(({ name }) => options.parts.includes(name)).filter(hasGenerator)) {
     const taking = contenders.filter(({ name }) => isOwn(name) || name in workload.bars);
     process.stdout.write(`${workload.title}: ${taking.map(({ name }) => name).join(', ')}\n`);
-    // Fresh processes for every workload: none pays for what another one has left behind.
-    await using arena = new Arena();
-    await arena.startUpstream(options.generatorCores);
-    const entrants: Entrant[] = [];
-    for (const contender of taking) {
-      entrants.push(await arena.enter(contender, workload.protocol, options.proxyCores));
+    const turns = taking.map((): Turn[] => []);
+    // Fresh processes for every workload: none pays for what another one has left behind. And several of each, because two
+    // processes of one program differ by up to a tenth, where their memory lies and how they were compiled, for as long as they run.
+    for (const rounds of split(options.rounds, options.starts)) {
+      await using arena = new Arena();
+      await arena.startUpstream(options.generatorCores);
+      const entrants: Entrant[] = [];
+      for (const contender of taking) {
+        entrants.push(await arena.enter(contender, workload.protocol, options.proxyCores));
+      }
+      const taken = await takeRounds(workload, entrants, { ...options, rounds, folder: arena.folder });
+      for (const [at, more] of taken.entries()) turns[at]!.push(...more);
     }
-    results.push(await runWorkload(workload, entrants, { ...options, folder: arena.folder }));
+    const names = taking.map(({ name }) => name);
+    results.push(judge(workload, names, turns));
   }
   return results;
+}
+
+/** 7 by 3 is 3, 2, 2. */
+function split(count: number, parts: number): number[] {
+  return Array.from({ length: Math.min(count, parts) }, (_, at) => Math.floor((count + parts - 1 - at) / parts));
 }
 
 function isOwn(name: string): boolean {
@@ -95,6 +107,7 @@ async function main(args: readonly string[]): Promise<void> {
     machine: `${os.cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${os.availableParallelism()} cores, ${os.type()} ${os.release()}`,
     versions: versions(contenders),
     rounds: options.rounds,
+    starts: options.starts,
     seconds: options.seconds,
     workloads: await runWorkloads(contenders, options),
     memory: await measureMemory(takingPart(contenders, 'memory', options), options),

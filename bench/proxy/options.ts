@@ -8,6 +8,8 @@ import { WORKLOADS } from './workloads.ts';
 
 export interface BenchOptions {
   readonly rounds: number;
+  /** Processes of each contender, one after the other, that share the rounds of a workload. */
+  readonly starts: number;
   readonly seconds: number;
   /** Names of workloads, and `memory` and `scaling`. */
   readonly parts: readonly string[];
@@ -26,6 +28,7 @@ export const PARTS = [...WORKLOADS.map(({ name }) => name), 'memory', 'scaling']
 
 export const USAGE = `npm run bench -- proxy [options]
   --rounds N          alternating rounds per workload (7)
+  --starts N          processes of each contender that share them, one after the other (3)
   --seconds N         length of each contender's turn in a round (2)
   --only A,B          ${PARTS.join(', ')}
   --against A,B       nginx, haproxy, http-proxy-3, @fastify/http-proxy
@@ -40,6 +43,7 @@ export function parseOptions(args: readonly string[]): BenchOptions {
     args: [...args],
     options: {
       rounds: { type: 'string', default: '7' },
+      starts: { type: 'string', default: '3' },
       seconds: { type: 'string', default: '2' },
       only: { type: 'string' },
       against: { type: 'string' },
@@ -55,6 +59,7 @@ export function parseOptions(args: readonly string[]): BenchOptions {
   const [proxyCores, generatorCores] = cores();
   return {
     rounds: positive('rounds', values.rounds),
+    starts: positive('starts', values.starts),
     seconds: positive('seconds', values.seconds),
     parts,
     against: values.against?.split(',') ?? [],

@@ -11,6 +11,7 @@ export interface Report {
   readonly machine: string;
   readonly versions: Readonly<Record<string, string>>;
   readonly rounds: number;
+  readonly starts: number;
   readonly seconds: number;
   readonly workloads: readonly WorkloadResult[];
   readonly memory: readonly MemoryResult[];
@@ -45,14 +46,15 @@ export function writeSection(file: string, section: string): void {
   writeFileSync(file, after);
 }
 
-function provenance({ date, command, machine, versions, rounds, seconds }: Report): string {
+function provenance({ date, command, machine, versions, rounds, starts, seconds }: Report): string {
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `${date}, \`${command}\`, ${machine}.`,
     `${named.join('; ')}.`,
     '',
-    `One worker each on a core of its own, generator and upstream on another; ${rounds} alternating rounds of ${seconds} s;`,
-    'medians over the rounds. Only ratios within one run mean anything: other work may have shared the machine.',
+    `One worker each on a core of its own, generator and upstream on another; ${rounds} alternating rounds of ${seconds} s`,
+    `by ${starts} processes of each, one after the other; medians over the rounds. Only ratios within one run mean anything: other`,
+    'work may have shared the machine.',
   ].join('\n');
 }
 

@@ -67,6 +67,16 @@ export async function runWorkload(
   entrants: readonly Entrant[],
   options: RoundOptions,
 ): Promise<WorkloadResult> {
+  const names = entrants.map(({ name }) => name);
+  return judge(workload, names, await takeRounds(workload, entrants, options));
+}
+
+/** @returns the turns of each entrant, after one that warms it up. */
+export async function takeRounds(
+  workload: Workload,
+  entrants: readonly Entrant[],
+  options: RoundOptions,
+): Promise<Turn[][]> {
   const turns = entrants.map((): Turn[] => []);
   for (const entrant of entrants) await takeTurn(workload, entrant, { ...options, seconds: WARM_UP_SECONDS });
   for (let round = 0; round < options.rounds; round += 1) {
@@ -75,14 +85,23 @@ export async function runWorkload(
     if (round % 2 === 1) order.reverse();
     for (const at of order) turns[at]!.push(await takeTurn(workload, entrants[at]!, options));
   }
+  return turns;
+}
+
+/** @param turns as many of each; those of one place have followed one another. */
+export function judge(
+  workload: Workload,
+  names: readonly string[],
+  turns: readonly (readonly Turn[])[],
+): WorkloadResult {
   const [own, ...peers] = turns;
-  const contenders = entrants.map(({ name }, at) => summary(name, turns[at]!));
+  const contenders = names.map((name, at) => summary(name, turns[at]!));
   return {
     workload: workload.name,
     title: workload.title,
     contenders,
     caveat: caveatOf(workload, contenders),
-    comparisons: peers.map((peer, at) => compare(workload, entrants[at + 1]!.name, own!, peer)),
+    comparisons: peers.map((peer, at) => compare(workload, names[at + 1]!, own!, peer)),
   };
 }
 

@@ -18,6 +18,8 @@ export interface WeirExtras {
   readonly furtherClusters?: readonly object[];
   /** Of the admin interface; any when absent. */
   readonly adminPort?: number;
+  /** A program that runs weir, with its arguments. */
+  readonly runBy?: readonly string[];
 }
 
 /** @param checkout folder of the weir to run; its dist/ must be built. */
@@ -30,7 +32,7 @@ export function weir(name: string, checkout: string, extras: WeirExtras = {}): C
     start: (task) => {
       const config = path.join(task.folder, 'bootstrap.json');
       writeFileSync(config, JSON.stringify(bootstrap(task, extras)));
-      const command = [process.execPath, ...NODE_FLAGS, main, '-c', config, '-l', 'error'];
+      const command = [...(extras.runBy ?? []), process.execPath, ...NODE_FLAGS, main, '-c', config, '-l', 'error'];
       return PinnedProcess.start(task.cores, [...command, '--concurrency', String(task.workers)], task.port);
     },
   };

@@ -1,0 +1,71 @@
+// What one request costs a worker outside of the kernel, in instructions, as callgrind counts them: `npm run bench --
+// instructions --before FOLDER`. The same on a crowded machine as on a quiet one, to half a percent, where times of builds
+// differ by a tenth from one process to the next. Slow: the proxy runs at a fiftieth of its speed.
+//
+//   --before FOLDER   another built checkout of weir
+//   --only A,B        small-get, get-16k
+//
+// What it does not see: time in the kernel, which is two thirds of a request, and how well the processor gets on.
+
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { PACKAGE_ROOT } from '../src/base/package-root.ts';
+import { Arena } from './proxy/arena.ts';
+import { weir } from './proxy/contenders/weir.ts';
+import { programVersion } from './proxy/installed.ts';
+import { type LoadTask, runCount } from './proxy/load.ts';
+import { WORKLOADS, type Workload } from './proxy/workloads.ts';
+
+const { values } = parseArgs({
+  options: { before: { type: 'string' }, only: { type: 'string', default: 'small-get,get-16k' } },
+});
+
+/** Until all that is hot is compiled for good. */
+const WARM_UP_REQUESTS = 40_000;
+const COUNTED_REQUESTS = 8_000;
+const ROUNDS = 3;
+const CORES = '0-63';
+
+/** Instructions so far, by thread. */
+function counts(pid: number): Map<string, number> {
+  const text = execFileSync('callgrind_control', ['-e', String(pid)], { encoding: 'utf8', stdio: 'pipe' });
+  const rows = text.matchAll(/Th\s*(\d+)\s+([\d,]+)/g);
+  return new Map(Array.from(rows, ([, thread, count]) => [thread!, Number(count!.replaceAll(',', ''))]));
+}
+
+/** Instructions per request of the thread that has most to do: the worker. The least of some rounds. */
+async function measure(checkout: string, workload: Workload): Promise<number> {
+  await using arena = new Arena();
+  await arena.startUpstream(CORES);
+  const outFile = `--callgrind-out-file=${path.join(arena.folder, 'callgrind.out')}`;
+  const flags = ['--tool=callgrind', '--smc-check=all-non-file', '--separate-threads=yes', '--fair-sched=yes', outFile];
+  const contender = weir('weir', checkout, { runBy: ['valgrind', '-q', ...flags] });
+  const { process: program, port } = await arena.enter(contender, workload.protocol, CORES);
+  const { connections } = workload;
+  const url = `http://127.0.0.1:${port}${workload.path}`;
+  const task: LoadTask = { cores: CORES, folder: arena.folder, url, connections, seconds: 0 };
+  await runCount(task, WARM_UP_REQUESTS);
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const before = counts(program.pid);
+    await runCount(task, COUNTED_REQUESTS);
+    const after = counts(program.pid);
+    const most = Math.max(...[...after].map(([thread, count]) => count - (before.get(thread) ?? 0)));
+    least = Math.min(least, most / COUNTED_REQUESTS);
+  }
+  return least;
+}
+
+const missing = ['valgrind', 'h2load'].find((name) => programVersion(name, '--version', /(\d+\.\d+)/) === undefined);
+if (missing !== undefined) {
+  console.log(`instructions are left out: ${missing} is not installed`);
+} else {
+  const names = values.only.split(',');
+  for (const workload of WORKLOADS.filter(({ name }) => names.includes(name))) {
+    const now = await measure(PACKAGE_ROOT, workload);
+    const before = values.before === undefined ? undefined : await measure(path.resolve(values.before), workload);
+    const compared = before === undefined ? '' : `, before ${before.toFixed(0)}: ${(now / before).toFixed(3)}`;
+    console.log(`${workload.title}: ${now.toFixed(0)} instructions a request${compared}`);
+  }
+}
