@@ -42,6 +42,7 @@ async function compile() {
   const args = ['-t', 'json', '--keep-case', '-p', SOURCE_FOLDER, ...protoFiles(SOURCE_FOLDER)];
   const bundle = JSON.parse(await promisify(pbjs.main)(args));
   dropCompileTimeTypes(bundle);
+  makeTypesAbsolute(bundle.nested, protobuf.Root.fromJSON(bundle));
   return bundle;
 }
 
@@ -64,6 +65,18 @@ function comments() {
   };
   visit(root.lookup('proxy'));
   return found;
+}
+
+/** Whoever reads it then finds what a field holds without looking through packages for it. */
+function makeTypesAbsolute(declarations, namespace) {
+  for (const [name, { fields = {}, nested = {} }] of Object.entries(declarations)) {
+    const object = namespace.get(name);
+    for (const [fieldName, field] of Object.entries(fields)) {
+      const { resolvedType } = object.fields[fieldName];
+      if (resolvedType) field.type = resolvedType.fullName;
+    }
+    makeTypesAbsolute(nested, object);
+  }
 }
 
 function readIfPresent(file) {

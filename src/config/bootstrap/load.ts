@@ -49,7 +49,9 @@ const NO_SINKS: StatSinkManifests = {};
 
 /** Reads the schema and its rules ahead of the first bootstrap, for a caller that has to wait for something else. */
 export function prepareLoading(sinks: StatSinkManifests = NO_SINKS): void {
-  checksFor(protoSchema(), sinks);
+  const schema = protoSchema();
+  schema.messageType(BOOTSTRAP_TYPE);
+  checksFor(schema, sinks);
 }
 
 /** Never throws for what operators write; a bootstrap comes back only when there is no error. */
@@ -103,7 +105,7 @@ function checksFor(schema: ProtoSchema, sinks: StatSinkManifests): SchemaChecks 
   let checks = bySinks.get(sinks);
   if (checks === undefined) {
     const support = new SupportCheck(supportWith(sinks), (name) => schema.messageType(name));
-    checks = { rules: new Validator(schema.types()), support };
+    checks = { rules: new Validator(), support };
     bySinks.set(sinks, checks);
   }
   return checks;

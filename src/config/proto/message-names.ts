@@ -2,9 +2,6 @@
 // input `envoy.` may stand for the leading `proxy.`, and v2 names (`envoy.api.v2.Cluster`) mean the message
 // that took over from them.
 
-import protobuf from 'protobufjs/light.js';
-import type { MessageOptions } from './options.ts';
-
 export type Generation = 'v2' | 'v3';
 
 /** Takes host, leading dot and the old vendor prefix off a type URL or name. */
@@ -17,16 +14,4 @@ export function normalizeTypeName(nameOrTypeUrl: string): string {
 /** The name as the older interface spells it, for output in its spelling. */
 export function envoySpelling(name: string): string {
   return name.startsWith('proxy.') ? `envoy.${name.slice('proxy.'.length)}` : name;
-}
-
-/** Every normalized name of every message below `namespace`. */
-export function* messageNames(namespace: protobuf.NamespaceBase): Generator<[protobuf.Type, string, Generation]> {
-  for (const object of namespace.nestedArray) {
-    if (object instanceof protobuf.Type) {
-      yield [object, object.fullName.slice(1), 'v3'];
-      const v2Name = (object.options as MessageOptions | undefined)?.['(proxy.v2_name)'];
-      if (v2Name !== undefined) yield [object, normalizeTypeName(v2Name), 'v2'];
-    }
-    if (object instanceof protobuf.Namespace) yield* messageNames(object);
-  }
 }

@@ -7,11 +7,19 @@ import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs/light.js';
 import { buildOutput } from '../../base/package-root.ts';
 import { FieldNames } from './field-names.ts';
-import { type Generation, messageNames, normalizeTypeName } from './message-names.ts';
+import { type Generation, normalizeTypeName } from './message-names.ts';
 import type { FieldOptions } from './options.ts';
 import { Validator } from './rules/validator.ts';
+import { SchemaParts } from './schema-parts.ts';
 
 export type MessageType = protobuf.Type;
+
+const WELL_KNOWN = [
+  'google.protobuf.Any',
+  'google.protobuf.Struct',
+  'google.protobuf.Value',
+  'google.protobuf.ListValue',
+];
 
 export interface MessageReference {
   readonly type: protobuf.Type;
@@ -20,22 +28,36 @@ export interface MessageReference {
 }
 
 export class ProtoSchema {
-  readonly root: protobuf.Root;
   readonly fieldNames: FieldNames = new FieldNames();
   readonly #bundle: protobuf.INamespace;
+  readonly #parts: SchemaParts;
+  /** By all names that a message answers to. */
+  readonly #names = new Map<string, { readonly fullName: string; readonly generation: Generation }>();
   readonly #references = new Map<string, MessageReference>();
   #outputRoot: protobuf.Root | undefined;
   #validator: Validator | undefined;
 
   constructor(bundle: protobuf.INamespace) {
     this.#bundle = bundle;
-    this.root = protobuf.Root.fromJSON(bundle);
-    for (const [type, name, generation] of messageNames(this.root)) this.#references.set(name, { type, generation });
+    this.#parts = new SchemaParts(bundle);
+    for (const { fullName, v2Name } of this.#parts.messages) {
+      this.#names.set(fullName, { fullName, generation: 'v3' });
+      if (v2Name !== undefined) this.#names.set(normalizeTypeName(v2Name), { fullName, generation: 'v2' });
+    }
+    // What is looked up by its name in the root.
+    for (const name of WELL_KNOWN) this.find(name);
+  }
+
+  /** All reflection objects; those that nobody has asked for yet are made. */
+  get root(): protobuf.Root {
+    this.#parts.makeAll();
+    return this.#parts.root;
   }
 
   /** Every message of the schema, nested ones and well-known types included. */
   types(): protobuf.Type[] {
-    return [...new Set([...this.#references.values()].map(({ type }) => type))];
+    this.#parts.makeAll();
+    return this.#parts.messages.map(({ fullName }) => this.#parts.message(fullName));
   }
 
   /**
@@ -43,7 +65,14 @@ export class ProtoSchema {
    * `type.googleapis.com/envoy.config.cluster.v3.Cluster`.
    */
   find(nameOrTypeUrl: string): MessageReference | undefined {
-    return this.#references.get(normalizeTypeName(nameOrTypeUrl));
+    const name = normalizeTypeName(nameOrTypeUrl);
+    const known = this.#references.get(name);
+    if (known !== undefined) return known;
+    const named = this.#names.get(name);
+    if (named === undefined) return undefined;
+    const reference = { type: this.#parts.message(named.fullName), generation: named.generation };
+    this.#references.set(name, reference);
+    return reference;
   }
 
   /** For names in our own code; @throws when the schema has no such message, which is a bug. */
@@ -55,7 +84,7 @@ export class ProtoSchema {
 
   /** Checks messages against their rules. */
   get validator(): Validator {
-    this.#validator ??= new Validator(this.types());
+    this.#validator ??= new Validator();
     return this.#validator;
   }
 
@@ -68,8 +97,15 @@ export class ProtoSchema {
 
 function snakeCaseRoot(bundle: protobuf.INamespace): protobuf.Root {
   const root = protobuf.Root.fromJSON(bundle);
-  for (const [type] of messageNames(root)) type.fieldsArray.forEach(spellAsDeclared);
+  for (const type of typesBelow(root)) type.fieldsArray.forEach(spellAsDeclared);
   return root;
+}
+
+function* typesBelow(namespace: protobuf.NamespaceBase): Generator<protobuf.Type> {
+  for (const object of namespace.nestedArray) {
+    if (object instanceof protobuf.Type) yield object;
+    if (object instanceof protobuf.Namespace) yield* typesBelow(object);
+  }
 }
 
 /** protobufjs offers no setting for JSON names in snake_case; it derives them once, and reads them at each use. */
@@ -101,7 +137,7 @@ function once<Value>(make: () => Value): () => Value {
   };
 }
 
-/** The schema as built; read at first use and the same from then on. About 50 ms. */
+/** The schema as built; read at first use and the same from then on. */
 export const protoSchema: () => ProtoSchema = once(
   () => new ProtoSchema(JSON.parse(readFileSync(buildOutput('proto/bundle.json'), 'utf8')) as protobuf.INamespace),
 );

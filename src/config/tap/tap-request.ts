@@ -67,7 +67,7 @@ function readOrder(text: string, list: FaultList): TapOrder | undefined {
   if (loaded === undefined) return undefined;
   const { message, generation, document } = loaded;
   const faults = new DocumentFaults(document, list);
-  new Validator(schema.types()).validate({ type, message, generation }, '', {
+  new Validator().validate({ type, message, generation }, '', {
     report: (at, fault) => faults.error(at, fault),
     unpack: (any) => unpackAny(any, schema),
   });

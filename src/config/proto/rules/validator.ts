@@ -34,19 +34,14 @@ const DURATION = '.google.protobuf.Duration';
 
 export class Validator {
   readonly #plans: Record<Generation, Map<protobuf.Type, Plan>> = { v2: new Map(), v3: new Map() };
-  readonly #checkedTypes: ReadonlySet<protobuf.Type>;
-
-  /** @param types every message of the schema. */
-  constructor(types: readonly protobuf.Type[]) {
-    this.#checkedTypes = typesWithChecks(types);
-  }
+  readonly #checked = new Map<protobuf.Type, boolean>();
 
   /**
    * @param generation whose rules hold: `v2` where either generation's rule may be kept.
    * @param path of `message` from the root; empty for the root itself.
    */
   validate({ type, message, generation }: TypedMessage, path: string, hooks: ValidationHooks): void {
-    if (this.#checkedTypes.has(type)) run(this.#plan(type, generation), message as MessageFields, path, hooks);
+    if (this.#isChecked(type)) run(this.#plan(type, generation), message as MessageFields, path, hooks);
   }
 
   #plan(type: protobuf.Type, generation: Generation): Plan {
@@ -75,9 +70,19 @@ export class Validator {
     const type = field.resolvedType;
     if (!(type instanceof protobuf.Type)) return undefined;
     if (type.fullName === ANY) return (any, path, hooks) => this.#enterAny(any as unknown as Any, path, hooks);
-    if (!this.#checkedTypes.has(type)) return undefined;
+    if (!this.#isChecked(type)) return undefined;
     const plan = this.#plan(type, generation);
     return (message, path, hooks) => run(plan, message, path, hooks);
+  }
+
+  /** It has a check of its own, or there is one below. */
+  #isChecked(type: protobuf.Type): boolean {
+    let isChecked = this.#checked.get(type);
+    if (isChecked === undefined) {
+      isChecked = hasCheckBelow(type);
+      this.#checked.set(type, isChecked);
+    }
+    return isChecked;
   }
 
   #enterAny(any: Any, path: string, hooks: ValidationHooks): void {
@@ -138,22 +143,14 @@ function requiredOneofStep(oneof: protobuf.OneOf): Step {
   };
 }
 
-/** Types that have a check of their own, or below which there is one. */
-function typesWithChecks(types: readonly protobuf.Type[]): Set<protobuf.Type> {
-  const parents = new Map<protobuf.Type, protobuf.Type[]>();
-  const found = new Set<protobuf.Type>();
+function hasCheckBelow(root: protobuf.Type): boolean {
+  const types = new Set([root]);
+  // A set hands out what is added while it is walked, so this reaches all that are below.
   for (const type of types) {
-    if (hasOwnCheck(type)) found.add(type);
-    for (const { resolvedType } of type.fieldsArray) {
-      if (!(resolvedType instanceof protobuf.Type)) continue;
-      const users = parents.get(resolvedType);
-      if (users) users.push(type);
-      else parents.set(resolvedType, [type]);
-    }
+    if (hasOwnCheck(type)) return true;
+    for (const { resolvedType } of type.fieldsArray) if (resolvedType instanceof protobuf.Type) types.add(resolvedType);
   }
-  // A set hands out what is added while it is walked, so this reaches the parents of parents.
-  for (const type of found) for (const parent of parents.get(type) ?? []) found.add(parent);
-  return found;
+  return false;
 }
 
 function hasOwnCheck(type: protobuf.Type): boolean {

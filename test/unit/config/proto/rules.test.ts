@@ -24,7 +24,7 @@ function faultsOf(field: FieldCase['field'], rule: string, value: unknown): stri
   schema.root.add(type);
   try {
     schema.root.resolveAll();
-    return validate(new Validator([type]), { type, message: type.fromObject({ f: value }), generation: 'v3' });
+    return validate(new Validator(), { type, message: type.fromObject({ f: value }), generation: 'v3' });
   } finally {
     schema.root.remove(type);
   }
