@@ -19,7 +19,7 @@ import {
   RECORD_MINOR_VERSION,
 } from '../layout/http1';
 import { isDigit, LOWER_4 } from './bytes';
-import { firstField, isRepeated, valueLength, valueOf } from './fields';
+import { dropAll, firstField, isRepeated, valueLength, valueOf } from './fields';
 
 const LENGTH_BIT: u64 = (<u64>1) << ID_CONTENT_LENGTH;
 const ENCODING_BIT: u64 = (<u64>1) << ID_TRANSFER_ENCODING;
@@ -59,11 +59,16 @@ function readTransferEncoding(record: usize): i32 {
   return isChunked ? FRAMING_CHUNKED : ERROR_TRANSFER_CODING;
 }
 
-/** What the fields say of the body, before method and status have their word: FRAMING_* or an error. */
-export function readFraming(record: usize): i32 {
+/**
+ * What the fields say of the body, before method and status have their word: FRAMING_* or an error.
+ * @param takesBoth  beside Transfer-Encoding a Content-Length is dropped unread instead of refused (RFC 9112 6.3)
+ */
+export function readFraming(record: usize, takesBoth: bool): i32 {
   const known = load<u64>(record, RECORD_KNOWN_LOW);
   if ((known & (LENGTH_BIT | ENCODING_BIT)) == 0) return FRAMING_NONE;
   if ((known & ENCODING_BIT) == 0) return readContentLength(record);
-  if ((known & LENGTH_BIT) != 0) return ERROR_LENGTH_AND_CHUNKED;
+  if ((known & LENGTH_BIT) == 0) return readTransferEncoding(record);
+  if (!takesBoth) return ERROR_LENGTH_AND_CHUNKED;
+  dropAll(record, ID_CONTENT_LENGTH);
   return readTransferEncoding(record);
 }

@@ -107,7 +107,7 @@ function judge(record: usize): i32 {
   if (error != 0) return error;
   error = readHost(record);
   if (error != 0) return error;
-  const framing = readFraming(record);
+  const framing = readFraming(record, false);
   if (framing < 0) return framing;
   const method = load<u32>(record, RECORD_METHOD);
   // Content of a CONNECT would be read as tunnel bytes by some, a TRACE may carry none (RFC 9110 9.3.6, 9.3.8).

@@ -91,8 +91,8 @@ function dropFraming(record: usize): void {
 }
 
 /** Decides the framing in the order of RFC 9112 6.3: FRAMING_* or an error. */
-function decideFraming(record: usize, requestMethod: u32): i32 {
-  const declared = readFraming(record);
+function decideFraming(record: usize, requestMethod: u32, takesBoth: bool): i32 {
+  const declared = readFraming(record, takesBoth);
   if (declared < 0) return declared;
   const status = load<u32>(record, RECORD_STATUS);
   if (status < 200 || status == 204) {
@@ -111,29 +111,46 @@ function decideFraming(record: usize, requestMethod: u32): i32 {
   return declared;
 }
 
-function read(record: usize, base: usize, end: usize, maxFields: u32, requestMethod: u32): i32 {
+function read(
+  record: usize,
+  base: usize,
+  end: usize,
+  maxFields: u32,
+  requestMethod: u32,
+  takesBoth: bool,
+): i32 {
   const line = readStatusLine(record, base, end);
   if (line <= 0) return line;
   const length = readFields(record, base + line, end, maxFields);
   if (length <= 0) return length;
-  const framing = decideFraming(record, requestMethod);
+  const framing = decideFraming(record, requestMethod, takesBoth);
   if (framing < 0) return framing;
   store<u32>(record, framing, RECORD_FRAMING);
   const error = readConnection(record);
   if (error != 0) return error;
-  if (framing > FRAMING_CHUNKED) store<u32>(record, load<u32>(record, RECORD_FLAGS) & ~FLAG_PERSISTENT, RECORD_FLAGS);
+  // Whoever sends both has been read by one of them: what follows may be another's response.
+  const isDoubtful = framing == FRAMING_CHUNKED && hasField(record, ID_CONTENT_LENGTH);
+  if (framing > FRAMING_CHUNKED || isDoubtful) store<u32>(record, load<u32>(record, RECORD_FLAGS) & ~FLAG_PERSISTENT, RECORD_FLAGS);
   return length;
 }
 
 /**
  * Parses the response head in [base, base + length) into the response record and table.
  * @param requestMethod  METHOD_* of the request that it answers
+ * @param takesBoth  1: a Content-Length beside Transfer-Encoding is dropped instead of refused
  * @returns its length, 0 when incomplete, or an error below 0; the record counts as empty then.
  */
-export function parseResponse(base: usize, length: u32, maxHeadBytes: u32, maxFields: u32, requestMethod: u32): i32 {
+export function parseResponse(
+  base: usize,
+  length: u32,
+  maxHeadBytes: u32,
+  maxFields: u32,
+  requestMethod: u32,
+  takesBoth: u32,
+): i32 {
   const record: usize = RESPONSE_RECORD;
   clearRecord(record, base);
-  const result = read(record, base, base + min(length, maxHeadBytes), maxFields, requestMethod);
+  const result = read(record, base, base + min(length, maxHeadBytes), maxFields, requestMethod, takesBoth != 0);
   if (result > 0) store<u32>(record, result, RECORD_HEAD_LENGTH);
   return result == 0 && length >= maxHeadBytes ? ERROR_HEAD_TOO_LARGE : result;
 }

@@ -198,6 +198,11 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
         REQUEST_FORM,
       ],
       enable_trailers: ['Trailers pass, both ways.', '`false`'],
+      allow_chunked_length: [
+        'A response may have a Content-Length beside `Transfer-Encoding: chunked`: the length is left out. Otherwise it is answered with 502 in its place and flagged `UPE`.',
+        '`false`',
+        RESPONSE_HEADS,
+      ],
       override_stream_error_on_invalid_http_message: [OF_LISTENERS, 'none', CONVERSION],
       use_balsa_parser: ['Nothing: there is one parser.', 'none', CONVERSION],
       allow_custom_methods: ['Nothing: every method passes.', '`false`', CONVERSION],

@@ -271,10 +271,12 @@ export interface RequestForm {
   readonly hasProperCase: boolean;
 }
 
-/** How large the head of a response may be, and its trailers. */
+/** How large the head of a response may be, and its trailers; and what is borne in it. */
 export interface ResponseHeadLimits {
   readonly maxHeadBytes: number;
   readonly maxFields: number;
+  /** A Content-Length beside Transfer-Encoding is left out instead of refused. */
+  readonly takesChunkedLength?: boolean;
 }
 
 /** Probes on idle connections. */

@@ -49,7 +49,14 @@ export const FIELD_LIMIT = layout.FIELD_CAPACITY;
 /** The functions of assembly/http1. Addresses and lengths in bytes, results as parse and write below. */
 interface Http1Exports extends WasmExports {
   parseRequest(base: number, length: number, maxHeadBytes: number, maxFields: number): number;
-  parseResponse(base: number, length: number, maxHeadBytes: number, maxFields: number, requestMethod: number): number;
+  parseResponse(
+    base: number,
+    length: number,
+    maxHeadBytes: number,
+    maxFields: number,
+    requestMethod: number,
+    takesBoth: number,
+  ): number;
   writeRequest(): number;
   writeResponse(): number;
 }
@@ -142,7 +149,14 @@ export class Http1Codec {
       base = layout.RESPONSE_IN;
       this.#copyIn(bytes, start, length, base);
     }
-    const result = this.#exports.parseResponse(base, length, maxBytes, maxFields, requestMethod);
+    const result = this.#exports.parseResponse(
+      base,
+      length,
+      maxBytes,
+      maxFields,
+      requestMethod,
+      limits.takesChunkedLength === true ? 1 : 0,
+    );
     this.#restartPreparedWhenFull();
     return result;
   }

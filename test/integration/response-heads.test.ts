@@ -116,3 +116,24 @@ test('trailers of a response have the limits of its head', async (t) => {
   assert.match(await client().write(GET).until('0\r\n\r\n'), /^HTTP\/1\.1 200/);
   assert.equal(proxy.clusterStat('web', 'upstream_cx_protocol_error'), 1);
 });
+
+test('a length beside chunks is left out where the cluster bears it, and the connection is not used again', async (t) => {
+  const both = 'HTTP/1.1 200 OK\r\ncontent-length: 999\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n';
+  const upstream = await WireUpstream.start((socket) => {
+    socket.on('data', () => socket.write(both));
+    socket.on('end', () => socket.end());
+  });
+  const { client, proxy } = await httpBench(t, {
+    upstream,
+    cluster: { responseHeadLimits: { maxHeadBytes: 2048, maxFields: 10, takesChunkedLength: true } },
+  });
+  const wire = client();
+  for (const connections of [1, 2]) {
+    const text = await wire.write(GET).until('0\r\n\r\n');
+    assert.match(text, /^HTTP\/1\.1 200 OK\r\n/);
+    assert.doesNotMatch(text, /content-length/i);
+    assert.match(text, /\r\n\r\n2\r\nok\r\n0\r\n\r\n$/);
+    assert.equal(proxy.clusterStat('web', 'upstream_cx_total'), connections);
+  }
+  assertBalanced(proxy);
+});

@@ -56,7 +56,7 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
     maxRequestsPerConnection: valueOr(cluster.max_requests_per_connection ?? limit, 0),
     enableTrailers: http1?.enable_trailers ?? false,
     ...requestForm(http1),
-    ...responseHeadLimits(common, commonAt, conversion.faults),
+    ...responseHeadLimits(common, http1, commonAt, conversion.faults),
     retry: convertRetryPolicy(extension?.retry_policy ?? null, `${found?.at}.retry_policy`, conversion.faults),
     mirrors: convertMirrors(found, conversion),
   };
@@ -75,14 +75,17 @@ function requestForm(http1: Http1ProtocolOptions | null | undefined): Pick<Upstr
 
 function responseHeadLimits(
   common: HttpProtocolOptions | null,
+  http1: Http1ProtocolOptions | null | undefined,
   at: string,
   faults: FaultSink,
 ): Pick<UpstreamOptions, 'responseHeadLimits'> {
   const maxKb = common?.max_response_headers_kb ?? null;
   const maxCount = common?.max_headers_count ?? null;
-  if (maxKb === null && maxCount === null) return {};
+  const takesChunkedLength = http1?.allow_chunked_length ?? false;
+  if (maxKb === null && maxCount === null && !takesChunkedLength) return {};
   const paths = { kb: `${at}.max_response_headers_kb`, count: `${at}.max_headers_count` };
-  return { responseHeadLimits: convertHeadLimits(maxKb, maxCount, paths, faults) };
+  const limits = convertHeadLimits(maxKb, maxCount, paths, faults);
+  return { responseHeadLimits: takesChunkedLength ? { ...limits, takesChunkedLength } : limits };
 }
 
 /** @returns null where routes have their own. */

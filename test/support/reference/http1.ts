@@ -4,6 +4,8 @@
 export interface Limits {
   readonly maxHeadBytes: number;
   readonly maxFields: number;
+  /** Of responses: a Content-Length beside Transfer-Encoding is dropped. */
+  readonly takesChunkedLength?: boolean;
 }
 
 export interface Field {
@@ -132,11 +134,12 @@ function readFields(reader: Reader, maxFields: number): Field[] {
 const named = (fields: readonly Field[], name: string): Field[] => fields.filter((field) => field.name === name);
 
 /** Content-Length and Transfer-Encoding alone. */
-function declaredFraming(head: Head): void {
+function declaredFraming(head: Head, takesBoth = false): void {
   const lengths = named(head.fields, 'content-length');
   const encodings = named(head.fields, 'transfer-encoding');
   if (encodings.length > 0) {
-    if (lengths.length > 0) refuse('content_length_with_transfer_encoding');
+    if (lengths.length > 0 && !takesBoth) refuse('content_length_with_transfer_encoding');
+    for (const field of lengths) field.dropped = true;
     if (head.minor === 0) refuse('transfer_encoding_in_http_1_0');
     if (encodings.length > 1) refuse('transfer_encoding_repeated');
     if (encodings[0]!.value.toLowerCase() !== 'chunked') refuse('transfer_coding_not_supported');
@@ -263,8 +266,8 @@ function dropFraming(head: Head): void {
   }
 }
 
-function decideResponseFraming(head: Response, method: string): void {
-  declaredFraming(head);
+function decideResponseFraming(head: Response, method: string, takesBoth: boolean): void {
+  declaredFraming(head, takesBoth);
   if (head.status < 200 || head.status === 204) {
     if (head.framing !== 'none') refuse('body_forbidden');
     dropFraming(head);
@@ -305,9 +308,10 @@ export function parseResponse(bytes: Buffer, limits: Limits, method: string): Re
       status: Number(digits),
       reason,
     };
-    decideResponseFraming(head, method);
+    decideResponseFraming(head, method, limits.takesChunkedLength ?? false);
     readConnection(head);
-    if (head.framing === 'until-close' || head.framing === 'tunnel') head.persistent = false;
+    const isDoubtful = head.framing === 'chunked' && named(fields, 'content-length').length > 0;
+    if (head.framing === 'until-close' || head.framing === 'tunnel' || isDoubtful) head.persistent = false;
     return head;
   });
 }

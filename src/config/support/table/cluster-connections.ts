@@ -129,7 +129,7 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
       default_host_for_http_10: supported(OF_LISTENERS),
       header_key_format: supported(),
       enable_trailers: supported(),
-      allow_chunked_length: warned('such a response is a protocol error'),
+      allow_chunked_length: supported(),
       override_stream_error_on_invalid_http_message: supported(OF_LISTENERS),
       send_fully_qualified_url: supported(),
       use_balsa_parser: supported('there is one parser'),

@@ -207,6 +207,13 @@ describe('a cluster', () => {
     });
   });
 
+  it('bears a length beside chunks where it is told to', () => {
+    const limits = (allow_chunked_length: boolean): unknown =>
+      clusterSettings(clusterNamed('web', { http_protocol_options: { allow_chunked_length } })).responseHeadLimits;
+    assert.equal(limits(false), undefined);
+    assert.deepEqual(limits(true), { maxHeadBytes: 61_440, maxFields: 100, takesChunkedLength: true });
+  });
+
   it('says by name which limits of heads are beyond what can be read', () => {
     const fields = { max_response_headers_kb: 64, max_headers_count: 1025 };
     const { typed, at } = typedOptions({ common_http_protocol_options: fields });
