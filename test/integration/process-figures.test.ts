@@ -40,8 +40,14 @@ test('contention is told where it is traced', async (t) => {
   assert.doesNotMatch(traced.output.stderr, /mutex-tracing/);
 });
 
-test('the version of hot restart is that which the command line prints', async () => {
-  await using weir = await startWeir({ configYaml: CONFIG });
+for (const option of ['--use-dynamic-base-id', '--disable-hot-restart']) {
+  test(`the version of hot restart is that which the command line prints, with ${option}`, async () => {
+    await using weir = await startWeir({ configYaml: CONFIG, args: [option] });
+    const { stderr } = await runWeir(['--hot-restart-version', option]);
+    assert.equal(await weir.admin('/hot_restart_version'), stderr);
+    assert.equal(JSON.parse(await weir.admin('/server_info')).hot_restart_version, stderr);
+  });
+}
   const { stderr } = await runWeir(['--hot-restart-version']);
   assert.equal(await weir.admin('/hot_restart_version'), stderr);
 });
