@@ -24,6 +24,8 @@ export interface Exchange {
 }
 
 const LENGTH_BYTES = 2;
+/** Each question has a port of its own, so nobody but a guesser answers others on it; so many guesses are enough. */
+const MAX_FOREIGN = 64;
 
 /** @param onOutcome called once at most, never before this has returned. */
 export function startExchange(
@@ -42,6 +44,7 @@ function askOverUdp(
 ): Exchange {
   const socket = createSocket(isIPv6(ip) ? 'udp6' : 'udp4');
   let isOpen = true;
+  let foreign = 0;
   const close = (): void => {
     if (!isOpen) return;
     isOpen = false;
@@ -57,6 +60,8 @@ function askOverUdp(
     const reading = readAnswer(message, question);
     // Somebody guesses: the true answer may still come.
     if (reading.kind !== 'foreign') finish(reading);
+    else if (++foreign === MAX_FOREIGN)
+      finish({ kind: 'refusal', reason: `${MAX_FOREIGN} answers to other questions` });
   });
   socket.on('connect', () => {
     if (isOpen) socket.send(writeQuestion(question));

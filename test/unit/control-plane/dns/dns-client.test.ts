@@ -140,6 +140,18 @@ describe('a DNS client', () => {
     });
   }
 
+  it('gives up a server that answers nothing but other questions', async () => {
+    await using server = await DnsServer.start();
+    server.set('web.test', ['10.0.0.1']);
+    const guesses = (count: number): Tamper => {
+      return (answer, query) => [...Array.from({ length: count }, () => query), answer];
+    };
+    server.tamper(guesses(63));
+    assert.deepEqual(ipsOf(await new Fixture([server]).ask('web.test')), ['10.0.0.1']);
+    server.tamper(guesses(64));
+    assert.equal(ipsOf(await new Fixture([server], {}, 1).ask('web.test')), '64 answers to other questions');
+  });
+
   it('takes no address that belongs to another name than the one asked for', async () => {
     await using server = await DnsServer.start();
     server.tamper((_answer, query) => [
