@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { BusyClusterView, HostView, OverviewView } from '../../../src/admin/index.ts';
 import type { Condition, Histogram, Hosts, LoggerLevel, Overview, Stats } from '../../../src/page/data.ts';
+import { statsFixture } from '../../support/stats.ts';
 import { clustersView, startAdmin } from './fixture.ts';
 
 const NAN = Number.NaN;
@@ -307,6 +308,25 @@ describe('the page is told', () => {
     const part = await json<Stats>(`${server.url}/page/stats?hash=${first.hash}&part=${encodeURIComponent('a.b.')}`);
     assert.deepEqual(part.names, ['cluster.a.b.upstream_rq_total']);
     assert.deepEqual((await json<Stats>(`${server.url}/page/stats?part=${encodeURIComponent('a(é[')}`)).names, []);
+  });
+
+  it('of very many stats in pieces, whose names and values stay together', async () => {
+    const { store } = statsFixture();
+    const counters = Array.from({ length: 4500 }, (_, at) => `of_kind_${String(at).padStart(4, '0')}`);
+    const scope = store.scope('many.');
+    for (const [at, name] of counters.entries()) scope.counter(name).add(at);
+    await using server = await startAdmin({ stats: store });
+    const all = await json<Stats>(`${server.url}/page/stats?part=many.`);
+    assert.deepEqual(
+      all.names,
+      counters.map((name) => `many.${name}`),
+    );
+    assert.deepEqual(all.values, [...counters.keys()]);
+    assert.equal(all.kinds, 'c'.repeat(4500));
+    const next = await json<Stats>(`${server.url}/page/stats?part=many.&hash=${all.hash}`);
+    assert.deepEqual([next.names, next.kinds, next.values], [undefined, undefined, all.values]);
+    scope.gauge('of_kind_0000x').set(1);
+    assert.equal((await json<Stats>(`${server.url}/page/stats?part=many.&hash=${all.hash}`)).names?.length, 4501);
   });
 
   it('of one histogram as a curve', async () => {

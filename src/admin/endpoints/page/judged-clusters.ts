@@ -31,10 +31,19 @@ export async function judgedClusters({ clusters, history }: OverviewView): Promi
 
 /** The worst ones and then those with traffic, when there are too many; by name, so that rows stay where they are. */
 export function mostTelling(clusters: readonly JudgedCluster[], most: number): JudgedCluster[] {
-  const tellsLess = ({ condition, read }: JudgedCluster): number =>
-    2 * CONDITIONS.indexOf(condition) + Number(read === undefined);
-  const telling = clusters.length <= most ? clusters : clusters.toSorted((a, b) => tellsLess(a) - tellsLess(b));
-  return telling.slice(0, most).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return telling(clusters, most).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** In one walk: there may be very many. */
+function telling(clusters: readonly JudgedCluster[], most: number): readonly JudgedCluster[] {
+  if (clusters.length <= most) return clusters;
+  const ranks: JudgedCluster[][] = CONDITIONS.flatMap(() => [[], []]);
+  const firstRank = new Map(CONDITIONS.map((condition, at) => [condition, 2 * at]));
+  for (const cluster of clusters) {
+    const rank = ranks[firstRank.get(cluster.condition)! + Number(cluster.read === undefined)]!;
+    if (rank.length < most) rank.push(cluster);
+  }
+  return ranks.flat().slice(0, most);
 }
 
 export function countsOf(clusters: readonly JudgedCluster[]): Record<Condition, number> {

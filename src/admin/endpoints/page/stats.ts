@@ -1,6 +1,7 @@
 // GET /page/stats: all stats with their values; names only where the caller does not have them yet. And GET /page/histogram.
 
 import { compileNameFilter, type NameFilter } from '../../../base/name-filter.ts';
+import { TimeSlice } from '../../../base/time-slice.ts';
 import type { Histogram, Span, Stats } from '../../../page/data.ts';
 import { endpoint } from '../../endpoint.ts';
 import { text } from '../../parameter.ts';
@@ -10,6 +11,8 @@ import { pageJson } from './page-json.ts';
 
 /** More than this a browser would rather not hold. */
 const MOST_STATS = 100_000;
+/** Names or values that are written at a time. */
+const CHUNK = 2000;
 
 const QUANTILES = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1];
 
@@ -23,12 +26,35 @@ export const PAGE_STATS = endpoint({
   async handle({ stats, server }, { part, hash }) {
     await server.beforeStatsRead();
     const filter = part === undefined ? undefined : literalFilter(part);
-    const { names, kinds, values, isCut } = await collect(stats, filter);
-    const ownHash = hashOf(names, kinds);
-    const body: Stats = { hash: ownHash, ...(ownHash === hash ? {} : { names, kinds }), values, isCut };
-    return pageJson(body);
+    return pageJson(pieces(await collect(stats, filter), hash));
   },
 });
+
+/** @param known hash of the names that the caller has. */
+async function* pieces(
+  { names, kinds, values, isCut, hash }: Collected,
+  known: string | undefined,
+): AsyncGenerator<string> {
+  const isKnown = hash.text === known;
+  const start: Omit<Stats, 'names' | 'values'> = { hash: hash.text, ...(isKnown ? {} : { kinds }), isCut };
+  yield `${JSON.stringify(start).slice(0, -1)},"values":[`;
+  yield* chunks(values);
+  if (!isKnown) {
+    yield '],"names":[';
+    yield* chunks(names);
+  }
+  yield ']}';
+}
+
+/** Of a long list, without its brackets. */
+async function* chunks(items: readonly (number | string)[]): AsyncGenerator<string> {
+  const slice = new TimeSlice();
+  for (let from = 0; from < items.length; from += CHUNK) {
+    const text = JSON.stringify(items.slice(from, from + CHUNK)).slice(1, -1);
+    yield from === 0 ? text : `,${text}`;
+    if (slice.isOverNow()) await slice.rest();
+  }
+}
 
 export const PAGE_HISTOGRAM = endpoint({
   path: '/page/histogram',
@@ -47,11 +73,12 @@ interface Collected {
   readonly names: string[];
   kinds: string;
   readonly values: (number | string)[];
+  readonly hash: NamesHash;
   isCut: boolean;
 }
 
 async function collect(stats: StatsView, filter: NameFilter | undefined): Promise<Collected> {
-  const all: Collected = { names: [], kinds: '', values: [], isCut: false };
+  const all: Collected = { names: [], kinds: '', values: [], hash: new NamesHash(), isCut: false };
   for await (const batch of stats.countersAndGauges(filter)) {
     for (const { name, kind, value } of batch) add(all, name, kind === 'counter' ? 'c' : 'g', value);
     if (all.isCut) return all;
@@ -69,21 +96,26 @@ function add(all: Collected, name: string, kind: string, value: number | string)
     all.isCut = true;
     return;
   }
+  all.hash.add(name, kind);
   all.names.push(name);
   all.kinds += kind;
   all.values.push(value);
 }
 
-/** FNV-1a: names are compared with those of the same process alone. */
-function hashOf(names: readonly string[], kinds: string): string {
-  let hash = 0x811c9dc5;
-  const mix = (text: string): void => {
-    for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-    hash = Math.imul(hash ^ 0x100, 0x01000193);
-  };
-  for (const name of names) mix(name);
-  mix(kinds);
-  return `${names.length}-${(hash >>> 0).toString(16)}`;
+/** FNV-1a over the names and kinds of stats, one after the other: compared with those of the same process alone. */
+class NamesHash {
+  #hash = 0x811c9dc5;
+  #count = 0;
+
+  add(name: string, kind: string): void {
+    for (let at = 0; at < name.length; at++) this.#hash = Math.imul(this.#hash ^ name.charCodeAt(at), 0x01000193);
+    this.#hash = Math.imul(this.#hash ^ 0x100 ^ kind.charCodeAt(0), 0x01000193);
+    this.#count += 1;
+  }
+
+  get text(): string {
+    return `${this.#count}-${(this.#hash >>> 0).toString(16)}`;
+  }
 }
 
 /** Names that hold the text. */
