@@ -153,7 +153,7 @@ function noteOf(shown: number, all: number): string {
 function hostRow({ host: { address, hostname } }: HostState): Row<HostState> {
   const health = el('td');
   const reason = el('td', { class: 'reason' });
-  const since = el('td');
+  const since = el('td', { class: 'since' });
   const numbers = NUMBERS.map(({ key }) => ({ key, cell: el('td', { class: 'number' }) }));
   const zone = el('td');
   const name = hostname === '' || hostname === address ? undefined : el('span', { class: 'quiet' }, ` ${hostname}`);

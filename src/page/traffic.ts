@@ -77,10 +77,10 @@ function listenerRow({ listener }: ListenerState): Row<ListenerState> {
   const addresses = el('span', { class: 'quiet' });
   const accepts = el('strong', { class: 'stopped', hidden: true });
   const total = figure('requests', '/s');
-  const classes = CLASSES.map(({ label, colour }) => figure(label, '/s', colour));
+  const classes = CLASSES.map(({ label, colour }) => figure(label, '', colour));
   const active = figure('connections', 'open', '--cx');
   const opened = figure('opened', '/s');
-  const times = TIMES.map(({ label, colour }) => figure(label, 'ms', colour));
+  const times = TIMES.map(({ label, colour }, at) => figure(label, at === 0 ? 'ms' : '', colour));
   const requestChart = new Chart({
     title: `Responses a second by status class at listener ${listener.name}`,
     series: CLASSES,

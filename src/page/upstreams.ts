@@ -21,7 +21,7 @@ const CONDITIONS: readonly Condition[] = ['down', 'failing', 'impaired', 'well',
 const COLUMNS: readonly Column[] = [
   { key: 'name', label: 'Cluster' },
   { key: 'condition', label: 'Condition' },
-  { key: 'hosts', label: 'Hosts', unit: 'healthy / all', isNumber: true },
+  { key: 'hosts', label: 'Hosts', unit: 'up / all', isNumber: true },
   { key: 'requests', label: 'Requests', unit: '/s', isNumber: true },
   { key: 'history', label: '', unit: '5 min', isFixed: true },
   { key: 'success', label: 'Success', unit: '%', isNumber: true },

@@ -136,7 +136,7 @@ static_resources:
       const listener = page.getByRole('article', { name: 'Listener edge' });
       await page.waitForFunction(() =>
         [...document.querySelectorAll('.of-requests .figures div')].every((figure) => {
-          const [, value = ''] = /\/s(.*)$/.exec(figure.textContent) ?? [];
+          const [, value = ''] = /(?:\/s|\dxx )(.*)$/.exec(figure.textContent) ?? [];
           return !/requests|2xx|5xx/.test(figure.textContent) || Number(value.replace('k', '')) > 0;
         }),
       );
@@ -183,7 +183,7 @@ static_resources:
     await watched.page.goto(server.url);
     // The mean of the last ten points of a line that rises by one a second.
     await watched.page.waitForFunction(() =>
-      /2xx \/s295/.test(document.querySelector('.of-requests')?.textContent ?? ''),
+      /2xx ?295/.test(document.querySelector('.of-requests')?.textContent ?? ''),
     );
     const path = await watched.page.locator('.clusters .spark-line').first().getAttribute('d');
     assert.match(path!, /^M0\.0 1\d\.\dL.*L9\d\.\d 1\.0$/);

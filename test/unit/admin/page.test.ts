@@ -134,7 +134,7 @@ describe('the home page', () => {
 
 describe('the page is told', () => {
   it('of the process, its listeners and clusters, and what it does not know yet', async () => {
-    const clusters = [busy('web', { overflows: 3 }), busy('api')];
+    const clusters = [busy('web', { overflows: 3 }), busy('api', { overflows: 1 })];
     await using server = await startAdmin({ overview: overviewOf(clusters) });
     const all = await json<Overview>(`${server.url}/page/overview?since=-1`);
     assert.deepEqual([all.tick, all.times], [1, [1000, 2000]]);
@@ -155,7 +155,7 @@ describe('the page is told', () => {
     assert.deepEqual(all.head.warnings, [
       { isGrave: true, text: 'listener edge could not be opened: EADDRINUSE' },
       { isGrave: false, text: 'lines of the log were not written: 3' },
-      { isGrave: false, text: 'circuit breakers were full: web (3 times)' },
+      { isGrave: false, text: 'circuit breakers were full: web (3 times), api (once)' },
       { isGrave: false, text: 'flags_path: has no effect' },
     ]);
     assert.deepEqual(

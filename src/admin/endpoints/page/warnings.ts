@@ -32,7 +32,7 @@ function clusterWarnings(clusters: readonly JudgedCluster[]): Warning[] {
 function breakerWarnings(clusters: readonly JudgedCluster[]): Warning[] {
   const full = clusters.filter(({ use }) => use.overflows > 0);
   if (full.length === 0) return [];
-  const names = list(full, ({ name, use }) => `${name} (${use.overflows} times)`);
+  const names = list(full, ({ name, use }) => `${name} (${use.overflows === 1 ? 'once' : `${use.overflows} times`})`);
   return [{ isGrave: false, text: `circuit breakers were full: ${names}` }];
 }
 
