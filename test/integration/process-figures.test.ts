@@ -48,6 +48,3 @@ for (const option of ['--use-dynamic-base-id', '--disable-hot-restart']) {
     assert.equal(JSON.parse(await weir.admin('/server_info')).hot_restart_version, stderr);
   });
 }
-  const { stderr } = await runWeir(['--hot-restart-version']);
-  assert.equal(await weir.admin('/hot_restart_version'), stderr);
-});
