@@ -87,11 +87,10 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
     case 'listen':
       return listen(dataPlane, message);
     case 'stop-listener': {
-      const { listenerId, successor, drainMs, generation } = message;
+      const { listenerId, successor, drain, generation } = message;
       return dataPlane.stopListener(listenerId, {
         successor,
-        endsIdle: false,
-        drainMs,
+        drain,
         onGone: applied(generation, stats),
       });
     }

@@ -250,6 +250,13 @@ export const OPTIONS = [
     infoForm: 'pascal-case',
   },
   {
+    name: 'shutdown-grace-s',
+    kind: 'count',
+    default: 10,
+    help: 'Seconds that requests and connections have after SIGTERM, SIGINT or /quitquitquit; what is left is cut. Default: 10.',
+    support: 'full',
+  },
+  {
     name: 'parent-shutdown-time-s',
     kind: 'count',
     default: 900,

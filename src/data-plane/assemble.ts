@@ -27,14 +27,15 @@ export function assembleListener(
 ): ActiveListener {
   const drain = new ListenerDrain(context, listener.settings);
   const overload = listener.settings.bypassesOverload ? context.noOverload : context.overload;
+  const orders = { drain, overload };
   const createFilter = (chain: FilterChainSnapshot, ingress: IngressFacts): NetworkFilter => {
     const { filter } = chain.settings;
     switch (filter.kind) {
       case 'http-connection-manager':
-        return new ConnectionManager(context, clusters, chain, ingress, { drain, overload }, filter);
+        return new ConnectionManager(context, clusters, chain, ingress, orders, filter);
       case 'tcp-proxy':
         return new TcpProxy(context, clusters, chain, ingress, filter);
     }
   };
-  return new ActiveListener(context, listener, listeners, overload, createFilter);
+  return new ActiveListener(context, listener, listeners, orders, createFilter);
 }

@@ -8,6 +8,7 @@ import { type Random, SYSTEM_RANDOM } from '../base/random.ts';
 import type { Loggers } from '../log/index.ts';
 import type {
   AccessLogFileSettings,
+  DrainProgress,
   DrainState,
   HostsUpdate,
   InheritedSockets,
@@ -85,8 +86,8 @@ export interface StopOptions {
   readonly successor?: number | null;
   /** Whether connections without a request are ended, or may have one more; defaults to the first. */
   readonly endsIdle?: boolean;
-  /** Connections that are left then are cut; defaults to never. */
-  readonly drainMs?: number;
+  /** In which connections end with their responses; those that are left behind it are cut. Without one, none is cut. */
+  readonly drain?: DrainProgress;
   /** Called once, in a later turn, when nothing of the listener is left. */
   readonly onGone?: () => void;
 }
@@ -209,15 +210,16 @@ export class DataPlane {
 
   /** Stops accepting; open connections of the listener go on. */
   async stopListener(id: number, options: StopOptions = {}): Promise<void> {
-    const { successor = null, endsIdle = true, drainMs = Number.POSITIVE_INFINITY, onGone = (): void => {} } = options;
+    const { successor = null, endsIdle = true, drain, onGone = (): void => {} } = options;
     const listener = this.#listeners.get(id) ?? this.#stopped(id);
     if (listener === undefined) {
       onGone();
       return;
     }
     if (successor !== null) this.#listeners.get(successor)?.takeOver(listener);
-    this.#stop(listener, drainMs, onGone);
-    listener.drain(endsIdle);
+    this.#stop(listener, drain?.durationMs ?? Number.POSITIVE_INFINITY, onGone);
+    if (drain === undefined) listener.drain(endsIdle);
+    else listener.beginDrain(drain);
   }
 
   /** Descriptors of the sockets that a listener has on one of its addresses, for another process; the caller's. */

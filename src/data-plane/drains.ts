@@ -1,4 +1,5 @@
-// Whether a response ends its connection, because its listener drains by order of the operator. Worker thread. Asked with
+// Whether a response ends its connection, because its listener drains: by order of the operator, or because another
+// configuration has taken its place. Worker thread. Asked with
 // every response, and answered by two comparisons while nothing drains.
 //
 //   gradual, duration 600 s:  share of responses that end their connections = time since the start / 600 s, then all
@@ -25,12 +26,17 @@ export class Drains {
     this.others = this.#drain(others);
   }
 
+  /** A drain of its own. */
+  begun(progress: DrainProgress): Drain {
+    return new Drain(progress, this.#clock, this.#random);
+  }
+
   #drain(progress: DrainProgress | null): Drain | null {
-    return progress && new Drain(progress, this.#clock, this.#random);
+    return progress && this.begun(progress);
   }
 }
 
-class Drain {
+export class Drain {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #startMs: number;
@@ -57,6 +63,8 @@ export class ListenerDrain {
   readonly #serverHealth: { readonly isFailing: boolean };
   readonly #isInbound: boolean;
   readonly #followsHealth: boolean;
+  /** Of a listener that has been replaced or removed. */
+  #own: Drain | null = null;
 
   /** @param serverHealth the operator's word, for listeners that follow it. */
   constructor(
@@ -69,6 +77,11 @@ export class ListenerDrain {
     this.#followsHealth = drainType === 'default';
   }
 
+  /** The listener has been replaced, or removed. */
+  begin(progress: DrainProgress): void {
+    this.#own = this.#drains.begun(progress);
+  }
+
   /** Every connection ends as soon as it can. */
   get isCertain(): boolean {
     return this.#serverHealth.isFailing && this.#followsHealth;
@@ -76,6 +89,7 @@ export class ListenerDrain {
 
   /** Whether the response at hand ends its connection: for once, where that is a matter of chance. */
   closes(): boolean {
+    if (this.#own?.closes()) return true;
     const drain = this.#isInbound ? this.#drains.inbound : this.#drains.others;
     return drain === null ? this.isCertain : this.isCertain || drain.closes();
   }

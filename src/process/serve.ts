@@ -24,8 +24,6 @@ export interface ServeParts {
   readonly log: ProcessLog;
 }
 
-/** Requests and connections that still run this long after the order to stop are cut off. */
-const SHUTDOWN_GRACE_MS = 10_000;
 /** The start is over then, also what it has left for later. */
 const SETTLED_AFTER_MS = 1_000;
 const MEGABYTE = 1e6;
@@ -87,7 +85,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     return 1;
   } finally {
     await epoch?.beginEnd();
-    await proxy.stop(SHUTDOWN_GRACE_MS);
+    await proxy.stop(options.shutdownGraceS * 1000);
     await epoch?.end();
     await demo?.close();
     releaseSignals();

@@ -5,7 +5,7 @@ import type { IpAddress } from '../base/address.ts';
 import type { RuntimeTexts } from '../base/runtime.ts';
 import type { AccessLogFileSettings } from './access-log.ts';
 import type { HostsUpdate } from './cluster.ts';
-import type { DrainState } from './drain.ts';
+import type { DrainProgress, DrainState } from './drain.ts';
 import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
 import type { OverloadState, StreamReset } from './overload.ts';
@@ -109,14 +109,14 @@ export type MainToWorker =
       readonly listenerId: number;
       readonly addressIndex: number;
     }
-  /** Answered by `applied`, when the last connection has ended; those left after `drainMs` are cut. */
+  /** Answered by `applied`, when the last connection has ended; those left behind the drain are cut. */
   | {
       readonly type: 'stop-listener';
       readonly generation: number;
       readonly listenerId: number;
       /** Takes over the sockets on addresses of both; null for nobody. */
       readonly successor: number | null;
-      readonly drainMs: number;
+      readonly drain: DrainProgress;
     }
   /** Accepts no more; its connections go on as they like. Answered by `applied`, when the last of them has ended. */
   | {

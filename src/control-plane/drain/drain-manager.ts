@@ -8,6 +8,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../log/index.ts';
 import type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from '../../snapshot/index.ts';
+import { tellConnectionsLeft } from './connections-left.ts';
 
 /** Takes drains to the workers; WorkerPool does. */
 export interface DrainPublisher {
@@ -28,6 +29,8 @@ export interface DrainManagerDependencies {
   readonly listeners: DrainedListenerSet;
   readonly durationMs: number;
   readonly strategy: DrainStrategy;
+  /** Open ones now, over all listeners. */
+  readonly connections: () => number;
 }
 
 export class DrainManager {
@@ -59,11 +62,13 @@ export class DrainManager {
     log.info(`draining ${NAMES[which]} over ${durationMs / 1000} s, ${strategy}`);
     listeners.beginDrain(which);
     workers.publishDrains(() => this.#state());
+    const endTelling = tellConnectionsLeft(this.#deps, durationMs);
     const ended = (): void => {
-      log.info(`the drain time of ${NAMES[which]} is over`);
+      endTelling();
+      log.info(`the drain time of ${NAMES[which]} is over, ${this.#deps.connections()} connections are left`);
       if (!keepsListeners) listeners.stopAccepting(which);
     };
-    this.#cancels.push(clock.after(durationMs, ended));
+    this.#cancels.push(endTelling, clock.after(durationMs, ended));
   }
 
   /** The server stops by itself. */

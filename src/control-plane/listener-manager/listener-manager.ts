@@ -11,7 +11,14 @@ import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { DrainedListeners, InheritedSockets, ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
+import type {
+  DrainedListeners,
+  DrainProgress,
+  DrainStrategy,
+  InheritedSockets,
+  ListenerSettings,
+  ListenerSnapshot,
+} from '../../snapshot/index.ts';
 import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
@@ -25,7 +32,7 @@ export interface ListenerPublisher {
     predecessor: number | null,
     inherited: InheritedSockets | null,
   ): Promise<readonly number[]>;
-  stopListener(id: number, successor: number | null, drainMs: number, onApplied: () => void): void;
+  stopListener(id: number, successor: number | null, drain: DrainProgress, onApplied: () => void): void;
   stopAccepting(id: number, onApplied: () => void, leavesPaths: boolean): void;
   shareSockets(id: number, addressIndex: number): Promise<readonly number[]>;
 }
@@ -36,8 +43,9 @@ export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDepend
   readonly workers: ListenerPublisher;
   readonly loggers: Loggers;
   readonly clock: Clock;
-  /** Connections of a listener that has gone are cut after this. */
+  /** Of the connections of a listener that has gone; they are cut behind that. */
   readonly drainMs: number;
+  readonly drainStrategy: DrainStrategy;
   /** Descriptors of the sockets that the process before this one has on an address; asked of nobody when absent. */
   readonly inherit?: (address: Address) => Promise<readonly number[]>;
 }
@@ -337,7 +345,8 @@ export class ListenerManager {
     this.#drained.delete(listener);
     this.#draining.add(listener);
     this.#count();
-    this.#deps.workers.stopListener(listener.snapshot.id, successor, this.#deps.drainMs, () => {
+    const { drainMs: durationMs, drainStrategy: strategy, workers } = this.#deps;
+    workers.stopListener(listener.snapshot.id, successor, { strategy, elapsedMs: 0, durationMs }, () => {
       this.#draining.delete(listener);
       listener.close();
       this.#count();

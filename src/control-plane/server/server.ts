@@ -25,6 +25,7 @@ import { LbKernel, LbTables } from '../../wasm/lb.ts';
 import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
+import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
 import { HystrixStream } from '../event-stream/hystrix-stream.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
@@ -88,6 +89,7 @@ export class Server {
   readonly eventStream: HystrixStream | undefined;
   readonly drainManager: DrainManager;
   readonly #watchdog: Watchdog;
+  readonly #connectionsLeft: ConnectionsLeft;
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
   readonly statSinks: StatSinks;
@@ -154,6 +156,7 @@ export class Server {
       runtime: runtime.values,
       clock,
       drainMs: deps.drainMs,
+      drainStrategy: deps.drainStrategy,
       connectionLimit: connectionLimitOf(bootstrap),
       ...(restart.inherit && { inherit: restart.inherit }),
     });
@@ -169,9 +172,10 @@ export class Server {
       workers,
       abort: () => void process.kill(process.pid, 'SIGABRT'),
     });
+    const connections = (): number => this.listenerManager.activeConnections();
+    this.#connectionsLeft = { clock, log: this.#log, connections };
     this.drainManager = new DrainManager({
-      clock,
-      log: this.#log,
+      ...this.#connectionsLeft,
       workers,
       listeners: this.listenerManager,
       durationMs: deps.drainMs,
@@ -394,7 +398,9 @@ export class Server {
     this.#overload?.close();
     this.taps.close();
     this.clusterManager.stop();
+    const endTelling = tellConnectionsLeft(this.#connectionsLeft, graceMs);
     await this.workers.stop(graceMs);
+    endTelling();
     this.#watchdog.close();
     this.#sinksClosed ??= this.statSinks.close(() => this.#flush.finish());
     await this.#sinksClosed;

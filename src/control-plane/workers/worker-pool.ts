@@ -13,6 +13,7 @@ import type { Logger, Loggers } from '../../log/index.ts';
 import {
   type ClusterSnapshot,
   type ConsecutiveKind,
+  type DrainProgress,
   type DrainState,
   type DynamicStatKey,
   type HostsUpdate,
@@ -249,13 +250,13 @@ export class WorkerPool {
   }
 
   /**
-   * Stops accepting on a listener; its open connections go on for `drainMs`.
+   * Stops accepting on a listener; its open connections drain, and are cut behind that.
    * @param successor that takes over its sockets on addresses of both; null for nobody.
    * @param onApplied called once, when no worker has a connection of it any more.
    */
-  stopListener(listenerId: number, successor: number | null, drainMs: number, onApplied: () => void): void {
+  stopListener(listenerId: number, successor: number | null, drain: DrainProgress, onApplied: () => void): void {
     this.#listeners.delete(listenerId);
-    this.#publish((generation) => ({ type: 'stop-listener', generation, listenerId, successor, drainMs }), onApplied);
+    this.#publish((generation) => ({ type: 'stop-listener', generation, listenerId, successor, drain }), onApplied);
   }
 
   /**

@@ -7,6 +7,7 @@ import { AccessLog } from '../access-log/access-log.ts';
 import type { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
+import type { ListenerOrders } from '../listener-orders.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
 import type { Overload } from '../overload.ts';
@@ -39,12 +40,6 @@ const {
 } = HTTP_STATS.index;
 const listenerRq1xx = LISTENER_HTTP_STATS.index.downstream_rq_1xx;
 const listenerRqCompleted = LISTENER_HTTP_STATS.index.downstream_rq_completed;
-
-/** What is asked of all chains of a listener. */
-export interface ListenerOrders {
-  readonly drain: ListenerDrain;
-  readonly overload: Overload;
-}
 
 export class ConnectionManager implements NetworkFilter {
   readonly settings: HttpConnectionManagerSettings;

@@ -5,10 +5,12 @@ import type { Socket } from 'node:net';
 import { type Address, formatAddress } from '../../base/address.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { ListeningOptions } from '../../base/own-sockets.ts';
-import type { FilterChainSnapshot, InheritedSockets, ListenerSnapshot } from '../../snapshot/index.ts';
+import type { DrainProgress, FilterChainSnapshot, InheritedSockets, ListenerSnapshot } from '../../snapshot/index.ts';
 import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
+import type { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
+import type { ListenerOrders } from '../listener-orders.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
 import { LimitedReads } from '../network/limited-reads.ts';
@@ -67,6 +69,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
   readonly #listeners: ListenersByAddress<ActiveListener>;
+  readonly #drain: ListenerDrain;
   readonly #overload: Overload;
   /** By address; several may let the system choose a port of theirs. */
   readonly #sockets: ListeningSocket[];
@@ -92,19 +95,19 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /**
    * @param listeners those of the worker.
-   * @param overload what is asked of it.
    * @param createFilter makes the terminal filter of a chain.
    */
   constructor(
     context: WorkerContext,
     snapshot: ListenerSnapshot,
     listeners: ListenersByAddress<ActiveListener>,
-    overload: Overload,
+    { drain, overload }: ListenerOrders,
     createFilter: (chain: FilterChainSnapshot, ingress: IngressFacts) => NetworkFilter,
   ) {
     const { settings } = snapshot;
     this.#context = context;
     this.#listeners = listeners;
+    this.#drain = drain;
     this.#overload = overload;
     this.snapshot = snapshot;
     this.#statBase = context.stats.base(snapshot.statBlock);
@@ -221,6 +224,11 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   /** Connections are here, or sockets of them that hold places under limits. */
   get isUsed(): boolean {
     return this.connectionCount > 0 || this.#limits.held > 0;
+  }
+
+  /** Has responses end their connections, more and more of them. */
+  beginDrain(progress: DrainProgress): void {
+    this.#drain.begin(progress);
   }
 
   /** Lets what runs finish. @param endsIdle as for NetworkFilter; a connection without a filter chain has not begun. */

@@ -14,6 +14,7 @@ function open() {
   const orders: string[] = [];
   const published: (() => DrainState)[] = [];
   const log: string[] = [];
+  const left = { connections: 0 };
   const sink = { write: ({ message }: { message: string }) => void log.push(message) };
   const manager = new DrainManager({
     clock,
@@ -25,9 +26,10 @@ function open() {
     },
     durationMs: DURATION_MS,
     strategy: 'gradual',
+    connections: () => left.connections,
   });
   const progress = (elapsedMs: number) => ({ strategy: 'gradual', elapsedMs, durationMs: DURATION_MS });
-  return { clock, orders, published, manager, progress, log };
+  return { clock, orders, published, manager, progress, log, left };
 }
 
 describe('a drain', () => {
@@ -71,9 +73,24 @@ describe('a drain', () => {
     assert.deepEqual(log, [
       'draining the inbound listeners over 60 s, gradual',
       'draining all listeners over 60 s, gradual',
-      'the drain time of the inbound listeners is over',
-      'the drain time of all listeners is over',
+      'the drain time of the inbound listeners is over, 0 connections are left',
+      'the drain time of all listeners is over, 0 connections are left',
     ]);
+  });
+
+  it('says now and then how many connections are left, while there are any', () => {
+    const { manager, clock, log, left } = open();
+    manager.start('all', false);
+    log.splice(0);
+    for (const connections of [30, 20, 0, 10]) {
+      left.connections = connections;
+      clock.turn(DURATION_MS / 10);
+    }
+    left.connections = 0;
+    clock.turn(DURATION_MS);
+    const expected = [30, 20, 10].map((connections) => `${connections} connections are left`);
+    assert.deepEqual(log, [...expected, 'the drain time of all listeners is over, 0 connections are left']);
+    assert.equal(clock.timerCount, 0);
   });
 
   it('leaves the listeners open where they are to stay', () => {

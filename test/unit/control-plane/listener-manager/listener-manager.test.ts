@@ -9,7 +9,7 @@ import { WeirError } from '../../../../src/base/errors.ts';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
 import { Loggers } from '../../../../src/log/index.ts';
-import type { ListenerSettings, ListenerSnapshot } from '../../../../src/snapshot/index.ts';
+import type { DrainProgress, ListenerSettings, ListenerSnapshot } from '../../../../src/snapshot/index.ts';
 import { LISTENER_STATS } from '../../../../src/stats/index.ts';
 import {
   httpFilter,
@@ -29,7 +29,7 @@ import { statsFixture } from '../../../support/stats.ts';
 interface Stopped {
   readonly id: number;
   readonly successor: number | null;
-  readonly drainMs: number;
+  readonly drain: DrainProgress | null;
   readonly applied: () => void;
 }
 
@@ -56,12 +56,12 @@ class Fixture {
       runtime: new RuntimeValues(new Map([limit, ...runtime])),
       clock: this.clock,
       drainMs: 600,
+      drainStrategy: 'immediate',
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
         shareSockets: async (id, addressIndex) => [id, addressIndex],
-        stopAccepting: (id, applied) =>
-          this.stopped.push({ id, successor: null, drainMs: Number.POSITIVE_INFINITY, applied }),
-        stopListener: (id, successor, drainMs, applied) => this.stopped.push({ id, successor, drainMs, applied }),
+        stopAccepting: (id, applied) => this.stopped.push({ id, successor: null, drain: null, applied }),
+        stopListener: (id, successor, drain, applied) => this.stopped.push({ id, successor, drain, applied }),
       },
     });
   }
@@ -134,8 +134,9 @@ describe('listeners that come and go', () => {
     assert.equal(manager.dump()[0]!.updatedMs, fixture.clock.wallMs());
     assert.ok(await manager.put(settings(LARGER), 'three'));
     assert.equal(opened[1]!.predecessor, opened[0]!.snapshot.id);
-    const { id, successor, drainMs } = stopped[0]!;
-    assert.deepEqual([id, successor, drainMs], [opened[0]!.snapshot.id, opened[1]!.snapshot.id, 600]);
+    const { id, successor, drain } = stopped[0]!;
+    assert.deepEqual([id, successor], [opened[0]!.snapshot.id, opened[1]!.snapshot.id]);
+    assert.deepEqual(drain, { strategy: 'immediate', elapsedMs: 0, durationMs: 600 });
     assert.deepEqual(fixture.states, [
       ['new', 'three', 'active'],
       ['new', 'two', 'draining'],

@@ -109,7 +109,7 @@ describe('a worker that ends', () => {
     await opened;
     let applied = 0;
     const handedOver = pool.openListener(pooledListener(2, pipe), 1).then(() =>
-      pool.stopListener(1, 2, GRACE_MS, () => {
+      pool.stopListener(1, 2, { strategy: 'gradual', elapsedMs: 0, durationMs: GRACE_MS }, () => {
         applied += 1;
       }),
     );

@@ -102,7 +102,8 @@ describe('the pool of workers', () => {
     const update = { cluster: 'web' } as HostsUpdate;
     pool.publishHosts(update, () => applied.push('hosts'));
     pool.removeCluster('web', () => applied.push('removed'));
-    pool.stopListener(3, 4, 5, () => applied.push('stopped'));
+    const drain = { strategy: 'gradual', elapsedMs: 0, durationMs: 5 } as const;
+    pool.stopListener(3, 4, drain, () => applied.push('stopped'));
     pool.stopAccepting(6, () => applied.push('quiet'), true);
     const said = take() as [number, string, { generation: number }][];
     const { generation } = said[0]![2];
@@ -111,8 +112,8 @@ describe('the pool of workers', () => {
       [1, 'hosts', { generation, update }],
       [0, 'cluster-removed', { generation: generation + 1, name: 'web' }],
       [1, 'cluster-removed', { generation: generation + 1, name: 'web' }],
-      [0, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drainMs: 5 }],
-      [1, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drainMs: 5 }],
+      [0, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drain }],
+      [1, 'stop-listener', { generation: generation + 2, listenerId: 3, successor: 4, drain }],
       [0, 'stop-accepting', { generation: generation + 3, listenerId: 6, leavesPaths: true }],
       [1, 'stop-accepting', { generation: generation + 3, listenerId: 6, leavesPaths: true }],
     ]);
