@@ -14,6 +14,7 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { filesThatLog } from './bundle/files-that-log.mjs';
 import { declareLibrary } from './bundle/library-types.mjs';
+import { licenceText } from './bundle/licences.mjs';
 import { lineTable } from './bundle/line-table.mjs';
 import { PACKAGE_ROOT as root } from './setup/runtime.mjs';
 
@@ -74,7 +75,7 @@ function inOneByteCharacters(text) {
 
 async function bundle(entry) {
   const { dir, name } = path.parse(entry);
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: [entry],
     outdir: 'dist',
@@ -90,6 +91,7 @@ async function bundle(entry) {
     banner: { js: REQUIRE },
     sourcemap: 'linked',
     sourcesContent: false,
+    metafile: true,
     write: false,
     logLevel: 'warning',
   });
@@ -100,6 +102,7 @@ async function bundle(entry) {
     if (file.endsWith('.map')) scripts.push({ file: file.slice(0, -'.map'.length), map: JSON.parse(text) });
   }
   writeFileSync(path.join(root, 'dist', dir, `${name}.js.lines`), lineTable(scripts, root, logging));
+  return Object.keys(metafile.inputs);
 }
 
 async function compile(...args) {
@@ -111,4 +114,9 @@ async function compile(...args) {
 
 // Emptied first: what was compiled from a file that is gone must not stay behind.
 rmSync(path.join(root, 'dist'), { recursive: true, force: true });
-await Promise.all([compile('-p', 'tsconfig.build.json'), declareLibrary(compile, root), ...THREADS.map(bundle)]);
+const [, , ...inputs] = await Promise.all([
+  compile('-p', 'tsconfig.build.json'),
+  declareLibrary(compile, root),
+  ...THREADS.map(bundle),
+]);
+writeFileSync(path.join(root, 'dist', 'LICENCES.txt'), licenceText(inputs.flat(), root));

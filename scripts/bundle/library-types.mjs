@@ -7,9 +7,12 @@ import path from 'node:path';
 
 const DOOR = 'src/library/index';
 
-/** Through Node's own loader: a test runner that has one of its own would not know ES modules in there, or load them per test. */
+/**
+ * Through Node's own loader: a test runner that has one of its own may not know ES modules in there, or would load all of this for
+ * each of its tests. Such a runner may show its modules another `process`, but not the context that all begin with.
+ */
 const COMMONJS = `'use strict';
-const { createRequire } = process.getBuiltinModule('node:module');
+const { createRequire } = require('node:vm').runInThisContext("process.getBuiltinModule('node:module')");
 module.exports = createRequire(__filename)('./index.js');
 `;
 

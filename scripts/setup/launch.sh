@@ -41,7 +41,7 @@ find_runtime() {
   runtime=$(command -v node) && version=$("$runtime" --version) || version=v0
   major=${version#v}
   [ "${major%%.*}" -ge "$RUNTIME_MAJOR" ] ||
-    fail "no Node $RUNTIME_MAJOR is published for $platform; install Node $RUNTIME_MAJOR or newer and run this again"
+    fail "weir runs under Node $RUNTIME_MAJOR or newer: put one on PATH, or install the package that it is pinned to (npm install node-$platform@$RUNTIME_MAJOR, where there is one)"
   runtime_facts=
 }
 

@@ -41,4 +41,4 @@ export function runtimeVersion() {
     : process.versions.node;
 }
 
-export const NO_RUNTIME_MESSAGE = `no Node ${RUNTIME_MAJOR} is published for ${process.platform}-${process.arch}; install Node ${RUNTIME_MAJOR} or newer and run this again`;
+export const NO_RUNTIME_MESSAGE = `weir runs under Node ${RUNTIME_MAJOR} or newer: put one on PATH, or install the package that it is pinned to (npm install node-${process.platform}-${process.arch}@${RUNTIME_MAJOR}, where there is one)`;

@@ -1,0 +1,104 @@
+// The program as one file, in a folder with nothing else in it and without Node on PATH.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
+import { socketAddress } from '../support/bootstrap.ts';
+import { runProgram, startProgram } from '../support/child-process.ts';
+import { clusterAt, httpListener, NamedUpstream, textOf } from '../support/embedded.ts';
+import { untilEqual } from '../support/eventually.ts';
+
+const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-exe-')));
+const alone = path.join(folder, 'alone');
+const cache = path.join(folder, 'cache');
+const weir = path.join(alone, 'weir');
+const env = { PATH: '/nonexistent', HOME: '/nonexistent', XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: '' };
+// What the launcher does for the program in a package, Linux does for this one.
+const skip = process.platform === 'linux' ? false : 'made and tried on Linux alone';
+
+before(async () => {
+  if (skip !== false) return;
+  const built = await runProgram(process.execPath, [path.join(PACKAGE_ROOT, 'scripts/build-exe.mjs'), folder]);
+  assert.equal(built.code, 0, built.stderr);
+  mkdirSync(alone);
+  renameSync(path.join(folder, 'weir'), weir);
+});
+after(() => rmSync(folder, { recursive: true }));
+
+describe('the single executable', { skip }, () => {
+  it('says what it is, having unpacked itself for this user once', async () => {
+    const [first, second] = await Promise.all([
+      runProgram(weir, ['--version'], { cwd: alone, env }),
+      runProgram(weir, ['--version'], { cwd: alone, env }),
+    ]);
+    for (const { code, stdout, stderr } of [first, second]) {
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.match(stdout, /^\nweir {2}version: [0-9a-f]{40}\/\d+\.\d+\.\d+\/\w+\/RELEASE\//);
+    }
+    assert.equal(readdirSync(path.join(cache, 'weir')).length, 1);
+    assert.deepEqual(readdirSync(alone), ['weir']);
+  });
+
+  it('serves with threads of its own, matches expressions, answers at its admin interface, and ends on SIGTERM', async () => {
+    await using upstream = await NamedUpstream.start('web');
+    const listener = JSON.stringify(httpListener('http', 'web')).replace(
+      '{"prefix":"/"}',
+      '{"safe_regex":{"regex":"/a+"}}',
+    );
+    const bootstrap = {
+      admin: { address: socketAddress('127.0.0.1', 0) },
+      static_resources: { listeners: [JSON.parse(listener)], clusters: [clusterAt('web', upstream.port)] },
+    };
+    const addressFile = path.join(folder, 'admin.txt');
+    const args = [
+      '--concurrency',
+      '2',
+      '--config-yaml',
+      JSON.stringify(bootstrap),
+      '--admin-address-path',
+      addressFile,
+    ];
+    const program = startProgram(weir, args, { cwd: alone, env });
+    program.stderr.resume();
+    program.stdout.resume();
+    const exited = once(program, 'exit');
+    const adminText = (at: string): Promise<string> =>
+      textOf(`http://${readFileSync(addressFile, 'utf8')}${at}`).catch(() => '');
+    writeFileSync(addressFile, '127.0.0.1:1');
+    await untilEqual('LIVE\n', () => adminText('/ready'), '/ready');
+    const { listener_statuses: listeners } = JSON.parse(await adminText('/listeners?format=json'));
+    const url = `http://127.0.0.1:${listeners[0].local_address.socket_address.port_value}`;
+    assert.equal(await textOf(`${url}/aaa`), 'web');
+    assert.equal((await fetch(`${url}/b`, { headers: { connection: 'close' } })).status, 404);
+    assert.match(await adminText('/'), /<html/);
+    // To reopen logs; neither the end nor the debugger.
+    program.kill('SIGUSR1');
+    assert.equal(await adminText('/ready'), 'LIVE\n');
+    program.kill('SIGTERM');
+    assert.deepEqual(await exited, [0, null]);
+  });
+
+  it('does not run what others may have written', async () => {
+    const [unpacked] = readdirSync(path.join(cache, 'weir'));
+    chmodSync(path.join(cache, 'weir', unpacked!), 0o777);
+    const temporary = path.join(folder, 'tmp');
+    mkdirSync(temporary);
+    const { code } = await runProgram(weir, ['--version'], { cwd: alone, env: { ...env, TMPDIR: temporary } });
+    assert.equal(code, 0);
+    assert.equal(readdirSync(temporary).length, 1);
+  });
+});
