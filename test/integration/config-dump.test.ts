@@ -46,7 +46,8 @@ describe('the configuration of a running program', () => {
     const { messages: _messages, ...settings } = mustLoad(BOOTSTRAP);
     const { messages: _again, ...again } = mustLoad(configs[0]!.bootstrap!);
     assert.deepEqual(again, settings);
-    const type = protoSchema().messageType('proxy.admin.v3.ConfigDump');
+    // The root has all messages, and this reader looks there for what is in an Any.
+    const type = protoSchema().root.lookupType('proxy.admin.v3.ConfigDump');
     const parsed = protojson.fromJsonString(type, text.replaceAll(TYPE_URL, TYPE_URL.replace('envoy', 'proxy')));
     assert.equal((parsed as unknown as { configs: object[] }).configs.length, names.length);
     // It is live, so that it waits for nothing; without TLS there are no certificates.
