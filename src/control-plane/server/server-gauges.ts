@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { ProcessMemory } from '../../base/process-memory.ts';
 import { SERVER_STATS, SERVER_VERSION_TEXT, type StatsStore } from '../../stats/index.ts';
+import type { MemoryReport } from './memory-report.ts';
 import type { RestartFacts } from './restart-facts.ts';
 import { SERVER_STATES, type ServerState } from './server-state.ts';
 
@@ -18,6 +19,8 @@ export interface ServerGaugesDependencies {
   /** As --version has it. */
   readonly versionText: string;
   readonly state: () => ServerState;
+  /** Of all threads together. */
+  readonly memory: () => Promise<Pick<MemoryReport, 'allocated' | 'heap'>>;
   /** Open downstream connections over all listeners. */
   readonly connections: () => number;
   /** Log lines lost since the start of the process. */
@@ -34,6 +37,9 @@ export class ServerGauges {
   readonly #startedMs: number;
   #droppedLogLines = 0;
   readonly #memory = new ProcessMemory();
+  /** As it was known last; undefined before the workers have been asked. */
+  #allThreads: Pick<MemoryReport, 'allocated' | 'heap'> | undefined;
+  #isAsking = false;
   #countedFaults = 0;
 
   constructor(deps: ServerGaugesDependencies) {
@@ -77,14 +83,13 @@ export class ServerGauges {
   }
 
   update(): void {
-    const memory = this.#memory.read();
     const { count: faults } = this.#deps.faults;
     const state = this.#deps.state();
     const parent = this.#deps.restart.parentLoad();
+    this.#showMemory();
+    // Not before: the start has no time for it, and the workers have nothing.
+    if (state === 'LIVE' || state === 'DRAINING') this.#askMemory();
     this.#block.set('uptime', this.uptimeAllEpochsSeconds);
-    this.#block.set('memory_allocated', memory.allocatedBytes + parent.memoryBytes);
-    this.#block.set('memory_heap_size', memory.heapBytes);
-    this.#block.set('memory_physical_size', memory.residentBytes);
     this.#block.set('state', SERVER_STATES[state]);
     this.#block.set('live', state === 'LIVE' ? 1 : 0);
     this.#block.set('stats_recent_lookups', this.#deps.stats.lookups.total);
@@ -95,5 +100,31 @@ export class ServerGauges {
     this.#droppedLogLines = droppedLogLines;
     this.#block.add('contained_faults', faults - this.#countedFaults);
     this.#countedFaults = faults;
+  }
+
+  /** The heap of this thread alone, as long as nothing is known of the others. */
+  #showMemory(): void {
+    const own = this.#memory.read();
+    const { allocated, heap } = this.#allThreads ?? { allocated: own.allocatedBytes, heap: own.heapBytes };
+    this.#block.set('memory_allocated', allocated + this.#deps.restart.parentLoad().memoryBytes);
+    this.#block.set('memory_heap_size', heap);
+    this.#block.set('memory_physical_size', own.residentBytes);
+  }
+
+  /** A worker that is stuck answers late: nobody waits for it. */
+  #askMemory(): void {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const known = (report: Pick<MemoryReport, 'allocated' | 'heap'>): void => {
+      this.#allThreads = report;
+      this.#showMemory();
+    };
+    void this.#deps
+      .memory()
+      // Then it stays as it was.
+      .then(known, () => {})
+      .finally(() => {
+        this.#isAsking = false;
+      });
   }
 }

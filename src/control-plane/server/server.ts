@@ -192,6 +192,7 @@ export class Server {
       revisionNumber: bootstrap.serverVersion ?? deps.revisionNumber,
       versionText: deps.versionText,
       state: () => this.state,
+      memory: () => this.memoryReport(),
       connections: () => this.listenerManager.activeConnections(),
       droppedLogLines: () => loggers.dropped,
       restart,

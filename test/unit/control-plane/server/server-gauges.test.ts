@@ -10,7 +10,12 @@ import { statsFixture } from '../../../support/stats.ts';
 function openGauges() {
   const { store } = statsFixture();
   const clock = new ManualClock();
-  const server = { state: 'PRE_INITIALIZING' as ServerState, connections: 0, droppedLogLines: 0 };
+  const server = {
+    state: 'PRE_INITIALIZING' as ServerState,
+    connections: 0,
+    droppedLogLines: 0,
+    memory: (): Promise<{ allocated: number; heap: number }> => new Promise(() => {}),
+  };
   const parent = { connections: 0, memoryBytes: 0 };
   const faults = { count: 0 };
   const gauges = new ServerGauges({
@@ -23,6 +28,7 @@ function openGauges() {
     state: () => server.state,
     connections: () => server.connections,
     droppedLogLines: () => server.droppedLogLines,
+    memory: () => server.memory(),
     restart: { epoch: 2, generation: 3, earlierMs: 60_000, parentLoad: () => parent },
   });
   const stat = (name: string): number | undefined => store.value(`server.${name}`);
@@ -84,8 +90,42 @@ describe('the gauges of the server', () => {
     }
   });
 
-  it('tell the memory of the process', () => {
-    const { gauges, stat } = openGauges();
+  it('tell the memory of all threads, as it was known last, and ask one question at a time', async () => {
+    const { server, gauges, stat } = openGauges();
+    server.state = 'LIVE';
+    const answer = Promise.withResolvers<{ allocated: number; heap: number }>();
+    let asked = 0;
+    server.memory = () => {
+      asked += 1;
+      return answer.promise;
+    };
+    gauges.update();
+    gauges.update();
+    assert.equal(asked, 1);
+    answer.resolve({ allocated: 11, heap: 22 });
+    await new Promise(setImmediate);
+    assert.deepEqual([stat('memory_allocated'), stat('memory_heap_size')], [11, 22]);
+    server.memory = () => Promise.reject(new Error('nobody answers'));
+    gauges.update();
+    await new Promise(setImmediate);
+    assert.deepEqual([stat('memory_allocated'), stat('memory_heap_size')], [11, 22]);
+    server.memory = () => Promise.resolve({ allocated: 33, heap: 44 });
+    gauges.update();
+    await new Promise(setImmediate);
+    assert.deepEqual([stat('memory_allocated'), stat('memory_heap_size')], [33, 44]);
+  });
+
+  it('ask nobody for memory while the server starts', () => {
+    const { server, gauges } = openGauges();
+    server.state = 'INITIALIZING';
+    server.memory = () => assert.fail('asked');
+    gauges.update();
+  });
+
+  it('tell the memory of this thread before more is known', () => {
+    const { server, gauges, stat } = openGauges();
+    server.memory = () => new Promise(() => {});
+    gauges.update();
     gauges.update();
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
     for (const [name, expected] of [

@@ -50,6 +50,10 @@ class Workers {
     return false;
   }
 
+  async heapStatistics(): Promise<never[]> {
+    return [];
+  }
+
   async stop(graceMs: number): Promise<void> {
     this.stops.push(graceMs);
   }
