@@ -5,7 +5,7 @@
 import protobuf from 'protobufjs';
 import { extensionPlace, extensionsOf } from '../src/config/proto/extensions.ts';
 import { lowerCamelCase, nameIn } from '../src/config/proto/field-names.ts';
-import { allTypes, chooseNames } from './proto-types.mjs';
+import { allTypes, chooseNames, SCALARS } from './proto-types.mjs';
 
 const ROOT = 'proxy.config.bootstrap.v3.Bootstrap';
 const TYPED_STRUCTS = ['xds.type.v3.TypedStruct', 'udpa.type.v1.TypedStruct'];
@@ -33,23 +33,7 @@ export type Typed<Name extends string, Message> = {
 export type TypedAs<Name extends string, Message> = { readonly '@type': \`type.googleapis.com/\${Name}\` } & Message;
 `;
 
-const SCALARS = {
-  double: 'number',
-  float: 'number',
-  int32: 'number',
-  uint32: 'number',
-  sint32: 'number',
-  fixed32: 'number',
-  sfixed32: 'number',
-  int64: 'Int64',
-  uint64: 'Int64',
-  sint64: 'Int64',
-  fixed64: 'Int64',
-  sfixed64: 'Int64',
-  bool: 'boolean',
-  string: 'string',
-  bytes: 'Bytes',
-};
+const FORMS = { ...SCALARS, bytes: 'Bytes' };
 
 const WELL_KNOWN = {
   Duration: 'Duration',
@@ -125,7 +109,7 @@ class Renderer {
 
   #valueType(holder, field) {
     const resolved = field.resolve().resolvedType;
-    if (resolved === null) return SCALARS[field.type];
+    if (resolved === null) return FORMS[field.type];
     if (resolved instanceof protobuf.Enum) {
       return Object.keys(resolved.values)
         .map((name) => `'${name}'`)

@@ -6,7 +6,7 @@
 
 import protobuf from 'protobufjs';
 
-const SCALARS = {
+export const SCALARS = {
   double: 'number',
   float: 'number',
   int32: 'number',

@@ -85,6 +85,27 @@ describe('another bootstrap', () => {
     assert.equal(proxy.stats.value('listener_manager.listener_modified'), 3);
   });
 
+  it('keeps a cluster that is gone for connections of before, as long as there are any', async () => {
+    await using first = await NamedUpstream.start('first');
+    await using second = await NamedUpstream.start('second');
+    const port = await freePort();
+    const config = (upstream: NamedUpstream, cluster: string) =>
+      bootstrapOf([httpListener('http', cluster, at(port))], [clusterAt(cluster, upstream.port)]);
+    await using proxy = await createProxy(config(first, 'one'));
+    const client = connect(port, '127.0.0.1').setEncoding('utf8');
+    const answer = async (): Promise<string> => {
+      client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+      return String((await once(client, 'data'))[0]);
+    };
+    assert.match(await answer(), /first$/);
+    await proxy.applyBootstrap(config(second, 'two'));
+    assert.equal(await textOf(proxy.listeners.get('http')!.url), 'second');
+    assert.equal(proxy.stats.value('cluster_manager.active_clusters'), 2);
+    assert.match(await answer(), /first$/);
+    client.destroy();
+    await untilEqual(1, () => proxy.stats.value('cluster_manager.active_clusters'), 'clusters');
+  });
+
   it('changes members and settings of a cluster under the same listener', async () => {
     await using first = await NamedUpstream.start('first');
     await using second = await NamedUpstream.start('second');
