@@ -1,5 +1,5 @@
 // The declarations of `weir-proxy`: of what tsc makes for all files that the library is built from, those that its front door
-// reaches, a handful; and its door for CommonJS, which loads the same modules.
+// reaches, a handful; and its doors: for ES modules, and for CommonJS, which loads the same ones.
 
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,17 @@ const DOOR = 'src/library/index';
  */
 const COMMONJS = `'use strict';
 const { createRequire } = require('node:vm').runInThisContext("process.getBuiltinModule('node:module')");
-module.exports = createRequire(__filename)('./index.js');
+module.exports = createRequire(__filename)('./door.js');
+`;
+
+/** The first that is evaluated: what comes behind it would end an older Node with what only its authors understand. */
+const NODE_CHECK = `const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 22 || (major === 22 && minor < 15)) {
+  throw new Error('weir-proxy runs under Node 22.15 or newer; this is ' + process.versions.node);
+}
+`;
+const ESM = `import './node-check.js';
+export * from './index.js';
 `;
 
 /** Relative paths of the declarations that one imports. */
@@ -64,6 +74,8 @@ export async function declareLibrary(compile, root) {
     const door = path.join(root, 'dist', DOOR);
     mkdirSync(path.dirname(door), { recursive: true });
     writeFileSync(`${door}.cjs`, COMMONJS);
+    writeFileSync(path.join(path.dirname(door), 'door.js'), ESM);
+    writeFileSync(path.join(path.dirname(door), 'node-check.js'), NODE_CHECK);
     writeFileSync(`${door}.d.cts`, commonJsTypes(readFileSync(`${door}.d.ts`, 'utf8')));
   } finally {
     rmSync(folder, { recursive: true });

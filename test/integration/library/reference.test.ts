@@ -38,6 +38,18 @@ describe('the example of the reference', () => {
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: OUTPUT, stderr: '' });
   });
 
+  it('says which Node it needs where that is older', async () => {
+    const older =
+      'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.19.0"}})';
+    writeFileSync(path.join(project, 'older.mjs'), EXAMPLE);
+    writeFileSync(path.join(project, 'older.cjs'), "require('weir-proxy');");
+    for (const name of ['older.mjs', 'older.cjs']) {
+      const { code, stderr } = await runProgram(process.execPath, ['--import', older, name], { cwd: project });
+      assert.equal(code, 1);
+      assert.match(stderr, /Error: weir-proxy runs under Node 22\.15 or newer; this is 20\.19\.0/);
+    }
+  });
+
   it('is a test without mocks under node:test', async () => {
     const body = EXAMPLE.replaceAll(/^import .*$/gm, '').replace(
       /console\.log\((.*)\);/,
