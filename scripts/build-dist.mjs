@@ -19,7 +19,13 @@ import { lineTable } from './bundle/line-table.mjs';
 import { PACKAGE_ROOT as root } from './setup/runtime.mjs';
 
 /** One build for each kind of thread: chunks that several of them shared would be more files for each. */
-const THREADS = ['src/main.ts', 'src/worker.ts', 'src/demo/upstream-worker.ts', 'src/library/index.ts'];
+const THREADS = [
+  'src/main.ts',
+  'src/worker.ts',
+  'src/demo/upstream-worker.ts',
+  'src/library/index.ts',
+  'src/hot-restarter/main.ts',
+];
 
 /**
  * A native addon, parts of fastify that only schemas, injected requests and its own log would load, and what reads definitions

@@ -96,6 +96,8 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
     }
     case 'stop-accepting':
       return dataPlane.stopAccepting(message.listenerId, applied(message.generation, stats), message.leavesPaths);
+    case 'own-sockets':
+      return dataPlane.ownSockets();
     case 'share-sockets': {
       const { question, listenerId, addressIndex } = message;
       return tell({

@@ -69,6 +69,10 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     uses: ['base', 'wasm', 'core'],
     why: 'the micro-benchmarks and their gate: measures the core and the facades that the proxy calls',
   },
+  'hot-restarter': {
+    uses: ['base'],
+    why: 'the command that starts the processes of hot restarts; none of the proxy itself',
+  },
   demo: { uses: ['base'], why: 'outside of the proxy: upstreams to try it on' },
   process: {
     uses: [
@@ -143,13 +147,13 @@ export const OWNER_RULES: readonly OwnerRule[] = [
   {
     name: 'the environment (process.env)',
     pattern: /\bprocess\.env\b/,
-    owners: ['process/', 'cli/'],
+    owners: ['process/', 'cli/', 'hot-restarter/main.ts'],
     instead: 'pass the value down from process/',
   },
   {
     name: 'the end of the process (process.exit, process.exitCode, process.abort)',
     pattern: /\bprocess\.(?:exit|exitCode|abort)\b/,
-    owners: ['main.ts', 'process/', 'bench-cli/main.ts'],
+    owners: ['main.ts', 'process/', 'bench-cli/main.ts', 'hot-restarter/main.ts'],
     instead: 'return or throw; the program decides',
   },
   {

@@ -125,7 +125,10 @@ export class AdminServer {
   async listen(inherited?: number): Promise<Address> {
     try {
       if (inherited === undefined) await this.#bind(this.#address);
-      else await this.#adopt(inherited);
+      else {
+        this.#leavesPath = true;
+        await this.#adopt(inherited);
+      }
     } catch (error) {
       const text = `cannot bind admin address '${formatAddress(this.#address)}': ${errorMessage(error)}`;
       throw new WeirError('WEIR_ADMIN_LISTEN', text, { cause: error });
@@ -159,6 +162,11 @@ export class AdminServer {
   resume(): void {
     if (this.#yielded !== undefined) this.#app.server.listen({ fd: this.#yielded });
     this.#yielded = undefined;
+    this.#leavesPath = false;
+  }
+
+  /** The process that the socket came from has left it to this one: the path is this one's to remove. */
+  own(): void {
     this.#leavesPath = false;
   }
 

@@ -28,6 +28,11 @@ export const SYSTEM_CLOCK: Clock = {
   },
 };
 
+/** Microseconds of the system's own monotonic clock, which all processes of a machine share. */
+export function systemMonotonicUs(): bigint {
+  return process.hrtime.bigint() / 1000n;
+}
+
 /** By the clock and not by the number of stages, so that their small delays do not add up. */
 function afterStages(delayMs: number, callback: () => unknown): () => void {
   const dueMs = performance.now() + delayMs;

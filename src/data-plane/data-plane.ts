@@ -227,6 +227,11 @@ export class DataPlane {
     return this.#listeners.get(id)?.share(addressIndex) ?? [];
   }
 
+  /** The process that sockets came from has left them to this one. */
+  ownSockets(): void {
+    for (const listener of this.#listeners.values()) listener.ownSockets();
+  }
+
   /**
    * Stops accepting; open connections of the listener go on as if it did not. @param onGone as in StopOptions.
    * @param leavesPaths of unix sockets to the process that they are shared with.

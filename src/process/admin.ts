@@ -70,6 +70,7 @@ export async function startAdmin(parts: AdminParts): Promise<RunningAdmin> {
     address: admin.address,
     yield: (wanted) => admin.yield(wanted),
     resume: () => admin.resume(),
+    own: () => admin.own(),
     async close() {
       overview.close();
       await admin.close();

@@ -15,6 +15,7 @@ import { beginEpoch } from './hot-restart/begin-epoch.ts';
 import type { Epoch } from './hot-restart/epoch.ts';
 import type { ProcessLog } from './log.ts';
 import { print } from './print.ts';
+import { sayReady } from './readiness.ts';
 import { RunningProxy } from './running-proxy.ts';
 import { handleSignals, letReopeningIn } from './signals.ts';
 
@@ -69,6 +70,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     // Until here a fault ends the process: it could wait for ever for something that has failed.
     proxy.faults.containUncaught();
     if (options.mode === 'init_only') return 0;
+    if (proxy.server?.state === 'LIVE') sayReady(process.env.WEIR_READY_FD);
     proxy.faults.clock(SYSTEM_CLOCK).after(SETTLED_AFTER_MS, () => {
       const megabytes = (settleMemory() / MEGABYTE).toFixed(0);
       loggers.get('main').debug(`the start is over: ${megabytes} MB given back to the system`);

@@ -102,6 +102,8 @@ export type MainToWorker =
       /** Sockets of another process that the worker is to accept on; null for none. */
       readonly inherited: InheritedSockets | null;
     }
+  /** Inherited sockets are the workers' alone: their paths are theirs to remove. */
+  | { readonly type: 'own-sockets' }
   /** Asks for the sockets of a listener on one of its addresses; answered by `shared-sockets`. */
   | {
       readonly type: 'share-sockets';

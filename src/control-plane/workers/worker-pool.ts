@@ -268,6 +268,11 @@ export class WorkerPool {
     this.#publish((generation) => ({ type: 'stop-accepting', generation, listenerId, leavesPaths }), onApplied);
   }
 
+  /** The process that sockets were inherited from has left them to this one. */
+  ownSockets(): void {
+    this.#broadcast({ type: 'own-sockets' });
+  }
+
   /** Descriptors of all sockets that workers have on one address of a listener, for another process; the caller's. */
   shareSockets(listenerId: number, addressIndex: number): Promise<readonly number[]> {
     const running = this.#workers.flatMap((worker, index) => (worker?.isRunning ? [index] : []));

@@ -191,6 +191,11 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     return [...(first === undefined ? [] : [first]), ...sockets].flatMap((socket) => socket.share() ?? []);
   }
 
+  /** Sockets that came from another process are this one's alone. */
+  ownSockets(): void {
+    for (const socket of [...this.#sockets, ...this.#furtherSockets]) socket.own();
+  }
+
   /** Accepts from now on in the place of another on addresses of both: no client that waits there is lost. */
   takeOver(predecessor: ActiveListener): void {
     for (const [index, socket] of this.#shared(predecessor).entries()) {

@@ -71,6 +71,8 @@ export class ListeningSocket {
   #removesPath = false;
   /** Another process may accept here, too. */
   #isShared = false;
+  /** Another process accepts here until it leaves it to this one. */
+  #isAdopted = false;
   #cancelResume: (() => void) | null = null;
   /** Clients are to wait, whatever there is. */
   #isHeld = false;
@@ -141,6 +143,13 @@ export class ListeningSocket {
     if (copy < 0) return undefined;
     this.#isShared = true;
     return copy;
+  }
+
+  /** The process that it is from has left it to this one: the path is this one's to remove. */
+  own(): void {
+    const { address } = this.#options;
+    if (this.#isAdopted && this.isOpen) this.#removesPath = address.kind === 'pipe' && !address.path.startsWith('@');
+    this.#isAdopted = false;
   }
 
   /** Whoever connects from now on is another's client. */
@@ -301,9 +310,9 @@ export class ListeningSocket {
 
   /** What it was to begin with is set late; most of it came along with the socket. */
   #adopt(descriptor: number): Place {
-    const { address, beginning, systemCalls } = this.#options;
+    const { beginning, systemCalls } = this.#options;
     if (beginning !== null) setOptions(systemCalls!, descriptor, [...beginning.beforeBind, ...beginning.afterBind]);
-    this.#removesPath = address.kind === 'pipe' && !address.path.startsWith('@');
+    this.#isAdopted = true;
     return { fd: descriptor };
   }
 

@@ -28,6 +28,8 @@ export interface YieldingAdmin {
   /** Accepts no more. @returns a descriptor of its socket, the caller's, where it has that address. */
   yield(address: Address | null): number | undefined;
   resume(): void;
+  /** The socket that came from another process is this one's alone. */
+  own(): void;
 }
 
 /** How long the end of this process waits for that of its parent, which tells what it has counted last. */
@@ -113,6 +115,8 @@ export class Epoch {
       log.info(`hot restart: has taken over from the process of restart epoch ${place.epoch - 1}`);
       this.#cancelTermination = clock.after(parentShutdownMs, () => this.#terminateParent());
     }
+    server.workers.ownSockets();
+    admin?.own();
     this.#server = server;
     this.#admin = admin;
   }

@@ -196,7 +196,13 @@ describe('a listening socket whose descriptors run short', () => {
     await second.socket.listen(0, shared);
     await second.untilAccepted(1);
     second.accepted[0]!.destroy();
-    second.socket.close(true);
+    const third = new Fixture(address);
+    await third.socket.listen(0, second.socket.share()!);
+    // One that has not taken over yet leaves it where it is.
+    third.socket.close();
+    assert.ok(existsSync(address.path));
+    second.socket.own();
+    second.socket.close();
     assert.equal(existsSync(address.path), false);
   });
 

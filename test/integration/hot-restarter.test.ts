@@ -1,0 +1,112 @@
+// The command weir-hot-restarter, as a service manager or an operator runs it.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
+import { collectOutput, type ExitResult, startProgram } from '../support/child-process.ts';
+import { untilEqual } from '../support/eventually.ts';
+import { PORTS, RestartRow } from '../support/restart-row.ts';
+import { UnixReceiver } from '../support/unix-receiver.ts';
+
+interface Restarter {
+  readonly exited: Promise<ExitResult>;
+  kill(signal: NodeJS.Signals): void;
+  untilSaid(text: string): Promise<void>;
+  /** Processes by restart epoch. */
+  pids(): number[];
+}
+
+/** By the name that npm would link. */
+function startRestarter(t: TestContext, args: readonly string[], env: Record<string, string> = {}): Restarter {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-restarter-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const command = path.join(folder, 'weir-hot-restarter');
+  symlinkSync(path.join(PACKAGE_ROOT, 'bin/weir'), command);
+  const program = startProgram(command, args, { env });
+  const { output, exited } = collectOutput(program);
+  return {
+    exited,
+    kill: (signal) => void program.kill(signal),
+    untilSaid: (text) => untilEqual(true, () => output.stderr.includes(text), `"${text}" in the output`),
+    pids: () => [...output.stderr.matchAll(/restart epoch \d+ is process (\d+)/g)].map(([, pid]) => Number(pid)),
+  };
+}
+
+function weirArguments(row: RestartRow, file: string): string[] {
+  writeFileSync(file, JSON.stringify(row.bootstrap()));
+  return ['-c', file, '--base-id', String(row.baseId), '--concurrency', '1', '--drain-time-s', '1'];
+}
+
+test('restarts on SIGHUP, serves on when that fails, and ends on SIGTERM', async (t) => {
+  await using row = await RestartRow.open();
+  await using manager = await UnixReceiver.open();
+  const file = path.join(row.folder, 'bootstrap.json');
+  const args = weirArguments(row, file);
+  const restarter = startRestarter(t, ['--', 'weir', ...args], { NOTIFY_SOCKET: manager.path });
+  await restarter.untilSaid('restart epoch 0 is ready');
+  await manager.until(1);
+  const serves = async (epoch: number): Promise<void> => {
+    assert.equal((await fetch(`http://${row.ip}:${PORTS.http}/`)).status, 200);
+    const stats = await (await fetch(`http://${row.ip}:${PORTS.admin}/stats?filter=hot_restart_epoch`)).text();
+    assert.equal(stats, `server.hot_restart_epoch: ${epoch}\n`);
+  };
+  await serves(0);
+  restarter.kill('SIGHUP');
+  // Meant for the one that is being started, too, which it must not end.
+  restarter.kill('SIGUSR1');
+  await restarter.untilSaid('restart epoch 1 is ready');
+  await manager.until(3);
+  assert.match(manager.datagrams[1]!, /^RELOADING=1\nMONOTONIC_USEC=\d+$/);
+  assert.deepEqual([manager.datagrams[0], manager.datagrams[2]], ['READY=1', 'READY=1']);
+  await serves(1);
+  writeFileSync(file, '{"no_such_field": 1}');
+  restarter.kill('SIGHUP');
+  await restarter.untilSaid('it has not taken over; the process before it serves on');
+  await serves(1);
+  restarter.kill('SIGTERM');
+  assert.equal((await restarter.exited).code, 0);
+  for (const pid of restarter.pids()) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+});
+
+test('ends with 1, and all with it, when the process that serves dies', async (t) => {
+  await using row = await RestartRow.open();
+  const restarter = startRestarter(t, ['weir', ...weirArguments(row, path.join(row.folder, 'bootstrap.json'))]);
+  await restarter.untilSaid('restart epoch 0 is ready');
+  restarter.kill('SIGHUP');
+  await restarter.untilSaid('restart epoch 1 is ready');
+  const [parent, child] = restarter.pids();
+  process.kill(child!, 'SIGKILL');
+  const { code, stderr } = await restarter.exited;
+  assert.equal(code, 1);
+  assert.match(stderr, /the process of restart epoch 1 has ended: signal SIGKILL\n.*nobody serves any more/);
+  assert.throws(() => process.kill(parent!, 0), { code: 'ESRCH' });
+});
+
+test('takes its processes along when it is killed', async (t) => {
+  await using row = await RestartRow.open();
+  const restarter = startRestarter(t, ['weir', ...weirArguments(row, path.join(row.folder, 'bootstrap.json'))]);
+  await restarter.untilSaid('restart epoch 0 is ready');
+  const [pid] = restarter.pids();
+  restarter.kill('SIGKILL');
+  const isThere = (): boolean => {
+    try {
+      return process.kill(pid!, 0);
+    } catch {
+      return false;
+    }
+  };
+  await untilEqual(false, isThere, 'whether the process is there');
+});
+
+test('says what it is for, and what it cannot start', async (t) => {
+  const help = await startRestarter(t, ['--help']).exited;
+  assert.equal(help.code, 0);
+  assert.match(help.stdout, /^usage: weir-hot-restarter/);
+  assert.equal((await startRestarter(t, []).exited).code, 1);
+  const unknown = await startRestarter(t, ['/no/such/program']).exited;
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stderr, /cannot start \/no\/such\/program: spawn .*ENOENT/);
+});
