@@ -18,7 +18,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import { socketAddress } from '../support/bootstrap.ts';
-import { runProgram, startProgram } from '../support/child-process.ts';
+import { collectOutput, runProgram, startProgram } from '../support/child-process.ts';
 import { clusterAt, httpListener, NamedUpstream, textOf } from '../support/embedded.ts';
 import { untilEqual } from '../support/eventually.ts';
 
@@ -73,13 +73,20 @@ describe('the single executable', { skip }, () => {
       addressFile,
     ];
     const program = startProgram(weir, args, { cwd: alone, env });
-    program.stderr.resume();
-    program.stdout.resume();
+    const output = collectOutput(program);
     const exited = once(program, 'exit');
+    let isRunning = true;
+    void exited.then(() => {
+      isRunning = false;
+    });
     const adminText = (at: string): Promise<string> =>
       textOf(`http://${readFileSync(addressFile, 'utf8')}${at}`).catch(() => '');
     writeFileSync(addressFile, '127.0.0.1:1');
-    await untilEqual('LIVE\n', () => adminText('/ready'), '/ready');
+    const ready = async (): Promise<string> => {
+      assert.ok(isRunning, output.stderr);
+      return await adminText('/ready');
+    };
+    await untilEqual('LIVE\n', ready, '/ready');
     const { listener_statuses: listeners } = JSON.parse(await adminText('/listeners?format=json'));
     const url = `http://127.0.0.1:${listeners[0].local_address.socket_address.port_value}`;
     assert.equal(await textOf(`${url}/aaa`), 'web');

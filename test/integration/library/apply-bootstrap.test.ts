@@ -19,9 +19,11 @@ import { untilEqual } from '../../support/eventually.ts';
 
 const ADMIN = { admin: { address: socketAddress('127.0.0.1', 0) } };
 
-/** A port that is free for a moment. */
+/** Of this file alone: other tests have ports of 127.0.0.1, where one that is free would not stay so. */
+const IP = '127.0.0.78';
+
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
+  const server = createServer().listen(0, IP);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   server.close();
@@ -30,7 +32,7 @@ async function freePort(): Promise<number> {
 }
 
 function at(port: number) {
-  return { address: socketAddress('127.0.0.1', port) };
+  return { address: socketAddress(IP, port) };
 }
 
 describe('another bootstrap', () => {
@@ -92,7 +94,7 @@ describe('another bootstrap', () => {
     const config = (upstream: NamedUpstream, cluster: string) =>
       bootstrapOf([httpListener('http', cluster, at(port))], [clusterAt(cluster, upstream.port)]);
     await using proxy = await createProxy(config(first, 'one'));
-    const client = connect(port, '127.0.0.1').setEncoding('utf8');
+    const client = connect(port, IP).setEncoding('utf8');
     const answer = async (): Promise<string> => {
       client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
       return String((await once(client, 'data'))[0]);
@@ -178,7 +180,7 @@ describe('another bootstrap', () => {
 
   it('undoes what it has changed when an address cannot be had', async () => {
     await using upstream = await NamedUpstream.start('web');
-    const taken = createServer().listen(0, '127.0.0.1');
+    const taken = createServer().listen(0, IP);
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
     const listeners = [httpListener('a', 'web'), httpListener('b', 'web')];

@@ -154,11 +154,13 @@ describe('a proxy in this process', () => {
   });
 
   it('tells that an address is taken, and leaves the host as it was', async () => {
-    const taken = createServer().listen(0, '127.0.0.1');
+    // Where no other test is, so that the port stays free.
+    const ip = '127.0.0.79';
+    const taken = createServer().listen(0, ip);
     await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
     const config = bootstrapOf(
-      [httpListener('http', 'web', { address: socketAddress('127.0.0.1', port) })],
+      [httpListener('http', 'web', { address: socketAddress(ip, port) })],
       [clusterAt('web', 1)],
     );
     const error = await failureOf(createProxy(config));
