@@ -452,6 +452,8 @@ class ChurnBench implements AsyncDisposable {
     const portOf = (server: HttpServer | TcpServer): number => (server.address() as AddressInfo).port;
     const address = socketAddress('127.0.0.1', 0);
     return {
+      // To make and take away so much at once holds workers up on a crowded machine, which would be warned of.
+      watchdogs: { worker_watchdog: { megamiss_timeout: '0s' } },
       static_resources: {
         listeners: [
           listenerWith([manager('churn')], { name: 'main', address }),
