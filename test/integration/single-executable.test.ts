@@ -73,7 +73,7 @@ describe('the single executable', { skip }, () => {
       addressFile,
     ];
     const program = startProgram(weir, args, { cwd: alone, env });
-    const output = collectOutput(program);
+    const { output } = collectOutput(program);
     const exited = once(program, 'exit');
     let isRunning = true;
     void exited.then(() => {
