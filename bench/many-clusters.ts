@@ -64,7 +64,17 @@ async function start(
 ): Promise<{ readonly ms: number; readonly megabytes: number }> {
   rmSync(addressFile, { force: true });
   const startedAt = performance.now();
-  const options = ['-c', config, '--concurrency', '2', '-l', 'error', '--admin-address-path', addressFile];
+  const options = [
+    '--disable-hot-restart',
+    '-c',
+    config,
+    '--concurrency',
+    '2',
+    '-l',
+    'error',
+    '--admin-address-path',
+    addressFile,
+  ];
   const weir = spawn(WEIR, options, { stdio: ['ignore', 'ignore', 'inherit'] });
   while (!(await isLive(addressFile))) {
     if (weir.exitCode !== null) throw new Error('weir ended before it was live');

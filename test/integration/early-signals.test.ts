@@ -62,6 +62,7 @@ function startUnderFire(t: TestContext, command: readonly string[]): Running {
   t.after(() => rmSync(folder, { recursive: true }));
   const [log, address] = ['weir.log', 'admin-address'].map((name) => path.join(folder, name)) as [string, string];
   const options = [
+    '--disable-hot-restart',
     '--concurrency',
     '1',
     '--config-yaml',

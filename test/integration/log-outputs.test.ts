@@ -161,7 +161,7 @@ describe('the log of a running weir', () => {
     const address = path.join(folder, 'closed-address');
     const stop = `until [ -s ${address} ] || ! kill -0 $!; do sleep 0.05; done; kill $!; wait $!`;
     const { code, stdout } = await sh(
-      `"$0" "$@" --concurrency 1 -c ${file} --admin-address-path ${address} 2>&- & ${stop}; echo "code $?"`,
+      `"$0" "$@" --disable-hot-restart --concurrency 1 -c ${file} --admin-address-path ${address} 2>&- & ${stop}; echo "code $?"`,
     );
     assert.deepEqual({ code, stdout }, { code: 0, stdout: 'code 0\n' });
   });

@@ -65,6 +65,7 @@ describe('the single executable', { skip }, () => {
     };
     const addressFile = path.join(folder, 'admin.txt');
     const args = [
+      '--disable-hot-restart',
       '--concurrency',
       '2',
       '--config-yaml',

@@ -33,6 +33,8 @@ export function weir(name: string, checkout: string, extras: WeirExtras = {}): C
       const config = path.join(task.folder, 'bootstrap.json');
       writeFileSync(config, JSON.stringify(bootstrap(task, extras)));
       const command = [...(extras.runBy ?? []), process.execPath, ...NODE_FLAGS, main, '-c', config, '-l', 'error'];
+      // Two builds of it may be compared.
+      command.push('--disable-hot-restart');
       return PinnedProcess.start(task.cores, [...command, '--concurrency', String(task.workers)], task.port);
     },
   };
