@@ -1,10 +1,12 @@
 // `npm run soak -- --minutes 5 --workers 2`: runs the soak, prints what came of it, and ends with 1 when something that
-// must hold did not. With `--faults` it is the fault run instead, with `--chaos` the chaos run, with `--churn` the churn run.
+// must hold did not. With `--faults` it is the fault run instead, with `--chaos` the chaos run, with `--churn` the churn run,
+// with `--restarts 20` the restart run.
 
 import { parseArgs } from 'node:util';
 import { type ChaosRunReport, runChaos } from './chaos-run.ts';
 import { type ChurnReport, runChurn } from './churn-run.ts';
 import { type FaultRunReport, runFaults } from './fault-run.ts';
+import { type RestartReport, runRestarts } from './restart-run.ts';
 import { runSoak, type SoakReport } from './soak.ts';
 
 const { values } = parseArgs({
@@ -14,16 +16,18 @@ const { values } = parseArgs({
     faults: { type: 'boolean', default: false },
     chaos: { type: 'boolean', default: false },
     churn: { type: 'boolean', default: false },
+    restarts: { type: 'string' },
     rounds: { type: 'string', default: '10000' },
   },
 });
 const seconds = Math.round(Number(values.minutes) * 60);
 const workers = Number(values.workers);
 const rounds = Number(values.rounds);
-const kinds = [values.faults, values.chaos, values.churn].filter(Boolean).length;
-if (!(seconds > 0) || !(rounds > 0) || !Number.isInteger(workers) || workers < 1 || kinds > 1) {
+const restarts = Number(values.restarts ?? 1);
+const kinds = [values.faults, values.chaos, values.churn, values.restarts].filter(Boolean).length;
+if (!(seconds > 0) || !(rounds > 0) || !(restarts > 0) || !Number.isInteger(workers) || workers < 1 || kinds > 1) {
   process.stderr.write(
-    'usage: npm run soak -- [--minutes 5] [--workers 2] [--faults | --chaos | --churn [--rounds 10000]]\n',
+    'usage: npm run soak -- [--minutes 5] [--workers 2] [--faults | --chaos | --churn [--rounds 10000] | --restarts 20]\n',
   );
   process.exit(2);
 }
@@ -81,6 +85,17 @@ function renderChurn(report: ChurnReport): string {
   return `${lines.join('\n')}\n`;
 }
 
+function renderRestarts({ restarts: row, counts, counted, failures }: RestartReport): string {
+  const gibibytes = (counts.streamed / 2 ** 30).toFixed(1);
+  const lines = [
+    `${row} hot restarts with 1 to ${workers} workers`,
+    `${counts.connections} connections, ${counts.requests} requests answered, ${counted} counted, ${gibibytes} GiB in long streams`,
+    ...failures.map((failure) => `VIOLATION ${failure}`),
+    failures.length === 0 ? 'nothing was violated' : `${failures.length} violations`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
 function renderEnd({ outcomes, violations }: Pick<SoakReport, 'outcomes' | 'violations'>): string[] {
   return [
     '',
@@ -118,6 +133,11 @@ async function run(): Promise<readonly string[]> {
     const report = await runChurn({ ...common, rounds, warmUpRounds: Math.min(1000, rounds) });
     process.stdout.write(renderChurn(report));
     return report.violations;
+  }
+  if (values.restarts !== undefined) {
+    const report = await runRestarts({ restarts, workers });
+    process.stdout.write(renderRestarts(report));
+    return report.failures;
   }
   const report = await runSoak({
     ...common,
