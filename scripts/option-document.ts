@@ -39,6 +39,22 @@ nothing are the same in front of both. What is disabled stays in the program and
 uses it is refused, whether it names it, has settings of its type, or leaves a field at what stands for it (\`type: STRICT_DNS\`,
 \`lb_policy\`, a listener or cluster without \`transport_socket\`). A name that this build does not have is warned of.
 
+## Logs
+
+A line is written before weir goes on, so the end of the process loses none, however it ends; of a worker those under way to main,
+at most 1 MiB, where the whole process is killed. What a reader or a disk refuses waits, up to 1 MiB; then lines are dropped, counted
+in \`server.dropped_log_lines\`, and told of in the log once it goes on. SIGUSR1 and \`/reopen_logs\` open \`--log-path\` anew; its
+folder has to be there.
+
+Layouts are made of flags: \`%v\` the message, \`%_\` and \`%j\` the same escaped and as the inside of a JSON string, \`%l\` and \`%L\` the
+level, \`%n\` the logger, \`%t\` the thread (0 is main), \`%P\` the process, \`%g\`, \`%s\`, \`%#\`, \`%@\`, \`%!\` file, its name, line, both and
+function, and those of \`strftime\` for local time with \`%e\`, \`%f\` and \`%F\` for its fraction. \`%8l\` fills up on the left, \`%-8l\` on the right, \`%=8l\` on
+both sides, and \`%8!l\` cuts. \`application_log_config\` in the bootstrap says the same from the end of the reading on.
+
+With \`--enable-fine-grain-logging\` each source file has a logger. A pattern with a slash is held against the path, any other against
+the file's name, both without extension; \`*\` and \`?\` are wildcards. The first that matches counts; each change replaces all
+patterns; other files have \`--log-level\`. While a file's level is below that, a line of any other that is off costs 3 us.
+
 ## Schema for editors
 
 \`weir --print-schema > weir.schema.json\` writes a JSON schema (draft 7). Editors with the YAML language server complete, explain and

@@ -124,6 +124,10 @@ const BAD_CONFIGS: readonly BadConfig[] = [
   },
 ];
 
+function criticalTexts(log: string): string[] {
+  return log.split('\n').flatMap((line) => /\[critical\]\[main\] \[[^\]]*\] (.*)/.exec(line)?.[1] ?? []);
+}
+
 describe('weir refuses with code 1 and a clear message', () => {
   let folder = '';
 
@@ -139,6 +143,9 @@ describe('weir refuses with code 1 and a clear message', () => {
     assert.match(stderr, says);
     assert.doesNotMatch(stderr, /\n\s+at |node:internal/, 'no stack trace');
     assert.match(stderr, /\[critical\]\[main\].*error initializing configuration '.*': \d+ errors?\n/);
+    const served = await runWeir(['--concurrency', '1', '-c', file]);
+    assert.equal(served.code, 1);
+    assert.deepEqual(criticalTexts(served.stderr), criticalTexts(stderr), 'serving says the same');
   }
 
   for (const bad of BAD_CONFIGS) {
