@@ -39,7 +39,7 @@ function limit(t: TestContext) {
   let isCancelled = false;
   const { promise: begun, resolve } = Promise.withResolvers<() => void>();
   t.mock.method(SYSTEM_CLOCK, 'after', (delayMs: number, callback: () => void) => {
-    assert.equal(delayMs, 2000);
+    assert.equal(delayMs, 30_000);
     resolve(callback);
     return () => {
       isCancelled = true;
