@@ -1,16 +1,17 @@
 // The runtime: values that an operator may set beside the resources, in layers of which the last that has a key wins.
 // Main thread. Owns the layers and the values that result; workers get those as a whole, each time that they change. One layer,
 // where the bootstrap has a place for it, is written while the proxy runs; layers of files are read again when their root, a
-// symbolic link, is replaced.
+// symbolic link, is replaced, and only then, with rests between.
 
 import { errorMessage } from '../../base/errors.ts';
 import { type RuntimeTexts, RuntimeValues } from '../../base/runtime.ts';
 import { runtimeKey, runtimeValueFault } from '../../base/runtime-values.ts';
+import { TimeSlice } from '../../base/time-slice.ts';
 import type { RuntimeLayerSettings } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { RUNTIME_STATS, type StatsStore } from '../../stats/index.ts';
 import { LinkWatch } from './link-watch.ts';
-import { readValueFiles, type ValueFiles } from './value-files.ts';
+import { type InSteps, readValueFiles, type ValueFiles } from './value-files.ts';
 
 /** Takes the values to the workers; WorkerPool does. */
 export interface RuntimePublisher {
@@ -42,6 +43,17 @@ interface Layer {
   readonly values: Values;
 }
 
+/** All layers put together. */
+interface Merged {
+  readonly layers: readonly Layer[];
+  readonly texts: RuntimeTexts;
+  readonly keys: ReadonlySet<string>;
+  readonly hasFailed: boolean;
+}
+
+/** What became of a layer of files when it was read last. */
+type FileLayer = Layer | 'missing' | 'failed';
+
 /** Of the text of keys and values in the layer that is written while the proxy runs (I9). */
 const MAX_ADMIN_LAYER_CHARACTERS = 1024 * 1024;
 /** Lines about values of one layer each time that it is read. */
@@ -52,17 +64,23 @@ export interface RuntimeDependencies {
   readonly workers: RuntimePublisher;
   readonly log: Logger;
   /** Looks at the files of a layer. */
-  readonly readFiles?: (folder: string) => ValueFiles;
+  readonly readFiles?: (folder: string) => InSteps<ValueFiles>;
 }
 
 export class Runtime {
   /** For the main thread: follows the layers. */
   readonly values = new RuntimeValues();
   readonly #deps: RuntimeDependencies;
-  readonly #readFiles: (folder: string) => ValueFiles;
+  readonly #readFiles: (folder: string) => InSteps<ValueFiles>;
   readonly #stats;
   #settings: readonly RuntimeLayerSettings[] = [];
   #layers: readonly Layer[] = [];
+  /** Of the settings that have files. */
+  #fileLayers: ReadonlyMap<RuntimeLayerSettings, FileLayer> = new Map();
+  /** What is being read again, by root; another thing in its place calls that off. */
+  readonly #rereads = new Map<string, object>();
+  /** Of all layers, in their one spelling. */
+  #keys: ReadonlySet<string> = new Set();
   /** What has been written in the layer for that. */
   #written: Values = new Map();
   #watches: readonly LinkWatch[] = [];
@@ -77,8 +95,8 @@ export class Runtime {
   }
 
   /**
-   * Takes over the layers, in their order, for those of before; what has been written stays where there is a layer for it. Layers
-   * of files are read again when their roots are replaced.
+   * Takes over the layers, in their order, for those of before; what has been written stays where there is a layer for it. Reads
+   * all files at once, since whoever calls needs their values; what was being read again is called off.
    */
   load(layers: readonly RuntimeLayerSettings[]): void {
     this.#settings = layers;
@@ -86,6 +104,8 @@ export class Runtime {
     this.close();
     const roots = new Set(layers.flatMap(({ files }) => files?.symlinkRoot ?? []));
     this.#watches = [...roots].map((root) => this.#watch(root));
+    const ofFiles = layers.filter(({ files }) => files !== undefined);
+    this.#fileLayers = new Map(ofFiles.map((settings) => [settings, atOnce(this.#read(settings))]));
     this.#replace();
   }
 
@@ -110,6 +130,7 @@ export class Runtime {
   close(): void {
     for (const watch of this.#watches) watch.close();
     this.#watches = [];
+    this.#rereads.clear();
   }
 
   /** Names of the layers, in their order. */
@@ -119,7 +140,7 @@ export class Runtime {
 
   /** All keys, in the order of their spelling. */
   entries(): readonly RuntimeEntry[] {
-    const entries = [...this.#keys()].map((key): RuntimeEntry => {
+    const entries = [...this.#keys].map((key): RuntimeEntry => {
       const written = this.#layers.map(({ values }) => values.get(key));
       const spelled = written.find((each) => each !== undefined);
       return {
@@ -131,37 +152,58 @@ export class Runtime {
     return entries.toSorted((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  /** Builds all values anew, from files, too. */
+  /** Puts the layers together and has the result take effect. */
   #replace(): void {
-    const layers = this.#settings.map((settings) => this.#layer(settings));
-    this.#layers = layers.filter((layer) => layer !== 'missing' && layer !== 'failed');
+    this.#takeOver(atOnce(this.#merge()));
+  }
+
+  /** The values in force, from what has been read of files. */
+  *#merge(): InSteps<Merged> {
+    const all = this.#settings.map((settings) => this.#layer(settings));
+    const layers = all.filter((layer) => layer !== 'missing' && layer !== 'failed');
     const texts = new Map<string, string>();
-    for (const { values } of this.#layers) {
-      // An empty text never overrides.
-      for (const [key, { value }] of values) if (value !== '') texts.set(key, value);
+    const keys = new Set<string>();
+    for (const { values } of layers) {
+      for (const [key, { value }] of values) {
+        keys.add(key);
+        // An empty text never overrides.
+        if (value !== '') texts.set(key, value);
+        yield;
+      }
     }
+    return { layers, texts, keys, hasFailed: all.includes('failed') };
+  }
+
+  #takeOver({ layers, texts, keys, hasFailed }: Merged): void {
+    this.#layers = layers;
+    this.#keys = keys;
     this.values.replace(texts);
     this.#deps.workers.publishRuntime(texts);
     this.onChanged();
-    this.#stats.add(layers.includes('failed') ? 'load_error' : 'load_success');
-    const ofFiles = this.#layers.filter(({ isOfFiles }) => isOfFiles).length;
+    this.#stats.add(hasFailed ? 'load_error' : 'load_success');
+    const ofFiles = layers.filter(({ isOfFiles }) => isOfFiles).length;
     this.#stats.add(ofFiles > 1 ? 'override_dir_exists' : 'override_dir_not_exists');
-    this.#stats.set('num_layers', this.#layers.length);
-    this.#stats.set('num_keys', this.#keys().size);
+    this.#stats.set('num_layers', layers.length);
+    this.#stats.set('num_keys', keys.size);
     this.#stats.set('admin_overrides_active', this.#written.size > 0 ? 1 : 0);
   }
 
-  #layer({ name, kind, values, files }: RuntimeLayerSettings): Layer | 'missing' | 'failed' {
+  #layer(settings: RuntimeLayerSettings): FileLayer {
+    const { name, kind, values } = settings;
     if (kind === 'admin') return { name, isOfFiles: false, values: this.#written };
-    if (files === undefined) return { name, isOfFiles: false, values: bySpelling(values) };
+    return this.#fileLayers.get(settings) ?? { name, isOfFiles: false, values: bySpelling(values) };
+  }
+
+  *#read({ name, files }: RuntimeLayerSettings): InSteps<FileLayer> {
     const { log } = this.#deps;
-    const read = this.#readFiles(files.folder);
+    const { folder } = files!;
+    const read = yield* this.#readFiles(folder);
     switch (read.kind) {
       case 'read':
-        this.#warnOf(name, read.values);
-        return { name, isOfFiles: true, values: bySpelling(read.values) };
+        yield* this.#warnOf(name, read.values);
+        return { name, isOfFiles: true, values: yield* spelled(read.values) };
       case 'missing':
-        log.debug(`runtime layer ${name}: there is no folder ${files.folder}`);
+        log.debug(`runtime layer ${name}: there is no folder ${folder}`);
         return 'missing';
       case 'failed':
         log.warning(`runtime layer ${name} is left out: ${read.reason}`);
@@ -169,9 +211,32 @@ export class Runtime {
     }
   }
 
-  #warnOf(name: string, values: ReadonlyMap<string, string>): void {
+  /** Reads the layers below a root that has been replaced, unless it is replaced once more. */
+  async #reread(root: string): Promise<void> {
+    const token = {};
+    this.#rereads.set(root, token);
+    const isOverdue = (): boolean => this.#rereads.get(root) !== token;
+    const read = new Map<RuntimeLayerSettings, FileLayer>();
+    for (const settings of this.#settings.filter(({ files }) => files?.symlinkRoot === root)) {
+      const layer = await inSlices(this.#read(settings), isOverdue);
+      if (layer === undefined || isOverdue()) return;
+      read.set(settings, layer);
+    }
+    // Another root may have been read meanwhile.
+    this.#fileLayers = new Map([...this.#fileLayers, ...read]);
+    const fileLayers = this.#fileLayers;
+    const written = this.#written;
+    const isOutdated = (): boolean => isOverdue() || this.#fileLayers !== fileLayers || this.#written !== written;
+    const merged = await inSlices(this.#merge(), isOutdated);
+    // Whoever has changed something meanwhile has put all of it together.
+    if (merged !== undefined && !isOutdated()) this.#takeOver(merged);
+    if (!isOverdue()) this.#rereads.delete(root);
+  }
+
+  *#warnOf(name: string, values: ReadonlyMap<string, string>): InSteps<void> {
     let said = 0;
     for (const [key, value] of values) {
+      yield;
       const fault = value === '' ? undefined : runtimeValueFault(key, value);
       if (fault === undefined || said === MAX_WARNINGS) continue;
       said += 1;
@@ -184,19 +249,43 @@ export class Runtime {
     return new LinkWatch(root, {
       onMoved: () => {
         log.info(`runtime values are read again: ${root} has been replaced`);
-        this.#replace();
+        void this.#reread(root);
       },
       onError: (error) => log.warning(`${root} is not watched: ${errorMessage(error)}`),
     });
   }
-
-  #keys(): Set<string> {
-    return new Set(this.#layers.flatMap(({ values }) => [...values.keys()]));
-  }
 }
 
 function bySpelling(values: ReadonlyMap<string, string>): Values {
-  return new Map([...values].map(([key, value]) => [runtimeKey(key), { key, value }]));
+  return atOnce(spelled(values));
+}
+
+function* spelled(values: ReadonlyMap<string, string>): InSteps<Values> {
+  const result = new Map<string, Written>();
+  for (const [key, value] of values) {
+    result.set(runtimeKey(key), { key, value });
+    yield;
+  }
+  return result;
+}
+
+/** @returns undefined as soon as the result is of no use any more. */
+async function inSlices<Result>(steps: InSteps<Result>, isUseless: () => boolean): Promise<Result | undefined> {
+  const slice = new TimeSlice();
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    if (!slice.isOverNow()) continue;
+    await slice.rest();
+    if (isUseless()) return undefined;
+  }
+}
+
+function atOnce<Result>(steps: InSteps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
 }
 
 function charactersOf(values: Values): number {

@@ -1,5 +1,5 @@
-// Runtime values in a tree of files: folders are parts of a key, each file is a value. Main thread; read at once, since a layer
-// that has changed takes effect as a whole.
+// Runtime values in a tree of files: folders are parts of a key, each file is a value. Main thread; read step by step, so that
+// whoever reads a large tree while requests come can rest between.
 
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -21,7 +21,10 @@ export type ValueFiles =
   | { readonly kind: 'missing' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-export function readValueFiles(folder: string): ValueFiles {
+/** Steps of a few microseconds, and what they come to. */
+export type InSteps<Result> = Generator<void, Result, void>;
+
+export function* readValueFiles(folder: string): InSteps<ValueFiles> {
   let root: string;
   try {
     root = realpathSync(folder);
@@ -32,7 +35,7 @@ export function readValueFiles(folder: string): ValueFiles {
   }
   try {
     const walk = new Walk();
-    walk.folder(root, '', 0);
+    yield* walk.folder(root, '', 0);
     return { kind: 'read', values: walk.values };
   } catch (error) {
     return failed(error);
@@ -47,7 +50,7 @@ class Walk {
   readonly values = new Map<string, string>();
   #bytes = 0;
 
-  folder(folder: string, prefix: string, depth: number): void {
+  *folder(folder: string, prefix: string, depth: number): InSteps<void> {
     if (depth > MAX_DEPTH) throw new Error(`${folder} lies more than ${MAX_DEPTH} folders deep`);
     if (FORBIDDEN.test(realpathSync(folder))) throw new Error(`${folder} is no place for values`);
     for (const name of readdirSync(folder)) {
@@ -57,8 +60,9 @@ class Walk {
       const kind = statSync(entry);
       if (kind.isDirectory()) {
         if (RESERVED.has(name)) throw new Error(`${entry}: no folder may be called ${name}`);
-        this.folder(entry, `${prefix}${name}.`, depth + 1);
+        yield* this.folder(entry, `${prefix}${name}.`, depth + 1);
       } else if (kind.isFile()) this.#file(entry, prefix + name, kind.size);
+      yield;
     }
   }
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { readValueFiles, valueText } from '../../../../src/control-plane/runtime/value-files.ts';
+import { readValueFiles, type ValueFiles, valueText } from '../../../../src/control-plane/runtime/value-files.ts';
 
 let folder = '';
 
@@ -19,14 +19,22 @@ function put(file: string, text: string): void {
   writeFileSync(target, text);
 }
 
+function readAll(from: string): ValueFiles {
+  const steps = readValueFiles(from);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
 function values(): Record<string, string> {
-  const read = readValueFiles(folder);
+  const read = readAll(folder);
   assert.ok(read.kind === 'read', JSON.stringify(read));
   return Object.fromEntries(read.values);
 }
 
 function reason(): string {
-  const read = readValueFiles(folder);
+  const read = readAll(folder);
   assert.ok(read.kind === 'failed', JSON.stringify(read));
   return read.reason;
 }
@@ -64,7 +72,7 @@ describe('files of runtime values', () => {
   it('may be missing', () => {
     put('file', '');
     for (const name of ['nowhere', 'file', 'file/below']) {
-      assert.deepEqual(readValueFiles(path.join(folder, name)), { kind: 'missing' });
+      assert.deepEqual(readAll(path.join(folder, name)), { kind: 'missing' });
     }
   });
 
@@ -91,7 +99,7 @@ describe('files of runtime values', () => {
   it('are not looked for among devices and processes', () => {
     symlinkSync('/proc/self', path.join(folder, 'self'));
     assert.match(reason(), /no place for values/);
-    assert.equal(readValueFiles('/dev').kind, 'failed');
+    assert.equal(readAll('/dev').kind, 'failed');
   });
 
   it('are bounded in size', () => {
