@@ -78,6 +78,13 @@ weir without the page, \`=enabled\` with it again; \`/\` then answers with a tex
 - Long answers come in pieces. Every answer has \`x-content-type-options: nosniff\` and, but for the files of
   the page, \`cache-control: no-cache, max-age=0\`.
 
+## What it logs
+
+Each request, when its answer has ended, in the default format of access logs at \`admin.access_log_path\`, and by the formats and
+filters of \`admin.access_log\` (files, standard output, standard error). What only a proxied request has, as an upstream or a route, is
+\`-\`; the details are \`admin_filter_response\`, and the flag \`DC\` says that the client went before its answer was complete. Files are
+opened anew on SIGUSR1 and with \`/reopen_logs\`.
+
 ## What it never shows
 
 Where a configuration is shown (\`/config_dump\`, \`config_yaml\` in \`/server_info\`) these are \`[redacted]\`, as texts; bytes are the base64 of

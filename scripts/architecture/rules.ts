@@ -81,6 +81,8 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
       'stats',
       'config',
       'control-plane',
+      // The formats of access logs, for those of the admin interface.
+      'data-plane',
       'extensions/control',
       'extensions/main',
       'admin',

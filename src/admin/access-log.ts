@@ -1,12 +1,8 @@
-// The admin interface's access log (admin.access_log_path): one line a request, in the default layout of access
-// logs, so that the tools that read those read these.
-//
-//   [start] "method path protocol" code flags received sent duration upstream-time
-//   "x-forwarded-for" "user-agent" "x-request-id" "host" "upstream"                        (one line)
+// What the access logs of the admin interface are told: each request once, when its response has ended.
 
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../base/clock.ts';
-import { escapeLine, type LogDestination } from '../log/index.ts';
 
 declare module 'fastify' {
   interface FastifyReply {
@@ -15,43 +11,105 @@ declare module 'fastify' {
   }
 }
 
-/** Response flag of a client that went before its answer was complete. */
-const DOWNSTREAM_TERMINATION = 'DC';
+export interface RequestEndpoint {
+  readonly ip: string;
+  /** 0 for a unix socket. */
+  readonly port: number;
+}
 
-const NOTHING = '-';
+/** A request whose response has ended. */
+export interface EndedRequest {
+  /** By the monotonic clock. */
+  readonly startMs: number;
+  readonly endMs: number;
+  /** `HTTP/1.1`. */
+  readonly protocol: string;
+  /** As on the wire, a character a byte, with the empty line at the end. */
+  readonly requestHead: string;
+  readonly responseHead: string;
+  readonly status: number;
+  /** Of the bodies. */
+  readonly received: number;
+  readonly sent: number;
+  /** The client went before its answer was complete. */
+  readonly isCutOff: boolean;
+  readonly connectionId: number;
+  readonly remote: RequestEndpoint;
+  readonly local: RequestEndpoint;
+}
+
+/** Takes what is to be logged, and returns at once. */
+export interface AccessLogWriter {
+  write(request: EndedRequest): void;
+}
+
+interface Connection {
+  readonly id: number;
+  readonly remote: RequestEndpoint;
+  readonly local: RequestEndpoint;
+}
+
+/** Of a socket that takes both families. */
+const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/;
 
 export class AccessLog {
-  readonly #destination: Pick<LogDestination, 'write'>;
+  readonly #writer: AccessLogWriter;
   readonly #clock: Clock;
+  readonly #connections = new WeakMap<Socket, Connection>();
+  #lastConnection = 0;
 
-  constructor(destination: Pick<LogDestination, 'write'>, clock: Clock) {
-    this.#destination = destination;
+  constructor(writer: AccessLogWriter, clock: Clock) {
+    this.#writer = writer;
     this.#clock = clock;
   }
 
-  /** Call when the request has come in; the line is written when its response has ended. */
+  /** Call when the request has come in. */
   watch(request: FastifyRequest, reply: FastifyReply): void {
     const startMs = this.#clock.monotonicMs();
-    const startTime = new Date(this.#clock.wallMs()).toISOString();
+    const { id: connectionId, remote, local } = this.#connectionOf(request.raw.socket);
     reply.raw.once('close', () => {
-      const durationMs = Math.round(this.#clock.monotonicMs() - startMs);
-      this.#destination.write(`[${startTime}] ${requestText(request)} ${responseText(request, reply, durationMs)}\n`);
+      const { raw } = request;
+      this.#writer.write({
+        startMs,
+        endMs: this.#clock.monotonicMs(),
+        protocol: `HTTP/${raw.httpVersion}`,
+        requestHead: requestHead(request),
+        responseHead: responseHead(reply),
+        status: reply.raw.statusCode,
+        received: request.body instanceof Buffer ? request.body.length : 0,
+        sent: reply.bodyBytes,
+        isCutOff: !reply.raw.writableFinished,
+        connectionId,
+        remote,
+        local,
+      });
     });
+  }
+
+  /** Its addresses are known as long as it is open only. */
+  #connectionOf(socket: Socket): Connection {
+    const known = this.#connections.get(socket);
+    if (known !== undefined) return known;
+    this.#lastConnection += 1;
+    const { remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 } = socket;
+    const connection = {
+      id: this.#lastConnection,
+      remote: { ip: remoteAddress.replace(MAPPED_IPV4, ''), port: remotePort },
+      local: { ip: localAddress.replace(MAPPED_IPV4, ''), port: localPort },
+    };
+    this.#connections.set(socket, connection);
+    return connection;
   }
 }
 
-function requestText({ raw }: FastifyRequest): string {
-  return quoted(`${raw.method} ${raw.url} HTTP/${raw.httpVersion}`);
+function requestHead({ raw: { method, url, httpVersion, rawHeaders } }: FastifyRequest): string {
+  let head = `${method} ${url} HTTP/${httpVersion}\r\n`;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) head += `${rawHeaders[at]}: ${rawHeaders[at + 1]}\r\n`;
+  return `${head}\r\n`;
 }
 
-function responseText({ headers, body }: FastifyRequest, reply: FastifyReply, durationMs: number): string {
-  const { raw, bodyBytes: sent } = reply;
-  const flags = raw.writableFinished ? NOTHING : DOWNSTREAM_TERMINATION;
-  const received = body instanceof Buffer ? body.length : 0;
-  const fields = ['x-forwarded-for', 'user-agent', 'x-request-id', 'host'].map((name) => quoted(headers[name]));
-  return [raw.statusCode, flags, received, sent, durationMs, NOTHING, ...fields, quoted(undefined)].join(' ');
-}
-
-function quoted(value: string | string[] | undefined): string {
-  return `"${value === undefined ? NOTHING : escapeLine(String(value))}"`;
+function responseHead(reply: FastifyReply): string {
+  const { raw } = reply;
+  const lines = Object.entries(reply.getHeaders()).map(([name, value]) => `${name}: ${String(value)}\r\n`);
+  return `HTTP/1.1 ${raw.statusCode} ${raw.statusMessage}\r\n${lines.join('')}\r\n`;
 }

@@ -1,3 +1,4 @@
+export type { AccessLogWriter, EndedRequest } from './access-log.ts';
 export type { AdmissionRules } from './admission.ts';
 export { type PageFiles, readPageFiles } from './page-files.ts';
 export { AdminServer, type AdminServerOptions } from './server.ts';

@@ -15,8 +15,8 @@ import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { bindPath } from '../base/own-sockets.ts';
 import { removeStaleSocket } from '../base/stale-socket.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
-import type { LogDestination, Logger } from '../log/index.ts';
-import { AccessLog } from './access-log.ts';
+import type { Logger } from '../log/index.ts';
+import { AccessLog, type AccessLogWriter } from './access-log.ts';
 import { Admission, type AdmissionRules, type AdmittedRequest } from './admission.ts';
 import { ANSWER_LIMITS, AnswerLimits, type AnswerLimitsOptions } from './answer-limits.ts';
 import { isLoopback } from './cross-site.ts';
@@ -64,8 +64,8 @@ export interface AdminServerOptions extends AdminContext, AdmissionRules {
   readonly acceptBelow?: number;
   /** Without them the socket cannot be handed over. */
   readonly systemCalls?: SystemCalls | undefined;
-  /** Where the access log goes; its owner reopens and closes it. None is written without. */
-  readonly accessLog?: Pick<LogDestination, 'write'>;
+  /** Is told of requests; its owner reopens and closes it. */
+  readonly accessLog?: AccessLogWriter;
   readonly limits?: AnswerLimitsOptions;
   /** The files of the page; null where it is left out, and those of the build when not given. */
   readonly pageFiles?: PageFiles | null;

@@ -1,4 +1,8 @@
+export { compileFilter } from './access-log/filter.ts';
+export { compileLine } from './access-log/line.ts';
 export { DataPlane, type DataPlaneDependencies } from './data-plane.ts';
+export type { FormatFacts } from './format/facts.ts';
+export { StreamFacts } from './format/stream-facts.ts';
 export type {
   BodyData,
   BodyUse,
@@ -15,5 +19,6 @@ export type { LocalReply } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
 export { chooseReadMode } from './network/read-mode.ts';
+export { flagBit, NO_FLAGS } from './response-flags.ts';
 export type { EditableHead } from './route/header-editor.ts';
 export { compileHeaderTest } from './route/header-matcher.ts';

@@ -12,7 +12,8 @@ import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
 import { type ConfigFault, formatFault, linkedExtensions, shownConfigYaml } from '../config/index.ts';
 import { engines, measureContention, Profilers, type Server, type WorkerPool } from '../control-plane/index.ts';
 import { STAT_SINKS } from '../extensions/control-registry.ts';
-import type { LogDestination, Loggers } from '../log/index.ts';
+import type { Loggers } from '../log/index.ts';
+import type { AdminAccessLog } from './admin-access-log.ts';
 import { AdminOverview } from './admin-overview.ts';
 import { adminTraffic } from './admin-traffic.ts';
 import type { YieldingAdmin } from './hot-restart/epoch.ts';
@@ -23,8 +24,8 @@ export interface AdminParts {
   readonly options: ServerOptions;
   readonly version: Version;
   readonly loggers: Loggers;
-  /** The file of admin.access_log_path, where one is configured. */
-  readonly accessLog: LogDestination | undefined;
+  /** Where one is configured. */
+  readonly accessLog: AdminAccessLog | undefined;
   readonly systemCalls: SystemCalls | undefined;
   readonly workers: WorkerPool;
   readonly clock: Clock;

@@ -12,8 +12,9 @@ import type { ServerOptions } from '../cli/index.ts';
 import type { LoadBootstrapResult } from '../config/index.ts';
 import { Server, WorkerPool } from '../control-plane/index.ts';
 import { loadStatSinkKinds } from '../extensions/stat-sink-registry.ts';
-import { LogDestination, type Loggers, logTarget } from '../log/index.ts';
+import type { LogDestination, Loggers } from '../log/index.ts';
 import type { RunningAdmin } from './admin.ts';
+import type { AdminAccessLog } from './admin-access-log.ts';
 import type { Epoch } from './hot-restart/epoch.ts';
 
 export interface ProxyLog {
@@ -43,7 +44,7 @@ export class RunningProxy {
   #adminAddress: Address | undefined;
   #admin: Promise<RunningAdmin | undefined> = Promise.resolve(undefined);
   /** The admin interface's own; those of listeners are the workers'. */
-  #accessLog: LogDestination | undefined;
+  #accessLog: AdminAccessLog | undefined;
   #isStopping = false;
 
   /** Starts the threads, which load their code while the caller loads the configuration. */
@@ -145,10 +146,15 @@ export class RunningProxy {
       loggers.get('main').warning('No admin address given, so no admin HTTP server started.');
       return undefined;
     }
-    const { accessLogPath } = server.bootstrap.admin;
-    if (accessLogPath !== '') {
+    const { accessLogs } = server.bootstrap.admin;
+    if (accessLogs.length > 0) {
+      const { AdminAccessLog } = await import('./admin-access-log.ts');
       const onDropped = (count: number): void => loggers.countDropped(count);
-      this.#accessLog = LogDestination.open(logTarget(accessLogPath), { onDropped });
+      this.#accessLog = new AdminAccessLog(accessLogs, {
+        clock: this.#clock,
+        runtime: server.runtime.values,
+        onDropped,
+      });
     }
     const { startAdmin } = await import('./admin.ts');
     return startAdmin({

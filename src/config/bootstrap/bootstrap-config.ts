@@ -4,7 +4,13 @@
 
 import type { Address } from '../../base/address.ts';
 import type { Version } from '../../base/version.ts';
-import type { ClusterSettings, ListenerSettings, Locality, StringMatch } from '../../snapshot/index.ts';
+import type {
+  AccessLogSettings,
+  ClusterSettings,
+  ListenerSettings,
+  Locality,
+  StringMatch,
+} from '../../snapshot/index.ts';
 import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
@@ -28,8 +34,8 @@ export interface NodeSettings {
 
 export interface AdminSettings {
   readonly address: Address;
-  /** Empty when access to the admin interface is not logged. */
-  readonly accessLogPath: string;
+  /** That of access_log_path first. */
+  readonly accessLogs: readonly AccessLogSettings[];
   /** Where the CPU and heap profilers write. */
   readonly profilePath: string;
   /** Paths without query that may be asked for; all when empty. */

@@ -113,11 +113,12 @@ function checksFor(schema: ProtoSchema, sinks: StatSinkManifests): SchemaChecks 
 
 function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, faults: FaultSink): ConvertedBootstrap {
   const node = convertNode(bootstrap.node, input);
-  const admin = convertAdmin(bootstrap.admin, 'admin', input, faults);
   checkBootstrap(bootstrap, node, faults);
   const runtimeLayers = convertRuntime(bootstrap, node.cluster, faults);
   checkAppleLookups(bootstrap, runtimeLayers, faults);
   const clusters = new ClusterNames((bootstrap.static_resources?.clusters ?? []).map(({ name }) => name));
+  const { environment, findLogPathFault } = input;
+  const admin = convertAdmin(bootstrap.admin, 'admin', { faults, clusters, environment, findLogPathFault });
   return {
     node,
     ...(admin === undefined ? {} : { admin }),

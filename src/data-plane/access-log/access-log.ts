@@ -1,13 +1,11 @@
 // The access logs of one listener or filter, compiled from its snapshot. Each stream or connection passes here once,
 // at its end; a filter decides, a format makes the entry, a file takes it.
 
-import type { AccessLogDestination, AccessLogSettings, LineFormat } from '../../snapshot/index.ts';
-import { escapeForLog } from '../format/byte-text.ts';
+import type { AccessLogDestination, AccessLogSettings } from '../../snapshot/index.ts';
 import type { FormatFacts } from '../format/facts.ts';
-import { JsonFormatter } from '../format/json-formatter.ts';
-import { TextFormatter } from '../format/text-formatter.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { compileFilter, type PassesFilter } from './filter.ts';
+import { compileLine } from './line.ts';
 import type { LogFile } from './log-file.ts';
 import type { LogFiles } from './log-files.ts';
 
@@ -17,8 +15,6 @@ interface Entry {
   readonly destination: AccessLogDestination;
   readonly file: LogFile;
 }
-
-const MISSING = '-';
 
 export class AccessLog {
   readonly #files: LogFiles;
@@ -53,17 +49,4 @@ export class AccessLog {
   close(): void {
     for (const { destination } of this.#entries) this.#files.release(destination);
   }
-}
-
-/** A text ends where its format says; a JSON object ends with its line. */
-function compileLine({ content, omitEmptyValues }: LineFormat): (facts: FormatFacts) => string {
-  if (content.kind === 'json') {
-    const formatter = new JsonFormatter(content.root, { isTyped: content.isTyped, omitEmptyValues });
-    return (facts) => `${formatter.render(facts)}\n`;
-  }
-  const formatter = new TextFormatter(content.segments, {
-    missing: omitEmptyValues ? '' : MISSING,
-    transform: escapeForLog,
-  });
-  return (facts) => formatter.render(facts);
 }

@@ -388,30 +388,6 @@ describe('the admin server', () => {
     assert.deepEqual([lookups.isCollecting, lookups.total], [false, 2]);
   });
 
-  it('writes its access log, a line a request', async () => {
-    const lines: string[] = [];
-    const server = await startAdmin({ accessLog: { write: (text) => lines.push(text) > 0 } });
-    const host = server.url.slice('http://'.length);
-    const headers = { 'user-agent': 'a "b"', 'x-forwarded-for': '10.0.0.1' };
-    await call(`${server.url}/logging?level=off`, { method: 'POST', headers }, 'abc');
-    await call(`${server.url}/stats?type=Gauges`);
-    await call(`${server.url}/ready`, { method: 'HEAD' });
-    await call(`${server.url}/stats?filter=(`);
-    await server.admin.close();
-    const start = /^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] /;
-    const written = lines.map((line) => line.replace(start, '').replace(/(\d+ \d+) \d+ - "/, '$1 N - "'));
-    assert.deepEqual(written.slice(1), [
-      `"GET /stats?type=Gauges HTTP/1.1" 200 - 0 52 N - "-" "-" "-" "${host}" "-"\n`,
-      `"HEAD /ready HTTP/1.1" 200 - 0 0 N - "-" "-" "-" "${host}" "-"\n`,
-      `"GET /stats?filter=( HTTP/1.1" 400 - 0 17 N - "-" "-" "-" "${host}" "-"\n`,
-    ]);
-    assert.match(
-      written[0]!,
-      /^"POST \/logging\?level=off HTTP\/1\.1" 200 - 3 \d{3} N - "10\.0\.0\.1" "a \\"b\\"" "-" "[\d.:]+" "-"\n$/,
-    );
-    for (const line of lines) assert.match(line, start);
-  });
-
   it('says no more than that something went wrong inside, and logs the rest', async () => {
     const broken: StatsView = {
       ...NO_STATS,

@@ -132,7 +132,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       access_log_path: supported(),
       profile_path: supported(),
       socket_options: warned(),
-      access_log: warned(),
+      access_log: supported(),
       ignore_global_conn_limit: supported('the admin interface is never limited'),
       allow_paths: supported('of paths without their query; others answer 403'),
     },
