@@ -1,6 +1,6 @@
 // What one request costs a worker outside of the kernel, in instructions, as callgrind counts them: `npm run bench --
-// instructions --before FOLDER`. The same on a crowded machine as on a quiet one, to half a percent, where times of builds
-// differ by a tenth from one process to the next. Slow: the proxy runs at a fiftieth of its speed.
+// instructions --before FOLDER`. The same on a crowded machine as on a quiet one, to one percent and at worst five, where
+// times of builds differ by a tenth from one process to the next. Slow: the proxy runs at a fiftieth of its speed.
 //
 //   --before FOLDER   another built checkout of weir
 //   --only A,B        small-get, get-16k

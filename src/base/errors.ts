@@ -13,7 +13,7 @@ export interface WeirErrorOptions {
 
 /** An expected failure with a stable `code` such as `WEIR_CONFIG_INVALID`; anything else thrown is a bug. */
 export class WeirError extends Error {
-  override readonly name = 'WeirError';
+  override readonly name: string = 'WeirError';
   readonly code: string;
   readonly source: ErrorSource;
   readonly retry: RetryAdvice;

@@ -6,6 +6,7 @@ import type { Fault } from './types.ts';
 
 /** `code` is WEIR_CONFIG_INVALID, or WEIR_CANNOT_CHANGE of an update that a running proxy cannot take over. */
 export class ConfigError extends WeirError {
+  override readonly name = 'ConfigError';
   /** All of them, errors and warnings. */
   readonly faults: readonly Fault[];
 

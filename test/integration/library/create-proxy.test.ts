@@ -94,7 +94,7 @@ describe('a proxy in this process', () => {
     const wrong = { ...clusterAt('web', 80), lbPolicy: 'RINGS', connect_timeout: '-1s' };
     const error = await failureOf(createProxy(bootstrapOf([], [wrong])));
     assert.ok(error instanceof ConfigError);
-    assert.equal(error.code, 'WEIR_CONFIG_INVALID');
+    assert.deepEqual([error.name, error.code], ['ConfigError', 'WEIR_CONFIG_INVALID']);
     const faults = error.faults.map(({ path: at, value, file, line }) => ({ at, value, file, line }));
     assert.deepEqual(faults, [
       { at: 'static_resources.clusters[0].lb_policy', value: 'RINGS', file: '', line: 0 },
