@@ -452,8 +452,11 @@ class ChurnBench implements AsyncDisposable {
     const portOf = (server: HttpServer | TcpServer): number => (server.address() as AddressInfo).port;
     const address = socketAddress('127.0.0.1', 0);
     return {
-      // To make and take away so much at once holds workers up on a crowded machine, which would be warned of.
-      watchdogs: { worker_watchdog: { megamiss_timeout: '0s' } },
+      // To make and take away so much at once holds threads up on a crowded machine, which would be warned of.
+      watchdogs: {
+        main_thread_watchdog: { megamiss_timeout: '0s' },
+        worker_watchdog: { megamiss_timeout: '0s' },
+      },
       static_resources: {
         listeners: [
           listenerWith([manager('churn')], { name: 'main', address }),
