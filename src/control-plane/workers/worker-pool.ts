@@ -194,7 +194,8 @@ export class WorkerPool {
     const first = this.#listen(0, open, predecessor, part(0));
     if (!isShared(listener)) open.ports = await first;
     else {
-      if (ports.includes(0)) open.ports = await first;
+      // Of a socket that another process had alone the first worker makes one that others may have beside it.
+      if (ports.includes(0) || inherited !== null) open.ports = await first;
       const others = this.#workers.slice(1).map((_, at) => this.#listen(at + 1, open, predecessor, part(at + 1)));
       // All of them, so that none opens it after it has been stopped for the failure of another.
       const results = await Promise.allSettled([first, ...others]);

@@ -144,6 +144,10 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     );
   }
 
+  get #allSockets(): readonly ListeningSocket[] {
+    return [...this.#sockets, ...this.#furtherSockets];
+  }
+
   get connectionCount(): number {
     return this.#chains.reduce((sum, chain) => sum + chain.connectionCount, this.#phases.size);
   }
@@ -193,7 +197,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /** Sockets that came from another process are this one's alone. */
   ownSockets(): void {
-    for (const socket of [...this.#sockets, ...this.#furtherSockets]) socket.own();
+    for (const socket of this.#allSockets) socket.own();
   }
 
   /** Accepts from now on in the place of another on addresses of both: no client that waits there is lost. */
@@ -223,7 +227,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /** Closes the listening sockets; accepted connections go on. Idempotent. @param leavesPaths as for ListeningSocket.close. */
   stop(leavesPaths = false): void {
-    for (const socket of [...this.#sockets, ...this.#furtherSockets]) socket.close(leavesPaths);
+    for (const socket of this.#allSockets) socket.close(leavesPaths);
   }
 
   /** Connections are here, or sockets of them that hold places under limits. */
@@ -260,7 +264,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /** Or lets them in. */
   #holdClients(): void {
-    for (const socket of this.#sockets) socket.hold(this.#overload.stopsAccepting);
+    for (const socket of this.#allSockets) socket.hold(this.#overload.stopsAccepting);
   }
 
   destroyConnections(): void {

@@ -115,6 +115,8 @@ export class ListeningSocket {
       await chmod(address.path, address.mode);
     const bound = this.#server.address();
     this.#port = bound === null || typeof bound === 'string' ? 0 : bound.port;
+    // The order may have come while it was being opened.
+    if (this.#isHeld) this.#rest();
     return this.#port;
   }
 
@@ -310,7 +312,9 @@ export class ListeningSocket {
 
   /** What it was to begin with is set late; most of it came along with the socket. */
   #adopt(descriptor: number): Place {
-    const { beginning, systemCalls } = this.#options;
+    const { address, beginning, reusePort, systemCalls } = this.#options;
+    // The other process may have had it alone; other workers of this one are to bind the address, too.
+    if (reusePort && address.kind === 'ip') setOptions(systemCalls!, descriptor, [REUSE_PORT]);
     if (beginning !== null) setOptions(systemCalls!, descriptor, [...beginning.beforeBind, ...beginning.afterBind]);
     this.#isAdopted = true;
     return { fd: descriptor };

@@ -379,6 +379,20 @@ describe('a listening socket that is held', () => {
     assert.equal(fixture.clock.timerCount, 0);
   });
 
+  it('holds them also when the order comes while it is being opened', async (t) => {
+    const fixture = new Fixture();
+    const opening = fixture.socket.listen(0);
+    fixture.socket.hold(true);
+    fixture.target = { port: await opening, host: '127.0.0.1' };
+    t.after(() => fixture.socket.close());
+    await fixture.client(t);
+    fixture.clock.turn(10 * RESUME_MS);
+    assert.equal(fixture.accepted.length, 0);
+    fixture.socket.hold(false);
+    await fixture.untilAccepted(1);
+    fixture.accepted[0]!.destroy();
+  });
+
   it('stays so when descriptors are free again, and is short of them when it is let go too early', async (t) => {
     const fixture = await listen(t);
     fixture.budget.acceptBelow = 0;
