@@ -22,7 +22,7 @@ import {
   OUTLIER_HOST_STATS,
   TIMEOUT_BUDGET_STATS,
 } from '../../src/stats/index.ts';
-import { Method } from '../../src/wasm/http1.ts';
+import { Framing, Method } from '../../src/wasm/http1.ts';
 import { ClusterCount, ClusterPriority } from '../../src/wasm/shared-memory.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from './upstream-workers.ts';
 
@@ -42,6 +42,7 @@ export class NotingClient implements RequestClient {
   awaitsUpgrade = false;
   isRequestComplete = true;
   requestCompleteMs = 0;
+  requestFraming: number = Framing.NONE;
   requestTrailers: Trailers | null = null;
   responseTrailers: Trailers | null = null;
   flags = 0;

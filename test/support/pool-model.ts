@@ -3,15 +3,18 @@
 
 import assert from 'node:assert/strict';
 import { Http1ClientConnection } from '../../src/data-plane/http/codec/http1/client-connection.ts';
-import type { ResponseReceiver } from '../../src/data-plane/http/codec/http1/response-receiver.ts';
+import type { ResponseReceiver, UpstreamStream } from '../../src/data-plane/http/codec/upstream-stream.ts';
 import { TcpUpstream } from '../../src/data-plane/tcp-proxy/tcp-upstream.ts';
 import type { Cluster } from '../../src/data-plane/upstream/cluster.ts';
-import type { Http1Pool, PoolClient } from '../../src/data-plane/upstream/pool/http1-pool.ts';
+import type { Host } from '../../src/data-plane/upstream/host.ts';
+import type { PoolClient } from '../../src/data-plane/upstream/pool/connection-pool.ts';
+import type { Http1Pool } from '../../src/data-plane/upstream/pool/http1-pool.ts';
 import { RetiredHosts } from '../../src/data-plane/upstream/retired-hosts.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../src/snapshot/index.ts';
-import { Method } from '../../src/wasm/http1.ts';
+import { Framing, Method } from '../../src/wasm/http1.ts';
 import { ClusterCount, ClusterPriority } from '../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from './clusters.ts';
+import { http1Pool } from './upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from './upstream-workers.ts';
 
 const HEAD = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
@@ -54,11 +57,13 @@ export interface Arrivals {
 
 class Request implements PoolClient, ResponseReceiver {
   readonly awaitsUpgrade = false;
+  readonly requestFraming = Framing.NONE;
+  readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;
   readonly worker: number;
   readonly pool: Http1Pool;
   readonly priority: ClusterPriority;
-  connection: Http1ClientConnection | null = null;
+  stream: UpstreamStream | null = null;
   state: 'waiting' | 'active' | 'over' = 'waiting';
   readonly #model: PoolModel;
   readonly #followers: number;
@@ -71,11 +76,11 @@ class Request implements PoolClient, ResponseReceiver {
     this.#followers = followers;
   }
 
-  onConnection(connection: Http1ClientConnection): void {
+  onStream(stream: UpstreamStream): void {
     assert.equal(this.state, 'waiting');
     this.state = 'active';
-    this.connection = connection;
-    connection.start(this, Method.GET, HEAD, NO_BYTES, 0, 0, true);
+    this.stream = stream;
+    stream.start(this, Method.GET, HEAD, NO_BYTES, 0, 0, true);
   }
 
   onPoolFailure(failure: string): void {
@@ -107,7 +112,7 @@ class Request implements PoolClient, ResponseReceiver {
     const wasWaiting = this.state === 'waiting';
     this.state = 'over';
     if (wasWaiting) assert.ok(this.pool.cancel(this));
-    else this.connection!.abort(true);
+    else this.stream!.abort(true);
   }
 
   #end(): void {
@@ -170,8 +175,9 @@ export class PoolModel {
     const host = pick(this.#clusters[worker]!.hosts, index);
     const priority = isHigh ? ClusterPriority.high : ClusterPriority.default;
     if (host === undefined) return NOBODY;
-    this.#ports.set(host.poolFor(priority, null), (host.address as { readonly port: number }).port);
-    for (let n = 0; n < count; n++) this.request(worker, host.poolFor(priority, null), priority, followers);
+    const pool = http1Pool(host, priority);
+    this.#ports.set(pool, (host.address as { readonly port: number }).port);
+    for (let n = 0; n < count; n++) this.request(worker, pool, priority, followers);
     return worker;
   }
 
@@ -325,7 +331,7 @@ export class PoolModel {
 
   /** Those that carry a request. */
   get #busy(): Connection[] {
-    const used = new Set(this.#requests.filter(({ state }) => state === 'active').map(({ connection }) => connection));
+    const used = new Set(this.#requests.filter(({ state }) => state === 'active').map(({ stream }) => stream));
     return this.#live.filter(({ socket }) => used.has(socket.owner as Http1ClientConnection));
   }
 
@@ -358,7 +364,8 @@ export class PoolModel {
     const { default: byDefault, high } = ClusterPriority;
     const isHigh = this.#count(high, ClusterCount.connections) > this.#liveOf(high);
     const priority = isHigh ? high : byDefault;
-    const pool = socket.owner instanceof Http1ClientConnection ? socket.owner.host.poolFor(priority, null) : null;
+    const { owner } = socket;
+    const pool = owner instanceof Http1ClientConnection ? http1Pool(owner.host as Host, priority) : null;
     const isBeyond =
       this.#count(priority, ClusterCount.connections) > this.#limits[priority].maxConnections ||
       this.#connectionsOf(port) > this.#perHost(priority);

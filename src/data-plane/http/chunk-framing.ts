@@ -1,12 +1,14 @@
-// Takes the framing off chunked bodies and puts a new one on: for HTTP/1.0 clients, which do not know it, and for
-// filters, which see and change what is within.
+// Takes the framing off chunked bodies, for whoever does not write chunks and for filters, which see and change what is
+// within; and puts one on, for the codec of HTTP/1.
 
 import { ChunkScanner, ChunkSpan } from '../../wasm/http1.ts';
+import type { Trailers } from './trailers.ts';
 
 const NO_BYTES = Buffer.alloc(0);
 const LINE_END = Buffer.from('\r\n');
+const LAST_CHUNK = '0\r\n';
 /** The end of a body without trailers. */
-const LAST_CHUNK = Buffer.from('0\r\n\r\n');
+const END = Buffer.from('0\r\n\r\n');
 
 export class Dechunker {
   readonly #scanner = new ChunkScanner();
@@ -24,11 +26,11 @@ export class Dechunker {
   }
 }
 
-/** The data as at most one chunk, and the end of the body behind it. */
-export function frameChunk(data: readonly Buffer[], isEnd: boolean): Buffer {
+/** The data as at most one chunk, and the end of the body behind it, with its trailers. */
+export function frameChunk(data: readonly Buffer[], isEnd: boolean, trailers: Trailers | null = null): Buffer {
   const length = byteLength(data);
   const parts = length === 0 ? [] : [Buffer.from(`${length.toString(16)}\r\n`), ...data, LINE_END];
-  if (isEnd) parts.push(LAST_CHUNK);
+  if (isEnd) parts.push(trailers === null ? END : Buffer.from(`${LAST_CHUNK}${trailers.text()}\r\n`, 'latin1'));
   return join(parts);
 }
 

@@ -68,6 +68,7 @@ export class DecodingPass extends FilterPass {
   protected override reframe(length: number | null): boolean {
     const { request } = this.#context.codec;
     if (request.framing === Framing.NONE && length === 0) return false;
+    this.#stream.requestFraming = length === null ? Framing.CHUNKED : Framing.LENGTH;
     return announceBody(request, length);
   }
 

@@ -12,6 +12,8 @@ export interface FilteredStream {
   readonly methodId: number;
   readonly bufferLimitBytes: number;
   readonly hasEnded: boolean;
+  /** Of the request's body as it goes on, one of Framing. */
+  requestFraming: number;
   /** Trailers of the message that ends with the next call. */
   requestTrailers: Trailers | null;
   responseTrailers: Trailers | null;

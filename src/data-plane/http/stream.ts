@@ -14,8 +14,10 @@ import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type RequestClient, Verdict } from '../router/attempt-client.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
 import type { InternalRedirects } from '../router/internal-redirects.ts';
+import type { WorkerContext } from '../worker-context.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { RequestLimits } from './control-headers.ts';
+import type { DownstreamCodec } from './downstream-codec.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
 import type { HttpStreamFacts } from './http-stream-facts.ts';
 import * as replies from './local-reply.ts';
@@ -45,6 +47,8 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   maxStreamDurationMs = 0;
   hedgesOnPerTryTimeout = false;
   wantsAltResponse = false;
+  /** Of the request's body as it goes on, one of Framing. */
+  requestFraming: number;
   /** Null for requests of routes that follow no redirects. */
   redirects: InternalRedirects | null = null;
   /** Of a message whose end has come, or comes with the next call; its body holds none. */
@@ -52,6 +56,17 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   #isRequestPaused = false;
   #isContinueSent = false;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
+
+  constructor(
+    context: WorkerContext,
+    manager: ConnectionManager,
+    codec: DownstreamCodec,
+    startedMs: number,
+    headMs: number,
+  ) {
+    super(context, manager, codec, startedMs, headMs);
+    this.requestFraming = context.codec.request.framing;
+  }
 
   get downstream(): DownstreamConnection {
     return this.codec.downstream;

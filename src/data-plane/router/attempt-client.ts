@@ -40,7 +40,9 @@ export interface AttemptClient {
   /** The request has arrived in full, and when: monotonic. */
   readonly isRequestComplete: boolean;
   readonly requestCompleteMs: number;
-  /** Of a request whose end comes with this call; its body holds none. */
+  /** Of the request's body, one of Framing. */
+  readonly requestFraming: number;
+  /** Of a request that has ended; its body holds none. */
   readonly requestTrailers: Trailers | null;
   /** Of a response whose end comes with the next call. */
   responseTrailers: Trailers | null;

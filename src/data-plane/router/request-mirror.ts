@@ -3,7 +3,7 @@
 
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import { TextHead } from '../http/text-head.ts';
-import { insertTrailers, type Trailers } from '../http/trailers.ts';
+import type { Trailers } from '../http/trailers.ts';
 import type { FactsSource, HeaderEditor } from '../route/header-editor.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
@@ -18,7 +18,8 @@ import { Shadow } from './shadow.ts';
 const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
 
 /** Whose request it is. */
-type MirroredClient = Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestTrailers'> & FactsSource;
+type MirroredClient = Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestFraming' | 'requestTrailers'> &
+  FactsSource;
 
 /** One copy. */
 export interface ShadowTarget {
@@ -123,18 +124,18 @@ export class RequestMirror implements ForwardedRequest {
     const kept = this.#body;
     if (kept === null) return;
     this.#body = null;
-    const { methodId, isInternal } = this.#client;
+    const { methodId, isInternal, requestFraming: framing } = this.#client;
     for (const { cluster: name, hostOf, editor, pickContext } of this.#options.targets) {
       const cluster = this.#options.clusters.get(name);
       if (cluster === undefined) continue;
-      const body = kept.copy();
-      const passes = trailers !== null && cluster.settings.enableTrailers;
       new Shadow(this.#context, cluster, {
         methodId,
         isInternal,
         head: this.#headOf(hostOf, editor),
         pickContext,
-        body: passes ? insertTrailers(body, 0, body.length, trailers) : body,
+        body: kept.copy(),
+        framing,
+        trailers,
         timeoutMs: this.#options.timeoutMs,
       }).start();
     }

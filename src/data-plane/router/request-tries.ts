@@ -33,7 +33,7 @@ import { Decision, RetryDecisions, wantsAnother } from './retry-decisions.ts';
 import { RetryHead, type RetryHeadOptions } from './retry-head.ts';
 import { TimedTry, type TryKind, type TryOwner, type TryTimeouts } from './timed-try.ts';
 import type { TriedHosts } from './tried-hosts.ts';
-import { UpstreamAttempt, withTrailers } from './upstream-attempt.ts';
+import { UpstreamAttempt } from './upstream-attempt.ts';
 
 const { retry_or_shadow_abandoned, upstream_rq_retry_overflow } = CLUSTER_STATS.index;
 
@@ -130,17 +130,15 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
   }
 
   start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
-    const whole = isEnd ? withTrailers(this.client, this.cluster, bytes, start, end) : null;
     this.#isRequestDone = isEnd;
-    if (whole === null) this.#startWith(bytes, start, end);
-    else this.#startWith(whole, 0, whole.length);
+    this.#keep(bytes, start, end);
+    this.#try(bytes, start, end, 'first');
     if (isEnd) this.#startCompanions();
   }
 
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    const whole = isEnd ? withTrailers(this.client, this.cluster, bytes, start, end) : null;
     this.#isRequestDone = isEnd;
-    const goesOn = whole === null ? this.#send(bytes, start, end) : this.#send(whole, 0, whole.length);
+    const goesOn = this.#send(bytes, start, end);
     if (isEnd) this.#startCompanions();
     return goesOn;
   }
@@ -274,11 +272,6 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
 
   get #wasRetried(): boolean {
     return this.#attempts > 1 + this.#sentCompanions;
-  }
-
-  #startWith(bytes: Buffer, start: number, end: number): void {
-    this.#keep(bytes, start, end);
-    this.#try(bytes, start, end, 'first');
   }
 
   #send(bytes: Buffer, start: number, end: number): boolean {

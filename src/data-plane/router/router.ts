@@ -3,7 +3,7 @@
 
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
-import { codecError, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
+import { codecError, Framing, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
 import { obeyControlHeaders } from '../http/control-headers.ts';
 import { NO_LIMITS } from '../http/filtered-stream.ts';
 import {
@@ -156,7 +156,10 @@ export class Router {
     if (route === undefined) return this.#refuse(passthrough_internal_redirect_no_route);
     if (!redirects.accepts(policy.predicates, stream.route!.name, route.name, target.isHttps))
       return this.#refuse(passthrough_internal_redirect_predicate);
-    if (becomesGet) redirects.dropBody();
+    if (becomesGet) {
+      redirects.dropBody();
+      stream.requestFraming = Framing.NONE;
+    }
     return route;
   }
 

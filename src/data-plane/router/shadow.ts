@@ -26,6 +26,9 @@ export interface ShadowOptions {
   readonly pickContext: PickContext | null;
   /** Given away. */
   readonly body: Buffer;
+  /** One of Framing. */
+  readonly framing: number;
+  readonly trailers: Trailers | null;
   /** 0 for the time of copies that have none. */
   readonly timeoutMs: number;
 }
@@ -41,7 +44,8 @@ export class Shadow implements AttemptClient, TimeoutOwner {
   readonly awaitsUpgrade = false;
   readonly isRequestComplete = true;
   readonly requestCompleteMs: number;
-  readonly requestTrailers = null;
+  readonly requestFraming: number;
+  readonly requestTrailers: Trailers | null;
   responseTrailers: Trailers | null = null;
   readonly #context: WorkerContext;
   readonly #cluster: Cluster;
@@ -62,6 +66,8 @@ export class Shadow implements AttemptClient, TimeoutOwner {
     this.#isShortened = maxStreamDurationMs > 0 && maxStreamDurationMs < this.timeoutMs;
     this.requestCompleteMs = context.clock.monotonicMs();
     this.#body = options.body;
+    this.requestFraming = options.framing;
+    this.requestTrailers = options.trailers;
     const { head, pickContext } = options;
     this.#attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, head, null, pickContext);
     this.#timer = new TimerEntry(this);

@@ -154,9 +154,12 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
     return this.#owner.client.requestCompleteMs;
   }
 
-  /** They stand in the body that the request keeps. */
+  get requestFraming(): number {
+    return this.#owner.client.requestFraming;
+  }
+
   get requestTrailers(): Trailers | null {
-    return null;
+    return this.#owner.client.requestTrailers;
   }
 
   set responseTrailers(trailers: Trailers | null) {

@@ -10,9 +10,8 @@
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import { HEADER_ID, Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
-import type { Http1ClientConnection } from '../http/codec/http1/client-connection.ts';
-import type { ResponseReceiver } from '../http/codec/http1/response-receiver.ts';
-import { insertTrailers, type Trailers } from '../http/trailers.ts';
+import type { ResponseReceiver, UpstreamStream } from '../http/codec/upstream-stream.ts';
+import type { Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
 import type { AttemptMeter } from '../upstream/attempt-measures.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -20,8 +19,8 @@ import type { Host } from '../upstream/host.ts';
 import type { HostSelection } from '../upstream/host-selection.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { HostUser } from '../upstream/original-destinations.ts';
+import type { ConnectionPool, PoolClient } from '../upstream/pool/connection-pool.ts';
 import type { PoolFailure, UpstreamFailure } from '../upstream/pool/failure.ts';
-import type { Http1Pool, PoolClient } from '../upstream/pool/http1-pool.ts';
 import { countResponse, recordResponseTime } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
@@ -71,8 +70,8 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #state: number = WAITING;
   #host: Host | null = null;
   /** Where it asked for a connection. */
-  #pool: Http1Pool | null = null;
-  #connection: Http1ClientConnection | null = null;
+  #pool: ConnectionPool | null = null;
+  #stream: UpstreamStream | null = null;
   /** Body bytes that came before the connection; owned, nobody else writes to them. */
   #early: Buffer = NO_BYTES;
   #earlyStart = 0;
@@ -117,6 +116,14 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     return this.#client.awaitsUpgrade;
   }
 
+  get requestFraming(): number {
+    return this.#client.requestFraming;
+  }
+
+  get requestTrailers(): Trailers | null {
+    return this.cluster.settings.enableTrailers ? this.#client.requestTrailers : null;
+  }
+
   get attempts(): number {
     return this.#before + (this.#hasRetried ? 2 : 1);
   }
@@ -126,14 +133,13 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   get heldBytes(): number {
-    return this.#earlyEnd - this.#earlyStart + (this.#connection?.unsentBytes ?? 0);
+    return this.#earlyEnd - this.#earlyStart + (this.#stream?.unsentBytes ?? 0);
   }
 
   start(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
-    const whole = isEnd ? withTrailers(this.#client, this.cluster, bytes, start, end) : null;
-    this.#early = whole ?? bytes;
-    this.#earlyStart = whole === null ? start : 0;
-    this.#earlyEnd = whole === null ? end : whole.length;
+    this.#early = bytes;
+    this.#earlyStart = start;
+    this.#earlyEnd = end;
     this.#isRequestDone = isEnd;
     this.#attempt();
   }
@@ -147,8 +153,17 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    const whole = isEnd ? withTrailers(this.#client, this.cluster, bytes, start, end) : null;
-    return whole === null ? this.#send(bytes, start, end, isEnd) : this.#send(whole, 0, whole.length, isEnd);
+    if (this.#state === DONE) return true;
+    this.#isRequestDone = isEnd;
+    if (this.#state === WAITING) {
+      this.#early = Buffer.concat([this.#early.subarray(this.#earlyStart, this.#earlyEnd), bytes.subarray(start, end)]);
+      this.#earlyStart = 0;
+      this.#earlyEnd = this.#early.length;
+      return false;
+    }
+    this.#hasSentBody ||= end > start;
+    if (this.#meter !== null) this.#meter.requestBodyBytes += end - start;
+    return this.#noteSent(this.#stream!.send(bytes, start, end, isEnd));
   }
 
   cancel(isReset: boolean): void {
@@ -168,7 +183,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   resumeResponse(): void {
-    this.#connection?.resume();
+    this.#stream?.resume();
   }
 
   // ---- From the cluster ----
@@ -196,23 +211,21 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   // ---- From the pool ----
 
-  onConnection(connection: Http1ClientConnection): void {
+  onStream(stream: UpstreamStream): void {
     this.#state = SENDING;
-    this.#connection = connection;
+    this.#stream = stream;
     const { methodId } = this.#client;
     this.#host!.outlier?.connected();
     this.#hasSentBody = this.#earlyEnd > this.#earlyStart;
     // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
     const hostname = methodId === Method.CONNECT ? '' : this.#host!.hostname;
     const head = this.#attemptEdits?.apply(this.head, hostname, this.attempts) ?? this.head;
-    const { requestForm } = this.cluster;
-    const sent = requestForm === null ? head : requestForm.apply(head, methodId);
-    this.#meter?.sendHead(sent, this.#earlyEnd - this.#earlyStart);
-    this.#client.onUpstreamConnection(connection, head);
-    const isSent = connection.start(
+    this.#meter?.sendHead(head, this.#earlyEnd - this.#earlyStart);
+    this.#client.onUpstreamConnection(stream, head);
+    const isSent = stream.start(
       this,
       methodId,
-      sent,
+      head,
       this.#early,
       this.#earlyStart,
       this.#earlyEnd,
@@ -234,7 +247,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#client.onUpstreamFailure(failure, transportDetail, this.#hasRetried);
   }
 
-  // ---- From the connection ----
+  // ---- From the stream to the upstream ----
 
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, _isSlab: boolean, nowMs: number): boolean {
     const { response } = this.#context.codec;
@@ -266,9 +279,9 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   onUpstreamReset(failure: UpstreamFailure, detail: string): void {
-    const connection = this.#connection!;
-    this.#connection = null;
-    if (this.#mayRetry(connection)) {
+    const stream = this.#stream!;
+    this.#stream = null;
+    if (this.#mayRetry(stream)) {
       this.#hasRetried = true;
       this.#count(upstream_rq_retry);
       this.#attempt();
@@ -302,20 +315,6 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     else this.onHost(host);
   }
 
-  #send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    if (this.#state === DONE) return true;
-    this.#isRequestDone = isEnd;
-    if (this.#state === WAITING) {
-      this.#early = Buffer.concat([this.#early.subarray(this.#earlyStart, this.#earlyEnd), bytes.subarray(start, end)]);
-      this.#earlyStart = 0;
-      this.#earlyEnd = this.#early.length;
-      return false;
-    }
-    this.#hasSentBody ||= end > start;
-    if (this.#meter !== null) this.#meter.requestBodyBytes += end - start;
-    return this.#noteSent(this.#connection!.send(bytes, start, end, isEnd));
-  }
-
   /** Nobody gets the response; what is left of it ends with its connection. */
   #turnDown(status: number, verdict: Verdict, isEnd: boolean): void {
     if (verdict !== Verdict.followed) this.#countHost(rq_error);
@@ -325,11 +324,11 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     else this.#abort(false);
   }
 
-  #mayRetry(connection: Http1ClientConnection): boolean {
+  #mayRetry({ isReused, hasResponseBytes }: UpstreamStream): boolean {
     return (
       !this.#hasRetried &&
-      connection.isReused &&
-      !connection.hasResponseBytes &&
+      isReused &&
+      !hasResponseBytes &&
       (this.#isRequestDone || this.#client.awaitsTunnel) &&
       !this.#hasSentBody &&
       IDEMPOTENT.has(this.#client.methodId)
@@ -342,10 +341,10 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       if (this.#host === null) this.cluster.destinations?.cancel(this);
       else this.#pool!.cancel(this);
     } else if (this.#state === SENDING) {
-      const connection = this.#connection!;
+      const stream = this.#stream!;
       this.#end();
       this.#count(upstream_rq_tx_reset);
-      connection.abort(isReset);
+      stream.abort(isReset);
     }
   }
 
@@ -362,7 +361,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   #end(): void {
     this.#state = DONE;
-    this.#connection = null;
+    this.#stream = null;
     this.#meter?.end(this.#client.perTryTimeoutMs);
   }
 
@@ -384,16 +383,4 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #countHost(stat: number): void {
     this.#context.stats.values[this.#host!.statBase + stat]! += 1;
   }
-}
-
-/** The last bytes of a request with the trailers that its cluster may have; null when there are none. */
-export function withTrailers(
-  { requestTrailers }: Pick<AttemptClient, 'requestTrailers'>,
-  { settings }: Cluster,
-  bytes: Buffer,
-  start: number,
-  end: number,
-): Buffer | null {
-  if (requestTrailers === null || !settings.enableTrailers) return null;
-  return insertTrailers(bytes, start, end, requestTrailers);
 }

@@ -5,15 +5,8 @@
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { Host } from './host.ts';
+import type { PoolTotals } from './pool/pool-host.ts';
 import { CONNECTS_PER_CALL } from './pool/waiting-pools.ts';
-
-/** What all HTTP pools of a cluster in this worker hold together; each pool adds what changes with it. */
-export interface PoolTotals {
-  /** Requests that run or wait. */
-  requests: number;
-  /** Connections, also those that are not there yet. */
-  connections: number;
-}
 
 export class HostForecast {
   readonly totals: PoolTotals = { requests: 0, connections: 0 };

@@ -16,8 +16,10 @@ import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Cluster } from './cluster.ts';
 import { OutlierMonitor } from './outlier-monitor.ts';
 import { ClientPools } from './pool/client-pools.ts';
+import type { ConnectionPool } from './pool/connection-pool.ts';
 import { HostPools } from './pool/host-pools.ts';
 import { Http1Pool } from './pool/http1-pool.ts';
+import type { PoolHost } from './pool/pool-host.ts';
 import type { ResponseCodeStats } from './response-code-stats.ts';
 
 /** Health that others have found wanting, not the configuration. */
@@ -29,7 +31,7 @@ export interface RawConnection {
   onHostFailed(): void;
 }
 
-export class Host {
+export class Host implements PoolHost {
   readonly cluster: Cluster;
   /** Where new connections go. */
   address: Address;
@@ -38,7 +40,7 @@ export class Host {
   /** The address as text, for logs and for requests that name it. */
   label: string;
   /** Connections for requests of all clients. */
-  readonly pools: HostPools<Http1Pool>;
+  readonly pools: HostPools<ConnectionPool>;
   /** Byte address of the record in shared memory. */
   readonly record: number;
   /** First cell of HOST_STATS in this worker's slab. */
@@ -56,7 +58,7 @@ export class Host {
   readonly zoneCodes: ResponseCodeStats | null;
   readonly #context: WorkerContext;
   /** Null where clients share connections. */
-  readonly #clientPools: ClientPools<Http1Pool> | null;
+  readonly #clientPools: ClientPools<ConnectionPool> | null;
   /** Proxied TCP connections, which belong to no pool. */
   readonly #rawConnections = new Set<RawConnection>();
   /** By its health flags when they were looked at last. */
@@ -83,7 +85,7 @@ export class Host {
     this.priority = snapshot.priority;
     this.metadata = snapshot.metadata;
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
-    const makePools = (): HostPools<Http1Pool> =>
+    const makePools = (): HostPools<ConnectionPool> =>
       new HostPools((priority) => new Http1Pool(context, this, cluster.breakerFor(priority)));
     this.pools = makePools();
     this.#clientPools = cluster.settings.poolsPerClient ? new ClientPools(makePools) : null;
@@ -113,7 +115,7 @@ export class Host {
    * The connections that requests of a routing priority use.
    * @param downstream whom the request is sent for; null for nobody.
    */
-  poolFor(priority: ClusterPriority, downstream: DownstreamConnection | null): Http1Pool {
+  poolFor(priority: ClusterPriority, downstream: DownstreamConnection | null): ConnectionPool {
     if (this.#clientPools === null || downstream === null || downstream.isClosed) return this.pools.for(priority);
     return this.#clientPools.of(downstream).for(priority);
   }

@@ -3,13 +3,19 @@
 import type { Address } from '../../base/address.ts';
 import type { Metadata } from '../../snapshot/index.ts';
 import type { Endpoint, UpstreamFacts } from '../format/facts.ts';
-import type { Host } from './host.ts';
 
 /** Both ends of a connection to an upstream. */
 export interface ConnectionEnds {
   readonly localEndpoint: Endpoint;
   /** The host's address when the connection was made. */
   readonly remoteAddress: Address;
+}
+
+/** A host, as far as it can be told of. */
+interface ToldHost {
+  readonly address: Address;
+  readonly hostname: string;
+  readonly metadata: Metadata | undefined;
 }
 
 const UNKNOWN: Endpoint = { ip: '', port: 0 };
@@ -21,7 +27,7 @@ export class UpstreamEnd implements UpstreamFacts {
   readonly protocol: string;
   local: Endpoint = UNKNOWN;
 
-  constructor({ address, hostname, metadata }: Host, protocol: string) {
+  constructor({ address, hostname, metadata }: ToldHost, protocol: string) {
     this.remote = endpointOf(address);
     this.hostname = hostname;
     this.metadata = metadata;

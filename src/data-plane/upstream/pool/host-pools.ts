@@ -5,10 +5,15 @@ import { ClusterPriority } from '../../../wasm/shared-records.ts';
 
 /** What becomes of connections when nobody asks for one. */
 export interface DrainablePool {
+  /** True while a connection is here: no request waits without one. */
   readonly isUsed: boolean;
+  /** Closes all there is, unless it carries something or is about to. @returns whether it has given a place back. */
   closeUnused(): boolean;
+  /** Lets no connection of now carry a request that has not begun; new ones are made as they are needed. */
   renew(): void;
+  /** Closes idle connections now and the rest when their requests are done. */
   drain(): void;
+  /** Ends everything now; requests that wait are refused. */
   close(): void;
 }
 

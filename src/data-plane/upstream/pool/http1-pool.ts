@@ -19,9 +19,10 @@ import { CLUSTER_STATS } from '../../../stats/index.ts';
 import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
-import type { Host } from '../host.ts';
-import type { PoolTotals } from '../host-forecast.ts';
-import { connectFailure, type PoolFailure, transportDetail, type UpstreamFailure } from './failure.ts';
+import type { ConnectionOwner } from './connection-owner.ts';
+import type { ConnectionPool, PoolClient } from './connection-pool.ts';
+import { connectFailure, transportDetail, type UpstreamFailure } from './failure.ts';
+import type { PoolHost, PoolTotals } from './pool-host.ts';
 import { CONNECTS_PER_CALL, type WaitingPool } from './waiting-pools.ts';
 
 const {
@@ -34,15 +35,9 @@ const {
   upstream_rq_cancelled,
 } = CLUSTER_STATS.index;
 
-/** A request that wants a connection; it is told one of both, perhaps before `newStream` returns. */
-export interface PoolClient {
-  onConnection(connection: Http1ClientConnection): void;
-  onPoolFailure(failure: PoolFailure, transportDetail: string): void;
-}
-
-export class Http1Pool implements WaitingPool {
+export class Http1Pool implements ConnectionPool, ConnectionOwner<Http1ClientConnection>, WaitingPool {
   readonly #context: WorkerContext;
-  readonly #host: Host;
+  readonly #host: PoolHost;
   /** Limits of the routing priority that the pool serves. */
   readonly breaker: CircuitBreaker;
   readonly #connections = new Set<Http1ClientConnection>();
@@ -59,7 +54,7 @@ export class Http1Pool implements WaitingPool {
   #notedRequests = 0;
   #notedConnections = 0;
 
-  constructor(context: WorkerContext, host: Host, breaker: CircuitBreaker) {
+  constructor(context: WorkerContext, host: PoolHost, breaker: CircuitBreaker) {
     this.#context = context;
     this.#host = host;
     this.breaker = breaker;
@@ -79,7 +74,6 @@ export class Http1Pool implements WaitingPool {
     return this.#pending.length;
   }
 
-  /** True while a connection is here: no request waits without one. */
   get isUsed(): boolean {
     return this.#connections.size > 0;
   }
@@ -97,7 +91,6 @@ export class Http1Pool implements WaitingPool {
     return this.#pending.length + this.#connections.size - this.#idle.length - this.#connecting;
   }
 
-  /** Gives the client a connection now, later, or tells why not. */
   newStream(client: PoolClient): void {
     const connections = this.#connections.size;
     if (this.#idle.length > 0) {
@@ -125,12 +118,10 @@ export class Http1Pool implements WaitingPool {
     this.#note();
   }
 
-  /** Opens a connection for a request that is expected, unless there are enough. @returns whether one was opened. */
   openForNext(ratio: number): boolean {
     return this.#mayOpenAhead && (this.requestCount + 1) * ratio > this.#connections.size && this.#tryOpenAhead();
   }
 
-  /** Takes back a request that still waits; returns false when it does not. */
   cancel(client: PoolClient): boolean {
     const index = this.#pending.indexOf(client);
     if (index === -1) return false;
@@ -142,25 +133,21 @@ export class Http1Pool implements WaitingPool {
     return true;
   }
 
-  /** Closes all there is, unless it carries something or is about to. @returns whether it has given a place back. */
   closeUnused(): boolean {
     if (!this.#hasPlace || this.#pending.length > 0 || this.#idle.length < this.#connections.size) return false;
     for (const connection of this.#idle.splice(0)) connection.close();
     return !this.#hasPlace;
   }
 
-  /** Lets no connection of now carry a request that has not begun; new ones are made as they are needed. */
   renew(): void {
     for (const connection of this.#connections) connection.closeAfterRequest();
   }
 
-  /** Closes idle connections now and the rest when their request is done. */
   drain(): void {
     this.#isDraining = true;
     for (const connection of this.#idle.splice(0)) connection.close();
   }
 
-  /** Ends everything now; requests that wait are refused. */
   close(): void {
     this.#isDraining = true;
     this.#failPending('connection termination', '');
@@ -210,13 +197,11 @@ export class Http1Pool implements WaitingPool {
     this.#host.onUserGone();
   }
 
-  /** The connection's request is done and it may carry another. */
   onReusable(connection: Http1ClientConnection): void {
     this.#makeReady(connection);
     this.#note();
   }
 
-  /** An established connection has ended. */
   onClosed(connection: Http1ClientConnection): void {
     this.#connections.delete(connection);
     const index = this.#idle.lastIndexOf(connection);
@@ -258,7 +243,7 @@ export class Http1Pool implements WaitingPool {
   /** To the connection that was used last. It stays idle when there is no place for the request. */
   #attach(client: PoolClient): void {
     if (this.breaker.tryAcquireRequest()) {
-      client.onConnection(this.#idle.pop()!);
+      client.onStream(this.#idle.pop()!);
       return;
     }
     this.#count(upstream_rq_pending_overflow);

@@ -15,7 +15,7 @@ import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import type { Host } from '../../../../src/data-plane/upstream/host.ts';
 import { contextFor } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { CLUSTER_STATS } from '../../../../src/stats/index.ts';
-import { Method } from '../../../../src/wasm/http1.ts';
+import { Framing, Method } from '../../../../src/wasm/http1.ts';
 import { AttemptBench, type AttemptBenchOptions, EMPTY, OK } from '../../../support/attempt-bench.ts';
 
 const { upstream_rq_timeout } = CLUSTER_STATS.index;
@@ -68,6 +68,7 @@ class MirrorBench extends AttemptBench {
   readonly origin = {
     methodId: Method.POST as number,
     isInternal: false,
+    requestFraming: Framing.CHUNKED as number,
     requestTrailers: null as Trailers | null,
     get facts(): FormatFacts {
       throw new Error('no fact was to be asked for');

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import { Trailers } from '../../../../src/data-plane/http/trailers.ts';
 import { compileRetryPolicy } from '../../../../src/data-plane/route/retry-policy.ts';
 import { CLUSTER_STATS } from '../../../../src/stats/index.ts';
+import { Framing } from '../../../../src/wasm/http1.ts';
 import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { HEAD, OK } from '../../../support/attempt-bench.ts';
 import { retrySettings } from '../../../support/routes.ts';
@@ -305,6 +306,7 @@ describe('the body that is kept', () => {
       test(`has its trailers${enableTrailers ? '' : ' taken off'}, ${isLater ? 'later' : 'at once'}`, () => {
         const bench = new TriesBench({ head: CHUNKED, cluster: { enableTrailers } });
         const end = enableTrailers ? '0\r\na: 1\r\n\r\n' : '0\r\n\r\n';
+        bench.client.requestFraming = Framing.CHUNKED;
         bench.client.requestTrailers = Trailers.parse('a: 1');
         if (isLater) bench.start(bench.request, '1\r\n0\r\n\r\n', false);
         else bench.start(bench.request, '1\r\nx\r\n0\r\n\r\n');
@@ -313,7 +315,6 @@ describe('the body that is kept', () => {
         const body = isLater ? `1\r\n0\r\n\r\n${end}` : `1\r\nx\r\n${end}`;
         assert.equal(bench.upstream.received, CHUNKED + body);
         bench.answered(UNAVAILABLE);
-        bench.client.requestTrailers = null;
         assert.equal(bench.retried(), CHUNKED + body);
       });
     }

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { Trailers } from '../../../../src/data-plane/http/trailers.ts';
 import { AttemptEdits } from '../../../../src/data-plane/route/attempt-edits.ts';
 import { Verdict } from '../../../../src/data-plane/router/attempt-client.ts';
-import { Method } from '../../../../src/wasm/http1.ts';
+import { Framing, Method } from '../../../../src/wasm/http1.ts';
 import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { AttemptBench, attemptOf, HEAD, OK, sending } from '../../../support/attempt-bench.ts';
 import { outlierSettings } from '../../../support/outliers.ts';
@@ -216,6 +216,7 @@ describe('the body of a request', () => {
         const bench = new AttemptBench({ cluster: { enableTrailers } });
         const end = enableTrailers ? '0\r\na: 1\r\n\r\n' : '0\r\n\r\n';
         const attempt = attemptOf(bench, { head: CHUNKED });
+        bench.client.requestFraming = Framing.CHUNKED;
         bench.client.requestTrailers = when === 'at once' ? Trailers.parse('a: 1') : null;
         bench.start(attempt, when === 'at once' ? '1\r\nx\r\n0\r\n\r\n' : '1\r\nx\r\n', when === 'at once');
         if (when === 'later') bench.upstream.accept();
@@ -226,8 +227,33 @@ describe('the body of a request', () => {
         if (when !== 'later') bench.upstream.accept();
         assert.equal(bench.upstream.received, `${CHUNKED}1\r\nx\r\n${end}`);
       });
+
+      test(`gets chunks where it came without framing, and ends ${when} with${enableTrailers ? '' : 'out'} trailers`, () => {
+        const bench = new AttemptBench({ cluster: { enableTrailers } });
+        const end = enableTrailers ? '0\r\na: 1\r\n\r\n' : '0\r\n\r\n';
+        const attempt = attemptOf(bench, { head: 'POST / HTTP/1.1\r\nhost: h\r\n\r\n' });
+        bench.client.requestFraming = Framing.UNTIL_CLOSE;
+        bench.client.requestTrailers = when === 'at once' ? Trailers.parse('a: 1') : null;
+        bench.start(attempt, 'body', when === 'at once');
+        if (when === 'later') bench.upstream.accept();
+        if (when !== 'at once') {
+          bench.client.requestTrailers = Trailers.parse('a: 1');
+          bench.send(attempt, '', true);
+        }
+        if (when !== 'later') bench.upstream.accept();
+        assert.equal(bench.upstream.received, `${CHUNKED}4\r\nbody\r\n${end}`);
+      });
     }
   }
+
+  test('takes the form that its cluster wants also in the fields that its framing needs', () => {
+    const bench = new AttemptBench({ cluster: { requestForm: { hasFullUrl: false, hasProperCase: true } } });
+    bench.client.requestFraming = Framing.UNTIL_CLOSE;
+    bench.start(attemptOf(bench, { head: 'POST / HTTP/1.1\r\nhost: h\r\n\r\n' }), 'x');
+    bench.upstream.accept();
+    const head = 'POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n';
+    assert.equal(bench.upstream.received, `${head}1\r\nx\r\n0\r\n\r\n`);
+  });
 
   test('has no trailers before its end', () => {
     const bench = new AttemptBench({ cluster: { enableTrailers: true } });

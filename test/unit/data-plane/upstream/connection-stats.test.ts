@@ -115,9 +115,9 @@ describe('a connection', () => {
 
   test('says whether it has carried a request before', () => {
     const bench = busy();
-    assert.equal(bench.first.connection!.isReused, false);
+    assert.equal(bench.first.stream!.isReused, false);
     bench.socket.send(ANSWER);
-    assert.equal(bench.request().connection!.isReused, true);
+    assert.equal(bench.request().stream!.isReused, true);
   });
 
   test('counts what waits to be sent, and what has come and waits for its rest, for as long as it lasts', () => {
@@ -165,7 +165,7 @@ describe('a connection', () => {
 
   test('that this side ends under a request counts as cut here', () => {
     const bench = busy();
-    bench.first.connection!.abort(true);
+    bench.first.stream!.abort(true);
     const ended = { upstream_cx_destroy_local: 1, upstream_cx_destroy_local_with_active_rq: 1 };
     bench.assertBooks({ ...CUT, ...ended }, { cx_total: 1, rq_total: 1 });
   });

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import type { Http1ClientConnection } from '../../../../src/data-plane/http/codec/http1/client-connection.ts';
 import { TICK_MS } from '../../../../src/data-plane/network/timer-wheel.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from '../../../../src/data-plane/tcp-proxy/tcp-upstream.ts';
-import type { PoolClient } from '../../../../src/data-plane/upstream/pool/http1-pool.ts';
+import type { PoolClient } from '../../../../src/data-plane/upstream/pool/connection-pool.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -19,7 +19,7 @@ class Client implements PoolClient, TcpUpstreamOwner {
   readonly events: string[] = [];
   connection: Http1ClientConnection | null = null;
 
-  onConnection(connection: Http1ClientConnection): void {
+  onStream(connection: Http1ClientConnection): void {
     this.connection = connection;
     this.events.push('connected');
   }

@@ -6,10 +6,11 @@ import { describe, test } from 'node:test';
 import type { Http1ClientConnection } from '../../../../src/data-plane/http/codec/http1/client-connection.ts';
 import { TICK_MS } from '../../../../src/data-plane/network/timer-wheel.ts';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
-import type { PoolClient } from '../../../../src/data-plane/upstream/pool/http1-pool.ts';
+import type { PoolClient } from '../../../../src/data-plane/upstream/pool/connection-pool.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../src/snapshot/index.ts';
 import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
+import { http1Pool } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 /** In this time every worker has looked at the limits once. */
@@ -19,7 +20,7 @@ class Client implements PoolClient {
   connection: Http1ClientConnection | null = null;
   failure = '';
 
-  onConnection(connection: Http1ClientConnection): void {
+  onStream(connection: Http1ClientConnection): void {
     this.connection = connection;
   }
 
@@ -127,7 +128,7 @@ describe('a queue of requests', () => {
       new Array(5).fill('overflow'),
     );
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_rq_pending_overflow'), 5);
-    assert.equal(bench.clusters[0]!.hosts[1]!.pools.default.idleCount, 1);
+    assert.equal(http1Pool(bench.clusters[0]!.hosts[1]!).idleCount, 1);
   });
 
   test('is served in its order by the connections that become ready', () => {

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Http1ClientConnection } from '../../../../src/data-plane/http/codec/http1/client-connection.ts';
-import type { ResponseReceiver } from '../../../../src/data-plane/http/codec/http1/response-receiver.ts';
+import type { ResponseReceiver } from '../../../../src/data-plane/http/codec/upstream-stream.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from '../../../../src/data-plane/tcp-proxy/tcp-upstream.ts';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
-import type { PoolClient } from '../../../../src/data-plane/upstream/pool/http1-pool.ts';
-import { Method } from '../../../../src/wasm/http1.ts';
+import type { PoolClient } from '../../../../src/data-plane/upstream/pool/connection-pool.ts';
+import { Framing, Method } from '../../../../src/wasm/http1.ts';
+import { http1Pool } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 const HEAD = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n';
@@ -33,12 +34,14 @@ function bench(): Bench {
 /** Takes bytes until it is told not to. */
 class Taker implements PoolClient, ResponseReceiver, TcpUpstreamOwner {
   readonly awaitsUpgrade = false;
+  readonly requestFraming = Framing.NONE;
+  readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;
   takes = true;
   events: string[] = [];
   connection: Http1ClientConnection | null = null;
 
-  onConnection(connection: Http1ClientConnection): void {
+  onStream(connection: Http1ClientConnection): void {
     this.connection = connection;
     connection.start(this, Method.POST, HEAD, NO_BYTES, 0, 0, false);
   }
@@ -197,7 +200,7 @@ test('a response that is complete ends the wait, and the connection', async () =
   socket().send(`${ANSWER}last`);
   assert.deepEqual(taker.events, ['head 4 end']);
   assert.equal(socket().isLive, false);
-  assert.equal(cluster.hosts[0]!.pools.default.size, 0);
+  assert.equal(http1Pool(cluster.hosts[0]!).size, 0);
   assert.equal(workers.contexts[0]!.wheel.size, 0);
   workers.clock.turn(2 * SILENCE_MS);
   assert.deepEqual(taker.events, ['head 4 end']);

@@ -8,12 +8,13 @@ import type { Http1ClientConnection } from '../../../../src/data-plane/http/code
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import type { Host } from '../../../../src/data-plane/upstream/host.ts';
 import { HostForecast } from '../../../../src/data-plane/upstream/host-forecast.ts';
-import type { PoolClient } from '../../../../src/data-plane/upstream/pool/http1-pool.ts';
+import type { PoolClient } from '../../../../src/data-plane/upstream/pool/connection-pool.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../src/snapshot/index.ts';
-import { Method } from '../../../../src/wasm/http1.ts';
+import { Framing, Method } from '../../../../src/wasm/http1.ts';
 import { ClusterPriority, HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
+import { http1Pool } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
@@ -21,6 +22,8 @@ const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 class Request implements PoolClient {
   readonly host: Host;
   readonly awaitsUpgrade = false;
+  readonly requestFraming = Framing.NONE;
+  readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;
   state: 'waiting' | 'running' | 'over' = 'waiting';
 
@@ -28,7 +31,7 @@ class Request implements PoolClient {
     this.host = host;
   }
 
-  onConnection(connection: Http1ClientConnection): void {
+  onStream(connection: Http1ClientConnection): void {
     this.state = 'running';
     connection.start(this, Method.GET, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', Buffer.alloc(0), 0, 0, true);
   }
@@ -371,8 +374,8 @@ describe('connections ahead of the requests of a cluster', () => {
             else socket?.send(ANSWER);
           }
           assert.deepEqual(forecast!.totals, {
-            requests: sum(({ pools }) => pools.default.requestCount),
-            connections: sum(({ pools }) => pools.default.size),
+            requests: sum((host) => http1Pool(host).requestCount),
+            connections: sum((host) => http1Pool(host).size),
           });
         }
         bench.cluster.close();

@@ -27,12 +27,13 @@ import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
 import { resetSocket, resumeUpstream } from '../../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
 import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
-import type { Host } from '../../../upstream/host.ts';
 import { connectToHost, type HostConnectionOwner } from '../../../upstream/host-connection.ts';
-import type { Http1Pool } from '../../../upstream/pool/http1-pool.ts';
+import type { ConnectionOwner } from '../../../upstream/pool/connection-owner.ts';
+import type { PoolHost } from '../../../upstream/pool/pool-host.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
+import type { ResponseReceiver, UpstreamStream } from '../upstream-stream.ts';
 import { MessageBody } from './message-body.ts';
-import type { ResponseReceiver } from './response-receiver.ts';
+import { bodyInChunks, headInChunks, isInChunks } from './request-framing.ts';
 
 const {
   upstream_cx_close_notify,
@@ -53,10 +54,11 @@ const CLOSED = 3;
 /** Bodies with less than this to come are read through the shared buffer and copied. */
 const SLAB_THRESHOLD = 64 * 1024;
 
-export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner {
-  readonly host: Host;
+export class Http1ClientConnection implements UpstreamStream, HostConnectionOwner, TimeoutOwner {
+  readonly protocol = 'HTTP/1.1';
+  readonly host: PoolHost;
   readonly #context: WorkerContext;
-  readonly #pool: Http1Pool;
+  readonly #pool: ConnectionOwner<Http1ClientConnection>;
   /** Of a host with several addresses: a stand-in until one of them has answered. */
   #socket: Socket;
   readonly #timer: TimerEntry;
@@ -70,6 +72,8 @@ export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner 
   #requestMethod = 0;
   #requestsLeft: number;
   #isRequestDone = false;
+  /** The request's body is. */
+  #isInChunks = false;
   #isHeadDone = false;
   #isReusable = false;
   /** The connection has come to an age, or its pool wants new ones. */
@@ -86,7 +90,7 @@ export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner 
   /** Of a tunnel; null otherwise. */
   #bulk: BulkReads | null = null;
 
-  constructor(context: WorkerContext, host: Host, pool: Http1Pool) {
+  constructor(context: WorkerContext, host: PoolHost, pool: ConnectionOwner<Http1ClientConnection>) {
     const { settings } = host.cluster;
     this.#context = context;
     this.host = host;
@@ -103,7 +107,6 @@ export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner 
     context.wheel.arm(this.#timer, startMs + settings.connectTimeoutMs);
   }
 
-  /** True when the request at hand is not the first one of this connection. */
   get isReused(): boolean {
     return this.#stats.requests > 1;
   }
@@ -113,20 +116,14 @@ export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner 
     return { ip: plainAddress(this.#socket.localAddress ?? ''), port: this.#socket.localPort ?? 0 };
   }
 
-  /** Bytes that the kernel has not taken yet. */
   get unsentBytes(): number {
     return this.#socket.writableLength;
   }
 
-  /** True once any byte of the response at hand has arrived. */
   get hasResponseBytes(): boolean {
     return this.#hasResponseBytes;
   }
 
-  /**
-   * Sends a request: its head and the first body bytes [start, end), whose memory is given away until drain.
-   * @returns false when no more should be sent before `onUpstreamDrain`.
-   */
   start(
     receiver: ResponseReceiver,
     method: number,
@@ -144,23 +141,22 @@ export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner 
     this.#hasResponseBytes = false;
     this.#requestsLeft--;
     this.#context.wheel.disarm(this.#timer);
-    this.#stats.beginRequest(head.length + end - start);
-    return this.#write(head, bytes, start, end);
+    const framing = receiver.requestFraming;
+    this.#isInChunks = isInChunks(framing);
+    if (!this.#isInChunks) return this.#begin(head, bytes, start, end);
+    const whole = headInChunks(head, framing);
+    const body = bodyInChunks(receiver, bytes, start, end, isEnd);
+    return body === null ? this.#begin(whole, bytes, start, end) : this.#begin(whole, body, 0, body.length);
   }
 
-  /** Sends more of the body; as in `start`. An empty range with `isEnd` only marks the end. */
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     this.#isRequestDone = isEnd;
-    let isTaken = true;
-    if (start < end) {
-      this.#stats.count(upstream_cx_tx_bytes_total, end - start);
-      isTaken = this.#write('', bytes, start, end);
-    }
+    const framed = this.#isInChunks ? bodyInChunks(this.#receiver!, bytes, start, end, isEnd) : null;
+    const isTaken = framed === null ? this.#sendRange(bytes, start, end) : this.#sendRange(framed, 0, framed.length);
     if (isEnd && this.#bulk !== null) this.#socket.end();
     return isTaken;
   }
 
-  /** Reads on after the receiver had returned false. */
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
@@ -169,10 +165,7 @@ export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner 
     resumeUpstream(this.#socket);
   }
 
-  /**
-   * Ends the request at hand without an answer; the receiver hears no more. Closes the connection.
-   * @param isReset a tunnel is broken off instead. A request that is cut is seen to be so by its framing.
-   */
+  /** As UpstreamStream says; closes the connection. */
   abort(isReset: boolean): void {
     if (isReset && this.#bulk !== null) resetSocket(this.#socket);
     this.#close(true);
@@ -306,6 +299,19 @@ export class Http1ClientConnection implements HostConnectionOwner, TimeoutOwner 
     this.#unsent = bytes;
     this.#stats.backedUp(this.#socket.writableLength);
     return false;
+  }
+
+  #begin(head: string, bytes: Buffer, start: number, end: number): boolean {
+    const { requestForm } = this.host.cluster;
+    const formed = requestForm === null ? head : requestForm.apply(head, this.#requestMethod);
+    this.#stats.beginRequest(formed.length + end - start);
+    return this.#write(formed, bytes, start, end);
+  }
+
+  #sendRange(bytes: Buffer, start: number, end: number): boolean {
+    if (start === end) return true;
+    this.#stats.count(upstream_cx_tx_bytes_total, end - start);
+    return this.#write('', bytes, start, end);
   }
 
   // ---- Responses ----

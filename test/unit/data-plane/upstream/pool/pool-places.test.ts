@@ -9,7 +9,7 @@ import type { Http1Pool } from '../../../../../src/data-plane/upstream/pool/http
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../../src/snapshot/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../../support/clusters.ts';
-import { ANSWER, UpstreamRequest } from '../../../../support/upstream-request.ts';
+import { ANSWER, http1Pool, UpstreamRequest } from '../../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../../support/upstream-workers.ts';
 
 const { default: byDefault, high } = ClusterPriority;
@@ -44,7 +44,7 @@ class Bench {
 
   /** Of the first worker and the default priority. */
   pool(host: number): Http1Pool {
-    return this.clusters[0]!.hosts[host]!.pools.default;
+    return http1Pool(this.clusters[0]!.hosts[host]!);
   }
 
   request(host: number, options: { worker?: number; priority?: ClusterPriority; client?: DownstreamConnection } = {}) {
@@ -157,7 +157,7 @@ describe('a place of a pool', () => {
     const elsewhere = new UpstreamRequest();
     const [, other] = bench.clusters[0]!.hosts;
     bench.pool(0).newStream({
-      onConnection: () => assert.fail('there is a place for no request'),
+      onStream: () => assert.fail('there is a place for no request'),
       onPoolFailure: () => other!.pools.default.newStream(elsewhere),
     });
     const next = bench.request(0);

@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Http1Pool, PoolClient } from '../../../../../src/data-plane/upstream/pool/http1-pool.ts';
+import type { PoolClient } from '../../../../../src/data-plane/upstream/pool/connection-pool.ts';
+import type { Http1Pool } from '../../../../../src/data-plane/upstream/pool/http1-pool.ts';
 import type { CLUSTER_STATS } from '../../../../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../../support/clusters.ts';
-import { ANSWER, UpstreamRequest } from '../../../../support/upstream-request.ts';
+import { ANSWER, http1Pool, UpstreamRequest } from '../../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../../support/upstream-workers.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
@@ -17,7 +18,7 @@ const WAITING = 2;
 class Waiting implements PoolClient {
   told = '';
 
-  onConnection(): void {
+  onStream(): void {
     this.told += 'connection';
   }
 
@@ -35,7 +36,7 @@ class Bench {
   constructor(maxPendingRequests = 1024) {
     const circuitBreakers = { default: { ...NO_LIMITS, maxPendingRequests }, high: NO_LIMITS };
     this.snapshot = this.workers.cluster(1, { circuitBreakers, connectTimeoutMs: CONNECT_TIMEOUT_MS });
-    this.pool = this.workers.open(0, this.snapshot).hosts[0]!.pools.default;
+    this.pool = http1Pool(this.workers.open(0, this.snapshot).hosts[0]!);
   }
 
   wait(count = WAITING): Waiting[] {

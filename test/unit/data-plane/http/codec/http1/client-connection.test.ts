@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { ResponseReceiver } from '../../../../../../src/data-plane/http/codec/http1/response-receiver.ts';
+import type { ResponseReceiver } from '../../../../../../src/data-plane/http/codec/upstream-stream.ts';
 import { Cluster } from '../../../../../../src/data-plane/upstream/cluster.ts';
 import { RetiredHosts } from '../../../../../../src/data-plane/upstream/retired-hosts.ts';
-import { Method } from '../../../../../../src/wasm/http1.ts';
+import { Framing, Method } from '../../../../../../src/wasm/http1.ts';
 import { DataPlaneFixture, loopback } from '../../../../../support/data-plane.ts';
 import { WireUpstream } from '../../../../../support/wire.ts';
 
@@ -15,6 +15,8 @@ const NO_BYTES = Buffer.alloc(0);
 /** Takes a response, says whether its last bytes could be sent on, and notes where they lay. */
 class Receiver implements ResponseReceiver {
   readonly awaitsUpgrade = false;
+  readonly requestFraming = Framing.NONE;
+  readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024 * 1024;
   readonly done = Promise.withResolvers<void>();
   bytes = 0;
@@ -72,7 +74,7 @@ describe('a long response body', () => {
 
   async function fetch(receiver: Receiver): Promise<void> {
     cluster.chooseHost(null)!.pools.default.newStream({
-      onConnection(connection) {
+      onStream(connection) {
         connection.start(receiver, Method.GET, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', NO_BYTES, 0, 0, true);
       },
       onPoolFailure: (failure) => receiver.done.reject(new Error(failure)),
