@@ -4,6 +4,7 @@
 import type { RuntimeSetting } from '../base/runtime.ts';
 import type { NetworkFilterSettings } from './listener.ts';
 import type { Metadata } from './metadata.ts';
+import type { DownstreamTlsSettings } from './tls.ts';
 
 /** A block of addresses; the literal may have bits behind the prefix. */
 export interface CidrRange {
@@ -44,6 +45,10 @@ export interface FilterChainSettings {
   readonly match: FilterChainMatch;
   /** In the order of the chain; each must have room for a connection. */
   readonly connectionLimits: readonly ConnectionLimitSettings[];
+  /** What secures its connections; absent where they come as they are. */
+  readonly tls?: DownstreamTlsSettings;
+  /** A handshake must be done within this time; 0 for no limit. Absent where there is none to wait for. */
+  readonly transportConnectTimeoutMs?: number;
   /** The terminal filter of the chain. */
   readonly filter: NetworkFilterSettings;
 }

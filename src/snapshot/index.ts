@@ -157,4 +157,17 @@ export {
   type TapTrace,
   tapTraceCost,
 } from './tap.ts';
+export type {
+  DownstreamTlsSettings,
+  SubjectAltNameMatch,
+  TlsCertificateSettings,
+  TlsCertificateSources,
+  TlsIdentity,
+  TlsKeyLogSettings,
+  TlsSettings,
+  TlsSource,
+  TlsValidationSettings,
+  TlsValidationSources,
+  TlsVersion,
+} from './tls.ts';
 export type { WatchdogSettings, WorkerWatchdog } from './watchdog.ts';

@@ -8,9 +8,12 @@ import { ClusterNames } from '../resources/conversion.ts';
 import { convertDefaultResolver } from '../resources/dns-discovery.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
+import { staticSecrets } from '../resources/tls/secrets.ts';
 import { itemPath } from '../source/field-path.ts';
 import { CLUSTERS_PATH, checkListenerAddresses, LISTENERS_PATH } from './bootstrap-checks.ts';
 import type { LoadBootstrapInput } from './bootstrap-config.ts';
+
+const SECRETS_PATH = 'static_resources.secrets';
 
 export interface StaticResources {
   readonly clusters: readonly ClusterSettings[];
@@ -31,7 +34,8 @@ export function convertStaticResources(
   const { environment, httpFilters, findLogPathFault } = input;
   const given = { environment, httpFilters, findLogPathFault };
   const defaultSource = convertDefaultSource(bootstrap, faults);
-  const conversion = { faults, clusters: names, localCluster, defaultResolver, defaultSource, ...given };
+  const secrets = staticSecrets(bootstrap.static_resources?.secrets ?? [], SECRETS_PATH, faults);
+  const conversion = { faults, secrets, clusters: names, localCluster, defaultResolver, defaultSource, ...given };
   const clusterSettings = clusters.map((cluster, index) =>
     convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
   );

@@ -7,6 +7,7 @@ import type { LogPathLook } from './access-log/log-path.ts';
 import type { ConvertedBindConfig } from './bind-config.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterConverters } from './http-filter.ts';
+import type { StaticSecrets } from './tls/secrets.ts';
 
 export interface Conversion extends LogPathLook {
   readonly faults: FaultSink;
@@ -19,6 +20,8 @@ export interface Conversion extends LogPathLook {
   readonly defaultResolver?: DnsResolverSettings | undefined;
   /** How sockets of clusters begin that do not say; left to the system when absent. */
   readonly defaultSource?: ConvertedBindConfig | undefined;
+  /** Those of the bootstrap; none when absent. */
+  readonly secrets?: StaticSecrets | undefined;
   /** Variables that format strings may ask for; none when absent. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }

@@ -77,7 +77,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   },
   'proxy.config.bootstrap.v3.Bootstrap.StaticResources': {
     otherwise: rejected(),
-    fields: { listeners: supported(), clusters: supported() },
+    fields: { listeners: supported(), clusters: supported(), secrets: supported() },
   },
   'proxy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': {
     otherwise: rejected(),

@@ -12,6 +12,7 @@ import { HTTP_SUPPORT } from './http.ts';
 import { LISTENER_SUPPORT } from './listener.ts';
 import { OVERLOAD_SUPPORT } from './overload.ts';
 import { ROUTE_SUPPORT } from './route.ts';
+import { SECRET_SUPPORT } from './tls.ts';
 
 export const SUPPORT: SupportTable = {
   ...BOOTSTRAP_SUPPORT,
@@ -25,4 +26,5 @@ export const SUPPORT: SupportTable = {
   ...BALANCING_POLICY_SUPPORT,
   ...ACCESS_LOG_SUPPORT,
   ...OVERLOAD_SUPPORT,
+  ...SECRET_SUPPORT,
 };

@@ -1,0 +1,103 @@
+// How connections are secured: certificates as they have been read, how peers prove who they are, and what a handshake may
+// agree on. Workers make secure contexts of it. What it was read from stays beside it, for the files that change later.
+
+import type { StringMatch } from '../base/string-match.ts';
+import type { CidrRange } from './filter-chain.ts';
+
+export type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
+
+/** A file, read anew when it changes, or bytes of the configuration itself. */
+export type TlsSource =
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'inline'; readonly bytes: Uint8Array };
+
+export interface TlsCertificateSources {
+  readonly chain: TlsSource | null;
+  readonly key: TlsSource | null;
+  readonly password: TlsSource | null;
+  /** In place of chain and key. */
+  readonly pkcs12: TlsSource | null;
+  readonly ocspStaple: TlsSource | null;
+}
+
+/** A private key as it was given; it never leaves the process. */
+export type TlsIdentity =
+  | { readonly kind: 'pem'; readonly chain: string; readonly key: string }
+  | { readonly kind: 'pkcs12'; readonly bundle: Uint8Array; readonly password: string };
+
+export interface TlsCertificateSettings {
+  readonly sources: TlsCertificateSources;
+  readonly identity: TlsIdentity;
+  /** The certificate itself, without those that it leads to; PEM. */
+  readonly leaf: string;
+  /** `rsa`, `ec`, `ed25519`: a connection is offered one of each. */
+  readonly keyType: string;
+  /** Lower case, perhaps with a first label `*`. */
+  readonly serverNames: readonly string[];
+  /** DER, sent to clients that ask; null for none. */
+  readonly ocspResponse: Uint8Array | null;
+}
+
+export interface SubjectAltNameMatch {
+  readonly type: 'any' | 'dns' | 'uri' | 'email' | 'ip';
+  readonly match: StringMatch;
+}
+
+export interface TlsValidationSources {
+  readonly trustedCa: TlsSource | null;
+  readonly crl: TlsSource | null;
+}
+
+/** How the certificate of a peer is judged. */
+export interface TlsValidationSettings {
+  readonly sources: TlsValidationSources;
+  /** PEM certificates; null where no chain is verified, `system` for those that the system trusts. */
+  readonly trustedCa: string | 'system' | null;
+  /** PEM; null for none. */
+  readonly crl: string | null;
+  /** A chain that leads to none of them is no reason to refuse. */
+  readonly acceptsUntrusted: boolean;
+  /** SHA-256 of the certificate, lower case hexadecimal; one has to fit, or one of `spkiHashes`, where there are any. */
+  readonly certificateHashes: readonly string[];
+  /** SHA-256 of the public key's information, base64. */
+  readonly spkiHashes: readonly string[];
+  /** One has to fit where there are any. */
+  readonly subjectAltNames: readonly SubjectAltNameMatch[];
+}
+
+export interface TlsKeyLogSettings {
+  readonly path: string;
+  /** Empty for all. */
+  readonly localRanges: readonly CidrRange[];
+  readonly remoteRanges: readonly CidrRange[];
+}
+
+/** What both sides of a proxy have in common. */
+export interface TlsSettings {
+  readonly minVersion: TlsVersion;
+  readonly maxVersion: TlsVersion;
+  /** For TLS 1.2 and older, as OpenSSL lists them; empty for its own choice. */
+  readonly ciphers: string;
+  /** As OpenSSL lists them; empty for its own choice. */
+  readonly curves: string;
+  readonly signatureAlgorithms: string;
+  readonly alpnProtocols: readonly string[];
+  readonly certificates: readonly TlsCertificateSettings[];
+  /** Null where the peer proves nothing. */
+  readonly validation: TlsValidationSettings | null;
+  readonly keyLog: TlsKeyLogSettings | null;
+}
+
+export interface DownstreamTlsSettings extends TlsSettings {
+  readonly requiresClientCertificate: boolean;
+  /** A client that names no server is sent away. */
+  readonly requiresServerName: boolean;
+  /** Of the ciphers that both know the client's favourite is taken. */
+  readonly prefersClientCiphers: boolean;
+  /** Name, HMAC key and cipher key, 16 bytes each, the same for all workers; null for connections that are not resumed. */
+  readonly ticketKeys: Uint8Array | null;
+  /** Seconds that a session may be resumed in. */
+  readonly sessionTimeoutSeconds: number;
+  /** Whether certificates are presented whose OCSP response has expired or, for `must`, is missing. */
+  readonly stapling: 'lenient' | 'strict' | 'must';
+}
