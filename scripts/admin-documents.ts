@@ -239,6 +239,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
     what: 'All listeners; those that `/drain_listeners` has stopped stay active, and count in `listener_stopped`',
   },
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
+  SUBSCRIPTION_STATS: {
+    under: 'runtime.',
+    what: 'Runtime layers that come by discovery, where there are any; beside them the text `version_text`',
+  },
   FILESYSTEM_STATS: { under: 'filesystem.', what: 'Files of access logs' },
   OVERLOAD_MONITOR_STATS: { under: 'overload.<monitor>.', what: 'Resource monitors of the overload manager' },
   OVERLOAD_ACTION_STATS: { under: 'overload.proxy.overload_actions.<action>.', what: 'Overload actions' },

@@ -17,8 +17,9 @@ export type {
   ResourceMonitorSettings,
   TriggerSettings,
 } from './bootstrap/overload.ts';
-export type { RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
+export type { RuntimeDiscovery, RuntimeFiles, RuntimeLayerSettings } from './bootstrap/runtime.ts';
 export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
+export { type ReadResponse, readResponseFile } from './discovery/response-file.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export { bootstrapSchema, type ProtoComments } from './json-schema/bootstrap-schema.ts';
 export { int64ToNumber as toNumber } from './proto/int64.ts';
@@ -33,8 +34,10 @@ export { redactedJson } from './proto/json-text/redaction.ts';
 export { MessageEncoder, nanoseconds } from './proto/message-encoder.ts';
 export { type MessageType, protoSchema } from './proto/root.ts';
 export { jsonToStruct } from './proto/struct.ts';
+export { UnknownFieldPolicy } from './proto/unknown-fields.ts';
 export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export { convertAddress } from './resources/address.ts';
+export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
 export type { HttpFilterConverters } from './resources/http-filter.ts';
 export type {
@@ -49,6 +52,7 @@ export type {
   StatsdSink,
 } from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
+export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
 export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';

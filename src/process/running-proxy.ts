@@ -91,6 +91,7 @@ export class RunningProxy {
       revisionNumber: revisionNumber(version),
       versionText: formatVersion(version),
       unknownFields: loaded.unknownFields,
+      dynamicFields: options,
       statSinkKinds,
       statTags: options.statsTag.map(statTag),
       fileFlushIntervalMs: options.fileFlushIntervalMsec,

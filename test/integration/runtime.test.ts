@@ -147,3 +147,33 @@ test('values in files hold in all workers, from one swap of their root to the ne
   assert.equal(await weir.stat('runtime.load_success'), 2);
   assert.equal((await weir.stop()).code, 0);
 });
+
+test('values of a resource in a file hold in all workers, and those of the file that is moved over it', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'weir-runtime-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'layer.yaml');
+  const write = (version: number, share: number, further = ''): void => {
+    const resource = `{"@type": type.googleapis.com/envoy.service.runtime.v3.Runtime, name: rtds, layer: {routing.new: ${share}}}`;
+    writeFileSync(`${file}.next`, `version_info: v${version}\nresources:\n- ${resource}\n${further}`);
+    renameSync(`${file}.next`, file);
+  };
+  write(1, 100);
+  const far = { name: 'far', rtds_layer: { name: 'rtds', rtds_config: { path_config_source: { path: file } } } };
+  const configYaml = bootstrap(9, { 'routing.new': 0 }, [far]);
+  await using weir = await startWeir({ configYaml, args: ['--concurrency', '2', '--reject-unknown-dynamic-fields'] });
+  const { port } = (await weir.listeners()).get('main')!;
+  const statuses = (): Promise<string> => statusesOf(port);
+  assert.equal(await statuses(), '201');
+  write(2, 0);
+  await untilEqual('202', statuses, 'the status of no share');
+  assert.deepEqual(JSON.parse(await weir.admin('/runtime')), {
+    layers: ['base', 'far'],
+    entries: { 'routing.new': { layer_values: ['0', '0'], final_value: '0' } },
+  });
+  write(3, 100, 'odd: 1\n');
+  await untilEqual(1, () => weir.stat('runtime.update_failure'), 'a refusal');
+  assert.equal(await statuses(), '202');
+  assert.equal(await weir.stat('runtime.update_success'), 2);
+  assert.match(await weir.admin('/stats?filter=runtime.version_text'), /runtime.version_text: "v2"/);
+  assert.equal((await weir.stop()).code, 0);
+});

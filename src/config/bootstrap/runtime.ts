@@ -1,9 +1,8 @@
 // Runtime layers of the bootstrap: what each of them says, as text under dotted keys, the form in which an operator
-// sees them. Layers of files are read by the control plane, and the place of the one that an operator writes is kept; the support
-// table warns of those of management servers. Which layers there are without any in the bootstrap: docs/decisions/0032.
+// sees them. Layers of files and those that come by discovery are read by the control plane, and the place of the one that an
+// operator writes is kept. Which layers there are without any in the bootstrap: docs/decisions/0032.
 
 import path from 'node:path';
-import type { JsonObject, JsonValue } from '../../base/json.ts';
 import {
   CONNECTION_LIMIT,
   expectedValue,
@@ -11,9 +10,10 @@ import {
   runtimeKey,
   runtimeValueFault,
 } from '../../base/runtime-values.ts';
-import type { Bootstrap, Struct } from '../proto/generated/messages.ts';
+import type { Bootstrap, RuntimeLayer_RtdsLayer, Struct } from '../proto/generated/messages.ts';
+import { type ConfigSourceSettings, convertConfigSource } from '../resources/config-source.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
-import { structToJson } from '../resources/struct.ts';
+import { flatRuntimeValues, invalidEntryText } from '../resources/runtime-struct.ts';
 import { fieldPath, itemPath } from '../source/field-path.ts';
 import { quote } from '../source/node.ts';
 
@@ -21,11 +21,20 @@ import { quote } from '../source/node.ts';
 export interface RuntimeLayerSettings {
   readonly name: string;
   /** `admin`: empty at the start, written while the proxy runs. There is at most one. */
-  readonly kind: 'static' | 'files' | 'admin';
-  /** Values as written, by their keys as written; none of `files`. */
+  readonly kind: 'static' | 'files' | 'discovered' | 'admin';
+  /** Values as written, by their keys as written; of `static` only. */
   readonly values: ReadonlyMap<string, string>;
   /** Of `files`. */
   readonly files?: RuntimeFiles;
+  /** Of `discovered`. */
+  readonly discovery?: RuntimeDiscovery;
+}
+
+/** What a layer is asked for by. */
+export interface RuntimeDiscovery {
+  /** Name of the resource. */
+  readonly resource: string;
+  readonly source: ConfigSourceSettings;
 }
 
 /** Where a layer of files lies. */
@@ -46,16 +55,19 @@ export function convertRuntime(
   if (layered !== null) {
     if (runtime !== null) faults.warning('runtime', 'has no effect beside layered_runtime');
     if (layered.layers.length === 0) return [adminLayer('')];
-    return layered.layers.flatMap(({ name, static_layer: values, disk_layer: disk, admin_layer: admin }, index) => {
-      if (admin !== null) return [adminLayer(name)];
-      const at = itemPath('layered_runtime.layers', index);
-      if (disk !== null) {
-        const { symlink_root: root, subdirectory, append_service_cluster: appends } = disk;
-        if (root === '') faults.warning(fieldPath(at, 'disk_layer'), 'has no symlink_root; the layer is left out');
-        return filesLayer(name, root, subdirectory, appends ? serviceCluster : '');
-      }
-      return values === null ? [] : [staticLayer(name, values, fieldPath(at, 'static_layer'), bootstrap, faults)];
-    });
+    return layered.layers.flatMap(
+      ({ name, static_layer: values, disk_layer: disk, admin_layer: admin, rtds_layer: rtds }, index) => {
+        if (admin !== null) return [adminLayer(name)];
+        const at = itemPath('layered_runtime.layers', index);
+        if (rtds !== null) return discoveredLayer(name, rtds, fieldPath(at, 'rtds_layer'), faults);
+        if (disk !== null) {
+          const { symlink_root: root, subdirectory, append_service_cluster: appends } = disk;
+          if (root === '') faults.warning(fieldPath(at, 'disk_layer'), 'has no symlink_root; the layer is left out');
+          return filesLayer(name, root, subdirectory, appends ? serviceCluster : '');
+        }
+        return values === null ? [] : [staticLayer(name, values, fieldPath(at, 'static_layer'), bootstrap, faults)];
+      },
+    );
   }
   const base = runtime?.base ?? null;
   const values = base === null ? EMPTY_LAYER : staticLayer('base', base, 'runtime.base', bootstrap, faults);
@@ -71,6 +83,22 @@ function filesLayer(name: string, symlinkRoot: string, subdirectory: string, las
   return [{ name, kind: 'files', values: new Map(), files: { symlinkRoot, folder } }];
 }
 
+/** @returns none where it cannot come. */
+function discoveredLayer(
+  name: string,
+  { name: resource, rtds_config: config }: RuntimeLayer_RtdsLayer,
+  at: string,
+  faults: FaultSink,
+): RuntimeLayerSettings[] {
+  if (config === null) {
+    faults.error(at, 'needs rtds_config, which says where it comes from');
+    return [];
+  }
+  // The support table has refused the others.
+  const source = convertConfigSource(config);
+  return source === undefined ? [] : [{ name, kind: 'discovered', values: new Map(), discovery: { resource, source } }];
+}
+
 const EMPTY_LAYER: RuntimeLayerSettings = { name: 'base', kind: 'static', values: new Map() };
 
 function adminLayer(name: string): RuntimeLayerSettings {
@@ -84,29 +112,10 @@ function staticLayer(
   bootstrap: Bootstrap,
   faults: FaultSink,
 ): RuntimeLayerSettings {
-  const values = new Map<string, string>();
-  flatten(structToJson(struct), '', values, (key) => faults.error(at, `Invalid runtime entry value for ${key}`));
+  const { values, faulty } = flatRuntimeValues(struct);
+  for (const key of faulty) faults.error(at, invalidEntryText(key));
   for (const [key, value] of values) checkEntry(key, value, at, bootstrap, faults);
   return { name, kind: 'static', values };
-}
-
-/** Objects in objects are parts of a key, but for those that say a fraction. */
-function flatten(object: JsonObject, prefix: string, into: Map<string, string>, fail: (key: string) => void): void {
-  for (const [name, value] of Object.entries(object)) {
-    const key = prefix + name;
-    if (value === null || Array.isArray(value)) fail(key);
-    else if (!isObject(value)) into.set(key, String(value));
-    else if (isFraction(value)) into.set(key, JSON.stringify(value));
-    else flatten(value, `${key}.`, into, fail);
-  }
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null;
-}
-
-function isFraction(value: JsonObject): boolean {
-  return Object.keys(value).length === 0 || 'numerator' in value || 'denominator' in value;
 }
 
 /** An entry that cannot have the effect its author expects gets a warning. */

@@ -24,6 +24,7 @@ export type {
   ClusterLoadAssignment,
   CommonTlsContext,
   ComparisonFilter,
+  ConfigSource,
   ConnectionLimit,
   CoreHealthCheck as HealthCheckMessage,
   CoreHttpProtocolOptions as HttpProtocolOptions,

@@ -52,7 +52,8 @@ export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDepend
 
 export class ListenerManager {
   readonly #deps: ListenerManagerDependencies;
-  readonly #globalRecord: number | null;
+  /** Decided with the first listener, when all runtime values are known. */
+  #globalRecord: number | null | undefined;
   readonly #log: Logger;
   readonly #stats;
   readonly #listeners = new Map<string, ActiveListener>();
@@ -72,8 +73,6 @@ export class ListenerManager {
   #version = '';
 
   constructor(deps: ListenerManagerDependencies) {
-    const hasGlobalLimit = globalConnectionLimit(deps) !== undefined;
-    this.#globalRecord = hasGlobalLimit ? deps.memory.recordAllocator.allocateCount() : null;
     this.#deps = deps;
     this.#log = deps.loggers.get('config');
     this.#stats = deps.stats.scope('listener_manager.').allocate(LISTENER_MANAGER_STATS);
@@ -303,7 +302,7 @@ export class ListenerManager {
       this.#refuseUsedAddress(settings);
       listener = new ActiveListener(this.#nextId++, given, {
         ...this.#deps,
-        globalRecord: this.#globalRecord,
+        globalRecord: this.#countOfAll(),
       });
       this.#warming.add(listener);
       this.#count();
@@ -351,6 +350,16 @@ export class ListenerManager {
       listener.close();
       this.#count();
     });
+  }
+
+  /** Record of the connections over all listeners; null where nothing limits them. */
+  #countOfAll(): number | null {
+    const { memory } = this.#deps;
+    if (this.#globalRecord === undefined) {
+      const isLimited = globalConnectionLimit(this.#deps) !== undefined;
+      this.#globalRecord = isLimited ? memory.recordAllocator.allocateCount() : null;
+    }
+    return this.#globalRecord;
   }
 
   /** Workers share ports: the system would let two listeners have the same. */

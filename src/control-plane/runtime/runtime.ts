@@ -1,16 +1,21 @@
 // The runtime: values that an operator may set beside the resources, in layers of which the last that has a key wins.
 // Main thread. Owns the layers and the values that result; workers get those as a whole, each time that they change. One layer,
 // where the bootstrap has a place for it, is written while the proxy runs; layers of files are read again when their root, a
-// symbolic link, is replaced, and only then, with rests between.
+// symbolic link, is replaced, and only then, with rests between; those that come by discovery change when their subscription says.
 
+import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
 import { type RuntimeTexts, RuntimeValues } from '../../base/runtime.ts';
 import { runtimeKey, runtimeValueFault } from '../../base/runtime-values.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
-import type { RuntimeLayerSettings } from '../../config/index.ts';
+import type { ConfigSourceSettings, RuntimeLayerSettings, UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { RUNTIME_STATS, type StatsStore } from '../../stats/index.ts';
-import { LinkWatch } from './link-watch.ts';
+import { FileSubscription } from '../subscription/file-subscription.ts';
+import { MoveWatch } from '../subscription/move-watch.ts';
+import type { Subscription, SubscriptionOwner } from '../subscription/subscription.ts';
+import { SubscriptionStats } from '../subscription/subscription-stats.ts';
+import { discoveredValues, RUNTIME_RESOURCE, type RuntimeResource } from './discovered-values.ts';
 import { type InSteps, readValueFiles, type ValueFiles } from './value-files.ts';
 
 /** Takes the values to the workers; WorkerPool does. */
@@ -51,18 +56,44 @@ interface Merged {
   readonly hasFailed: boolean;
 }
 
-/** What became of a layer of files when it was read last. */
-type FileLayer = Layer | 'missing' | 'failed';
+/** What became of a layer when it was read last. */
+type ReadLayer = Layer | 'missing' | 'failed';
+type ReadLayers = ReadonlyMap<RuntimeLayerSettings, ReadLayer>;
 
+/** What is read before it holds. */
+interface Loading {
+  readonly layers: Map<RuntimeLayerSettings, ReadLayer>;
+  /** They have to be read once more. */
+  readonly movedRoots: Set<string>;
+}
+
+interface Subscribed {
+  readonly subscription: Subscription;
+  readonly endWait: () => void;
+}
+
+const RUNTIME_PREFIX = 'runtime.';
 /** Of the text of keys and values in the layer that is written while the proxy runs (I9). */
 const MAX_ADMIN_LAYER_CHARACTERS = 1024 * 1024;
 /** Lines about values of one layer each time that it is read. */
 const MAX_WARNINGS = 10;
 
+/** What brings the resources of a source. */
+export type Subscribe = (
+  source: ConfigSourceSettings,
+  owner: SubscriptionOwner<RuntimeResource>,
+  tools: Pick<RuntimeDependencies, 'log' | 'unknownFields'> & { readonly subscriptionStats: SubscriptionStats },
+) => Subscription;
+
 export interface RuntimeDependencies {
   readonly stats: StatsStore;
   readonly workers: RuntimePublisher;
+  readonly clock: Clock;
   readonly log: Logger;
+  /** Of what comes by discovery. */
+  readonly unknownFields: UnknownFieldPolicy;
+  /** Asks for what comes by discovery. */
+  readonly subscribe?: Subscribe;
   /** Looks at the files of a layer. */
   readonly readFiles?: (folder: string) => InSteps<ValueFiles>;
 }
@@ -75,15 +106,19 @@ export class Runtime {
   readonly #stats;
   #settings: readonly RuntimeLayerSettings[] = [];
   #layers: readonly Layer[] = [];
-  /** Of the settings that have files. */
-  #fileLayers: ReadonlyMap<RuntimeLayerSettings, FileLayer> = new Map();
+  /** Of the settings whose values come from elsewhere. */
+  #readLayers: ReadLayers = new Map();
   /** What is being read again, by root; another thing in its place calls that off. */
   readonly #rereads = new Map<string, object>();
+  /** Layers that are being read for the first time; undefined when there are none. */
+  #loading: Loading | undefined;
   /** Of all layers, in their one spelling. */
   #keys: ReadonlySet<string> = new Set();
   /** What has been written in the layer for that. */
   #written: Values = new Map();
-  #watches: readonly LinkWatch[] = [];
+  #watches: readonly MoveWatch[] = [];
+  #subscriptions: readonly Subscribed[] = [];
+  #subscriptionStats: SubscriptionStats | undefined;
   /** Told each time that values have been replaced. */
   onChanged: () => void = () => {};
 
@@ -91,22 +126,28 @@ export class Runtime {
   constructor(deps: RuntimeDependencies) {
     this.#deps = deps;
     this.#readFiles = deps.readFiles ?? readValueFiles;
-    this.#stats = deps.stats.scope('runtime.').allocate(RUNTIME_STATS);
+    this.#stats = deps.stats.scope(RUNTIME_PREFIX).allocate(RUNTIME_STATS);
   }
 
   /**
-   * Takes over the layers, in their order, for those of before; what has been written stays where there is a layer for it. Reads
-   * all files at once, since whoever calls needs their values; what was being read again is called off.
+   * Takes over the layers, in their order, for those of before; what has been written stays where there is a layer for it.
+   * Resolves when their values are in force: at once where all of them are in the bootstrap, and else when all have been read,
+   * with rests between, or asked for; until then those of before hold. Another call, or `close`, calls it off.
    */
-  load(layers: readonly RuntimeLayerSettings[]): void {
-    this.#settings = layers;
-    if (!layers.some(({ kind }) => kind === 'admin')) this.#written = new Map();
+  load(layers: readonly RuntimeLayerSettings[]): Promise<void> {
     this.close();
+    const loading: Loading = { layers: new Map(), movedRoots: new Set() };
+    this.#loading = loading;
     const roots = new Set(layers.flatMap(({ files }) => files?.symlinkRoot ?? []));
     this.#watches = [...roots].map((root) => this.#watch(root));
     const ofFiles = layers.filter(({ files }) => files !== undefined);
-    this.#fileLayers = new Map(ofFiles.map((settings) => [settings, atOnce(this.#read(settings))]));
-    this.#replace();
+    const discovered = layers.filter(({ discovery }) => discovery !== undefined);
+    if (ofFiles.length === 0 && discovered.length === 0) {
+      this.#begin(layers, loading);
+      return Promise.resolve();
+    }
+    const answers = discovered.map((settings) => this.#subscribe(settings));
+    return this.#loadFrom(layers, ofFiles, answers, loading);
   }
 
   /**
@@ -126,11 +167,17 @@ export class Runtime {
     return undefined;
   }
 
-  /** Files are not watched any more. */
+  /** Nothing is watched, asked for or read any more. */
   close(): void {
     for (const watch of this.#watches) watch.close();
+    for (const { subscription, endWait } of this.#subscriptions) {
+      subscription.close();
+      endWait();
+    }
     this.#watches = [];
+    this.#subscriptions = [];
     this.#rereads.clear();
+    this.#loading = undefined;
   }
 
   /** Names of the layers, in their order. */
@@ -150,6 +197,75 @@ export class Runtime {
       };
     });
     return entries.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  async #loadFrom(
+    layers: readonly RuntimeLayerSettings[],
+    ofFiles: readonly RuntimeLayerSettings[],
+    answers: readonly Promise<void>[],
+    loading: Loading,
+  ): Promise<void> {
+    const isCalledOff = (): boolean => this.#loading !== loading;
+    for (const settings of ofFiles) {
+      const layer = await inSlices(this.#read(settings), isCalledOff);
+      if (layer === undefined || isCalledOff()) return;
+      loading.layers.set(settings, layer);
+    }
+    await Promise.all(answers);
+    if (isCalledOff()) return;
+    this.#begin(layers, loading);
+    for (const root of loading.movedRoots) void this.#reread(root);
+  }
+
+  /** The layers of before are replaced. */
+  #begin(layers: readonly RuntimeLayerSettings[], { layers: read }: Loading): void {
+    this.#loading = undefined;
+    this.#settings = layers;
+    if (!layers.some(({ kind }) => kind === 'admin')) this.#written = new Map();
+    this.#readLayers = read;
+    this.#replace();
+  }
+
+  /** Resolves when there has been an answer, if only that there is none, or it has taken too long. */
+  #subscribe(settings: RuntimeLayerSettings): Promise<void> {
+    const { stats, clock, log } = this.#deps;
+    const { resource, source } = settings.discovery!;
+    this.#subscriptionStats ??= new SubscriptionStats(stats, RUNTIME_PREFIX, clock);
+    const subscriptionStats = this.#subscriptionStats;
+    const answered = Promise.withResolvers<void>();
+    let endWait = (): void => {};
+    const { initialFetchTimeoutMs: timeoutMs } = source;
+    if (timeoutMs > 0) {
+      endWait = clock.after(timeoutMs, () => {
+        subscriptionStats.timedOut();
+        log.warning(`runtime layer ${settings.name}: there has been no answer for ${timeoutMs} ms`);
+        answered.resolve();
+      });
+    }
+    const owner = discoveredValues(
+      resource,
+      (values) => this.#discovered(settings, values),
+      () => {
+        endWait();
+        answered.resolve();
+      },
+    );
+    const subscription = (this.#deps.subscribe ?? subscribeToFile)(source, owner, { ...this.#deps, subscriptionStats });
+    this.#subscriptions = [...this.#subscriptions, { subscription, endWait }];
+    subscription.start();
+    return answered.promise;
+  }
+
+  #discovered(settings: RuntimeLayerSettings, values: ReadonlyMap<string, string>): void {
+    const { name } = settings;
+    atOnce(this.#warnOf(name, values));
+    const layer: Layer = { name, isOfFiles: false, values: bySpelling(values) };
+    if (this.#loading !== undefined) {
+      this.#loading.layers.set(settings, layer);
+      return;
+    }
+    this.#readLayers = new Map([...this.#readLayers, [settings, layer]]);
+    this.#replace();
   }
 
   /** Puts the layers together and has the result take effect. */
@@ -188,13 +304,13 @@ export class Runtime {
     this.#stats.set('admin_overrides_active', this.#written.size > 0 ? 1 : 0);
   }
 
-  #layer(settings: RuntimeLayerSettings): FileLayer {
+  #layer(settings: RuntimeLayerSettings): ReadLayer {
     const { name, kind, values } = settings;
     if (kind === 'admin') return { name, isOfFiles: false, values: this.#written };
-    return this.#fileLayers.get(settings) ?? { name, isOfFiles: false, values: bySpelling(values) };
+    return this.#readLayers.get(settings) ?? { name, isOfFiles: false, values: bySpelling(values) };
   }
 
-  *#read({ name, files }: RuntimeLayerSettings): InSteps<FileLayer> {
+  *#read({ name, files }: RuntimeLayerSettings): InSteps<ReadLayer> {
     const { log } = this.#deps;
     const { folder } = files!;
     const read = yield* this.#readFiles(folder);
@@ -216,17 +332,17 @@ export class Runtime {
     const token = {};
     this.#rereads.set(root, token);
     const isOverdue = (): boolean => this.#rereads.get(root) !== token;
-    const read = new Map<RuntimeLayerSettings, FileLayer>();
+    const read = new Map<RuntimeLayerSettings, ReadLayer>();
     for (const settings of this.#settings.filter(({ files }) => files?.symlinkRoot === root)) {
       const layer = await inSlices(this.#read(settings), isOverdue);
       if (layer === undefined || isOverdue()) return;
       read.set(settings, layer);
     }
     // Another root may have been read meanwhile.
-    this.#fileLayers = new Map([...this.#fileLayers, ...read]);
-    const fileLayers = this.#fileLayers;
+    this.#readLayers = new Map([...this.#readLayers, ...read]);
+    const readLayers = this.#readLayers;
     const written = this.#written;
-    const isOutdated = (): boolean => isOverdue() || this.#fileLayers !== fileLayers || this.#written !== written;
+    const isOutdated = (): boolean => isOverdue() || this.#readLayers !== readLayers || this.#written !== written;
     const merged = await inSlices(this.#merge(), isOutdated);
     // Whoever has changed something meanwhile has put all of it together.
     if (merged !== undefined && !isOutdated()) this.#takeOver(merged);
@@ -244,17 +360,22 @@ export class Runtime {
     }
   }
 
-  #watch(root: string): LinkWatch {
+  #watch(root: string): MoveWatch {
     const { log } = this.#deps;
-    return new LinkWatch(root, {
+    return MoveWatch.ofPlace(root, {
       onMoved: () => {
         log.info(`runtime values are read again: ${root} has been replaced`);
-        void this.#reread(root);
+        // What has been read of it until now may be of either.
+        if (this.#loading !== undefined) this.#loading.movedRoots.add(root);
+        else void this.#reread(root);
       },
       onError: (error) => log.warning(`${root} is not watched: ${errorMessage(error)}`),
     });
   }
 }
+
+const subscribeToFile: Subscribe = ({ file }, owner, { log, unknownFields, subscriptionStats: stats }) =>
+  new FileSubscription({ source: file, typeName: RUNTIME_RESOURCE, unknownFields, stats, log, owner });
 
 function bySpelling(values: ReadonlyMap<string, string>): Values {
   return atOnce(spelled(values));

@@ -1,7 +1,7 @@
 // Runtime values in a tree of files: folders are parts of a key, each file is a value. Main thread; read step by step, so that
 // whoever reads a large tree while requests come can rest between.
 
-import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { opendirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { errorMessage } from '../../base/errors.ts';
 
@@ -10,6 +10,8 @@ const MAX_DEPTH = 16;
 /** Files of one layer, and their bytes together (I9). */
 const MAX_FILES = 100_000;
 const MAX_BYTES = 16 * 1024 * 1024;
+/** Names of files that are asked of the system at once: those of a large folder take 15 ms together. */
+const NAMES_AT_ONCE = 256;
 /** Parts of a fraction: as folders they would be read as parts of a key. */
 const RESERVED: ReadonlySet<string> = new Set(['numerator', 'denominator']);
 /** Files there may have no end, or bring harm when they are read. */
@@ -53,7 +55,8 @@ class Walk {
   *folder(folder: string, prefix: string, depth: number): InSteps<void> {
     if (depth > MAX_DEPTH) throw new Error(`${folder} lies more than ${MAX_DEPTH} folders deep`);
     if (FORBIDDEN.test(realpathSync(folder))) throw new Error(`${folder} is no place for values`);
-    for (const name of readdirSync(folder)) {
+    for (const name of namesIn(folder)) {
+      yield;
       // So begin the folders by which mounts of containers swap all files at once; what is in them is linked beside them.
       if (name.startsWith('..')) continue;
       const entry = path.join(folder, name);
@@ -62,7 +65,6 @@ class Walk {
         if (RESERVED.has(name)) throw new Error(`${entry}: no folder may be called ${name}`);
         yield* this.folder(entry, `${prefix}${name}.`, depth + 1);
       } else if (kind.isFile()) this.#file(entry, prefix + name, kind.size);
-      yield;
     }
   }
 
@@ -72,6 +74,15 @@ class Walk {
       throw new Error(`there are more than ${MAX_FILES} files or ${MAX_BYTES} bytes of them`);
     }
     this.values.set(key, valueText(readFileSync(file, 'utf8')));
+  }
+}
+
+function* namesIn(folder: string): Generator<string, void, void> {
+  const opened = opendirSync(folder, { bufferSize: NAMES_AT_ONCE });
+  try {
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) yield entry.name;
+  } finally {
+    opened.closeSync();
   }
 }
 

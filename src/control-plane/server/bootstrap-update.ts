@@ -150,8 +150,8 @@ export class BootstrapUpdates {
     const { clusters, runtime } = this.#parts;
     for (const { name } of to.clusters) this.#leaving.delete(name);
     if (!isSame(from.runtimeLayers, to.runtimeLayers)) {
-      runtime.load(to.runtimeLayers);
       undo.push(() => runtime.load(from.runtimeLayers));
+      await Promise.race([runtime.load(to.runtimeLayers), this.#stopped.promise]);
     }
     this.#putClusters(from, to, undo);
     await Promise.race([clusters.whenAllServe(), this.#stopped.promise]);

@@ -78,6 +78,10 @@ export class ServerGauges {
     this.#block.add('static_unknown_fields', count);
   }
 
+  countDynamicUnknownField(): void {
+    this.#block.add('dynamic_unknown_fields');
+  }
+
   countDroppedFlush(): void {
     this.#block.add('dropped_stat_flushes');
   }

@@ -7,7 +7,7 @@ import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { localAddress } from '../../base/local-address.ts';
 import { ProcessMemory } from '../../base/process-memory.ts';
 import { SYSTEM_RANDOM } from '../../base/random.ts';
-import type { BootstrapConfig } from '../../config/index.ts';
+import { type BootstrapConfig, UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type { AccessLogFileSettings, DrainStrategy } from '../../snapshot/index.ts';
 import {
@@ -45,7 +45,7 @@ import { FIRST_OF_ALL, type ParentLoad, type RestartFacts } from './restart-fact
 import { ServerGauges } from './server-gauges.ts';
 import type { ServerState } from './server-state.ts';
 import { statsOptions } from './stats-options.ts';
-import { listenerTarget, type Unready, unready } from './unready.ts';
+import { listenerTarget, runtimeTargets, type Unready, unready } from './unready.ts';
 
 export interface ServerDependencies {
   readonly bootstrap: BootstrapConfig;
@@ -61,6 +61,8 @@ export interface ServerDependencies {
   readonly versionText: string;
   /** Unknown fields that the bootstrap was allowed to hold. */
   readonly unknownFields: number;
+  /** What becomes of unknown fields in what comes by discovery; they are warned of when absent. */
+  readonly dynamicFields?: Parameters<typeof UnknownFieldPolicy.forDynamic>[0];
   /** Of every stat, beside those of the bootstrap. */
   readonly statTags?: readonly Tag[];
   /** Code of the sinks that the bootstrap has; none when absent. */
@@ -75,6 +77,8 @@ export interface ServerDependencies {
   /** Defaults to the first of all processes. */
   readonly restart?: RestartFacts;
 }
+
+const TOLERANT = { rejectUnknownDynamicFields: false, ignoreUnknownDynamicFields: false };
 
 export class Server {
   readonly bootstrap: BootstrapConfig;
@@ -106,6 +110,7 @@ export class Server {
   readonly #localAddress: string;
   readonly #log: Logger;
   readonly #init = new InitManager();
+  readonly #runtimeIsLoaded: Promise<void>;
   #isStopping = false;
   #isHealthCheckFailing = false;
   #sinksClosed: Promise<void> | undefined;
@@ -128,9 +133,11 @@ export class Server {
     const { cell: statBlock } = this.stats.scope('filesystem.').allocate(FILESYSTEM_STATS);
     this.#localAddress = localAddress(deps.localAddressFamily ?? 'v4');
     this.#accessLogFiles = { flushIntervalMs: deps.fileFlushIntervalMs, statBlock };
-    const runtime = new Runtime({ stats: this.stats, workers, log: loggers.get('runtime') });
+    const unknownFields = UnknownFieldPolicy.forDynamic(deps.dynamicFields ?? TOLERANT, () =>
+      this.#gauges.countDynamicUnknownField(),
+    );
+    const runtime = new Runtime({ stats: this.stats, workers, clock, log: loggers.get('runtime'), unknownFields });
     this.runtime = runtime;
-    runtime.load(bootstrap.runtimeLayers);
     this.clusterManager = new ClusterManager({
       stats: this.stats,
       memory: this.memory,
@@ -227,6 +234,7 @@ export class Server {
       configIds: () => this.listenerManager.tapConfigIds(),
       stats: this.stats.scope('tap.').allocate(TAP_STATS),
     });
+    this.#runtimeIsLoaded = runtime.load(bootstrap.runtimeLayers);
     const { clusters } = bootstrap.messages;
     for (const [at, cluster] of bootstrap.clusters.entries()) this.clusterManager.addStatic(cluster, clusters[at]);
   }
@@ -308,12 +316,19 @@ export class Server {
   async start(): Promise<void> {
     const workersAreReady = this.#init.add('worker threads');
     const clustersAreReady = this.#init.add('cluster manager');
-    const { listeners, messages } = this.bootstrap;
+    const { listeners, messages, runtimeLayers } = this.bootstrap;
+    const layersAreReady = runtimeTargets(runtimeLayers).map((target) => this.#init.add(target));
     const listenersAreReady = listeners.map(({ name }) => this.#init.add(listenerTarget(name)));
     this.#init.begin();
     this.#gauges.update();
+    const startClusters = async (): Promise<void> => {
+      // They ask for runtime values as soon as they do anything.
+      await this.#runtimeIsLoaded;
+      for (const isReady of layersAreReady) isReady();
+      if (!this.#isStopping) await this.clusterManager.start();
+    };
     // Names are looked up while the workers start.
-    const clustersAreWarm = this.clusterManager.start();
+    const clustersAreWarm = layersAreReady.length === 0 ? this.clusterManager.start() : startClusters();
     const workersAreStarted = this.workers.start({
       shared: {
         http1: compileHttp1(),

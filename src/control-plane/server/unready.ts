@@ -1,6 +1,7 @@
 // What is not initialized yet, for listings: of the server as a whole, of each listener that is not open in all workers, of each
 // cluster that looks for its members or checks them for the first time. Main thread.
 
+import type { RuntimeLayerSettings } from '../../config/index.ts';
 import type { ListenerSettings } from '../../snapshot/index.ts';
 import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import type { ListenerManager } from '../listener-manager/listener-manager.ts';
@@ -28,6 +29,14 @@ export interface UnreadySources {
 /** As the server names what it waits for of a listener. */
 export function listenerTarget(name: string): string {
   return `Listener-init-target ${name}`;
+}
+
+/** The same of runtime layers, of which only those are waited for that are not in the bootstrap. */
+export function runtimeTargets(layers: readonly RuntimeLayerSettings[]): readonly string[] {
+  return layers.flatMap(({ name, kind, discovery }) => {
+    if (discovery !== undefined) return `RTDS ${discovery.resource}`;
+    return kind === 'files' ? `runtime layer ${name}` : [];
+  });
 }
 
 export function* unready({ init, clusters, listeners, listenersAtStart }: UnreadySources): Generator<Unready> {

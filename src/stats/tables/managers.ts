@@ -44,6 +44,24 @@ export const RUNTIME_STATS = statTable({
   override_dir_not_exists: 'counter',
 });
 
+/** runtime.*, where a layer comes by discovery: how its resources came. */
+export const SUBSCRIPTION_STATS = statTable({
+  update_attempt: 'counter',
+  update_success: 'counter',
+  /** Nothing could be read. */
+  update_failure: 'counter',
+  /** The start of the server went on without an answer. */
+  init_fetch_timeout: 'counter',
+  /** What was read may not be. */
+  update_rejected: 'counter',
+  /** When the last one succeeded, in milliseconds of Unix time. */
+  update_time: 'gauge',
+  update_duration: 'histogram:ms',
+});
+
+/** The version of the last one as a text readout, beside them. */
+export const SUBSCRIPTION_VERSION_TEXT = 'version_text';
+
 /** main_thread.*, workers.*, and under server.: main_thread.* and worker_<i>.*; stalls of an event loop. */
 export const WATCHDOG_STATS = statTable({
   watchdog_miss: 'counter',

@@ -21,10 +21,12 @@ import type { Address } from '../../../src/base/address.ts';
 import { formatAddress } from '../../../src/base/address.ts';
 import type { Version } from '../../../src/base/version.ts';
 import { commandLineOptionsJson, parseCommandLine } from '../../../src/cli/index.ts';
+import { UnknownFieldPolicy } from '../../../src/config/index.ts';
 import { Runtime } from '../../../src/control-plane/runtime/runtime.ts';
 import { Loggers, type LogRecord } from '../../../src/log/index.ts';
 import type { TapTrace } from '../../../src/snapshot/index.ts';
 import { RecentLookups, type StatsStore, statTable } from '../../../src/stats/index.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { statsFixture } from '../../support/stats.ts';
 import { CONFIG } from './config-fixture.ts';
 
@@ -112,9 +114,11 @@ function someRuntime(): Runtime {
   const runtime = new Runtime({
     stats: statsFixture().store,
     workers: { publishRuntime() {} },
+    clock: new ManualClock(),
     log: new Loggers({ levels: { default: 'off' }, sink: { write() {} }, threadId: 0 }).get('runtime'),
+    unknownFields: new UnknownFieldPolicy('warn'),
   });
-  runtime.load([
+  void runtime.load([
     {
       name: 'base',
       kind: 'static',

@@ -204,6 +204,13 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => tcp({ backoff_options: { base_interval: '1s', max_interval: value } }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).connectBackoff?.maxMs,
   },
+  'proxy.config.core.v3.ConfigSource.initial_fetch_timeout': {
+    bootstrap: (value) => {
+      const rtds_config = { path: '/some.yaml', initial_fetch_timeout: value };
+      return { layered_runtime: { layers: [{ name: 'far', rtds_layer: { name: 'some', rtds_config } }] } };
+    },
+    settingMs: ({ runtimeLayers }) => runtimeLayers[0]!.discovery!.source.initialFetchTimeoutMs,
+  },
   'proxy.config.core.v3.HealthCheck.healthy_edge_interval': checkInterval('healthy_edge_interval', 'healthyEdgeMs'),
   'proxy.config.core.v3.HealthCheck.initial_jitter': checkInterval('initial_jitter', 'initialJitterMs'),
   'proxy.config.core.v3.HealthCheck.interval': checkInterval('interval', 'healthyMs'),

@@ -14,6 +14,7 @@ import { HYSTRIX_SINK, READ_AS_TYPED } from './extensions.ts';
 
 const NEVER = '0s is never';
 const FILES_LAYER = 'read again when another link is moved over it';
+const DISCOVERY_FILE = 'of a DiscoveryResponse; read again when another file is moved over it';
 const STATIC_LAYER = 'the keys that this build reads; it warns of the others';
 
 export const BOOTSTRAP_SUPPORT: SupportTable = {
@@ -101,17 +102,39 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   },
   'proxy.config.bootstrap.v3.LayeredRuntime': { otherwise: rejected(), fields: { layers: supported() } },
   'proxy.config.bootstrap.v3.RuntimeLayer': {
-    otherwise: warned('the layer is left out'),
+    otherwise: rejected(),
     fields: {
       name: supported(),
       static_layer: supportedWhole(STATIC_LAYER),
       disk_layer: supported(),
       admin_layer: supportedWhole('what `/runtime_modify` writes'),
+      rtds_layer: supported(),
     },
   },
   'proxy.config.bootstrap.v3.RuntimeLayer.DiskLayer': {
     otherwise: rejected(),
     fields: { symlink_root: supported(FILES_LAYER), append_service_cluster: supported(), subdirectory: supported() },
+  },
+  'proxy.config.bootstrap.v3.RuntimeLayer.RtdsLayer': {
+    otherwise: rejected(),
+    fields: { name: supported('of the resource'), rtds_config: supported() },
+  },
+  'proxy.config.core.v3.ConfigSource': {
+    otherwise: rejected(),
+    fields: {
+      path: supported(DISCOVERY_FILE),
+      path_config_source: supported(),
+      initial_fetch_timeout: supported('a file that is not there is not waited for'),
+      resource_api_version: supported('resources of both generations are read'),
+    },
+  },
+  'proxy.config.core.v3.PathConfigSource': {
+    otherwise: rejected(),
+    fields: { path: supported(DISCOVERY_FILE), watched_directory: supported() },
+  },
+  'proxy.config.core.v3.WatchedDirectory': {
+    otherwise: rejected(),
+    fields: { path: supported('the file is read again when anything is moved here') },
   },
   'proxy.config.bootstrap.v3.ClusterManager': {
     otherwise: warned(),

@@ -168,6 +168,36 @@ describe('runtime layers', () => {
     assert.deepEqual(warningsOf({ layered_runtime: { layers } }), []);
   });
 
+  it('come from a file of either form where a resource is to be discovered, and from no management server', () => {
+    const layered = (rtds_config?: JsonObject): JsonObject => ({
+      layered_runtime: { layers: [{ name: 'far', rtds_layer: { name: 'some', ...(rtds_config && { rtds_config }) } }] },
+    });
+    const discoveryOf = (config: JsonObject) => mustLoad(layered(config)).runtimeLayers[0];
+    const isOf = (file: object, initialFetchTimeoutMs: number) => ({
+      name: 'far',
+      kind: 'discovered',
+      values: new Map(),
+      discovery: { resource: 'some', source: { file, initialFetchTimeoutMs } },
+    });
+    const rest = { initial_fetch_timeout: '1s', resource_api_version: 'V3' };
+    assert.deepEqual(
+      discoveryOf({ ...rest, path: '/a/b.json' }),
+      isOf({ path: '/a/b.json', watchedFolder: undefined }, 1000),
+    );
+    assert.deepEqual(
+      discoveryOf({ path_config_source: { path: 'b.yaml', watched_directory: { path: 'c' } } }),
+      isOf({ path: `${process.cwd()}/b.yaml`, watchedFolder: `${process.cwd()}/c` }, 15_000),
+    );
+    assert.deepEqual(warningsOf(layered({ ...rest, path: '/a/b.json' })), []);
+    const at = 'layered_runtime.layers[0].rtds_layer';
+    const server = { api_type: 'GRPC', grpc_services: [{ envoy_grpc: { cluster_name: 'xds' } }] };
+    for (const [field, value] of Object.entries({ ads: {}, self: {}, api_config_source: server })) {
+      const refusal = `${at}.rtds_config.${field}: ${field} is not supported by this build`;
+      assert.deepEqual(faultTexts(load(layered({ [field]: value }))), [refusal]);
+    }
+    assert.deepEqual(faultTexts(load(layered())), [`${at}: needs rtds_config, which says where it comes from`]);
+  });
+
   it('hold neither null nor lists', () => {
     assert.deepEqual(faultTexts(load(withLayer({ a: null, b: { c: [1] } }))), [
       `${AT}: Invalid runtime entry value for a`,
@@ -175,19 +205,9 @@ describe('runtime layers', () => {
     ]);
   });
 
-  it('warn of what has no effect: other kinds, keys that nothing reads, listeners that are not there, words for numbers', () => {
-    const discovered = { rtds_layer: { name: 'x', rtds_config: { ads: {} } } };
-    const rest = {
-      layered_runtime: {
-        layers: [
-          { name: 'far', ...discovered },
-          { name: 'disk', disk_layer: {} },
-        ],
-      },
-    };
-    assert.deepEqual(warningsOf(rest), [
-      'layered_runtime.layers[0].rtds_layer: rtds_layer is not supported by this build; the layer is left out',
-      'layered_runtime.layers[1].disk_layer: has no symlink_root; the layer is left out',
+  it('warn of what has no effect: folders without a root, keys that nothing reads, listeners that are not there, words for numbers', () => {
+    assert.deepEqual(warningsOf({ layered_runtime: { layers: [{ name: 'disk', disk_layer: {} }] } }), [
+      'layered_runtime.layers[0].disk_layer: has no symlink_root; the layer is left out',
     ]);
     const values = {
       'upstream.use_http2': 0,

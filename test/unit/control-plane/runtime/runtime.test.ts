@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { RuntimeTexts } from '../../../../src/base/runtime.ts';
-import type { RuntimeLayerSettings } from '../../../../src/config/index.ts';
-import { Runtime } from '../../../../src/control-plane/runtime/runtime.ts';
+import { type RuntimeLayerSettings, UnknownFieldPolicy } from '../../../../src/config/index.ts';
+import { Runtime, type RuntimeDependencies } from '../../../../src/control-plane/runtime/runtime.ts';
 import type { ValueFiles } from '../../../../src/control-plane/runtime/value-files.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, type StatsFixture, statsFixture } from '../../../support/stats.ts';
 
 function layer(name: string, values: Record<string, string>): RuntimeLayerSettings {
@@ -27,7 +28,7 @@ function filesIn(name: string, folder: string): RuntimeLayerSettings {
   return { name, kind: 'files', values: new Map(), files: { symlinkRoot: path.dirname(folder), folder } };
 }
 
-function open(found?: (folder: string) => ValueFiles): Opened {
+function open(found?: RuntimeDependencies['readFiles'] | ((folder: string) => ValueFiles)): Opened {
   const fixture = statsFixture();
   const published: RuntimeTexts[] = [];
   const log: string[] = [];
@@ -37,23 +38,27 @@ function open(found?: (folder: string) => ValueFiles): Opened {
   const runtime = new Runtime({
     stats: fixture.store,
     workers: { publishRuntime: (texts) => published.push(texts) },
+    clock: new ManualClock(),
     log: new Loggers({ levels: { default: 'info' }, threadId: 0, sink }).get('runtime'),
+    unknownFields: new UnknownFieldPolicy('warn'),
     ...(found ? { readFiles: inOneStep(found) } : {}),
   });
   return { ...fixture, runtime, published, log };
 }
 
-function inOneStep(found: (folder: string) => ValueFiles) {
+/** @param found what it returns, or what does so after steps of its own. */
+function inOneStep(found: NonNullable<Parameters<typeof open>[0]>): NonNullable<RuntimeDependencies['readFiles']> {
   return function* (folder: string) {
     yield;
-    return found(folder);
+    const result = found(folder);
+    return 'kind' in result ? result : yield* result;
   };
 }
 
 describe('the runtime', () => {
-  it('gives the value of the last layer that has one, under either spelling', () => {
+  it('gives the value of the last layer that has one, under either spelling', async () => {
     const { runtime } = open();
-    runtime.load([
+    await runtime.load([
       layer('a', { 'envoy.x': '1', 'proxy.y': '2', z: '3' }),
       layer('b', { 'proxy.x': '10', 'envoy.y': '', z: 'many' }),
     ]);
@@ -63,14 +68,14 @@ describe('the runtime', () => {
     );
   });
 
-  it('sends the workers what holds in the end, each time that layers are loaded', () => {
+  it('sends the workers what holds in the end, each time that layers are loaded', async () => {
     const { runtime, published } = open();
     const derived = runtime.values.derived((values) => values.integer('x'));
     const told: (number | undefined)[] = [];
     runtime.onChanged = () => told.push(derived.value);
-    runtime.load([layer('a', { 'envoy.x': '1', x: '2' }), layer('b', { x: '3', y: '' })]);
+    await runtime.load([layer('a', { 'envoy.x': '1', x: '2' }), layer('b', { x: '3', y: '' })]);
     assert.equal(derived.value, 3);
-    runtime.load([]);
+    await runtime.load([]);
     assert.equal(derived.value, undefined);
     assert.deepEqual(
       published.map((texts) => [...texts]),
@@ -88,7 +93,7 @@ describe('the runtime', () => {
 
   it('counts its layers and their keys', async () => {
     const { runtime, store } = open();
-    runtime.load([layer('a', { x: '1', y: '2' }), layer('b', { x: '3' })]);
+    await runtime.load([layer('a', { x: '1', y: '2' }), layer('b', { x: '3' })]);
     const shown = (await listing(store)).filter((line) => line.startsWith('runtime.'));
     const wanted = ['runtime.load_success: 1', 'runtime.num_keys: 2', 'runtime.num_layers: 2'];
     for (const line of wanted) assert.ok(shown.includes(line), shown.join('\n'));
@@ -98,7 +103,7 @@ describe('the runtime', () => {
     const { runtime, published, store } = open();
     const statLines = async (): Promise<string[]> =>
       (await listing(store)).filter((line) => /^runtime\.(?:admin|num_keys|load_success|override)/.test(line));
-    runtime.load([layer('base', { 'envoy.x': '1', y: '2' }), ADMIN, layer('last', { z: '3' })]);
+    await runtime.load([layer('base', { 'envoy.x': '1', y: '2' }), ADMIN, layer('last', { z: '3' })]);
     assert.equal(
       runtime.modify(
         new Map([
@@ -142,11 +147,11 @@ describe('the runtime', () => {
     assert.equal((await statLines())[0], 'runtime.admin_overrides_active: 0');
   });
 
-  it('changes nothing without such a layer, and where it would grow too large', () => {
+  it('changes nothing without such a layer, and where it would grow too large', async () => {
     const { runtime, published } = open();
-    runtime.load([layer('base', { x: '1' })]);
+    await runtime.load([layer('base', { x: '1' })]);
     assert.equal(runtime.modify(new Map([['x', '2']])), 'no-admin-layer');
-    runtime.load([ADMIN]);
+    await runtime.load([ADMIN]);
     const [before, half] = [published.length, 'v'.repeat(512 * 1024)];
     assert.equal(
       runtime.modify(
@@ -191,7 +196,7 @@ describe('the runtime', () => {
     const { runtime, store, log } = open((folder) => found[folder]!);
     const counts = async (): Promise<string[]> =>
       (await listing(store)).filter((line) => /^runtime\.(?:load|override|num_layers)/.test(line));
-    runtime.load([
+    await runtime.load([
       layer('base', { x: '0' }),
       filesIn('root', '/srv/root'),
       filesIn('over', '/srv/over'),
@@ -231,7 +236,7 @@ describe('the runtime', () => {
     };
     swap('1');
     const { runtime, log } = open();
-    runtime.load([
+    await runtime.load([
       {
         name: 'disk',
         kind: 'files',
@@ -267,7 +272,9 @@ describe('the runtime', () => {
     const runtime = new Runtime({
       stats: fixture.store,
       workers: { publishRuntime() {} },
+      clock: new ManualClock(),
       log: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }).get('runtime'),
+      unknownFields: new UnknownFieldPolicy('warn'),
       *readFiles(from) {
         const name = path.basename(from);
         begun.push(name);
@@ -279,7 +286,7 @@ describe('the runtime', () => {
       const root = path.join(folder, name);
       return { name, kind: 'files', values: new Map(), files: { symlinkRoot: root, folder: root } };
     };
-    runtime.load([layerAt('large'), layerAt('small')]);
+    await runtime.load([layerAt('large'), layerAt('small')]);
     // As good as for ever: the event loop still turns.
     stepsLeft = Number.MAX_SAFE_INTEGER;
     swap('large');
@@ -297,7 +304,7 @@ describe('the runtime', () => {
     stepsLeft = Number.MAX_SAFE_INTEGER;
     swap('large');
     await eventually(() => begun.length === 6, 'a reading that has no end');
-    runtime.load([layerAt('small')]);
+    await runtime.load([layerAt('small')]);
     const left = stepsLeft;
     for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
     assert.equal(stepsLeft, left);
@@ -305,38 +312,90 @@ describe('the runtime', () => {
     runtime.close();
   });
 
-  it('goes on without hearing of roots that cannot be watched', () => {
+  it('keeps what is written, and what another root has brought, while many files are read', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-links-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const root = path.join(folder, 'root');
+    const swap = (): void => {
+      symlinkSync('.', path.join(folder, 'next'));
+      renameSync(path.join(folder, 'next'), root);
+    };
+    swap();
+    let stepsLeft = 0;
+    let begun = 0;
+    const read = new Map([['x', '1']]);
+    const { runtime } = open(function* () {
+      begun += 1;
+      for (; stepsLeft > 0; stepsLeft -= 1) yield;
+      return { kind: 'read', values: new Map(read) };
+    });
+    t.after(() => runtime.close());
+    const files: RuntimeLayerSettings = {
+      name: 'disk',
+      kind: 'files',
+      values: new Map(),
+      files: { symlinkRoot: root, folder: root },
+    };
+    // A root that is replaced while it is read for the first time is read once more.
+    stepsLeft = Number.MAX_SAFE_INTEGER;
+    const loaded = runtime.load([files, ADMIN]);
+    swap();
+    await eventually(() => stepsLeft < Number.MAX_SAFE_INTEGER - 3000, 'some steps');
+    read.set('x', '2');
+    stepsLeft = 0;
+    await loaded;
+    await eventually(() => begun === 2 && runtime.values.text('x') === '2', 'the second reading');
+    // What is written during a later one is there before it ends, and after.
+    stepsLeft = Number.MAX_SAFE_INTEGER;
+    swap();
+    await eventually(() => begun === 3, 'the third reading');
+    assert.equal(runtime.modify(new Map([['y', '3']])), undefined);
+    assert.equal(runtime.values.text('y'), '3');
+    read.set('x', '4');
+    stepsLeft = 0;
+    await eventually(() => runtime.values.text('x') === '4', 'its end');
+    assert.equal(runtime.values.text('y'), '3');
+    // Layers of before hold until those that follow have been read.
+    stepsLeft = Number.MAX_SAFE_INTEGER;
+    const following = runtime.load([files]);
+    assert.deepEqual([runtime.layers(), runtime.values.text('y')], [['disk', 'admin'], '3']);
+    stepsLeft = 0;
+    await following;
+    assert.deepEqual([runtime.layers(), runtime.values.text('y')], [['disk'], undefined]);
+  });
+
+  it('goes on without hearing of roots that cannot be watched', async () => {
     const { runtime, log } = open(() => ({ kind: 'missing' }));
-    runtime.load([filesIn('disk', '/nowhere/at/all/values')]);
+    await runtime.load([filesIn('disk', '/nowhere/at/all/values')]);
     assert.deepEqual(runtime.layers(), []);
     assert.match(log.join(), /warning: \/nowhere\/at\/all is not watched: .*ENOENT/);
   });
 
-  it('shows a key as the first layer spells it that has it, and nothing in force where all are empty', () => {
+  it('shows a key as the first layer spells it that has it, and nothing in force where all are empty', async () => {
     const { runtime } = open();
-    runtime.load([layer('a', { x: '' }), layer('b', { 'envoy.y': '1' }), layer('c', { 'proxy.y': '2' })]);
+    await runtime.load([layer('a', { x: '' }), layer('b', { 'envoy.y': '1' }), layer('c', { 'proxy.y': '2' })]);
     assert.deepEqual(runtime.entries(), [
       { key: 'envoy.y', values: ['', '1', '2'], final: '2' },
       { key: 'x', values: ['', '', ''], final: '' },
     ]);
   });
 
-  it('warns of ten values of a layer of files that have no effect, and of none that is empty', () => {
+  it('warns of ten values of a layer of files that have no effect, and of none that is empty', async () => {
     const values = new Map(Array.from({ length: 12 }, (_, index) => [`upstream.maintenance_mode.c${index}`, 'some']));
     const { runtime, log } = open(() => ({ kind: 'read', values }));
-    runtime.load([filesIn('disk', `${tmpdir()}/values`)]);
+    await runtime.load([filesIn('disk', `${tmpdir()}/values`)]);
     assert.equal(log.filter((line) => line.includes('has no effect')).length, 10);
     values.clear();
     log.splice(0);
     values.set('upstream.use_retry', '');
-    runtime.load([filesIn('disk', `${tmpdir()}/values`)]);
+    await runtime.load([filesIn('disk', `${tmpdir()}/values`)]);
     assert.deepEqual(log, []);
     runtime.close();
   });
 
-  it('has room for exactly one MiB of text in the layer that is written', () => {
+  it('has room for exactly one MiB of text in the layer that is written', async () => {
     const { runtime } = open();
-    runtime.load([ADMIN]);
+    await runtime.load([ADMIN]);
     assert.equal(runtime.modify(new Map([['a', 'v'.repeat(1024 * 1024)]])), 'full');
     assert.equal(runtime.modify(new Map([['a', 'v'.repeat(1024 * 1024 - 1)]])), undefined);
   });

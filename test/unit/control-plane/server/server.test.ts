@@ -2,6 +2,9 @@
 // what it has done when.
 
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
 import type { RuntimeTexts } from '../../../../src/base/runtime.ts';
@@ -240,6 +243,34 @@ describe('a server', () => {
       [[['overload.global_downstream_max_connections', '7']]],
     );
     assert.equal(workers.listeners[0]!.globalLimit?.maxConnections, 7);
+  });
+
+  it('waits for runtime layers from elsewhere, says so, and has them in force before its listeners are made', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-server-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const root = path.join(folder, 'root');
+    mkdirSync(root);
+    writeFileSync(path.join(root, 'overload.global_downstream_max_connections'), '7');
+    const file = path.join(folder, 'layer.json');
+    const resource = { '@type': 'type.googleapis.com/envoy.service.runtime.v3.Runtime', name: 'some', layer: { x: 1 } };
+    writeFileSync(file, JSON.stringify({ odd: 1, resources: [resource] }));
+    const layers = [
+      { name: 'disk', disk_layer: { symlink_root: root } },
+      { name: 'far', rtds_layer: { name: 'some', rtds_config: { path_config_source: { path: file } } } },
+    ];
+    const { server, workers, stat } = openServer(t, { layered_runtime: { layers } });
+    const started = server.start();
+    const [waiting] = [...server.unready()];
+    assert.deepEqual(waiting!.targets.slice(0, 4), [
+      'worker threads',
+      'cluster manager',
+      'runtime layer disk',
+      'RTDS some',
+    ]);
+    await started;
+    assert.deepEqual([server.runtime.layers(), server.runtime.values.integer('x')], [['disk', 'far'], 1]);
+    assert.equal(workers.listeners[0]!.globalLimit?.maxConnections, 7);
+    assert.equal(stat('server.dynamic_unknown_fields'), 1);
   });
 
   it('gives its stats the tags of the bootstrap', async (t) => {

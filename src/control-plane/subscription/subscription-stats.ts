@@ -1,0 +1,39 @@
+// What a subscription counts, under the prefix of whoever has it. Main thread.
+
+import type { Clock } from '../../base/clock.ts';
+import { type StatsStore, SUBSCRIPTION_STATS, SUBSCRIPTION_VERSION_TEXT } from '../../stats/index.ts';
+
+export class SubscriptionStats {
+  readonly #clock: Clock;
+  readonly #block;
+  readonly #versionText;
+
+  /** @param prefix with its dot. */
+  constructor(stats: Pick<StatsStore, 'scope'>, prefix: string, clock: Clock) {
+    this.#clock = clock;
+    const scope = stats.scope(prefix);
+    this.#block = scope.allocate(SUBSCRIPTION_STATS);
+    this.#versionText = scope.textReadout(SUBSCRIPTION_VERSION_TEXT);
+  }
+
+  /** The start waits no longer. */
+  timedOut(): void {
+    this.#block.add('init_fetch_timeout');
+  }
+
+  /** @returns what tells how it ended; of `failed` nothing could be read. */
+  attempt(): { updated(version: string): void; rejected(): void; failed(): void } {
+    const beganMs = this.#clock.monotonicMs();
+    this.#block.add('update_attempt');
+    return {
+      updated: (version) => {
+        this.#block.add('update_success');
+        this.#block.set('update_time', this.#clock.wallMs());
+        this.#block.record('update_duration', this.#clock.monotonicMs() - beganMs);
+        this.#versionText.set(version);
+      },
+      rejected: () => this.#block.add('update_rejected'),
+      failed: () => this.#block.add('update_failure'),
+    };
+  }
+}
