@@ -18,7 +18,7 @@ const PARTS = [
   /^build\/(?:addons|page|proto|wasm)\//,
   /^build\/version\.json$/,
 ];
-const PROGRAM = /^dist\/src\/(?:main|worker|demo\/)[^/]*$/;
+const PROGRAM = /^dist\/src\/(?:main|worker|demo\/|hot-restarter\/)[^/]*$/;
 
 function* filesBelow(name) {
   for (const entry of readdirSync(path.join(root, name), { withFileTypes: true })) {

@@ -14,6 +14,7 @@ const vm = require('node:vm');
 const zlib = require('node:zlib');
 
 const PRIVATE = 0o700;
+const RESTARTER = 'weir-hot-restarter';
 
 /** Where there may be room for some megabytes, the best first. */
 function places() {
@@ -78,12 +79,19 @@ function packageFolder() {
   process.exit(1);
 }
 
+/** The file is two commands: the second by its name, through a link, or as the first argument. */
+function entry() {
+  const isAsked = process.argv[2] === RESTARTER;
+  if (isAsked) process.argv.splice(2, 1);
+  return isAsked || path.basename(process.argv0) === RESTARTER ? ['hot-restarter', 'main.js'] : ['main.js'];
+}
+
 const folder = packageFolder();
 // As the launcher of the package does: compiled code of the last start saves a third of this one.
 require('node:module').enableCompileCache?.(
   process.env.NODE_COMPILE_CACHE || path.join(folder, 'build', 'compile-cache'),
 );
-const main = pathToFileURL(path.join(folder, 'dist', 'src', 'main.js'));
+const main = pathToFileURL(path.join(folder, 'dist', 'src', ...entry()));
 // The executable's own import knows nothing but what is in Node.
 const load = new vm.Script('(url) => import(url)', {
   importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,

@@ -32,6 +32,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const manager = new ServiceManager(NOTIFY_SOCKET, calls);
   const restarter = new HotRestarter({
     command,
+    // In the single executable both are one file, whatever it is called.
+    file: command === 'weir' && process.getBuiltinModule('node:sea').isSea() ? process.execPath : undefined,
     args,
     // Where nobody has installed it, weir is the one beside this.
     env: { ...env, PATH: [env.PATH, path.join(PACKAGE_ROOT, 'bin')].filter(Boolean).join(path.delimiter) },

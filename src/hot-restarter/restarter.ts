@@ -10,6 +10,8 @@ import type { Clock } from '../base/clock.ts';
 
 export interface RestarterOptions {
   readonly command: string;
+  /** What is started under that name; by default what the name means. */
+  readonly file?: string | undefined;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
@@ -83,9 +85,10 @@ export class HotRestarter {
   }
 
   #start(): void {
-    const { command, args, env, say } = this.#options;
+    const { command, file = command, args, env, say } = this.#options;
     const epoch = this.#epoch;
-    const child = spawn(command, args, {
+    const child = spawn(file, args, {
+      argv0: command,
       env: { ...env, RESTART_EPOCH: String(epoch), WEIR_READY_FD: String(READY_DESCRIPTOR) },
       stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     });

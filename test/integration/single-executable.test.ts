@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {
   chmodSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -21,6 +22,7 @@ import { socketAddress } from '../support/bootstrap.ts';
 import { collectOutput, runProgram, startProgram } from '../support/child-process.ts';
 import { clusterAt, httpListener, NamedUpstream, textOf } from '../support/embedded.ts';
 import { untilEqual } from '../support/eventually.ts';
+import { PORTS, RestartRow } from '../support/restart-row.ts';
 
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-exe-')));
 const alone = path.join(folder, 'alone');
@@ -98,6 +100,39 @@ describe('the single executable', { skip }, () => {
     assert.equal(await adminText('/ready'), 'LIVE\n');
     program.kill('SIGTERM');
     assert.deepEqual(await exited, [0, null]);
+  });
+
+  it('restarts itself, under the name of the restarter or with that as its first argument', async (t) => {
+    await using row = await RestartRow.open();
+    const file = path.join(row.folder, 'bootstrap.json');
+    writeFileSync(file, JSON.stringify(row.bootstrap()));
+    const named = path.join(folder, 'weir-hot-restarter');
+    linkSync(weir, named);
+    const args = [
+      '--',
+      'weir',
+      '-c',
+      file,
+      '--base-id',
+      String(row.baseId),
+      '--concurrency',
+      '1',
+      '--drain-time-s',
+      '1',
+    ];
+    for (const [command, ...first] of [[named], [weir, 'weir-hot-restarter']] as const) {
+      const program = startProgram(command, [...first, ...args], { cwd: alone, env });
+      t.after(() => program.kill());
+      const { output, exited } = collectOutput(program);
+      for (const epoch of [0, 1]) {
+        if (epoch > 0) program.kill('SIGHUP');
+        const text = `restart epoch ${epoch} is ready`;
+        await untilEqual(true, () => output.stderr.includes(text), `"${text}" in ${output.stderr}`);
+        assert.equal((await fetch(`http://${row.ip}:${PORTS.http}/`)).status, 200);
+      }
+      program.kill('SIGTERM');
+      assert.equal((await exited).code, 0);
+    }
   });
 
   it('does not run what others may have written', async () => {
