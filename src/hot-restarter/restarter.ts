@@ -2,7 +2,9 @@
 // to restart. Which of them died tells what to do.
 //
 //   starting ──said that it is ready──▶ newest ──the next one is ready──▶ older ──▶ ended by its successor
-//      └──ended──▶ the newest serves on      └──ended by itself──▶ all end, with its failure
+//      └──ended──▶ the newest serves on    │  ▲                             │
+//                                          │  └──the newest failed, and it says that it is ready once more
+//                                          └──ended by itself──▶ all end, with its failure, unless an older one says so in time
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
@@ -26,12 +28,16 @@ interface Member {
   isReady: boolean;
   /** Told to open its log files anew before it was ready. */
   mustReopen: boolean;
+  /** One that it had taken over from serves again. */
+  isLost: boolean;
 }
 
 /** Descriptor on which a process says that it is ready. */
 const READY_DESCRIPTOR = 3;
 /** More have no names to meet under. */
 const MOST_MEMBERS = 3;
+/** How long an older process has to say that it serves again. */
+const TAKE_BACK_LIMIT_MS = 15_000;
 /** After this, processes that were told to end are killed. */
 const END_LIMIT_MS = 30_000;
 
@@ -41,6 +47,8 @@ export class HotRestarter {
   readonly #ended = Promise.withResolvers<number>();
   #epoch = 0;
   #isRestartWanted = false;
+  /** Set while nobody serves, and an older process may take that up again. */
+  #cancelGivingUp: (() => void) | undefined;
   /** Undefined until the end has begun. */
   #exitCode: number | undefined;
 
@@ -92,11 +100,11 @@ export class HotRestarter {
       env: { ...env, RESTART_EPOCH: String(epoch), WEIR_READY_FD: String(READY_DESCRIPTOR) },
       stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     });
-    const member: Member = { epoch, process: child, isReady: false, mustReopen: false };
+    const member: Member = { epoch, process: child, isReady: false, mustReopen: false, isLost: false };
     this.#members.add(member);
     const ready = child.stdio[READY_DESCRIPTOR] as Readable;
     ready.on('error', () => {});
-    ready.once('data', () => this.#onReady(member));
+    ready.on('data', () => this.#onReady(member));
     child.once('error', (error) => {
       say(`cannot start ${command}: ${error.message}`);
       if (child.pid === undefined) this.#onEnd(member, 'it could not be started', false);
@@ -108,19 +116,26 @@ export class HotRestarter {
   }
 
   #onReady(member: Member): void {
+    if (this.#exitCode !== undefined) return;
     member.isReady = true;
+    this.#cancelGivingUp?.();
+    this.#cancelGivingUp = undefined;
     this.#epoch = member.epoch + 1;
+    for (const later of this.#members) if (later.isReady && later.epoch > member.epoch) later.isLost = true;
     if (member.mustReopen) member.process.kill('SIGUSR1');
+    member.mustReopen = false;
     this.#options.say(`restart epoch ${member.epoch} is ready`);
     this.#settle();
   }
 
   #onEnd(member: Member, how: string, isClean: boolean): void {
     const { say } = this.#options;
-    const isNewest = ![...this.#members].some(({ epoch, isReady }) => epoch > member.epoch && isReady);
+    const isNewest =
+      ![...this.#members].some(({ epoch, isReady }) => epoch > member.epoch && isReady) && !member.isLost;
     this.#members.delete(member);
     say(`the process of restart epoch ${member.epoch} has ended: ${how}`);
-    if (this.#exitCode === undefined && !isClean) this.#onFailure(member, isNewest);
+    if (this.#cancelGivingUp !== undefined && ![...this.#members].some(({ isReady }) => isReady)) this.#giveUp();
+    else if (this.#exitCode === undefined && !isClean) this.#onFailure(member, isNewest);
     if (this.#members.size > 0) {
       if (this.#exitCode === undefined) this.#settle();
       return;
@@ -129,25 +144,34 @@ export class HotRestarter {
   }
 
   #onFailure(member: Member, isNewest: boolean): void {
-    const { say } = this.#options;
+    const { say, clock } = this.#options;
     const serves = [...this.#members].some(({ isReady }) => isReady);
     if (serves && !member.isReady) say('it has not taken over; the process before it serves on');
+    else if (serves && member.isLost) say('the process before it serves again');
     else if (serves && !isNewest) say('it had been taken over from already');
-    else {
-      this.#exitCode = 1;
-      say('nobody serves any more, all others are killed');
-      this.#signalAll('SIGKILL');
-    }
+    else if (serves) {
+      say('the process before it is to serve again');
+      this.#cancelGivingUp ??= clock.after(TAKE_BACK_LIMIT_MS, () => this.#giveUp());
+    } else this.#giveUp();
+  }
+
+  #giveUp(): void {
+    this.#cancelGivingUp?.();
+    this.#cancelGivingUp = undefined;
+    this.#exitCode = 1;
+    this.#options.say('nobody serves any more, all others are killed');
+    this.#signalAll('SIGKILL');
   }
 
   #settle(): void {
+    if (this.#cancelGivingUp !== undefined) return;
     const isStarting = [...this.#members].some(({ isReady }) => !isReady);
     if (!isStarting && !this.#isRestartWanted) this.#options.onSettled();
     this.#restartIfPossible();
   }
 
   #restartIfPossible(): void {
-    if (!this.#isRestartWanted || this.#members.size >= MOST_MEMBERS) return;
+    if (!this.#isRestartWanted || this.#cancelGivingUp !== undefined || this.#members.size >= MOST_MEMBERS) return;
     if ([...this.#members].some(({ isReady }) => !isReady)) return;
     this.#isRestartWanted = false;
     this.#start();

@@ -54,7 +54,13 @@ export async function serve(parts: ServeParts): Promise<number> {
     // The demo is nobody's to take over, and what only looks whether it could serve takes over from nobody.
     const isAlone = starting !== undefined || options.mode === 'init_only';
     const begun = { ...options, disableHotRestart: options.disableHotRestart || isAlone };
-    const epochParts = { options: begun, clock: SYSTEM_CLOCK, log: loggers.get('main'), quit: stopOrder.resolve };
+    const epochParts = {
+      options: begun,
+      clock: SYSTEM_CLOCK,
+      log: loggers.get('main'),
+      quit: stopOrder.resolve,
+      onServing: () => sayReady(process.env.WEIR_READY_FD),
+    };
     const loading = import('./load.ts');
     epoch = await beginEpoch(epochParts);
     const { loadAndReport, prepareLoading } = await loading;

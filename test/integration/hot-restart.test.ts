@@ -146,3 +146,32 @@ test('a dynamic base id is one that is free, and is told', async () => {
   assert.equal(options.base_id, id);
   rmSync(folder, { recursive: true });
 });
+
+test('a process that has been drained serves again when the one that has taken over dies', async () => {
+  await using row = await RestartRow.open(['--drain-time-s', '600', '--drain-strategy', 'immediate']);
+  const parent = await row.start(['--concurrency', '2']);
+  const serves = async (): Promise<void> => {
+    for (const port of [PORTS.http, PORTS.single]) assert.equal((await fetch(`http://${row.ip}:${port}/`)).status, 200);
+    await once(connect(row.pipe), 'connect');
+    const response = await fetch(`http://${row.ip}:${PORTS.http}/`);
+    // Nothing drains any more.
+    assert.equal(response.headers.get('connection'), null);
+  };
+  for (const round of [1, 2]) {
+    const weir = await row.start(['--restart-epoch', '1', '--concurrency', '3']);
+    await untilSaid(weir, 'hot restart: has taken over');
+    await weir.stop('SIGKILL');
+    await untilSaid(parent, 'hot restart: the process of restart epoch 0 serves again', round);
+    await serves();
+    assert.equal(await parent.stat('server.hot_restart_epoch'), 0);
+    assert.equal(await parent.stat('listener_manager.total_listeners_active'), 4);
+  }
+  // As ever afterwards: with its counts, and ended by its successor.
+  const requests = (await parent.stat('http.web.downstream_rq_completed'))!;
+  const weir = await row.start(['--restart-epoch', '1']);
+  await untilSaid(weir, 'hot restart: has taken over');
+  await serves();
+  assert.ok((await weir.stat('http.web.downstream_rq_completed'))! >= requests);
+  await weir.stop();
+  assert.equal((await parent.exited).code, 0);
+});

@@ -17,6 +17,8 @@ const { values } = parseArgs({
     chaos: { type: 'boolean', default: false },
     churn: { type: 'boolean', default: false },
     restarts: { type: 'string' },
+    'pause-ms': { type: 'string' },
+    'parent-shutdown-s': { type: 'string' },
     rounds: { type: 'string', default: '10000' },
   },
 });
@@ -27,7 +29,7 @@ const restarts = Number(values.restarts ?? 1);
 const kinds = [values.faults, values.chaos, values.churn, values.restarts].filter(Boolean).length;
 if (!(seconds > 0) || !(rounds > 0) || !(restarts > 0) || !Number.isInteger(workers) || workers < 1 || kinds > 1) {
   process.stderr.write(
-    'usage: npm run soak -- [--minutes 5] [--workers 2] [--faults | --chaos | --churn [--rounds 10000] | --restarts 20]\n',
+    'usage: npm run soak -- [--minutes 5] [--workers 2] [--faults | --chaos | --churn [--rounds 10000] | --restarts 20 [--pause-ms 0] [--parent-shutdown-s 3]]\n',
   );
   process.exit(2);
 }
@@ -135,7 +137,14 @@ async function run(): Promise<readonly string[]> {
     return report.violations;
   }
   if (values.restarts !== undefined) {
-    const report = await runRestarts({ restarts, workers });
+    const number = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+    const pauseMs = number(values['pause-ms']);
+    const report = await runRestarts({
+      restarts,
+      workers,
+      pauseMs,
+      parentShutdownS: number(values['parent-shutdown-s']),
+    });
     process.stdout.write(renderRestarts(report));
     return report.failures;
   }

@@ -98,7 +98,8 @@ export class RestartRow implements AsyncDisposable {
   /** The next one of the row, which takes over from the last. @returns once it is live. */
   async start(args: readonly string[] = [], options: WeirOptions = {}): Promise<WeirProcess> {
     const epoch = String(this.weirs.length);
-    const own = ['--base-id', String(this.baseId), '--restart-epoch', epoch, ...this.#extra, ...args];
+    const place = args.includes('--restart-epoch') ? [] : ['--restart-epoch', epoch];
+    const own = ['--base-id', String(this.baseId), ...place, ...this.#extra, ...args];
     const configYaml = options.configYaml ?? JSON.stringify(this.bootstrap());
     const weir = await startWeir({ ...options, configYaml, args: own });
     this.weirs.push(weir);
@@ -120,9 +121,9 @@ export class RestartRow implements AsyncDisposable {
   }
 }
 
-/** Resolves when the weir has logged the text. */
-export async function untilSaid(weir: WeirProcess, text: string): Promise<void> {
-  await untilEqual(true, () => weir.output.stderr.includes(text), `"${text}" in the log`);
+/** Resolves when the weir has logged the text so many times. */
+export async function untilSaid(weir: WeirProcess, text: string, times = 1): Promise<void> {
+  await untilEqual(true, () => weir.output.stderr.split(text).length > times, `"${text}" in the log`);
 }
 
 /** Slowly enough to be under way while something else happens, and to leave the processors to that. */

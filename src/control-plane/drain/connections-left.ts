@@ -19,6 +19,10 @@ const LINES = 10;
 export function tellConnectionsLeft({ clock, log, connections }: ConnectionsLeft, durationMs: number): () => void {
   return every(clock, Math.max(durationMs / LINES, SHORTEST_INTERVAL_MS), () => {
     const left = connections();
-    if (left > 0) log.info(`${left} connections are left`);
+    if (left > 0) log.info(connectionsLeft(left));
   });
+}
+
+export function connectionsLeft(count: number): string {
+  return count === 1 ? '1 connection is left' : `${count} connections are left`;
 }

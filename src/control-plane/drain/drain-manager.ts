@@ -3,12 +3,13 @@
 //   accepting ──start──▶ draining, still accepting ──after --drain-time-s──▶ stopped; connections go on until they end
 //       └────────────────────────stop────────────────────────────────────────▲
 //
-// Listeners of inbound traffic may be ahead of the others. Nothing leads back: what has been drained stays so.
+// Listeners of inbound traffic may be ahead of the others. What an operator has drained stays so; only a drain for the sake of
+// another process is called off when that process is gone.
 
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../log/index.ts';
 import type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from '../../snapshot/index.ts';
-import { tellConnectionsLeft } from './connections-left.ts';
+import { connectionsLeft, tellConnectionsLeft } from './connections-left.ts';
 
 /** Takes drains to the workers; WorkerPool does. */
 export interface DrainPublisher {
@@ -52,11 +53,13 @@ export class DrainManager {
   /**
    * Sends clients elsewhere for the drain time, then stops the listeners, unless `keepsListeners` says that they stay. Listeners
    * that drain already do so as they have begun.
+   * @returns what calls off that which has begun by this.
    */
-  start(which: DrainedListeners, keepsListeners: boolean): void {
+  start(which: DrainedListeners, keepsListeners: boolean): () => void {
     const { clock, log, workers, listeners, durationMs, strategy } = this.#deps;
     const nowMs = clock.monotonicMs();
-    if (this.#othersMs !== undefined || (which === 'inbound' && this.#inboundMs !== undefined)) return;
+    const [inboundMs, othersMs] = [this.#inboundMs, this.#othersMs];
+    if (othersMs !== undefined || (which === 'inbound' && inboundMs !== undefined)) return () => {};
     this.#inboundMs ??= nowMs;
     if (which === 'all') this.#othersMs = nowMs;
     log.info(`draining ${NAMES[which]} over ${durationMs / 1000} s, ${strategy}`);
@@ -65,10 +68,18 @@ export class DrainManager {
     const endTelling = tellConnectionsLeft(this.#deps, durationMs);
     const ended = (): void => {
       endTelling();
-      log.info(`the drain time of ${NAMES[which]} is over, ${this.#deps.connections()} connections are left`);
+      log.info(`the drain time of ${NAMES[which]} is over, ${connectionsLeft(this.#deps.connections())}`);
       if (!keepsListeners) listeners.stopAccepting(which);
     };
-    this.#cancels.push(endTelling, clock.after(durationMs, ended));
+    const cancelEnd = clock.after(durationMs, ended);
+    this.#cancels.push(endTelling, cancelEnd);
+    return () => {
+      endTelling();
+      cancelEnd();
+      this.#inboundMs = inboundMs;
+      this.#othersMs = othersMs;
+      workers.publishDrains(() => this.#state());
+    };
   }
 
   /** The server stops by itself. */

@@ -50,6 +50,10 @@ export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDepend
   readonly inherit?: (address: Address) => Promise<readonly number[]>;
 }
 
+/** How long, and how often, a listener is tried that is to be taken back. */
+const REOPEN_MS = 100;
+const REOPEN_TRIES = 100;
+
 export class ListenerManager {
   readonly #deps: ListenerManagerDependencies;
   /** Decided with the first listener, when all runtime values are known. */
@@ -66,6 +70,8 @@ export class ListenerManager {
   /** Told when all are stopped and have no connections. */
   readonly #onStopped: (() => void)[] = [];
   #stoppedDirections: DrainedListeners | undefined;
+  /** What undoes `leave`. */
+  #takeBack: (() => Promise<void>) | undefined;
   readonly #failures = new Failures<ListenerSettings>();
   /** The last of the changes that wait for one another. */
   #change: Promise<unknown> = Promise.resolve();
@@ -151,17 +157,50 @@ export class ListenerManager {
     return [];
   }
 
-  /**
-   * Has listeners stop accepting; their connections go on. From now on there will be no other listeners of that direction.
-   * @param leavesPaths of unix sockets to the process that they are shared with.
-   */
-  stopAccepting(which: DrainedListeners, leavesPaths = false): void {
+  /** Has listeners stop accepting; their connections go on. From now on there will be no other listeners of that direction. */
+  stopAccepting(which: DrainedListeners): void {
     if (this.#stoppedDirections !== 'all') this.#stoppedDirections = which;
     // One that is being opened comes into the set first.
-    void this.#next(async () => this.#stopAccepting(which, leavesPaths));
+    void this.#next(async () => this.#stopAccepting(which, false));
   }
 
-  #stopAccepting(which: DrainedListeners, leavesPaths: boolean): void {
+  /** Has all stop accepting, because another process accepts on the same sockets, to which the paths of unix sockets are left. */
+  leave(): void {
+    const stoppedBefore = this.#stoppedDirections;
+    this.#stoppedDirections = 'all';
+    void this.#next(async () => {
+      const left = this.#stopAccepting('all', true);
+      this.#takeBack = async () => {
+        this.#stoppedDirections = stoppedBefore;
+        await Promise.all(left.map((listener) => this.#reopen(listener)));
+      };
+    });
+  }
+
+  /** The process that they were left to is gone: opens them again. */
+  takeBack(): Promise<void> {
+    return this.#next(async () => {
+      const takeBack = this.#takeBack;
+      this.#takeBack = undefined;
+      await takeBack?.();
+    });
+  }
+
+  /** A successor of one that accepts no more. The system may not have closed the sockets of a lost process yet. */
+  async #reopen(former: ActiveListener, tries = 1): Promise<void> {
+    if (this.#listeners.get(former.name) !== former) return;
+    try {
+      await this.#open(former);
+    } catch (error) {
+      if (tries === REOPEN_TRIES) {
+        this.#log.error(errorMessage(error));
+        return;
+      }
+      this.#deps.clock.after(REOPEN_MS, () => void this.#next(() => this.#reopen(former, tries + 1)));
+    }
+  }
+
+  #stopAccepting(which: DrainedListeners, leavesPaths: boolean): readonly ActiveListener[] {
     const listeners = [...this.#listeners.values()].filter(
       (listener) => isAmong(which, listener) && listener.accepting !== 'stopped',
     );
@@ -178,6 +217,7 @@ export class ListenerManager {
       this.#deps.workers.stopAccepting(listener.snapshot.id, onGone, leavesPaths);
     }
     this.#count();
+    return listeners;
   }
 
   #isRefused({ name, trafficDirection }: ListenerSettings): boolean {
@@ -308,7 +348,8 @@ export class ListenerManager {
       this.#count();
       const inherited = former === undefined ? await this.#inherit(settings) : null;
       for (const [index, address] of addresses.entries()) {
-        const isFree = former?.has(address) !== true && !inherited?.[index]?.length;
+        const isFormers = former !== undefined && former.accepting !== 'stopped' && former.has(address);
+        const isFree = !isFormers && !inherited?.[index]?.length;
         if (address.kind === 'pipe' && isFree) await removeStaleSocket(address.path);
       }
       const ports = await this.#deps.workers.openListener(listener.snapshot, former?.snapshot.id ?? null, inherited);

@@ -112,6 +112,8 @@ export class Server {
   readonly #init = new InitManager();
   readonly #runtimeIsLoaded: Promise<void>;
   #isStopping = false;
+  /** Of the drain for the sake of a successor. */
+  #callOffDrain: (() => void) | undefined;
   #isHealthCheckFailing = false;
   #sinksClosed: Promise<void> | undefined;
 
@@ -305,8 +307,16 @@ export class Server {
 
   /** Leaves the listening sockets to a successor, and drains the connections. */
   giveWay(): void {
-    this.listenerManager.stopAccepting('all', true);
-    this.drainManager.start('all', true);
+    this.listenerManager.leave();
+    this.#callOffDrain = this.drainManager.start('all', true);
+  }
+
+  /** The successor is gone: accepts again. */
+  async takeBack(): Promise<void> {
+    if (this.#isStopping) return;
+    this.#callOffDrain?.();
+    this.#callOffDrain = undefined;
+    await this.listenerManager.takeBack();
   }
 
   /**

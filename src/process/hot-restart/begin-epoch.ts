@@ -15,19 +15,27 @@ export interface BeginEpochParts {
   readonly log: Logger;
   /** Begins the clean shutdown of this process. */
   readonly quit: () => void;
+  /** This process serves again, after another had taken over. */
+  readonly onServing: () => void;
 }
 
 const DYNAMIC_ID_TRIES = 100;
 const DYNAMIC_IDS = 2 ** 28;
 
 /** @returns undefined where hot restart is off. @throws as Epoch.begin. */
-export async function beginEpoch({ options, clock, log, quit }: BeginEpochParts): Promise<Epoch | undefined> {
+export async function beginEpoch({
+  options,
+  clock,
+  log,
+  quit,
+  onServing,
+}: BeginEpochParts): Promise<Epoch | undefined> {
   const { socketPath, socketMode, baseId, restartEpoch, useDynamicBaseId, baseIdPath, parentShutdownTimeS } = options;
   const version = hotRestartVersion(options);
   const announce = (id: number): void =>
     log.info(`initializing epoch ${restartEpoch} (base id=${id}, hot restart version=${version})`);
   const place = { socketPath, socketMode: Number.parseInt(socketMode, 8), baseId, epoch: restartEpoch };
-  const parts = { place, clock, log, quit, parentShutdownMs: parentShutdownTimeS * 1000 };
+  const parts = { place, clock, log, quit, onServing, parentShutdownMs: parentShutdownTimeS * 1000 };
   let epoch: Epoch | undefined;
   if (version !== hotRestartVersion({ disableHotRestart: true })) {
     if (!useDynamicBaseId) announce(baseId);

@@ -1,7 +1,9 @@
 // The process that takes over from this one, seen from this one: what it asks for, step by step.
 //
 //   serving ──stop-admin──▶ yielding ──drain──▶ drained ──terminate──▶ the process ends
-//      ◀────child gone─────────┘                  └──child gone──▶ the process ends after its own parent shutdown time
+//      ◀────child gone─────────┘                  │
+//      ◀────child gone, and its process with it───┤
+//                                                 └──it hangs──▶ the process ends after its own parent shutdown time
 //
 // Questions are answered one after the other.
 
@@ -15,7 +17,7 @@ import type { ParentLoad } from '../../control-plane/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { StatExport, type StatsStore } from '../../stats/index.ts';
 import { sendDescriptors } from './descriptor-socket.ts';
-import type { EpochPlace } from './domain-sockets.ts';
+import { type EpochPlace, isTaken } from './domain-sockets.ts';
 import type { Answer, Numbered, Question } from './messages.ts';
 import { otherVersion } from './parent-process.ts';
 import { Peer } from './peer.ts';
@@ -36,6 +38,8 @@ export interface Inheritance {
   /** The caller's. */
   shareSockets(address: Address): Promise<readonly number[]>;
   drain(): void;
+  /** Resolves when what `drain` has given up is this process's again. */
+  takeBack(): Promise<void>;
   terminate(): void;
 }
 
@@ -71,7 +75,7 @@ export class ChildProcess {
     this.#parts = parts;
     this.#peer = new Peer(socket, {
       onMessage: (message) => this.#queue(() => this.#answer(message as Numbered<Question>)),
-      onGone: () => this.#queue(async () => this.#onGone()),
+      onGone: () => this.#queue(() => this.#onGone()),
     });
   }
 
@@ -138,9 +142,8 @@ export class ChildProcess {
   }
 
   #hand(descriptors: readonly number[], token: string): Answer {
-    const { calls, place, log } = this.#parts;
-    const childPlace = { ...place, epoch: place.epoch + 1 };
-    if (descriptors.length > 0 && !sendDescriptors(calls, childPlace, token, descriptors))
+    const { calls, log } = this.#parts;
+    if (descriptors.length > 0 && !sendDescriptors(calls, this.#childPlace, token, descriptors))
       log.error('hot restart: sockets could not be sent to the next process');
     for (const descriptor of descriptors) calls.close(descriptor);
     return { type: 'descriptors', count: descriptors.length };
@@ -153,18 +156,40 @@ export class ChildProcess {
     await this.#peer.send({ type: 'stats-end', load: load(), id });
   }
 
-  #onGone(): void {
-    const { inheritance, log, onGone, clock, parentShutdownMs } = this.#parts;
+  async #onGone(): Promise<void> {
+    const { log, onGone } = this.#parts;
     onGone();
     if (this.#state === 'yielding') {
       log.warning('hot restart: the next process is gone before it has taken over; serving on');
-      const given = inheritance();
-      given.restSinks(false);
-      given.resumeAdmin();
-    } else if (this.#state === 'drained') {
-      log.warning('hot restart: the next process is gone; this one has been drained, and ends in its time');
+      this.#resume();
+    } else if (this.#state === 'drained') await this.#onSuccessorGone();
+  }
+
+  async #onSuccessorGone(): Promise<void> {
+    const { inheritance, log, clock, parentShutdownMs, place } = this.#parts;
+    if (await isTaken(this.#childPlace)) {
+      // Two that accept side by side would go on doing so for ever.
+      log.warning(
+        'hot restart: the next process is there, but silent; this one has been drained, and ends in its time',
+      );
       const restMs = this.#drainedMs + parentShutdownMs - clock.monotonicMs();
       clock.after(restMs, () => inheritance().terminate());
+      return;
     }
+    log.warning('hot restart: the next process is gone; accepting again');
+    await inheritance().takeBack();
+    this.#resume();
+    log.info(`hot restart: the process of restart epoch ${place.epoch} serves again`);
+  }
+
+  #resume(): void {
+    const given = this.#parts.inheritance();
+    given.restSinks(false);
+    given.resumeAdmin();
+  }
+
+  get #childPlace(): EpochPlace {
+    const { place } = this.#parts;
+    return { ...place, epoch: place.epoch + 1 };
   }
 }

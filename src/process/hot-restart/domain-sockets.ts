@@ -60,6 +60,11 @@ export function bindError({ baseId, epoch }: EpochPlace, errno: number, cause?: 
   return new WeirError('WEIR_HOT_RESTART', text, { cause });
 }
 
+/** Whether a process has that place. */
+export function isTaken(place: EpochPlace): Promise<boolean> {
+  return isAnswered(socketName('parent', place));
+}
+
 /** Whether a process listens there; the socket of one that was killed lies about. */
 function isAnswered(name: string): Promise<boolean> {
   return new Promise((resolve) => {

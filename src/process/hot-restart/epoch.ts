@@ -21,6 +21,8 @@ export interface EpochOptions {
   readonly log: Logger;
   /** Begins the clean shutdown of this process. */
   readonly quit: () => void;
+  /** This process serves again, after another had taken over. */
+  readonly onServing: () => void;
 }
 
 /** The admin interface, as far as it can be handed over. */
@@ -202,6 +204,10 @@ export class Epoch {
       restSinks: (isResting) => server.restSinks(isResting),
       shareSockets: (address) => server.listenerManager.share(address),
       drain: () => server.giveWay(),
+      takeBack: async () => {
+        await server.takeBack();
+        this.#options.onServing();
+      },
       terminate: this.#options.quit,
     };
   }

@@ -82,13 +82,13 @@ describe('a drain', () => {
     const { manager, clock, log, left } = open();
     manager.start('all', false);
     log.splice(0);
-    for (const connections of [30, 20, 0, 10]) {
+    for (const connections of [30, 1, 0, 10]) {
       left.connections = connections;
       clock.turn(DURATION_MS / 10);
     }
     left.connections = 0;
     clock.turn(DURATION_MS);
-    const expected = [30, 20, 10].map((connections) => `${connections} connections are left`);
+    const expected = ['30 connections are left', '1 connection is left', '10 connections are left'];
     assert.deepEqual(log, [...expected, 'the drain time of all listeners is over, 0 connections are left']);
     assert.equal(clock.timerCount, 0);
   });
@@ -98,6 +98,21 @@ describe('a drain', () => {
     manager.start('all', true);
     clock.turn(DURATION_MS * 2);
     assert.deepEqual(orders, ['drain all']);
+  });
+
+  it('can be called off, and all is as it was before it', () => {
+    const { manager, orders, published, clock, progress } = open();
+    manager.start('inbound', true);
+    const callOff = manager.start('all', false);
+    // Begun already.
+    manager.start('all', false)();
+    assert.deepEqual(published.at(-1)!(), { inbound: progress(0), others: progress(0) });
+    callOff();
+    assert.deepEqual(published.at(-1)!(), { inbound: progress(0), others: null });
+    clock.turn(DURATION_MS);
+    assert.deepEqual([orders, clock.timerCount], [['drain inbound', 'drain all'], 0]);
+    manager.start('all', false);
+    assert.equal(clock.timerCount, 2);
   });
 
   it('is called off when the server stops', () => {

@@ -162,6 +162,39 @@ describe('listeners that come and go', () => {
     assert.deepEqual(fixture.log, [accepts, accepts, 'listener new is removed', accepts]);
   });
 
+  it('are left to another process, and opened again as often as it takes when that is gone', async () => {
+    const fixture = new Fixture();
+    const { manager, opened, clock } = fixture;
+    const outbound = (name: string, ip: string): ListenerSettings =>
+      settings({ name, address: socketAddress(ip, 0), traffic_direction: 'OUTBOUND' });
+    await manager.put(settings({ traffic_direction: 'INBOUND' }), 'one');
+    await manager.put(outbound('two', '127.0.0.2'), 'two');
+    manager.stopAccepting('inbound');
+    manager.leave();
+    assert.equal(await manager.put(outbound('three', '127.0.0.3'), 'three'), false);
+    fixture.refusal = new Error('in use');
+    await manager.takeBack();
+    clock.turn(99);
+    assert.equal(opened.length, 2);
+    fixture.refusal = undefined;
+    clock.turn(1);
+    // Behind it, because changes wait for one another.
+    assert.ok(await manager.put(outbound('three', '127.0.0.3'), 'three'));
+    assert.equal(await manager.put(settings({ name: 'four', traffic_direction: 'INBOUND' }), 'four'), false);
+    assert.deepEqual(
+      [...manager.listeners()].map(({ name, accepting, version }) => [name, accepting, version]),
+      [
+        // By order of the operator.
+        ['new', 'stopped', 'one'],
+        ['two', 'yes', 'two'],
+        ['three', 'yes', 'three'],
+      ],
+    );
+    await manager.takeBack();
+    assert.equal(opened.length, 4);
+    assert.equal(clock.timerCount, 0);
+  });
+
   it('stop accepting by direction, are refused from then on, and stay in the set until they are taken away', async () => {
     const fixture = new Fixture();
     const { manager, opened, stopped } = fixture;
