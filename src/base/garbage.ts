@@ -39,6 +39,15 @@ export function settleMemory(): number {
   return Math.max(0, before.residentBytes - memory.read().residentBytes);
 }
 
+/**
+ * Gives back what a piece of work has left that is rare and takes long itself, however large the heap is: what it freed within
+ * the engine or a library stays with the C library's allocator otherwise, and nobody comes to reuse it.
+ */
+export function giveBackMemory(): void {
+  collect();
+  trimAllocator();
+}
+
 function collect(): void {
   collector ??= findCollector();
   // Gives pages back to the system, which other flavors do not.

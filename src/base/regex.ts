@@ -1,6 +1,7 @@
 // Regular expressions that come from operators or clients. They run on RE2, whose time is linear in the input:
 // no pattern can stop a thread. Look-around and back-references are not part of its syntax.
 
+import { isBeyondAscii } from './byte-text.ts';
 import { errorMessage } from './errors.ts';
 import { re2 } from './re2.ts';
 
@@ -9,6 +10,8 @@ export interface Regex {
   search(text: string): boolean;
   /** True when the pattern matches the whole text. */
   matches(text: string): boolean;
+  /** The same for byte text, which the pattern takes for UTF-8: a byte that is part of no character matches nothing. */
+  matchesBytes(text: string): boolean;
   /** The first match with its groups; null when the pattern matches nowhere. */
   exec(text: string): RegExpExecArray | null;
 }
@@ -17,7 +20,7 @@ export type CompiledRegex =
   | { readonly regex: Regex; readonly error?: undefined }
   | { readonly regex?: undefined; readonly error: string };
 
-/** @returns the text with every match replaced. */
+/** @returns the byte text with every match replaced. */
 export type Substitute = (text: string) => string;
 
 export type CompiledSubstitution =
@@ -29,13 +32,15 @@ export function compileRegex(pattern: string): CompiledRegex {
     const RE2 = re2();
     const anywhere = new RE2(pattern);
     let whole: typeof anywhere | undefined;
+    const matches = (text: string | Buffer): boolean => {
+      whole ??= new RE2(`^(?:${pattern})$`);
+      return whole.test(text);
+    };
     return {
       regex: {
         search: (text) => anywhere.test(text),
-        matches(text) {
-          whole ??= new RE2(`^(?:${pattern})$`);
-          return whole.test(text);
-        },
+        matches,
+        matchesBytes: (text) => matches(isBeyondAscii(text) ? Buffer.from(text, 'latin1') : text),
         exec: (text) => anywhere.exec(text),
       },
     };
@@ -56,7 +61,7 @@ export function literalPrefix(pattern: string): string {
   }
 }
 
-/** @param template RE2's own notation: `\0` for the whole match, `\1` to `\9` for groups, `\\` for a backslash. */
+/** Of byte text. @param template RE2's own notation: `\0` for the whole match, `\1` to `\9` for groups, `\\` for a backslash. */
 export function compileSubstitution(pattern: string, template: string): CompiledSubstitution {
   try {
     const RE2 = re2();
@@ -65,7 +70,13 @@ export function compileSubstitution(pattern: string, template: string): Compiled
     const groupCount = new RE2(`${pattern}|`).exec('')!.length - 1;
     const translated = translate(template, groupCount);
     if (translated.error !== undefined) return translated;
-    return { substitute: (text) => regex.replace(text, translated.text) };
+    const isBytes = isBeyondAscii(translated.text);
+    const replacedBytes = (text: string): string =>
+      regex.replace(Buffer.from(text, 'latin1'), translated.text).toString('latin1');
+    return {
+      substitute: (text) =>
+        isBytes || isBeyondAscii(text) ? replacedBytes(text) : regex.replace(text, translated.text),
+    };
   } catch (error) {
     return { error: errorMessage(error) };
   }

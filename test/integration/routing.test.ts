@@ -3,9 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import { utf8Bytes } from '../../src/base/byte-text.ts';
 import type {
   HeaderAddition,
   HeaderAppendAction,
+  HeaderMatch,
   HttpConnectionManagerSettings,
   RouteSnapshot,
 } from '../../src/snapshot/index.ts';
@@ -333,5 +335,35 @@ describe('limits of a request', () => {
     assert.deepEqual([(await get('/idle')).body, proxy.httpStat('downstream_rq_idle_timeout')], ['stream timeout', 1]);
     // A request that has not arrived in full is the client's own fault.
     assert.equal((await get('/duration', ['content-length: 5'])).status, 408);
+  });
+});
+
+describe('characters of the configuration beyond ASCII are their UTF-8 bytes on the wire:', () => {
+  test('a header that a route asks for', async (t) => {
+    const isNamed: HeaderMatch = {
+      name: 'x-name',
+      test: { kind: 'exact', value: 'ü', ignoresCase: false },
+      isInverted: false,
+      treatMissingAsEmpty: false,
+    };
+    const conditions = { headers: [isNamed], queryParameters: [], fraction: null };
+    const { get } = await serve(t, [routeFor('/', forwardTo('web'), { conditions })]);
+    assert.equal((await get('/', ['x-name: u'])).status, 404);
+    assert.equal((await get('/a', ['x-name: ü'])).status, 200);
+  });
+
+  test('a redirect', async (t) => {
+    const action = {
+      kind: 'redirect',
+      status: 301,
+      scheme: '',
+      host: 'münchen.example',
+      port: 0,
+      path: '/größe',
+      pathRewrite: null,
+      stripQuery: true,
+    } as const;
+    const { get } = await serve(t, [routeFor('/', action)]);
+    assert.deepEqual(linesOf((await get()).head, 'location'), [utf8Bytes('location: http://münchen.example/größe')]);
   });
 });

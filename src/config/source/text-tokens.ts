@@ -1,6 +1,7 @@
 // Tokens of the protobuf text format: identifiers, numbers, strings, punctuation. Comments run from # to the
 // end of the line. Strings are kept as bytes (one character per byte), since a bytes field may hold any.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import { SyntaxFault } from './syntax-error.ts';
 
 export type TokenKind = 'word' | 'number' | 'string' | 'punctuation' | 'end';
@@ -153,8 +154,4 @@ export class TokenReader {
     }
     return utf8Bytes(String.fromCodePoint(codePoint));
   }
-}
-
-function utf8Bytes(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1');
 }

@@ -7,6 +7,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
+import { giveBackMemory } from '../../base/garbage.ts';
 import type { Logger } from '../../log/index.ts';
 import { cpuPprof, type EngineProfile, HEAP_VALUES, heapPprof, type ProfiledTime } from './engine-profiles.ts';
 import { HeapSnapshotReader } from './heap-snapshot.ts';
@@ -129,7 +130,11 @@ export class Profilers {
     try {
       const { engines, clock } = this.#deps;
       const pprof = new PprofProfile({ ...HEAP_VALUES, period: 1, beganMs: clock.wallMs(), durationMs: 0 });
-      for (const heap of engines.heaps()) await addHeap(pprof, heap);
+      for (const heap of engines.heaps()) {
+        await addHeap(pprof, heap);
+        // A snapshot is gone only with the stream that it came by, and is several times as large as its heap.
+        giveBackMemory();
+      }
       return await pprof.finish();
     } finally {
       this.#isDumping = false;

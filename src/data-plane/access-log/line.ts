@@ -1,9 +1,9 @@
 // What makes the line of an entry.
 
 import type { LineFormat } from '../../snapshot/index.ts';
-import { escapeForLog } from '../format/byte-text.ts';
 import type { FormatFacts } from '../format/facts.ts';
 import { JsonFormatter } from '../format/json-formatter.ts';
+import { escapeForLog } from '../format/quoted-bytes.ts';
 import { TextFormatter } from '../format/text-formatter.ts';
 
 const MISSING = '-';

@@ -1,9 +1,10 @@
 // A JSON format, ready to be filled in: one object on one line. A string that is a single command keeps the type of
 // its value when the format is typed; all other strings become text. Rendered as byte text, as a text format is.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import type { FormatSegments, JsonFormat } from '../../snapshot/index.ts';
-import { jsonString, utf8Bytes } from './byte-text.ts';
 import type { FormatFacts } from './facts.ts';
+import { jsonString } from './quoted-bytes.ts';
 import { TextFormatter } from './text-formatter.ts';
 import { compileCommand } from './values.ts';
 

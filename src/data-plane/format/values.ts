@@ -1,9 +1,9 @@
 // Operator → where its value comes from. One row each; a number stays a number for JSON.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { FormatCommand, FormatOperator, Metadata, MetadataSource } from '../../snapshot/index.ts';
 import { longFlags, shortFlags } from '../response-flags.ts';
-import { utf8Bytes } from './byte-text.ts';
 import { endpointText } from './endpoint-text.ts';
 import type { Endpoint, FormatFacts } from './facts.ts';
 import { compileTimeFormat } from './time-format.ts';

@@ -1,6 +1,6 @@
 // Tests of request headers, ready to run: as conditions of routes. Made once per snapshot.
 
-import { compileStringMatch, type StringTest } from '../../base/string-match.ts';
+import { compileByteMatch, type StringTest } from '../../base/string-match.ts';
 import type { HeaderMatch } from '../../snapshot/index.ts';
 import { HEADER_ID, type KnownHeader } from '../../wasm/http1.ts';
 import type { RouteRequest } from './route-request.ts';
@@ -39,7 +39,7 @@ export function compileHeaderTest(match: HeaderMatch): HeaderTest {
     const wanted = test.isPresent !== isInverted;
     return match.treatMissingAsEmpty ? () => wanted : (value) => (value !== undefined) === wanted;
   }
-  const passes = test.kind === 'range' ? rangeTest(test.start, test.end) : compileStringMatch(test);
+  const passes = test.kind === 'range' ? rangeTest(test.start, test.end) : compileByteMatch(test);
   // A missing header matches nothing, not even inverted.
   const missing = match.treatMissingAsEmpty && passes('') !== isInverted;
   return (value) => (value === undefined ? missing : passes(value) !== isInverted);

@@ -1,11 +1,13 @@
-// Tests of a path, and its rewrites, ready to run. Made once per snapshot. A path is the target up to its query.
+// Tests of a path, and its rewrites, ready to run. Made once per snapshot. A path is the target up to its query; the codecs
+// let none through with anything but ASCII.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import { compileSubstitution, type Substitute } from '../../base/regex.ts';
-import { type StringTest, wholeMatch } from '../../base/string-match.ts';
+import { type StringTest, wholeByteMatch } from '../../base/string-match.ts';
 import type { PathMatch, PathRewrite, RegexSubstitution } from '../../snapshot/index.ts';
 
 export function compilePathMatch({ kind, value, caseSensitive }: PathMatch): StringTest {
-  if (kind === 'regex') return wholeMatch(value);
+  if (kind === 'regex') return wholeByteMatch(value);
   // There is no path to look at.
   if (kind === 'connect') return () => true;
   const wanted = caseSensitive ? value : value.toLowerCase();
@@ -30,7 +32,7 @@ export type RewritePath = (path: string) => string;
 /** @param match what the path has matched by. */
 export function compilePathRewrite(match: PathMatch, rewrite: PathRewrite): RewritePath {
   if (rewrite.kind === 'regex') return substituteOf(rewrite);
-  const { value } = rewrite;
+  const value = utf8Bytes(rewrite.value);
   if (match.kind === 'path' || match.kind === 'regex') return () => value;
   const matchedLength = match.value.length;
   return (path) => value + path.slice(matchedLength);

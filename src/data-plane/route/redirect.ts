@@ -1,5 +1,6 @@
 // The new location of a redirected request, part by part: what the route does not give stays as the client asked.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import type { PathMatch, RedirectAction } from '../../snapshot/index.ts';
 import { compilePathRewrite, type RewritePath } from './path-matcher.ts';
 import type { RouteRequest } from './route-request.ts';
@@ -11,11 +12,13 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: ':80', https: ':
 
 export function compileRedirect(action: RedirectAction, match: PathMatch): RedirectLocation {
   const rewrite = action.pathRewrite === null ? null : compilePathRewrite(match, action.pathRewrite);
+  const configuredHost = utf8Bytes(action.host);
+  const path = utf8Bytes(action.path);
   const port = action.port === 0 ? '' : `:${action.port}`;
   return (request) => {
     const scheme = action.scheme || request.forwardedProto;
-    const host = action.host || hostOf(request, scheme, port !== '');
-    return `${scheme}://${host}${port}${pathOf(request, action, rewrite)}`;
+    const host = configuredHost || hostOf(request, scheme, port !== '');
+    return `${scheme}://${host}${port}${pathOf(request, path, action.stripQuery, rewrite)}`;
   };
 }
 
@@ -27,8 +30,13 @@ function hostOf({ authority, forwardedProto }: RouteRequest, scheme: string, has
   return hasNewPort || wasDefault ? authority.slice(0, colon) : authority;
 }
 
-function pathOf({ target, path }: RouteRequest, action: RedirectAction, rewrite: RewritePath | null): string {
-  const query = action.stripQuery ? '' : target.slice(path.length);
-  if (action.path !== '') return action.path.includes('?') ? action.path : action.path + query;
+function pathOf(
+  { target, path }: RouteRequest,
+  replacement: string,
+  stripsQuery: boolean,
+  rewrite: RewritePath | null,
+): string {
+  const query = stripsQuery ? '' : target.slice(path.length);
+  if (replacement !== '') return replacement.includes('?') ? replacement : replacement + query;
   return (rewrite === null ? path : rewrite(path)) + query;
 }

@@ -65,6 +65,9 @@ describe('a substitution', () => {
     { pattern: 'a', template: '$&$1$$', text: 'a', expected: '$&$1$$' },
     { pattern: 'a', template: '\\\\', text: 'a', expected: '\\' },
     { pattern: 'x', template: 'y', text: 'a', expected: 'a' },
+    // Byte text, in which ü is two characters.
+    { pattern: 'x', template: '(\\0ü)', text: 'x', expected: '(x\xc3\xbc)' },
+    { pattern: '^.x', template: '\\0\\0', text: '\xc3\xbcx\xff', expected: '\xc3\xbcx\xc3\xbcx\xff' },
   ];
   for (const { pattern, template, text, expected } of cases) {
     it(`makes ${expected} of ${text} by ${pattern} and ${template}`, () => {

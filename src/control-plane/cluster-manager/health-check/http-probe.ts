@@ -1,7 +1,8 @@
 // A check by HTTP/1: one request, and what its answer says. Main thread.
 
 import type { Socket } from 'node:net';
-import { compileStringMatch, type StringTest } from '../../../base/string-match.ts';
+import { utf8Bytes } from '../../../base/byte-text.ts';
+import { compileByteMatch, type StringTest } from '../../../base/string-match.ts';
 import type { HttpProbeSettings, StatusRange } from '../../../snapshot/index.ts';
 import { type Http1Codec, Method } from '../../../wasm/http1.ts';
 import { type AnswerFacts, type AnswerState, HttpAnswer } from './http-answer.ts';
@@ -40,7 +41,7 @@ export class HttpProbe implements Probe, ConnectionListener {
     this.#reusesConnection = reusesConnection;
     this.#tools = tools;
     this.#connection = new ProbeConnection(origin, this);
-    this.#isService = settings.serviceName && compileStringMatch(settings.serviceName);
+    this.#isService = settings.serviceName && compileByteMatch(settings.serviceName);
   }
 
   check(target: ProbeTarget, onResult: (result: ProbeResult) => void): void {
@@ -120,7 +121,7 @@ function writeCheck(settings: HttpProbeSettings, authority: string, reusesConnec
   const { method, path, body, headersToAdd, headersToRemove } = settings;
   const headers: (readonly [name: string, value: string])[] = [
     // A name of the configuration, which may hold any character; what else there is has been made bytes with it.
-    ['host', Buffer.from(authority).toString('latin1')],
+    ['host', utf8Bytes(authority)],
     ['user-agent', USER_AGENT],
   ];
   if (body.length > 0) headers.push(['content-length', `${body.length}`]);
