@@ -243,6 +243,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
     under: 'runtime.',
     what: 'Runtime layers that come by discovery, where there are any; beside them the text `version_text`',
   },
+  DISPATCHER_STATS: {
+    under: 'server.dispatcher., listener_manager.worker_<n>.dispatcher.',
+    what: 'With `enable_dispatcher_stats`: the event loop of a thread',
+  },
   FILESYSTEM_STATS: { under: 'filesystem.', what: 'Files of access logs' },
   OVERLOAD_MONITOR_STATS: { under: 'overload.<monitor>.', what: 'Resource monitors of the overload manager' },
   OVERLOAD_ACTION_STATS: { under: 'overload.proxy.overload_actions.<action>.', what: 'Overload actions' },

@@ -68,6 +68,7 @@ function build(init: WorkerInit): Parts {
   dataPlane.taps.replace(init.tap);
   dataPlane.updateClusters(init.clusters, []);
   dataPlane.watchMain(init.watchdog);
+  if (init.loopBlock !== null) dataPlane.meterLoop(init.loopBlock);
   tell({ type: 'ready' });
   return { dataPlane, stats, loggers, logSink };
 }

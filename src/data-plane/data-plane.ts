@@ -4,6 +4,7 @@
 
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import type { FaultBoundary } from '../base/fault-boundary.ts';
+import { loopSystem, meterLoop } from '../base/loop-meter.ts';
 import { type Random, SYSTEM_RANDOM } from '../base/random.ts';
 import type { Loggers } from '../log/index.ts';
 import type {
@@ -20,7 +21,7 @@ import type {
   WorkerToMain,
   WorkerWatchdog,
 } from '../snapshot/index.ts';
-import type { WorkerStats } from '../stats/index.ts';
+import { DISPATCHER_STATS, type WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
 import type { LbKernel } from '../wasm/lb.ts';
 import type { SharedRecords } from '../wasm/shared-memory.ts';
@@ -104,6 +105,7 @@ export class DataPlane {
   #readModeChosen: Promise<void> | undefined;
   #shutdown: Promise<void> | undefined;
   #endWatch = (): void => {};
+  #endMeter = (): void => {};
 
   constructor(deps: DataPlaneDependencies) {
     this.#context = new WorkerContext({
@@ -181,6 +183,17 @@ export class DataPlane {
   watchMain(settings: WorkerWatchdog): void {
     const { clock, records, stats, logs } = this.#context;
     this.#endWatch = watchMain(settings, { clock, records, stats, log: logs.main });
+  }
+
+  /** Records times of this thread's event loop until the shutdown. Once. @param block of DISPATCHER_STATS. */
+  meterLoop(block: number): void {
+    const { clock, stats } = this.#context;
+    const base = stats.base(block);
+    const { loop_duration_us, poll_delay_us } = DISPATCHER_STATS.index;
+    this.#endMeter = meterLoop(loopSystem(clock), {
+      turned: (us) => stats.record(base + loop_duration_us, us),
+      delayed: (us) => stats.record(base + poll_delay_us, us),
+    });
   }
 
   /** What is to be recorded of requests. */
@@ -309,6 +322,7 @@ export class DataPlane {
     wheel.close();
     await logFiles.close();
     this.#endWatch();
+    this.#endMeter();
   }
 
   #watchDrains(): void {

@@ -48,6 +48,8 @@ export interface WorkerInit {
   readonly drains: DrainState;
   readonly overload: OverloadState;
   readonly watchdog: WorkerWatchdog;
+  /** Block of DISPATCHER_STATS of this worker; null where loops are not metered. */
+  readonly loopBlock: number | null;
   readonly runtime: RuntimeTexts;
   readonly clusters: readonly PackedCluster[];
   /** Null while nothing is recorded. */

@@ -58,6 +58,7 @@ export function openPool(t: TestContext, concurrency = 2) {
     shared: {},
     clusters: () => [],
     watchdog: () => null,
+    loopBlock: () => null,
     dynamicStatCell: () => 7,
     onHostFailed: (...args: unknown[]) => void told.push(['failed', ...args]),
     onHostWanted: (_cluster: string, { port }: { port: number }) => port !== 1,

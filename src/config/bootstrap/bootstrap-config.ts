@@ -84,6 +84,8 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   /** Undefined where no stats sink asks for it. */
   readonly eventStream: EventStreamSettings | undefined;
   readonly watchdogs: WatchdogsSettings;
+  /** Times of event loops are recorded. */
+  readonly metersLoops: boolean;
   /** Undefined where there is no overload manager. */
   readonly overload: OverloadSettings | undefined;
   /** Prefix of the proxy's own headers without the final dash, `x-proxy`. Empty when not configured. */

@@ -129,6 +129,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     statSinks: convertStatSinks(bootstrap.stats_sinks, input.statSinks ?? NO_SINKS, { faults, clusters }),
     ...convertClusterManager(bootstrap, input, faults),
     watchdogs: convertWatchdogs(bootstrap, faults),
+    metersLoops: bootstrap.enable_dispatcher_stats,
     overload: convertOverload(bootstrap.overload_manager, faults),
     headerPrefix: bootstrap.header_prefix,
     logFormat: convertLogFormat(bootstrap, input, faults),

@@ -37,6 +37,7 @@ const FIXED_FIELDS: Readonly<Record<FixedSetting, string>> = {
   statSinks: 'stats_sinks',
   overload: 'overload_manager',
   watchdogs: 'watchdogs',
+  metersLoops: 'enable_dispatcher_stats',
   logFormat: 'application_log_config',
   outlierEventLogPath: 'cluster_manager.outlier_detection.event_log_path',
 };

@@ -40,6 +40,7 @@ import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BootstrapUpdates } from './bootstrap-update.ts';
 import { InitManager } from './init-manager.ts';
 import { LoadedConfig } from './loaded-config.ts';
+import { LoopStats } from './loop-stats.ts';
 import { type MemoryReport, memoryReport } from './memory-report.ts';
 import { FIRST_OF_ALL, type ParentLoad, type RestartFacts } from './restart-facts.ts';
 import { ServerGauges } from './server-gauges.ts';
@@ -93,6 +94,8 @@ export class Server {
   readonly eventStream: HystrixStream | undefined;
   readonly drainManager: DrainManager;
   readonly #watchdog: Watchdog;
+  readonly #loopStats: LoopStats;
+  readonly #clock: Clock;
   readonly #connectionsLeft: ConnectionsLeft;
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
@@ -170,6 +173,8 @@ export class Server {
       ...(restart.inherit && { inherit: restart.inherit }),
     });
     this.#overload = makeOverloadManager(this, { clock, log: this.#log });
+    this.#clock = clock;
+    this.#loopStats = new LoopStats(bootstrap.metersLoops, this.stats, concurrency);
     this.#watchdog = new Watchdog({
       settings: bootstrap.watchdogs,
       stats: this.stats,
@@ -351,6 +356,7 @@ export class Server {
         localAddress: this.#localAddress,
       },
       watchdog: (index) => this.#watchdog.forWorker(index),
+      loopBlock: (index) => this.#loopStats.forWorker(index),
       clusters: () => this.clusterManager.snapshots(),
       dynamicStatCell: (key) => this.stats.dynamicCell(key),
       onHostFailed: (cluster, recordAddress) => this.clusterManager.hostFailed(cluster, recordAddress),
@@ -385,6 +391,7 @@ export class Server {
     this.#flush.start();
     this.#overload?.start();
     this.#watchdog.start();
+    this.#loopStats.start(this.#clock);
     this.#log.info('all clusters and listeners initialized, serving');
   }
 
@@ -428,6 +435,7 @@ export class Server {
     await this.workers.stop(graceMs);
     endTelling();
     this.#watchdog.close();
+    this.#loopStats.close();
     this.#sinksClosed ??= this.statSinks.close(() => this.#flush.finish());
     await this.#sinksClosed;
   }

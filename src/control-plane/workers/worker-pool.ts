@@ -61,6 +61,8 @@ export interface WorkerService {
     | 'localAddress'
   >;
   readonly watchdog: (workerIndex: number) => WorkerWatchdog;
+  /** Where it records the times of its event loop; null for nowhere. */
+  readonly loopBlock: (workerIndex: number) => number | null;
   /** As they are now: a worker that starts later begins with the state of then. */
   readonly clusters: () => Iterable<ClusterSnapshot>;
   /** The cell of a stat that a worker has met first at run time. */
@@ -362,7 +364,11 @@ export class WorkerPool {
     if (this.#service) this.#initialize(worker, this.#service, packClusters(this.#service.clusters()));
   }
 
-  #initialize(worker: WorkerThread, { shared, watchdog }: WorkerService, clusters: readonly PackedCluster[]): void {
+  #initialize(
+    worker: WorkerThread,
+    { shared, watchdog, loopBlock }: WorkerService,
+    clusters: readonly PackedCluster[],
+  ): void {
     const logLevels = this.#deps.loggers.levels();
     const init = {
       ...shared,
@@ -371,6 +377,7 @@ export class WorkerPool {
       clusters,
       logLevels,
       watchdog: watchdog(worker.index),
+      loopBlock: loopBlock(worker.index),
     };
     worker.send({ type: 'init', init });
   }

@@ -21,6 +21,7 @@ export {
 } from './listener.ts';
 export {
   CLUSTER_MANAGER_STATS,
+  DISPATCHER_STATS,
   FILESYSTEM_STATS,
   LISTENER_MANAGER_STATS,
   RUNTIME_STATS,

@@ -68,6 +68,14 @@ export const WATCHDOG_STATS = statTable({
   watchdog_mega_miss: 'counter',
 });
 
+/** server.dispatcher.* and listener_manager.worker_<i>.dispatcher.*, with enable_dispatcher_stats: the event loop of a thread. */
+export const DISPATCHER_STATS = statTable({
+  /** Of each turn, without the time for which it waited for events. */
+  loop_duration_us: 'histogram:us',
+  /** How late a timer came that is set ten times a second. */
+  poll_delay_us: 'histogram:us',
+});
+
 /** thread_local_cluster_manager.worker_<i>.* */
 export const WORKER_CLUSTER_MANAGER_STATS = statTable({
   clusters_inflated: 'gauge',

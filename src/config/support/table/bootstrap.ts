@@ -40,7 +40,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       stats_config: supported(),
       hds_config: warned(),
       overload_manager: supported(),
-      enable_dispatcher_stats: warned(),
+      enable_dispatcher_stats: supported('costs about a microsecond a turn of each event loop'),
       header_prefix: supported(),
       stats_server_version_override: supported(),
       use_tcp_for_dns_lookups: supported('of clusters without resolvers of their own'),

@@ -50,6 +50,7 @@ describe('the pool of workers', () => {
         tap,
         overload,
         watchdog: null,
+        loopBlock: null,
       });
     }
     assert.equal(inits.length, 2);

@@ -36,6 +36,7 @@ function init(): WorkerInit {
     clusters: [],
     tap: null,
     overload: NO_OVERLOAD,
+    loopBlock: null,
     watchdog: {
       intervalMs: 100,
       beats: owner.recordAllocator.allocateCount(),
