@@ -51,6 +51,17 @@ level, \`%n\` the logger, \`%t\` the thread (0 is main), \`%P\` the process, \`%
 function, and those of \`strftime\` for local time with \`%e\`, \`%f\` and \`%F\` for its fraction. \`%8l\` fills up on the left, \`%-8l\` on the right, \`%=8l\` on
 both sides, and \`%8!l\` cuts. \`application_log_config\` in the bootstrap says the same from the end of the reading on.
 
+At \`debug\`, requests and connections leave lines: \`connection\` those of clients, \`http\` the beginning and the end of requests, \`router\`
+their clusters and hosts, \`filter\` where raw connections go, each behind \`[C<connection>]\` or \`[C<connection>][S<stream>]\`. Access logs name
+the connection by the same number (\`%CONNECTION_ID%\`). Header fields and bodies are not shown.
+
+\`\`\`text
+[debug][http] [C1001][S1001] GET /cart?id=7 HTTP/1.1, host 'shop.example'
+[debug][router] [C1001][S1001] goes to cluster 'web'
+[debug][router] [C1001][S1001] attempt 1 goes to 10.0.0.4:8080
+[debug][http] [C1001][S1001] 200 after 12 ms, via_upstream
+\`\`\`
+
 With \`--enable-fine-grain-logging\` each source file has a logger. A pattern with a slash is held against the path, any other against
 the file's name, both without extension; \`*\` and \`?\` are wildcards. The first that matches counts; each change replaces all
 patterns; other files have \`--log-level\`. While a file's level is below that, a line of any other that is off costs 3 us.

@@ -27,11 +27,12 @@ import { connectUpstream, type ReadMode } from './network/socket-events.ts';
 import { SocketWriter } from './network/socket-writer.ts';
 import { TimerWheel } from './network/timer-wheel.ts';
 import { Overload } from './overload.ts';
+import { TrafficLog } from './traffic-log.ts';
 
 /** Read slabs of one worker together; bodies beyond it share the small size. */
 const SLAB_CAP_BYTES = 64 * 1024 * 1024;
 /** More than there are workers. */
-const CONNECTION_ID_STEP = 1000;
+const ID_STEP = 1000;
 /** The counter of the main thread, which each worker adds to. */
 const SERVER_SCOPE = 'server.';
 const CONTAINED_FAULTS = 'contained_faults';
@@ -85,6 +86,8 @@ export class WorkerContext {
   readonly lbKernel: LbKernel;
   readonly codec: Http1Codec;
   readonly logs: DataPlaneLogs;
+  /** Of connections and requests, at the levels that show them. */
+  readonly traffic = new TrafficLog(this);
   /** Its timers fail without harm. */
   readonly clock: Clock;
   readonly random: Random;
@@ -122,6 +125,7 @@ export class WorkerContext {
   /** Set once, before the first connection. */
   readMode: ReadMode = 'events';
   #connections = 0;
+  #streams = 0;
 
   constructor(options: WorkerContextOptions) {
     const { loggers } = options;
@@ -170,7 +174,13 @@ export class WorkerContext {
   /** Identifies a connection in logs among those of all workers; the last digits are the worker's index. */
   nextConnectionId(): number {
     this.#connections += 1;
-    return this.#connections * CONNECTION_ID_STEP + this.workerIndex;
+    return this.#connections * ID_STEP + this.workerIndex;
+  }
+
+  /** The same for a stream. */
+  nextStreamId(): number {
+    this.#streams += 1;
+    return this.#streams * ID_STEP + this.workerIndex;
   }
 
   /** Notes a bug that was contained. */

@@ -90,6 +90,7 @@ export abstract class StreamRecord implements RoutedStream {
     values[base + downstream_rq_http1_total]! += 1;
     values[base + downstream_rq_active]! += 1;
     if (manager.accessLog !== null) this.wantedFacts = this.#newFacts();
+    context.traffic.requestBegun(this, codec.downstream, head);
   }
 
   /** Made at the first question, if there is no log that wants them from the start. */
@@ -141,6 +142,7 @@ export abstract class StreamRecord implements RoutedStream {
   /** An attempt goes to this host. */
   onUpstreamHost(host: Host, attempts: number): void {
     this.wantedFacts?.noteHost(host, attempts);
+    this.context.traffic.requestAttempted(this, this.codec.downstream, attempts, host.label);
   }
 
   /** The request goes out, with this head. */
@@ -160,6 +162,7 @@ export abstract class StreamRecord implements RoutedStream {
   protected closeRecord(nowMs: number): void {
     const { statBase, accessLog } = this.manager;
     this.context.stats.record(statBase + downstream_rq_time, nowMs - this.startedMs);
+    this.context.traffic.requestEnded(this, this.codec.downstream, this, nowMs - this.startedMs);
     if (accessLog !== null) {
       const { facts } = this;
       facts.endMs = nowMs;

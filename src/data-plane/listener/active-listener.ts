@@ -290,6 +290,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   onListenerFiltersDone(connection: DownstreamConnection): void {
     try {
       if (this.snapshot.settings.handsOver && this.#handsOver(connection)) return;
+      this.#context.traffic.connectionOpened(connection);
       const chain = this.#matcher.find(connection);
       if (chain !== undefined) {
         this.#accessLog?.onOpened(connection, chain.ingress);
@@ -330,12 +331,14 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   onConnectionClosed(connection: DownstreamConnection): void {
-    const { stats, clock } = this.#context;
+    const { stats, clock, traffic } = this.#context;
     this.#accessLog?.onClosed(connection);
     stats.values[this.#statBase + downstream_cx_active]! -= 1;
     stats.values[this.#statBase + downstream_cx_destroy]! += 1;
     stats.values[this.#workerStatBase + WORKER.downstream_cx_active]! -= 1;
-    stats.record(this.#statBase + downstream_cx_length_ms, clock.monotonicMs() - connection.startMs);
+    const nowMs = clock.monotonicMs();
+    stats.record(this.#statBase + downstream_cx_length_ms, nowMs - connection.startMs);
+    traffic.connectionClosed(connection, nowMs);
   }
 
   // ---- Accepting ----

@@ -108,6 +108,7 @@ export class Router {
     const route = stream.route ?? this.#routes.find(request);
     if (route === undefined) {
       this.#count(no_route);
+      this.#context.traffic.requestRouted(stream, stream.downstream, '');
       stream.reply(NO_ROUTE);
       return null;
     }
@@ -209,6 +210,7 @@ export class Router {
     this.#count(rq_total);
     stream.target = target;
     stream.useCluster(cluster);
+    this.#context.traffic.requestRouted(stream, stream.downstream, target.name);
     const shedding = cluster.shedding.reason();
     if (shedding !== null) {
       this.#shed(stream, cluster, shedding);

@@ -340,6 +340,7 @@ export class TcpProxyConnection
 
   onHost(host: Host): void {
     const { cluster } = host;
+    this.#context.traffic.connectionForwarded(this.downstream, cluster.name, host.label);
     if (!host.tryAcquireConnection(cluster.breaker)) {
       this.#note(ResponseFlag.UO);
       this.#countCluster(cluster, upstream_cx_overflow);
