@@ -95,6 +95,6 @@ test('the time that a shutdown may take is an option', async (t) => {
   assert.equal(code, 0);
   await client.rest();
   // The default would have had ten lines' time for it.
-  const lines = stderr.split('\n').filter((line) => line.includes('1 connections are left')).length;
+  const lines = stderr.split('\n').filter((line) => line.includes('1 connection is left')).length;
   assert.ok(lines >= 1 && lines <= 3, `${lines} lines`);
 });
