@@ -231,6 +231,8 @@ const TABLES: Readonly<Record<string, Listed>> = {
   LISTENER_WORKER_STATS: { under: 'listener.<address or stat_prefix>.worker_<n>.', what: 'A listener at one worker' },
   CONNECTION_LIMIT_STATS: { under: 'connection_limit.<stat_prefix>.', what: 'Connection limit filters' },
   PROXY_PROTOCOL_STATS: { under: 'proxy_proto.<stat_prefix>.', what: 'PROXY protocol listener filters' },
+  TLS_INSPECTOR_STATS: { under: 'tls_inspector.', what: 'TLS inspector listener filters' },
+  HTTP_INSPECTOR_STATS: { under: 'http_inspector.', what: 'HTTP inspector listener filters' },
   TCP_PROXY_STATS: { under: 'tcp.<stat_prefix>.', what: 'TCP proxies' },
   CLUSTER_MANAGER_STATS: { under: 'cluster_manager.', what: 'All clusters' },
   WORKER_CLUSTER_MANAGER_STATS: { under: 'thread_local_cluster_manager.worker_<n>.', what: 'Clusters at one worker' },

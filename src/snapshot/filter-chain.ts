@@ -20,7 +20,10 @@ export interface FilterChainMatch {
   /** 0 for any. */
   readonly destinationPort: number;
   readonly prefixRanges: readonly CidrRange[];
-  readonly transportProtocol: '' | 'raw_buffer';
+  /** In lower case: whole names, and `*.` with the end of names that are longer. */
+  readonly serverNames: readonly string[];
+  readonly transportProtocol: '' | 'raw_buffer' | 'tls';
+  readonly applicationProtocols: readonly string[];
   /** Of the address that connected, whatever a PROXY header has said. */
   readonly directSourcePrefixRanges: readonly CidrRange[];
   readonly sourceType: ConnectionSourceType;
@@ -68,7 +71,25 @@ export interface OriginalDstFilterSettings {
   readonly kind: 'original-dst';
 }
 
-export type ListenerFilterSettings = ProxyProtocolSettings | OriginalDstFilterSettings;
+/** The TLS inspector listener filter: reads server name and protocols that a TLS client announces. */
+export interface TlsInspectorSettings {
+  readonly kind: 'tls-inspector';
+  /** Most bytes of the records that hold the announcement. */
+  readonly maxClientHelloBytes: number;
+  /** What begins as TLS does and cannot be understood is closed, and not passed on as it is. */
+  readonly refusesMalformed: boolean;
+}
+
+/** The HTTP inspector listener filter: reads which HTTP a client without TLS speaks. */
+export interface HttpInspectorSettings {
+  readonly kind: 'http-inspector';
+}
+
+export type ListenerFilterSettings =
+  | ProxyProtocolSettings
+  | OriginalDstFilterSettings
+  | TlsInspectorSettings
+  | HttpInspectorSettings;
 
 /** The part of a connection limit that all workers see. */
 export interface ConnectionLimitSnapshot {
@@ -92,6 +113,6 @@ export interface FilterChainSnapshot {
 
 export interface ListenerFilterSnapshot<Settings extends ListenerFilterSettings = ListenerFilterSettings> {
   readonly settings: Settings;
-  /** First cell of PROXY_PROTOCOL_STATS; 0 for a filter without stats. */
+  /** First cell of the filter's stats, such as PROXY_PROTOCOL_STATS; 0 for a filter without. */
   readonly statBlock: number;
 }

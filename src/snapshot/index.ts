@@ -53,10 +53,12 @@ export type {
   FilterChainMatch,
   FilterChainSettings,
   FilterChainSnapshot,
+  HttpInspectorSettings,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
   OriginalDstFilterSettings,
   ProxyProtocolSettings,
+  TlsInspectorSettings,
 } from './filter-chain.ts';
 export type {
   FormatCommand,

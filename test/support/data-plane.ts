@@ -18,6 +18,7 @@ import {
   type FilterChainSnapshot,
   type HostSnapshot,
   type HttpConnectionManagerSettings,
+  type ListenerFilterSettings,
   type ListenerSettings,
   type ListenerSnapshot,
   type NetworkFilterSettings,
@@ -30,6 +31,7 @@ import {
   CONNECTION_LIMIT_STATS,
   FILESYSTEM_STATS,
   HOST_STATS,
+  HTTP_INSPECTOR_STATS,
   HTTP_STATS,
   LISTENER_HTTP_STATS,
   LISTENER_STATS,
@@ -40,6 +42,7 @@ import {
   type StatTable,
   TCP_PROXY_STATS,
   TIMEOUT_BUDGET_STATS,
+  TLS_INSPECTOR_STATS,
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { LbKernel } from '../../src/wasm/lb.ts';
@@ -53,6 +56,12 @@ import { statsFixture } from './stats.ts';
 export { directRoute, forwardTo, retrySettings, routeFor, routeTable, routeTo } from './routes.ts';
 
 const http1 = compileHttp1();
+
+const LISTENER_FILTER_STATS: Partial<Record<ListenerFilterSettings['kind'], StatTable>> = {
+  'proxy-protocol': PROXY_PROTOCOL_STATS,
+  'tls-inspector': TLS_INSPECTOR_STATS,
+  'http-inspector': HTTP_INSPECTOR_STATS,
+};
 
 export interface FixtureOptions {
   readonly clock?: Clock;
@@ -219,7 +228,7 @@ export class DataPlaneFixture {
       ...limits,
       listenerFilters: settings.listenerFilters.map((filter) => ({
         settings: filter,
-        statBlock: this.#allocate('proxy-protocol', PROXY_PROTOCOL_STATS),
+        statBlock: this.#listenerFilterBlock(filter.kind),
       })),
       filterChains: settings.filterChains.map((chain) => this.#chain(chain)),
       defaultFilterChain: settings.defaultFilterChain && this.#chain(settings.defaultFilterChain),
@@ -251,8 +260,17 @@ export class DataPlaneFixture {
     this.#read('listener-worker', LISTENER_WORKER_STATS.index[name]);
   readonly proxyProtocolStat: StatReader<keyof typeof PROXY_PROTOCOL_STATS.index> = (name) =>
     this.#read('proxy-protocol', PROXY_PROTOCOL_STATS.index[name]);
+  readonly tlsInspectorStat: StatReader<keyof typeof TLS_INSPECTOR_STATS.index> = (name) =>
+    this.#read('tls-inspector', TLS_INSPECTOR_STATS.index[name]);
+  readonly httpInspectorStat: StatReader<keyof typeof HTTP_INSPECTOR_STATS.index> = (name) =>
+    this.#read('http-inspector', HTTP_INSPECTOR_STATS.index[name]);
   readonly connectionLimitStat: StatReader<keyof typeof CONNECTION_LIMIT_STATS.index> = (name) =>
     this.#read('connection-limit', CONNECTION_LIMIT_STATS.index[name]);
+
+  #listenerFilterBlock(kind: ListenerFilterSettings['kind']): number {
+    const table = LISTENER_FILTER_STATS[kind];
+    return table === undefined ? 0 : this.#allocate(kind, table);
+  }
 
   clusterStat(name: string, stat: keyof typeof CLUSTER_STATS.index): number {
     return this.#read(`cluster.${name}`, CLUSTER_STATS.index[stat]);

@@ -6,12 +6,15 @@ import type {
   ListenerSettings,
   NetworkFilterSettings,
   ProxyProtocolSettings,
+  TlsInspectorSettings,
 } from '../../src/snapshot/index.ts';
 
 export const MATCHES_ALL: FilterChainMatch = {
   destinationPort: 0,
   prefixRanges: [],
+  serverNames: [],
   transportProtocol: '',
+  applicationProtocols: [],
   directSourcePrefixRanges: [],
   sourceType: 'ANY',
   sourcePrefixRanges: [],
@@ -24,6 +27,12 @@ export const PROXY_PROTOCOL: ProxyProtocolSettings = {
   acceptsV1: true,
   acceptsV2: true,
   statPrefix: '',
+};
+
+export const TLS_INSPECTOR: TlsInspectorSettings = {
+  kind: 'tls-inspector',
+  maxClientHelloBytes: 16 * 1024,
+  refusesMalformed: false,
 };
 
 export function filterChain(

@@ -2,6 +2,7 @@
 
 import { parsePrefix, prefixKey } from '../../base/ip-number.ts';
 import type { CidrRange, ConnectionSourceType, FilterChainMatch } from '../../snapshot/index.ts';
+import { quote } from '../source/node.ts';
 import { convertCidrRanges } from './cidr.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { FilterChainMatchMessage } from './messages.ts';
@@ -10,10 +11,15 @@ import { valueOr } from './units.ts';
 /** By number: the name of v2 for the second is another. */
 const SOURCE_TYPES: readonly ConnectionSourceType[] = ['ANY', 'SAME_IP_OR_LOOPBACK', 'EXTERNAL'];
 
+const WILDCARD = '*.';
+const NAME = /^[!--/-~][!-~]*$/;
+
 const MATCHES_ALL: FilterChainMatch = {
   destinationPort: 0,
   prefixRanges: [],
+  serverNames: [],
   transportProtocol: '',
+  applicationProtocols: [],
   directSourcePrefixRanges: [],
   sourceType: 'ANY',
   sourcePrefixRanges: [],
@@ -31,13 +37,40 @@ export function convertFilterChainMatch(
   return {
     destinationPort: valueOr(message.destination_port, 0),
     prefixRanges: ranges('prefix_ranges'),
-    // Other values have been refused by the support table.
-    transportProtocol: message.transport_protocol === '' ? '' : 'raw_buffer',
+    serverNames: convertServerNames(message.server_names, `${at}.server_names`, faults),
+    transportProtocol: transportProtocolOf(message),
+    applicationProtocols: message.application_protocols,
     directSourcePrefixRanges: ranges('direct_source_prefix_ranges'),
     sourceType: SOURCE_TYPES[message.source_type] ?? 'ANY',
     sourcePrefixRanges: ranges('source_prefix_ranges'),
     sourcePorts: message.source_ports,
   };
+}
+
+/** Other values have been refused by the support table. */
+function transportProtocolOf({
+  transport_protocol: name,
+}: FilterChainMatchMessage): FilterChainMatch['transportProtocol'] {
+  return name === 'tls' || name === 'raw_buffer' ? name : '';
+}
+
+/** @returns the names in lower case; those with a fault are left out. */
+function convertServerNames(names: readonly string[], at: string, faults: FaultSink): readonly string[] {
+  return names.flatMap((written, index) => {
+    const problem = serverNameProblem(written);
+    if (problem === undefined) return [written.toLowerCase()];
+    faults.error(`${at}[${index}]`, `${quote(written)} ${problem}`);
+    return [];
+  });
+}
+
+/** What is not said by one name, or by all names below one, cannot be found by looking names up. */
+function serverNameProblem(name: string): string | undefined {
+  if (name === '') return 'is no server name; without any, a chain takes all';
+  if (name === '*') return 'is not needed: a chain without server names takes all';
+  const rest = name.startsWith(WILDCARD) ? name.slice(WILDCARD.length) : name;
+  if (rest.includes('*')) return 'may have a wildcard as its first label only, as in *.example.com';
+  return NAME.test(rest) ? undefined : 'is no name that a client can ask for';
 }
 
 /**
@@ -60,7 +93,9 @@ function criteriaOf(match: FilterChainMatch): readonly ReadonlySet<string>[] {
   return [
     keySet(match.destinationPort === 0 ? [] : [`${match.destinationPort}`]),
     keySet(match.prefixRanges.map(rangeKey)),
+    keySet(match.serverNames),
     keySet(match.transportProtocol === '' ? [] : [match.transportProtocol]),
+    keySet(match.applicationProtocols),
     keySet(match.directSourcePrefixRanges.map(rangeKey)),
     keySet(match.sourceType === 'ANY' ? [] : [match.sourceType]),
     keySet(match.sourcePrefixRanges.map(rangeKey)),

@@ -1,14 +1,23 @@
 // ListenerFilter messages → ListenerFilterSettings, and the older switches that stand for some of them.
 
-import type { ListenerFilterSettings, ProxyProtocolSettings } from '../../snapshot/index.ts';
+import type { ListenerFilterSettings, ProxyProtocolSettings, TlsInspectorSettings } from '../../snapshot/index.ts';
 import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { FilterChain, Listener, ProxyProtocol } from './messages.ts';
+import type { FilterChain, FilterChainMatchMessage, Listener, ProxyProtocol, TlsInspector } from './messages.ts';
 import { valueOr } from './units.ts';
 
 const ORIGINAL_DST = 'proxy.extensions.filters.listener.original_dst.v3.OriginalDst';
 const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
+const TLS_INSPECTOR = 'proxy.extensions.filters.listener.tls_inspector.v3.TlsInspector';
+const HTTP_INSPECTOR = 'proxy.extensions.filters.listener.http_inspector.v3.HttpInspector';
+const DEFAULT_MAX_CLIENT_HELLO_BYTES = 16 * 1024;
+/** What is added for chains that cannot be told apart otherwise. */
+const PLAIN_TLS_INSPECTOR: TlsInspectorSettings = {
+  kind: 'tls-inspector',
+  maxClientHelloBytes: DEFAULT_MAX_CLIENT_HELLO_BYTES,
+  refusesMalformed: false,
+};
 /** What use_proxy_proto asks for. */
 const PLAIN_PROXY_PROTOCOL: ProxyProtocolSettings = {
   kind: 'proxy-protocol',
@@ -26,15 +35,49 @@ export function convertListenerFilters(
 ): readonly ListenerFilterSettings[] {
   const filters = message.listener_filters.flatMap((filter, index): ListenerFilterSettings[] => {
     const opened = openExtension(filter.typed_config);
-    if (opened?.typeName === ORIGINAL_DST) return [{ kind: 'original-dst' }];
-    if (opened?.typeName !== PROXY_PROTOCOL) return [];
     const settingsAt = `${at}.listener_filters[${index}].typed_config`;
-    return [convertProxyProtocol(opened.message as ProxyProtocol, settingsAt, faults)];
+    switch (opened?.typeName) {
+      case ORIGINAL_DST:
+        return [{ kind: 'original-dst' }];
+      case PROXY_PROTOCOL:
+        return [convertProxyProtocol(opened.message as ProxyProtocol, settingsAt, faults)];
+      case TLS_INSPECTOR:
+        return [convertTlsInspector(opened.message as TlsInspector)];
+      case HTTP_INSPECTOR:
+        return [{ kind: 'http-inspector' }];
+      default:
+        return [];
+    }
   });
   const has = (wanted: ListenerFilterSettings['kind']): boolean => filters.some(({ kind }) => kind === wanted);
   if (usesProxyProto(message.filter_chains, at, faults) && !has('proxy-protocol')) filters.push(PLAIN_PROXY_PROTOCOL);
   if (valueOr(message.use_original_dst, false) && !has('original-dst')) filters.push({ kind: 'original-dst' });
+  const inspected = chainByClientHello(message);
+  if (inspected !== undefined && !has('tls-inspector')) {
+    const why = 'is decided by what TLS clients announce, so the listener filter tls_inspector is added';
+    faults.warning(`${at}.filter_chains[${inspected}].filter_chain_match`, why);
+    filters.push(PLAIN_TLS_INSPECTOR);
+  }
   return filters;
+}
+
+/** Index of the first filter chain that is chosen by what only a TLS inspector finds out; undefined without any. */
+export function chainByClientHello({ filter_chains: chains }: Listener): number | undefined {
+  const index = chains.findIndex(({ filter_chain_match: match }) => match !== null && asksForClientHello(match));
+  return index === -1 ? undefined : index;
+}
+
+function asksForClientHello(match: FilterChainMatchMessage): boolean {
+  if (match.transport_protocol !== '') return match.transport_protocol === 'tls';
+  return match.server_names.length > 0 || match.application_protocols.length > 0;
+}
+
+function convertTlsInspector(message: TlsInspector): TlsInspectorSettings {
+  return {
+    kind: 'tls-inspector',
+    maxClientHelloBytes: valueOr(message.max_client_hello_size, DEFAULT_MAX_CLIENT_HELLO_BYTES),
+    refusesMalformed: message.close_connection_on_client_hello_parsing_errors,
+  };
 }
 
 function convertProxyProtocol(message: ProxyProtocol, at: string, faults: FaultSink): ProxyProtocolSettings {

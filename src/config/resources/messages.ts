@@ -98,6 +98,7 @@ export type {
   TcpKeepalive,
   TcpProxy,
   TlsCertificate,
+  TlsInspector,
   TlsParameters,
   TlsSessionTicketKeys,
   TransportSocket,

@@ -20,6 +20,7 @@ import type {
 import {
   CONNECTION_LIMIT_STATS,
   cleanStatName,
+  HTTP_INSPECTOR_STATS,
   HTTP_STATS,
   HTTP1_CODEC_STATS,
   LISTENER_HTTP_STATS,
@@ -28,6 +29,7 @@ import {
   PROXY_PROTOCOL_STATS,
   type Scope,
   TCP_PROXY_STATS,
+  TLS_INSPECTOR_STATS,
 } from '../../stats/index.ts';
 import type { Holdings } from '../holdings.ts';
 
@@ -152,8 +154,21 @@ function makeConnectionLimit(
 }
 
 function makeListenerFilter(settings: ListenerFilterSettings, holdings: Holdings): ListenerFilterSnapshot {
-  if (settings.kind === 'original-dst') return { settings, statBlock: 0 };
-  const { statPrefix } = settings;
-  const scope = statPrefix === '' ? 'proxy_proto.' : `proxy_proto.${statPrefix}.`;
-  return { settings, statBlock: holdings.scope(scope).allocate(PROXY_PROTOCOL_STATS).cell };
+  return { settings, statBlock: listenerFilterStatBlock(settings, holdings) };
+}
+
+function listenerFilterStatBlock(settings: ListenerFilterSettings, holdings: Holdings): number {
+  switch (settings.kind) {
+    case 'original-dst':
+      return 0;
+    case 'proxy-protocol': {
+      const { statPrefix } = settings;
+      const scope = statPrefix === '' ? 'proxy_proto.' : `proxy_proto.${statPrefix}.`;
+      return holdings.scope(scope).allocate(PROXY_PROTOCOL_STATS).cell;
+    }
+    case 'tls-inspector':
+      return holdings.scope('tls_inspector.').allocate(TLS_INSPECTOR_STATS).cell;
+    case 'http-inspector':
+      return holdings.scope('http_inspector.').allocate(HTTP_INSPECTOR_STATS).cell;
+  }
 }

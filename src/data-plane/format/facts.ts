@@ -86,7 +86,7 @@ export interface DownstreamFacts {
   readonly directLocal: Endpoint;
   /** Where the client meant to go, if a listener filter has found it out. */
   readonly originalDestination: Endpoint | null;
-  /** By SNI; empty without TLS. */
+  /** By SNI, in lower case; empty where none has been named, or no listener filter has looked. */
   readonly requestedServerName: string;
 }
 

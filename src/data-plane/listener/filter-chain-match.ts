@@ -4,8 +4,8 @@
 // taken, an entry for "any" only when no other fits. There is no way back from a level to the one before it, so which
 // chain wins can be told from the levels alone.
 //
-//   destination port ─► destination block ─► transport ─► direct source block ─► source type ─► source block
-//     ─► source port ─► chain
+//   destination port ─► destination block ─► server name ─► transport ─► application protocol
+//     ─► direct source block ─► source type ─► source block ─► source port ─► chain
 //
 // A level that no chain makes use of is left out: chains that differ in one criterion cost one look-up.
 // Source: spec, FilterChainMatch.
@@ -18,7 +18,14 @@ import type { DownstreamConnection } from '../network/downstream-connection.ts';
 /** What the criteria are held against. */
 export type MatchedConnection = Pick<
   DownstreamConnection,
-  'localPort' | 'localIp' | 'directRemoteIp' | 'remoteIp' | 'remotePort'
+  | 'localPort'
+  | 'localIp'
+  | 'requestedServerName'
+  | 'transportProtocol'
+  | 'applicationProtocols'
+  | 'directRemoteIp'
+  | 'remoteIp'
+  | 'remotePort'
 >;
 
 export interface Candidate<Chain> {
@@ -47,10 +54,54 @@ const SOURCE_TYPE_LEVEL: Level = {
   },
 };
 
-/** Every connection comes as it is: a chain that asks for `raw_buffer` goes before one that leaves it open. */
+/** The name itself, then the longest end of it below which a chain takes all names: of a.b.c, *.b.c and then *.c. */
+const SERVER_NAME_LEVEL: Level = {
+  isUsedBy: ({ serverNames }) => serverNames.length > 0,
+  step(candidates, next) {
+    const groups = group(candidates, ({ serverNames }) => orAny(serverNames));
+    const any = stepOf(groups.get(undefined), next);
+    const steps = new Map<string, NonNullable<typeof any>>();
+    for (const [name, members] of groups) {
+      if (name !== undefined) steps.set(name.startsWith('*') ? name.slice(1) : name, next(members));
+    }
+    return (connection) => {
+      const name = connection.requestedServerName;
+      let step = name === '' ? any : steps.get(name);
+      // Ends begin with a dot.
+      for (let dot = name.indexOf('.', 1); step === undefined && dot !== -1; dot = name.indexOf('.', dot + 1)) {
+        step = steps.get(name.slice(dot));
+      }
+      return (step ?? any)?.(connection);
+    };
+  },
+};
+
 const TRANSPORT_LEVEL: Level = {
   isUsedBy: ({ transportProtocol }) => transportProtocol !== '',
-  step: (candidates, next) => next(candidates.filter(({ match }) => TRANSPORT_LEVEL.isUsedBy(match))),
+  step(candidates, next) {
+    const groups = group(candidates, ({ transportProtocol }) => [transportProtocol]);
+    const any = stepOf(groups.get(''), next);
+    const raw = stepOf(groups.get('raw_buffer'), next) ?? any;
+    const tls = stepOf(groups.get('tls'), next) ?? any;
+    return (connection) => (connection.transportProtocol === 'tls' ? tls : raw)?.(connection);
+  },
+};
+
+/** The client's order decides, where it offers several that chains ask for. */
+const APPLICATION_PROTOCOL_LEVEL: Level = {
+  isUsedBy: ({ applicationProtocols }) => applicationProtocols.length > 0,
+  step(candidates, next) {
+    const groups = group(candidates, ({ applicationProtocols }) => orAny(applicationProtocols));
+    const steps = new Map([...groups].map(([protocol, members]) => [protocol, next(members)]));
+    const any = steps.get(undefined);
+    return (connection) => {
+      for (const protocol of connection.applicationProtocols) {
+        const step = steps.get(protocol);
+        if (step !== undefined) return step(connection);
+      }
+      return any?.(connection);
+    };
+  },
 };
 
 const LEVELS: readonly Level[] = [
@@ -62,7 +113,9 @@ const LEVELS: readonly Level[] = [
     ({ prefixRanges }) => prefixRanges,
     ({ localIp }) => localIp,
   ),
+  SERVER_NAME_LEVEL,
   TRANSPORT_LEVEL,
+  APPLICATION_PROTOCOL_LEVEL,
   blockLevel(
     ({ directSourcePrefixRanges }) => directSourcePrefixRanges,
     ({ directRemoteIp }) => directRemoteIp,

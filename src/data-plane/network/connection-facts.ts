@@ -18,8 +18,7 @@ class ConnectionFacts implements DownstreamFacts {
   readonly local: Endpoint;
   readonly directLocal: Endpoint;
   readonly originalDestination: Endpoint | null;
-  /** There is no TLS, so nobody has named a server. */
-  readonly requestedServerName = '';
+  readonly requestedServerName: string;
 
   constructor(context: WorkerContext, connection: DownstreamConnection) {
     const { socket } = connection;
@@ -28,6 +27,7 @@ class ConnectionFacts implements DownstreamFacts {
     this.directRemote = { ip: connection.directRemoteAddress, port: connection.directRemotePort };
     this.local = { ip: connection.localAddress, port: connection.localPort };
     this.originalDestination = connection.originalDestination;
+    this.requestedServerName = connection.requestedServerName;
     this.directLocal = { ip: plainAddress(socket.localAddress ?? ''), port: socket.localPort ?? 0 };
   }
 }

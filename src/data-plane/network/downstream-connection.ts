@@ -14,6 +14,11 @@ export interface RestoredAddresses {
   readonly localPort: number;
 }
 
+/** What a client speaks, as far as its first bytes have been looked at. */
+export type TransportProtocol = 'raw_buffer' | 'tls';
+
+const NO_PROTOCOLS: readonly string[] = [];
+
 export interface DownstreamConnectionOwner {
   onConnectionClosed(connection: DownstreamConnection): void;
 }
@@ -33,6 +38,9 @@ export class DownstreamConnection {
   facts: DownstreamFacts | null = null;
   /** Another listener has accepted it, and given it to the one that owns the address that it was meant for. */
   isHandedOver = false;
+  #transportProtocol: TransportProtocol = 'raw_buffer';
+  #requestedServerName = '';
+  #applicationProtocols = NO_PROTOCOLS;
   #restored: RestoredAddresses | null = null;
   #destination: Endpoint | null = null;
   #owner: DownstreamConnectionOwner | null = null;
@@ -99,6 +107,7 @@ export class DownstreamConnection {
     copy.isHandedOver = true;
     copy.#restored = this.#restored;
     copy.#destination = this.#destination;
+    copy.announce(this.#transportProtocol, this.#requestedServerName, this.#applicationProtocols);
     return copy;
   }
 
@@ -111,6 +120,27 @@ export class DownstreamConnection {
   /** The client meant to reach this address. */
   restoreDestination(destination: Endpoint): void {
     this.#destination = destination;
+  }
+
+  /** What the client says of itself before anybody answers. @param serverName in lower case. */
+  announce(transport: TransportProtocol, serverName: string, applicationProtocols: readonly string[]): void {
+    this.#transportProtocol = transport;
+    this.#requestedServerName = serverName;
+    this.#applicationProtocols = applicationProtocols;
+  }
+
+  get transportProtocol(): TransportProtocol {
+    return this.#transportProtocol;
+  }
+
+  /** In lower case; empty where the client has named none, or nobody has looked. */
+  get requestedServerName(): string {
+    return this.#requestedServerName;
+  }
+
+  /** In the client's order of preference. */
+  get applicationProtocols(): readonly string[] {
+    return this.#applicationProtocols;
   }
 
   /** The connection counts as open until `closed`, and its owner is told of that. */

@@ -48,6 +48,26 @@ export const PROXY_PROTOCOL_STATS = statTable({
   'versions.v2.error': 'counter',
 });
 
+/** tls_inspector.*: all TLS inspector listener filters. */
+export const TLS_INSPECTOR_STATS = statTable({
+  client_hello_too_large: 'counter',
+  tls_found: 'counter',
+  tls_not_found: 'counter',
+  alpn_found: 'counter',
+  alpn_not_found: 'counter',
+  sni_found: 'counter',
+  sni_not_found: 'counter',
+  bytes_processed: 'histogram:bytes',
+});
+
+/** http_inspector.*: all HTTP inspector listener filters. */
+export const HTTP_INSPECTOR_STATS = statTable({
+  http10_found: 'counter',
+  http11_found: 'counter',
+  http2_found: 'counter',
+  http_not_found: 'counter',
+});
+
 /** listener.<address>.http.<prefix>.*: responses of one connection manager on one listener. */
 export const LISTENER_HTTP_STATS = statTable({
   downstream_rq_1xx: 'counter',

@@ -14,11 +14,13 @@ import {
 import {
   CONNECTION_LIMIT,
   HTTP_CONNECTION_MANAGER,
+  HTTP_INSPECTOR,
   ORIGINAL_DST,
   PROXY_PROTOCOL,
   RAW_BUFFER,
   READ_AS_TYPED,
   TCP_PROXY,
+  TLS_INSPECTOR,
 } from './extensions.ts';
 
 export const LISTENER_SUPPORT: SupportTable = {
@@ -69,10 +71,19 @@ export const LISTENER_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([PROXY_PROTOCOL, ORIGINAL_DST]),
+      typed_config: extensions([PROXY_PROTOCOL, ORIGINAL_DST, TLS_INSPECTOR, HTTP_INSPECTOR]),
     },
   },
   [ORIGINAL_DST]: { otherwise: rejected(), fields: {} },
+  [TLS_INSPECTOR]: {
+    otherwise: rejected(),
+    fields: {
+      initial_read_buffer_size: supported('of no effect: what has come is read as it is'),
+      close_connection_on_client_hello_parsing_errors: supported('plain text goes on as it is'),
+      max_client_hello_size: supported('with the heads of its records'),
+    },
+  },
+  [HTTP_INSPECTOR]: { otherwise: rejected(), fields: {} },
   [PROXY_PROTOCOL]: {
     otherwise: rejected(),
     fields: {
@@ -109,7 +120,9 @@ export const LISTENER_SUPPORT: SupportTable = {
     fields: {
       destination_port: supported(),
       prefix_ranges: supportedWhole(),
-      transport_protocol: only(['raw_buffer']),
+      server_names: supported('exact, or `*.` and the end of a name; the TLS inspector is added where it is needed'),
+      transport_protocol: only(['raw_buffer', 'tls']),
+      application_protocols: supported('by the TLS inspector and the HTTP inspector'),
       direct_source_prefix_ranges: supportedWhole(),
       source_type: supported(),
       source_prefix_ranges: supportedWhole(),

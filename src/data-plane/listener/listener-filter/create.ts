@@ -3,8 +3,10 @@
 import type { ListenerFilterSnapshot } from '../../../snapshot/index.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { ListenerFilter } from './filter.ts';
+import { HttpInspectorFilter } from './http-inspector.ts';
 import { OriginalDstFilter } from './original-dst.ts';
 import { ProxyProtocolFilter } from './proxy-protocol.ts';
+import { TlsInspectorFilter } from './tls-inspector.ts';
 
 /** @throws WeirError WEIR_LISTEN when this system cannot do what the filter needs. */
 export function createListenerFilter(
@@ -16,5 +18,9 @@ export function createListenerFilter(
       return new OriginalDstFilter(context);
     case 'proxy-protocol':
       return new ProxyProtocolFilter(context, { settings, statBlock });
+    case 'tls-inspector':
+      return new TlsInspectorFilter(context, { settings, statBlock });
+    case 'http-inspector':
+      return new HttpInspectorFilter(context, { settings, statBlock });
   }
 }

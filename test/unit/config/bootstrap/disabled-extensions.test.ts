@@ -120,6 +120,15 @@ describe('an extension that is disabled', () => {
       withClusters(clusterNamed('web', { lb_subset_config: { subset_selectors: [{ keys: ['a'] }] } })),
       `${CLUSTER}.lb_subset_config`,
     ],
+    [
+      'filters.listener/filters.listener.tls_inspector',
+      withListeners(
+        listenerWith([], {
+          filter_chains: [{ filter_chain_match: { server_names: ['a.test'] }, filters: [tcpFilter({})] }],
+        }),
+      ),
+      `${LISTENER}.filter_chains[0].filter_chain_match`,
+    ],
     ['transport_sockets.upstream/raw_buffer', withClusters(clusterNamed('web')), `${CLUSTER}.transport_socket`],
     [
       'transport_sockets.downstream/raw_buffer',

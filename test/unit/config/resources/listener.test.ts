@@ -221,7 +221,9 @@ describe('filter chain criteria', () => {
         { ip: '10.0.0.0', prefixLength: 8 },
         { ip: '::', prefixLength: 0 },
       ],
+      serverNames: [],
       transportProtocol: 'raw_buffer',
+      applicationProtocols: [],
       directSourcePrefixRanges: [{ ip: '::1', prefixLength: 128 }],
       sourceType: 'SAME_IP_OR_LOOPBACK',
       sourcePrefixRanges: [{ ip: '127.0.0.1', prefixLength: 32 }],
@@ -255,6 +257,9 @@ describe('filter chain criteria', () => {
       [{}, {}],
       [{ destination_port: 80 }, { destination_port: 80 }],
       [{ source_ports: [1, 2] }, { source_ports: [2, 3] }],
+      [{ server_names: ['a.test', '*.b.test'] }, { server_names: ['c.test', '*.B.test'] }],
+      [{ transport_protocol: 'tls' }, { transport_protocol: 'tls' }],
+      [{ application_protocols: ['h2', 'http/1.1'] }, { application_protocols: ['http/1.1'] }],
       [{ prefix_ranges: [cidr('10.1.2.3', 8)] }, { prefix_ranges: [cidr('10.0.0.0', 8), cidr('11.0.0.0', 8)] }],
       [{ source_prefix_ranges: [cidr('::ffff:10.0.0.0', 104)] }, { source_prefix_ranges: [cidr('10.0.0.0', 8)] }],
     ];
@@ -265,20 +270,15 @@ describe('filter chain criteria', () => {
     }
     const apart: readonly (readonly [JsonObject, JsonObject])[] = [
       [{}, { transport_protocol: 'raw_buffer' }],
+      [{ transport_protocol: 'tls' }, { transport_protocol: 'raw_buffer' }],
+      [{ server_names: ['a.test'] }, { server_names: ['*.a.test'] }],
+      [{ server_names: ['*.a.test'] }, { server_names: ['*.b.a.test'] }],
+      [{ application_protocols: ['h2'] }, { application_protocols: ['h2c'] }],
       [{ destination_port: 80 }, { destination_port: 80, source_type: 'EXTERNAL' }],
       [{ prefix_ranges: [cidr('10.0.0.0', 8)] }, { prefix_ranges: [cidr('10.0.0.0', 9)] }],
       [{ prefix_ranges: [cidr('0.0.0.0', 0)] }, { prefix_ranges: [cidr('::', 0)] }],
     ];
     for (const pair of apart) assert.deepEqual(errorsOf(chains(...pair)), []);
-  });
-
-  it('of TLS are refused by name', () => {
-    const tls = { transport_protocol: 'tls', application_protocols: ['h2'], server_names: ['a'] };
-    assert.deepEqual(errorsOf(chains(tls)), [
-      `${CHAIN}.filter_chain_match.transport_protocol: transport_protocol tls is not supported by this build`,
-      `${CHAIN}.filter_chain_match.application_protocols: application_protocols is not supported by this build`,
-      `${CHAIN}.filter_chain_match.server_names: server_names is not supported by this build`,
-    ]);
   });
 });
 

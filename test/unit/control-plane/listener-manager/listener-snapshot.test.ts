@@ -150,6 +150,15 @@ describe('the snapshot of a listener', () => {
     assert.deepEqual([plain!.settings, edge!.settings], snapshot.settings.listenerFilters.slice(1));
   });
 
+  it('has stats for inspectors, which those of all listeners share', () => {
+    const names = ['tls_inspector', 'http_inspector'];
+    const listener_filters = names.map((name) => ({ name: `envoy.filters.listener.${name}` }));
+    const { snapshot, isAt } = snapshotOf(listenerWith([tcpFilter({})], { listener_filters }));
+    const [tls, http] = snapshot.listenerFilters;
+    assert.ok(isAt('tls_inspector.client_hello_too_large', tls!.statBlock));
+    assert.ok(isAt('http_inspector.http10_found', http!.statBlock));
+  });
+
   it('has no limits where the runtime sets none', () => {
     const { snapshot, records } = snapshotOf(listenerWith([tcpFilter({})]));
     assert.deepEqual([limits(snapshot), records], [[null, null], 0]);

@@ -14,6 +14,10 @@ interface Ends {
   readonly toPort?: number;
   /** The address at the other end of the socket, where a PROXY header named another. */
   readonly directly?: string;
+  /** What the client has announced. */
+  readonly name?: string;
+  readonly transport?: 'raw_buffer' | 'tls';
+  readonly protocols?: readonly string[];
 }
 
 function connection(ends: Ends): MatchedConnection {
@@ -22,6 +26,9 @@ function connection(ends: Ends): MatchedConnection {
     localPort: toPort,
     localIp: parseIp(to),
     remotePort: fromPort,
+    requestedServerName: ends.name ?? '',
+    transportProtocol: ends.transport ?? 'raw_buffer',
+    applicationProtocols: ends.protocols ?? [],
     remoteIp: parseIp(from),
     directRemoteIp: parseIp(directly),
   };
@@ -181,6 +188,93 @@ const CASES: readonly Case[] = [
       [{ to: '12.0.0.1', fromPort: 2 }, 'b'],
     ],
   },
+  {
+    name: 'a server name goes before the longest end of it, that before a shorter one, and all before any name',
+    chains: {
+      any: {},
+      com: { serverNames: ['*.com'] },
+      example: { serverNames: ['*.example.com', '*.example.org'] },
+      www: { serverNames: ['www.example.com', 'example.com'] },
+    },
+    meets: [
+      [{ name: 'www.example.com' }, 'www'],
+      [{ name: 'example.com' }, 'www'],
+      [{ name: 'ftp.example.com' }, 'example'],
+      [{ name: 'a.b.example.org' }, 'example'],
+      [{ name: 'example.org' }, 'any'],
+      [{ name: 'www.example.com.' }, 'any'],
+      [{ name: 'other.com' }, 'com'],
+      [{ name: 'com' }, 'any'],
+      [{ name: '' }, 'any'],
+    ],
+  },
+  {
+    name: 'without a chain for any name, others meet none',
+    chains: { one: { serverNames: ['one.test'] } },
+    last: 'default',
+    meets: [
+      [{ name: 'one.test' }, 'one'],
+      [{ name: 'two.test' }, 'default'],
+      [{}, 'default'],
+    ],
+  },
+  {
+    name: 'a server name decides before transport, protocols and sources, a destination block before it',
+    chains: {
+      dest: { ...to('10.1.0.0/16'), serverNames: ['one.test'] },
+      name: { serverNames: ['one.test'], applicationProtocols: ['h2'] },
+      tls: { transportProtocol: 'tls' },
+      source: from('192.0.2.0/24'),
+    },
+    meets: [
+      [{ name: 'one.test', transport: 'tls', protocols: ['h2'] }, 'name'],
+      [{ name: 'one.test', transport: 'tls', protocols: ['http/1.1'] }, undefined],
+      [{ name: 'two.test', transport: 'tls', protocols: ['h2'] }, 'tls'],
+      [{ name: 'two.test', transport: 'tls', to: '10.1.0.1' }, undefined],
+      [{ to: '11.0.0.1' }, 'source'],
+    ],
+  },
+  {
+    name: 'a transport goes before any transport, and before protocols',
+    chains: {
+      raw: { transportProtocol: 'raw_buffer' },
+      tls: { transportProtocol: 'tls', applicationProtocols: ['http/1.1'] },
+      h2: { applicationProtocols: ['h2'] },
+    },
+    meets: [
+      [{}, 'raw'],
+      [{ transport: 'tls', protocols: ['http/1.1'] }, 'tls'],
+      [{ transport: 'tls', protocols: ['h2'] }, undefined],
+    ],
+  },
+  {
+    name: 'connections of a transport that no chain asks for meet those that ask for none',
+    chains: { any: {}, tls: { transportProtocol: 'tls' } },
+    meets: [
+      [{}, 'any'],
+      [{ transport: 'tls' }, 'tls'],
+    ],
+  },
+  {
+    name: 'of protocols, the client prefers the first that a chain asks for',
+    chains: { any: {}, h2: { applicationProtocols: ['h2', 'h2c'] }, http1: { applicationProtocols: ['http/1.1'] } },
+    meets: [
+      [{ protocols: ['h2', 'http/1.1'] }, 'h2'],
+      [{ protocols: ['http/1.1', 'h2'] }, 'http1'],
+      [{ protocols: ['spdy/1', 'h2c'] }, 'h2'],
+      [{ protocols: ['spdy/1'] }, 'any'],
+      [{}, 'any'],
+    ],
+  },
+  {
+    name: 'a protocol decides before a direct source block',
+    chains: { h2: { applicationProtocols: ['h2'], ...directly('10.0.0.0/8') }, direct: directly('192.0.2.0/24') },
+    meets: [
+      [{ protocols: ['h2'] }, undefined],
+      [{ protocols: ['h2'], directly: '10.0.0.1' }, 'h2'],
+      [{ protocols: ['x'] }, 'direct'],
+    ],
+  },
 ];
 
 describe('the filter chain of a connection', () => {
@@ -202,6 +296,9 @@ describe('the filter chain of a connection', () => {
       remotePort: 0,
       remoteIp: undefined,
       directRemoteIp: undefined,
+      requestedServerName: '',
+      transportProtocol: 'raw_buffer',
+      applicationProtocols: [],
     };
     assert.equal(matcher({ local: { sourceType: 'SAME_IP_OR_LOOPBACK' }, any: {} }).find(pipe), 'local');
     assert.equal(matcher({ four: to('0.0.0.0/0'), any: {} }).find(pipe), 'any');
