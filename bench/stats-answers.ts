@@ -5,6 +5,7 @@
 //
 //   npm run bench -- stats-answers
 
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { get } from 'node:http';
 import path from 'node:path';
@@ -12,12 +13,13 @@ import { Worker } from 'node:worker_threads';
 import { median } from './support/contest.ts';
 
 const ROUNDS = 9;
+const MEMORY_SAMPLES = 5;
+const MEMORY = path.join(import.meta.dirname, 'support', 'stats-memory.ts');
 const SERVER = path.join(import.meta.dirname, 'support', 'stats-server.ts');
 
 interface Ready {
   readonly port: number;
   readonly peerPort: number;
-  readonly residentBytes: number;
 }
 
 interface Answer {
@@ -116,9 +118,25 @@ async function million(): Promise<void> {
     text: { url: `${base}/stats`, barMs: 3000 },
     'text, 100 names by a regular expression': { url: `${base}/stats?filter=${filter}`, barMs: 300 },
   });
-  process.stdout.write(`${(from.ready.residentBytes / 1e6).toFixed(0)} bytes resident for each; bar 150\n`);
 }
 
-// First, while the process has nothing else: what it takes is what is resident.
+/** In processes of their own: what others of this one have given back would be taken off. */
+function memory(): void {
+  const samples = Array.from({ length: MEMORY_SAMPLES }, () => {
+    const text = execFileSync(process.execPath, [...process.execArgv, MEMORY, '50000'], { encoding: 'utf8' });
+    return JSON.parse(text) as Record<'made' | 'listed', number>;
+  });
+  const spread = (when: 'made' | 'listed'): string => {
+    const values = samples.map((sample) => sample[when]);
+    const range = `${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)}`;
+    return `${median(values).toFixed(0)} (${range})`;
+  };
+  process.stdout.write(
+    `\nbytes resident for each of a million, median of ${MEMORY_SAMPLES} processes: ` +
+      `${spread('made')}; once they have been listed ${spread('listed')}; bar 150\n`,
+  );
+}
+
+memory();
 await million();
 await hundredThousand();

@@ -28,7 +28,8 @@ it can see everything and end the server. weir warns of any other address.
 - the state of the process, its memory and descriptors, how busy the event loop of each thread is, what an unready server waits
   for, and warnings: clusters that are down, failing or impaired; listeners that could not be opened, drain, are stopped or let
   clients wait; workers that crashed, caught faults, lines of the log and flushes that were dropped, full memory for stats, sinks
-  that fail; breakers that were full; fields of the configuration without effect;
+  that fail; overload actions that are on, clients that were turned away for the load, threads that were silent; breakers that were
+  full; fields of the configuration without effect;
 - *Traffic*, by listener: responses a second by class, open connections, quantiles of the times of requests in the last flush
   interval;
 - *Upstreams*, by cluster, those first that do badly: its condition with the reason, healthy hosts, answers a second (those that

@@ -11,9 +11,7 @@ import { manyStats, promClient } from './many-stats.ts';
 
 const { clusters, hasHistograms, hasPeer } = workerData as Record<'clusters', number> &
   Record<'hasHistograms' | 'hasPeer', boolean>;
-const residentBefore = process.memoryUsage.rss();
 const { store } = await manyStats(clusters, hasHistograms);
-const resident = process.memoryUsage.rss() - residentBefore;
 const loggers = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } });
 // What an answer of statistics does not look at is left out.
 const options = {
@@ -39,5 +37,4 @@ parentPort!.on('message', () => {
 parentPort!.postMessage({
   port: address.kind === 'ip' ? address.port : 0,
   peerPort: (peer.address() as AddressInfo).port,
-  residentBytes: resident,
 });

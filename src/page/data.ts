@@ -59,8 +59,9 @@ export interface Breaker {
   readonly limit: number;
 }
 
-/** From bad to good; `idle` when nothing is wanted of it. */
-export type Condition = 'down' | 'failing' | 'impaired' | 'well' | 'idle';
+/** From bad to good; `idle` when nothing is wanted of it. The type of whoever needs the order: the compiler holds all to it. */
+export type Conditions = readonly ['down', 'failing', 'impaired', 'well', 'idle'];
+export type Condition = Conditions[number];
 
 export interface Cluster {
   readonly name: string;

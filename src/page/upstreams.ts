@@ -1,6 +1,6 @@
 // Where requests go: a row for each cluster, which opens to its hosts. Those that do badly come first.
 
-import type { Breaker, Cluster, Condition, Overview } from './data.ts';
+import type { Breaker, Cluster, Conditions, Overview } from './data.ts';
 import { el, type Row, Rows, setAttribute, setText } from './dom.ts';
 import { percent, short, whole } from './format.ts';
 import { MEAN_SECONDS, type PageHistory, type Series } from './history.ts';
@@ -16,7 +16,7 @@ const P99 = 4;
 const CX = 5;
 const CX_FAILED = 6;
 
-const CONDITIONS: readonly Condition[] = ['down', 'failing', 'impaired', 'well', 'idle'];
+const CONDITIONS: Conditions = ['down', 'failing', 'impaired', 'well', 'idle'];
 
 const COLUMNS: readonly Column[] = [
   { key: 'name', label: 'Cluster' },

@@ -41,12 +41,30 @@ const COUNTED: readonly Counted[] = [
     name: 'histogram_values_dropped',
     text: (count) => `samples of histograms were lost: ${count}`,
   },
+  {
+    prefix: 'main_thread.',
+    name: 'watchdog_miss',
+    text: (count) => `the main thread was silent for longer than its watchdog allows: ${times(count)}`,
+  },
+  {
+    prefix: 'workers.',
+    name: 'watchdog_miss',
+    text: (count) => `workers were silent for longer than their watchdog allows: ${times(count)}`,
+  },
 ];
 
 /** What is asked of the server. */
 export interface TroubledServer {
-  readonly bootstrap: { readonly statSinks: Iterable<{ readonly name: string }> };
-  readonly stats: Pick<Server['stats'], 'cells' | 'counterCell'>;
+  readonly bootstrap: {
+    readonly statSinks: Iterable<{ readonly name: string }>;
+    readonly overload:
+      | {
+          readonly actions: Iterable<{ readonly name: string }>;
+          readonly shedPoints: Iterable<{ readonly name: string }>;
+        }
+      | undefined;
+  };
+  readonly stats: Pick<Server['stats'], 'cells' | 'counterCell' | 'gaugeCell'>;
   readonly clusterManager: Pick<Server['clusterManager'], 'failures'>;
   readonly listenerManager: Pick<Server['listenerManager'], 'failures'> & {
     listeners(): Iterable<{
@@ -62,7 +80,30 @@ export function troublesOf(server: TroubledServer, loggers: Pick<Loggers, 'dropp
   const sums = COUNTED.map((each) => [count(each), each.text] as const);
   const notes = sums.filter(([value]) => value > 0).map(([value, text]) => text(value));
   if (loggers.dropped > 0) notes.push(`lines of the log were not written: ${loggers.dropped}`);
-  return [...listenerTroubles(server), ...clusterTroubles(server), ...[...notes, ...sinkTroubles(server)].map(note)];
+  const ofServer = [...overloadTroubles(server), ...listenerTroubles(server), ...clusterTroubles(server)];
+  return [...ofServer, ...[...notes, ...sinkTroubles(server)].map(note)];
+}
+
+/** What is done against overload now takes something from clients; what was turned away is gone. */
+function* overloadTroubles({ bootstrap, stats }: TroubledServer): Generator<TroubleView> {
+  const { actions = [], shedPoints = [] } = bootstrap.overload ?? {};
+  const strength = (prefix: string): number => {
+    const cell = stats.gaugeCell(prefix, 'scale_percent');
+    return cell === undefined ? 0 : stats.cells.total(cell);
+  };
+  for (const { name } of actions) {
+    const percent = strength(`overload.proxy.overload_actions.${name}.`);
+    if (percent > 0) yield { isGrave: percent === 100, text: `overload: ${name} is on, by ${percent} %` };
+  }
+  for (const { name } of shedPoints) {
+    const prefix = `overload.proxy.load_shed_points.${name}.`;
+    const percent = strength(prefix);
+    const count = counted({ stats }, prefix, 'shed_load_count');
+    const now = percent > 0 ? `, and does so now, by ${percent} %` : '';
+    if (count > 0 || percent > 0) {
+      yield { isGrave: percent > 0, text: `overload: ${name} has turned clients away ${times(count)}${now}` };
+    }
+  }
 }
 
 function* listenerTroubles({ listenerManager, stats }: TroubledServer): Generator<TroubleView> {
@@ -96,7 +137,7 @@ function sinkTroubles(server: TroubledServer): string[] {
   });
 }
 
-function counted({ stats }: TroubledServer, prefix: string, name: string): number {
+function counted({ stats }: Pick<TroubledServer, 'stats'>, prefix: string, name: string): number {
   const cell = stats.counterCell(prefix, name);
   return cell === undefined ? 0 : stats.cells.total(cell);
 }

@@ -190,6 +190,11 @@ export class StatsStore {
     return this.#prefixes.get(prefix)?.cellOf('counter', name);
   }
 
+  /** The same for a gauge. */
+  gaugeCell(prefix: string, name: string): number | undefined {
+    return this.#prefixes.get(prefix)?.cellOf('gauge', name);
+  }
+
   /** Samples of a histogram by its cell. */
   histogramCount(cell: number, span: HistogramSpanName): number {
     return this.#merger.count(cell, HistogramSpan[span]);

@@ -76,6 +76,23 @@ describe('a copy of a request', () => {
     assert.deepEqual(fieldsOf(upstream.heads[0]!), ['X-Secret: s', 'x-own: 1']);
   });
 
+  test('has this machine behind all whom the request has come through, which is none of the request itself', async (t) => {
+    const upstream = await WireUpstream.answering(OK);
+    const bench = await mirrored(t, [mirrorTo('shadow')], { upstream, localAddress: '192.0.2.7' });
+    const client = bench.client();
+    await client
+      .write('GET / HTTP/1.1\r\nhost: x\r\nX-Forwarded-For: 192.0.2.1\r\nx-forwarded-for: 192.0.2.2\r\n\r\n')
+      .response();
+    await client.write(GET).response();
+    await copied(bench, 2);
+    const senders = (head: string): string[] => head.split('\r\n').filter((line) => /^x-forwarded-for/i.test(line));
+    assert.deepEqual(senders(bench.copies()).sort(), [
+      'x-forwarded-for: 192.0.2.1, 192.0.2.2,192.0.2.7',
+      'x-forwarded-for: 192.0.2.7',
+    ]);
+    assert.doesNotMatch(upstream.heads.join(''), /192\.0\.2\.7/);
+  });
+
   test('goes to the cluster of the mirror, with a host of its own', async (t) => {
     const bench = await mirrored(t, [mirrorTo('shadow')]);
     const wire = bench.client().write('GET /path?q HTTP/1.1\r\nHost: a.example:8080\r\nx-own: 1\r\n\r\n');

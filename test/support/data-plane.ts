@@ -69,6 +69,8 @@ export interface FixtureOptions {
   /** What decides by chance; always 0 by default. */
   readonly random?: Random;
   readonly headerPrefix?: string;
+  /** Of the machine; nobody has said it by default. */
+  readonly localAddress?: string;
   /** HTTP filters beside those of the build. */
   readonly httpFilters?: HttpFilterRegistry;
   /** Of access log files. */
@@ -118,6 +120,7 @@ export class DataPlaneFixture {
       httpFilters: { ...HTTP_FILTERS, ...options.httpFilters },
       random: options.random ?? { u32: () => 0 },
       ...(options.headerPrefix === undefined ? {} : { headerPrefix: options.headerPrefix }),
+      ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
       clock: options.clock ?? SYSTEM_CLOCK,
       reportOutlier: (cluster: string, recordAddress: number, kind: ConsecutiveKind) =>
         this.outliers.push({ cluster, recordAddress, kind }),

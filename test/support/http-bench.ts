@@ -52,6 +52,7 @@ export interface HttpBenchOptions {
   readonly timeoutMs?: number;
   readonly clock?: ManualClock;
   readonly random?: Random;
+  readonly localAddress?: string;
 }
 
 /** Ends with the test, and the upstream with it. */
@@ -59,6 +60,7 @@ export async function httpBench(t: TestContext, options: HttpBenchOptions): Prom
   const proxy = new DataPlaneFixture({
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.random === undefined ? {} : { random: options.random }),
+    ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
   });
   const ports = options.upstreams?.map(({ port }) => port) ?? [options.upstream?.port ?? options.upstreamPort ?? 1];
   proxy.cluster('web', ports.map(loopback), options.cluster);

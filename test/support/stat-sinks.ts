@@ -1,10 +1,12 @@
 // What tests of stat sinks have in common: a sink that keeps what it is shown, and the surroundings of a sink.
 
+import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
 import type { ClusterHost, CreateStatSink, StatSinkContext } from '../../src/control-plane/index.ts';
 import type { Logger } from '../../src/log/index.ts';
 import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../../src/stats/index.ts';
+import { eventually } from './eventually.ts';
 import { statsFixture } from './stats.ts';
 
 const NO_LOG = { debug() {}, info() {}, warning() {}, error() {}, critical() {}, enabled: () => false };
@@ -74,6 +76,35 @@ export function sinkFixture<Receiver extends AsyncDisposable>(
       await receiver[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Flushes what was recorded to a receiver that is gone: `stats` are lost with each flush, which is one failure until the pause is over. */
+export async function loseTwoFlushes(
+  { sink, flush, count }: SinkFixture<AsyncDisposable>,
+  stats: number,
+): Promise<void> {
+  await flush(sink);
+  await eventually(() => count('metrics_dropped') === stats, 'a lost flush');
+  assert.equal(count('send_failures'), 1);
+  await flush(sink);
+  assert.equal(count('metrics_dropped'), 2 * stats, 'not before the pause is over');
+  assert.equal(count('send_failures'), 1);
+  assert.equal(count('queued_bytes'), 0);
+}
+
+/** Flushes six times 4 MB to a receiver that takes nothing; no more than the bound may wait. */
+export async function overfill(
+  { sink, flush, store, count }: SinkFixture<AsyncDisposable>,
+  afterFirst: () => Promise<void> = async () => {},
+): Promise<void> {
+  const name = 'x'.repeat(4000);
+  for (let owner = 0; owner < 1000; owner++) store.scope(`cluster.owner_${owner}.`).counter(name).add(1);
+  for (let turn = 0; turn < 6; turn++) {
+    await flush(sink);
+    assert.ok(count('queued_bytes') <= 16 * 1024 * 1024);
+    if (turn === 0) await afterFirst();
+  }
+  assert.ok(count('metrics_dropped') > 0, 'the bound was not reached');
 }
 
 /** Everything that flushes have shown, as text. */

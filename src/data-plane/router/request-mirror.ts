@@ -17,6 +17,8 @@ import { Shadow } from './shadow.ts';
 
 const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
 
+const FORWARDED_FOR = 'x-forwarded-for';
+
 /** Whose request it is. */
 type MirroredClient = Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestFraming' | 'requestTrailers'> &
   FactsSource;
@@ -145,6 +147,16 @@ export class RequestMirror implements ForwardedRequest {
     const head = TextHead.of(this.head);
     editor?.apply(head, this.#client);
     head.replaceHost(hostOf(head.headerByName('host') ?? ''));
+    this.#addOwnAddress(head);
     return head.text();
+  }
+
+  /** The copy is a request of this machine's own, which stands behind all whom the request has come through. */
+  #addOwnAddress(head: TextHead): void {
+    const { localAddress } = this.#context;
+    if (localAddress === '') return;
+    const before = head.headerByName(FORWARDED_FOR);
+    head.removeField(FORWARDED_FOR);
+    head.append(FORWARDED_FOR, before === undefined ? localAddress : `${before},${localAddress}`);
   }
 }

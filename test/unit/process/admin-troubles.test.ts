@@ -3,7 +3,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type TroubledServer, troublesOf } from '../../../src/process/admin-troubles.ts';
-import { LISTENER_STATS, SERVER_STATS, STAT_SINK_STATS } from '../../../src/stats/index.ts';
+import {
+  LISTENER_STATS,
+  LOAD_SHED_STATS,
+  OVERLOAD_ACTION_STATS,
+  SERVER_STATS,
+  STAT_SINK_STATS,
+  WATCHDOG_STATS,
+} from '../../../src/stats/index.ts';
 import { statsFixture } from '../../support/stats.ts';
 
 const QUIET = { dropped: 0 };
@@ -18,7 +25,13 @@ function world() {
   }));
   const failures: { name: string; error: string }[] = [];
   const server: TroubledServer = {
-    bootstrap: { statSinks: ['proxy.statsd', 'proxy.statsd', 'proxy.hystrix'].map((name) => ({ name })) },
+    bootstrap: {
+      statSinks: ['proxy.statsd', 'proxy.statsd', 'proxy.hystrix'].map((name) => ({ name })),
+      overload: {
+        actions: [{ name: 'shrink_heap' }, { name: 'stop_accepting_requests' }],
+        shedPoints: [{ name: 'tcp_listener_accept' }],
+      },
+    },
     stats: store,
     clusterManager: { failures: () => failures },
     listenerManager: { failures: () => failures, listeners: () => listeners.slice(0, 1) },
@@ -48,6 +61,44 @@ describe('the page warns', () => {
     paused.add('downstream_cx_accept_resumed', 1);
     failures.pop();
     assert.deepEqual(troublesOf(server, QUIET), []);
+  });
+
+  it('of what is done against overload, and of clients that were turned away', () => {
+    const { server, store } = world();
+    const action = (name: string) =>
+      store.scope(`overload.proxy.overload_actions.${name}.`).allocate(OVERLOAD_ACTION_STATS);
+    const [shrink, stop] = [action('shrink_heap'), action('stop_accepting_requests')];
+    const shed = store.scope('overload.proxy.load_shed_points.tcp_listener_accept.').allocate(LOAD_SHED_STATS);
+    assert.deepEqual(troublesOf(server, QUIET), []);
+    shrink.set('scale_percent', 40);
+    stop.set('scale_percent', 100);
+    shed.set('scale_percent', 10);
+    shed.add('shed_load_count', 3);
+    assert.deepEqual(troublesOf(server, QUIET), [
+      { isGrave: false, text: 'overload: shrink_heap is on, by 40 %' },
+      { isGrave: true, text: 'overload: stop_accepting_requests is on, by 100 %' },
+      {
+        isGrave: true,
+        text: 'overload: tcp_listener_accept has turned clients away 3 times, and does so now, by 10 %',
+      },
+    ]);
+    for (const stats of [shrink, stop, shed]) stats.set('scale_percent', 0);
+    assert.deepEqual(troublesOf(server, QUIET), [
+      { isGrave: false, text: 'overload: tcp_listener_accept has turned clients away 3 times' },
+    ]);
+  });
+
+  it('of threads that were silent', () => {
+    const { server, store } = world();
+    store.scope('main_thread.').allocate(WATCHDOG_STATS).add('watchdog_miss');
+    store.scope('workers.').allocate(WATCHDOG_STATS).add('watchdog_miss', 2);
+    assert.deepEqual(
+      troublesOf(server, QUIET).map(({ text }) => text),
+      [
+        'the main thread was silent for longer than its watchdog allows: once',
+        'workers were silent for longer than their watchdog allows: 2 times',
+      ],
+    );
   });
 
   it('of what the process had to do without', () => {

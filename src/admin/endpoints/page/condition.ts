@@ -1,7 +1,7 @@
 // How well a cluster does, as the home page sorts it and warns of it: by its members, and by what became lately of all that was
 // wanted of it. Requests that found no host count as failures here, though no host ever saw them.
 
-import type { Cluster, Condition } from '../../../page/data.ts';
+import type { Cluster, Conditions } from '../../../page/data.ts';
 import type { ClusterUseView, ReadPoints } from '../../views/index.ts';
 
 /** Seconds over which rates are taken. The page shows means of as many. */
@@ -17,7 +17,7 @@ const CX_FAILED = 6;
 const FAILING_SHARE = 0.01;
 
 /** The worst first: rows and warnings come in this order. */
-export const CONDITIONS: readonly Condition[] = ['down', 'failing', 'impaired', 'well', 'idle'];
+export const CONDITIONS: Conditions = ['down', 'failing', 'impaired', 'well', 'idle'];
 
 export type Judgement = Pick<Cluster, 'condition' | 'reason'>;
 

@@ -11,6 +11,8 @@ import { eventually } from '../../../support/eventually.ts';
 import { MetricsServiceReceiver } from '../../../support/grpc-receivers.ts';
 import { PresentClock } from '../../../support/manual-clock.ts';
 import {
+  loseTwoFlushes,
+  overfill,
   type SinkFixture,
   type SinkSurroundings,
   type SurroundingsOptions,
@@ -161,11 +163,7 @@ describe('the metrics service sink', () => {
     await using given = await fixture({}, { receiver: gone, clock });
     const { sink, flush, count } = given;
     await record(given);
-    await flush(sink);
-    await eventually(() => count('metrics_dropped') === 4, 'a lost flush');
-    assert.equal(count('send_failures'), 1);
-    await flush(sink);
-    assert.equal(count('metrics_dropped'), 8, 'not before the pause is over');
+    await loseTwoFlushes(given, 4);
     await using back = await new MetricsServiceReceiver().listen(port);
     clock.turn(30_000);
     await flush(sink);
@@ -179,16 +177,8 @@ describe('the metrics service sink', () => {
     const clock = new PresentClock();
     const receiver = await new MetricsServiceReceiver({ isDeaf: true }).listen();
     await using given = await fixture({}, { receiver, clock });
-    const { sink, flush, store, count } = given;
-    const name = 'x'.repeat(4000);
-    for (let owner = 0; owner < 1000; owner++) store.scope(`cluster.owner_${owner}.`).counter(name).add(1);
-    await flush(sink);
-    await receiver.until(() => receiver.streams.length === 1);
-    for (let turn = 0; turn < 6; turn++) {
-      await flush(sink);
-      assert.ok(count('queued_bytes') <= 16 * 1024 * 1024);
-    }
-    assert.ok(count('metrics_dropped') > 0, 'the bound was not reached');
+    const { sink, flush, count } = given;
+    await overfill(given, () => receiver.until(() => receiver.streams.length === 1));
     assert.equal(count('send_failures'), 0);
     clock.turn(16_000);
     await flush(sink);
