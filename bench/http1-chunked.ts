@@ -3,6 +3,7 @@
 // node bench/http1-chunked.ts
 
 import * as layout from '../assembly/layout/http1.ts';
+import { CodecMemory } from '../src/wasm/http1/memory.ts';
 import { ChunkScanner } from '../src/wasm/http1.ts';
 import { compileModule, instantiateModule } from '../src/wasm/instantiate.ts';
 
@@ -21,7 +22,7 @@ function nsPerChunk(chunks: number, run: () => void): number {
 }
 
 const scanner = new ChunkScanner();
-const memory = new WebAssembly.Memory({ initial: layout.MEMORY_PAGES, maximum: layout.MEMORY_PAGES });
+const { memory } = new CodecMemory();
 const inside = Buffer.from(memory.buffer);
 const { layoutVersion } = instantiateModule('http1', compileModule('http1'), memory, layout.LAYOUT_VERSION);
 const rows: Record<string, object> = {};

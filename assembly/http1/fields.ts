@@ -77,7 +77,7 @@ function nameError(name: usize, nameEnd: usize): i32 {
 
 /** Hangs field `index` to the chain of its known id, so that all fields of one name are found in order. */
 @inline
-function chain(record: usize, table: usize, id: u32, index: u32, seen: bool): void {
+export function chain(record: usize, table: usize, id: u32, index: u32, seen: bool): void {
   const slot = record + <usize>id * 2;
   if (seen) store<u16>(table + <usize>load<u16>(slot, RECORD_LAST_FIELD) * FIELD_BYTES, <u16>index, FIELD_NEXT_SAME);
   else store<u16>(slot, <u16>index, RECORD_FIRST_FIELD);

@@ -89,7 +89,7 @@ function readRequestLine(record: usize, base: usize, start: usize, end: usize): 
 }
 
 /** Expect of HTTP/1.1: 100-continue or something that nobody can meet. HTTP/1.0 has no Expect (RFC 9110 10.1.1). */
-function readExpect(record: usize): void {
+export function readExpect(record: usize): void {
   if (!hasField(record, ID_EXPECT) || load<u32>(record, RECORD_MINOR_VERSION) == 0) return;
   const field = firstField(record, ID_EXPECT);
   const value = valueOf(record, field);

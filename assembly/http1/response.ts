@@ -91,7 +91,7 @@ function dropFraming(record: usize): void {
 }
 
 /** Decides the framing in the order of RFC 9112 6.3: FRAMING_* or an error. */
-function decideFraming(record: usize, requestMethod: u32, takesBoth: bool): i32 {
+export function decideFraming(record: usize, requestMethod: u32, takesBoth: bool): i32 {
   const declared = readFraming(record, takesBoth);
   if (declared < 0) return declared;
   const status = load<u32>(record, RECORD_STATUS);

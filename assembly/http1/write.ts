@@ -62,7 +62,7 @@ const HOST_NAME: u64 = 0x0000203a74736f68;
 const OWN_BYTES: u32 = 64;
 
 /** Refuses edits that do not fit or could break out of their line; 0 or an error. */
-function checkEdits(record: usize, lines: usize, capacity: u32): i32 {
+export function checkEdits(record: usize, lines: usize, capacity: u32): i32 {
   const target = load<u32>(record, RECORD_NEW_TARGET_LENGTH);
   const host = load<u32>(record, RECORD_NEW_HOST_LENGTH);
   const added = load<u32>(record, RECORD_ADDED_BYTES);

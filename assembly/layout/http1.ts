@@ -1,4 +1,4 @@
-// Layout of the HTTP/1 codec's memory: one private, fixed-size memory per worker, never grown, no heap,
+// Layout of the HTTP/1 part of a worker's codec memory; http2.ts has what lies behind it. One thread's own, no heap,
 // no static data. Both compilers read this file, so it holds numbers and arithmetic only.
 //
 //   0        ┌──────────────────────────────┐
@@ -29,7 +29,7 @@
 // Slack: copying and scanning go in steps of 16 bytes and may touch up to 15 bytes behind a region.
 
 /** Raised with every change of this file; a module built from another version is refused. */
-export const LAYOUT_VERSION = 1;
+export const LAYOUT_VERSION = 2;
 
 export const SLACK_BYTES = 64;
 

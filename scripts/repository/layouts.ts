@@ -9,6 +9,8 @@ import { readSourceText } from '../architecture/source-text.ts';
 /** `export const NAME = <numbers, other names, arithmetic>;` on one line or several. */
 const CONSTANT = /^export const [A-Z][A-Z0-9_]* =\s*[\w\s+\-*/()<>&|~.,%]+;$/;
 const DATA_SECTION = 11;
+/** Modules over one memory have one layout version. */
+const LAYOUT_FILES: Readonly<Record<string, string>> = { stats: 'shared-memory', lb: 'shared-memory', http2: 'http1' };
 /** Enough for any module's own minimum; nothing is touched. */
 const PAGES = 256;
 
@@ -46,7 +48,8 @@ export async function moduleBreaches(root: string): Promise<string[]> {
     if (sharedMemory && sectionsOf(bytes).includes(DATA_SECTION)) {
       breaches.push(`${name}: a module over shared memory holds static data, which every thread would write again`);
     }
-    const layout = sharedMemory ? 'shared-memory' : name.split('-')[0]!;
+    const module = name.split('-')[0]!;
+    const layout = LAYOUT_FILES[module] ?? module;
     const { LAYOUT_VERSION } = await import(path.join(root, LAYOUT_UNIT, `${layout}.ts`));
     const built = builtLayoutVersion(bytes, sharedMemory);
     if (built !== LAYOUT_VERSION) breaches.push(`${name}: built for layout ${built}, the tree has ${LAYOUT_VERSION}`);

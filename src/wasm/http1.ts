@@ -96,7 +96,9 @@ export class Http1Codec {
    */
   readonly upstreamRead: Buffer;
 
-  readonly #memory = new CodecMemory();
+  /** Shared with the HTTP/2 module, which fills and writes the same heads. */
+  readonly memory = new CodecMemory();
+  readonly #memory = this.memory;
   readonly #prepared: PreparedRegion;
   readonly #exports: Http1Exports;
 

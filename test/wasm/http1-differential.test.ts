@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import * as layout from '../../assembly/layout/http1.ts';
 import { Trailers } from '../../src/data-plane/http/trailers.ts';
 import { writeKnownHeaders } from '../../src/wasm/http1/known-headers.ts';
+import { CodecMemory } from '../../src/wasm/http1/memory.ts';
 import { ChunkScanner, ChunkSpan, codecError, Http1Codec, type MessageHead, Method } from '../../src/wasm/http1.ts';
 import { compileModule, instantiateModule, type WasmExports } from '../../src/wasm/instantiate.ts';
 import { CHUNKED_SEEDS, mutate, REQUEST_SEEDS, RESPONSE_SEEDS, SeededRandom } from '../support/http1-mutation.ts';
@@ -36,8 +37,8 @@ class RawBuild {
   readonly #exports: RawExports;
 
   constructor(name: 'http1' | 'http1-scalar') {
-    const memory = new WebAssembly.Memory({ initial: layout.MEMORY_PAGES, maximum: layout.MEMORY_PAGES });
-    this.bytes = Buffer.from(memory.buffer);
+    const { memory, bytes } = new CodecMemory();
+    this.bytes = bytes;
     this.#exports = instantiateModule<RawExports>(name, compileModule(name), memory, layout.LAYOUT_VERSION);
     writeKnownHeaders(this.bytes);
   }

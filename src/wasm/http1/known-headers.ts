@@ -90,7 +90,8 @@ export function knownSpellings(headerPrefix = DEFAULT_HEADER_PREFIX): (readonly 
   return spellings;
 }
 
-function bucketOf(name: string): number {
+/** Where the parser begins to look for a name in lower case. */
+export function knownBucket(name: string): number {
   const first = name.charCodeAt(0) * layout.KNOWN_HASH_FIRST;
   const last = name.charCodeAt(name.length - 1) * layout.KNOWN_HASH_LAST;
   return (first + last + name.length * layout.KNOWN_HASH_LENGTH) % layout.KNOWN_BUCKET_COUNT;
@@ -106,7 +107,7 @@ export function writeKnownHeaders(memory: Buffer, headerPrefix = DEFAULT_HEADER_
       throw new RangeError(`${name} does not fit the table of known header names`);
     }
     const entry = layout.KNOWN_ENTRIES + number * layout.KNOWN_ENTRY_BYTES;
-    const bucket = layout.KNOWN_BUCKETS + bucketOf(name);
+    const bucket = layout.KNOWN_BUCKETS + knownBucket(name);
     number += 1;
     memory[entry + layout.KNOWN_ENTRY_LENGTH] = name.length;
     memory[entry + layout.KNOWN_ENTRY_ID] = id;

@@ -1,6 +1,7 @@
-// The codec's linear memory and the views over it. Never grown, so the views stay valid for ever.
+// The linear memory of a worker's codecs and the views over it. HTTP/2 lets it grow at its end for the tables of
+// connections: it is of the shared kind, though one thread alone has it, because then growing detaches no view.
 
-import { MEMORY_PAGES } from '../../../assembly/layout/http1.ts';
+import { CODEC_MAXIMUM_PAGES, CODEC_PAGES } from '../../../assembly/layout/http2.ts';
 
 export class CodecMemory {
   readonly memory: WebAssembly.Memory;
@@ -10,7 +11,7 @@ export class CodecMemory {
   readonly f64: Float64Array;
 
   constructor() {
-    this.memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES });
+    this.memory = new WebAssembly.Memory({ initial: CODEC_PAGES, maximum: CODEC_MAXIMUM_PAGES, shared: true });
     const { buffer } = this.memory;
     this.bytes = Buffer.from(buffer);
     this.u16 = new Uint16Array(buffer);

@@ -1,0 +1,126 @@
+// Reads a header block field by field (RFC 7541 sections 3 and 6) and hands each to fields.ts. What is wrong with a
+// message does not end the reading: the dynamic table has to see the whole block.
+
+import {
+  ENTRY_FAULT,
+  ENTRY_ID,
+  ENTRY_KIND,
+  ENTRY_NAME_LENGTH,
+  ENTRY_VALUE_LENGTH,
+  ERROR_COMPRESSION,
+  NAME_SCRATCH,
+  STATE_AT,
+  STATE_END,
+  STATE_STRING,
+  STATE_STRING_LENGTH,
+  TABLE_CAPACITY,
+  VALUE_SCRATCH,
+} from '../layout/http2';
+import { copy } from '../http1/bytes';
+import { headerId } from '../http1/names';
+import { addField } from './fields';
+import { decodeHuffman } from './huffman';
+import { readInteger } from './integer';
+import { kindOf, nameFault, valueFault } from './judge';
+import { setState, state } from './state';
+import { entryAt, insert, setTableMax, textOf } from './table';
+
+/** Reads the string at STATE_AT: its bytes where they lie, or decoded to `scratch`. False when it is broken. */
+function readString(scratch: usize): bool {
+  const at = <usize>state(STATE_AT);
+  const end = <usize>state(STATE_END);
+  if (at >= end) return false;
+  const isHuffman = (load<u8>(at) & 0x80) != 0;
+  const length = readInteger(7);
+  if (length < 0) return false;
+  const start = <usize>state(STATE_AT);
+  if (<usize>length > end - start) return false;
+  setState(STATE_AT, <u32>(start + length));
+  if (!isHuffman) {
+    setState(STATE_STRING, <u32>start);
+    setState(STATE_STRING_LENGTH, length);
+    return true;
+  }
+  const decoded = decodeHuffman(start, start + length, scratch);
+  if (decoded < 0) return false;
+  setState(STATE_STRING, <u32>scratch);
+  setState(STATE_STRING_LENGTH, decoded);
+  return true;
+}
+
+/** A field whose value stands in the block, and perhaps its name; `isIndexed`: it enters the table. */
+function readLiteral(table: usize, prefix: u32, isIndexed: bool): i32 {
+  const index = readInteger(prefix);
+  if (index < 0) return ERROR_COMPRESSION;
+  let name: usize;
+  let nameLength: u32;
+  let id: u32;
+  let kind: u32;
+  let fault: i32 = 0;
+  if (index != 0) {
+    const entry = entryAt(table, index);
+    if (entry == 0) return ERROR_COMPRESSION;
+    name = textOf(table, entry);
+    nameLength = load<u16>(entry, ENTRY_NAME_LENGTH);
+    id = load<u8>(entry, ENTRY_ID);
+    kind = load<u8>(entry, ENTRY_KIND);
+    // The entry's fault may be that of its value.
+    if (load<i16>(entry, ENTRY_FAULT) != 0) fault = nameFault(name, nameLength, kind);
+    if (isIndexed) {
+      // Inserting may move or evict the entry that the name is taken from.
+      copy(NAME_SCRATCH, name, nameLength);
+      name = NAME_SCRATCH;
+    }
+  } else {
+    if (!readString(NAME_SCRATCH)) return ERROR_COMPRESSION;
+    name = state(STATE_STRING);
+    nameLength = state(STATE_STRING_LENGTH);
+    id = nameLength == 0 ? 0 : headerId(name, nameLength);
+    kind = kindOf(name, nameLength, id);
+    fault = nameFault(name, nameLength, kind);
+  }
+  if (!readString(VALUE_SCRATCH)) return ERROR_COMPRESSION;
+  const value = <usize>state(STATE_STRING);
+  const valueLength = state(STATE_STRING_LENGTH);
+  if (fault == 0) fault = valueFault(value, valueLength);
+  if (isIndexed) insert(table, name, nameLength, value, valueLength, id, kind, fault);
+  addField(kind, id, fault, name, nameLength, value, valueLength);
+  return 0;
+}
+
+/** Reads the whole block between STATE_AT and STATE_END: 0 or ERROR_COMPRESSION. */
+export function readBlock(table: usize): i32 {
+  let atStart = true;
+  while (state(STATE_AT) < state(STATE_END)) {
+    const byte = <u32>load<u8>(state(STATE_AT));
+    if ((byte & 0x80) != 0) {
+      const index = readInteger(7);
+      if (index <= 0) return ERROR_COMPRESSION;
+      const entry = entryAt(table, index);
+      if (entry == 0) return ERROR_COMPRESSION;
+      const name = textOf(table, entry);
+      const nameLength = <u32>load<u16>(entry, ENTRY_NAME_LENGTH);
+      addField(
+        load<u8>(entry, ENTRY_KIND),
+        load<u8>(entry, ENTRY_ID),
+        load<i16>(entry, ENTRY_FAULT),
+        name,
+        nameLength,
+        name + nameLength,
+        load<u16>(entry, ENTRY_VALUE_LENGTH),
+      );
+    } else if ((byte & 0x40) != 0) {
+      if (readLiteral(table, 6, true) != 0) return ERROR_COMPRESSION;
+    } else if ((byte & 0x20) != 0) {
+      const max = readInteger(5);
+      // A size update stands in front of all fields (section 4.2).
+      if (!atStart || max < 0 || <u32>max > load<u32>(table, TABLE_CAPACITY)) return ERROR_COMPRESSION;
+      setTableMax(table, max);
+      continue;
+    } else if (readLiteral(table, 4, false) != 0) {
+      return ERROR_COMPRESSION;
+    }
+    atStart = false;
+  }
+  return 0;
+}
