@@ -25,7 +25,17 @@ export type CheckedOptions =
 
 type Check = (options: UncheckedOptions, given: ReadonlySet<string>) => string | undefined;
 
-const CHECKS: readonly Check[] = [checkChoices, checkLimits, checkRestart, checkSocketMode, checkStatsTags];
+const CHECKS: readonly Check[] = [
+  checkChoices,
+  checkLimits,
+  checkOldLimits,
+  checkRestart,
+  checkSocketMode,
+  checkStatsTags,
+];
+
+const MAX_STATS = 100_000_000;
+const MIN_OBJECT_NAME_LENGTH = 60;
 
 /** @param given names of the options on the command line. */
 export function checkOptions(options: UncheckedOptions, given: ReadonlySet<string>): CheckedOptions {
@@ -74,13 +84,22 @@ function checkLimits(options: UncheckedOptions): string | undefined {
   return undefined;
 }
 
+/** Of options that have no effect: a start script that is wrong everywhere is wrong here. */
+function checkOldLimits({ maxStats, maxObjNameLen }: UncheckedOptions): string | undefined {
+  if (maxStats > MAX_STATS) {
+    return `error: the 'max-stats' value specified (${maxStats}) is more than the maximum value of 100M`;
+  }
+  if (maxObjNameLen >= MIN_OBJECT_NAME_LENGTH) return undefined;
+  return `error: the 'max-obj-name-len' value specified (${maxObjNameLen}) is less than the minimum value of ${MIN_OBJECT_NAME_LENGTH}`;
+}
+
 function checkRestart({ useDynamicBaseId, restartEpoch }: UncheckedOptions): string | undefined {
   if (!useDynamicBaseId || restartEpoch === 0) return undefined;
   return `error: cannot use --restart-epoch=${restartEpoch} with --use-dynamic-base-id`;
 }
 
 function checkSocketMode({ socketMode, socketPath }: UncheckedOptions, given: ReadonlySet<string>): string | undefined {
-  if (!/^[0-7]{1,4}$/.test(socketMode)) return `error: invalid socket-mode '${socketMode}'`;
+  if (!/^[0-7]{1,4}$/.test(socketMode)) return `error: invalid socket-mode '${socketMode}'; allowed: octal, up to 7777`;
   if (!given.has('socket-mode') || !socketPath.startsWith('@')) return undefined;
   return `error: socket-mode '${socketMode}' needs a socket-path outside of the abstract namespace`;
 }
@@ -89,11 +108,12 @@ function checkStatsTags({ statsTag }: UncheckedOptions): string | undefined {
   const names = new Set<string>();
   for (const tag of statsTag) {
     const colon = tag.indexOf(':');
-    if (colon < 0) return `error: misformatted stats-tag '${tag}'`;
+    if (colon < 0) return `error: misformatted stats-tag '${tag}'; allowed: tag:value`;
     const name = tag.slice(0, colon);
     const value = tag.slice(colon + 1);
-    const wrong = /^[A-Za-z0-9]+$/.test(name) ? (value.includes('.') ? value : undefined) : name;
-    if (wrong !== undefined) return `error: misformatted stats-tag '${tag}' contains invalid char in '${wrong}'`;
+    const misformatted = `error: misformatted stats-tag '${tag}' contains invalid char in`;
+    if (!/^[A-Za-z0-9]+$/.test(name)) return `${misformatted} '${name}'; allowed: letters and digits`;
+    if (value.includes('.')) return `${misformatted} '${value}'; allowed: all but '.'`;
     if (names.has(name)) return `error: stats-tag '${name}' is given twice`;
     names.add(name);
   }
@@ -139,7 +159,7 @@ function readComponentLevels(text: string, isOfFiles: boolean): ReadLevels {
     }
     if (!isOfFiles && !isLogComponent(component)) {
       const nearest = nearestName(component, LOG_COMPONENTS);
-      const hint = nearest === undefined ? '' : `; did you mean '${nearest}'?`;
+      const hint = nearest === undefined ? `; allowed: ${LOG_COMPONENTS.join(', ')}` : `; did you mean '${nearest}'?`;
       return { error: `error: invalid component specified '${component}'${hint}` };
     }
     levels.push({ component, level });

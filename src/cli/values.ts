@@ -15,7 +15,10 @@ export function optionsFromValues(values: Readonly<Record<string, unknown>>): Ch
     const row = rows.get(name);
     if (row === undefined) return { error: `unknown option ${name}` };
     const wanted = wantedOf(row, value);
-    if (wanted !== undefined) return { error: `option ${name}: expected ${wanted}, got ${typeof value}` };
+    if (wanted !== undefined) {
+      const got = typeof value === 'number' ? value : value === null ? 'null' : typeof value;
+      return { error: `option ${name}: expected ${wanted}, got ${got}` };
+    }
   }
   const defaults = [...rows].map(([name, row]) => [name, defaultValue(row)]);
   const options = Object.fromEntries([...defaults, ...given]) as unknown as UncheckedOptions;
@@ -29,8 +32,9 @@ function wantedOf(row: OptionRow, value: unknown): string | undefined {
     case 'flag':
       return typeof value === 'boolean' ? undefined : 'a boolean';
     case 'count': {
-      const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT;
-      return isCount ? undefined : `a whole number from 0 to ${MAX_COUNT}`;
+      const max = row.max ?? MAX_COUNT;
+      const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
+      return isCount ? undefined : `a whole number from 0 to ${max}`;
     }
     case 'texts':
       return Array.isArray(value) && value.every((item) => typeof item === 'string') ? undefined : 'a list of strings';

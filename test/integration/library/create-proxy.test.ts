@@ -113,11 +113,30 @@ describe('a proxy in this process', () => {
   });
 
   it('refuses what is no configuration', async () => {
-    const cyclic: { self?: object } = {};
-    cyclic.self = cyclic;
-    for (const config of ['', undefined, null, 5, cyclic, { node: { metadata: { call: () => {} } } }]) {
-      assert.equal((await failureOf(createProxy(config as string))).code, 'WEIR_CONFIG_INVALID');
+    const cyclic = { node: { metadata: { list: [0, {}] } } };
+    cyclic.node.metadata.list[1] = cyclic.node;
+    const call = (): void => {};
+    const thrown = { toJSON: () => assert.fail('no') };
+    const cases: readonly (readonly [unknown, string, string, unknown?])[] = [
+      ['', '', 'a bootstrap is an object, or the path of a file', ''],
+      [undefined, '', 'a bootstrap is an object, or the path of a file'],
+      [null, '', 'a bootstrap is an object, or the path of a file', null],
+      [5, '', 'a bootstrap is an object, or the path of a file', 5],
+      [cyclic, 'node.metadata.list[1]', 'an object that holds itself is no configuration', cyclic.node],
+      [{ node: { metadata: { call } } }, 'node.metadata.call', 'a function is no configuration', call],
+      [{ static_resources: { clusters: [{ name: thrown }] } }, '', 'the bootstrap cannot be written as JSON: no'],
+    ];
+    for (const [config, path, message, value] of cases) {
+      const error = await failureOf(createProxy(config as string));
+      assert.ok(error instanceof ConfigError, message);
+      assert.equal(error.code, 'WEIR_CONFIG_INVALID');
+      const { value: shown, ...fault } = error.faults[0]!;
+      assert.deepEqual([error.faults.length, shown], [1, value]);
+      assert.deepEqual(fault, { severity: 'error', path, message, file: '', line: 0, column: 0 });
     }
+    const twice = { name: 'a' };
+    const again = bootstrapOf([], [], { node: { metadata: { twice, once_more: twice } } });
+    await (await createProxy(again)).close();
     assert.match((await failureOf(createProxy('/no/such.yaml'))).message, /^\/no\/such\.yaml: no such file$/);
   });
 
@@ -139,10 +158,10 @@ describe('a proxy in this process', () => {
       [{ concurency: 2 }, /^unknown option concurency$/],
       [{ logPath: '/tmp/log' }, /^unknown option logPath$/],
       [{ concurrency: '2' }, /^option concurrency: expected a whole number from 0 to \d+, got string$/],
-      [{ concurrency: 100_000 }, /--concurrency 100000 exceeds the limit 511/],
+      [{ concurrency: 100_000 }, /^option concurrency: expected a whole number from 0 to 511, got 100000$/],
       [{ statsTag: 'a:b' }, /^option statsTag: expected a list of strings, got string$/],
-      [{ adminReadOnly: 1 }, /^option adminReadOnly: expected a boolean, got number$/],
-      [{ serviceNode: 1 }, /^option serviceNode: expected a string, got number$/],
+      [{ adminReadOnly: 1 }, /^option adminReadOnly: expected a boolean, got 1$/],
+      [{ serviceNode: 1 }, /^option serviceNode: expected a string, got 1$/],
       [{ logLevel: 'loud' }, /^invalid log level specified 'loud'/],
       [{ log: true }, /^option log: expected a function, got boolean$/],
     ];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { availableParallelism, cpus } from 'node:os';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { LOG_COMPONENTS } from '../../../src/base/log-components.ts';
 import { LOG_LEVELS } from '../../../src/base/log-levels.ts';
 import {
   commandLineOptionsJson,
@@ -134,12 +135,15 @@ describe('the command line', () => {
       "error: component log level not correctly specified ''; allowed: component:level",
     ],
     [['--component-log-level', 'htpp:info'], "error: invalid component specified 'htpp'; did you mean 'http'?"],
-    [['--component-log-level', 'xyzzy:info'], "error: invalid component specified 'xyzzy'"],
+    [
+      ['--component-log-level', 'xyzzy:info'],
+      `error: invalid component specified 'xyzzy'; allowed: ${LOG_COMPONENTS.join(', ')}`,
+    ],
     [
       ['--use-dynamic-base-id', '--restart-epoch', '1'],
       'error: cannot use --restart-epoch=1 with --use-dynamic-base-id',
     ],
-    [['--socket-path', '/tmp/s', '--socket-mode', '9'], "error: invalid socket-mode '9'"],
+    [['--socket-path', '/tmp/s', '--socket-mode', '9'], "error: invalid socket-mode '9'; allowed: octal, up to 7777"],
     [['--socket-mode', '600'], "error: socket-mode '600' needs a socket-path outside of the abstract namespace"],
     [['--socket-mode', '644'], "error: socket-mode '644' needs a socket-path outside of the abstract namespace"],
     [
@@ -147,10 +151,24 @@ describe('the command line', () => {
       "error: socket-mode '644' needs a socket-path outside of the abstract namespace",
     ],
     [['--drain-strategy', 'slow'], "error: unknown drain-strategy 'slow'; allowed: gradual, immediate"],
-    [['--stats-tag', 'x'], "error: misformatted stats-tag 'x'"],
-    [['--stats-tag', 'a-b:c'], "error: misformatted stats-tag 'a-b:c' contains invalid char in 'a-b'"],
-    [['--stats-tag', 'a:b.c'], "error: misformatted stats-tag 'a:b.c' contains invalid char in 'b.c'"],
+    [['--stats-tag', 'x'], "error: misformatted stats-tag 'x'; allowed: tag:value"],
+    [
+      ['--stats-tag', 'a-b:c'],
+      "error: misformatted stats-tag 'a-b:c' contains invalid char in 'a-b'; allowed: letters and digits",
+    ],
+    [
+      ['--stats-tag', 'a:b.c'],
+      "error: misformatted stats-tag 'a:b.c' contains invalid char in 'b.c'; allowed: all but '.'",
+    ],
     [['--stats-tag', 'a:1', '--stats-tag', 'a:2'], "error: stats-tag 'a' is given twice"],
+    [
+      ['--max-stats', '100000001'],
+      "error: the 'max-stats' value specified (100000001) is more than the maximum value of 100M",
+    ],
+    [
+      ['--max-obj-name-len', '59'],
+      "error: the 'max-obj-name-len' value specified (59) is less than the minimum value of 60",
+    ],
     [['--concurrency', '512'], 'error: --concurrency 512 exceeds the limit 511'],
     [['--concurrency', '4294967295'], 'error: --concurrency 4294967295 exceeds the limit 511'],
   ];
@@ -241,7 +259,7 @@ describe('the command line', () => {
 
   it('warns by name of each option that has no effect', () => {
     for (const row of ROWS.filter(({ support }) => support !== 'full')) {
-      const value = row.kind === 'flag' ? [] : ['7'];
+      const value = row.kind === 'flag' ? [] : ['77'];
       const warning = `--${row.name} is not supported by this build and has no effect`;
       assert.ok(run(`--${row.name}`, ...value).warnings.includes(warning), row.name);
     }
