@@ -83,8 +83,8 @@ export class BootstrapUpdates {
   /** The last of those that wait for one another. */
   #last: Promise<unknown> = Promise.resolve();
   #isStopped = false;
-  /** Clusters that only connections of former listeners may still ask for. */
-  readonly #leaving = new Set<string>();
+  /** Clusters that only connections of former listeners may still ask for, by name. */
+  readonly #leaving = new Map<string, Given<ClusterSettings>>();
 
   /** @param current what the server has been started with. */
   constructor(current: BootstrapConfig, parts: BootstrapUpdateParts) {
@@ -149,29 +149,43 @@ export class BootstrapUpdates {
 
   async #change(from: BootstrapConfig, to: BootstrapConfig, undo: Undo[]): Promise<void> {
     const { clusters, runtime } = this.#parts;
-    for (const { name } of to.clusters) this.#leaving.delete(name);
+    const former = byName(from.clusters, from.messages.clusters);
+    const wanted = byName(to.clusters, to.messages.clusters);
+    const returning = this.#takeBack(wanted, undo);
     if (!isSame(from.runtimeLayers, to.runtimeLayers)) {
       undo.push(() => runtime.load(from.runtimeLayers));
       await Promise.race([runtime.load(to.runtimeLayers), this.#stopped.promise]);
     }
-    this.#putClusters(from, to, undo);
+    this.#putClusters(new Map([...former, ...returning]), wanted, undo);
     await Promise.race([clusters.whenAllServe(), this.#stopped.promise]);
     await this.#changeListeners(from, to, undo);
-    const kept = new Set(to.clusters.map(({ name }) => name));
-    for (const { name } of from.clusters) if (!kept.has(name)) this.#leaving.add(name);
+    this.#leave([...former].filter(([name]) => !wanted.has(name)));
+  }
+
+  /** Clusters that were about to go and do not; when the update fails, they are again. */
+  #takeBack(wanted: Clusters, undo: Undo[]): readonly (readonly [string, Given<ClusterSettings>])[] {
+    const returning = [...this.#leaving].filter(([name]) => wanted.has(name));
+    for (const [name] of returning) this.#leaving.delete(name);
+    undo.push(() => this.#leave(returning));
+    return returning;
+  }
+
+  /** They go with the last connection of former listeners. */
+  #leave(clusters: Iterable<readonly [string, Given<ClusterSettings>]>): void {
+    for (const [name, given] of clusters) this.#leaving.set(name, given);
     void this.#parts.listeners.whenNoneDrains().then(() => this.#removeClusters());
   }
 
   #removeClusters(): void {
     if (this.#isStopped) return;
-    for (const name of this.#leaving) this.#parts.clusters.remove(name, false);
+    for (const name of this.#leaving.keys()) this.#parts.clusters.remove(name, false);
     this.#leaving.clear();
   }
 
-  #putClusters(from: BootstrapConfig, to: BootstrapConfig, undo: Undo[]): void {
+  /** @param former those that there are. */
+  #putClusters(former: Clusters, wanted: Clusters, undo: Undo[]): void {
     const { clusters } = this.#parts;
-    const former = byName(from.clusters, from.messages.clusters);
-    for (const { settings, message } of byName(to.clusters, to.messages.clusters).values()) {
+    for (const { settings, message } of wanted.values()) {
       const before = former.get(settings.name);
       if (before !== undefined && isSame(before.settings, settings)) continue;
       if (!clusters.put(settings, '', message, false)) throw takenError(`cluster ${settings.name}`);
@@ -225,6 +239,8 @@ interface Given<Settings> {
   readonly settings: Settings;
   readonly message: Uint8Array | undefined;
 }
+
+type Clusters = ReadonlyMap<string, Given<ClusterSettings>>;
 
 /** The first of each name, as at the start. */
 function byName<Settings extends ClusterSettings | ListenerSettings>(
