@@ -2,7 +2,7 @@
 // stand.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { load as readYaml } from 'js-yaml';
@@ -16,13 +16,10 @@ import {
   withClusters,
   withListeners,
 } from '../support/bootstrap.ts';
-import { runProgram } from '../support/child-process.ts';
 import { type SchemaFaults, schemaFaults } from '../support/schema-check.ts';
 import { runWeir } from '../support/weir-process.ts';
 
 const CONFIG_TESTS = path.join(PACKAGE_ROOT, 'test/unit/config');
-/** Mutants make configurations that are taken although no editor should let them pass, such as numbers with blanks. */
-const WITHOUT_CONFIGURATIONS = /mutants|schema\.test/;
 
 interface Schema {
   readonly definitions: Readonly<Record<string, { readonly properties?: Readonly<Record<string, JsonObject>> }>>;
@@ -124,31 +121,5 @@ describe('--print-schema', () => {
     assert.match(String(bootstrap.node!.description), /management server/);
     const clusterFields = printed.definitions['proxy.config.cluster.v3.Cluster']!.properties!;
     assert.match(String(clusterFields.hosts!.deprecationMessage), /older interface/);
-  });
-
-  it('finds every configuration good that the tests of the loader take', async () => {
-    const files = readdirSync(CONFIG_TESTS, { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.test.ts') && !WITHOUT_CONFIGURATIONS.test(file))
-      .filter((file) => /^(?:resources|bootstrap|support)/.test(file))
-      .map((file) => path.join(CONFIG_TESTS, file));
-    const args = [
-      '--disable-warning=ExperimentalWarning',
-      '--test',
-      '--test-isolation=none',
-      '--test-reporter=tap',
-      ...files,
-    ];
-    // The runner takes files for parts of the run around it otherwise.
-    const env = { WEIR_TEST_SCHEMA: '1', NODE_TEST_CONTEXT: '' };
-    const { code, stdout } = await runProgram(process.execPath, args, { env });
-    assert.equal(
-      code,
-      0,
-      stdout
-        .split('\n')
-        .filter((line) => /not ok|not in the schema/.test(line))
-        .join('\n'),
-    );
-    assert.ok(Number(/^# pass (\d+)$/m.exec(stdout)?.[1]) > 300, stdout.slice(-500));
   });
 });

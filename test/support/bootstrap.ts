@@ -1,6 +1,7 @@
 // Loads bootstraps that tests write as plain objects or YAML text.
 
 import assert from 'node:assert/strict';
+import { appendFileSync } from 'node:fs';
 import {
   type BootstrapConfig,
   type LoadBootstrapInput,
@@ -24,6 +25,8 @@ const NO_OPTIONS: LoadBootstrapInput = {
   statSinks: STAT_SINKS,
 };
 
+/** Only where a test asks for it: a file that gets each configuration that is taken, as a line of JSON. */
+const collected = process.env.WEIR_TEST_CONFIGURATIONS;
 /** Only where a test asks for it: what is taken has to be in the schema for editors, too. */
 const schemaCheck = process.env.WEIR_TEST_SCHEMA === undefined ? undefined : await import('./schema-check.ts');
 
@@ -31,6 +34,7 @@ export function load(bootstrap: JsonObject | string, options: Partial<LoadBootst
   const configYaml = typeof bootstrap === 'string' ? bootstrap : JSON.stringify(bootstrap);
   const result = loadBootstrap({ ...NO_OPTIONS, configYaml, ...options });
   const isSchematic = result.bootstrap !== undefined && !options.configPath && !options.allowUnknownStaticFields;
+  if (isSchematic && collected !== undefined) appendFileSync(collected, `${JSON.stringify(configYaml)}\n`);
   if (isSchematic) schemaCheck?.assertInSchema(configYaml);
   return result;
 }
