@@ -1,5 +1,6 @@
 // `npm run pack`: the package as it is published, build/package/weir-proxy-<version>.tgz, or in the folder given. Its manifest names
-// what it runs with; that of the clone names what it is built with as well. Why: docs/decisions/0039-one-file.md.
+// what it runs with; that of the clone names what it is built with as well, and is private, so that npm publishes nothing but what is made here.
+// Why: docs/decisions/0039-one-file.md.
 
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,6 +14,7 @@ const output = process.argv[2] ?? path.join(root, 'build', 'package');
 const LOADED = ['@assemblyscript/loader', 'tinybench'];
 
 const {
+  private: _private,
   scripts: _scripts,
   devDependencies: _dev,
   optionalDependencies: _optional,

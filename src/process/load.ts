@@ -31,6 +31,7 @@ export type LoadOptions = Pick<
   | 'serviceZone'
   | 'disableExtensions'
   | 'logFormat'
+  | 'logFormatEscaped'
 >;
 
 /** What --disable-extensions amounts to in this build. */

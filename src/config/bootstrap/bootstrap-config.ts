@@ -132,6 +132,8 @@ export interface LoadBootstrapInput extends LogPathLook {
   readonly statSinks?: StatSinkManifests | undefined;
   /** The command line says how lines of the log look. */
   readonly hasLogFormat?: boolean;
+  /** --log-format-escaped. */
+  readonly logFormatEscaped?: boolean;
   /** None when absent. */
   readonly disabledExtensions?: DisabledExtensions;
   /** Variables that format strings may ask for with ENVIRONMENT; none when absent. */

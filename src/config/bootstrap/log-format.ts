@@ -4,6 +4,7 @@
 import type { Bootstrap } from '../proto/generated/messages.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { structToJson } from '../resources/struct.ts';
+import type { LoadBootstrapInput } from './bootstrap-config.ts';
 
 const AT = 'application_log_config.log_format';
 /** Their messages would not be escaped as JSON wants it. */
@@ -12,7 +13,7 @@ const TEXT_FLAG = /%[-=]?\d*!?(v|_)/;
 /** @returns undefined where the bootstrap says nothing of it. */
 export function convertLogFormat(
   { application_log_config: config }: Pick<Bootstrap, 'application_log_config'>,
-  { hasLogFormat = false }: { readonly hasLogFormat?: boolean },
+  { hasLogFormat = false, logFormatEscaped = false }: Pick<LoadBootstrapInput, 'hasLogFormat' | 'logFormatEscaped'>,
   faults: FaultSink,
 ): string | undefined {
   const format = config?.log_format ?? null;
@@ -22,5 +23,8 @@ export function convertLogFormat(
   const json = JSON.stringify(structToJson(format.json_format!));
   const [, flag] = TEXT_FLAG.exec(json.replaceAll('%%', '')) ?? [];
   if (flag !== undefined) faults.error(`${AT}.json_format`, `%${flag} cannot stand in JSON, where %j is the message`);
+  if (logFormatEscaped) {
+    faults.warning(`${AT}.json_format`, 'with --log-format-escaped no line is JSON: its quotes are escaped, too');
+  }
   return json;
 }

@@ -63,12 +63,17 @@ test('goes through a real proxy', async () => {${body}}, 60_000);
 }
 
 describe('the installed package', () => {
+  it('is what npm publishes: the clone is private', () => {
+    const ofClone = JSON.parse(readFileSync(path.join(PACKAGE_ROOT, 'package.json'), 'utf8'));
+    assert.equal(ofClone.private, true);
+  });
+
   it('asks for nothing that is in its bundles, nor for what builds them', () => {
     const manifest = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8'));
     assert.deepEqual(Object.keys(manifest.dependencies), ['@assemblyscript/loader', 'tinybench']);
     assert.deepEqual(
-      [manifest.devDependencies, manifest.optionalDependencies, manifest.scripts],
-      [undefined, undefined, undefined],
+      [manifest.private, manifest.devDependencies, manifest.optionalDependencies, manifest.scripts],
+      [undefined, undefined, undefined, undefined],
     );
     assert.equal(manifest.peerDependenciesMeta.re2.optional, true);
     // Nobody else brings their licences.

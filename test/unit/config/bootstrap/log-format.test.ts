@@ -36,6 +36,16 @@ describe('application_log_config', () => {
     });
   }
 
+  it('as JSON is warned of where all lines are escaped once more', () => {
+    const bootstrap = configured({ json_format: { message: '%j' } });
+    const warnings = (logFormatEscaped: boolean) => faultTexts(load(bootstrap, { logFormatEscaped }), 'warning');
+    assert.deepEqual(warnings(false), []);
+    assert.deepEqual(warnings(true), [
+      `${AT}.json_format: with --log-format-escaped no line is JSON: its quotes are escaped, too`,
+    ]);
+    assert.deepEqual(faultTexts(load(configured({ text_format: '%v' }), { logFormatEscaped: true }), 'warning'), []);
+  });
+
   it('wants one of the two', () => {
     assert.equal(faultTexts(load(configured({}))).length, 1);
   });
