@@ -6,6 +6,8 @@ export const LOAD_SHED_POINTS = [
   'hcm_ondata_creating_codec',
   'http_connection_manager_decode_headers',
   'http_downstream_filter_check',
+  'http1_server_abort_dispatch',
+  'connection_pool_new_connection',
 ] as const;
 export type LoadShedPointName = (typeof LOAD_SHED_POINTS)[number];
 

@@ -59,6 +59,16 @@ export class Overload {
     return this.#isActive && this.#sheds('http_downstream_filter_check');
   }
 
+  /** When bytes of a client have come, of which none are read then. */
+  abortsDispatch(): boolean {
+    return this.#isActive && this.#sheds('http1_server_abort_dispatch');
+  }
+
+  /** Whether a request that needs a new connection to its host goes without. */
+  refusesUpstreamConnection(): boolean {
+    return this.#isActive && this.#sheds('connection_pool_new_connection');
+  }
+
   /** Whether a response ends its connection. */
   endsConnection(): boolean {
     return this.#isActive && this.#happens(this.#state.endedConnections);

@@ -54,6 +54,7 @@ export const DROPPED_OVERLOAD: LocalReply = {
 };
 /** By order of the overload manager. */
 export const OVERLOADED: LocalReply = { status: 503, body: 'proxy overloaded', flag: 'OM', details: 'overload' };
+export const DISPATCH_ABORTED: LocalReply = { ...OVERLOADED, status: 500 };
 export const TOO_EXPENSIVE: LocalReply = { ...OVERLOADED, details: 'overload_manager_reset' };
 export const ROUTE_TIMEOUT: LocalReply = {
   status: 504,

@@ -159,6 +159,12 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
     this.giveUp(replies.TOO_EXPENSIVE);
   }
 
+  /** By order of the overload manager nothing of the client is read any more. */
+  onDispatchAborted(): void {
+    this.count(downstream_rq_overload_close);
+    this.giveUp(replies.DISPATCH_ABORTED);
+  }
+
   onRequestTimeout(): void {
     this.count(downstream_rq_timeout);
     this.giveUp(replies.REQUEST_TIMEOUT);

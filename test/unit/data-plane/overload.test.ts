@@ -14,6 +14,9 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { WireClient, WireUpstream } from '../../support/wire.ts';
 
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+/** Of two bytes the first. */
+const POST = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\na';
+const HALF = 'GET / HTTP/1.1\r\nho';
 const ASKED = 20_000;
 
 function overloadWith(state: Partial<OverloadState>) {
@@ -53,6 +56,8 @@ describe('an order of the overload manager', () => {
       hcm_ondata_creating_codec: 'refusesCodec',
       http_connection_manager_decode_headers: 'refusesRequest',
       http_downstream_filter_check: 'refusesForwarding',
+      http1_server_abort_dispatch: 'abortsDispatch',
+      connection_pool_new_connection: 'refusesUpstreamConnection',
     } as const;
     for (const [point, asks] of Object.entries(points)) {
       const { overload, values } = overloadWith({ shedding: { [point]: { share: 1, countCell: 7 } } });
@@ -145,6 +150,65 @@ describe('a data plane that is told of overload', () => {
     assert.equal(counter.read(), 1);
     await eventually(() => proxy.listenerStat('downstream_cx_active') === 0, 'the connection is over');
     assert.equal(proxy.httpStat('downstream_cx_total'), 0);
+  });
+
+  it('reads nothing more of a client where a shed point says so: 500, or a reset behind the head of a response', async (t) => {
+    const proxy = open(t);
+    const upstream = await WireUpstream.start((socket) => {
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345'));
+    });
+    t.after(() => upstream.close());
+    proxy.cluster('web', [loopback(upstream.port)]);
+    const port = await proxy.http([directRoute('/direct', 200, ''), routeTo('web')]);
+    const before = client(t, port).write('GET /direct HTTP/1.1\r\nhost: x\r\n\r\n');
+    assert.equal((await before.response()).status, 200);
+    const begun = client(t, port).write(POST);
+    await begun.until('12345');
+    const halfway = client(t, port).write(HALF);
+    const sent = 'GET /direct HTTP/1.1\r\nhost: x\r\n\r\n'.length + POST.length + HALF.length;
+    await eventually(() => proxy.httpStat('downstream_cx_rx_bytes_total') === sent, 'half a head');
+    const counter = proxy.counter();
+    const shedding = { http1_server_abort_dispatch: { share: 1, countCell: counter.cell } };
+    proxy.dataPlane.updateOverload({ ...NO_OVERLOAD, shedding });
+    for (const each of [before, halfway, client(t, port)]) {
+      const { status, head } = await each.write(GET).response();
+      assert.deepEqual([status, /connection: close/.test(head)], [500, true]);
+      assert.equal(await each.rest(), '');
+    }
+    begun.write('b');
+    await eventually(
+      () => proxy.httpStat('downstream_rq_rx_reset') + proxy.httpStat('downstream_rq_overload_close') >= 4,
+      'all of them',
+    );
+    await eventually(() => proxy.httpStat('downstream_cx_active') === 0, 'no connection is left');
+    assert.deepEqual([counter.read(), proxy.httpStat('downstream_rq_overload_close')], [4, 4]);
+  });
+
+  it('opens no further connections to hosts where a shed point says so, and uses those that there are', async (t) => {
+    const proxy = open(t);
+    const held: Socket[] = [];
+    const upstream = await WireUpstream.start((socket) => {
+      socket.on('data', (data) => {
+        if (data.includes('GET /held')) held.push(socket);
+        else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+      });
+    });
+    t.after(() => upstream.close());
+    proxy.cluster('web', [loopback(upstream.port)]);
+    const port = await proxy.http([routeTo('web')]);
+    const first = client(t, port);
+    assert.equal((await first.write(GET).response()).status, 200);
+    const counter = proxy.counter();
+    const shedding = { connection_pool_new_connection: { share: 1, countCell: counter.cell } };
+    proxy.dataPlane.updateOverload({ ...NO_OVERLOAD, shedding });
+    assert.equal((await first.write(GET).response()).status, 200);
+    first.write('GET /held HTTP/1.1\r\nhost: x\r\n\r\n');
+    await eventually(() => held.length === 1, 'a request that keeps the connection');
+    const { status, head } = await client(t, port).write(GET).response();
+    assert.deepEqual([status, /x-proxy-overloaded: true/.test(head)], [503, true]);
+    assert.equal(counter.read(), 1);
+    proxy.dataPlane.updateOverload(NO_OVERLOAD);
+    assert.equal((await client(t, port).write(GET).response()).status, 200);
   });
 
   it('moves timeouts that run, back and forth', async (t) => {

@@ -99,6 +99,10 @@ export class Http1Pool implements ConnectionPool, ConnectionOwner<Http1ClientCon
       this.#note();
       return;
     }
+    if (this.#pending.length >= this.#connecting && this.#context.overload.refusesUpstreamConnection()) {
+      client.onPoolFailure('overflow', '');
+      return;
+    }
     if (!this.#takePlace()) {
       this.#count(upstream_cx_pool_overflow);
       client.onPoolFailure('no pool', '');

@@ -36,7 +36,13 @@ import {
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { ConnectionManager } from '../../connection-manager.ts';
 import type { DownstreamCodec } from '../../downstream-codec.ts';
-import { HEADERS_TIMEOUT, type LocalReply, REQUEST_TIMEOUT, STREAM_IDLE_REQUEST } from '../../local-reply.ts';
+import {
+  DISPATCH_ABORTED,
+  HEADERS_TIMEOUT,
+  type LocalReply,
+  REQUEST_TIMEOUT,
+  STREAM_IDLE_REQUEST,
+} from '../../local-reply.ts';
 import { refuseHead, refuseRequest } from '../../refused-request.ts';
 import { HttpStream } from '../../stream.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
@@ -52,6 +58,7 @@ const {
   downstream_cx_rx_bytes_total,
   downstream_rq_header_timeout,
   downstream_rq_idle_timeout,
+  downstream_rq_overload_close,
   downstream_rq_timeout,
 } = HTTP_STATS.index;
 
@@ -167,7 +174,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   onBytes(chunk: Buffer, length: number): boolean {
     this.#count(downstream_cx_rx_bytes_total, length);
     if (this.#state !== OPEN) return true;
-    if (this.#held.length > 0) {
+    if (this.#manager.overload.abortsDispatch() && this.#tunnel !== TUNNEL_OPEN) {
+      this.#abortDispatch();
+    } else if (this.#held.length > 0) {
       this.#held.append(chunk, 0, length);
       // A head ends with a line: without a new one there is nothing to find out, unless it is too long already.
       if (this.#stream === null && this.#held.length < this.#limits.maxHeadBytes && !hasLineFeed(chunk, length))
@@ -181,6 +190,11 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.#isReadStopped = !shouldRead;
     if (!shouldRead) this.#context.pausedPeers.pause(this.#watchedPeer);
     return shouldRead;
+  }
+
+  #abortDispatch(): void {
+    if (this.#stream === null) this.#refuseHeadAfter(downstream_rq_overload_close, DISPATCH_ABORTED);
+    else this.#stream.onDispatchAborted();
   }
 
   onEnd(): void {
