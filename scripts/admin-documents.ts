@@ -275,7 +275,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
   },
   TAP_STATS: {
     under: 'tap.',
-    what: 'What `/tap` records: traces that reached its reader, and those that one who is too slow has missed; each connection manager with a tap filter also has `tap.rq_tapped`',
+    what: 'What taps record: traces that reached their reader or their files, and those that a reader who is too slow has missed or that could not be written; each connection manager with a tap filter also has `tap.rq_tapped`',
   },
   WATCHDOG_STATS: {
     under: 'main_thread., workers., server.main_thread., server.worker_<n>.',

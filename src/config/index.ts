@@ -50,6 +50,7 @@ export type {
   MetricsServiceConfig,
   OpenTelemetrySinkConfig,
   StatsdSink,
+  TapConfig,
 } from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
@@ -67,4 +68,5 @@ export {
   warned,
 } from './support/verdict.ts';
 export { encodeDelimited } from './tap/encode.ts';
-export { readTapOrder, type TapFormat, type TapOrder } from './tap/tap-request.ts';
+export { type ConvertedTap, convertTapConfig } from './tap/tap-config.ts';
+export { readTapOrder, type TapOrder } from './tap/tap-request.ts';

@@ -16,4 +16,5 @@ export type {
   StatSinkCounts,
   StatSinkKinds,
 } from './stat-sinks/stat-sink-kind.ts';
+export { renderTrace } from './tap/render-trace.ts';
 export { WorkerPool } from './workers/worker-pool.ts';

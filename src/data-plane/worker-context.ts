@@ -151,7 +151,7 @@ export class WorkerContext {
     this.localZone = options.localZone ?? '';
     this.localAddress = options.localAddress ?? '';
     this.httpFilters = options.httpFilters;
-    this.taps = new Taps(options.sendTrace ?? (() => {}));
+    this.taps = new Taps(options.sendTrace ?? (() => {}), this.random);
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));
     this.pausedPeers = new PausedPeers({

@@ -148,6 +148,9 @@ export type {
   WeightedClusters,
 } from './route-table.ts';
 export {
+  type TapFile,
+  type TapFiles,
+  type TapFormat,
   type TapMatch,
   type TapMessage,
   type TappedBody,

@@ -10,7 +10,7 @@ import type { ListenerSnapshot } from './listener.ts';
 import type { ConsecutiveKind } from './outlier.ts';
 import type { OverloadState, StreamReset } from './overload.ts';
 import type { PackedCluster } from './packed-cluster.ts';
-import type { TapSession, TapTrace } from './tap.ts';
+import type { TapFile, TapSession, TapTrace } from './tap.ts';
 import type { WorkerWatchdog } from './watchdog.ts';
 
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
@@ -176,13 +176,14 @@ export type WorkerToMain =
   /** `dropped` traces before this one are missing, because main did not take them in time. */
   | {
       readonly type: 'tap-trace';
-      readonly sessionId: number;
+      /** Of a session; or the file where it goes. */
+      readonly to: number | TapFile;
       readonly trace: TapTrace;
       readonly cost: number;
       readonly dropped: number;
     }
-  /** As many more are missing behind the last one sent. */
-  | { readonly type: 'tap-dropped'; readonly sessionId: number; readonly count: number }
+  /** As many more are missing behind the last one sent, of a session or of all files. */
+  | { readonly type: 'tap-dropped'; readonly from: number | 'files'; readonly count: number }
   /** `dropped` records before this one are missing, because main did not take them in time. */
   | { readonly type: 'log'; readonly record: WorkerLogRecord; readonly dropped: number }
   /** As many more are missing behind the last one sent. */

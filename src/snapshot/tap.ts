@@ -43,6 +43,22 @@ export interface TapSession {
   /** Another number for each tap: what comes late for one that is over is thrown away. */
   readonly id: number;
   readonly settings: TapSettings;
+  /** Of a filter that records by itself, as long as it is there; null for what was asked of the admin interface. */
+  readonly files: TapFiles | null;
+}
+
+export type TapFormat = 'json-bytes' | 'json-text' | 'proto';
+
+/** A file for each exchange. */
+export interface TapFiles {
+  /** What their names begin with. */
+  readonly pathPrefix: string;
+  readonly format: TapFormat;
+}
+
+/** The file of an exchange. */
+export interface TapFile extends TapFiles {
+  readonly exchangeId: number;
 }
 
 /** Names in lower case, with values as latin1 text, in order. */

@@ -2,8 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import {
   clusterNamed,
@@ -332,5 +335,37 @@ describe('a tap', () => {
     const ended = once(reader.socket, 'end');
     assert.equal((await weir.stop()).code, 0);
     await ended;
+  });
+});
+
+describe('a tap filter with a static configuration', () => {
+  it('writes a file for each exchange that matches, while nobody asks for anything', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'weir-tap-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const match = { http_request_headers_match: { headers: [{ name: 'x-tap', string_match: { exact: 'yes' } }] } };
+    const sinks = [{ format: 'JSON_BODY_AS_STRING', file_per_tap: { path_prefix: path.join(folder, 'edge') } }];
+    const filter: JsonObject = {
+      name: 'envoy.filters.http.tap',
+      typed_config: {
+        '@type': 'type.googleapis.com/envoy.extensions.filters.http.tap.v3.Tap',
+        common_config: { static_config: { match, output_config: { sinks } } },
+      },
+    };
+    const { weir, url } = await startProxy(t, [filter, ROUTER]);
+    for (const wanted of ['yes', 'no', 'yes']) {
+      const response = await fetch(url, { method: 'POST', body: 'hello', headers: { 'x-tap': wanted } });
+      assert.equal(await response.text(), 'hello');
+    }
+    await weir.untilStat('tap.traces_total', 2);
+    const files = readdirSync(folder);
+    assert.equal(files.length, 2);
+    for (const file of files) {
+      assert.match(file, /^edge_\d+\.json$/);
+      const { request: asked, response } = JSON.parse(
+        readFileSync(path.join(folder, file), 'utf8'),
+      ).http_buffered_trace;
+      assert.deepEqual([asked.body.as_string, response.body.as_string], ['hello', 'hello']);
+    }
+    assert.equal((await fetch(`${weir.adminUrl}/tap`, { method: 'POST', body: '{}' })).status, 404);
   });
 });

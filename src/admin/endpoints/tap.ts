@@ -2,8 +2,8 @@
 // TapRequest as YAML or JSON.
 
 import { readTapOrder, type TapOrder } from '../../config/index.ts';
+import { renderTrace } from '../../control-plane/index.ts';
 import { endpoint } from '../endpoint.ts';
-import { renderTrace } from '../render/tap-trace.ts';
 import { type AdminResponse, JSON_TYPE, textResponse } from '../response.ts';
 import type { TapFeedView } from '../views/index.ts';
 

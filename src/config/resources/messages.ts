@@ -95,6 +95,7 @@ export type {
   Struct,
   SubjectAltNameMatcher,
   SubstitutionFormatString,
+  TapConfig,
   TcpKeepalive,
   TcpProxy,
   TlsCertificate,

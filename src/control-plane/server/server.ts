@@ -237,6 +237,7 @@ export class Server {
     if (!this.statSinks.isEmpty) this.#flush.add('sinks', () => this.statSinks.flush());
     this.taps = new TapManager({
       clock,
+      log: this.#log,
       publish: (session) => workers.publishTap(session),
       configIds: () => this.listenerManager.tapConfigIds(),
       stats: this.stats.scope('tap.').allocate(TAP_STATS),
@@ -363,8 +364,8 @@ export class Server {
       onHostWanted: (cluster, address) => this.clusterManager.hostWanted(cluster, address),
       onHostFailedInRow: (cluster, recordAddress, kind) =>
         this.clusterManager.hostFailedInRow(cluster, recordAddress, kind),
-      onTapTrace: (sessionId, trace, dropped) => this.taps.traced(sessionId, trace, dropped),
-      onTapDropped: (sessionId, count) => this.taps.dropped(sessionId, count),
+      onTapTrace: (to, trace, dropped) => this.taps.traced(to, trace, dropped),
+      onTapDropped: (from, count) => this.taps.dropped(from, count),
       onWorkerLost: (index) => this.stats.clearWorker(index),
       onWorkerRestarted: () => this.#gauges.countWorkerRestart(),
     });

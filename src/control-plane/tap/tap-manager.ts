@@ -4,13 +4,16 @@
 
 import { BoundedFeed } from '../../base/bounded-feed.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type TapSession, type TapSettings, type TapTrace, tapTraceCost } from '../../snapshot/index.ts';
+import type { Logger } from '../../log/index.ts';
+import { type TapFile, type TapSession, type TapSettings, type TapTrace, tapTraceCost } from '../../snapshot/index.ts';
+import { TapFilesWriter } from './tap-files.ts';
 
 /** Recorded and not yet taken by the reader. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 export interface TapManagerDependencies {
   readonly clock: Clock;
+  readonly log: Pick<Logger, 'warning'>;
   /** Has every worker record for this session, and those that start later; null ends it. */
   readonly publish: (session: TapSession | null) => void;
   /** Of the tap filters that there are now. */
@@ -37,11 +40,17 @@ interface Attached {
 
 export class TapManager {
   readonly #deps: TapManagerDependencies;
+  readonly #files: TapFilesWriter;
   #attached: Attached | undefined;
   #sessions = 0;
 
   constructor(deps: TapManagerDependencies) {
     this.#deps = deps;
+    this.#files = new TapFilesWriter({
+      log: deps.log,
+      onWritten: () => deps.stats.add('traces_total'),
+      onDropped: (count) => deps.stats.add('traces_dropped', count),
+    });
   }
 
   /** Some filter can record. */
@@ -54,7 +63,7 @@ export class TapManager {
     if (this.#attached !== undefined) return 'attached';
     if (!this.#deps.configIds().has(settings.configId)) return 'unknown-config-id';
     this.#sessions += 1;
-    const session = { id: this.#sessions, settings };
+    const session = { id: this.#sessions, settings, files: null };
     const feed = new BoundedFeed<TapTrace>({
       limit: MAX_WAITING_BYTES,
       costOf: tapTraceCost,
@@ -67,16 +76,22 @@ export class TapManager {
     return feed;
   }
 
-  /** A worker has recorded something. @param dropped what it could not send before this. */
-  traced(sessionId: number, trace: TapTrace, dropped: number): void {
-    if (this.#attached?.session.id !== sessionId) return;
+  /** A worker has recorded something, for a session or a file. @param dropped what it could not send before this. */
+  traced(to: number | TapFile, trace: TapTrace, dropped: number): void {
+    if (typeof to === 'object') {
+      this.#files.write(to, trace);
+      this.dropped('files', dropped);
+      return;
+    }
+    if (this.#attached?.session.id !== to) return;
     const isTaken = this.#attached.feed.offer(trace);
     if (isTaken) this.#deps.stats.add('traces_total');
-    this.dropped(sessionId, dropped + (isTaken ? 0 : 1));
+    this.dropped(to, dropped + (isTaken ? 0 : 1));
   }
 
-  dropped(sessionId: number, count: number): void {
-    if (count > 0 && this.#attached?.session.id === sessionId) this.#deps.stats.add('traces_dropped', count);
+  dropped(from: number | 'files', count: number): void {
+    const isKnown = from === 'files' || this.#attached?.session.id === from;
+    if (count > 0 && isKnown) this.#deps.stats.add('traces_dropped', count);
   }
 
   /** Ends what is under way, for the end of the process. Idempotent. */

@@ -24,6 +24,7 @@ import {
   type PackedCluster,
   packClusters,
   type StreamReset,
+  type TapFile,
   type TapSession,
   type TapTrace,
   type WorkerInit,
@@ -74,8 +75,8 @@ export interface WorkerService {
   /** A host has failed as often in a row as it may. */
   readonly onHostFailedInRow: (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
   /** A worker has recorded something for a tap. @param dropped what it could not send before. */
-  readonly onTapTrace: (sessionId: number, trace: TapTrace, dropped: number) => void;
-  readonly onTapDropped: (sessionId: number, count: number) => void;
+  readonly onTapTrace: (to: number | TapFile, trace: TapTrace, dropped: number) => void;
+  readonly onTapDropped: (from: number | 'files', count: number) => void;
   /** A worker is gone for good: take back what it had added to gauges and shared counts. */
   readonly onWorkerLost: (workerIndex: number) => void;
   /** A worker has been started in the place of a lost one. */
@@ -429,11 +430,11 @@ export class WorkerPool {
         this.#confirmations.confirm(message.generation, worker.index);
         break;
       case 'tap-trace':
-        this.#service!.onTapTrace(message.sessionId, message.trace, message.dropped);
+        this.#service!.onTapTrace(message.to, message.trace, message.dropped);
         worker.send({ type: 'tap-taken', cost: message.cost });
         break;
       case 'tap-dropped':
-        this.#service!.onTapDropped(message.sessionId, message.count);
+        this.#service!.onTapDropped(message.from, message.count);
         break;
       case 'log':
         this.#logRecordsDropped(worker, message.dropped);

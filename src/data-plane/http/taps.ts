@@ -1,25 +1,31 @@
 // The tap under way, as this worker knows it, and the way of what it records to main. Worker thread. A port between threads has
 // no bound of its own, so main confirms what it has taken: what is recorded beyond that is dropped, and counted.
 
-import type { TapSession, TapTrace, WorkerToMain } from '../../snapshot/index.ts';
+import type { Random } from '../../base/random.ts';
+import type { TapFile, TapFiles, TapSession, TapTrace, WorkerToMain } from '../../snapshot/index.ts';
 import { tapTraceCost } from '../../snapshot/index.ts';
 
 /** Recorded and not yet taken by main. */
 const MAX_UNDER_WAY_BYTES = 4 * 1024 * 1024;
 /** Kept for exchanges that are under way, all of them together. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
+/** Of the numbers of files, how many follow one another behind what chance has chosen; all are below 2^53. */
+const FILE_NUMBERS = 2 ** 20;
 
 export class Taps {
   readonly #post: (message: WorkerToMain) => void;
+  readonly #random: Random;
   #session: TapSession | null = null;
   #bytesUnderWay = 0;
   #bytesKept = 0;
-  /** Traces lost that main does not know of. */
+  /** Traces lost that main does not know of: those of the session, and those of files. */
   #dropped = 0;
+  #droppedOfFiles = 0;
   #exchanges = 0;
 
-  constructor(post: (message: WorkerToMain) => void) {
+  constructor(post: (message: WorkerToMain) => void, random: Random) {
     this.#post = post;
+    this.#random = random;
   }
 
   /** Begins or, with null, ends. What is under way for another one is recorded no further. */
@@ -34,7 +40,12 @@ export class Taps {
   }
 
   isUnderWay(session: TapSession): boolean {
-    return this.#session === session;
+    return session.files !== null || this.#session === session;
+  }
+
+  /** The file of another exchange: names of other workers and of processes before and after this one are others. */
+  nextFile(files: TapFiles): TapFile {
+    return { ...files, exchangeId: this.#random.u32() * FILE_NUMBERS + (this.nextExchange() % FILE_NUMBERS) };
   }
 
   /** Another number for each exchange of this worker. */
@@ -54,23 +65,29 @@ export class Taps {
     this.#bytesKept -= bytes;
   }
 
-  send(session: TapSession, trace: TapTrace): void {
+  /** @param file where it goes; null for the reader of the session. */
+  send(session: TapSession, trace: TapTrace, file: TapFile | null): void {
     if (!this.isUnderWay(session)) return;
     const cost = tapTraceCost(trace);
     if (this.#bytesUnderWay > 0 && this.#bytesUnderWay + cost > MAX_UNDER_WAY_BYTES) {
-      this.#dropped += 1;
+      if (file === null) this.#dropped += 1;
+      else this.#droppedOfFiles += 1;
       return;
     }
     this.#bytesUnderWay += cost;
-    this.#post({ type: 'tap-trace', sessionId: session.id, trace, cost, dropped: this.#dropped });
-    this.#dropped = 0;
+    const dropped = file === null ? this.#dropped : this.#droppedOfFiles;
+    this.#post({ type: 'tap-trace', to: file ?? session.id, trace, cost, dropped });
+    if (file === null) this.#dropped = 0;
+    else this.#droppedOfFiles = 0;
   }
 
   /** Main has taken, or thrown away, traces of this cost. */
   confirm(cost: number): void {
     this.#bytesUnderWay -= cost;
+    if (this.#droppedOfFiles > 0) this.#post({ type: 'tap-dropped', from: 'files', count: this.#droppedOfFiles });
+    this.#droppedOfFiles = 0;
     if (this.#dropped === 0 || this.#session === null) return;
-    this.#post({ type: 'tap-dropped', sessionId: this.#session.id, count: this.#dropped });
+    this.#post({ type: 'tap-dropped', from: this.#session.id, count: this.#dropped });
     this.#dropped = 0;
   }
 }

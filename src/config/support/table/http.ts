@@ -118,8 +118,8 @@ export const HTTP_SUPPORT: SupportTable = {
     },
   },
   'proxy.extensions.common.tap.v3.CommonExtensionConfig': {
-    otherwise: rejected('only the admin interface can have a filter record'),
-    fields: { admin_config: supported() },
+    otherwise: rejected(),
+    fields: { admin_config: supported(), static_config: supported() },
   },
   'proxy.extensions.common.tap.v3.AdminConfig': { otherwise: rejected(), fields: { config_id: supported() } },
   [ROUTER]: {

@@ -12,6 +12,7 @@ import { HTTP_SUPPORT } from './http.ts';
 import { LISTENER_SUPPORT } from './listener.ts';
 import { OVERLOAD_SUPPORT } from './overload.ts';
 import { ROUTE_SUPPORT } from './route.ts';
+import { TAP_CONFIG_SUPPORT } from './tap.ts';
 import { SECRET_SUPPORT } from './tls.ts';
 
 export const SUPPORT: SupportTable = {
@@ -26,5 +27,6 @@ export const SUPPORT: SupportTable = {
   ...BALANCING_POLICY_SUPPORT,
   ...ACCESS_LOG_SUPPORT,
   ...OVERLOAD_SUPPORT,
+  ...TAP_CONFIG_SUPPORT,
   ...SECRET_SUPPORT,
 };

@@ -1,18 +1,25 @@
-// Tap message → settings of the tap filter. Only the admin interface can have it record: what a static configuration would write
-// goes to files or services that this build does not write to.
+// Tap message → settings of the tap filter: what the admin interface can have it record, or what it writes to files by itself.
 
-import type { Conversion, HttpTapMessage } from '../../../config/index.ts';
-import type { HttpFilterSettings } from '../../../snapshot/index.ts';
+import { type Conversion, convertTapConfig, type HttpTapMessage, type TapConfig } from '../../../config/index.ts';
+import type { HttpFilterSettings, TapSession } from '../../../snapshot/index.ts';
 import type { TapFilterSettings } from './settings.ts';
 
 /** Behind `http.<stat_prefix>.`. */
 const RQ_TAPPED = 'tap.rq_tapped';
 
 /** @param at path of the filter's configuration. */
-export function convertTapFilter(message: object, _at: string, _conversion: Conversion): HttpFilterSettings {
+export function convertTapFilter(message: object, at: string, { faults }: Conversion): HttpFilterSettings {
   const { common_config: common, record_headers_received_time: recordsTimes } = message as HttpTapMessage;
   // Rules and the support table let nothing else through.
   const configId = common?.admin_config?.config_id ?? '';
-  const settings: TapFilterSettings = { configId, recordsTimes, counter: RQ_TAPPED };
-  return { name: 'filters.http.tap', settings, counters: [RQ_TAPPED], tapConfigId: configId };
+  const { static_config: config = null } = common ?? {};
+  const own = config === null ? null : ownSession(config, `${at}.common_config.static_config`, faults);
+  const settings: TapFilterSettings = { configId, own, recordsTimes, counter: RQ_TAPPED };
+  const filter = { name: 'filters.http.tap', settings, counters: [RQ_TAPPED] };
+  return own === null ? { ...filter, tapConfigId: configId } : filter;
+}
+
+function ownSession(config: TapConfig, at: string, faults: Conversion['faults']): TapSession {
+  const { settings, format, sink } = convertTapConfig(config, '', at, faults);
+  return { id: 0, settings, files: { pathPrefix: sink.file_per_tap?.path_prefix ?? '', format } };
 }

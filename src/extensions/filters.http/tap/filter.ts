@@ -1,4 +1,4 @@
-// Records requests and responses for whoever has asked for it at the admin interface. Worker thread; step 3 of the request flow.
+// Records requests and responses for whoever has asked for it at the admin interface, or into files. Worker thread; step 3 of the request flow.
 // While no tap is under way for it, requests go past the filter as if it were not there.
 
 import type {
@@ -8,9 +8,10 @@ import type {
   FilterStatus,
   HttpFilter,
   HttpFilterKind,
+  Taps,
   Trailers,
 } from '../../../data-plane/index.ts';
-import type { TappedFields } from '../../../snapshot/index.ts';
+import type { TappedFields, TapSession } from '../../../snapshot/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
 import { TapRecorder } from './recorder.ts';
 import type { TapFilterSettings } from './settings.ts';
@@ -82,28 +83,34 @@ export const TAP_FILTER: HttpFilterKind = {
   requestBody: 'reads',
   encodes: true,
   responseBody: 'reads',
-  isAwake: (settings, { taps }) => taps.find((settings as TapFilterSettings).configId) !== null,
+  isAwake: (settings, { taps }) => sessionOf(settings as TapFilterSettings, taps) !== null,
   compile(settings, context) {
-    const { configId, recordsTimes, counter } = settings as TapFilterSettings;
+    const { recordsTimes, counter } = settings as TapFilterSettings;
     const { taps, clock } = context;
     const tapped = context.counter(counter);
     const now = recordsTimes ? () => clock.wallMs() : () => null;
-    const isEnabled = shareOfTap(context, configId);
+    const find = (): TapSession | null => sessionOf(settings as TapFilterSettings, taps);
+    const isEnabled = shareOfTap(context, find);
     return () => {
-      const session = taps.find(configId);
+      const session = find();
       if (session === null || !isEnabled()) return NOTHING;
       return new TapFilter(new TapRecorder(taps, session, () => tapped.add(1)), now);
     };
   },
 };
 
+/** The filter's own, or the one under way for it; null for none. */
+function sessionOf({ configId, own }: TapFilterSettings, taps: Taps): TapSession | null {
+  return own ?? taps.find(configId);
+}
+
 /** Draws for one exchange. Its odds are those of the tap under way. */
-function shareOfTap({ taps, share }: FilterContext, configId: string): () => boolean {
-  let of = taps.find(configId);
+function shareOfTap({ share }: FilterContext, find: () => TapSession | null): () => boolean {
+  let of: TapSession | null = null;
   let draw = (): boolean => true;
   return () => {
-    const session = taps.find(configId);
-    if (session !== of || session === null) {
+    const session = find();
+    if (session !== of) {
       of = session;
       const enabled = session?.settings.enabled ?? null;
       draw = enabled === null ? () => true : share(enabled);

@@ -5,6 +5,7 @@
 
 import type { Taps } from '../../../data-plane/index.ts';
 import type {
+  TapFile,
   TapMessage,
   TappedBody,
   TappedFields,
@@ -32,6 +33,8 @@ export class TapRecorder {
   readonly #onTapped: () => void;
   readonly #matcher: TapMatcher;
   readonly #kept: Partial<Record<TapMessage, Kept>> = {};
+  /** Null where there is a reader. */
+  readonly #file: TapFile | null;
   /** Of a streamed exchange that matches. */
   #exchangeId = 0;
 
@@ -39,6 +42,7 @@ export class TapRecorder {
     this.#taps = taps;
     this.#session = session;
     this.#onTapped = onTapped;
+    this.#file = session.files === null ? null : taps.nextFile(session.files);
     this.#matcher = new TapMatcher(session.settings.match);
   }
 
@@ -84,7 +88,7 @@ export class TapRecorder {
     if (this.#isWanted && request !== undefined && this.#matcher.matches) {
       if (!this.#session.settings.isStreamed) {
         const trace = { kind: 'exchange', request: messageOf(request), response: messageOf(response) } as const;
-        this.#taps.send(this.#session, trace);
+        this.#taps.send(this.#session, trace, this.#file);
       } else if (this.#exchangeId === 0) this.#tellKept();
       this.#onTapped();
     }
@@ -129,7 +133,7 @@ export class TapRecorder {
 
   /** All that was kept until it was settled. */
   #tellKept(): void {
-    this.#exchangeId = this.#taps.nextExchange();
+    this.#exchangeId = this.#file?.exchangeId ?? this.#taps.nextExchange();
     for (const side of ['request', 'response'] as const) {
       const kept = this.#kept[side];
       if (kept === undefined) continue;
@@ -142,7 +146,7 @@ export class TapRecorder {
   }
 
   #send(piece: TappedPiece): void {
-    this.#taps.send(this.#session, { kind: 'piece', exchangeId: this.#exchangeId, piece });
+    this.#taps.send(this.#session, { kind: 'piece', exchangeId: this.#exchangeId, piece }, this.#file);
   }
 
   #release(of: TapMessage): void {

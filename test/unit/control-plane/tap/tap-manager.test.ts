@@ -25,6 +25,7 @@ function startManager(configIds: string[] = ['edge']) {
   const stats = { active: 0, traces_total: 0, traces_dropped: 0 };
   const manager = new TapManager({
     clock,
+    log: { warning() {} },
     publish: (session) => published.push(session),
     configIds: () => new Set(configIds),
     stats: {

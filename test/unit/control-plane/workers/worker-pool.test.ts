@@ -320,8 +320,8 @@ describe('the pool of workers', () => {
     const { start, say, take, told } = openPool(t);
     await start();
     const trace = { kind: 'piece' };
-    say(1, { type: 'tap-trace', sessionId: 3, trace, cost: 500, dropped: 2 });
-    say(1, { type: 'tap-dropped', sessionId: 3, count: 4 });
+    say(1, { type: 'tap-trace', to: 3, trace, cost: 500, dropped: 2 });
+    say(1, { type: 'tap-dropped', from: 3, count: 4 });
     assert.deepEqual(told, [
       ['traced', 3, trace, 2],
       ['dropped', 3, 4],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SYSTEM_RANDOM } from '../../../../../src/base/random.ts';
 import { Taps } from '../../../../../src/data-plane/http/taps.ts';
 import { TapRecorder } from '../../../../../src/extensions/filters.http/tap/recorder.ts';
 import {
@@ -21,8 +22,8 @@ const SETTINGS: TapSettings = {
 
 function tapOf(settings: Partial<TapSettings> = {}) {
   const sent: WorkerToMain[] = [];
-  const taps = new Taps((message) => sent.push(message));
-  const session: TapSession = { id: 7, settings: { ...SETTINGS, ...settings } };
+  const taps = new Taps((message) => sent.push(message), SYSTEM_RANDOM);
+  const session: TapSession = { id: 7, settings: { ...SETTINGS, ...settings }, files: null };
   taps.replace(session);
   const counted = { tapped: 0 };
   const record = () => new TapRecorder(taps, session, () => void counted.tapped++);

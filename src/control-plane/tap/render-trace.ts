@@ -1,8 +1,8 @@
 // What a tap has recorded, in the forms that its readers ask for: a message TraceWrapper, as JSON or in binary behind its length.
 
 import { TextDecoder } from 'node:util';
-import { encodeDelimited, type TapFormat } from '../../config/index.ts';
-import type { TappedBody, TappedFields, TappedMessage, TapTrace } from '../../snapshot/index.ts';
+import { encodeDelimited } from '../../config/index.ts';
+import type { TapFormat, TappedBody, TappedFields, TappedMessage, TapTrace } from '../../snapshot/index.ts';
 
 const TYPE = 'proxy.data.tap.v3.TraceWrapper';
 const UTF8 = new TextDecoder('utf-8', { fatal: true });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Reader } from 'protobufjs/light.js';
-import { renderTrace } from '../../../src/admin/render/tap-trace.ts';
-import { protoSchema } from '../../../src/config/proto/root.ts';
-import type { TapTrace } from '../../../src/snapshot/index.ts';
+import { protoSchema } from '../../../../src/config/proto/root.ts';
+import { renderTrace } from '../../../../src/control-plane/tap/render-trace.ts';
+import type { TapTrace } from '../../../../src/snapshot/index.ts';
 
 const EXCHANGE: TapTrace = {
   kind: 'exchange',
