@@ -4,6 +4,7 @@
 // A setting is worked out anew when the values have been replaced since it was read last. To read it is one comparison,
 // so that whoever decides per request may ask each time.
 
+import { FEATURE_GUARDS, type FeatureGuard } from './feature-guards.ts';
 import { runtimeFlag, runtimeFraction, runtimeInteger, runtimeKey, runtimeNumber } from './runtime-values.ts';
 
 /** Share of requests, 0 to `denominator`. */
@@ -58,6 +59,11 @@ export class RuntimeValues {
   /** Undefined as for `integer`. */
   flag(key: string): boolean | undefined {
     return this.#read(key, runtimeFlag);
+  }
+
+  /** Whether a feature is on. */
+  hasFeature(guard: FeatureGuard): boolean {
+    return this.flag(guard) ?? FEATURE_GUARDS[guard];
   }
 
   /** A whole number says percent; undefined as for `integer`. */

@@ -106,7 +106,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       beforeStatsRead: () => server.beforeStatsRead(),
       uptimeCurrentEpochSeconds: () => server.uptimeSeconds,
       uptimeAllEpochsSeconds: () => server.uptimeAllEpochsSeconds,
-      filtersByRe2: () => server.runtime.values.flag(STATS_FILTER_BY_RE2) ?? true,
+      filtersByRe2: () => server.runtime.values.hasFeature(STATS_FILTER_BY_RE2),
       version,
       commandLineOptions: commandLineOptionsJson({ ...options, configYaml: shownConfigYaml(options.configYaml) }),
       hotRestartVersion: hotRestartVersion(options),

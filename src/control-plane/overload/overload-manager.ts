@@ -5,7 +5,6 @@
 //
 // Workers get what is asked of them as numbers, when that has changed; without an overload manager nothing is ever sent.
 
-import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type {
   OverloadActionName,
@@ -23,6 +22,7 @@ import {
   STREAM_RESET_STATS,
   type StatsStore,
 } from '../../stats/index.ts';
+import type { SentryDependencies } from '../sentry.ts';
 import { type ProcessResources, pressureOf } from './pressure.ts';
 
 /** Takes what is asked to the workers; WorkerPool does. */
@@ -35,12 +35,7 @@ export interface OverloadPublisher {
   shrinkHeaps(): void;
 }
 
-export interface OverloadManagerDependencies {
-  readonly settings: OverloadSettings;
-  readonly stats: Pick<StatsStore, 'scope'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly workers: OverloadPublisher;
+export interface OverloadManagerDependencies extends SentryDependencies<OverloadSettings, OverloadPublisher> {
   readonly resources: ProcessResources;
   /** The same for the engine of this thread. */
   readonly shrinkHeap: () => void;

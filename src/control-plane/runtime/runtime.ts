@@ -5,6 +5,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
+import { guardFault } from '../../base/feature-guards.ts';
 import { type RuntimeTexts, RuntimeValues } from '../../base/runtime.ts';
 import { runtimeKey, runtimeValueFault } from '../../base/runtime-values.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
@@ -155,7 +156,8 @@ export class Runtime {
    * @returns why nothing has changed; undefined when it has.
    */
   modify(changes: ReadonlyMap<string, string>): 'no-admin-layer' | 'full' | undefined {
-    if (!this.#settings.some(({ kind }) => kind === 'admin')) return 'no-admin-layer';
+    const layer = this.#settings.find(({ kind }) => kind === 'admin');
+    if (layer === undefined) return 'no-admin-layer';
     const values = new Map(this.#written);
     for (const [key, written] of bySpelling(changes)) {
       if (written.value === '') values.delete(key);
@@ -163,6 +165,7 @@ export class Runtime {
     }
     if (charactersOf(values) > MAX_ADMIN_LAYER_CHARACTERS) return 'full';
     this.#written = values;
+    atOnce(this.#warnOf(layer.name, changes));
     this.#replace();
     return undefined;
   }
@@ -353,10 +356,10 @@ export class Runtime {
     let said = 0;
     for (const [key, value] of values) {
       yield;
-      const fault = value === '' ? undefined : runtimeValueFault(key, value);
-      if (fault === undefined || said === MAX_WARNINGS) continue;
+      const reason = value === '' ? undefined : reasonWithoutEffect(key, value);
+      if (reason === undefined || said === MAX_WARNINGS) continue;
       said += 1;
-      this.#deps.log.warning(`runtime layer ${name}: ${JSON.stringify(key)} has no effect, as its value ${fault}`);
+      this.#deps.log.warning(`runtime layer ${name}: ${JSON.stringify(key)} has no effect, as ${reason}`);
     }
   }
 
@@ -407,6 +410,14 @@ function atOnce<Result>(steps: InSteps<Result>): Result {
     const step = steps.next();
     if (step.done) return step.value;
   }
+}
+
+/** Of a value that does not stand in the bootstrap. */
+function reasonWithoutEffect(key: string, value: string): string | undefined {
+  const guard = guardFault(key);
+  if (guard !== undefined) return `it ${guard}`;
+  const fault = runtimeValueFault(key, value);
+  return fault === undefined ? undefined : `its value ${fault}`;
 }
 
 function charactersOf(values: Values): number {

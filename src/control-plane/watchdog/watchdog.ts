@@ -5,12 +5,11 @@
 // When several are silent for multikill_timeout the process is aborted: then it is not a worker that has lost its way. This
 // thread is watched by the workers (data-plane/watchdog.ts).
 
-import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { every, isOver, lookIntervalMs, StallWatch } from '../../base/stall-watch.ts';
-import type { Logger } from '../../log/index.ts';
 import type { WatchdogSettings, WorkerWatchdog } from '../../snapshot/index.ts';
-import { type StatsStore, WATCHDOG_STATS } from '../../stats/index.ts';
+import { WATCHDOG_STATS } from '../../stats/index.ts';
+import type { SentryDependencies } from '../sentry.ts';
 
 export interface WatchdogPairs {
   readonly main: WatchdogSettings;
@@ -32,15 +31,10 @@ export interface BeatRecords {
   allocateCount(): number;
 }
 
-export interface WatchdogDependencies {
-  readonly settings: WatchdogPairs;
-  readonly stats: Pick<StatsStore, 'scope'>;
+export interface WatchdogDependencies extends SentryDependencies<WatchdogPairs, WatchedWorkers> {
   readonly allocator: BeatRecords;
   readonly records: { count(record: number): number; addCount(record: number, n: number): number };
-  readonly clock: Clock;
   readonly random: Random;
-  readonly log: Logger;
-  readonly workers: WatchedWorkers;
   /** Ends the process at once. */
   readonly abort: () => void;
 }

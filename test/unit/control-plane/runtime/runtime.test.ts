@@ -393,6 +393,38 @@ describe('the runtime', () => {
     runtime.close();
   });
 
+  it('warns of features that it does not have, and of those that are asked for too late, wherever they come from', async () => {
+    const values = new Map([
+      ['envoy.reloadable_features.admin_stats_filter_use_re2', 'false'],
+      ['envoy.reloadable_features.some', 'true'],
+      ['proxy.restart_features.other', 'true'],
+      ['proxy.restart_features.use_apple_api_for_dns_lookups', 'true'],
+    ]);
+    const { runtime, log } = open(() => ({ kind: 'read', values }));
+    const guards = runtime.values;
+    const re2 = 'proxy.reloadable_features.admin_stats_filter_use_re2';
+    assert.equal(guards.hasFeature(re2), true);
+    assert.equal(guards.hasFeature('proxy.restart_features.use_apple_api_for_dns_lookups'), false);
+    await runtime.load([ADMIN, filesIn('disk', `${tmpdir()}/values`)]);
+    const reasons = [
+      '"envoy.reloadable_features.some" has no effect, as it is no feature of this build',
+      '"proxy.restart_features.other" has no effect, as it is no feature of this build',
+      '"proxy.restart_features.use_apple_api_for_dns_lookups" has no effect, as it counts only in a layer of the bootstrap, at the start',
+    ];
+    assert.deepEqual(
+      log,
+      reasons.map((reason) => `warning: runtime layer disk: ${reason}`),
+    );
+    assert.equal(guards.hasFeature(re2), false);
+    log.splice(0);
+    runtime.modify(new Map([['proxy.reloadable_features.third', '1']]));
+    runtime.modify(new Map([['proxy.reloadable_features.third', '']]));
+    assert.deepEqual(log, [
+      'warning: runtime layer admin: "proxy.reloadable_features.third" has no effect, as it is no feature of this build',
+    ]);
+    runtime.close();
+  });
+
   it('has room for exactly one MiB of text in the layer that is written', async () => {
     const { runtime } = open();
     await runtime.load([ADMIN]);
