@@ -3,7 +3,7 @@
 import { formatVersion, hotRestartVersion, readVersion } from './base/version.ts';
 import { hasConfiguration, NO_CONFIG_MESSAGE, parseCommandLine } from './cli/index.ts';
 import { openLog } from './process/log.ts';
-import { print } from './process/print.ts';
+import { print, printDocument } from './process/print.ts';
 
 async function main(argv: readonly string[]): Promise<number> {
   const version = readVersion();
@@ -13,15 +13,13 @@ async function main(argv: readonly string[]): Promise<number> {
     hotRestartVersion,
   });
   if (outcome.kind === 'exit') {
-    print('stdout', outcome.stdout, 'ask');
     print('stderr', outcome.stderr, 'ask');
-    return outcome.code;
+    return printDocument(outcome.stdout) || outcome.code;
   }
   const { options, warnings } = outcome;
   if (options.printSchema) {
     const { printSchema } = await import('./process/print-schema.ts');
-    printSchema();
-    return 0;
+    return printSchema();
   }
   const log = openLog(options, import.meta.url);
   if (!log) return 1;

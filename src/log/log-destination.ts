@@ -72,6 +72,11 @@ export class LogDestination {
     return destination;
   }
 
+  /** Of the last write or opening; null when it went well. */
+  get failure(): WriteError | null {
+    return this.#failure;
+  }
+
   /** @param text whole lines. @returns false when they are lost. */
   write(text: string): boolean {
     if (this.#isClosed) return false;

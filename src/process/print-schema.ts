@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs';
 import { buildOutput } from '../base/package-root.ts';
 import { bootstrapSchema, type ProtoComments, protoSchema } from '../config/index.ts';
 import { STAT_SINKS } from '../extensions/control-registry.ts';
-import { print } from './print.ts';
+import { printDocument } from './print.ts';
 
-export function printSchema(): void {
+/** @returns the exit code. */
+export function printSchema(): number {
   const comments = JSON.parse(readFileSync(buildOutput('proto/comments.json'), 'utf8')) as ProtoComments;
-  print('stdout', `${JSON.stringify(bootstrapSchema(protoSchema(), { sinks: STAT_SINKS, comments }))}\n`, 'ask');
+  return printDocument(`${JSON.stringify(bootstrapSchema(protoSchema(), { sinks: STAT_SINKS, comments }))}\n`);
 }

@@ -209,6 +209,13 @@ describe('what the program prints', () => {
     });
   }
 
+  for (const option of ['--help', '--version', '--print-schema']) {
+    it(`is a failure when the disk is full: ${option}`, async () => {
+      const { code, stderr } = await sh(`exec "$0" "$@" ${option} > /dev/full`);
+      assert.deepEqual([code, stderr], [1, 'error: standard output: ENOSPC: no space left on device, write\n']);
+    });
+  }
+
   it('waits for a reader that takes its time', async (t) => {
     const fifo = await makeFifo(t, 'pager');
     fifo.openReader();
