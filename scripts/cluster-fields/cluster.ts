@@ -20,6 +20,7 @@ import {
   ORIGINAL_DST,
   POLICY,
   PRECONNECT,
+  PROXY_HEADER,
   SOCKET_MATCHES,
   SUBSET_ROUTES,
   TRAILERS,
@@ -87,7 +88,11 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
       dns_resolvers: ['Servers that lookups ask.', 'those of the bootstrap, or of the system', DNS_SETTINGS],
       dns_resolution_config: ['Servers that lookups ask, and how.', 'none', DNS_SETTINGS],
       use_tcp_for_dns_lookups: ['Lookups use TCP alone.', '`false`', DNS_CLIENT],
-      transport_socket: ['What connections are made of: plain TCP.', 'plain TCP'],
+      transport_socket: [
+        'What connections are made of: plain TCP, perhaps behind a PROXY header.',
+        'plain TCP',
+        PROXY_HEADER,
+      ],
       metadata: ['Values for access logs and header values, by namespace.', 'none', METADATA],
       common_lb_config: ['Options of all balancers.', 'none', HOST_LISTS],
       upstream_bind_config: [

@@ -13,6 +13,7 @@ import {
   MEASURES,
   POLICY,
   PRECONNECT,
+  PROXY_HEADER,
   REQUEST_FORM,
   RESPONSE_HEADS,
   RESPONSE_TIMES,
@@ -44,6 +45,34 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
       ],
       transport_socket: ['What their connections are made of: plain TCP.', 'plain TCP'],
     },
+  },
+  'proxy.config.core.v3.TransportSocket (plain)': {
+    test: PROXY_HEADER,
+    fields: {
+      name: ['For people, and the older form of naming the kind.', 'required'],
+      config: ['The older form of settings.', 'none'],
+      typed_config: ['Only `RawBuffer`.', 'none'],
+    },
+  },
+  'proxy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport': {
+    test: PROXY_HEADER,
+    fields: {
+      config: ['How the header is written that tells of the client.', 'version 1'],
+      transport_socket: ['What follows the header.', 'required'],
+      allow_unspecified_address: ['Nothing: who has no address is told of as this proxy itself.', '`false`'],
+      tlv_as_pool_key: ['Nothing: each client has connections of its own.', '`false`'],
+    },
+  },
+  'proxy.config.core.v3.ProxyProtocolConfig': {
+    test: PROXY_HEADER,
+    fields: {
+      version: ['`V1`, a line of text, or `V2`, binary.', '`V1`'],
+      added_tlvs: ['What a header of version 2 says beside the addresses.', 'none'],
+    },
+  },
+  'proxy.config.core.v3.TlvEntry': {
+    test: PROXY_HEADER,
+    fields: { type: ['Below 256.', '`0`'], value: ['Bytes.', 'none'] },
   },
   'proxy.config.cluster.v3.Cluster.PreconnectPolicy': {
     test: PRECONNECT,

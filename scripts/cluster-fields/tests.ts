@@ -33,6 +33,7 @@ export const RETRY_BUDGET = 'test/unit/data-plane/router/back-off.test.ts';
 export const LOAD_SHEDDING = 'test/integration/load-shedding.test.ts';
 export const SOCKET_MATCHES = 'test/unit/control-plane/cluster-manager/transport-socket-matcher.test.ts';
 export const UPSTREAM_FILTERS = 'test/unit/config/resources/upstream-filters.test.ts';
+export const PROXY_HEADER = 'test/integration/upstream-proxy-header.test.ts';
 export const CLIENT_POOLS = 'test/integration/client-pools.test.ts';
 export const BREAKERS = 'test/integration/circuit-breakers.test.ts';
 export const PRECONNECT = 'test/unit/data-plane/upstream/preconnect.test.ts';

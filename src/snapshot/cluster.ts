@@ -5,6 +5,7 @@ import type { Address, IpAddress } from '../base/address.ts';
 import type { FamilyOrder } from '../base/address-families.ts';
 import type { RetryBudget } from '../base/circuit-limits.ts';
 import type { SourcesByFamily } from '../base/own-sockets.ts';
+import type { ProxyHeaderSettings } from '../base/proxy-header.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
@@ -346,6 +347,8 @@ export interface ClusterSettings {
   readonly responseHeadLimits?: ResponseHeadLimits;
   /** In this order; the first that takes a host counts. Absent without any. */
   readonly transportSocketMatches?: readonly TransportSocketMatch[];
+  /** What each connection begins with; absent for nothing. */
+  readonly proxyHeader?: ProxyHeaderSettings;
   /** Each client has HTTP connections of its own. */
   readonly poolsPerClient: boolean;
   /** Takes the place of the policy of routes; null for theirs. */

@@ -26,6 +26,7 @@ import { convertTransportSocketMatches } from './transport-socket-matches.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { convertUpstreamOptions } from './upstream-options.ts';
 import { convertUpstreamSocket } from './upstream-socket.ts';
+import { convertUpstreamTransport } from './upstream-transport.ts';
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
 const DEFAULT_MERGE_WINDOW_MS = 1000;
@@ -36,6 +37,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
   checkCluster(message, at, conversion.faults);
   const balanced = withBalancingPolicy(message, at, conversion.faults);
   checkProvidedBalancer(balanced, at, conversion.faults);
+  const transport = convertUpstreamTransport(message, at, conversion.faults);
   const observabilityName = message.alt_stat_name || message.name;
   return {
     name: message.name,
@@ -51,7 +53,9 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),
     ...convertTransportSocketMatches(message),
-    poolsPerClient: message.connection_pool_per_downstream_connection,
+    ...transport,
+    // A connection that names its client is of no use to another one.
+    poolsPerClient: message.connection_pool_per_downstream_connection || transport.proxyHeader !== undefined,
     ...convertPreconnect(balanced, at, conversion.faults),
     dropShare: convertDropShare(
       message.load_assignment?.policy ?? null,

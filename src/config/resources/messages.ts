@@ -67,6 +67,8 @@ export type {
   OutlierDetection,
   PreviousPrioritiesConfig,
   ProxyProtocol,
+  ProxyProtocolConfig,
+  ProxyProtocolUpstreamTransport,
   ProxyTypeMatcherRegexMatcher as RegexMatcher,
   ProxyTypeMatcherStringMatcher as StringMatcher,
   QueryParameterMatcher,

@@ -11,6 +11,7 @@ import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
 import { checkSystemCalls, needsSystemCalls } from '../../base/own-sockets.ts';
+import { proxyHeader } from '../../base/proxy-header.ts';
 import type { SystemCalls } from '../../base/system-calls.ts';
 import type { Logger } from '../../log/index.ts';
 import type {
@@ -275,9 +276,10 @@ export class ManagedCluster {
     return new HealthChecker(settings, checked, { ...health, stats: cluster.holdings });
   }
 
-  #originOfProbes({ sourceAddress, sourcesByFamily }: ClusterSettings): ProbeOrigin {
-    if (sourcesByFamily === undefined) return { sourceAddress, systemCalls: undefined };
-    return { sourceAddress, sourcesByFamily, systemCalls: this.#tools.systemCalls() };
+  #originOfProbes({ sourceAddress, sourcesByFamily, proxyHeader: header }: ClusterSettings): ProbeOrigin {
+    const begun = header === undefined ? {} : { preamble: proxyHeader(header, null) };
+    if (sourcesByFamily === undefined) return { sourceAddress, systemCalls: undefined, ...begun };
+    return { sourceAddress, sourcesByFamily, systemCalls: this.#tools.systemCalls(), ...begun };
   }
 
   #createDetector({ name, statName }: ClusterSettings, settings: OutlierSettings): OutlierDetector {

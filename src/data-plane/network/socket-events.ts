@@ -239,12 +239,16 @@ export interface UpstreamSocketContext {
   readonly systemCalls?: SystemCalls | undefined;
 }
 
-/** Opens a connection whose events go to `owner`; a failure to connect arrives as `onClose`. */
+/**
+ * Opens a connection whose events go to `owner`; a failure to connect arrives as `onClose`.
+ * @param preamble is sent before anything of the owner; nobody changes it. Null for nothing.
+ */
 export function connectUpstream(
   address: Address,
   owner: UpstreamSocketOwner,
   { readMode: mode, descriptorBudget: { connectBelow }, systemCalls }: UpstreamSocketContext,
   socketOptions: UpstreamSocketOptions,
+  preamble: Buffer | null = null,
 ): Socket {
   const { sourceAddress, sourcesByFamily, tcpKeepalive } = socketOptions;
   const target =
@@ -276,6 +280,7 @@ export function connectUpstream(
   owned.connect(options);
   // Before the owner's listener, which may write at once.
   if (tcpKeepalive !== undefined && address.kind === 'ip') owned.once('connect', () => keepAlive(owned, tcpKeepalive));
+  if (preamble !== null) owned.once('connect', () => owned.write(preamble));
   owned.on('connect', onConnect);
   if (mode === 'events') owned.on('data', onData);
   // Node opens the descriptor in a tick of its own, which comes before this one.

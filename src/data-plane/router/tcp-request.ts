@@ -7,6 +7,7 @@
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from '../tcp-proxy/tcp-upstream.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
@@ -49,6 +50,7 @@ const LIMITS = { maxHeadBytes: ESTABLISHED.length + 1, maxFields: 1 };
 export interface TunnelClient {
   readonly bufferLimitBytes: number;
   readonly isInternal: boolean;
+  readonly downstream: DownstreamConnection | null;
   onUpstreamHost(host: Host, attempts: number): void;
   onUpstreamConnection(connection: ConnectionEnds, head: string): void;
   /** The response head lies in the codec. @returns false when no more should come before `resumeResponse`. */
@@ -145,7 +147,7 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     }
     const nowMs = this.#context.clock.monotonicMs();
     this.#context.wheel.arm(this.#timer, nowMs + this.cluster.settings.connectTimeoutMs);
-    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, this.#breaker);
+    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, this.#breaker, this.#client.downstream);
   }
 
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {

@@ -354,7 +354,7 @@ export class TcpProxyConnection
       this.#upstreamEnd = new UpstreamEnd(host, '');
       this.#facts.upstream = this.#upstreamEnd;
     }
-    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker);
+    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker, this.downstream);
   }
 
   /** Equal for all connections of one client. */

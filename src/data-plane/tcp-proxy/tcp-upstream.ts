@@ -5,6 +5,7 @@ import type { Address } from '../../base/address.ts';
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import type { Endpoint } from '../format/facts.ts';
 import { BulkReads } from '../network/bulk-reads.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { freeGiven } from '../network/given-memory.ts';
 import { LastBytes } from '../network/last-bytes.ts';
 import { readLimit } from '../network/limited-reads.ts';
@@ -55,15 +56,22 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
   /** What the kernel has not taken in full. */
   #unsent: Buffer | null = null;
 
-  /** @param breaker for which the caller has acquired a place at the host; it is given back here. */
-  constructor(context: WorkerContext, host: Host, owner: TcpUpstreamOwner, nowMs: number, breaker: CircuitBreaker) {
+  /** @param breaker for which the caller has acquired a place at the host; it is given back here. @param downstream whose bytes it carries; null for nobody's. */
+  constructor(
+    context: WorkerContext,
+    host: Host,
+    owner: TcpUpstreamOwner,
+    nowMs: number,
+    breaker: CircuitBreaker,
+    downstream: DownstreamConnection | null = null,
+  ) {
     this.#context = context;
     this.host = host;
     this.#owner = owner;
     this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
     host.addRawConnection(this);
     this.remoteAddress = host.address;
-    this.#socket = connectToHost(context, host, this);
+    this.#socket = connectToHost(context, host, this, host.cluster.preambleFor(downstream));
   }
 
   /** This end of the connection, while it is open; for logs. */

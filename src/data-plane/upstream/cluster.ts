@@ -6,6 +6,7 @@
 // A request uses its cluster from the choice of it to its end, also between two tries; so does each host. Main may give the
 // cluster's places in shared memory to others once every worker has said that its one is unused.
 
+import { proxyHeader } from '../../base/proxy-header.ts';
 import { RandomSequence } from '../../base/random.ts';
 import { ZONE_ROUTING_ENABLED } from '../../base/runtime-values.ts';
 import type {
@@ -17,6 +18,7 @@ import type {
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestForm } from '../http/codec/http1/request-form.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { RequestHasher } from '../route/hash-policy.ts';
 import { compileMirror, type Mirror } from '../route/mirror.ts';
 import { compileRetryPolicy, type RetryPolicy } from '../route/retry-policy.ts';
@@ -95,6 +97,12 @@ export class Cluster {
   readonly #hosts = new Map<number, Host>();
   #uses = 0;
   #onUnused: (() => void) | null = null;
+
+  /** What connections begin with that carry something for a client, or for nobody; null for nothing. */
+  preambleFor(downstream: DownstreamConnection | null): Buffer | null {
+    const { proxyHeader: header } = this.settings;
+    return header === undefined ? null : proxyHeader(header, downstream);
+  }
 
   /** A cluster without members: `updateHosts` brings them. */
   constructor(context: WorkerContext, snapshot: ClusterSnapshot) {

@@ -32,13 +32,19 @@ interface ConnectedHost {
 }
 
 /**
+ * @param preamble as for connectUpstream.
  * @returns the socket of the connection; with several addresses one that stands for it until `onChosen`: to destroy
  *   it calls off all attempts.
  */
-export function connectToHost(context: WorkerContext, host: ConnectedHost, owner: HostConnectionOwner): Socket {
+export function connectToHost(
+  context: WorkerContext,
+  host: ConnectedHost,
+  owner: HostConnectionOwner,
+  preamble: Buffer | null,
+): Socket {
   const { connectOrder, cluster } = host;
-  if (connectOrder === null) return context.connectUpstream(host.address, owner, context, cluster.settings);
-  return new SeveralAttempts(context, cluster.settings, connectOrder, owner).standIn;
+  if (connectOrder === null) return context.connectUpstream(host.address, owner, context, cluster.settings, preamble);
+  return new SeveralAttempts(context, cluster.settings, connectOrder, owner, preamble).standIn;
 }
 
 class SeveralAttempts implements TimeoutOwner {
@@ -47,6 +53,7 @@ class SeveralAttempts implements TimeoutOwner {
   readonly #context: WorkerContext;
   readonly #settings: UpstreamSocketOptions;
   readonly #addresses: readonly IpAddress[];
+  readonly #preamble: Buffer | null;
   readonly #running = new Set<Attempt>();
   readonly #timer = new TimerEntry(this);
   #next = 0;
@@ -57,10 +64,12 @@ class SeveralAttempts implements TimeoutOwner {
     settings: UpstreamSocketOptions,
     addresses: readonly IpAddress[],
     owner: HostConnectionOwner,
+    preamble: Buffer | null,
   ) {
     this.#context = context;
     this.#settings = settings;
     this.#addresses = addresses;
+    this.#preamble = preamble;
     this.owner = owner;
     this.standIn.on('close', () => this.#end(null));
     this.#tryNext();
@@ -107,7 +116,8 @@ class SeveralAttempts implements TimeoutOwner {
     const attempt = new Attempt(this, this.#addresses[this.#next]!);
     this.#next++;
     this.#running.add(attempt);
-    attempt.socket = this.#context.connectUpstream(attempt.address, attempt, this.#context, this.#settings);
+    const { address } = attempt;
+    attempt.socket = this.#context.connectUpstream(address, attempt, this.#context, this.#settings, this.#preamble);
     const isLast = this.#next === this.#addresses.length;
     if (isLast) wheel.disarm(this.#timer);
     else wheel.arm(this.#timer, clock.monotonicMs() + ATTEMPT_DELAY_MS);

@@ -85,9 +85,11 @@ export class Host implements PoolHost {
     this.priority = snapshot.priority;
     this.metadata = snapshot.metadata;
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
-    const makePools = (): HostPools<ConnectionPool> =>
-      new HostPools((priority) => new Http1Pool(context, this, cluster.breakerFor(priority)));
-    this.pools = makePools();
+    const makePools = (downstream: DownstreamConnection | null): HostPools<ConnectionPool> => {
+      const preamble = cluster.preambleFor(downstream);
+      return new HostPools((priority) => new Http1Pool(context, this, cluster.breakerFor(priority), preamble));
+    };
+    this.pools = makePools(null);
     this.#clientPools = cluster.settings.poolsPerClient ? new ClientPools(makePools) : null;
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }

@@ -18,6 +18,7 @@ import {
   RAW_BUFFER,
   READ_AS_TYPED,
   UPSTREAM_NETWORK_FILTERS,
+  UPSTREAM_PROXY_PROTOCOL,
 } from './extensions.ts';
 
 const OF_LISTENERS = 'concerns requests of clients';
@@ -181,10 +182,39 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
   },
   'proxy.config.cluster.v3.Cluster.TransportSocketMatch': {
     otherwise: rejected(),
-    fields: { name: supported(), match: supportedWhole(), transport_socket: supportedAs('upstream') },
+    fields: { name: supported(), match: supportedWhole(), transport_socket: supportedAs('plain') },
   },
   'proxy.config.core.v3.TransportSocket (upstream)': {
     otherwise: rejected(),
+    fields: {
+      name: supported(),
+      config: supported(READ_AS_TYPED),
+      typed_config: extensions([RAW_BUFFER, UPSTREAM_PROXY_PROTOCOL]),
+    },
+  },
+  'proxy.config.core.v3.TransportSocket (plain)': {
+    otherwise: rejected(),
     fields: { name: supported(), config: supported(READ_AS_TYPED), typed_config: extensions([RAW_BUFFER]) },
+  },
+  [UPSTREAM_PROXY_PROTOCOL]: {
+    otherwise: rejected(),
+    fields: {
+      config: supported(),
+      transport_socket: supportedAs('plain'),
+      allow_unspecified_address: supported('whose address is not known is told of as this proxy itself, anyway'),
+      tlv_as_pool_key: supported('each client has connections of its own, anyway'),
+    },
+  },
+  'proxy.config.core.v3.ProxyProtocolConfig': {
+    otherwise: rejected(),
+    fields: {
+      version: supported(),
+      pass_through_tlvs: warned('those of clients are skipped'),
+      added_tlvs: supported(),
+    },
+  },
+  'proxy.config.core.v3.TlvEntry': {
+    otherwise: rejected(),
+    fields: { type: supported(), value: supported() },
   },
 };

@@ -63,7 +63,11 @@ export class ProbeConnection {
   #connect(): void {
     const socket = connectTo(this.#target!.address, this.#origin);
     this.#socket = socket;
-    socket.on('connect', () => this.#listener.onOpen(socket));
+    const preamble = this.#origin?.preamble;
+    socket.on('connect', () => {
+      if (preamble !== undefined) socket.write(preamble);
+      this.#listener.onOpen(socket);
+    });
     socket.on('data', (bytes: Buffer) => this.#onData(bytes));
     let reason: string | undefined;
     socket.on('error', (error) => {

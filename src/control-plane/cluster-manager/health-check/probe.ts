@@ -38,6 +38,8 @@ export interface Probe {
 export interface ProbeOrigin extends ConnectionOrigin {
   /** For sockets with options of their own. */
   readonly systemCalls: SystemCalls | undefined;
+  /** What each connection begins with. */
+  readonly preamble?: Buffer;
 }
 
 /** @param origin undefined leaves it to the system. @returns a socket that is to fail in a moment, or connects. */

@@ -8,13 +8,13 @@ import type { DownstreamConnection, DownstreamWatcher } from '../../network/down
 import type { DrainablePool, HostPools } from './host-pools.ts';
 
 export class ClientPools<Pool extends DrainablePool> implements DownstreamWatcher {
-  readonly #make: () => HostPools<Pool>;
+  readonly #make: (downstream: DownstreamConnection) => HostPools<Pool>;
   readonly #open = new Map<DownstreamConnection, HostPools<Pool>>();
   readonly #ending = new Set<HostPools<Pool>>();
   /** The host has left: what is made from now on drains at once. */
   #isDraining = false;
 
-  constructor(make: () => HostPools<Pool>) {
+  constructor(make: (downstream: DownstreamConnection) => HostPools<Pool>) {
     this.#make = make;
   }
 
@@ -31,7 +31,7 @@ export class ClientPools<Pool extends DrainablePool> implements DownstreamWatche
   of(downstream: DownstreamConnection): HostPools<Pool> {
     let pools = this.#open.get(downstream);
     if (pools === undefined) {
-      pools = this.#make();
+      pools = this.#make(downstream);
       if (this.#isDraining) pools.drain();
       this.#open.set(downstream, pools);
       downstream.watch(this);

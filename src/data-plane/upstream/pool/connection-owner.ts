@@ -5,6 +5,8 @@ import type { CircuitBreaker } from '../circuit-breaker.ts';
 export interface ConnectionOwner<Connection> {
   /** Under which the connection and its requests have their places. */
   readonly breaker: CircuitBreaker;
+  /** What each connection begins with; null for nothing. */
+  readonly preamble: Buffer | null;
   onConnected(connection: Connection): void;
   onConnectFailed(connection: Connection, error: NodeJS.ErrnoException | null): void;
   onConnectTimeout(connection: Connection): void;

@@ -40,6 +40,7 @@ export class Http1Pool implements ConnectionPool, ConnectionOwner<Http1ClientCon
   readonly #host: PoolHost;
   /** Limits of the routing priority that the pool serves. */
   readonly breaker: CircuitBreaker;
+  readonly preamble: Buffer | null;
   readonly #connections = new Set<Http1ClientConnection>();
   readonly #idle: Http1ClientConnection[] = [];
   #pending: PoolClient[] = [];
@@ -54,10 +55,11 @@ export class Http1Pool implements ConnectionPool, ConnectionOwner<Http1ClientCon
   #notedRequests = 0;
   #notedConnections = 0;
 
-  constructor(context: WorkerContext, host: PoolHost, breaker: CircuitBreaker) {
+  constructor(context: WorkerContext, host: PoolHost, breaker: CircuitBreaker, preamble: Buffer | null = null) {
     this.#context = context;
     this.#host = host;
     this.breaker = breaker;
+    this.preamble = preamble;
     this.#ratio = host.cluster.settings.preconnect?.perHostRatio ?? 1;
     this.#totals = host.cluster.forecast?.totals ?? null;
   }

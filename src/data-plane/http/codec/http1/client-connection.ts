@@ -99,7 +99,7 @@ export class Http1ClientConnection implements UpstreamStream, HostConnectionOwne
       settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
     this.#timer = new TimerEntry(this);
     this.remoteAddress = host.address;
-    this.#socket = connectToHost(context, host, this);
+    this.#socket = connectToHost(context, host, this, pool.preamble);
     const startMs = context.clock.monotonicMs();
     this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
     this.#stats.count(upstream_cx_http1_total);
