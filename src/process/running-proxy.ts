@@ -91,6 +91,7 @@ export class RunningProxy {
       revisionNumber: revisionNumber(version),
       versionText: formatVersion(version),
       unknownFields: loaded.unknownFields,
+      deprecatedFields: loaded.deprecatedFields,
       dynamicFields: options,
       statSinkKinds,
       statTags: options.statsTag.map(statTag),

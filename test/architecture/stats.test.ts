@@ -48,9 +48,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],
     WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
   },
-  'there is no deprecated feature': {
-    RUNTIME_STATS: ['deprecated_feature_use', 'deprecated_feature_seen_since_process_start'],
-  },
   'zones of different number do not keep requests from being routed by them': {
     CLUSTER_STATS: ['lb_zone_number_differs'],
   },

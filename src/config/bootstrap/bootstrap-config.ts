@@ -15,7 +15,7 @@ import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
 import type { HttpFilterConverters } from '../resources/http-filter.ts';
 import type { StatSinkManifests, StatSinkSettings } from '../resources/stat-sink.ts';
-import type { DisabledExtensions } from '../support/index.ts';
+import type { DeprecatedFields, DisabledExtensions } from '../support/index.ts';
 import type { ClusterManagerSettings } from './cluster-manager.ts';
 import type { EventStreamSettings } from './event-stream.ts';
 import type { OverloadSettings } from './overload.ts';
@@ -147,4 +147,6 @@ export interface LoadBootstrapResult {
   readonly faults: readonly ConfigFault[];
   /** Unknown fields that were tolerated. */
   readonly unknownFields: number;
+  /** Fields that later versions of the interface do without, with how often they are set: `Cluster.hosts`. */
+  readonly deprecatedFields: DeprecatedFields;
 }

@@ -17,7 +17,7 @@ import { ClusterNames } from '../resources/conversion.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertStatSinks, type StatSinkManifests } from '../resources/stat-sink.ts';
 import { CONFIG_YAML_NAME } from '../source/source.ts';
-import { NONE_DISABLED, SupportCheck, supportWith } from '../support/index.ts';
+import { type DeprecatedFields, NONE_DISABLED, SupportCheck, supportWith } from '../support/index.ts';
 import { convertAdmin } from './admin.ts';
 import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
@@ -60,11 +60,13 @@ export function loadBootstrap(input: LoadBootstrapInput): LoadBootstrapResult {
   const list = new FaultList();
   const unknownFields = UnknownFieldPolicy.forStatic(input);
   const loaded = loadMessage(schema.messageType(BOOTSTRAP_TYPE), input, { faults: list, unknownFields, schema });
-  const config = loaded && examine(loaded, input, list, schema);
+  const examined = loaded && examine(loaded, input, list, schema);
+  const config = examined?.config;
   return {
     bootstrap: list.hasErrors || config === undefined ? undefined : withMessages(config, loaded!, input, schema),
     faults: inSourceOrder(list.all, [input.configPath, CONFIG_YAML_NAME]),
     unknownFields: unknownFields.count,
+    deprecatedFields: examined?.deprecatedFields ?? new Map(),
   };
 }
 
@@ -73,7 +75,7 @@ function examine(
   input: LoadBootstrapInput,
   list: FaultList,
   schema: ProtoSchema,
-): ConvertedBootstrap {
+): { readonly config: ConvertedBootstrap; readonly deprecatedFields: DeprecatedFields } {
   const bootstrap = message as unknown as Bootstrap;
   const faults = new DocumentFaults(document, list);
   const type = schema.messageType(BOOTSTRAP_TYPE);
@@ -83,9 +85,9 @@ function examine(
     unpack: (any) => unpackAny(any, schema),
   });
   const { disabledExtensions: disabled = NONE_DISABLED } = input;
-  support.check(BOOTSTRAP_TYPE, bootstrap, '', faults, disabled);
+  const deprecatedFields = support.check(BOOTSTRAP_TYPE, bootstrap, '', faults, disabled);
   checkImpliedExtensions(bootstrap, disabled, faults);
-  return convertBootstrap(bootstrap, input, faults);
+  return { config: convertBootstrap(bootstrap, input, faults), deprecatedFields };
 }
 
 function withMessages(

@@ -4,6 +4,7 @@
 
 import type { Field, Type } from 'protobufjs';
 import { extensionPlace } from '../proto/extensions.ts';
+import type { FieldOptions } from '../proto/options.ts';
 import { openExtension } from '../resources/extension.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import type { Any } from '../resources/messages.ts';
@@ -20,6 +21,9 @@ import {
   type UnsupportedVerdict,
   type Verdict,
 } from './verdict.ts';
+
+/** How often each deprecated field is set, by its name behind that of its message. */
+export type DeprecatedFields = ReadonlyMap<string, number>;
 
 /** One question to one field of a message at the path `at`. */
 type Probe = (message: DecodedMessage, at: string, report: SupportReport) => void;
@@ -39,17 +43,21 @@ export class SupportCheck {
     this.#messageType = messageType;
   }
 
-  /** @param at path of the message, empty for the root. */
+  /**
+   * @param at path of the message, empty for the root.
+   * @returns what is set of deprecated fields, in messages that the table has rows for.
+   */
   check(
     typeName: string,
     message: object,
     at: string,
     faults: FaultSink,
     disabled: DisabledExtensions = NONE_DISABLED,
-  ): void {
+  ): DeprecatedFields {
     const report = new SupportReport(faults, disabled);
     this.#enter(typeName, message, at, report);
     report.finish();
+    return report.deprecated;
   }
 
   #enter(typeName: string, message: object, at: string, report: SupportReport): void {
@@ -67,6 +75,7 @@ export class SupportCheck {
     for (const field of type.fieldsArray) {
       const probe = this.#probeFor(field.resolve() as Field, verdictOn(this.#table, key, field.name));
       if (probe !== undefined) probes.push(probe);
+      if ((field.options as FieldOptions | undefined)?.deprecated) probes.push(deprecationProbe(type, field));
     }
     this.#compiling.delete(key);
     return probes;
@@ -147,6 +156,14 @@ function isDisabled(field: Field, extension: Any | string, at: string, { disable
   if (typeof extension === 'string') return place !== undefined && disabled.hasName(place.category, extension);
   const opened = openExtension(extension);
   return opened !== undefined && disabled.hasType(opened.typeName, place);
+}
+
+function deprecationProbe(type: Type, field: Field): Probe {
+  const isSet = presenceTest(field);
+  const name = `${type.name}.${field.name}`;
+  return (message, _at, report) => {
+    if (isSet(message)) report.addDeprecated(name);
+  };
 }
 
 function unsupportedProbe(field: Field, verdict: UnsupportedVerdict): Probe {

@@ -1,6 +1,6 @@
 // Public names of the support table.
 
-export { SupportCheck } from './check.ts';
+export { type DeprecatedFields, SupportCheck } from './check.ts';
 export { coverageFrom, type FieldCoverage, type MessageCoverage } from './coverage.ts';
 export { type DisabledExtensions, IS_DISABLED, NONE_DISABLED } from './disabled-extensions.ts';
 export { supportWith } from './stat-sinks.ts';

@@ -1,4 +1,5 @@
-// Collects what one check of one message finds: errors go on at once, warnings are held back and counted.
+// Collects what one check of one message finds: errors go on at once, warnings are held back and counted. Deprecated
+// fields are counted only: what weir implements of them goes on working.
 
 import type { FaultSeverity } from '../fault.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
@@ -14,6 +15,8 @@ export class SupportReport {
   readonly #faults: FaultSink;
   /** By text: one field of one kind of message. Thousands of clusters often share the same ones. */
   readonly #warnings = new Map<string, Warning>();
+  /** Uses by field. */
+  readonly deprecated = new Map<string, number>();
 
   constructor(faults: FaultSink, disabled: DisabledExtensions) {
     this.#faults = faults;
@@ -25,6 +28,11 @@ export class SupportReport {
     if (severity === 'error') this.#faults.error(at, text);
     else if (warning === undefined) this.#warnings.set(text, { at, count: 1 });
     else warning.count += 1;
+  }
+
+  /** @param field with the name of its message. */
+  addDeprecated(field: string): void {
+    this.deprecated.set(field, (this.deprecated.get(field) ?? 0) + 1);
   }
 
   /** Gives each warning at the first place where it arose, with the number of others. */

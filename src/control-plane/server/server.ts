@@ -38,6 +38,7 @@ import { TapManager } from '../tap/tap-manager.ts';
 import { Watchdog } from '../watchdog/watchdog.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BootstrapUpdates } from './bootstrap-update.ts';
+import { noteDeprecatedFields } from './deprecated-fields.ts';
 import { InitManager } from './init-manager.ts';
 import { LoadedConfig } from './loaded-config.ts';
 import { LoopStats } from './loop-stats.ts';
@@ -62,6 +63,8 @@ export interface ServerDependencies {
   readonly versionText: string;
   /** Unknown fields that the bootstrap was allowed to hold. */
   readonly unknownFields: number;
+  /** Deprecated fields of the bootstrap with how often they are set; none when absent. */
+  readonly deprecatedFields?: ReadonlyMap<string, number>;
   /** What becomes of unknown fields in what comes by discovery; they are warned of when absent. */
   readonly dynamicFields?: Parameters<typeof UnknownFieldPolicy.forDynamic>[0];
   /** Of every stat, beside those of the bootstrap. */
@@ -212,6 +215,7 @@ export class Server {
       restart,
     });
     this.#gauges.countStaticUnknownFields(deps.unknownFields);
+    noteDeprecatedFields(deps.deprecatedFields ?? new Map(), this.stats, this.#log);
     this.#flush = new StatsFlush({
       clock,
       intervalMs: bootstrap.statsFlushIntervalMs,

@@ -124,6 +124,23 @@ describe('a bootstrap', () => {
   });
 });
 
+describe('deprecated fields of a bootstrap', () => {
+  it('are counted by their names, wherever they are, and are no fault', () => {
+    const endpoint = (name: string) => clusterNamed(name, { max_requests_per_connection: 5 });
+    const header = { name: 'x', exact_match: 'y' };
+    const route = { match: { prefix: '/', headers: [header] }, direct_response: { status: 200 } };
+    const manager = httpFilter({ route_config: { virtual_hosts: [{ name: 'v', domains: ['*'], routes: [route] }] } });
+    const listeners = [listenerWith([manager])];
+    const result = load({ static_resources: { listeners, clusters: [endpoint('a'), endpoint('b')] } });
+    assert.deepEqual(result.faults, []);
+    assert.deepEqual([...result.deprecatedFields].sort(), [
+      ['Cluster.max_requests_per_connection', 2],
+      ['HeaderMatcher.exact_match', 1],
+    ]);
+    assert.equal(load(withClusters(clusterNamed('plain'))).deprecatedFields.size, 0);
+  });
+});
+
 describe('a bootstrap is refused for', () => {
   const cases: readonly {
     readonly name: string;
