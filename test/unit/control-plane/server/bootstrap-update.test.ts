@@ -198,6 +198,8 @@ describe('another bootstrap', () => {
           // What failed can be tried again.
           await server.updates.apply(next);
         }
+        // The update may have had fewer steps, and what comes behind it is none.
+        server.failsAfter = Number.POSITIVE_INFINITY;
         const expected = new NotedServer(next).state;
         assert.deepEqual(server.state.listeners, expected.listeners);
         assert.deepEqual(server.state.runtime, expected.runtime);
