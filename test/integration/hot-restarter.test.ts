@@ -32,7 +32,9 @@ function startRestarter(t: TestContext, args: readonly string[], env: Record<str
     exited,
     kill: (signal) => void program.kill(signal),
     untilSaid: (text, times = 1) =>
-      untilEqual(true, () => output.stderr.split(text).length > times, `"${text}" in the output`),
+      untilEqual(true, () => output.stderr.split(text).length > times, `"${text}" in the output`).catch((error) => {
+        throw new Error(output.stderr, { cause: error });
+      }),
     pids: () => [...output.stderr.matchAll(/restart epoch \d+ is process (\d+)/g)].map(([, pid]) => Number(pid)),
   };
 }

@@ -17,7 +17,7 @@ import type { ParentLoad } from '../../control-plane/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { StatExport, type StatsStore } from '../../stats/index.ts';
 import { sendDescriptors } from './descriptor-socket.ts';
-import { type EpochPlace, isTaken } from './domain-sockets.ts';
+import { type EpochPlace, isLeft } from './domain-sockets.ts';
 import type { Answer, Numbered, Question } from './messages.ts';
 import { otherVersion } from './parent-process.ts';
 import { Peer } from './peer.ts';
@@ -61,6 +61,9 @@ export interface ChildProcessParts {
 }
 
 type State = 'new' | 'welcome' | 'yielding' | 'drained' | 'terminated';
+
+/** A process that has not gone this long after its connection is still there. */
+const CHILD_END_LIMIT_MS = 5_000;
 
 export class ChildProcess {
   readonly #parts: ChildProcessParts;
@@ -167,7 +170,7 @@ export class ChildProcess {
 
   async #onSuccessorGone(): Promise<void> {
     const { inheritance, log, clock, parentShutdownMs, place } = this.#parts;
-    if (await isTaken(this.#childPlace)) {
+    if (!(await isLeft(this.#childPlace, clock, CHILD_END_LIMIT_MS))) {
       // Two that accept side by side would go on doing so for ever.
       log.warning(
         'hot restart: the next process is there, but silent; this one has been drained, and ends in its time',

@@ -7,6 +7,7 @@
 import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { systemPath } from '../../base/address.ts';
+import type { Clock } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 
@@ -60,9 +61,21 @@ export function bindError({ baseId, epoch }: EpochPlace, errno: number, cause?: 
   return new WeirError('WEIR_HOT_RESTART', text, { cause });
 }
 
-/** Whether a process has that place. */
-export function isTaken(place: EpochPlace): Promise<boolean> {
-  return isAnswered(socketName('parent', place));
+/** Whether the process of that place is gone, or goes within the time: one that dies closes its sockets one after the other. */
+export function isLeft(place: EpochPlace, clock: Clock, limitMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(systemPath(socketName('parent', place)));
+    const cancel = clock.after(limitMs, () => {
+      resolve(false);
+      socket.destroy();
+    });
+    // A living process accepts the connection, and waits for a question.
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      cancel();
+      resolve(true);
+    });
+  });
 }
 
 /** Whether a process listens there; the socket of one that was killed lies about. */
