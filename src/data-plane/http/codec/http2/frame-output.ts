@@ -1,0 +1,138 @@
+// Frames to send, one behind the other in a slab: what a session has to say in one turn of the event loop leaves in one
+// write. A slab that the kernel has not taken whole is left to it (I8); an idle session has none.
+
+import type { Http2Heads } from '../../../../wasm/http2.ts';
+import { FRAME_HEADER_BYTES, FrameFlag, FrameType } from './frames.ts';
+
+/** What most turns need, and what a turn of bodies does. */
+const SMALL_BYTES = 8192;
+const LARGE_BYTES = 131072;
+/** Slabs of a size that wait for the next session of the worker. */
+const FREE_LIMIT = 64;
+
+/** Slabs of one worker that nobody writes from or to. */
+export class SlabPool {
+  readonly #small: Buffer[] = [];
+  readonly #large: Buffer[] = [];
+
+  take(bytes: number): Buffer {
+    if (bytes <= SMALL_BYTES) return this.#small.pop() ?? Buffer.allocUnsafeSlow(SMALL_BYTES);
+    if (bytes <= LARGE_BYTES) return this.#large.pop() ?? Buffer.allocUnsafeSlow(LARGE_BYTES);
+    return Buffer.allocUnsafeSlow(bytes);
+  }
+
+  give(slab: Buffer): void {
+    const free = slab.length === SMALL_BYTES ? this.#small : slab.length === LARGE_BYTES ? this.#large : null;
+    if (free !== null && free.length < FREE_LIMIT) free.push(slab);
+  }
+}
+
+export class FrameOutput {
+  readonly #pool: SlabPool;
+  #slab: Buffer | null = null;
+  #length = 0;
+  /** Frames since the kernel had taken all of them, and those of them that carry neither heads nor bodies. */
+  frames = 0;
+  controlFrames = 0;
+
+  constructor(pool: SlabPool) {
+    this.#pool = pool;
+  }
+
+  /** Bytes to be written. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** What is to be written; valid until `done`. */
+  bytes(): Buffer {
+    return this.#slab!.subarray(0, this.#length);
+  }
+
+  /** The bytes have been given to a socket. @param isTaken it has taken all of them. */
+  done(isTaken: boolean): void {
+    if (isTaken && this.#slab !== null) this.#pool.give(this.#slab);
+    this.#slab = null;
+    this.#length = 0;
+  }
+
+  /** All that was written has left. */
+  forget(): void {
+    this.frames = 0;
+    this.controlFrames = 0;
+  }
+
+  raw(bytes: Buffer): void {
+    const slab = this.#reserve(bytes.length);
+    this.#length += bytes.copy(slab, this.#length);
+  }
+
+  /** A control frame of one or two words, or of none. */
+  control(type: number, flags: number, streamId: number, words: number, first = 0, second = 0): void {
+    const slab = this.#header(words * 4, type, flags, streamId);
+    if (words > 0) this.#length = slab.writeUInt32BE(first, this.#length);
+    if (words > 1) this.#length = slab.writeUInt32BE(second, this.#length);
+    this.controlFrames += 1;
+  }
+
+  /** An answer to PING has its eight octets. */
+  pong(bytes: Buffer, start: number): void {
+    const slab = this.#header(8, FrameType.PING, FrameFlag.ACK, 0);
+    this.#length += bytes.copy(slab, this.#length, start, start + 8);
+    this.controlFrames += 1;
+  }
+
+  /** @param settings (identifier, value) after (identifier, value) */
+  settings(settings: readonly number[]): void {
+    const slab = this.#header(settings.length * 3, FrameType.SETTINGS, 0, 0);
+    for (let at = 0; at < settings.length; at += 2) {
+      this.#length = slab.writeUInt16BE(settings[at]!, this.#length);
+      this.#length = slab.writeUInt32BE(settings[at + 1]!, this.#length);
+    }
+    this.controlFrames += 1;
+  }
+
+  data(streamId: number, bytes: Buffer, start: number, end: number, isEnd: boolean): void {
+    const slab = this.#header(end - start, FrameType.DATA, isEnd ? FrameFlag.END_STREAM : 0, streamId);
+    this.#length += bytes.copy(slab, this.#length, start, end);
+  }
+
+  /** The block that `heads` has written last, as HEADERS and as many CONTINUATIONs as it takes. */
+  block(streamId: number, heads: Http2Heads, length: number, isEnd: boolean, frameBytes: number): void {
+    let from = 0;
+    do {
+      const to = Math.min(length, from + frameBytes);
+      const isFirst = from === 0;
+      const flags = (to === length ? FrameFlag.END_HEADERS : 0) | (isFirst && isEnd ? FrameFlag.END_STREAM : 0);
+      const slab = this.#header(to - from, isFirst ? FrameType.HEADERS : FrameType.CONTINUATION, flags, streamId);
+      this.#length = heads.copyBlock(from, to, slab, this.#length);
+      from = to;
+    } while (from < length);
+  }
+
+  #header(length: number, type: number, flags: number, streamId: number): Buffer {
+    const slab = this.#reserve(FRAME_HEADER_BYTES + length);
+    let at = this.#length;
+    slab[at++] = length >>> 16;
+    slab[at++] = length >>> 8;
+    slab[at++] = length;
+    slab[at++] = type;
+    slab[at++] = flags;
+    this.#length = slab.writeUInt32BE(streamId, at);
+    this.frames += 1;
+    return slab;
+  }
+
+  #reserve(bytes: number): Buffer {
+    const needed = this.#length + bytes;
+    const slab = this.#slab;
+    if (slab !== null && needed <= slab.length) return slab;
+    const larger = this.#pool.take(slab === null ? needed : Math.max(needed, slab.length * 2));
+    if (slab !== null) {
+      slab.copy(larger, 0, 0, this.#length);
+      this.#pool.give(slab);
+    }
+    this.#slab = larger;
+    return larger;
+  }
+}

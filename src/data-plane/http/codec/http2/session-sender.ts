@@ -1,0 +1,169 @@
+// The sending half of a session: heads, content within both windows, what waits for them in turn, credit for the peer.
+
+import { EncodeFlag, type Http2Heads } from '../../../../wasm/http2.ts';
+import type { FloodGuard } from './flood-guard.ts';
+import { FrameOutput, type SlabPool } from './frame-output.ts';
+import { DEFAULT_WINDOW, FrameType, LARGEST_WINDOW } from './frames.ts';
+import { PeerSettings } from './peer-settings.ts';
+import type { SessionStream } from './session-stream.ts';
+
+/** Content is not framed ahead of what the peer reads: beyond this it waits in its stream. */
+const OUTPUT_LIMIT_BYTES = 262144;
+
+export class SessionSender {
+  readonly output: FrameOutput;
+  readonly peer = new PeerSettings();
+  readonly #heads: Http2Heads;
+  readonly #guard: FloodGuard;
+  /** Table of its encoder, 0 before the first head. */
+  #encoder = 0;
+  #window = DEFAULT_WINDOW;
+  /** Streams with content that waits, in turn. */
+  readonly #waiting = new Set<SessionStream>();
+
+  constructor(heads: Http2Heads, pool: SlabPool, guard: FloodGuard) {
+    this.#heads = heads;
+    this.#guard = guard;
+    this.output = new FrameOutput(pool);
+  }
+
+  /** Gives its table back. */
+  close(): void {
+    if (this.#encoder !== 0) this.#heads.release(this.#encoder);
+    this.#encoder = 0;
+    this.#waiting.clear();
+  }
+
+  /**
+   * Writes the head that lies in the codec. @param flags EncodeFlag bits.
+   * @returns 0, or a negative code of the head's own fault; nothing was written then.
+   */
+  head(stream: SessionStream, isRequest: boolean, flags: number, isEnd: boolean): number {
+    const encoder = this.#ready();
+    const heads = this.#heads;
+    const all = flags | EncodeFlag.HUFFMAN;
+    const length = isRequest ? heads.encodeRequest(encoder, all) : heads.encodeResponse(encoder, all);
+    if (length < 0) return length;
+    this.output.block(stream.id, heads, length, isEnd, this.peer.frameBytes);
+    return 0;
+  }
+
+  /** Writes lines as a head with a status, or as trailers without one; the same answer. */
+  lines(stream: SessionStream, lines: string, status: number, isEnd: boolean): number {
+    const length = this.#heads.encodeLines(this.#ready(), lines, status, EncodeFlag.HUFFMAN);
+    if (length < 0) return length;
+    this.output.block(stream.id, this.#heads, length, isEnd, this.peer.frameBytes);
+    return 0;
+  }
+
+  /**
+   * Writes as much content as windows and output allow; the rest is copied and waits.
+   * @returns whether nothing waits.
+   */
+  content(stream: SessionStream, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    let at = start;
+    if (!stream.isWaiting) at = this.#frames(stream, bytes, start, end, isEnd);
+    if (at === end && !(isEnd && !stream.isLocalEnded)) return !stream.isWaiting;
+    if (at < end) {
+      stream.pending.push(Buffer.from(bytes.subarray(at, end)));
+      stream.pendingBytes += end - at;
+    }
+    stream.isEndPending = isEnd;
+    this.#waiting.add(stream);
+    return false;
+  }
+
+  /** Nothing of the stream is sent any more. */
+  drop(stream: SessionStream): void {
+    stream.pending = [];
+    stream.pendingBytes = 0;
+    stream.isEndPending = false;
+    this.#waiting.delete(stream);
+  }
+
+  /** Sends what waits, a frame of each stream in turn. @returns streams that ended with it, or have no more waiting. */
+  flushWaiting(): SessionStream[] {
+    const ready: SessionStream[] = [];
+    let progress = true;
+    while (progress && this.#waiting.size > 0 && this.output.length < OUTPUT_LIMIT_BYTES) {
+      progress = false;
+      for (const stream of this.#waiting) {
+        if (!this.#sendOne(stream)) continue;
+        progress = true;
+        if (stream.isWaiting) continue;
+        this.#waiting.delete(stream);
+        ready.push(stream);
+      }
+    }
+    return ready;
+  }
+
+  /** More may be sent on the connection; false when that is more than there can be. */
+  widen(increment: number): boolean {
+    this.#window += increment;
+    return this.#window <= LARGEST_WINDOW;
+  }
+
+  /** The peer's table has another size. */
+  resizeTable(): void {
+    if (this.#encoder !== 0) this.#heads.setPeerTableSize(this.#encoder, this.peer.tableBytes);
+  }
+
+  windowUpdate(streamId: number, increment: number): void {
+    this.output.control(FrameType.WINDOW_UPDATE, 0, streamId, 1, increment);
+  }
+
+  #ready(): number {
+    if (this.#encoder === 0) {
+      this.#encoder = this.#heads.createEncoder();
+      if (this.#encoder === 0) throw new RangeError('no memory for one more table of an HTTP/2 connection');
+      this.#heads.setPeerTableSize(this.#encoder, this.peer.tableBytes);
+    }
+    return this.#encoder;
+  }
+
+  /** Frames of bytes[at..end) as far as they may go; returns how far that was. An end without content needs no window. */
+  #frames(stream: SessionStream, bytes: Buffer, at: number, end: number, isEnd: boolean): number {
+    do {
+      const allowed = Math.min(stream.sendWindow, this.#window, this.peer.frameBytes);
+      const length = Math.min(end - at, Math.max(0, allowed));
+      const isFull = this.output.length >= OUTPUT_LIMIT_BYTES;
+      if (end > at && (length === 0 || isFull)) return at;
+      const isLast = isEnd && at + length === end && stream.pendingTrailers === null;
+      if (length > 0 || isLast) {
+        this.output.data(stream.id, bytes, at, at + length, isLast);
+        this.#guard.onDataSent();
+      }
+      stream.sendWindow -= length;
+      this.#window -= length;
+      at += length;
+      if (isEnd && at === end) this.#end(stream);
+    } while (at < end);
+    return at;
+  }
+
+  #end(stream: SessionStream): void {
+    stream.isLocalEnded = true;
+    const trailers = stream.pendingTrailers;
+    if (trailers === null) return;
+    stream.pendingTrailers = null;
+    // A fault leaves an end without them: what they hold has been checked before.
+    if (this.lines(stream, trailers, 0, true) !== 0) this.output.data(stream.id, EMPTY, 0, 0, true);
+  }
+
+  #sendOne(stream: SessionStream): boolean {
+    const [first = EMPTY] = stream.pending;
+    const isLast = stream.pending.length <= 1;
+    const end = Math.min(first.length, this.peer.frameBytes);
+    const isEnd = stream.isEndPending && isLast && end === first.length;
+    const sent = this.#frames(stream, first, 0, end, isEnd);
+    if (sent === 0 && !stream.isLocalEnded) return false;
+    stream.pendingBytes -= sent;
+    if (sent === first.length) stream.pending.shift();
+    else stream.pending[0] = first.subarray(sent);
+    if (stream.isLocalEnded) stream.isEndPending = false;
+    return true;
+  }
+}
+
+const EMPTY = Buffer.alloc(0);

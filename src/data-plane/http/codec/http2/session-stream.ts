@@ -1,0 +1,67 @@
+// One stream of a session: its half-closed sides (RFC 9113 section 5.1), windows, and bytes that wait for one.
+//
+//   idle ──HEADERS──► open ──END_STREAM of one side──► half-closed ──of the other──► closed
+//                      └────────────── RST_STREAM of either ────────────────────────►
+//
+// A stream is in its session's map until it is closed.
+
+/** What a session tells the user of a stream. Heads lie in the worker's codec until the call returns. */
+export interface StreamHandler {
+  /** A final head; of a response perhaps behind interim ones. */
+  onHead(isEnd: boolean): void;
+  /** A head of 1xx, of a response. */
+  onInterimHead(status: number): void;
+  /** Content, borrowed; `consume` gives the peer its credit back. */
+  onData(bytes: Buffer, start: number, end: number, isEnd: boolean): void;
+  /** Fields behind the content, as lines; they end the message. */
+  onTrailers(lines: string): void;
+  /** The stream was broken off, by a reset or with its session. @param code ErrorCode */
+  onReset(code: number, isLocal: boolean, reason: string): void;
+  /** What waited has been written down. */
+  onWritable(): void;
+}
+
+export class SessionStream {
+  readonly id: number;
+  /** Null before there is one, and when nobody listens any more. */
+  handler: StreamHandler | null = null;
+  isLocalEnded = false;
+  isRemoteEnded = false;
+  /** The final head has come, and gone out. */
+  hasRemoteHead = false;
+  hasLocalHead = false;
+  /** METHOD_* of its request. */
+  requestMethod = 0;
+  /** Bytes that may be sent, which settings can make negative; bytes that the peer may send. */
+  sendWindow: number;
+  receiveWindow: number;
+  /** Consumed, but not yet given back. */
+  creditBytes = 0;
+  /** Of content: announced by Content-Length, -1 without one; received. */
+  announcedBytes = -1;
+  receivedBytes = 0;
+  /** What comes is thrown away: its message is of no use any more. */
+  isDiscarded = false;
+  discardedBytes = 0;
+  /** Content that waits for a window, and whether the end follows it. */
+  pending: Buffer[] = [];
+  pendingBytes = 0;
+  isEndPending = false;
+  /** Trailers behind it, as lines; null for none. */
+  pendingTrailers: string | null = null;
+
+  constructor(id: number, sendWindow: number, receiveWindow: number) {
+    this.id = id;
+    this.sendWindow = sendWindow;
+    this.receiveWindow = receiveWindow;
+  }
+
+  get isClosed(): boolean {
+    return this.isLocalEnded && this.isRemoteEnded;
+  }
+
+  /** Something waits to be sent. */
+  get isWaiting(): boolean {
+    return this.pendingBytes > 0 || this.isEndPending;
+  }
+}

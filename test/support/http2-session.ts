@@ -1,0 +1,200 @@
+// An HTTP/2 session without a socket, for tests: frames in, what it says and tells its users out.
+
+import { SlabPool } from '../../src/data-plane/http/codec/http2/frame-output.ts';
+import { FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
+import {
+  DEFAULT_HTTP2_OPTIONS,
+  type Http2Options,
+  type SessionFault,
+} from '../../src/data-plane/http/codec/http2/options.ts';
+import { Http2Session, type SessionOwner } from '../../src/data-plane/http/codec/http2/session.ts';
+import type { SessionStream, StreamHandler } from '../../src/data-plane/http/codec/http2/session-stream.ts';
+import { LIMITS, plainBlock, TestHeads } from './http2-heads.ts';
+import type { Field } from './reference/hpack.ts';
+
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly payload: Buffer;
+}
+
+export function frame(type: number, flags: number, streamId: number, payload: Buffer | readonly number[] = []): Buffer {
+  const bytes = Buffer.from(payload);
+  const header = Buffer.alloc(9);
+  header.writeUIntBE(bytes.length, 0, 3);
+  header[3] = type;
+  header[4] = flags;
+  header.writeUInt32BE(streamId, 5);
+  return Buffer.concat([header, bytes]);
+}
+
+export function word(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+export const SETTINGS = frame(FrameType.SETTINGS, 0, 0);
+export const GET: readonly Field[] = [
+  [':method', 'GET'],
+  [':scheme', 'http'],
+  [':authority', 'a.example'],
+  [':path', '/'],
+];
+export const POST: readonly Field[] = [[':method', 'POST'], ...GET.slice(1)];
+
+export function headers(
+  streamId: number,
+  fields: readonly Field[] = GET,
+  flags: number = FrameFlag.END_STREAM,
+): Buffer {
+  return frame(FrameType.HEADERS, flags | FrameFlag.END_HEADERS, streamId, plainBlock(fields));
+}
+
+export function data(streamId: number, text: string, flags = 0): Buffer {
+  return frame(FrameType.DATA, flags, streamId, Buffer.from(text));
+}
+
+export function readFrames(bytes: Buffer): Frame[] {
+  const frames: Frame[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const length = bytes.readUIntBE(at, 3);
+    const payload = bytes.subarray(at + 9, at + 9 + length);
+    frames.push({ type: bytes[at + 3]!, flags: bytes[at + 4]!, streamId: bytes.readUInt32BE(at + 5), payload });
+    at += 9 + length;
+  }
+  return frames;
+}
+
+const shared = new TestHeads();
+const slabs = new SlabPool();
+
+/** Notes what it is told, as lines. */
+class NotingHandler implements StreamHandler {
+  readonly #id: number;
+  readonly #events: string[];
+  readonly #session: () => Http2Session;
+  readonly #stream: SessionStream;
+  readonly #consumes: boolean;
+
+  constructor(stream: SessionStream, events: string[], session: () => Http2Session, consumes: boolean) {
+    this.#stream = stream;
+    this.#consumes = consumes;
+    this.#id = stream.id;
+    this.#events = events;
+    this.#session = session;
+  }
+
+  onHead(isEnd: boolean): void {
+    const { codec } = shared;
+    const what = this.#session().isServer
+      ? `${codec.request.method} ${codec.request.path()}`
+      : `${codec.response.status}`;
+    this.#events.push(`${this.#id} head ${what}${isEnd ? ' end' : ''}`);
+  }
+
+  onInterimHead(status: number): void {
+    this.#events.push(`${this.#id} interim ${status}`);
+  }
+
+  onData(bytes: Buffer, start: number, end: number, isEnd: boolean): void {
+    this.#events.push(`${this.#id} data ${bytes.toString('latin1', start, end)}${isEnd ? ' end' : ''}`);
+    if (this.#consumes) this.#session().consume(this.#stream, end - start);
+  }
+
+  onTrailers(lines: string): void {
+    this.#events.push(`${this.#id} trailers ${lines.trimEnd()}`);
+  }
+
+  onReset(code: number, isLocal: boolean, reason: string): void {
+    this.#events.push(`${this.#id} reset ${code} ${isLocal ? 'here' : 'there'} ${reason}`);
+  }
+
+  onWritable(): void {
+    this.#events.push(`${this.#id} writable`);
+  }
+}
+
+export class TestSession implements SessionOwner {
+  readonly session: Http2Session;
+  readonly events: string[] = [];
+  readonly stats: string[] = [];
+  readonly streams: SessionStream[] = [];
+  fault: SessionFault | null = null;
+  /** Content is of use to somebody, who gives its credit back. */
+  consumes = true;
+  /** Called with each new stream, behind its handler's making. */
+  answer: (stream: SessionStream) => void = () => undefined;
+
+  constructor(isServer: boolean, options: Partial<Http2Options> = {}) {
+    const all = { ...DEFAULT_HTTP2_OPTIONS, ...options };
+    const codecs = { codec: shared.codec, heads: shared.heads, slabs };
+    this.session = new Http2Session(codecs, this, isServer, all, LIMITS);
+    this.session.start();
+  }
+
+  /** A server that has had the client's preface, and said its own. */
+  static server(options: Partial<Http2Options> = {}): TestSession {
+    const test = new TestSession(true, options);
+    test.feed(PREFACE, SETTINGS);
+    test.take();
+    return test;
+  }
+
+  feed(...parts: Buffer[]): this {
+    const bytes = Buffer.concat(parts);
+    this.session.receive(bytes, 0, bytes.length);
+    return this;
+  }
+
+  /** What was said since the last time. */
+  take(): Frame[] {
+    const { output } = this.session;
+    if (output.length === 0) return [];
+    const bytes = Buffer.from(output.bytes());
+    this.session.written(true);
+    return readFrames(bytes.subarray(0, 24).equals(PREFACE) ? bytes.subarray(24) : bytes);
+  }
+
+  /** A request from this client with the head given as HTTP/1. */
+  request(head: string, isEnd = true): SessionStream | null {
+    const bytes = Buffer.from(head, 'latin1');
+    shared.codec.parseRequest(bytes, 0, bytes.length, LIMITS);
+    const stream = this.session.request(0, isEnd);
+    if (stream !== null) this.onStream(stream);
+    return stream;
+  }
+
+  onStream(stream: SessionStream): void {
+    this.streams.push(stream);
+    stream.handler = new NotingHandler(stream, this.events, () => this.session, this.consumes);
+    this.answer(stream);
+  }
+
+  onDirty(): void {
+    // Tests take the output themselves.
+  }
+
+  count(stat: string): void {
+    this.stats.push(stat);
+  }
+
+  onGoaway(lastStreamId: number, code: number): void {
+    this.events.push(`goaway ${lastStreamId} ${code}`);
+  }
+
+  onPong(): void {
+    this.events.push('pong');
+  }
+
+  onFault(fault: SessionFault): void {
+    this.fault = fault;
+  }
+
+  onIdle(): void {
+    this.events.push('idle');
+  }
+}
+
+export const codecs = { codec: shared.codec, heads: shared.heads, slabs };
