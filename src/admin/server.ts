@@ -217,6 +217,9 @@ export class AdminServer {
       // Judged with the other malformed requests below.
       http: { requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
       clientErrorHandler: (error, socket) => refuseUnparsed(error, socket),
+      // A path that cannot be decoded is an unknown one; fastify has no hooks for it.
+      frameworkErrors: (_error, request, reply) =>
+        this.#admit(request, reply, () => void this.#dispatch(request, reply)),
     });
     this.#limits.watch(app.server);
     app.server.on('connection', (socket: Socket) => this.#track(socket));

@@ -97,6 +97,20 @@ describe('the admin server refuses', () => {
     });
   }
 
+  it('a path that cannot be decoded as any that it does not know', async () => {
+    await using server = await startAdmin();
+    const ask = (path: string, host: string): Promise<string> =>
+      answerTo(server.url, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    for (const path of ['/%ff', '/%zz', '/stats/%']) {
+      const answer = await ask(path, 'localhost');
+      assert.match(
+        answer,
+        /^HTTP\/1\.1 404 .*\r\nx-content-type-options: nosniff\r\n.*invalid path\. admin commands are:/s,
+      );
+      assert.match(await ask(path, 'evil.example'), /^HTTP\/1\.1 403 /);
+    }
+  });
+
   it('no chunks alone', async () => {
     await using server = await startAdmin();
     const headers = `${HOST}Connection: close\r\nTransfer-Encoding: Chunked\r\n`;
