@@ -230,6 +230,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
     what: 'Responses of a connection manager at one listener',
   },
   LISTENER_WORKER_STATS: { under: 'listener.<address or stat_prefix>.worker_<n>.', what: 'A listener at one worker' },
+  TLS_STATS: {
+    under: 'listener.<address or stat_prefix>.ssl.',
+    what: 'TLS of a listener, beside `ciphers.<cipher>` and `versions.<version>`',
+  },
   CONNECTION_LIMIT_STATS: { under: 'connection_limit.<stat_prefix>.', what: 'Connection limit filters' },
   PROXY_PROTOCOL_STATS: { under: 'proxy_proto.<stat_prefix>.', what: 'PROXY protocol listener filters' },
   TLS_INSPECTOR_STATS: { under: 'tls_inspector.', what: 'TLS inspector listener filters' },

@@ -84,6 +84,8 @@ export class AdminAccessLog implements AccessLogWriter {
       directLocal: local,
       originalDestination: null,
       requestedServerName: '',
+      tls: null,
+      transportFailure: '',
     };
     const facts = new StreamFacts(this.#clock, startMs, downstream, 'DownstreamEnd', NO_INGRESS);
     facts.protocol = protocol;

@@ -4,7 +4,7 @@
 import type { RuntimeSetting } from '../base/runtime.ts';
 import type { NetworkFilterSettings } from './listener.ts';
 import type { Metadata } from './metadata.ts';
-import type { DownstreamTlsSettings } from './tls.ts';
+import type { DownstreamTlsSettings, DownstreamTlsSnapshot } from './tls.ts';
 
 /** A block of addresses; the literal may have bits behind the prefix. */
 export interface CidrRange {
@@ -109,6 +109,8 @@ export interface FilterChainSnapshot {
   /** Cells of the counters of HTTP filters, by their names behind the prefix; none when absent. */
   readonly filterCounters?: Readonly<Record<string, number>>;
   readonly connectionLimits: readonly ConnectionLimitSnapshot[];
+  /** Absent where connections come as they are. */
+  readonly tls?: DownstreamTlsSnapshot;
 }
 
 export interface ListenerFilterSnapshot<Settings extends ListenerFilterSettings = ListenerFilterSettings> {

@@ -20,6 +20,22 @@ export type FormatOperator =
   | 'DOWNSTREAM_REMOTE_ADDRESS'
   | 'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'
   | 'DOWNSTREAM_REMOTE_PORT'
+  | 'DOWNSTREAM_LOCAL_DNS_SAN'
+  | 'DOWNSTREAM_LOCAL_SUBJECT'
+  | 'DOWNSTREAM_LOCAL_URI_SAN'
+  | 'DOWNSTREAM_PEER_CERT'
+  | 'DOWNSTREAM_PEER_CERT_V_END'
+  | 'DOWNSTREAM_PEER_CERT_V_START'
+  | 'DOWNSTREAM_PEER_DNS_SAN'
+  | 'DOWNSTREAM_PEER_FINGERPRINT_1'
+  | 'DOWNSTREAM_PEER_FINGERPRINT_256'
+  | 'DOWNSTREAM_PEER_ISSUER'
+  | 'DOWNSTREAM_PEER_SERIAL'
+  | 'DOWNSTREAM_PEER_SUBJECT'
+  | 'DOWNSTREAM_PEER_URI_SAN'
+  | 'DOWNSTREAM_TLS_CIPHER'
+  | 'DOWNSTREAM_TLS_VERSION'
+  | 'DOWNSTREAM_TRANSPORT_FAILURE_REASON'
   | 'DURATION'
   | 'EMIT_TIME'
   | 'EMIT_TIME_LOCAL'
@@ -66,7 +82,7 @@ export type FormatOperator =
 
 /** One operator at its place in a format. */
 export interface FormatCommand {
-  /** ABSENT: an operator of something that this build does not have (TLS, tracing); it never has a value. */
+  /** ABSENT: an operator of something that this build does not have (gRPC, tracing); it never has a value. */
   readonly operator: FormatOperator | 'ABSENT';
   /**
    * Header names in lower case, in order of preference; the parameter's name; the time's format; or a MetadataSource, a

@@ -82,6 +82,7 @@ export type {
   AcceptedSocketOptions,
   AcceptLimitSnapshot,
   BackoffSettings,
+  ClientCertificateSettings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
   ListenerSettings,
@@ -164,6 +165,7 @@ export {
 } from './tap.ts';
 export type {
   DownstreamTlsSettings,
+  DownstreamTlsSnapshot,
   SubjectAltNameMatch,
   TlsCertificateSettings,
   TlsCertificateSources,

@@ -51,8 +51,20 @@ export interface HttpConnectionManagerSettings {
   readonly respectsExpectedTimeout: boolean;
   /** Control headers, as `x-proxy-…`, whose values must make sense. */
   readonly strictlyCheckedHeaders: readonly string[];
+  /** What requests say of their client's certificate; absent where nothing, and where what they bring is dropped. */
+  readonly clientCertificate?: ClientCertificateSettings;
   /** Trailers pass: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
+}
+
+/** X-Forwarded-Client-Cert of connections whose clients have presented a certificate; of others it is dropped. */
+export interface ClientCertificateSettings {
+  readonly mode: 'forward-only' | 'append-forward' | 'sanitize-set' | 'always-forward-only';
+  /** What is said beside its hash. */
+  readonly subject: boolean;
+  readonly cert: boolean;
+  readonly dns: boolean;
+  readonly uri: boolean;
 }
 
 /** A protocol that an HTTP/1.1 connection may be upgraded to; CONNECT counts as one. */

@@ -94,10 +94,20 @@ export interface DownstreamTlsSettings extends TlsSettings {
   readonly requiresServerName: boolean;
   /** Of the ciphers that both know the client's favourite is taken. */
   readonly prefersClientCiphers: boolean;
-  /** Name, HMAC key and cipher key, 16 bytes each, the same for all workers; null for connections that are not resumed. */
-  readonly ticketKeys: Uint8Array | null;
-  /** Seconds that a session may be resumed in. */
-  readonly sessionTimeoutSeconds: number;
+  /** Those of connections that are resumed; `random` ones are of this process alone. Null where none is resumed. */
+  readonly ticketKeys: Uint8Array | 'random' | null;
+  /** Sessions may be resumed for so long; TLS 1.3 has a limit of its own, 7 days. */
+  readonly sessionTimeoutMs: number;
   /** Whether certificates are presented whose OCSP response has expired or, for `must`, is missing. */
   readonly stapling: 'lenient' | 'strict' | 'must';
+}
+
+export interface DownstreamTlsSnapshot {
+  readonly settings: DownstreamTlsSettings;
+  /** Name, HMAC key and cipher key, 16 bytes each, the same for all workers; null for connections that are not resumed. */
+  readonly ticketKeys: Uint8Array | null;
+  /** First cell of TLS_STATS. */
+  readonly statBlock: number;
+  /** Prefix of the counters beside it that are named after what has been agreed on, with its final dot. */
+  readonly statScope: string;
 }

@@ -28,9 +28,8 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
       'downstream_rq_http3_total',
     ],
   },
-  'TLS does not exist': {
-    HTTP_STATS: ['downstream_cx_ssl_total', 'downstream_cx_ssl_active'],
-    LISTENER_STATS: ['downstream_cx_transport_socket_connect_timeout'],
+  'no state of certificates is looked into': {
+    TLS_STATS: ['ocsp_staple_failed', 'ocsp_staple_omitted'],
     SERVER_STATS: ['seconds_until_first_ocsp_response_expiring', 'compilation_settings.fips_mode'],
   },
   'tracing does not exist': {

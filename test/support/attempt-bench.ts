@@ -34,6 +34,7 @@ export const EMPTY = Buffer.alloc(0);
 export class NotingClient implements RequestClient {
   methodId: number = Method.GET;
   isInternal = false;
+  isSecured = false;
   downstream: DownstreamConnection | null = null;
   timeoutMs = 0;
   perTryTimeoutMs = 0;

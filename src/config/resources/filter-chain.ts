@@ -5,9 +5,15 @@ import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import { convertFilterChainMatch } from './filter-chain-match.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
-import type { FilterChain, NetworkFilter } from './messages.ts';
+import type { DownstreamTlsContext, FilterChain, NetworkFilter } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
 import { type ConvertedFilter, NETWORK_FILTERS } from './network-filters.ts';
+import { convertDownstreamContext } from './tls/downstream-context.ts';
+import { durationMsOr } from './units.ts';
+
+const DOWNSTREAM_TLS = 'proxy.extensions.transport_sockets.tls.v3.DownstreamTlsContext';
+/** No handshake is waited for without end unless the configuration says so, with 0. */
+const DEFAULT_CONNECT_TIMEOUT_MS = 60_000;
 
 /** @returns undefined when the chain does not end in a filter of this build; faults say why. */
 export function convertFilterChain(
@@ -27,8 +33,36 @@ export function convertFilterChain(
     if (filter?.kind === 'connection-limit') connectionLimits.push(...filter.limits);
     else terminal = filter;
   }
+  const tls = convertSecurity(message, at, conversion);
   if (terminal === undefined) return undefined;
-  return { name: message.name, ...convertMetadata(message.metadata), match, connectionLimits, filter: terminal };
+  return {
+    name: message.name,
+    ...convertMetadata(message.metadata),
+    match,
+    connectionLimits,
+    ...tls,
+    filter: terminal,
+  };
+}
+
+/** A transport socket goes before the older field. @returns nothing for connections that come as they are. */
+function convertSecurity(
+  message: FilterChain,
+  at: string,
+  conversion: Conversion,
+): Pick<FilterChainSettings, 'tls' | 'transportConnectTimeoutMs'> {
+  const { transport_socket: socket, tls_context: older } = message;
+  if (socket !== null && older !== null)
+    conversion.faults.warning(`${at}.tls_context`, 'transport_socket takes its place');
+  const opened = socket === null ? undefined : openExtension(socket.typed_config);
+  const context = opened?.typeName === DOWNSTREAM_TLS ? (opened.message as DownstreamTlsContext) : undefined;
+  const found = socket === null ? older : context;
+  if (found === null || found === undefined) return {};
+  const contextAt = socket === null ? `${at}.tls_context` : `${at}.transport_socket.typed_config`;
+  return {
+    tls: convertDownstreamContext(found, contextAt, conversion),
+    transportConnectTimeoutMs: durationMsOr(message.transport_socket_connect_timeout, DEFAULT_CONNECT_TIMEOUT_MS),
+  };
 }
 
 /** @returns undefined for a filter that this build lacks; the support table has refused it. */

@@ -1,13 +1,17 @@
 // HttpConnectionManager message → HttpConnectionManagerSettings.
 
 import type {
+  ClientCertificateSettings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
   RouteTableSnapshot,
   ServerHeaderTransformation,
   UpgradeSettings,
 } from '../../snapshot/index.ts';
-import { HttpConnectionManager_ServerHeaderTransformation as ServerHeader } from '../proto/generated/enums.ts';
+import {
+  HttpConnectionManager_ForwardClientCertDetails as ForwardClientCert,
+  HttpConnectionManager_ServerHeaderTransformation as ServerHeader,
+} from '../proto/generated/enums.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
@@ -23,6 +27,12 @@ const SERVER_HEADER: Readonly<Record<number, ServerHeaderTransformation>> = {
   [ServerHeader.OVERWRITE]: 'overwrite',
   [ServerHeader.APPEND_IF_ABSENT]: 'append-if-absent',
   [ServerHeader.PASS_THROUGH]: 'pass-through',
+};
+const CLIENT_CERTIFICATE: Readonly<Record<number, ClientCertificateSettings['mode']>> = {
+  [ForwardClientCert.FORWARD_ONLY]: 'forward-only',
+  [ForwardClientCert.APPEND_FORWARD]: 'append-forward',
+  [ForwardClientCert.SANITIZE_SET]: 'sanitize-set',
+  [ForwardClientCert.ALWAYS_FORWARD_ONLY]: 'always-forward-only',
 };
 const DEFAULT_SERVER_NAME = 'proxy';
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
@@ -63,6 +73,7 @@ export function convertHttpConnectionManager(
     requestHeadersTimeoutMs: durationMsOr(message.request_headers_timeout, 0),
     maxRequestHeadersBytes: headLimits.maxHeadBytes,
     maxHeadersCount: headLimits.maxFields,
+    ...convertClientCertificate(message),
     enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
     suppressProxyHeaders: routerOf(message.http_filters)?.suppress_envoy_headers ?? false,
     respectsExpectedTimeout: routerOf(message.http_filters)?.respect_expected_rq_timeout ?? false,
@@ -70,6 +81,16 @@ export function convertHttpConnectionManager(
       name.replace('x-envoy-', 'x-proxy-'),
     ),
   };
+}
+
+function convertClientCertificate(
+  message: HttpConnectionManager,
+): Pick<HttpConnectionManagerSettings, 'clientCertificate'> {
+  const mode = CLIENT_CERTIFICATE[message.forward_client_cert_details];
+  if (mode === undefined) return {};
+  const said = message.set_current_client_cert_details;
+  const { cert = false, dns = false, uri = false } = said ?? {};
+  return { clientCertificate: { mode, subject: valueOr(said?.subject, false), cert, dns, uri } };
 }
 
 function convertRoutes(message: HttpConnectionManager, at: string, conversion: Conversion): RouteTableSnapshot {

@@ -1,6 +1,7 @@
 // Makes the snapshot of a listener: names and allocates the stats of the listener, its chains and their filters.
 // Main thread.
 
+import { randomBytes } from 'node:crypto';
 import { formatAddress } from '../../base/address.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
 import { GLOBAL_CONNECTION_LIMIT, listenerConnectionLimit } from '../../base/runtime-values.ts';
@@ -8,6 +9,8 @@ import type {
   AcceptLimitSnapshot,
   ConnectionLimitSettings,
   ConnectionLimitSnapshot,
+  DownstreamTlsSettings,
+  DownstreamTlsSnapshot,
   FilterChainSettings,
   FilterChainSnapshot,
   HttpFilterSettings,
@@ -30,6 +33,7 @@ import {
   type Scope,
   TCP_PROXY_STATS,
   TLS_INSPECTOR_STATS,
+  TLS_STATS,
 } from '../../stats/index.ts';
 import type { Holdings } from '../holdings.ts';
 
@@ -45,6 +49,8 @@ export interface ListenerSnapshotDependencies {
   readonly globalRecord: number | null;
 }
 
+/** As Node takes them: name, HMAC key and cipher key. */
+const TICKET_KEY_BYTES = 48;
 /** The largest count that a shared record can hold. */
 const UNLIMITED = 0x7fff_ffff;
 
@@ -128,6 +134,18 @@ function makeFilterChain(
       : 0,
     filterCounters: makeFilterCounters(filter, filterScope),
     connectionLimits: settings.connectionLimits.map((limit) => makeConnectionLimit(limit, deps)),
+    ...(settings.tls === undefined ? {} : { tls: makeTls(`${prefix}ssl.`, settings.tls, holdings) }),
+  };
+}
+
+/** @param statScope of all chains of the listener together. */
+function makeTls(statScope: string, settings: DownstreamTlsSettings, holdings: Holdings): DownstreamTlsSnapshot {
+  const { ticketKeys } = settings;
+  return {
+    settings,
+    ticketKeys: ticketKeys === 'random' ? randomBytes(TICKET_KEY_BYTES) : ticketKeys,
+    statBlock: holdings.scope(statScope).allocate(TLS_STATS).cell,
+    statScope,
   };
 }
 

@@ -2,6 +2,7 @@
 // "not known, or not yet": a header value is made while the request runs, a log line when it has ended.
 
 import type { Metadata, MetadataSource } from '../../snapshot/index.ts';
+import type { TlsFacts } from '../network/tls/connection-tls.ts';
 
 export interface FormatFacts {
   /** Milliseconds since the Unix epoch, with a fraction where the clock has one. */
@@ -88,6 +89,10 @@ export interface DownstreamFacts {
   readonly originalDestination: Endpoint | null;
   /** By SNI, in lower case; empty where none has been named, or no listener filter has looked. */
   readonly requestedServerName: string;
+  /** Null before a handshake, and without TLS. */
+  readonly tls: TlsFacts | null;
+  /** Why the connection could not be secured; empty where it could, or need not be. */
+  readonly transportFailure: string;
 }
 
 export interface UpstreamFacts {

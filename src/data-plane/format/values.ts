@@ -1,8 +1,10 @@
 // Operator → where its value comes from. One row each; a number stays a number for JSON.
 
+import type { X509Certificate } from 'node:crypto';
 import { utf8Bytes } from '../../base/byte-text.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { FormatCommand, FormatOperator, Metadata, MetadataSource } from '../../snapshot/index.ts';
+import type { CertificateFacts } from '../network/tls/connection-tls.ts';
 import { longFlags, shortFlags } from '../response-flags.ts';
 import { endpointText } from './endpoint-text.ts';
 import type { Endpoint, FormatFacts } from './facts.ts';
@@ -115,6 +117,24 @@ function factOf(value: JsonValue | undefined): FormatValue {
   return typeof value === 'string' ? utf8Bytes(value) : new JsonFact(value);
 }
 
+/** Of the client's certificate, or of the one that it was shown. */
+function ofCertificate(side: 'own' | 'peer', read: (facts: CertificateFacts) => string): MakeReader {
+  return plain(({ downstream: { tls } }) => {
+    const facts = tls?.[side] ?? null;
+    return facts === null ? undefined : text(read(facts));
+  });
+}
+
+/** A fingerprint or serial number without the colons between its bytes. */
+function digits(hex: string): string {
+  return hex.replaceAll(':', '').toLowerCase();
+}
+
+function validity(args: readonly string[], dateOf: (certificate: X509Certificate) => Date): ReadValue {
+  const write = timeReader(args, false, ({ downstream: { tls } }) => dateOf(tls!.peer!.certificate).getTime());
+  return (facts) => (facts.downstream.tls?.peer ? write(facts) : undefined);
+}
+
 const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   ACCESS_LOG_TYPE: plain((facts) => text(facts.accessLogType)),
   BYTES_RECEIVED: plain((facts) => facts.bytesReceived),
@@ -133,6 +153,22 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   DOWNSTREAM_REMOTE_ADDRESS: plain((facts) => fullOf(facts.downstream.remote)),
   DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.downstream.remote)),
   DOWNSTREAM_REMOTE_PORT: plain((facts) => positive(facts.downstream.remote.port)),
+  DOWNSTREAM_LOCAL_DNS_SAN: ofCertificate('own', ({ names }) => names.dns.join()),
+  DOWNSTREAM_LOCAL_SUBJECT: ofCertificate('own', ({ subject }) => subject),
+  DOWNSTREAM_LOCAL_URI_SAN: ofCertificate('own', ({ names }) => names.uri.join()),
+  DOWNSTREAM_PEER_CERT: ofCertificate('peer', ({ certificate }) => encodeURIComponent(certificate.toString())),
+  DOWNSTREAM_PEER_CERT_V_END: (args) => validity(args, ({ validToDate }) => validToDate),
+  DOWNSTREAM_PEER_CERT_V_START: (args) => validity(args, ({ validFromDate }) => validFromDate),
+  DOWNSTREAM_PEER_DNS_SAN: ofCertificate('peer', ({ names }) => names.dns.join()),
+  DOWNSTREAM_PEER_FINGERPRINT_1: ofCertificate('peer', ({ certificate }) => digits(certificate.fingerprint)),
+  DOWNSTREAM_PEER_FINGERPRINT_256: ofCertificate('peer', ({ certificate }) => digits(certificate.fingerprint256)),
+  DOWNSTREAM_PEER_ISSUER: ofCertificate('peer', ({ issuer }) => issuer),
+  DOWNSTREAM_PEER_SERIAL: ofCertificate('peer', ({ certificate }) => certificate.serialNumber.toLowerCase()),
+  DOWNSTREAM_PEER_SUBJECT: ofCertificate('peer', ({ subject }) => subject),
+  DOWNSTREAM_PEER_URI_SAN: ofCertificate('peer', ({ names }) => names.uri.join()),
+  DOWNSTREAM_TLS_CIPHER: plain(({ downstream: { tls } }) => text(tls?.cipher ?? '')),
+  DOWNSTREAM_TLS_VERSION: plain(({ downstream: { tls } }) => text(tls?.version ?? '')),
+  DOWNSTREAM_TRANSPORT_FAILURE_REASON: plain(({ downstream }) => text(downstream.transportFailure)),
   DURATION: plain((facts) => known(facts.durationMs)),
   EMIT_TIME: (args) => timeReader(args, false, (facts) => facts.emitTimeMs),
   EMIT_TIME_LOCAL: (args) => timeReader(args, true, (facts) => facts.emitTimeMs),

@@ -34,6 +34,8 @@ const {
   downstream_cx_http1_total,
   downstream_cx_length_ms,
   downstream_cx_overload_disable_keepalive,
+  downstream_cx_ssl_active,
+  downstream_cx_ssl_total,
   downstream_cx_total,
   downstream_rq_1xx,
   downstream_rq_completed,
@@ -123,6 +125,10 @@ export class ConnectionManager implements NetworkFilter {
     values[this.statBase + downstream_cx_http1_total]! += 1;
     values[this.statBase + downstream_cx_active]! += 1;
     values[this.statBase + downstream_cx_http1_active]! += 1;
+    if (downstream.tls !== null) {
+      values[this.statBase + downstream_cx_ssl_total]! += 1;
+      values[this.statBase + downstream_cx_ssl_active]! += 1;
+    }
     this.#connections.add(new Http1ServerConnection(this.#context, this, downstream));
   }
 
@@ -168,6 +174,7 @@ export class ConnectionManager implements NetworkFilter {
     const { values } = this.#context.stats;
     values[this.statBase + downstream_cx_active]! -= 1;
     values[this.statBase + downstream_cx_http1_active]! -= 1;
+    if (connection.downstream.tls !== null) values[this.statBase + downstream_cx_ssl_active]! -= 1;
     values[this.statBase + downstream_cx_destroy]! += 1;
     const lengthMs = this.#context.clock.monotonicMs() - connection.downstream.startMs;
     this.#context.stats.record(this.statBase + downstream_cx_length_ms, lengthMs);

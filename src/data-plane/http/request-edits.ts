@@ -4,11 +4,11 @@
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, PreparedLines, type RequestHead } from '../../wasm/http1.ts';
 import { isInternalAddress } from '../network/peer-address.ts';
+import type { TlsFacts } from '../network/tls/connection-tls.ts';
+import { forwardClientCertificate } from './client-certificate.ts';
 import { dropControlHeaders } from './control-headers.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import { RequestIds } from './request-id.ts';
-
-const FORWARDED_CLIENT_CERT = HEADER_ID['x-forwarded-client-cert'];
 
 /** Who sent a request, as far as it can be trusted. */
 export interface RequestOrigin {
@@ -23,6 +23,7 @@ export const UNKNOWN_ORIGIN: RequestOrigin = { address: '', isInternal: false };
 export class RequestLines {
   readonly ids = new RequestIds();
   readonly protoHttp = new PreparedLines(['x-forwarded-proto: http']);
+  readonly protoHttps = new PreparedLines(['x-forwarded-proto: https']);
   readonly via: PreparedLines | null;
   readonly names: ProxyHeaders;
   /** Headers, in lower case, that only internal requests may bring. */
@@ -41,6 +42,7 @@ export interface Peer {
   readonly isPeerInternal: boolean;
   /** What x-forwarded-for says of the peer; empty for a pipe. */
   readonly forwardedAddress: string;
+  readonly downstream: { readonly tls: TlsFacts | null };
 }
 
 /**
@@ -75,8 +77,8 @@ export function applyConnectionManagerEdits(
   const isEdge = useRemoteAddress && !origin.isInternal;
   dropControlHeaders(head, isEdge);
   if (!origin.isInternal) for (const name of lines.internalOnly) head.dropByName(name);
-  // Says who the client of a TLS connection was; over plain text nobody can know.
-  if (head.has(FORWARDED_CLIENT_CERT)) head.dropKnown(FORWARDED_CLIENT_CERT);
+  const { tls } = peer.downstream;
+  forwardClientCertificate(head, settings.clientCertificate, tls);
   if (head.has(HEADER_ID.expect)) head.dropKnown(HEADER_ID.expect);
   if (useRemoteAddress && !settings.skipXffAppend && peer.forwardedAddress !== '')
     appendForwardedFor(head, peer.forwardedAddress);
@@ -85,7 +87,7 @@ export function applyConnectionManagerEdits(
   // Only a trusted hop may say how the client came.
   if (!hasProto || (useRemoteAddress && settings.xffNumTrustedHops === 0)) {
     if (hasProto) head.dropKnown(HEADER_ID['x-forwarded-proto']);
-    head.appendPrepared(lines.protoHttp);
+    head.appendPrepared(tls === null ? lines.protoHttp : lines.protoHttps);
   }
   if (origin.isInternal) head.appendPrepared(lines.names.internal);
   if (isEdge) {

@@ -210,6 +210,11 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
     this.isInternal = this.#origin.isInternal;
   }
 
+  /** TLS secures the connection. */
+  get isSecured(): boolean {
+    return this.codec.downstream.tls !== null;
+  }
+
   applyConnectionManagerEdits(head: RequestHead): void {
     const { settings, requestLines } = this.manager;
     applyConnectionManagerEdits(head, settings, requestLines, this.codec, this.#origin);

@@ -1,22 +1,34 @@
-// A filter chain of one listener in one worker: its limits, then its terminal filter.
+// A filter chain of one listener in one worker: its limits, what secures its connections, then its terminal filter.
 
+import type { DownstreamTlsSnapshot } from '../../snapshot/index.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection, DownstreamConnectionOwner } from '../network/downstream-connection.ts';
 import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type ConnectionLimit, RefusedConnection } from './connection-limit.ts';
+import { type SecuredOwner, TlsAcceptor } from './tls/tls-acceptor.ts';
 
 /** The listener, as its chains see it. */
 export interface FilterChainOwner extends DownstreamConnectionOwner {
   onConnectionOpened(): void;
+  onHandshakeTimeout(): void;
 }
 
-export class ActiveFilterChain implements DownstreamConnectionOwner {
+/** How a chain secures its connections. */
+export interface ChainSecurity {
+  readonly snapshot: DownstreamTlsSnapshot;
+  /** 0 for no limit. */
+  readonly timeoutMs: number;
+}
+
+export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwner {
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #owner: FilterChainOwner;
   readonly #limits: readonly ConnectionLimit[];
   readonly #filter: NetworkFilter;
+  /** Null where connections come as they are. */
+  readonly #tls: TlsAcceptor | null;
   readonly #refused = new Set<RefusedConnection>();
 
   constructor(
@@ -25,16 +37,18 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
     ingress: IngressFacts,
     limits: readonly ConnectionLimit[],
     filter: NetworkFilter,
+    security: ChainSecurity | null,
   ) {
     this.#context = context;
     this.#owner = owner;
     this.ingress = ingress;
     this.#limits = limits;
     this.#filter = filter;
+    this.#tls = security && new TlsAcceptor(context, security.snapshot, security.timeoutMs, this);
   }
 
   get connectionCount(): number {
-    return this.#filter.connectionCount + this.#refused.size;
+    return this.#filter.connectionCount + this.#refused.size + (this.#tls?.connectionCount ?? 0);
   }
 
   accept(connection: DownstreamConnection): void {
@@ -45,11 +59,20 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
       return;
     }
     connection.open(this);
+    if (this.#tls === null) this.#filter.accept(connection);
+    else this.#tls.accept(connection);
+  }
+
+  onSecured(connection: DownstreamConnection): void {
     this.#filter.accept(connection);
   }
 
+  onHandshakeTimeout(): void {
+    this.#owner.onHandshakeTimeout();
+  }
+
   drain(endsIdle: boolean): void {
-    if (endsIdle) this.#destroyRefused();
+    if (endsIdle) this.#destroyUnbegun();
     this.#filter.drain(endsIdle);
   }
 
@@ -66,7 +89,7 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
   }
 
   destroyConnections(): void {
-    this.#destroyRefused();
+    this.#destroyUnbegun();
     this.#filter.destroyConnections();
   }
 
@@ -100,7 +123,8 @@ export class ActiveFilterChain implements DownstreamConnectionOwner {
     connection.closed();
   }
 
-  #destroyRefused(): void {
+  #destroyUnbegun(): void {
     for (const refused of this.#refused) refused.destroy();
+    this.#tls?.destroyConnections();
   }
 }

@@ -42,6 +42,7 @@ const {
   downstream_cx_overflow,
   downstream_cx_overload_reject,
   downstream_cx_total,
+  downstream_cx_transport_socket_connect_timeout,
   downstream_global_cx_overflow,
   downstream_listener_filter_error,
   downstream_listener_filter_remote_close,
@@ -121,7 +122,10 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       const limits = chain.connectionLimits.map((limit) => new ConnectionLimit(context, limit));
       const { name: chainName, metadata: chainMetadata } = chain.settings;
       const ingress = { chainName, chainMetadata, listenerMetadata: settings.metadata };
-      return new ActiveFilterChain(context, this, ingress, limits, createFilter(chain, ingress));
+      const { tls } = chain;
+      const timeoutMs = chain.settings.transportConnectTimeoutMs ?? 0;
+      const security = tls === undefined ? null : { snapshot: tls, timeoutMs };
+      return new ActiveFilterChain(context, this, ingress, limits, createFilter(chain, ingress), security);
     };
     this.#noChain = { chainName: '', chainMetadata: undefined, listenerMetadata: settings.metadata };
     this.#limits = new AcceptLimits(context.records, snapshot);
@@ -328,6 +332,10 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     values[this.#statBase + downstream_cx_active]! += 1;
     values[this.#workerStatBase + WORKER.downstream_cx_total]! += 1;
     values[this.#workerStatBase + WORKER.downstream_cx_active]! += 1;
+  }
+
+  onHandshakeTimeout(): void {
+    this.#count(downstream_cx_transport_socket_connect_timeout, 1);
   }
 
   onConnectionClosed(connection: DownstreamConnection): void {

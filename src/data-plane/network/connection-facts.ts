@@ -4,6 +4,7 @@ import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamConnection } from './downstream-connection.ts';
 import { plainAddress } from './peer-address.ts';
+import type { TlsFacts } from './tls/connection-tls.ts';
 
 /** The one object of a connection; whoever asks first makes it. */
 export function connectionFacts(context: WorkerContext, connection: DownstreamConnection): DownstreamFacts {
@@ -18,16 +19,28 @@ class ConnectionFacts implements DownstreamFacts {
   readonly local: Endpoint;
   readonly directLocal: Endpoint;
   readonly originalDestination: Endpoint | null;
-  readonly requestedServerName: string;
+  readonly #connection: DownstreamConnection;
 
   constructor(context: WorkerContext, connection: DownstreamConnection) {
     const { socket } = connection;
+    this.#connection = connection;
     this.connectionId = context.nextConnectionId();
     this.remote = { ip: connection.remoteAddress, port: connection.remotePort };
     this.directRemote = { ip: connection.directRemoteAddress, port: connection.directRemotePort };
     this.local = { ip: connection.localAddress, port: connection.localPort };
     this.originalDestination = connection.originalDestination;
-    this.requestedServerName = connection.requestedServerName;
     this.directLocal = { ip: plainAddress(socket.localAddress ?? ''), port: socket.localPort ?? 0 };
+  }
+
+  get requestedServerName(): string {
+    return this.#connection.requestedServerName || (this.tls?.serverName ?? '');
+  }
+
+  get tls(): TlsFacts | null {
+    return this.#connection.tls;
+  }
+
+  get transportFailure(): string {
+    return this.#connection.transportFailure;
   }
 }

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { type IpNumber, parseIp } from '../../base/ip-number.ts';
 import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
 import { plainAddress } from './peer-address.ts';
+import type { TlsFacts } from './tls/connection-tls.ts';
 
 /** Both ends of a connection, as a listener filter has learnt them. IP literals. */
 export interface RestoredAddresses {
@@ -29,13 +30,18 @@ export interface DownstreamWatcher {
 }
 
 export class DownstreamConnection {
-  readonly socket: Socket;
+  /** Where TLS secures it, the one with clear bytes. */
+  #socket: Socket;
   /** Monotonic milliseconds of the accept. */
   readonly startMs: number;
   /** Soft bound of what is kept of this connection in each direction. */
   readonly bufferLimitBytes: number;
   /** What logs and header values know of the connection; null until one asks (connectionFacts). */
   facts: DownstreamFacts | null = null;
+  /** Null before a handshake, and where there is none. */
+  tls: TlsFacts | null = null;
+  /** Why it could not be secured; empty where it could, or need not be. */
+  transportFailure = '';
   /** Another listener has accepted it, and given it to the one that owns the address that it was meant for. */
   isHandedOver = false;
   #transportProtocol: TransportProtocol = 'raw_buffer';
@@ -49,9 +55,18 @@ export class DownstreamConnection {
   #watchers: DownstreamWatcher[] | null = null;
 
   constructor(socket: Socket, startMs: number, bufferLimitBytes: number) {
-    this.socket = socket;
+    this.#socket = socket;
     this.startMs = startMs;
     this.bufferLimitBytes = bufferLimitBytes;
+  }
+
+  get socket(): Socket {
+    return this.#socket;
+  }
+
+  /** From here on its bytes pass this one. */
+  secureWith(socket: Socket): void {
+    this.#socket = socket;
   }
 
   /** Address of the client without port, an IPv4 one in its own notation; empty for a pipe. */

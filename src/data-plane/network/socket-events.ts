@@ -10,6 +10,8 @@
 // Rules of the lean way, each learnt from a failure: push(null) is the end of the stream and belongs to the
 // original; a false result stops reading, and resume() does not start it again, because the Readable believes
 // that a read is under way: an empty push to the original does. It never mixes with pause().
+// A TLS socket is always read by events: one read of the kernel may bring several of its records, and it hands over all of
+// them whatever is returned for the first.
 //
 // Every socket is made with a high-water mark of 1: then `write` returns true exactly when the kernel has taken
 // everything, and false when the written memory must stay untouched until `drain`.
@@ -18,6 +20,7 @@
 // not: a client that takes no answer has given up its request, and the reset of a proxied one is passed on.
 
 import { type NetConnectOpts, Socket, type SocketConstructorOpts } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { type Address, systemPath } from '../../base/address.ts';
 import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budget.ts';
 import { beginConnection, type ConnectionOrigin, type OriginOptions } from '../../base/own-sockets.ts';
@@ -61,6 +64,7 @@ export interface UpstreamSocketOwner extends SocketOwner {
 
 const OWNER = Symbol('owner');
 const LAST_ERROR = Symbol('lastError');
+const UNDERLYING = Symbol('underlying');
 
 interface OwnedSocket extends Socket {
   [OWNER]: SocketOwner;
@@ -182,8 +186,50 @@ export function attachAccepted(socket: Socket, owner: SocketOwner, mode: ReadMod
   }
   const owned = own(socket, owner);
   owned.on('end', onEnd);
-  if (mode === 'lean') owned.push = leanPush;
+  if (isLean(socket, mode)) owned.push = leanPush;
   else owned.on('data', onData);
+}
+
+function isLean(socket: Socket, mode: ReadMode): boolean {
+  return mode === 'lean' && !(socket instanceof TLSSocket);
+}
+
+/**
+ * An accepted socket goes under another one, which reads and writes it from now on. What its owner has read and passes on
+ * (`passOn`) waits in it for that one, which takes it in a later turn.
+ */
+export function releaseAccepted(socket: Socket): void {
+  if (!isOwned(socket)) return;
+  // The method of the prototype shows again.
+  delete (socket as { push?: unknown }).push;
+  socket.removeListener('data', onData);
+  socket.pause();
+  socket.removeListener('end', onEnd);
+  socket.removeListener('drain', onDrain);
+  socket.removeListener('close', onClose);
+  socket[OWNER] = new ReleasedSocket(socket);
+}
+
+/** Keeps what comes before the socket above reads. */
+class ReleasedSocket implements SocketOwner {
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  onBytes(chunk: Buffer, length: number): boolean {
+    this.#socket.unshift(Buffer.from(chunk.subarray(0, length)));
+    return true;
+  }
+
+  onEnd(): void {}
+
+  onDrain(): void {}
+
+  onClose(): void {}
+
+  onFault(): void {}
 }
 
 function isOwned(socket: Socket): socket is OwnedSocket {
@@ -200,12 +246,12 @@ export function passOn(socket: Socket, bytes: Buffer): boolean {
  * the next read, which it may still get.
  */
 export function passOnLater(socket: Socket, bytes: Buffer, mode: ReadMode): void {
-  if (!passOn(socket, bytes) && mode === 'events') socket.pause();
+  if (!passOn(socket, bytes) && !isLean(socket, mode)) socket.pause();
 }
 
 /** Reads on after `onBytes` of an accepted socket has returned false. Bytes come in a later turn. */
 export function resumeAccepted(socket: Socket, mode: ReadMode): void {
-  if (mode === 'lean') originalPush.call(socket, EMPTY);
+  if (isLean(socket, mode)) originalPush.call(socket, EMPTY);
   else socket.resume();
 }
 
@@ -217,7 +263,17 @@ export function resetSocket(socket: Socket): void {
   // Node would neither reset nor close the latter.
   const isSendingEnd = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
   if (socket.connecting || isSendingEnd || isPipe(socket)) socket.destroy();
-  else socket.resetAndDestroy();
+  else (underlyingOf(socket) ?? socket).resetAndDestroy();
+}
+
+/** Resetting is up to the socket that the kernel knows; what lies over it closes with it. */
+function underlyingOf(socket: Socket): Socket | undefined {
+  return (socket as { [UNDERLYING]?: Socket })[UNDERLYING];
+}
+
+/** `socket` carries its bytes over `underlying`. */
+export function layOver(socket: Socket, underlying: Socket): void {
+  (socket as { [UNDERLYING]?: Socket })[UNDERLYING] = underlying;
 }
 
 function isPipe(socket: Socket): boolean {

@@ -15,6 +15,8 @@ export class RouteRequest {
   isInternal = false;
   /** A CONNECT request, which has an authority and no path. */
   isConnect = false;
+  /** Its connection is secured. */
+  isSecured = false;
   readonly #random: Random;
   readonly #trustsForwardedProto: boolean;
   #drawn = -1;
@@ -26,7 +28,7 @@ export class RouteRequest {
     this.#trustsForwardedProto = trustsForwardedProto;
   }
 
-  read(head: RequestHead, isInternal: boolean): void {
+  read(head: RequestHead, isInternal: boolean, isSecured = false): void {
     const target = head.path();
     const query = target.indexOf('?');
     this.head = head;
@@ -34,6 +36,7 @@ export class RouteRequest {
     this.target = target;
     this.path = query === -1 ? target : target.slice(0, query);
     this.isInternal = isInternal;
+    this.isSecured = isSecured;
     this.isConnect = head.methodId === Method.CONNECT;
     this.#drawn = -1;
   }
@@ -57,6 +60,9 @@ export class RouteRequest {
 
   /** The scheme that X-Forwarded-Proto will show to the upstream. */
   get forwardedProto(): string {
-    return (this.#trustsForwardedProto ? this.head.header(FORWARDED_PROTO) : undefined) ?? 'http';
+    return (
+      (this.#trustsForwardedProto ? this.head.header(FORWARDED_PROTO) : undefined) ??
+      (this.isSecured ? 'https' : 'http')
+    );
   }
 }

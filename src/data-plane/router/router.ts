@@ -94,7 +94,7 @@ export class Router {
   /** The route of a request whose filters depend on it. It stays the request's route. */
   find(stream: HttpStream, head: RequestHead): Route | undefined {
     stream.identify(head);
-    this.#request.read(head, stream.isInternal);
+    this.#request.read(head, stream.isInternal, stream.isSecured);
     const route = this.#routes.find(this.#request);
     stream.route = route ?? null;
     return route;
@@ -104,7 +104,7 @@ export class Router {
   route(stream: HttpStream, head: RequestHead): ForwardedRequest | null {
     const request = this.#request;
     stream.identify(head);
-    request.read(head, stream.isInternal);
+    request.read(head, stream.isInternal, stream.isSecured);
     const route = stream.route ?? this.#routes.find(request);
     if (route === undefined) {
       this.#count(no_route);
@@ -142,8 +142,8 @@ export class Router {
     if (!stream.isRequestComplete || !redirects.isKept || location === undefined) return undefined;
     const target = redirectTarget(location);
     if (target === undefined) return this.#refuse(passthrough_internal_redirect_bad_location);
-    // There are no clients that came by https.
-    if (target.isHttps && !policy.allowsCrossScheme) return this.#refuse(passthrough_internal_redirect_unsafe_scheme);
+    if (target.isHttps !== stream.isSecured && !policy.allowsCrossScheme)
+      return this.#refuse(passthrough_internal_redirect_unsafe_scheme);
     if (redirects.count >= policy.maxRedirects) return this.#refuse(passthrough_internal_redirect_too_many_redirects);
     const becomesGet =
       response.status === SEE_OTHER && stream.methodId !== Method.GET && stream.methodId !== Method.HEAD;
@@ -152,7 +152,7 @@ export class Router {
     const bytes = Buffer.from(text, 'latin1');
     if (codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0)
       return this.#refuse(passthrough_internal_redirect_bad_location);
-    this.#request.read(codec.request, stream.isInternal);
+    this.#request.read(codec.request, stream.isInternal, stream.isSecured);
     const route = this.#routes.find(this.#request);
     if (route === undefined) return this.#refuse(passthrough_internal_redirect_no_route);
     if (!redirects.accepts(policy.predicates, stream.route!.name, route.name, target.isHttps))

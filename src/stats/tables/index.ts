@@ -20,6 +20,7 @@ export {
   LISTENER_WORKER_STATS,
   PROXY_PROTOCOL_STATS,
   TLS_INSPECTOR_STATS,
+  TLS_STATS,
 } from './listener.ts';
 export {
   CLUSTER_MANAGER_STATS,

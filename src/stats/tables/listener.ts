@@ -30,6 +30,22 @@ export const LISTENER_WORKER_STATS = statTable({
   downstream_cx_active: 'gauge',
 });
 
+/** listener.<address>.ssl.*: handshakes, beside counters named after ciphers and versions that were agreed on. */
+export const TLS_STATS = statTable({
+  connection_error: 'counter',
+  handshake: 'counter',
+  session_reused: 'counter',
+  no_certificate: 'counter',
+  fail_verify_no_cert: 'counter',
+  fail_verify_error: 'counter',
+  fail_verify_san: 'counter',
+  fail_verify_cert_hash: 'counter',
+  ocsp_staple_failed: 'counter',
+  ocsp_staple_omitted: 'counter',
+  ocsp_staple_responses: 'counter',
+  ocsp_staple_requests: 'counter',
+});
+
 /** connection_limit.<prefix>.*: one connection limit filter. */
 export const CONNECTION_LIMIT_STATS = statTable({
   active_connections: 'gauge',

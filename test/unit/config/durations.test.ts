@@ -30,6 +30,7 @@ import {
   withListeners,
   withRoutes,
 } from '../../support/bootstrap.ts';
+import { CertificateFolder } from '../../support/certificates.ts';
 
 const LENGTHS = [
   { text: '2592000s', ms: 30 * 24 * 60 * 60 * 1000 },
@@ -52,6 +53,20 @@ const FIXED_HEAP = 'type.googleapis.com/envoy.extensions.resource_monitors.fixed
 const SCALED_TIMERS = 'type.googleapis.com/envoy.config.overload.v3.ScaleTimersOverloadActionConfig';
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
 const CARES = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
+
+const CERTIFICATE = await selfSigned();
+
+async function selfSigned(): Promise<JsonObject> {
+  using folder = new CertificateFolder();
+  const { certificate, key } = await folder.make('web');
+  return { certificate_chain: { inline_string: certificate }, private_key: { inline_string: key } };
+}
+
+/** A listener with a certificate. */
+function secured(chain: JsonObject, context: JsonObject = {}): JsonObject {
+  const tls_context = { common_tls_context: { tls_certificates: [CERTIFICATE] }, ...context };
+  return withListeners(listenerWith([], { filter_chains: [{ filters: [httpFilter({})], tls_context, ...chain }] }));
+}
 
 const firstCluster = ({ clusters }: BootstrapConfig) => clusters[0]!;
 const firstFilter = ({ listeners }: BootstrapConfig) => listeners[0]!.filterChains[0]!.filter;
@@ -249,6 +264,14 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) =>
       cluster({ load_assignment: { cluster_name: 'web', endpoints: [], policy: { endpoint_stale_after: value } } }),
     settingMs: null,
+  },
+  'proxy.config.listener.v3.FilterChain.transport_socket_connect_timeout': {
+    bootstrap: (value) => secured({ transport_socket_connect_timeout: value }),
+    settingMs: ({ listeners }) => listeners[0]!.filterChains[0]!.transportConnectTimeoutMs,
+  },
+  'proxy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.session_timeout': {
+    bootstrap: (value) => secured({}, { session_timeout: value }),
+    settingMs: ({ listeners }) => listeners[0]!.filterChains[0]!.tls!.sessionTimeoutMs,
   },
   'proxy.config.listener.v3.Listener.listener_filters_timeout': {
     bootstrap: (value) => withListeners(listenerWith([httpFilter({})], { listener_filters_timeout: value })),

@@ -1,6 +1,6 @@
 // DownstreamTlsContext messages → how a listener's connections are secured.
 
-import { hkdfSync, randomBytes } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
 import type { DownstreamTlsSettings } from '../../../snapshot/index.ts';
 import { DownstreamTlsContext_OcspStaplePolicy as StaplePolicy } from '../../proto/generated/enums.ts';
 import type { Conversion } from '../conversion.ts';
@@ -14,8 +14,6 @@ import { convertSource, readSource, sourceName } from './source.ts';
 const TICKET_KEY_BYTES = 48;
 /** Of a key in a file, as other proxies write it. */
 const FILE_KEY_BYTES = 80;
-/** That of TLS 1.3, RFC 8446 4.6.1. */
-const LONGEST_SESSION_MS = 7 * 24 * 60 * 60 * 1000;
 /** That of OpenSSL's ancestors and of most servers. */
 const DEFAULT_SESSION_MS = 2 * 60 * 60 * 1000;
 const STAPLING: Readonly<Record<number, DownstreamTlsSettings['stapling']>> = {
@@ -47,20 +45,18 @@ export function convertDownstreamContext(
     requiresServerName: valueOr(message.require_sni, false),
     prefersClientCiphers: message.prefer_client_ciphers,
     ticketKeys: message.disable_stateless_session_resumption ? null : convertTicketKeys(message, at, conversion),
-    sessionTimeoutSeconds: Math.floor(
-      Math.min(LONGEST_SESSION_MS, durationMsOr(message.session_timeout, DEFAULT_SESSION_MS)) / 1000,
-    ),
+    sessionTimeoutMs: durationMsOr(message.session_timeout, DEFAULT_SESSION_MS),
     stapling,
   };
 }
 
-function convertTicketKeys(message: DownstreamTlsContext, at: string, conversion: Conversion): Uint8Array {
+function convertTicketKeys(message: DownstreamTlsContext, at: string, conversion: Conversion): Uint8Array | 'random' {
   const { session_ticket_keys: own, session_ticket_keys_sds_secret_config: config } = message;
   const found =
     config === null
       ? own && { message: own, at: `${at}.session_ticket_keys` }
       : findSecret(config, 'session_ticket_keys', `${at}.session_ticket_keys_sds_secret_config`, conversion);
-  return (found && readTicketKey(found.message, found.at, conversion)) ?? randomBytes(TICKET_KEY_BYTES);
+  return (found && readTicketKey(found.message, found.at, conversion)) ?? 'random';
 }
 
 /**

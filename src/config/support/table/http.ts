@@ -41,8 +41,8 @@ export const HTTP_SUPPORT: SupportTable = {
       http3_protocol_options: warned('clients are spoken to in HTTP/1.1'),
       normalize_path: only([false]),
       path_with_escaped_slashes_action: only(['IMPLEMENTATION_SPECIFIC_DEFAULT', 'KEEP_UNCHANGED']),
-      forward_client_cert_details: only(['SANITIZE']),
-      set_current_client_cert_details: warned('concerns TLS'),
+      forward_client_cert_details: supported(),
+      set_current_client_cert_details: supported(),
       add_user_agent: onlyElseWarned([false]),
       represent_ipv4_remote_address_as_ipv4_mapped_ipv6: warned(),
       proxy_100_continue: warned(),
@@ -87,6 +87,16 @@ export const HTTP_SUPPORT: SupportTable = {
       allow_absolute_url: onlyElseWarned([true]),
       accept_http_10: supported('HTTP/1.0 is always accepted'),
       enable_trailers: supported('to an HTTP/1.0 client none'),
+    },
+  },
+  [`${HTTP_CONNECTION_MANAGER}.SetCurrentClientCertDetails`]: {
+    otherwise: rejected(),
+    fields: {
+      subject: supported(),
+      cert: supported(),
+      dns: supported(),
+      uri: supported(),
+      chain: warned('the certificate alone is known'),
     },
   },
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {

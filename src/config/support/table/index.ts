@@ -13,7 +13,7 @@ import { LISTENER_SUPPORT } from './listener.ts';
 import { OVERLOAD_SUPPORT } from './overload.ts';
 import { ROUTE_SUPPORT } from './route.ts';
 import { TAP_CONFIG_SUPPORT } from './tap.ts';
-import { SECRET_SUPPORT } from './tls.ts';
+import { SECRET_SUPPORT, TLS_CONTEXT_SUPPORT } from './tls.ts';
 
 export const SUPPORT: SupportTable = {
   ...BOOTSTRAP_SUPPORT,
@@ -29,4 +29,5 @@ export const SUPPORT: SupportTable = {
   ...OVERLOAD_SUPPORT,
   ...TAP_CONFIG_SUPPORT,
   ...SECRET_SUPPORT,
+  ...TLS_CONTEXT_SUPPORT,
 };

@@ -22,6 +22,7 @@ import {
   TCP_PROXY,
   TLS_INSPECTOR,
 } from './extensions.ts';
+import { DOWNSTREAM_TLS } from './tls.ts';
 
 export const LISTENER_SUPPORT: SupportTable = {
   'proxy.config.listener.v3.Listener': {
@@ -112,7 +113,8 @@ export const LISTENER_SUPPORT: SupportTable = {
       use_proxy_proto: supported('by the first filter chain for the whole listener'),
       metadata: supportedWhole('METADATA(LISTENER_FILTER_CHAIN)'),
       transport_socket: supportedAs('downstream'),
-      transport_socket_connect_timeout: warned('concerns TLS'),
+      transport_socket_connect_timeout: supported('60s when absent; 0s is no limit'),
+      tls_context: supported('as transport_socket, which goes first'),
     },
   },
   'proxy.config.listener.v3.FilterChainMatch': {
@@ -131,7 +133,11 @@ export const LISTENER_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.TransportSocket (downstream)': {
     otherwise: rejected(),
-    fields: { name: supported(), config: supported(READ_AS_TYPED), typed_config: extensions([RAW_BUFFER]) },
+    fields: {
+      name: supported(),
+      config: supported(READ_AS_TYPED),
+      typed_config: extensions([RAW_BUFFER, DOWNSTREAM_TLS]),
+    },
   },
   [RAW_BUFFER]: { otherwise: supported(), fields: {} },
   'proxy.config.listener.v3.Filter': {

@@ -83,7 +83,7 @@ export const TLS_CONTEXT_SUPPORT: SupportTable = {
       session_ticket_keys_sds_secret_config: supported(),
       disable_stateless_session_resumption: supported(),
       disable_stateful_session_resumption: supportedWhole('sessions are kept by clients alone'),
-      session_timeout: supported('604800s at most; 7200s when absent'),
+      session_timeout: supported('7200s when absent; in TLS 1.3 at most 604800s'),
       ocsp_staple_policy: supported(),
       full_scan_certs_on_sni_mismatch: onlyElseWarned([false], 'the first certificate is presented'),
       prefer_client_ciphers: supported(),
@@ -134,7 +134,7 @@ export const TLS_CONTEXT_SUPPORT: SupportTable = {
     fields: {
       path: supported(),
       path_config_source: supportedAs('secrets'),
-      initial_fetch_timeout: supportedWhole('files are there or not'),
+      initial_fetch_timeout: warned('files are there or not'),
       resource_api_version: supportedWhole(),
     },
   },

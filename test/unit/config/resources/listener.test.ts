@@ -384,15 +384,16 @@ describe('a network filter chain', () => {
     ]);
   });
 
-  it('refuses TLS on either side, in both generations, and takes raw buffers', () => {
+  it('needs a certificate for TLS, in both generations, and takes raw buffers', () => {
     const secure = (fields: JsonObject) =>
       listenerWith([], { filter_chains: [{ filters: [tcpFilter({})], ...fields }] });
-    assert.deepEqual(errorsOf(secure({ tls_context: {} })), [
-      `${CHAIN}.tls_context: tls_context is not supported by this build`,
-    ]);
-    assert.deepEqual(errorsOf(secure({ transport_socket: { name: 'tls' } })), [
-      `${CHAIN}.transport_socket.typed_config: "tls" is not supported by this build`,
-    ]);
+    const missing = 'a server needs a certificate: tls_certificates is empty';
+    const context = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext';
+    const socket = { name: 'tls', typed_config: { '@type': context } };
+    const at = `${CHAIN}.transport_socket.typed_config`;
+    assert.deepEqual(errorsOf(secure({ tls_context: {} })), [`${CHAIN}.tls_context.common_tls_context: ${missing}`]);
+    assert.deepEqual(errorsOf(secure({ transport_socket: socket })), [`${at}.common_tls_context: ${missing}`]);
+    assert.deepEqual(errorsOf(secure({ transport_socket: { name: 'tls' } })), [`${at}.common_tls_context: ${missing}`]);
     assert.deepEqual(errorsOf(secure({ transport_socket: { name: 'raw_buffer' } })), []);
   });
 

@@ -24,6 +24,8 @@ const DOWNSTREAM = {
   directLocal: { ip: '/run/weir.sock', port: 0 },
   originalDestination: null,
   requestedServerName: '',
+  tls: null,
+  transportFailure: '',
 };
 
 const CLUSTER_METADATA = {

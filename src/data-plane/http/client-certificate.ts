@@ -1,0 +1,52 @@
+// X-Forwarded-Client-Cert: who the client of a connection has proved to be, for those behind. What a client says of that by
+// itself is believed only where the configuration says so.
+//
+//   By=<URI of our certificate>;Hash=<SHA-256 of the client's>;Cert="…";Subject="…";URI=…;DNS=…
+
+import { createHash } from 'node:crypto';
+import type { ClientCertificateSettings } from '../../snapshot/index.ts';
+import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
+import type { CertificateFacts, TlsFacts } from '../network/tls/connection-tls.ts';
+
+const NAME = 'x-forwarded-client-cert';
+const CONTROL = /\p{Cc}/gu;
+const FORWARDED_CLIENT_CERT = HEADER_ID[NAME];
+
+/** @param settings undefined where every such header is dropped. */
+export function forwardClientCertificate(
+  head: RequestHead,
+  settings: ClientCertificateSettings | undefined,
+  tls: TlsFacts | null,
+): void {
+  if (settings?.mode === 'always-forward-only') return;
+  const isProved = tls !== null && tls.peer !== null;
+  if (settings === undefined || !isProved) {
+    if (head.has(FORWARDED_CLIENT_CERT)) head.dropKnown(FORWARDED_CLIENT_CERT);
+    return;
+  }
+  if (settings.mode === 'forward-only') return;
+  const before = settings.mode === 'append-forward' ? head.header(FORWARDED_CLIENT_CERT) : undefined;
+  if (head.has(FORWARDED_CLIENT_CERT)) head.dropKnown(FORWARDED_CLIENT_CERT);
+  tls.forwardedDetails ??= details(tls.peer!, tls.own, settings);
+  head.append(NAME, before ? `${before},${tls.forwardedDetails}` : tls.forwardedDetails);
+}
+
+function details(peer: CertificateFacts, own: CertificateFacts | null, settings: ClientCertificateSettings): string {
+  const { certificate, names } = peer;
+  const parts = (own?.names.uri ?? []).map((uri) => `By=${uri}`);
+  parts.push(`Hash=${createHash('sha256').update(certificate.raw).digest('hex')}`);
+  if (settings.cert) parts.push(`Cert="${encodeURIComponent(certificate.toString())}"`);
+  if (settings.subject) parts.push(`Subject="${quotable(peer.subject)}"`);
+  if (settings.uri) parts.push(...names.uri.map((uri) => `URI=${uri}`));
+  if (settings.dns) parts.push(...names.dns.map((dns) => `DNS=${dns}`));
+  return headerText(parts.join(';'));
+}
+
+function quotable(text: string): string {
+  return text.replace(/["\\]/g, '\\$&');
+}
+
+/** A certificate may hold any character; a field of a head may not. */
+function headerText(text: string): string {
+  return Buffer.from(text).toString('latin1').replace(CONTROL, '?');
+}

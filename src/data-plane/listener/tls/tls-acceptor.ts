@@ -1,0 +1,269 @@
+// Secures the connections of one filter chain before its terminal filter gets them, which then reads and writes a TLS socket
+// as it would any other.
+//
+//   accept ─► SHAKING ──done, and the peer's certificate is right──► SECURED, the terminal filter goes on
+//                └──alert, wrong certificate, peer gone, time over──► CLOSED, counted
+//
+// What a handshake holds is OpenSSL's: bounded by the longest message that it takes, 100 KiB with certificates.
+
+import { X509Certificate } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { TLSSocket, TLSSocketOptions } from 'node:tls';
+import type { DownstreamTlsSettings, DownstreamTlsSnapshot } from '../../../snapshot/index.ts';
+import { TLS_STATS } from '../../../stats/index.ts';
+import type { DownstreamConnection } from '../../network/downstream-connection.ts';
+import { layOver, releaseAccepted } from '../../network/socket-events.ts';
+import { type TimeoutOwner, TimerEntry } from '../../network/timer-wheel.ts';
+import { type CertificateFacts, ConnectionTls, certificateFacts } from '../../network/tls/connection-tls.ts';
+import { type PeerFault, PeerVerifier } from '../../network/tls/peer-verifier.ts';
+import { ServerContexts } from '../../network/tls/server-contexts.ts';
+import { isPeerTrusted, OcspStapler, secureServerSocket, serverSocketOptions } from '../../network/tls/tls-sockets.ts';
+import type { WorkerContext } from '../../worker-context.ts';
+import { KeyLog } from './key-log.ts';
+
+const stats = TLS_STATS.index;
+
+const FAULT_STATS: Readonly<Record<NonNullable<PeerFault>, number>> = {
+  untrusted: stats.fail_verify_error,
+  hash: stats.fail_verify_cert_hash,
+  name: stats.fail_verify_san,
+};
+const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
+const OPENSSL_ERROR = /^ERR_SSL_/;
+
+/** Whoever gets connections that are secured. */
+export interface SecuredOwner {
+  onSecured(connection: DownstreamConnection): void;
+  onHandshakeTimeout(): void;
+}
+
+export class TlsAcceptor {
+  readonly context: WorkerContext;
+  readonly owner: SecuredOwner;
+  /** 0 for no limit. */
+  readonly timeoutMs: number;
+  readonly #statScope: string;
+  readonly #statBase: number;
+  readonly #ticketKeys: Uint8Array | null;
+  readonly #shaking = new Set<Handshake>();
+  #settings: DownstreamTlsSettings;
+  #verifier: PeerVerifier | null = null;
+  #options!: TLSSocketOptions;
+  #keyLog: KeyLog | null = null;
+  /** Null where there are several certificates. */
+  #own: CertificateFacts | null = null;
+
+  /** @param timeoutMs 0 for no limit. */
+  constructor(context: WorkerContext, snapshot: DownstreamTlsSnapshot, timeoutMs: number, owner: SecuredOwner) {
+    this.context = context;
+    this.owner = owner;
+    this.timeoutMs = timeoutMs;
+    this.#statScope = snapshot.statScope;
+    this.#statBase = context.stats.base(snapshot.statBlock);
+    this.#ticketKeys = snapshot.ticketKeys;
+    this.#settings = snapshot.settings;
+    this.update(snapshot.settings);
+  }
+
+  get connectionCount(): number {
+    return this.#shaking.size;
+  }
+
+  /** For handshakes from now on. */
+  update(settings: DownstreamTlsSettings): void {
+    const contexts = new ServerContexts(settings, this.#ticketKeys);
+    const { validation, requiresClientCertificate, alpnProtocols } = settings;
+    this.#settings = settings;
+    this.#verifier = validation && new PeerVerifier(validation);
+    this.#own =
+      settings.certificates.length === 1 ? certificateFacts(new X509Certificate(settings.certificates[0]!.leaf)) : null;
+    const isStapled = contexts.ocspResponse !== null;
+    const find = (name: string) => contexts.find(name);
+    this.#options = serverSocketOptions({
+      secureContext: contexts.first,
+      alpnProtocols,
+      requestsCertificate: validation !== null || requiresClientCertificate,
+      requiresCertificate: requiresClientCertificate,
+      findContext: contexts.isSimple ? null : find,
+      stapler: isStapled ? new OcspStapler(contexts.first, contexts.ocspResponse, () => this.#countStaple()) : null,
+    });
+    this.#keyLog = settings.keyLog && new KeyLog(settings.keyLog, this.context.logs.connection);
+  }
+
+  accept(connection: DownstreamConnection): void {
+    this.#shaking.add(new Handshake(this, connection, this.#options));
+  }
+
+  destroyConnections(): void {
+    for (const handshake of this.#shaking) handshake.destroy();
+  }
+
+  /** Before the first byte of the handshake. */
+  watch(socket: TLSSocket, connection: DownstreamConnection): void {
+    this.#keyLog?.watch(socket, connection);
+  }
+
+  onEnded(handshake: Handshake): void {
+    this.#shaking.delete(handshake);
+  }
+
+  /** The handshake is done. @returns what the connection knows of it from now on, or why it is refused. */
+  judge(socket: TLSSocket): ConnectionTls | string {
+    const peer = socket.getPeerX509Certificate() ?? null;
+    const verifier = this.#verifier;
+    const fault = peer === null || verifier === null ? null : verifier.check(peer, isPeerTrusted(socket));
+    if (fault !== null) {
+      this.#count(FAULT_STATS[fault]);
+      return `the client's certificate is refused: ${fault}`;
+    }
+    if (peer === null) {
+      if (this.#settings.requiresClientCertificate) {
+        this.#count(stats.fail_verify_no_cert);
+        return 'the client has no certificate';
+      }
+      this.#count(stats.no_certificate);
+    }
+    const tls = new ConnectionTls(socket, peer, peer !== null && verifier !== null, this.#ownOf(socket));
+    if (this.#settings.requiresServerName && tls.serverName === '') {
+      this.#count(stats.connection_error);
+      return 'the client names no server';
+    }
+    this.#countAgreed(tls);
+    return tls;
+  }
+
+  /** The one there is, or the one that was chosen; parsed once or for each connection. */
+  #ownOf(socket: TLSSocket): CertificateFacts | null {
+    if (this.#own !== null) return this.#own;
+    const chosen = socket.getX509Certificate();
+    return chosen === undefined ? null : certificateFacts(chosen);
+  }
+
+  onFailed(error: NodeJS.ErrnoException): void {
+    const { code = '' } = error;
+    if (code === NO_CERTIFICATE) this.#count(stats.fail_verify_no_cert);
+    else if (OPENSSL_ERROR.test(code)) this.#count(stats.connection_error);
+  }
+
+  #countAgreed({ cipher, version, isResumed }: ConnectionTls): void {
+    this.#count(stats.handshake);
+    if (isResumed) this.#count(stats.session_reused);
+    const { stats: worker } = this.context;
+    worker.dynamicCounter(this.#statScope, `ciphers.${cipher}`).add();
+    worker.dynamicCounter(this.#statScope, `versions.${version}`).add();
+  }
+
+  #countStaple(): void {
+    this.#count(stats.ocsp_staple_requests);
+    this.#count(stats.ocsp_staple_responses);
+  }
+
+  #count(stat: number): void {
+    this.context.stats.values[this.#statBase + stat]! += 1;
+  }
+}
+
+// The states of the drawing above.
+const SHAKING = 0;
+const SECURED = 1;
+const CLOSED = 2;
+
+class Handshake implements TimeoutOwner {
+  readonly #acceptor: TlsAcceptor;
+  readonly #connection: DownstreamConnection;
+  readonly #raw: Socket;
+  readonly #socket: TLSSocket;
+  readonly #timer = new TimerEntry(this);
+  #state: number = SHAKING;
+  #error: Error | null = null;
+
+  constructor(acceptor: TlsAcceptor, connection: DownstreamConnection, options: TLSSocketOptions) {
+    const { context, timeoutMs } = acceptor;
+    this.#acceptor = acceptor;
+    this.#connection = connection;
+    this.#raw = connection.socket;
+    releaseAccepted(this.#raw);
+    const socket = secureServerSocket(this.#raw, options);
+    this.#socket = socket;
+    layOver(socket, this.#raw);
+    acceptor.watch(socket, connection);
+    if (timeoutMs > 0) context.wheel.arm(this.#timer, context.clock.monotonicMs() + timeoutMs);
+    socket.once('secure', () => this.#onSecure());
+    socket.on('error', this.#onError);
+    // Half a handshake is none.
+    socket.once('end', this.#onEnd);
+    socket.once('close', this.#onClose);
+    connection.secureWith(socket);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  onTimeout(): void {
+    this.#acceptor.owner.onHandshakeTimeout();
+    this.#connection.transportFailure = 'the handshake took too long';
+    this.destroy();
+  }
+
+  #onSecure(): void {
+    if (this.#state !== SHAKING) return;
+    const { context, owner } = this.#acceptor;
+    try {
+      const tls = this.#acceptor.judge(this.#socket);
+      if (typeof tls === 'string') {
+        this.#refuse(tls);
+        return;
+      }
+      this.#end(SECURED);
+      this.#socket.removeListener('error', this.#onError);
+      this.#socket.removeListener('end', this.#onEnd);
+      this.#socket.removeListener('close', this.#onClose);
+      this.#connection.tls = tls;
+      owner.onSecured(this.#connection);
+    } catch (error) {
+      context.logFault('a TLS handshake', error);
+      this.#socket.destroy();
+    }
+  }
+
+  #refuse(reason: string): void {
+    this.#connection.transportFailure = reason;
+    this.#log(reason);
+    this.#socket.destroy();
+  }
+
+  readonly #onError = (error: Error): void => {
+    this.#error ??= error;
+  };
+
+  readonly #onEnd = (): void => this.destroy();
+
+  readonly #onClose = (): void => {
+    if (this.#state !== SHAKING) return;
+    this.#end(CLOSED);
+    const error = this.#error as NodeJS.ErrnoException | null;
+    if (error !== null) {
+      this.#acceptor.onFailed(error);
+      this.#connection.transportFailure = failureText(error);
+      this.#log(this.#connection.transportFailure);
+    }
+    this.#connection.closed();
+  };
+
+  #end(state: number): void {
+    this.#state = state;
+    this.#acceptor.context.wheel.remove(this.#timer);
+    this.#acceptor.onEnded(this);
+  }
+
+  #log(reason: string): void {
+    const { connection: log } = this.#acceptor.context.logs;
+    if (log.enabled('debug')) log.debug(`TLS of a connection from ${this.#connection.remoteAddress}: ${reason}`);
+  }
+}
+
+/** OpenSSL's reason without its numbers and source lines. */
+function failureText(error: NodeJS.ErrnoException & { readonly reason?: string }): string {
+  return `TLS_error:|${error.reason ?? error.code ?? error.message}:TLS_error_end`;
+}

@@ -1,0 +1,84 @@
+// What is known of the TLS of one connection, once its handshake is done: asked by logs and headers, also when the socket,
+// closed, has forgotten it.
+
+import type { X509Certificate } from 'node:crypto';
+import type { TLSSocket } from 'node:tls';
+import { type AltNames, altNames } from '../../../base/alt-names.ts';
+
+export interface TlsFacts {
+  /** By SNI; empty when the client has named none. */
+  readonly serverName: string;
+  /** By ALPN; empty when nothing was agreed on. */
+  readonly protocol: string;
+  /** `TLSv1.3`. */
+  readonly version: string;
+  /** OpenSSL's name of it. */
+  readonly cipher: string;
+  readonly isResumed: boolean;
+  readonly peer: CertificateFacts | null;
+  readonly own: CertificateFacts | null;
+  /** The peer's certificate has been held against authorities, hashes or names. */
+  readonly isPeerVerified: boolean;
+  /** What requests of the connection say of the peer; made by whoever says it first. */
+  forwardedDetails: string | null;
+}
+
+export interface CertificateFacts {
+  readonly certificate: X509Certificate;
+  readonly names: AltNames;
+  /** The most telling part first, as RFC 2253 has it. */
+  readonly subject: string;
+  readonly issuer: string;
+}
+
+export class ConnectionTls implements TlsFacts {
+  forwardedDetails: string | null = null;
+  readonly serverName: string;
+  readonly protocol: string;
+  readonly version: string;
+  readonly cipher: string;
+  readonly isResumed: boolean;
+  readonly isPeerVerified: boolean;
+  readonly peer: CertificateFacts | null;
+  readonly own: CertificateFacts | null;
+
+  /** @param peer null when it has presented none. @param own the certificate presented to the peer. */
+  constructor(
+    socket: TLSSocket,
+    peer: X509Certificate | null,
+    isPeerVerified: boolean,
+    own: CertificateFacts | null = null,
+  ) {
+    const named = (socket as { servername?: string | false | null }).servername;
+    this.serverName = typeof named === 'string' ? named : '';
+    this.protocol = socket.alpnProtocol || '';
+    this.version = socket.getProtocol() ?? '';
+    this.cipher = socket.getCipher().name;
+    this.isResumed = socket.isSessionReused();
+    this.isPeerVerified = isPeerVerified;
+    this.peer = peer && certificateFacts(peer);
+    this.own = own;
+  }
+}
+
+export function certificateFacts(certificate: X509Certificate): CertificateFacts {
+  let names: AltNames | undefined;
+  return {
+    certificate,
+    get subject() {
+      return distinguishedName(certificate.subject);
+    },
+    get issuer() {
+      return distinguishedName(certificate.issuer);
+    },
+    get names() {
+      names ??= altNames(certificate);
+      return names;
+    },
+  };
+}
+
+/** Node has one part a line, the least telling first. */
+function distinguishedName(lines: string | undefined): string {
+  return (lines ?? '').split('\n').reverse().join(',');
+}

@@ -1,0 +1,82 @@
+// TLS over a socket that has been accepted, in one place: all that leans on more of Node's TLSSocket than its documentation
+// says, which is three things.
+//
+//   - It is made with a high-water mark of 1, as every other socket is (socket-events.ts), so that memory given to `write`
+//     stays untouched until `drain`. `tls.Server` has no way to say so.
+//   - `_tlsError` tells of failures after the handshake as well; 'error' does not without a tls.Server.
+//   - `_handle.verifyError()` is what OpenSSL thinks of the peer's chain.
+//
+// Tests fail where a Node release does otherwise.
+
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls';
+
+export interface ServerTlsOptions {
+  readonly secureContext: SecureContext;
+  readonly alpnProtocols: readonly string[];
+  readonly requestsCertificate: boolean;
+  /** A client without one is sent the alert that says so. */
+  readonly requiresCertificate: boolean;
+  /** Chooses another context by the name that a client asks for; null where there is one only. */
+  readonly findContext: ((serverName: string) => SecureContext | undefined) | null;
+  /** Null where nothing is stapled. */
+  readonly stapler: OcspStapler | null;
+}
+
+type Internals = TLSSocket & {
+  readonly _handle: { verifyError(): NodeJS.ErrnoException | null | undefined } | null;
+};
+
+/** Answers clients that ask for the state of the certificate: what a TLSSocket asks its server. */
+export class OcspStapler extends EventEmitter {
+  readonly _sharedCreds: SecureContext;
+
+  constructor(context: SecureContext, response: Uint8Array | null, onAsked: (isAnswered: boolean) => void) {
+    super();
+    this._sharedCreds = context;
+    const bytes = response === null ? null : Buffer.from(response);
+    this.on('OCSPRequest', (_own: Buffer, _issuer: Buffer, answer: (error: null, response: Buffer | null) => void) => {
+      onAsked(bytes !== null);
+      answer(null, bytes);
+    });
+  }
+}
+
+/** Made once for all connections of a filter chain. */
+export function serverSocketOptions(options: ServerTlsOptions): TLSSocketOptions {
+  const { secureContext, alpnProtocols, findContext, stapler } = options;
+  const given = {
+    isServer: true,
+    secureContext,
+    requestCert: options.requestsCertificate,
+    rejectUnauthorized: options.requiresCertificate,
+    highWaterMark: 1,
+    ...(alpnProtocols.length === 0 ? {} : { ALPNProtocols: [...alpnProtocols] }),
+    ...(findContext === null
+      ? {}
+      : {
+          SNICallback: (name: string, found: (error: null, context: SecureContext | undefined) => void) =>
+            found(null, findContext(name)),
+        }),
+    ...(stapler === null ? {} : { server: stapler }),
+  };
+  // Node's types know neither the high-water mark nor a server that is none of its own.
+  return given as unknown as TLSSocketOptions;
+}
+
+/** Begins a handshake as the server. `secure` or `close` follows. */
+export function secureServerSocket(raw: Socket, options: TLSSocketOptions): TLSSocket {
+  const socket = new TLSSocket(raw, options);
+  socket.on('_tlsError', destroyWith);
+  return socket;
+}
+
+function destroyWith(this: TLSSocket, error: Error): void {
+  this.destroy(error);
+}
+
+/** The chain of the peer's certificate leads to an authority, and has not expired. After the handshake. */
+export function isPeerTrusted(socket: TLSSocket): boolean {
+  return !(socket as Internals)._handle?.verifyError();
+}
