@@ -88,7 +88,13 @@ export async function runWeir(
   args: readonly string[],
   options: Pick<WeirOptions, 'env' | 'descriptors'> = {},
 ): Promise<ExitResult> {
-  return runProgram(process.execPath, [...NODE_FLAGS, MAIN, ...inOwnPlace(args)], options);
+  const [command, ...rest] = programOf(args);
+  return runProgram(command!, rest, options);
+}
+
+/** The command that runs weir, for a test that starts it in its own way. */
+export function programOf(args: readonly string[]): readonly string[] {
+  return [process.execPath, ...NODE_FLAGS, MAIN, ...inOwnPlace(args)];
 }
 
 /** Starts weir and resolves once GET /ready answers LIVE; throws with the program's output when it ends before. */
