@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { ListenerSettings, ListenerSnapshot } from '../../src/snapshot/index.ts';
+import { clientHello } from '../support/client-hello.ts';
 import { DataPlaneFixture, loopback, tcpProxy } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
-import { filterChain, PROXY_PROTOCOL } from '../support/listeners.ts';
+import { filterChain, MATCHES_ALL, PROXY_PROTOCOL, TLS_INSPECTOR } from '../support/listeners.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
 type Limits = Partial<Pick<ListenerSnapshot, 'globalLimit' | 'limit'>>;
@@ -70,6 +71,19 @@ for (const readMode of ['lean', 'events'] as const) {
       assert.equal(await bench.answerTo(front, meantFor('10.0.0.2', 80)), 'any:hello');
       assert.equal(await bench.answerTo(front, meantFor('10.0.0.1', 81)), 'front:hello');
       assert.equal(bench.proxy.listenerStat('downstream_cx_total'), 3);
+    });
+
+    test('meets the filter chain of its owner that the name decides which it has asked for', async (t) => {
+      const bench = new Bench(t, readMode);
+      const front = await bench.front({ listenerFilters: [PROXY_PROTOCOL, TLS_INSPECTOR] });
+      await bench.listener('owner', {
+        bindsToPort: false,
+        addresses: [at('10.0.0.1', 443)],
+        filterChains: [filterChain(tcpProxy('owner'), { match: { ...MATCHES_ALL, serverNames: ['a.test'] } })],
+      });
+      const hello = clientHello({ serverName: 'a.test' }).toString('latin1');
+      const client = bench.client(front).write(Buffer.from(meantFor('10.0.0.1', 443) + hello, 'latin1'));
+      assert.equal(await client.until(hello), `owner:${hello}`);
     });
 
     test('meets the listener filters of its owner, with all bytes behind those of the first, also in pieces', async (t) => {

@@ -109,6 +109,18 @@ describe('a client hello', () => {
     );
   });
 
+  it('is none as soon as a further record begins otherwise', () => {
+    const first = record(helloMessage().subarray(0, 20));
+    for (const [start, state] of [
+      [[22], INCOMPLETE],
+      [[23], MALFORMED],
+      [[22, 3], INCOMPLETE],
+      [[22, 2], MALFORMED],
+    ] as const) {
+      assert.equal(read(Buffer.concat([first, Buffer.from(start)])), state, start.join());
+    }
+  });
+
   it('may be followed by more in its last record, which is not its own', () => {
     const message = helloMessage({ serverName: 'a.test' });
     const bytes = record(Buffer.concat([message, Buffer.from('more')]));
@@ -173,6 +185,8 @@ describe('a client hello', () => {
     assert.deepEqual(read(hello, 0, hello.length, hello.length), whole);
     assert.equal(read(hello, 0, hello.length, hello.length - 1), TOO_LARGE);
     assert.equal(read(hello, 0, 9, 1000), TOO_LARGE);
+    const single = clientHello({ serverName: 'a.test' });
+    assert.equal(read(single, 0, single.length, single.length - 1), TOO_LARGE);
     assert.equal(read(Buffer.from([22, 3, 1, 0, 200, 1, 0xff, 0xff, 0xff])), TOO_LARGE);
   });
 
