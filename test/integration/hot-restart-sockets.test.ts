@@ -2,13 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { JsonObject } from '../support/bootstrap.ts';
+import { collectOutput, startProgram } from '../support/child-process.ts';
+import { untilEqual } from '../support/eventually.ts';
 import { PORTS, RestartRow, untilSaid } from '../support/restart-row.ts';
-import type { WeirProcess } from '../support/weir-process.ts';
+import { programOf, type WeirProcess } from '../support/weir-process.ts';
 
 const INJECTED = 'envoy.resource_monitors.injected_resource';
 const STOP_ACCEPTING = 'envoy.overload_actions.stop_accepting_connections';
@@ -89,3 +92,34 @@ for (const [from, to] of [
     }
   });
 }
+
+test('the admin interface at a unix socket is handed over, and its path goes with the last process', async () => {
+  await using row = await RestartRow.open();
+  const admin = path.join(row.folder, 'admin.sock');
+  const configYaml = JSON.stringify({ ...row.bootstrap(), admin: { address: { pipe: { path: admin } } } });
+  const start = (epoch: number) => {
+    const place = ['--base-id', String(row.baseId), '--restart-epoch', String(epoch), '--concurrency', '1'];
+    const [command, ...args] = programOf([...place, '--config-yaml', configYaml]);
+    return collectOutput(startProgram(command!, args));
+  };
+  const ask = (at: string, method = 'GET'): Promise<string> =>
+    new Promise((resolve) => {
+      const asked = request({ socketPath: admin, path: at, method, agent: false }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (piece: string) => {
+          text += piece;
+        });
+        response.on('end', () => resolve(text));
+      });
+      asked.on('error', (error) => resolve(String(error))).end();
+    });
+  const first = start(0);
+  await untilEqual('LIVE\n', () => ask('/ready'), '/ready');
+  const second = start(1);
+  const said = (): boolean => second.output.stderr.includes('hot restart: has taken over');
+  await untilEqual(true, said, 'whether the second has taken over');
+  assert.equal(await ask('/stats?filter=hot_restart_epoch'), 'server.hot_restart_epoch: 1\n');
+  assert.equal(await ask('/quitquitquit', 'POST'), 'OK\n');
+  assert.deepEqual([(await first.exited).code, (await second.exited).code], [0, 0]);
+  assert.ok(!existsSync(admin));
+});
