@@ -74,7 +74,7 @@ function fixed(name: string, values: Record<string, string>): RuntimeLayerSettin
 
 describe('a runtime layer that comes by discovery', () => {
   it('stands at its place among the layers, with dotted keys, and follows the file that is moved over its own', async (t) => {
-    const { runtime, write, file, stats, texts, log } = open(t);
+    const { runtime, clock, write, file, stats, texts, log } = open(t);
     write(response({ x: 1, 'envoy.a': { b: true }, share: { numerator: 5, denominator: 'MILLION' } }));
     await runtime.load([fixed('base', { x: '0', y: '0' }), discovered(file), fixed('last', { y: '2' })]);
     assert.deepEqual(runtime.layers(), ['base', 'far', 'last']);
@@ -103,6 +103,7 @@ describe('a runtime layer that comes by discovery', () => {
       ],
     );
     assert.deepEqual(texts(), ['two']);
+    assert.ok((await stats()).includes(`runtime.update_time: ${clock.wallMs()}`));
     runtime.close();
     write(response({ x: 4 }));
     await new Promise(setImmediate);
@@ -156,6 +157,45 @@ describe('a runtime layer that comes by discovery', () => {
     assert.match(log.join(), /warning: resources are not taken over: .*no such file/);
     write(response({ x: 1 }));
     await eventually(() => runtime.values.text('x') === '1', 'the values of the file');
+  });
+
+  it('keeps nobody waiting when its first answer is refused, nor other layers from what they have', async (t) => {
+    const { runtime, write, file, folder } = open(t);
+    write(response({ x: 1 }, { name: 'other' }));
+    const root = path.join(folder, 'root');
+    mkdirSync(root);
+    writeFileSync(path.join(root, 'y'), '2');
+    const disk: RuntimeLayerSettings = {
+      name: 'disk',
+      kind: 'files',
+      values: new Map(),
+      files: { symlinkRoot: root, folder: root },
+    };
+    await runtime.load([disk, discovered(file)]);
+    assert.deepEqual([runtime.values.text('x'), runtime.values.text('y')], [undefined, '2']);
+    write(response({ x: 3 }));
+    await eventually(() => runtime.values.text('x') === '3', 'values that are not refused');
+    assert.equal(runtime.values.text('y'), '2');
+    // What is called off while it is read never takes effect.
+    for (const layers of [[disk], [discovered(file)]]) {
+      const called = runtime.load(layers);
+      runtime.close();
+      await called;
+      assert.deepEqual(runtime.layers(), ['disk', 'far']);
+    }
+  });
+
+  it('is waited for as long as it takes where the source says 0', async (t) => {
+    const { runtime, clock } = open(t, { subscribe: () => ({ start() {}, close() {} }) });
+    let isLoaded = false;
+    const { discovery, ...layer } = discovered('');
+    const source = { ...discovery!.source, initialFetchTimeoutMs: 0 };
+    void runtime.load([{ ...layer, discovery: { ...discovery!, source } }]).then(() => {
+      isLoaded = true;
+    });
+    clock.turn(1_000_000);
+    await new Promise(setImmediate);
+    assert.equal(isLoaded, false);
   });
 
   it('is read again when something is moved into the folder that is watched, and then only', async (t) => {
@@ -219,6 +259,8 @@ describe('a runtime layer that comes by discovery', () => {
     const second = load();
     answer([{ name: 'some', layer: null }]);
     await second;
+    clock.turn(10_000);
+    assert.equal(log.length, 1);
     void load();
     runtime.close();
     clock.turn(10_000);
