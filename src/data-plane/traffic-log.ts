@@ -2,11 +2,15 @@
 // line each, by `[C<connection>][S<stream>]` as searches in logs know them. Worker thread. While the level is above, each is
 // one comparison, and streams have no number.
 
+import type { Logger, Loggers } from '../log/index.ts';
 import type { RequestHead } from '../wasm/http1.ts';
 import { connectionFacts } from './network/connection-facts.ts';
 import type { DownstreamConnection } from './network/downstream-connection.ts';
 import { shortFlags } from './response-flags.ts';
 import type { WorkerContext } from './worker-context.ts';
+
+/** This one, as loggers of files are listed. */
+const FILE = 'src/data-plane/traffic-log.ts';
 
 /** What there is to say of a request that is over. */
 export interface EndedRequest {
@@ -17,22 +21,30 @@ export interface EndedRequest {
 
 export class TrafficLog {
   readonly #context: WorkerContext;
+  readonly #connections: Logger;
+  readonly #filters: Logger;
+  readonly #requests: Logger;
+  readonly #routes: Logger;
   /** Of streams that a line has named. */
   readonly #streamIds = new WeakMap<object, number>();
 
-  constructor(context: WorkerContext) {
+  constructor(context: WorkerContext, loggers: Pick<Loggers, 'ofFile'>) {
     this.#context = context;
+    this.#connections = loggers.ofFile('connection', FILE);
+    this.#filters = loggers.ofFile('filter', FILE);
+    this.#requests = loggers.ofFile('http', FILE);
+    this.#routes = loggers.ofFile('router', FILE);
   }
 
   connectionOpened(connection: DownstreamConnection): void {
-    const log = this.#context.logs.connection;
+    const log = this.#connections;
     if (!log.enabled('debug')) return;
     const from = place(connection.remoteAddress, connection.remotePort);
     log.debug(`${this.#connection(connection)} new connection from ${from}`);
   }
 
   connectionClosed(connection: DownstreamConnection, nowMs: number): void {
-    const log = this.#context.logs.connection;
+    const log = this.#connections;
     // A socket that has ended does not know any more whose it was.
     if (!log.enabled('debug') || connection.facts === null) return;
     log.debug(`${this.#connection(connection)} closed after ${Math.round(nowMs - connection.startMs)} ms`);
@@ -40,13 +52,13 @@ export class TrafficLog {
 
   /** Its host has been chosen. @param host address. */
   connectionForwarded(connection: DownstreamConnection, cluster: string, host: string): void {
-    const log = this.#context.logs.filter;
+    const log = this.#filters;
     if (log.enabled('debug')) log.debug(`${this.#connection(connection)} goes to ${host} of cluster '${cluster}'`);
   }
 
   /** @param head of the request, in the codec. Its fields are not shown: some carry credentials. */
   requestBegun(stream: object, connection: DownstreamConnection, head: RequestHead): void {
-    const log = this.#context.logs.http;
+    const log = this.#requests;
     if (!log.enabled('debug')) return;
     const version = `HTTP/1.${head.minorVersion}`;
     log.debug(
@@ -56,7 +68,7 @@ export class TrafficLog {
 
   /** @param cluster empty where no route matches. */
   requestRouted(stream: object, connection: DownstreamConnection, cluster: string): void {
-    const log = this.#context.logs.router;
+    const log = this.#routes;
     if (!log.enabled('debug')) return;
     const text = cluster === '' ? 'no route matches' : `goes to cluster '${cluster}'`;
     log.debug(`${this.#stream(stream, connection)} ${text}`);
@@ -64,7 +76,7 @@ export class TrafficLog {
 
   /** @param attempt from 1. @param host address. */
   requestAttempted(stream: object, connection: DownstreamConnection, attempt: number, host: string): void {
-    const log = this.#context.logs.router;
+    const log = this.#routes;
     if (log.enabled('debug')) log.debug(`${this.#stream(stream, connection)} attempt ${attempt} goes to ${host}`);
   }
 
@@ -74,7 +86,7 @@ export class TrafficLog {
     { status, flags, details }: EndedRequest,
     durationMs: number,
   ): void {
-    const log = this.#context.logs.http;
+    const log = this.#requests;
     if (!log.enabled('debug')) return;
     const why = flags === 0 ? details : `${shortFlags(flags)}, ${details}`;
     log.debug(`${this.#stream(stream, connection)} ${status} after ${Math.round(durationMs)} ms, ${why}`);

@@ -87,7 +87,7 @@ export class WorkerContext {
   readonly codec: Http1Codec;
   readonly logs: DataPlaneLogs;
   /** Of connections and requests, at the levels that show them. */
-  readonly traffic = new TrafficLog(this);
+  readonly traffic: TrafficLog;
   /** Its timers fail without harm. */
   readonly clock: Clock;
   readonly random: Random;
@@ -142,6 +142,7 @@ export class WorkerContext {
       router: loggers.get('router'),
       upstream: loggers.get('upstream'),
     };
+    this.traffic = new TrafficLog(this, loggers);
     this.clock = this.faults.clock(options.clock);
     this.random = options.random;
     this.drains = new Drains(this.clock, this.random);

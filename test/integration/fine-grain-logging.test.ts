@@ -91,6 +91,20 @@ describe('--enable-fine-grain-logging', () => {
   });
 });
 
+describe('the file of the lines about requests', () => {
+  it('has a level of its own, by the name that it is listed by', async () => {
+    await using weir = await startWeir({
+      configYaml: CONFIG,
+      args: [...FINE, '--component-log-level', 'traffic-log:debug'],
+    });
+    const { port } = (await weir.listeners()).get('main')!;
+    await fetch(`http://127.0.0.1:${port}/`);
+    const told = () =>
+      lines(weir).some(([name, , , text]) => name === 'src/data-plane/traffic-log.ts' && / GET \/ /.test(text!));
+    await untilEqual(true, told, 'the line of the request');
+  });
+});
+
 describe('the files that log', () => {
   it('are those with a call of a logger', () => {
     const files = filesThatLog(PACKAGE_ROOT);

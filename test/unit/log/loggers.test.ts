@@ -177,6 +177,28 @@ describe('loggers', () => {
     assert.deepEqual(loggers.list(), [{ name: 'test/unit/log/loggers.test.ts', level: 'debug' }]);
   });
 
+  it('of a file that is known have the level of their component, or of the file where files have one', () => {
+    const { loggers, written } = collect();
+    const log = loggers.ofFile('http', 'src/data-plane/some.ts');
+    const levels = (): string[] => [log.level, loggers.get('http').level];
+    assert.deepEqual(levels(), ['info', 'info']);
+    loggers.set([['http', 'debug']]);
+    assert.deepEqual(levels(), ['debug', 'debug']);
+    loggers.setAll('error');
+    assert.deepEqual(levels(), ['error', 'error']);
+    loggers.applyLevels({ default: 'info', files: [{ pattern: 'other', level: 'trace' }] });
+    assert.deepEqual(levels(), ['info', 'trace']);
+    loggers.set([['some', 'debug']]);
+    assert.deepEqual(levels(), ['debug', 'debug']);
+    assert.equal(loggers.ofFile('http', 'src/data-plane/third.ts').level, 'info');
+    loggers.applyLevels({ default: 'info' });
+    log.info('here');
+    assert.deepEqual(
+      written.map(({ logger, message }) => [logger, message]),
+      [['http', 'here']],
+    );
+  });
+
   it('lose a line that its sink cannot write, count it, and never throw', () => {
     const sink = {
       write: (): void => {
