@@ -3,13 +3,8 @@
 
 import type { HeadLimits, Http1Codec } from '../../../../wasm/http1.ts';
 import { Framing } from '../../../../wasm/http1.ts';
-import {
-  BLOCK_LIMIT_BYTES,
-  BlockFlag,
-  blockFault,
-  type Http2Heads,
-  isCompressionError,
-} from '../../../../wasm/http2.ts';
+import { BlockFlag, blockFault, type Http2Heads, isCompressionError } from '../../../../wasm/http2.ts';
+import { BlockCollector } from './block-collector.ts';
 import { FloodGuard } from './flood-guard.ts';
 import type { FrameOutput, SlabPool } from './frame-output.ts';
 import { FrameReader } from './frame-reader.ts';
@@ -26,6 +21,7 @@ import {
 import { Fault, type Http2Options, type SessionFault } from './options.ts';
 import { SessionSender } from './session-sender.ts';
 import { SessionStream } from './session-stream.ts';
+import { StreamSet } from './stream-set.ts';
 
 /** What a worker's sessions share. */
 export interface Http2Codec {
@@ -52,8 +48,6 @@ export interface SessionOwner {
   onIdle(): void;
 }
 
-/** Streams reset by this side, whose frames may still be on their way. */
-const RECENT_LIMIT = 1024;
 /** What a client may send to a stream that has had its answer, before it is stopped. */
 const DISCARD_LIMIT_BYTES = 65536;
 const MARK_PING = 0x77656972;
@@ -77,8 +71,7 @@ export class Http2Session {
   readonly #guard: FloodGuard;
   readonly #sender: SessionSender;
   readonly #reader: FrameReader;
-  readonly #streams = new Map<number, SessionStream>();
-  readonly #recent = new Set<number>();
+  readonly #streams: StreamSet;
   /** Bytes of the client's preface that have come. */
   #prefaceBytes = 0;
   #hasSettings = false;
@@ -87,18 +80,11 @@ export class Http2Session {
   #decoder = 0;
   #receiveWindow: number;
   #creditBytes = 0;
-  /** Highest stream that the peer has opened; next one that this side opens. */
-  #lastRemoteId = 0;
-  #nextLocalId = 1;
   /** No stream above this one is taken any more. */
   #lastTaken = LARGEST_WINDOW;
   #peerLast = LARGEST_WINDOW;
   #isDraining = false;
-  /** A block that goes on in CONTINUATION; stream 0 when there is none. */
-  #blockStream = 0;
-  #blockFlags = 0;
-  #block: Buffer[] = [];
-  #blockBytes = 0;
+  readonly #block: BlockCollector;
   /** Of the DATA frame at hand. */
   #dataStream: SessionStream | null = null;
   #isDataEnd = false;
@@ -113,6 +99,8 @@ export class Http2Session {
     this.#guard = new FloodGuard(options);
     this.#sender = new SessionSender(shared.heads, shared.slabs, this.#guard);
     this.#reader = new FrameReader(this);
+    this.#block = new BlockCollector(this.#guard);
+    this.#streams = new StreamSet(isServer);
     this.#receiveWindow = options.connectionWindowBytes;
     this.#prefaceBytes = isServer ? 0 : PREFACE.length;
   }
@@ -132,7 +120,7 @@ export class Http2Session {
 
   /** Streams that this side may open now. */
   get freeStreams(): number {
-    if (this.#isEnded || this.#peerLast < LARGEST_WINDOW || this.#nextLocalId > LARGEST_WINDOW) return 0;
+    if (this.#isEnded || this.#peerLast < LARGEST_WINDOW || this.#streams.nextId === 0) return 0;
     return Math.max(0, this.#sender.peer.maxStreams - this.#streams.size);
   }
 
@@ -193,11 +181,10 @@ export class Http2Session {
   request(flags: number, isEnd: boolean): SessionStream | null {
     if (this.freeStreams <= 0) return null;
     const { peer } = this.#sender;
-    const stream = new SessionStream(this.#nextLocalId, peer.windowBytes, this.#options.streamWindowBytes);
+    const stream = new SessionStream(this.#streams.nextId, peer.windowBytes, this.#options.streamWindowBytes);
     stream.requestMethod = this.#shared.codec.request.methodId;
     if (this.#sender.head(stream, true, flags, isEnd) !== 0) return null;
-    this.#nextLocalId += 2;
-    this.#streams.set(stream.id, stream);
+    this.#streams.add(stream);
     this.#guard.onStream();
     stream.hasLocalHead = true;
     stream.isLocalEnded = isEnd;
@@ -236,7 +223,7 @@ export class Http2Session {
 
   /** Breaks a stream off; its handler hears no more. */
   reset(stream: SessionStream, code: number): void {
-    if (this.#streams.get(stream.id) !== stream) return;
+    if (!this.#streams.has(stream)) return;
     stream.handler = null;
     this.#resetStream(stream, code);
   }
@@ -274,7 +261,7 @@ export class Http2Session {
   /** The second step, which the answer to `drain` brings by itself. */
   finishDrain(): void {
     if (this.#isEnded || this.#lastTaken < LARGEST_WINDOW) return;
-    this.#lastTaken = this.#lastRemoteId;
+    this.#lastTaken = this.#streams.lastRemoteId;
     this.#goaway(this.#lastTaken, ErrorCode.NO_ERROR);
     this.#dirty();
     if (this.#streams.size === 0) this.#owner.onIdle();
@@ -287,9 +274,8 @@ export class Http2Session {
     this.#sender.close();
     this.#isEnded = true;
     this.#reader.stop();
-    const streams = [...this.#streams.values()];
-    this.#streams.clear();
-    for (const stream of streams) {
+    for (const stream of this.#streams.all()) {
+      this.#streams.delete(stream);
       this.#sender.drop(stream);
       stream.handler?.onReset(code, isLocal, reason);
     }
@@ -302,9 +288,7 @@ export class Http2Session {
     if (!this.#hasSettings && (type !== FrameType.SETTINGS || (flags & FrameFlag.ACK) !== 0)) {
       return this.#fail(Fault.firstFrame);
     }
-    if (this.#blockStream !== 0 && (type !== FrameType.CONTINUATION || streamId !== this.#blockStream)) {
-      return this.#fail(Fault.frameOrder);
-    }
+    if (!this.#block.admits(type === FrameType.CONTINUATION, streamId)) return this.#fail(Fault.frameOrder);
     return type === FrameType.DATA ? this.#beginData(flags, streamId, length) : true;
   }
 
@@ -346,9 +330,9 @@ export class Http2Session {
     if (this.#receiveWindow < 0) return this.#fail(Fault.windowExceeded);
     this.#isDataEnd = isEnd;
     this.#dataStream = null;
-    if (streamId === 0 || this.#isIdle(streamId)) return this.#fail(Fault.streamId);
+    if (streamId === 0 || this.#streams.isIdle(streamId)) return this.#fail(Fault.streamId);
     const stream = this.#streams.get(streamId);
-    if (stream === undefined) return this.#recent.has(streamId) ? true : this.#fail(Fault.streamClosed);
+    if (stream === undefined) return this.#streams.hasEndedHere(streamId) ? true : this.#fail(Fault.streamClosed);
     if (stream.isRemoteEnded) {
       this.#streamFault(stream, ErrorCode.STREAM_CLOSED, Fault.streamClosed.reason);
       return true;
@@ -376,7 +360,7 @@ export class Http2Session {
     const stream = this.#dataStream;
     const length = end - start;
     // A handler may have let go of the stream in between.
-    if (stream === null || this.#streams.get(stream.id) !== stream) {
+    if (stream === null || !this.#streams.has(stream)) {
       this.#creditConnection(length + padding);
       return !this.#isEnded;
     }
@@ -405,54 +389,25 @@ export class Http2Session {
 
   #onHeaders(flags: number, streamId: number, bytes: Buffer, start: number, end: number): boolean {
     if (streamId === 0) return this.#fail(Fault.streamId);
-    let from = start;
-    let to = end;
-    if ((flags & FrameFlag.PADDED) !== 0) {
-      if (from === to) return this.#fail(Fault.frameSize);
-      to -= bytes[from]!;
-      from += 1;
-    }
-    if ((flags & FrameFlag.PRIORITY) !== 0) from += 5;
-    if (from > to) return this.#fail((flags & FrameFlag.PADDED) !== 0 ? Fault.padding : Fault.frameSize);
-    const flood = this.#guard.onContent(to - from, (flags & FrameFlag.END_STREAM) !== 0);
-    if (flood !== null) return this.#fail(flood);
-    if ((flags & FrameFlag.END_HEADERS) !== 0) return this.#onBlock(flags, streamId, bytes, from, to);
-    this.#guard.beginBlock();
-    this.#blockStream = streamId;
-    this.#blockFlags = flags;
-    this.#block = [];
-    this.#blockBytes = 0;
-    return this.#keepBlock(bytes, from, to);
+    const fault = this.#block.begin(flags, streamId, bytes, start, end);
+    if (fault !== null) return this.#fail(fault);
+    return this.#block.isWhole ? this.#onBlock() : true;
   }
 
   #onContinuation(flags: number, bytes: Buffer, start: number, end: number): boolean {
-    const streamId = this.#blockStream;
-    if (streamId === 0) return this.#fail(Fault.frameOrder);
-    const isEnd = (flags & FrameFlag.END_HEADERS) !== 0;
-    const flood = this.#guard.onContent(end - start, isEnd) ?? this.#guard.onContinuation();
-    if (flood !== null) return this.#fail(flood);
-    if (!this.#keepBlock(bytes, start, end)) return false;
-    if (!isEnd) return true;
-    const block = Buffer.concat(this.#block);
-    this.#blockStream = 0;
-    this.#block = [];
-    return this.#onBlock(this.#blockFlags, streamId, block, 0, block.length);
-  }
-
-  #keepBlock(bytes: Buffer, start: number, end: number): boolean {
-    this.#blockBytes += end - start;
-    if (this.#blockBytes > BLOCK_LIMIT_BYTES) return this.#fail(Fault.blockTooLarge);
-    this.#block.push(Buffer.from(bytes.subarray(start, end)));
-    return true;
+    const fault = this.#block.continue(flags, bytes, start, end);
+    if (fault !== null) return this.#fail(fault);
+    return this.#block.isWhole ? this.#onBlock() : true;
   }
 
   /** A whole block: of a new stream, of one that has begun, or of one that is no more but still compresses. */
-  #onBlock(flags: number, streamId: number, bytes: Buffer, start: number, end: number): boolean {
+  #onBlock(): boolean {
+    const { streamId, endsStream: isEnd, bytes, start, end } = this.#block;
+    this.#block.clear();
     if (this.#decoder === 0) {
       this.#decoder = this.#shared.heads.createDecoder(this.#options.headerTableBytes);
       if (this.#decoder === 0) return this.#fail(Fault.noMemory);
     }
-    const isEnd = (flags & FrameFlag.END_STREAM) !== 0;
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return this.#onNewBlock(isEnd, streamId, bytes, start, end);
     if (stream.isRemoteEnded) {
@@ -465,15 +420,15 @@ export class Http2Session {
   }
 
   #onNewBlock(isEnd: boolean, streamId: number, bytes: Buffer, start: number, end: number): boolean {
-    if (!this.#isIdle(streamId)) {
-      if (!this.#recent.has(streamId)) return this.#fail(Fault.streamClosed);
+    if (!this.#streams.isIdle(streamId)) {
+      if (!this.#streams.hasEndedHere(streamId)) return this.#fail(Fault.streamClosed);
       return this.#skipBlock(bytes, start, end);
     }
     if (!this.isServer || streamId % 2 === 0) return this.#fail(Fault.streamId);
-    this.#lastRemoteId = streamId;
+    this.#streams.lastRemoteId = streamId;
     // One that is not taken was never processed, and the peer knows (RFC 9113 section 6.8).
     if (streamId > this.#lastTaken) {
-      this.#remember(streamId);
+      this.#streams.endedHere(streamId);
       return this.#skipBlock(bytes, start, end);
     }
     this.#guard.onStream();
@@ -488,7 +443,7 @@ export class Http2Session {
       this.#sendReset(streamId, ErrorCode.REFUSED_STREAM);
       return !this.#isEnded;
     }
-    this.#streams.set(streamId, stream);
+    this.#streams.add(stream);
     stream.hasRemoteHead = true;
     stream.isRemoteEnded = isEnd;
     if (result < 0) return this.#messageFault(stream, blockFault(result));
@@ -556,7 +511,7 @@ export class Http2Session {
     this.#dirty();
     const change = peer.windowBytes - before;
     if (change === 0) return true;
-    for (const stream of this.#streams.values()) {
+    for (const stream of this.#streams.all()) {
       stream.sendWindow += change;
       if (stream.sendWindow > LARGEST_WINDOW) return this.#fail(Fault.window);
     }
@@ -575,7 +530,7 @@ export class Http2Session {
       this.#flushWaiting();
       return true;
     }
-    if (this.#isIdle(streamId)) return this.#fail(Fault.streamId);
+    if (this.#streams.isIdle(streamId)) return this.#fail(Fault.streamId);
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return true;
     if (increment === 0) {
@@ -606,7 +561,7 @@ export class Http2Session {
   }
 
   #onReset(streamId: number, bytes: Buffer, start: number, end: number): boolean {
-    if (streamId === 0 || this.#isIdle(streamId)) return this.#fail(Fault.streamId);
+    if (streamId === 0 || this.#streams.isIdle(streamId)) return this.#fail(Fault.streamId);
     if (end - start !== 4) return this.#fail(Fault.frameSize);
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return true;
@@ -638,7 +593,7 @@ export class Http2Session {
     const code = bytes.readUInt32BE(start + 4);
     this.#owner.onGoaway(last, code);
     if (this.isServer) return !this.#isEnded;
-    for (const stream of [...this.#streams.values()]) {
+    for (const stream of this.#streams.all()) {
       if (stream.id <= last) continue;
       this.#remove(stream);
       stream.handler?.onReset(ErrorCode.REFUSED_STREAM, false, 'goaway');
@@ -648,12 +603,6 @@ export class Http2Session {
   }
 
   // ---- ends -------------------------------------------------------------------------------------------
-
-  /** Neither side has opened it. */
-  #isIdle(streamId: number): boolean {
-    const isRemote = (streamId % 2 === 1) === this.isServer;
-    return isRemote ? streamId > this.#lastRemoteId : streamId >= this.#nextLocalId;
-  }
 
   #afterHead(stream: SessionStream, isEnd: boolean, isFinal: boolean): void {
     if (isFinal) stream.hasLocalHead = true;
@@ -676,7 +625,7 @@ export class Http2Session {
   #creditStream(octets: number, stream: SessionStream): void {
     if (this.#isEnded || stream.isRemoteEnded || stream.isDiscarded) return;
     stream.creditBytes += octets;
-    if (stream.creditBytes * 2 < this.#options.streamWindowBytes || !this.#streams.has(stream.id)) return;
+    if (stream.creditBytes * 2 < this.#options.streamWindowBytes || !this.#streams.has(stream)) return;
     this.#sender.windowUpdate(stream.id, stream.creditBytes);
     stream.receiveWindow += stream.creditBytes;
     stream.creditBytes = 0;
@@ -718,30 +667,21 @@ export class Http2Session {
   }
 
   #sendReset(streamId: number, code: number): void {
-    this.#remember(streamId);
+    this.#streams.endedHere(streamId);
     if (this.#isEnded) return;
     this.#owner.count('tx_reset');
     this.output.control(FrameType.RST_STREAM, 0, streamId, 1, code);
     this.#dirty();
   }
 
-  #remember(streamId: number): void {
-    this.#recent.add(streamId);
-    if (this.#recent.size <= RECENT_LIMIT) return;
-    for (const oldest of this.#recent) {
-      this.#recent.delete(oldest);
-      return;
-    }
-  }
-
   #remove(stream: SessionStream): void {
-    this.#streams.delete(stream.id);
+    this.#streams.delete(stream);
     this.#sender.drop(stream);
   }
 
   /** Both sides have ended the stream. */
   #close(stream: SessionStream): void {
-    if (this.#streams.get(stream.id) !== stream) return;
+    if (!this.#streams.has(stream)) return;
     this.#remove(stream);
     this.#idle();
   }
@@ -765,7 +705,7 @@ export class Http2Session {
   #fail(fault: SessionFault): false {
     if (this.#isEnded) return false;
     if (fault.stat !== null) this.#owner.count(fault.stat);
-    this.#goaway(this.#lastRemoteId, fault.code);
+    this.#goaway(this.#streams.lastRemoteId, fault.code);
     this.#dirty();
     this.close(fault.code, true, fault.reason);
     this.#owner.onFault(fault);
