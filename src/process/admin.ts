@@ -101,8 +101,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
     server: {
       state: () => server.state,
       wallMs: () => SYSTEM_CLOCK.wallMs(),
-      // TLS is refused when the configuration is loaded.
-      certificates: () => [],
+      certificates: () => server.certificates.list(),
       beforeStatsRead: () => server.beforeStatsRead(),
       uptimeCurrentEpochSeconds: () => server.uptimeSeconds,
       uptimeAllEpochsSeconds: () => server.uptimeAllEpochsSeconds,

@@ -296,6 +296,25 @@ describe('certificates of clients', () => {
   });
 });
 
+describe('the certificates in use', () => {
+  it('are listed, with the day on which the first of them expires', async () => {
+    const { certificates } = JSON.parse(await weir.admin('/certs'));
+    const mutual = certificates[2];
+    assert.equal(mutual.ca_cert[0].path, ca.certificatePath);
+    assert.equal(mutual.cert_chain[0].path, ec.certificatePath);
+    assert.deepEqual(mutual.cert_chain[0].subject_alt_names, [{ dns: 'a.example' }, { uri: 'spiffe://weir/server' }]);
+    assert.equal(mutual.cert_chain[0].days_until_expiration, '29');
+    assert.equal(certificates.length, 10);
+    assert.equal(await weir.stat('server.days_until_first_cert_expiring'), 29);
+  });
+
+  it('show nothing of their keys in a dump', async () => {
+    const dump = await weir.admin('/config_dump');
+    assert.doesNotMatch(dump, /PRIVATE KEY/);
+    assert.ok(!dump.includes(ec.keyPath));
+  });
+});
+
 describe('clients that are none', () => {
   it('are closed when they speak plain HTTP, and counted', async () => {
     const socket = connectPlain(ports.get('plain')!, '127.0.0.1');

@@ -18,6 +18,7 @@ import type {
   InheritedSockets,
   ListenerSettings,
   ListenerSnapshot,
+  TlsSettings,
 } from '../../snapshot/index.ts';
 import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
@@ -259,6 +260,14 @@ export class ListenerManager {
 
   listeners(): Iterable<ActiveListener> {
     return this.#listeners.values();
+  }
+
+  /** What secures the connections of listeners. */
+  *tlsContexts(): Iterable<TlsSettings> {
+    for (const { settings } of this.#listeners.values()) {
+      for (const { tls } of settings.filterChains) if (tls !== undefined) yield tls;
+      if (settings.defaultFilterChain?.tls !== undefined) yield settings.defaultFilterChain.tls;
+    }
   }
 
   /** Under which POST /tap has filters of these listeners record. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { ProcessMemory } from '../../base/process-memory.ts';
 import { SERVER_STATS, SERVER_VERSION_TEXT, type StatsStore } from '../../stats/index.ts';
+import type { CertificateInventory } from '../listener-manager/certificate-inventory.ts';
 import type { MemoryReport } from './memory-report.ts';
 import type { RestartFacts } from './restart-facts.ts';
 import { SERVER_STATES, type ServerState } from './server-state.ts';
@@ -23,6 +24,7 @@ export interface ServerGaugesDependencies {
   readonly memory: () => Promise<Pick<MemoryReport, 'allocated' | 'heap'>>;
   /** Open downstream connections over all listeners. */
   readonly connections: () => number;
+  readonly certificates: Pick<CertificateInventory, 'daysUntilFirstExpires'>;
   /** Log lines lost since the start of the process. */
   readonly droppedLogLines: () => number;
   readonly restart: RestartFacts;
@@ -52,7 +54,7 @@ export class ServerGauges {
     scope.textReadout(SERVER_VERSION_TEXT).set(deps.versionText);
     this.#block.set('hot_restart_epoch', deps.restart.epoch);
     this.#block.set('hot_restart_generation', deps.restart.generation);
-    this.#block.set('days_until_first_cert_expiring', NO_EXPIRY);
+    this.#showExpiry();
   }
 
   /** Of this process. */
@@ -99,11 +101,17 @@ export class ServerGauges {
     this.#block.set('stats_recent_lookups', this.#deps.stats.lookups.total);
     this.#block.set('parent_connections', parent.connections);
     this.#block.set('total_connections', this.#deps.connections() + parent.connections);
+    this.#showExpiry();
     const droppedLogLines = this.#deps.droppedLogLines();
     this.#block.add('dropped_log_lines', droppedLogLines - this.#droppedLogLines);
     this.#droppedLogLines = droppedLogLines;
     this.#block.add('contained_faults', faults - this.#countedFaults);
     this.#countedFaults = faults;
+  }
+
+  #showExpiry(): void {
+    const days = this.#deps.certificates.daysUntilFirstExpires(this.#deps.clock.wallMs());
+    this.#block.set('days_until_first_cert_expiring', days ?? NO_EXPIRY);
   }
 
   /** The heap of this thread alone, as long as nothing is known of the others. */

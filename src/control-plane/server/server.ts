@@ -28,6 +28,7 @@ import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
 import { HystrixStream } from '../event-stream/hystrix-stream.ts';
+import { CertificateInventory } from '../listener-manager/certificate-inventory.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
@@ -89,6 +90,7 @@ export class Server {
   readonly stats: StatsStore;
   readonly clusterManager: ClusterManager;
   readonly listenerManager: ListenerManager;
+  readonly certificates: CertificateInventory;
   /** The configuration in use, for listings. */
   readonly config: LoadedConfig;
   readonly runtime: Runtime;
@@ -201,6 +203,7 @@ export class Server {
     this.config = new LoadedConfig(bootstrap, clock.wallMs(), this.clusterManager, this.listenerManager);
     const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };
     this.updates = new BootstrapUpdates(bootstrap, { clock, ...managers, config: this.config });
+    this.certificates = new CertificateInventory(() => this.listenerManager.tlsContexts());
     this.#gauges = new ServerGauges({
       stats: this.stats,
       clock,
@@ -211,6 +214,7 @@ export class Server {
       state: () => this.state,
       memory: () => this.memoryReport(),
       connections: () => this.listenerManager.activeConnections(),
+      certificates: this.certificates,
       droppedLogLines: () => loggers.dropped,
       restart,
     });

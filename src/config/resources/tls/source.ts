@@ -8,8 +8,6 @@ import type { Conversion } from '../conversion.ts';
 import type { FaultSink } from '../fault-sink.ts';
 import type { DataSource } from '../messages.ts';
 
-/** How a source is called where nobody has given it a file. */
-export const INLINE = '<inline>';
 /** More than any list of authorities; what is larger is no such file, and would be held in memory by every thread. */
 const MAX_BYTES = 16 * 1024 * 1024;
 

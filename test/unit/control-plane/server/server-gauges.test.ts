@@ -14,6 +14,7 @@ function openGauges() {
     state: 'PRE_INITIALIZING' as ServerState,
     connections: 0,
     droppedLogLines: 0,
+    daysUntilFirstExpires: undefined as number | undefined,
     memory: (): Promise<{ allocated: number; heap: number }> => new Promise(() => {}),
   };
   const parent = { connections: 0, memoryBytes: 0 };
@@ -27,6 +28,7 @@ function openGauges() {
     faults,
     state: () => server.state,
     connections: () => server.connections,
+    certificates: { daysUntilFirstExpires: () => server.daysUntilFirstExpires },
     droppedLogLines: () => server.droppedLogLines,
     memory: () => server.memory(),
     restart: { epoch: 2, generation: 3, earlierMs: 60_000, parentLoad: () => parent },
@@ -41,6 +43,13 @@ describe('the gauges of the server', () => {
     assert.deepEqual([stat('concurrency'), stat('version')], [3, 4711]);
     // No certificate expires.
     assert.equal(stat('days_until_first_cert_expiring'), 2_147_483_647);
+  });
+
+  it('count the days until the first certificate expires', () => {
+    const { gauges, server, stat } = openGauges();
+    server.daysUntilFirstExpires = 0;
+    gauges.update();
+    assert.equal(stat('days_until_first_cert_expiring'), 0);
   });
 
   it('tell the whole seconds since the start of the first process', () => {
