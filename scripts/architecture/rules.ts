@@ -115,7 +115,7 @@ export const OPEN_UNITS: readonly Unit[] = [
 ];
 
 /** Modules that may name one another's types in a circle: an owner, what it owns, and what that hands back to it. */
-export const MAX_TYPE_KNOT = 6;
+export const MAX_TYPE_KNOT = 5;
 
 export interface OwnerRule {
   /** What is owned, as the message names it. */

@@ -1,20 +1,16 @@
-// How a head announces a body whose framing has changed.
+// How a head announces a body that filters have changed.
 
 import { Framing, type MessageHead } from '../../wasm/http1.ts';
 
 /**
- * Makes a head announce a body of this length, or of chunks for null.
- * @returns true when the body has to come in chunks.
+ * Makes a head announce a body of this length, or for null one whose end nobody knows yet.
+ * @returns how its bytes are framed, one of Framing: whoever writes them puts on what their protocol needs.
  */
-export function announceBody(head: MessageHead, length: number | null): boolean {
-  if (length !== null) {
-    if (head.framing === Framing.LENGTH && head.contentLength === length) return false;
-    head.removeField('transfer-encoding');
-    head.removeField('content-length');
-    head.append('content-length', String(length));
-    return false;
-  }
+export function announceBody(head: MessageHead, length: number | null): number {
+  if (length !== null && head.framing === Framing.LENGTH && head.contentLength === length) return Framing.LENGTH;
+  head.removeField('transfer-encoding');
   head.removeField('content-length');
-  if (head.framing !== Framing.CHUNKED) head.append('transfer-encoding', 'chunked');
-  return true;
+  if (length === null) return Framing.UNTIL_CLOSE;
+  head.append('content-length', String(length));
+  return Framing.LENGTH;
 }

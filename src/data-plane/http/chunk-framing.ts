@@ -38,6 +38,6 @@ export function join(parts: readonly Buffer[]): Buffer {
   return parts.length <= 1 ? (parts[0] ?? NO_BYTES) : Buffer.concat(parts);
 }
 
-export function byteLength(parts: readonly Buffer[]): number {
+function byteLength(parts: readonly Buffer[]): number {
   return parts.reduce((sum, { length }) => sum + length, 0);
 }

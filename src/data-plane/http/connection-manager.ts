@@ -14,11 +14,17 @@ import type { Overload } from '../overload.ts';
 import { Router } from '../router/router.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { DownstreamStream, RequestReceiver } from './codec/downstream-stream.ts';
 import { Http1ServerConnection } from './codec/http1/server-connection.ts';
+import type { CodecOwner, ServerConnection } from './codec/server-connection.ts';
+import type { StreamConnection } from './codec/stream-connection.ts';
 import { CodecRequestHead } from './codec-request-head.ts';
 import { FilterChain } from './filter-chain.ts';
+import type { LocalReply } from './local-reply.ts';
+import { refuseRequest } from './refused-request.ts';
 import { RequestLines } from './request-edits.ts';
 import { ResponseLines } from './response-edits.ts';
+import { HttpStream, type StreamManager } from './stream.ts';
 import { Upgrades } from './upgrades.ts';
 
 const {
@@ -43,7 +49,12 @@ const {
 const listenerRq1xx = LISTENER_HTTP_STATS.index.downstream_rq_1xx;
 const listenerRqCompleted = LISTENER_HTTP_STATS.index.downstream_rq_completed;
 
-export class ConnectionManager implements NetworkFilter {
+/** Connections by their codecs. */
+const CODEC_STATS = {
+  http1: { total: downstream_cx_http1_total, active: downstream_cx_http1_active },
+} as const;
+
+export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManager {
   readonly settings: HttpConnectionManagerSettings;
   readonly router: Router;
   readonly headLimits: HeadLimits;
@@ -63,7 +74,7 @@ export class ConnectionManager implements NetworkFilter {
   readonly liveHead: LiveHead;
   readonly overload: Overload;
   readonly #context: WorkerContext;
-  readonly #connections = new Set<Http1ServerConnection>();
+  readonly #connections = new Set<ServerConnection>();
   readonly #listenerDrain: ListenerDrain;
   /** The listener goes, or the process does. */
   #isDraining = false;
@@ -122,14 +133,23 @@ export class ConnectionManager implements NetworkFilter {
     }
     const { values } = this.#context.stats;
     values[this.statBase + downstream_cx_total]! += 1;
-    values[this.statBase + downstream_cx_http1_total]! += 1;
     values[this.statBase + downstream_cx_active]! += 1;
-    values[this.statBase + downstream_cx_http1_active]! += 1;
     if (downstream.tls !== null) {
       values[this.statBase + downstream_cx_ssl_total]! += 1;
       values[this.statBase + downstream_cx_ssl_active]! += 1;
     }
-    this.#connections.add(new Http1ServerConnection(this.#context, this, downstream));
+    const connection = new Http1ServerConnection(this.#context, this, downstream);
+    values[this.statBase + CODEC_STATS[connection.codec].total]! += 1;
+    values[this.statBase + CODEC_STATS[connection.codec].active]! += 1;
+    this.#connections.add(connection);
+  }
+
+  newStream(stream: DownstreamStream, startedMs: number, headMs: number): RequestReceiver {
+    return new HttpStream(this.#context, this, stream, startedMs, headMs);
+  }
+
+  refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): string {
+    return refuseRequest(this.#context, this, connection, reply, startedMs);
   }
 
   drain(endsIdle: boolean): void {
@@ -158,25 +178,26 @@ export class ConnectionManager implements NetworkFilter {
   }
 
   findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
-    for (const connection of this.#connections) if (connection.heldBytes >= fromBytes) found.push(connection);
+    for (const connection of this.#connections) connection.findExpensive(fromBytes, found);
   }
 
   rescaleTimeouts(): void {
-    for (const { deadlines } of this.#connections) deadlines.rescale();
+    for (const connection of this.#connections) connection.rescaleTimeouts();
   }
 
   close(): void {
     this.accessLog?.close();
   }
 
-  onConnectionClosed(connection: Http1ServerConnection, isLocal: boolean, hadStream: boolean): void {
+  onConnectionClosed(connection: ServerConnection, isLocal: boolean, hadStream: boolean): void {
     this.#connections.delete(connection);
+    const { downstream } = connection.connection;
     const { values } = this.#context.stats;
     values[this.statBase + downstream_cx_active]! -= 1;
-    values[this.statBase + downstream_cx_http1_active]! -= 1;
-    if (connection.downstream.tls !== null) values[this.statBase + downstream_cx_ssl_active]! -= 1;
+    values[this.statBase + CODEC_STATS[connection.codec].active]! -= 1;
+    if (downstream.tls !== null) values[this.statBase + downstream_cx_ssl_active]! -= 1;
     values[this.statBase + downstream_cx_destroy]! += 1;
-    const lengthMs = this.#context.clock.monotonicMs() - connection.downstream.startMs;
+    const lengthMs = this.#context.clock.monotonicMs() - downstream.startMs;
     this.#context.stats.record(this.statBase + downstream_cx_length_ms, lengthMs);
     values[this.statBase + (isLocal ? downstream_cx_destroy_local : downstream_cx_destroy_remote)]! += 1;
     if (hadStream) {
@@ -184,7 +205,7 @@ export class ConnectionManager implements NetworkFilter {
       const bySide = isLocal ? downstream_cx_destroy_local_active_rq : downstream_cx_destroy_remote_active_rq;
       values[this.statBase + bySide]! += 1;
     }
-    connection.downstream.closed();
+    downstream.closed();
   }
 
   #countDrained(): true {

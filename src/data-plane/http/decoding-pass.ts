@@ -65,11 +65,9 @@ export class DecodingPass extends FilterPass {
     return true;
   }
 
-  protected override reframe(length: number | null): boolean {
-    const { request } = this.#context.codec;
-    if (request.framing === Framing.NONE && length === 0) return false;
-    this.#stream.requestFraming = length === null ? Framing.CHUNKED : Framing.LENGTH;
-    return announceBody(request, length);
+  protected override reframe(length: number | null): void {
+    if (this.framing === Framing.NONE && length === 0) return;
+    this.#stream.requestFraming = announceBody(this.#context.codec.request, length);
   }
 
   protected override deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean {

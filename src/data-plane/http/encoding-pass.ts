@@ -14,7 +14,7 @@ export class EncodingPass extends FilterPass {
   readonly #stream: FilteredStream;
   readonly #filters: readonly HttpFilter[];
   #heldHead = '';
-  /** Of the body as it leaves, once an edited one has been reframed. */
+  /** Of a body that filters have changed. */
   #newFraming: number | null = null;
 
   /** @param filters in the order of requests. @param uses in that of responses. */
@@ -63,24 +63,23 @@ export class EncodingPass extends FilterPass {
     return this.#stream.methodId !== Method.HEAD && mayHaveBody(this.#context.codec.response.status);
   }
 
-  protected override reframe(length: number | null): boolean {
+  protected override reframe(length: number | null): void {
     const { response } = this.#context.codec;
     // What follows is no HTTP any more.
-    if (response.framing === Framing.TUNNEL) return false;
+    if (this.framing === Framing.TUNNEL) return;
     if (!this.mayHaveBody()) {
       // What length the body would have, if there were one, only the filters could say.
       response.removeField('content-length');
-      return false;
+      return;
     }
-    this.#newFraming = length === null ? Framing.CHUNKED : Framing.LENGTH;
-    return announceBody(response, length);
+    this.#newFraming = announceBody(response, length);
   }
 
   protected override deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean {
     this.#stream.responseTrailers = trailers;
     const nowMs = this.#context.clock.monotonicMs();
     if (withHead) {
-      const framing = this.#newFraming ?? this.#context.codec.response.framing;
+      const framing = this.#newFraming ?? this.framing;
       return this.#stream.respond(bytes, 0, bytes.length, isEnd, true, framing, nowMs);
     }
     return this.#stream.respondBody(bytes, 0, bytes.length, isEnd, false, nowMs);

@@ -9,15 +9,16 @@
 //   trailers       ·             ·                       ·
 //
 // Bodies leave as they came, framing included, unless a filter of the chain edits them: then they lose their framing
-// on the way in, and the message gets a new one on the way out, with its length where all of it leaves at once.
+// on the way in, and leave without, announced with their length where all of it leaves at once.
 
-import { byteLength, Dechunker, frameChunk, join } from './chunk-framing.ts';
+import { Framing } from '../../wasm/http1.ts';
+import { Dechunker, join } from './chunk-framing.ts';
 import type { BodyUse, FilterStatus } from './filter.ts';
 import { editError, MessagePart } from './message-part.ts';
 import type { Trailers } from './trailers.ts';
 
 const NOBODY = -1;
-const EMPTY_LINE_BYTES = 2;
+const EMPTY_LINE = Buffer.from('\r\n');
 const NO_BYTES = Buffer.alloc(0);
 
 export abstract class FilterPass {
@@ -37,8 +38,8 @@ export abstract class FilterPass {
   /** The codec holds this message's head, not that of another. */
   #isHeadLive = true;
   #hasBegun = false;
-  /** Of a body that is edited: it leaves in chunks. */
-  #leavesChunked = false;
+  /** One of Framing: of the body as it came. */
+  #framing: number = Framing.NONE;
   /** More is held than should be; what comes has been asked to wait. */
   #isAboveLimit = false;
   /** The body is what a tunnel carries, and leaves as it is. */
@@ -76,10 +77,11 @@ export abstract class FilterPass {
    * The head lies in the codec. Bytes are given away, and with a message that ends here its trailers, if there are any.
    * @returns false when no more should come for now.
    */
-  begin(bytes: Buffer, isEnd: boolean, isChunked: boolean, trailers: Trailers | null, isTunnel: boolean): boolean {
+  begin(bytes: Buffer, isEnd: boolean, framing: number, trailers: Trailers | null, isTunnel: boolean): boolean {
     this.#hasBegun = true;
     this.#isUnframed = isTunnel;
-    if (this.#readsBody && isChunked) this.#dechunker = new Dechunker();
+    this.#framing = framing;
+    if (this.#readsBody && framing === Framing.CHUNKED) this.#dechunker = new Dechunker();
     const hasBody = bytes.length > 0;
     this.#queue.push(MessagePart.head(isEnd && !hasBody));
     if (hasBody) this.#enqueue(bytes, isEnd, trailers);
@@ -134,6 +136,11 @@ export abstract class FilterPass {
     this.#queue.length = 0;
   }
 
+  /** One of Framing: of the body as it came. */
+  protected get framing(): number {
+    return this.#framing;
+  }
+
   protected abstract visitHead(index: number, isEnd: boolean): FilterStatus;
   /** Undefined for a filter that has no opinion. */
   protected abstract visitData(index: number, data: MessagePart): FilterStatus | undefined;
@@ -142,21 +149,20 @@ export abstract class FilterPass {
   protected abstract saveHead(): boolean;
   protected abstract restoreHead(): void;
   protected abstract mayHaveBody(): boolean;
-  /**
-   * Makes the head, which lies in the codec, announce a body of this length, or of chunks for null.
-   * @returns true when the body has to come in chunks.
-   */
-  protected abstract reframe(length: number | null): boolean;
+  /** Makes the head, which lies in the codec, announce a body of this length, or of one that is not known for null. */
+  protected abstract reframe(length: number | null): void;
   /** Sends on what has passed. @returns false when no more should come for now. */
   protected abstract deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean;
   protected abstract resumeReading(): void;
   protected abstract onOverflow(): void;
 
   #enqueue(bytes: Buffer, isEnd: boolean, trailers: Trailers | null): void {
-    const raw = trailers === null ? bytes : bytes.subarray(0, bytes.length - EMPTY_LINE_BYTES);
+    // The line that ends chunks stays behind the trailers.
+    const endsWithLine = trailers !== null && this.#framing === Framing.CHUNKED;
+    const raw = endsWithLine ? bytes.subarray(0, bytes.length - EMPTY_LINE.length) : bytes;
     const data = this.#dechunker === null ? raw : this.#dechunker.decode(raw, 0, raw.length);
     this.#queue.push(MessagePart.data(this.#editsBody ? NO_BYTES : raw, data, isEnd && trailers === null));
-    if (trailers !== null) this.#queue.push(MessagePart.ofTrailers(trailers));
+    if (trailers !== null) this.#queue.push(MessagePart.ofTrailers(trailers, endsWithLine ? EMPTY_LINE : NO_BYTES));
   }
 
   #pumpAndHold(): boolean {
@@ -242,7 +248,7 @@ export abstract class FilterPass {
 
   /** Trailers that a filter has added are a part of their own for those behind it. */
   #splitOffTrailers(index: number, part: MessagePart): void {
-    const trailers = MessagePart.ofTrailers(part.trailers!);
+    const trailers = MessagePart.ofTrailers(part.trailers!, NO_BYTES);
     trailers.next = index + 1;
     part.trailers = null;
     part.isEnd = false;
@@ -259,18 +265,11 @@ export abstract class FilterPass {
     if (withHead) this.#reviveHead();
     const { isEnd, trailers } = parts.at(-1)!;
     const kept = trailers === null || trailers.size === 0 ? null : trailers;
-    let bytes: Buffer;
-    if (this.#editsBody && !this.#isUnframed) bytes = this.#frame(withHead, parts, isEnd, kept);
-    else
-      bytes = join(parts.map((part) => (this.#isUnframed ? part.bytes : part.raw)).filter(({ length }) => length > 0));
+    const isRaw = !this.#editsBody && !this.#isUnframed;
+    const bytes = join(parts.map((part) => (isRaw ? part.raw : part.bytes)).filter(({ length }) => length > 0));
+    if (withHead && this.#editsBody && !this.#isUnframed) this.reframe(isEnd && kept === null ? bytes.length : null);
     if (!withHead && !isEnd && bytes.length === 0) return true;
     return this.deliver(withHead, bytes, isEnd, kept);
-  }
-
-  #frame(withHead: boolean, parts: readonly MessagePart[], isEnd: boolean, trailers: Trailers | null): Buffer {
-    const data = parts.map(({ bytes }) => bytes).filter(({ length }) => length > 0);
-    if (withHead) this.#leavesChunked = this.reframe(isEnd && trailers === null ? byteLength(data) : null);
-    return this.#leavesChunked ? frameChunk(data, isEnd) : join(data);
   }
 
   #reviveHead(): void {

@@ -16,7 +16,7 @@ export interface StreamStart {
   readonly liveHead: LiveHead;
   /** Monotonic. */
   readonly startedMs: number;
-  readonly isHttp10: boolean;
+  readonly protocol: string;
 }
 
 /** A request that has been made for an upstream. */
@@ -37,7 +37,7 @@ export class HttpStreamFacts extends StreamFacts {
   constructor(clock: Clock, start: StreamStart) {
     super(clock, start.startedMs, start.downstream, 'DownstreamEnd', start.ingress);
     this.#clock = clock;
-    this.protocol = start.isHttp10 ? 'HTTP/1.0' : 'HTTP/1.1';
+    this.protocol = start.protocol;
     this.liveHead = start.liveHead;
   }
 

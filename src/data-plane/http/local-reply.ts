@@ -181,12 +181,12 @@ export function upstreamReset(failure: UpstreamFailure, transport: string, wasRe
 }
 
 /**
- * The reply's head.
+ * The lines of the reply's head, without the empty one behind them.
  * @param ownLines what every reply of this connection manager has (ResponseLines.local).
- * @param extraLines complete lines such as `connection: close\r\n`.
+ * @param extraLines complete lines such as `retry-after: 1\r\n`.
  */
-export function localReplyHead(reply: LocalReply, ownLines: string, date: string, extraLines: string): string {
-  return `${statusLine(reply.status)}${replyFields(reply)}date: ${date}\r\n${ownLines}${extraLines}\r\n`;
+export function localReplyLines(reply: LocalReply, ownLines: string, date: string, extraLines: string): string {
+  return `${statusLine(reply.status)}${replyFields(reply)}date: ${date}\r\n${ownLines}${extraLines}`;
 }
 
 export function statusLine(status: number): string {

@@ -7,8 +7,6 @@ import { Trailers } from './trailers.ts';
 export type PartKind = 'head' | 'data' | 'trailers';
 
 const NO_BYTES = Buffer.alloc(0);
-/** The end of a chunked body: what is left of it when trailers have been taken off and travel by themselves. */
-const EMPTY_LINE = Buffer.from('\r\n');
 
 export class MessagePart implements BodyData {
   readonly kind: PartKind;
@@ -39,8 +37,9 @@ export class MessagePart implements BodyData {
     return new MessagePart('data', raw, bytes, isEnd);
   }
 
-  static ofTrailers(trailers: Trailers): MessagePart {
-    const part = new MessagePart('trailers', EMPTY_LINE, NO_BYTES, true);
+  /** @param raw what has come of the body's framing behind them. */
+  static ofTrailers(trailers: Trailers, raw: Buffer): MessagePart {
+    const part = new MessagePart('trailers', raw, NO_BYTES, true);
     part.trailers = trailers;
     return part;
   }

@@ -2,7 +2,6 @@
 // which route, how it ended; the facts for logs and header values, which nobody makes before someone asks.
 
 import { HTTP_STATS } from '../../stats/index.ts';
-import { Method } from '../../wasm/http1.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
@@ -14,11 +13,11 @@ import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { DownstreamCodec } from './downstream-codec.ts';
+import type { DownstreamStream } from './codec/downstream-stream.ts';
 import { HttpStreamFacts } from './http-stream-facts.ts';
 import type { RoutedStream } from './route-response-edits.ts';
 
-const { downstream_rq_active, downstream_rq_http1_total, downstream_rq_time, downstream_rq_total } = HTTP_STATS.index;
+const { downstream_rq_active, downstream_rq_time, downstream_rq_total } = HTTP_STATS.index;
 
 export const VIA_UPSTREAM = 'via_upstream';
 
@@ -35,10 +34,6 @@ export interface RequestLedger {
 
 export abstract class StreamRecord implements RoutedStream {
   readonly methodId: number;
-  /** The client is an HTTP/1.0 one, which knows no chunks and no interim responses. */
-  readonly isHttp10: boolean;
-  /** The client lets the connection go on after this exchange. */
-  readonly isPersistent: boolean;
   /** Monotonic times of the first byte of the request, and of the last one of its head. */
   readonly startedMs: number;
   readonly headMs: number;
@@ -61,7 +56,7 @@ export abstract class StreamRecord implements RoutedStream {
   requestCompleteMs = 0;
   protected readonly context: WorkerContext;
   protected readonly manager: RequestLedger;
-  protected readonly codec: DownstreamCodec;
+  protected readonly codec: DownstreamStream;
   /** Null while nobody asks. */
   protected wantedFacts: HttpStreamFacts | null = null;
   /** The response head whose fields are being changed. */
@@ -71,26 +66,22 @@ export abstract class StreamRecord implements RoutedStream {
   constructor(
     context: WorkerContext,
     manager: RequestLedger,
-    codec: DownstreamCodec,
+    codec: DownstreamStream,
     startedMs: number,
     headMs: number,
   ) {
-    const head = context.codec.request;
     this.context = context;
     this.manager = manager;
     this.codec = codec;
-    this.methodId = head.methodId;
-    this.isHttp10 = head.minorVersion === 0;
-    this.isPersistent = head.isPersistent && head.methodId !== Method.CONNECT;
+    this.methodId = context.codec.request.methodId;
     this.startedMs = startedMs;
     this.headMs = headMs;
     const base = manager.statBase;
     const { values } = context.stats;
     values[base + downstream_rq_total]! += 1;
-    values[base + downstream_rq_http1_total]! += 1;
     values[base + downstream_rq_active]! += 1;
     if (manager.accessLog !== null) this.wantedFacts = this.#newFacts();
-    context.traffic.requestBegun(this, codec.downstream, head);
+    context.traffic.requestBegun(this, codec.connection.downstream, context.codec.request);
   }
 
   /** Made at the first question, if there is no log that wants them from the start. */
@@ -142,7 +133,7 @@ export abstract class StreamRecord implements RoutedStream {
   /** An attempt goes to this host. */
   onUpstreamHost(host: Host, attempts: number): void {
     this.wantedFacts?.noteHost(host, attempts);
-    this.context.traffic.requestAttempted(this, this.codec.downstream, attempts, host.label);
+    this.context.traffic.requestAttempted(this, this.codec.connection.downstream, attempts, host.label);
   }
 
   /** The request goes out, with this head. */
@@ -162,7 +153,7 @@ export abstract class StreamRecord implements RoutedStream {
   protected closeRecord(nowMs: number): void {
     const { statBase, accessLog } = this.manager;
     this.context.stats.record(statBase + downstream_rq_time, nowMs - this.startedMs);
-    this.context.traffic.requestEnded(this, this.codec.downstream, this, nowMs - this.startedMs);
+    this.context.traffic.requestEnded(this, this.codec.connection.downstream, this, nowMs - this.startedMs);
     if (accessLog !== null) {
       const { facts } = this;
       facts.endMs = nowMs;
@@ -180,11 +171,11 @@ export abstract class StreamRecord implements RoutedStream {
   #newFacts(): HttpStreamFacts {
     const { ingress, liveHead } = this.manager;
     return new HttpStreamFacts(this.context.clock, {
-      downstream: this.codec.facts,
+      downstream: this.codec.connection.facts,
       ingress,
       liveHead,
       startedMs: this.startedMs,
-      isHttp10: this.isHttp10,
+      protocol: this.codec.protocol,
     });
   }
 }

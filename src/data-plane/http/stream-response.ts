@@ -1,5 +1,5 @@
-// The response side of a stream: takes the response of the upstream, or a reply of the proxy's own, and writes it in
-// the way that this client understands. Step 5 of the request flow. The first answer also settles what becomes of a
+// The response side of a stream: takes the response of the upstream, or a reply of the proxy's own, and gives it to the
+// client's codec. Step 5 of the request flow. The first answer also settles what becomes of a
 // tunnel that the request asks for.
 //
 //   response:  nothing ──► started ──► complete          tunnel:  none ──► awaited ──► open, or none again
@@ -9,20 +9,20 @@
 
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
-import { codecError, Framing, JOINED_LIMIT_BYTES, Method, type ResponseHead } from '../../wasm/http1.ts';
-import { flagBit, ResponseFlag } from '../response-flags.ts';
+import { codecError, Framing, Method, type ResponseHead } from '../../wasm/http1.ts';
+import { flagBit } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import { countStatus } from '../upstream/response-count.ts';
-import type { BodyMode } from './codec/http1/response-writer.ts';
+import { ResetReason, type StreamLoss } from './codec/downstream-stream.ts';
 import type { StreamFilters } from './filter-chain.ts';
 import * as replies from './local-reply.ts';
 import { ReplyHead } from './reply-head.ts';
 import { applyServiceTime, type ResponseLines } from './response-edits.ts';
 import { editResponse, hasResponseEdits } from './route-response-edits.ts';
 import { type RequestLedger, StreamRecord, VIA_UPSTREAM } from './stream-record.ts';
-import { insertTrailers, type Trailers } from './trailers.ts';
+import type { Trailers } from './trailers.ts';
 import { keepUpgradeFields } from './upgrades.ts';
 
 const {
@@ -68,8 +68,6 @@ export abstract class StreamResponse extends StreamRecord {
   #response: number = NOTHING;
   #hasEnded = false;
   #tunnel: number = NO_TUNNEL;
-  /** The response is written in chunks that a client of this version understands. */
-  #isResponseChunked = false;
 
   get hasEnded(): boolean {
     return this.#hasEnded;
@@ -95,16 +93,10 @@ export abstract class StreamResponse extends StreamRecord {
     this.upstream?.resumeResponse();
   }
 
-  /**
-   * The connection is lost.
-   * @param isLocal this side has ended it.
-   * @param isReset it was broken off.
-   */
-  onDownstreamGone(isLocal: boolean, isReset: boolean): void {
+  onDownstreamGone({ isLocal, isReset, flag, details }: StreamLoss): void {
     if (this.#hasEnded) return;
-    // The flag names no side, the details do.
-    this.flags |= ResponseFlag.DC;
-    this.details = isLocal ? 'downstream_local_disconnect' : 'downstream_remote_disconnect';
+    this.flags |= flag;
+    this.details = details;
     this.count(isLocal ? downstream_rq_tx_reset : downstream_rq_rx_reset);
     this.#end(this.context.clock.monotonicMs());
     this.upstream?.cancel(isReset);
@@ -148,13 +140,7 @@ export abstract class StreamResponse extends StreamRecord {
     if (filters === null || !filters.encodes) return this.respond(bytes, start, end, isEnd, isEdited, framing, nowMs);
     // What waits must outlive the buffer that it came in.
     const body = Buffer.from(bytes.subarray(start, end));
-    return filters.encoding.begin(
-      body,
-      isEnd,
-      framing === Framing.CHUNKED,
-      this.#takeResponseTrailers(),
-      this.awaitsTunnel,
-    );
+    return filters.encoding.begin(body, isEnd, framing, this.#takeResponseTrailers(), this.awaitsTunnel);
   }
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
@@ -180,35 +166,28 @@ export abstract class StreamResponse extends StreamRecord {
     const { codec, date } = this.context;
     const { responseLines } = this.manager;
     const head = codec.response;
-    const mustClose = this.#mustClose(isEnd);
     responseLines.apply(head, date.text(nowMs), isEdited);
-    if (this.#tunnel === TUNNEL_AWAITED) return this.#openTunnel(head, bytes, start, end, nowMs);
-    const mode = this.#chooseBodyMode(framing);
-    const closes = mustClose || (this.isHttp10 && framing >= Framing.CHUNKED);
-    if (closes) head.appendPrepared(responseLines.close);
-    else if (this.isHttp10) head.appendPrepared(responseLines.keepAlive);
-    const length = codec.writeResponse();
-    if (length < 0) {
-      this.refuseResponse(codecError(length).reason);
+    const opensTunnel = this.#tunnel === TUNNEL_AWAITED;
+    const error = this.codec.prepareHead(opensTunnel ? Framing.TUNNEL : framing, isEnd);
+    if (error < 0) {
+      this.refuseResponse(codecError(error).reason);
       return true;
     }
     this.status = head.status;
     this.#response = STARTED;
-    this.#isResponseChunked = mode === 'raw' && framing === Framing.CHUNKED;
-    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
-    const goesOn =
-      whole === null
-        ? this.#writeHead(length, mode, closes, bytes, start, end, isEnd, nowMs)
-        : this.#writeHead(length, mode, closes, whole, 0, whole.length, isEnd, nowMs);
+    if (opensTunnel) return this.#openTunnel(bytes, start, end, nowMs);
+    if (isEnd) this.#passTrailers();
+    const goesOn = this.codec.writeHead(this.wantedFacts, bytes, start, end, isEnd, nowMs);
     if (isEnd) this.#completeResponse(nowMs);
     return goesOn;
   }
 
   respondBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
-    const whole = isEnd ? this.#withTrailers(bytes, start, end) : null;
-    return whole === null
-      ? this.#writeBody(bytes, start, end, isEnd, isSlab, nowMs)
-      : this.#writeBody(whole, 0, whole.length, isEnd, false, nowMs);
+    if (isEnd) this.#passTrailers();
+    if (this.wantedFacts !== null) this.wantedFacts.bytesSent += end - start;
+    const goesOn = this.codec.writeBody(bytes, start, end, isEnd, isSlab);
+    if (isEnd) this.#completeResponse(nowMs);
+    return goesOn;
   }
 
   /** The response's head cannot be written as it has become. */
@@ -223,17 +202,16 @@ export abstract class StreamResponse extends StreamRecord {
   reply(reply: replies.LocalReply): void {
     this.filters?.abandon();
     if (this.#tunnel === TUNNEL_AWAITED) this.#refuseTunnel();
-    const mustClose = this.#mustClose(true);
     const nowMs = this.context.clock.monotonicMs();
     this.status = reply.status;
     this.flags |= flagBit(reply.flag);
     this.details = reply.details;
-    const head = this.#replyHead(reply, mustClose, nowMs);
+    const head = this.codec.prepareReply(this.#replyLines(reply, nowMs));
     const hasBody = reply.body !== '' && this.methodId !== Method.HEAD && replies.mayHaveBody(reply.status);
     const body = hasBody ? (reply.bytes ?? Buffer.from(reply.body)) : NO_BYTES;
     this.#response = STARTED;
     this.wantedFacts?.noteReply(head, reply.body, body.length);
-    this.codec.writeHead(head, 'raw', mustClose, body, 0, body.length, true);
+    this.codec.writeReply(head, body);
     this.#completeResponse(nowMs);
   }
 
@@ -241,7 +219,7 @@ export abstract class StreamResponse extends StreamRecord {
    * What has gone wrong becomes a reply while there is no response, else the end of the connection. Nothing happens if
    * the stream is over already.
    */
-  giveUp(reply: replies.LocalReply): void {
+  giveUp(reply: replies.LocalReply, reason: ResetReason = ResetReason.internal): void {
     if (this.#hasEnded) return;
     this.dropUpstream()?.cancel(true);
     if (this.#response === NOTHING) {
@@ -253,7 +231,7 @@ export abstract class StreamResponse extends StreamRecord {
     if (this.details === VIA_UPSTREAM) this.details = reply.details;
     this.count(downstream_rq_tx_reset);
     this.#end(this.context.clock.monotonicMs());
-    this.codec.resetStream();
+    this.codec.resetStream(reason);
   }
 
   // ---- For the request side ----
@@ -300,39 +278,29 @@ export abstract class StreamResponse extends StreamRecord {
     if (this.codec.refuseTunnel()) this.completeRequest(this.headMs);
   }
 
-  /** The head lacks nothing any more; what follows it, both ways, is not HTTP. */
-  #openTunnel(head: ResponseHead, bytes: Buffer, start: number, end: number, nowMs: number): boolean {
-    keepUpgradeFields(head);
-    const length = this.context.codec.writeResponse();
-    if (length < 0) {
-      this.refuseResponse(codecError(length).reason);
-      return true;
-    }
-    this.status = head.status;
-    this.#response = STARTED;
+  /** What follows the head, both ways, is not HTTP. */
+  #openTunnel(bytes: Buffer, start: number, end: number, nowMs: number): boolean {
     this.#tunnel = TUNNEL_OPEN;
-    const goesOn = this.#writeHead(length, 'raw', true, bytes, start, end, false, nowMs);
+    const goesOn = this.codec.writeHead(this.wantedFacts, bytes, start, end, false, nowMs);
     this.codec.openTunnel();
     return goesOn;
   }
 
-  #replyHead(reply: replies.LocalReply, mustClose: boolean, nowMs: number): string {
+  #replyLines(reply: replies.LocalReply, nowMs: number): string {
     const { settings, responseLines } = this.manager;
     const date = this.context.date.text(nowMs);
     let extra = '';
     if (reply.isOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.overloaded}: true\r\n`;
     if (reply.isDropOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.dropOverload}: true\r\n`;
-    if (mustClose) extra += 'connection: close\r\n';
-    else if (this.isHttp10) extra += 'connection: keep-alive\r\n';
     const filters = this.filters;
     const isFiltered = filters?.encodes ?? false;
     const isEdited = hasResponseEdits(this);
-    if (!isEdited && !isFiltered) return replies.localReplyHead(reply, responseLines.local, date, extra);
+    if (!isEdited && !isFiltered) return replies.localReplyLines(reply, responseLines.local, date, extra);
     const head = new ReplyHead(reply);
     if (isEdited) this.#editResponse(head, reply.status, true);
     if (isFiltered) filters!.encodeLocalReply(head, reply);
     head.setOwn(responseLines.local, date);
-    return head.text(extra);
+    return head.lines() + extra;
   }
 
   /** Applies what the route asks for. @param status of the response at hand. */
@@ -360,68 +328,17 @@ export abstract class StreamResponse extends StreamRecord {
     this.codec.deadlines.clearLimits();
   }
 
-  /** A request that has not arrived in full leaves bytes that must not be taken for the next one. */
-  #mustClose(isResponseEnd: boolean): boolean {
-    if (!this.isPersistent || this.manager.endsWithResponse()) return true;
-    // Behind a refused upgrade such bytes may have come already.
-    return !this.isRequestComplete && (isResponseEnd || this.isUpgradeCounted);
-  }
-
-  /** Hands on the head that the codec has written, `length` bytes of it, with the body bytes behind it. */
-  #writeHead(
-    length: number,
-    mode: BodyMode,
-    closes: boolean,
-    bytes: Buffer,
-    start: number,
-    end: number,
-    isEnd: boolean,
-    nowMs: number,
-  ): boolean {
-    const { codec } = this.context;
-    // A short body is joined to its head where both lie as bytes, unless a log wants to read the head alone.
-    if (mode === 'raw' && this.wantedFacts === null && end > start && length + end - start <= JOINED_LIMIT_BYTES) {
-      const text = codec.responseTextWithBody(length, bytes, start, end);
-      return this.codec.writeHead(text, mode, closes, bytes, end, end, isEnd);
-    }
-    const text = codec.responseText(length);
-    this.wantedFacts?.noteResponse(text, end - start, nowMs);
-    return this.codec.writeHead(text, mode, closes, bytes, start, end, isEnd);
-  }
-
-  #writeBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
-    if (this.wantedFacts !== null) this.wantedFacts.bytesSent += end - start;
-    const goesOn = this.codec.writeBody(bytes, start, end, isEnd, isSlab);
-    if (isEnd) this.#completeResponse(nowMs);
-    return goesOn;
-  }
-
-  /** The last bytes of a response with the trailers that the client may have; null when there are none. */
-  #withTrailers(bytes: Buffer, start: number, end: number): Buffer | null {
+  /** The client may have them behind the response that ends now. */
+  #passTrailers(): void {
     const trailers = this.responseTrailers;
-    if (trailers === null || !this.#isResponseChunked || !this.manager.settings.enableTrailers) return null;
+    if (trailers === null || !this.manager.settings.enableTrailers || !this.codec.takesTrailers) return;
     if (this.wantedFacts !== null) this.wantedFacts.responseTrailers = trailers;
-    return insertTrailers(bytes, start, end, trailers);
+    this.codec.responseTrailers = trailers;
   }
 
   #takeResponseTrailers(): Trailers | null {
     const trailers = this.responseTrailers;
     this.responseTrailers = null;
     return trailers;
-  }
-
-  #chooseBodyMode(framing: number): BodyMode {
-    const { response } = this.context.codec;
-    if (framing === Framing.UNTIL_CLOSE && !this.isHttp10) {
-      response.appendPrepared(this.manager.responseLines.chunked);
-      return 'chunk';
-    }
-    if (framing === Framing.CHUNKED && this.isHttp10) {
-      response.removeField('transfer-encoding');
-      // A body without chunks has no trailers to announce (RFC 9112 section 7.1.3).
-      response.removeField('trailer');
-      return 'dechunk';
-    }
-    return 'raw';
   }
 }

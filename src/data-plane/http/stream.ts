@@ -11,21 +11,29 @@ import { HTTP_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
-import { type RequestClient, Verdict } from '../router/attempt-client.ts';
+import type { Overload } from '../overload.ts';
+import { Verdict } from '../router/attempt-client.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
 import type { InternalRedirects } from '../router/internal-redirects.ts';
+import type { RoutedRequest } from '../router/routed-request.ts';
+import type { Router } from '../router/router.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { ConnectionManager } from './connection-manager.ts';
-import type { RequestLimits } from './control-headers.ts';
-import type { DownstreamCodec } from './downstream-codec.ts';
+import { type DownstreamStream, type RequestReceiver, ResetReason } from './codec/downstream-stream.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
+import type { FilteredStream } from './filtered-stream.ts';
 import type { HttpStreamFacts } from './http-stream-facts.ts';
 import * as replies from './local-reply.ts';
-import { applyConnectionManagerEdits, type RequestOrigin, requestOrigin, UNKNOWN_ORIGIN } from './request-edits.ts';
+import {
+  applyConnectionManagerEdits,
+  type RequestLines,
+  type RequestOrigin,
+  requestOrigin,
+  UNKNOWN_ORIGIN,
+} from './request-edits.ts';
 import { DURATION_LIMIT, ROUTE_LIMIT, type StreamLimit } from './stream-limits.ts';
-import { StreamResponse } from './stream-response.ts';
+import { type ResponseManager, StreamResponse } from './stream-response.ts';
 import type { Trailers } from './trailers.ts';
-import { keepUpgradeFields, upgradeType } from './upgrades.ts';
+import { keepUpgradeFields, type Upgrades, upgradeType } from './upgrades.ts';
 
 const {
   downstream_cx_upgrades_active,
@@ -39,8 +47,18 @@ const {
   rq_overload_local_reply,
 } = HTTP_STATS.index;
 
-export class HttpStream extends StreamResponse implements RequestLimits, RequestClient {
-  declare protected readonly manager: ConnectionManager;
+/** The connection manager, as its streams see it. */
+export interface StreamManager extends ResponseManager {
+  readonly router: Router;
+  readonly overload: Overload;
+  /** Null when requests meet only the router. */
+  readonly filters: FilterChain | null;
+  readonly upgrades: Upgrades;
+  readonly requestLines: RequestLines;
+}
+
+export class HttpStream extends StreamResponse implements RequestReceiver, FilteredStream, RoutedRequest {
+  declare protected readonly manager: StreamManager;
   // Limits of this request, by the route and by its own headers; 0 for none.
   timeoutMs = 0;
   perTryTimeoutMs = 0;
@@ -59,8 +77,8 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
 
   constructor(
     context: WorkerContext,
-    manager: ConnectionManager,
-    codec: DownstreamCodec,
+    manager: StreamManager,
+    codec: DownstreamStream,
     startedMs: number,
     headMs: number,
   ) {
@@ -69,11 +87,11 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   }
 
   get downstream(): DownstreamConnection {
-    return this.codec.downstream;
+    return this.codec.connection.downstream;
   }
 
   get bufferLimitBytes(): number {
-    return this.codec.bufferLimitBytes;
+    return this.codec.connection.bufferLimitBytes;
   }
 
   /** Of both bodies, beside what the connection itself holds. */
@@ -156,13 +174,12 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
 
   /** It holds too much of what is scarce. */
   onTooExpensive(): void {
-    this.giveUp(replies.TOO_EXPENSIVE);
+    this.giveUp(replies.TOO_EXPENSIVE, ResetReason.overload);
   }
 
-  /** By order of the overload manager nothing of the client is read any more. */
   onDispatchAborted(): void {
     this.count(downstream_rq_overload_close);
-    this.giveUp(replies.DISPATCH_ABORTED);
+    this.giveUp(replies.DISPATCH_ABORTED, ResetReason.overload);
   }
 
   onRequestTimeout(): void {
@@ -175,7 +192,7 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
   /** The head lies in the codec; as for `begin`. */
   forward(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     const head = this.context.codec.request;
-    const hasBody = !isEnd && head.framing !== Framing.NONE;
+    const hasBody = !isEnd && this.requestFraming !== Framing.NONE;
     const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && end === start;
     if (this.manager.overload.refusesForwarding()) {
       this.count(rq_overload_local_reply);
@@ -206,28 +223,28 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
 
   /** Finds out who sent the request. */
   identify(head: RequestHead): void {
-    this.#origin = requestOrigin(head, this.manager.settings, this.codec);
+    this.#origin = requestOrigin(head, this.manager.settings, this.codec.connection);
     this.isInternal = this.#origin.isInternal;
   }
 
   /** TLS secures the connection. */
   get isSecured(): boolean {
-    return this.codec.downstream.tls !== null;
+    return this.codec.connection.downstream.tls !== null;
   }
 
   applyConnectionManagerEdits(head: RequestHead): void {
     const { settings, requestLines } = this.manager;
-    applyConnectionManagerEdits(head, settings, requestLines, this.codec, this.#origin);
+    applyConnectionManagerEdits(head, settings, requestLines, this.codec.connection, this.#origin);
   }
 
   /** The client's address by the trusted hops, else that of the peer; empty for a pipe. */
   get clientAddress(): string {
     const { address } = this.#origin;
-    return isIP(address) === 0 ? this.codec.peerAddress : address;
+    return isIP(address) === 0 ? this.codec.connection.peerAddress : address;
   }
 
   get connectionEnds(): DownstreamFacts {
-    return this.codec.facts;
+    return this.codec.connection.facts;
   }
 
   /** Replaces the connection manager's time after which this stream counts as idle; 0 for never. */
@@ -276,11 +293,16 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
 
   #beginFiltered(filters: StreamFilters, bytes: Buffer, isEnd: boolean): boolean {
     const head = this.context.codec.request;
-    const hasBody = !isEnd && head.framing !== Framing.NONE;
+    const hasBody = !isEnd && this.requestFraming !== Framing.NONE;
     const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && bytes.length === 0;
     this.filters = filters;
-    const isChunked = head.framing === Framing.CHUNKED;
-    const goesOn = filters.decoding.begin(bytes, isEnd, isChunked, this.#takeRequestTrailers(), this.awaitsTunnel);
+    const goesOn = filters.decoding.begin(
+      bytes,
+      isEnd,
+      this.requestFraming,
+      this.#takeRequestTrailers(),
+      this.awaitsTunnel,
+    );
     // A filter may be waiting for the body, and the client for leave to send it.
     if (awaitsContinue && !this.hasEnded) this.#sendContinue();
     return this.#noteSending(goesOn);
@@ -313,7 +335,8 @@ export class HttpStream extends StreamResponse implements RequestLimits, Request
 
   #refusal(head: RequestHead): replies.LocalReply | null {
     if ((head.flags & HeadFlag.EXPECT_OTHER) !== 0) return replies.EXPECTATION_FAILED;
-    if (this.isHttp10 && head.authority() === '') return replies.HOST_MISSING;
+    // Only HTTP/1.0 gets here without one.
+    if (head.minorVersion === 0 && head.authority() === '') return replies.HOST_MISSING;
     if (!this.manager.overload.refusesRequest()) return null;
     this.count(downstream_rq_overload_close);
     return replies.OVERLOADED;

@@ -67,8 +67,13 @@ export class TextHead implements EditableHead {
     }
   }
 
-  text(extraLines = ''): string {
-    return `${this.startLine}\r\n${this.#lines.map((line) => `${line}\r\n`).join('')}${extraLines}\r\n`;
+  /** Without the empty line at the end. */
+  lines(): string {
+    return `${this.startLine}\r\n${this.#lines.map((line) => `${line}\r\n`).join('')}`;
+  }
+
+  text(): string {
+    return `${this.lines()}\r\n`;
   }
 }
 

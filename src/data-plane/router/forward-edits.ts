@@ -4,11 +4,11 @@
 import { HEADER_ID, PreparedLines, type RequestHead } from '../../wasm/http1.ts';
 import { expectedMs } from '../http/control-headers.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
-import type { HttpStream } from '../http/stream.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Route } from '../route/route.ts';
 import type { RouteRequest } from '../route/route-request.ts';
 import { isGrpc, writeGrpcTimeout } from './grpc-timeout.ts';
+import type { RoutedRequest } from './routed-request.ts';
 
 export class ForwardEdits {
   readonly #names: ProxyHeaders;
@@ -22,7 +22,7 @@ export class ForwardEdits {
     this.#isSuppressed = isSuppressed;
   }
 
-  apply(stream: HttpStream, request: RouteRequest, route: Route, plan: ForwardPlan, target: ClusterTarget): void {
+  apply(stream: RoutedRequest, request: RouteRequest, route: Route, plan: ForwardPlan, target: ClusterTarget): void {
     if (!this.#isSuppressed) this.#appendTimeout(stream, request, plan);
     const ms = plan.grpcTimeout === null ? 0 : expectedMs(stream);
     if (ms > 0 && isGrpc(request.head)) writeGrpcTimeout(request.head, ms);
@@ -42,7 +42,7 @@ export class ForwardEdits {
   }
 
   /** Tells the upstream how long the answer may take. */
-  #appendTimeout(stream: HttpStream, { head }: RouteRequest, plan: ForwardPlan): void {
+  #appendTimeout(stream: RoutedRequest, { head }: RouteRequest, plan: ForwardPlan): void {
     const ms = expectedMs(stream);
     if (ms === 0) return;
     if (ms === plan.timeoutMs) head.appendPrepared(plan.timeoutLine!);

@@ -14,7 +14,6 @@ import {
   REWRITE_FAILED,
   redirect,
 } from '../http/local-reply.ts';
-import type { HttpStream } from '../http/stream.ts';
 import { keepUpgradeFields } from '../http/upgrades.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Mirror } from '../route/mirror.ts';
@@ -35,6 +34,7 @@ import { InternalRedirects } from './internal-redirects.ts';
 import { redirectedHead, redirectTarget } from './redirect-target.ts';
 import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
 import { RequestTries } from './request-tries.ts';
+import type { RoutedRequest } from './routed-request.ts';
 import { StrictChecks } from './strict-checks.ts';
 import { TcpRequest } from './tcp-request.ts';
 import { TriesPlanner } from './tries-planner.ts';
@@ -92,7 +92,7 @@ export class Router {
   }
 
   /** The route of a request whose filters depend on it. It stays the request's route. */
-  find(stream: HttpStream, head: RequestHead): Route | undefined {
+  find(stream: RoutedRequest, head: RequestHead): Route | undefined {
     stream.identify(head);
     this.#request.read(head, stream.isInternal, stream.isSecured);
     const route = this.#routes.find(this.#request);
@@ -101,7 +101,7 @@ export class Router {
   }
 
   /** Answers the request (and returns null), or makes the request to the upstream, which the stream then starts. */
-  route(stream: HttpStream, head: RequestHead): ForwardedRequest | null {
+  route(stream: RoutedRequest, head: RequestHead): ForwardedRequest | null {
     const request = this.#request;
     stream.identify(head);
     request.read(head, stream.isInternal, stream.isSecured);
@@ -120,7 +120,7 @@ export class Router {
    * @param formerHead of the request, as it was sent.
    * @returns undefined when the response is the answer; null when the request has another answer by now.
    */
-  follow(stream: HttpStream, redirects: InternalRedirects, formerHead: string): ForwardedRequest | null | undefined {
+  follow(stream: RoutedRequest, redirects: InternalRedirects, formerHead: string): ForwardedRequest | null | undefined {
     const { statBase } = stream.cluster!;
     const route = this.#redirectedRoute(stream, redirects, formerHead);
     const stat =
@@ -134,7 +134,7 @@ export class Router {
   }
 
   /** The head of the request that goes there lies in the codec then. */
-  #redirectedRoute(stream: HttpStream, redirects: InternalRedirects, formerHead: string): Route | undefined {
+  #redirectedRoute(stream: RoutedRequest, redirects: InternalRedirects, formerHead: string): Route | undefined {
     const { codec, proxyHeaders } = this.#context;
     const { response } = codec;
     const policy = redirects.policy!;
@@ -169,7 +169,7 @@ export class Router {
   }
 
   /** @param isFollowing the head has the connection manager's edits already. */
-  #act(stream: HttpStream, head: RequestHead, route: Route, isFollowing: boolean): ForwardedRequest | null {
+  #act(stream: RoutedRequest, head: RequestHead, route: Route, isFollowing: boolean): ForwardedRequest | null {
     const request = this.#request;
     stream.route = route;
     const { plan } = route;
@@ -188,7 +188,7 @@ export class Router {
   }
 
   #forward(
-    stream: HttpStream,
+    stream: RoutedRequest,
     head: RequestHead,
     route: Route,
     plan: ForwardPlan,
@@ -261,7 +261,7 @@ export class Router {
   }
 
   /** Turns the request away for the sake of the cluster. */
-  #shed(stream: HttpStream, cluster: Cluster, reason: SheddingReason): void {
+  #shed(stream: RoutedRequest, cluster: Cluster, reason: SheddingReason): void {
     const isMaintenance = reason === 'maintenance-mode';
     const reply = isMaintenance ? MAINTENANCE : DROPPED_OVERLOAD;
     const counter = isMaintenance ? upstream_rq_maintenance_mode : upstream_rq_drop_overload;
@@ -271,7 +271,7 @@ export class Router {
   }
 
   /** What the choice of a host may go by. */
-  #pickContext(stream: HttpStream, plan: ForwardPlan, target: ClusterTarget, cluster: Cluster): PickContext | null {
+  #pickContext(stream: RoutedRequest, plan: ForwardPlan, target: ClusterTarget, cluster: Cluster): PickContext | null {
     if (cluster.destinations !== null) {
       return cluster.destinations.contextOf(this.#request, stream.connectionEnds.originalDestination);
     }
@@ -293,7 +293,7 @@ export class Router {
     });
   }
 
-  #setLimits(stream: HttpStream, head: RequestHead, plan: ForwardPlan, retry: RetryPolicy | null): void {
+  #setLimits(stream: RoutedRequest, head: RequestHead, plan: ForwardPlan, retry: RetryPolicy | null): void {
     stream.timeoutMs = plan.timeoutMs;
     if (plan.grpcTimeout !== null && isGrpc(head)) stream.timeoutMs = grpcTimeoutMs(head, plan.grpcTimeout);
     stream.maxStreamDurationMs = plan.maxStreamDurationMs;

@@ -2,7 +2,6 @@
 // requests of a route say the same: they share one plan.
 
 import { expectedMs, namesStreamDuration } from '../http/control-headers.ts';
-import type { HttpStream } from '../http/stream.ts';
 import type { ForwardPlan } from '../route/forward-plan.ts';
 import { NO_POLICY, type RetryPolicy } from '../route/retry-policy.ts';
 import type { Route } from '../route/route.ts';
@@ -13,6 +12,7 @@ import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { TriesPlan } from './request-tries.ts';
 import { retryTerms } from './retry-terms.ts';
+import type { RoutedRequest } from './routed-request.ts';
 import { TriedHosts } from './tried-hosts.ts';
 
 /** Requests that go out together go to different hosts, as far as a few picks find some. */
@@ -38,7 +38,7 @@ export class TriesPlanner {
 
   /** @returns null when one attempt is all there is. */
   plan(
-    stream: HttpStream,
+    stream: RoutedRequest,
     request: RouteRequest,
     route: Route,
     forward: ForwardPlan,
@@ -96,7 +96,7 @@ export class TriesPlanner {
 }
 
 /** What the cluster says of it, unless a client inside does. 0 for none. */
-function maxTryDuration(stream: HttpStream, { head }: RouteRequest, { maxStreamDurationMs }: Cluster): number {
+function maxTryDuration(stream: RoutedRequest, { head }: RouteRequest, { maxStreamDurationMs }: Cluster): number {
   if (maxStreamDurationMs === 0 || (stream.isInternal && namesStreamDuration(head))) return 0;
   return maxStreamDurationMs;
 }

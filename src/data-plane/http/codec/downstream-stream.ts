@@ -10,10 +10,10 @@
 // path of bodies that pass from HTTP/1 to HTTP/1 as they came: they hold chunks that a codec has checked. Whoever does not
 // write chunks takes them off (chunk-framing.ts). Trailers never are among the bytes.
 
-import type { DownstreamFacts } from '../../format/facts.ts';
-import type { DownstreamConnection } from '../../network/downstream-connection.ts';
+import { ResponseFlag } from '../../response-flags.ts';
 import type { StreamLimit } from '../stream-limits.ts';
 import type { Trailers } from '../trailers.ts';
+import type { StreamConnection } from './stream-connection.ts';
 
 /** Of the stream at hand. */
 export interface StreamDeadlines {
@@ -23,21 +23,6 @@ export interface StreamDeadlines {
   clearLimits(): void;
   /** Replaces the time after which the stream counts as idle; 0 for never. */
   setStreamIdleTimeout(timeoutMs: number, nowMs: number): void;
-}
-
-/** The connection that a stream came by. */
-export interface StreamConnection {
-  readonly downstream: DownstreamConnection;
-  /** Soft bound of what waits to be sent to the client; in steps of a read. */
-  readonly bufferLimitBytes: number;
-  /** Peer's address without port; an IPv4 one in its own notation also when it came by IPv6. Empty for a pipe. */
-  readonly peerAddress: string;
-  /** True when the peer's address is one of a private network. */
-  readonly isPeerInternal: boolean;
-  /** What x-forwarded-for says of the peer. */
-  readonly forwardedAddress: string;
-  /** The connection, for logs and header values; made at the first question. */
-  readonly facts: DownstreamFacts;
 }
 
 /** What was written of a response, for those who asked. */
@@ -68,17 +53,25 @@ export interface StreamLoss {
   readonly details: string;
 }
 
+/** The stream's connection has ended under it. The flag names no side, the details do. */
+export function connectionLoss(isLocal: boolean, isReset: boolean): StreamLoss {
+  const details = isLocal ? 'downstream_local_disconnect' : 'downstream_remote_disconnect';
+  return { isLocal, isReset, flag: ResponseFlag.DC, details };
+}
+
 /** What a codec provides. */
-export interface DownstreamStream extends StreamConnection {
+export interface DownstreamStream {
+  /** That it came by. */
+  readonly connection: StreamConnection;
   readonly deadlines: StreamDeadlines;
   /** As logs name it: `HTTP/1.1`. */
   readonly protocol: string;
   /** All of the request has arrived, as far as its protocol frames it. */
   readonly isMessageDone: boolean;
-  /** Of the response that ends with the next call, if `takesTrailers`. */
-  responseTrailers: Trailers | null;
-  /** The client can have trailers behind the response that has begun. */
+  /** The client can have trailers behind the response whose head is prepared. */
   readonly takesTrailers: boolean;
+  /** Of the response that ends with the next call. */
+  set responseTrailers(trailers: Trailers);
 
   /** Sends an interim 100. */
   writeContinue(): void;
@@ -177,4 +170,7 @@ export interface RequestReceiver {
 
   /** It holds too much of what is scarce. */
   onTooExpensive(): void;
+
+  /** By order of the overload manager nothing of the client is read any more. */
+  onDispatchAborted(): void;
 }

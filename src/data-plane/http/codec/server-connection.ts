@@ -1,21 +1,20 @@
-// A client's connection, between its connection manager and the codec that reads it: all that either knows of the other. A
-// connection is made by a row of codecs.ts, of bytes (DownstreamConnection: what is read and written, and what is known of
-// both ends) and of a CodecOwner.
+// A client's connection, between its connection manager and the codec that reads it: all that either knows of the other.
+// What is read and written, and what is known of both ends, is the DownstreamConnection's. Step 2 of the request flow.
 
 import type { HttpConnectionManagerSettings } from '../../../snapshot/index.ts';
 import type { HeadLimits } from '../../../wasm/http1.ts';
-import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 import type { ExpensiveStream } from '../../network/filter.ts';
 import type { Overload } from '../../overload.ts';
 import type { LocalReply } from '../local-reply.ts';
 import type { ResponseLines } from '../response-edits.ts';
-import type { DownstreamStream, RequestReceiver, StreamConnection } from './downstream-stream.ts';
+import type { DownstreamStream, RequestReceiver } from './downstream-stream.ts';
+import type { StreamConnection } from './stream-connection.ts';
 
 /** What a codec provides. */
 export interface ServerConnection {
-  readonly downstream: DownstreamConnection;
-  /** Of one protocol: what CodecOwner counts in its name. */
-  readonly protocol: ConnectionProtocol;
+  readonly connection: StreamConnection;
+  /** In whose name the connection counts. */
+  readonly codec: CodecName;
   /** True while a request or the start of one is at hand. */
   readonly isBusy: boolean;
   /** Ends the connection if nothing runs on it; otherwise as soon as that is so, and the client is told as its protocol can. */
@@ -30,7 +29,8 @@ export interface ServerConnection {
   findExpensive(fromBytes: number, found: ExpensiveStream[]): void;
 }
 
-export type ConnectionProtocol = 'http1' | 'http2';
+/** Those that there are. */
+export type CodecName = 'http1';
 
 /** What a connection manager provides. */
 export interface CodecOwner {
@@ -52,7 +52,7 @@ export interface CodecOwner {
   /**
    * Counts and logs a request that never became a stream, because nothing of it could be read.
    * @param startedMs monotonic, of its first byte.
-   * @returns the lines of the answer's head, for `prepareReply`; its body is the reply's.
+   * @returns the lines of the answer's head, without the empty one behind them; its body is the reply's.
    */
   refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): string;
 

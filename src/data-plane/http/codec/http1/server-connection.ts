@@ -18,14 +18,11 @@
 import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
 import { type CodecError, codecError, type HeadLimits } from '../../../../wasm/http1.ts';
-import type { DownstreamFacts } from '../../../format/facts.ts';
 import { BufferedBytes } from '../../../network/buffered-bytes.ts';
-import { connectionFacts } from '../../../network/connection-facts.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
-import { QUIET_MS } from '../../../network/filter.ts';
+import { type ExpensiveStream, QUIET_MS } from '../../../network/filter.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
 import { PausedPeer, type PausedPeerOwner } from '../../../network/paused-peers.ts';
-import { forwardedAddress, isInternalAddress } from '../../../network/peer-address.ts';
 import {
   attachAccepted,
   type ReadMode,
@@ -34,21 +31,22 @@ import {
   type SocketOwner,
 } from '../../../network/socket-events.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
-import type { ConnectionManager } from '../../connection-manager.ts';
-import type { DownstreamCodec } from '../../downstream-codec.ts';
 import {
   DISPATCH_ABORTED,
   HEADERS_TIMEOUT,
   type LocalReply,
+  protocolViolation,
   REQUEST_TIMEOUT,
   STREAM_IDLE_REQUEST,
 } from '../../local-reply.ts';
-import { refuseHead, refuseRequest } from '../../refused-request.ts';
-import { HttpStream } from '../../stream.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
+import { connectionLoss, type RequestReceiver } from '../downstream-stream.ts';
+import type { CodecOwner, ServerConnection } from '../server-connection.ts';
+import { StreamConnection } from '../stream-connection.ts';
+import { hasLineFeed, isEmptyLine } from './head-start.ts';
 import { MessageBody } from './message-body.ts';
-import { type BodyMode, ResponseWriter } from './response-writer.ts';
 import { type DeadlineOwner, ServerDeadlines } from './server-deadlines.ts';
+import { Http1ServerStream, type ServerStreamOwner } from './server-stream.ts';
 
 const {
   downstream_cx_delayed_close_timeout,
@@ -57,9 +55,11 @@ const {
   downstream_cx_rx_bytes_buffered,
   downstream_cx_rx_bytes_total,
   downstream_rq_header_timeout,
+  downstream_rq_http1_total,
   downstream_rq_idle_timeout,
   downstream_rq_overload_close,
   downstream_rq_timeout,
+  downstream_rq_too_large,
 } = HTTP_STATS.index;
 
 const OPEN = 0;
@@ -73,19 +73,16 @@ const TUNNEL_REFUSED = 3;
 
 /** How long a closed connection may take to be closed from the other side, too. */
 const DELAYED_CLOSE_MS = 1000;
-const CARRIAGE_RETURN = 13;
-const LINE_FEED = 10;
 const NO_BYTES = Buffer.alloc(0);
-const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-export class Http1ServerConnection implements SocketOwner, DeadlineOwner, PausedPeerOwner, DownstreamCodec {
-  readonly downstream: DownstreamConnection;
-  readonly peerAddress: string;
-  readonly isPeerInternal: boolean;
-  readonly forwardedAddress: string;
+export class Http1ServerConnection
+  implements ServerConnection, ServerStreamOwner, ExpensiveStream, SocketOwner, DeadlineOwner, PausedPeerOwner
+{
+  readonly codec = 'http1';
+  readonly connection: StreamConnection;
   readonly deadlines: ServerDeadlines;
   readonly #context: WorkerContext;
-  readonly #manager: ConnectionManager;
+  readonly #owner: CodecOwner;
   readonly #limits: HeadLimits;
   readonly #socket: Socket;
   readonly #mode: ReadMode;
@@ -93,9 +90,9 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   /** Of bytes that wait for their turn. */
   readonly #heldCount: BufferedBytes;
   readonly #body = new MessageBody();
-  readonly #writer: ResponseWriter;
+  readonly #exchange: Http1ServerStream;
   #state: number = OPEN;
-  #stream: HttpStream | null = null;
+  #stream: RequestReceiver | null = null;
   /** The stream takes more of the request's body. */
   #isBodyWelcome = true;
   #tunnel: number = TUNNEL_NONE;
@@ -105,36 +102,23 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   /** Null before reading stops for the first time, or comes to its end in a tunnel. */
   #pausedPeer: PausedPeer | null = null;
   #isProcessing = false;
-  #mustClose = false;
   #closesByPeer = false;
 
-  constructor(context: WorkerContext, manager: ConnectionManager, downstream: DownstreamConnection) {
+  constructor(context: WorkerContext, owner: CodecOwner, downstream: DownstreamConnection) {
     const { socket } = downstream;
     this.#context = context;
-    this.#manager = manager;
-    this.#limits = manager.headLimits;
+    this.#owner = owner;
+    this.#limits = owner.headLimits;
     this.#socket = socket;
     this.#mode = context.readMode;
-    this.downstream = downstream;
-    this.peerAddress = downstream.remoteAddress;
-    this.isPeerInternal = this.peerAddress === '' || isInternalAddress(this.peerAddress);
-    this.forwardedAddress = forwardedAddress(this.peerAddress, context.localAddress);
-    this.#heldCount = new BufferedBytes(context, manager.statBase + downstream_cx_rx_bytes_buffered);
-    this.#writer = new ResponseWriter(socket, context, manager.statBase);
-    this.deadlines = new ServerDeadlines(this, manager.settings, manager.overload, context.wheel);
+    this.connection = new StreamConnection(context, downstream);
+    this.#heldCount = new BufferedBytes(context, owner.statBase + downstream_cx_rx_bytes_buffered);
+    this.deadlines = new ServerDeadlines(this, owner.settings, owner.overload, context);
+    this.#exchange = new Http1ServerStream(socket, context, owner, this);
     this.deadlines.awaitRequest(context.clock.monotonicMs());
     attachAccepted(socket, this, this.#mode);
   }
 
-  get facts(): DownstreamFacts {
-    return connectionFacts(this.#context, this.downstream);
-  }
-
-  get bufferLimitBytes(): number {
-    return this.downstream.bufferLimitBytes;
-  }
-
-  /** True while a request or the start of one is at hand. */
   get isBusy(): boolean {
     return this.#stream !== null || (this.#held.length > 0 && !isEmptyLine(this.#held.peek(), 0, this.#held.length));
   }
@@ -150,12 +134,10 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.#stream?.onTooExpensive();
   }
 
-  /** Ends the connection if nothing runs on it; otherwise its response will say that it is the last. */
   drain(): void {
     if (this.#state === OPEN && !this.isBusy) this.#closeGracefully(false);
   }
 
-  /** The process ends: so does a tunnel, as soon as nothing moves. A request ends with its response. */
   finish(): void {
     if (this.#tunnel === TUNNEL_OPEN) this.deadlines.setStreamIdleTimeout(QUIET_MS, this.#context.clock.monotonicMs());
   }
@@ -169,12 +151,20 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     else this.#socket.destroy();
   }
 
+  rescaleTimeouts(): void {
+    this.deadlines.rescale();
+  }
+
+  findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
+    if (this.heldBytes >= fromBytes) found.push(this);
+  }
+
   // ---- Socket events ----
 
   onBytes(chunk: Buffer, length: number): boolean {
     this.#count(downstream_cx_rx_bytes_total, length);
     if (this.#state !== OPEN) return true;
-    if (this.#manager.overload.abortsDispatch() && this.#tunnel !== TUNNEL_OPEN) {
+    if (this.#owner.overload.abortsDispatch() && this.#tunnel !== TUNNEL_OPEN) {
       this.#abortDispatch();
     } else if (this.#held.length > 0) {
       this.#held.append(chunk, 0, length);
@@ -217,7 +207,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   }
 
   onDrain(): void {
-    this.#writer.noteSent();
+    this.#exchange.noteSent();
     if (this.#state !== OPEN) return;
     if (this.#stream !== null) this.#stream.onDownstreamDrain();
     else this.#continueWithHeld();
@@ -228,7 +218,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   }
 
   onFault(error: unknown): void {
-    this.#context.logFault(`the connection of ${this.peerAddress}`, error);
+    this.#context.logFault(`the connection of ${this.connection.peerAddress}`, error);
     this.#close(true, true);
   }
 
@@ -257,7 +247,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   }
 
   onStreamIdle(): void {
-    const isAtStop = this.#manager.isFinishing && this.#tunnel === TUNNEL_OPEN;
+    const isAtStop = this.#owner.isFinishing && this.#tunnel === TUNNEL_OPEN;
     if (this.#stream === null) this.#refuseHeadAfter(downstream_rq_idle_timeout, STREAM_IDLE_REQUEST);
     else if (!isAtStop) this.#stream.onIdleTimeout();
     // Bytes that a slow peer has not taken yet are waited for.
@@ -276,36 +266,12 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
 
   // ---- What the stream asks for ----
 
-  writeContinue(): void {
-    this.#writer.writeText(CONTINUE);
-  }
-
-  writeHead(
-    head: string,
-    mode: BodyMode,
-    mustClose: boolean,
-    bytes: Buffer,
-    start: number,
-    end: number,
-    isEnd: boolean,
-  ): boolean {
-    this.#mustClose = mustClose;
-    this.#writer.begin(mode);
-    return this.#writer.write(head, bytes, start, end, isEnd, false);
-  }
-
-  writeBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isPinnable: boolean): boolean {
-    this.#touch();
-    return this.#writer.write('', bytes, start, end, isEnd, isPinnable);
-  }
-
-  endStream(nowMs: number): void {
-    const isRequestDone = this.#stream?.isRequestComplete ?? true;
+  endStream(isLast: boolean, nowMs: number): void {
     this.#stream = null;
     this.deadlines.endStream();
     const hasEarlyBytes = this.#tunnel === TUNNEL_REFUSED && this.#held.length > 0;
     this.#tunnel = TUNNEL_NONE;
-    if (this.#mustClose || !isRequestDone || hasEarlyBytes || this.#manager.endsBetweenRequests()) {
+    if (isLast || hasEarlyBytes || this.#owner.endsBetweenRequests()) {
       this.#closeGracefully(false);
       return;
     }
@@ -330,6 +296,10 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     return this.#body.isDone;
   }
 
+  get isTunnelRequest(): boolean {
+    return this.#tunnel !== TUNNEL_NONE;
+  }
+
   awaitTunnel(): void {
     this.#tunnel = TUNNEL_AWAITED;
   }
@@ -338,8 +308,8 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.#tunnel = TUNNEL_OPEN;
     this.#body.openTunnel();
     this.#isBodyWelcome = true;
-    this.#touch();
-    if (this.#manager.isFinishing) this.finish();
+    this.deadlines.touchNow();
+    if (this.#owner.isFinishing) this.finish();
     if (!this.#isProcessing) this.#continueWithHeld();
   }
 
@@ -377,11 +347,10 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
 
   #beginRequest(bytes: Buffer, start: number, end: number, nowMs: number): number {
     const head = this.#context.codec.request;
-    this.#mustClose = false;
-    const startedMs = this.deadlines.endHead(nowMs);
-    const stream = new HttpStream(this.#context, this.#manager, this, startedMs, nowMs);
+    this.#count(downstream_rq_http1_total, 1);
+    const stream = this.#exchange.begin(head, this.deadlines.endHead(nowMs), nowMs);
     this.#stream = stream;
-    this.#body.begin(head, this.#limits, this.#manager.settings.enableTrailers);
+    this.#body.begin(head, this.#limits, this.#owner.settings.enableTrailers);
     const bodyEnd = this.#body.read(bytes, start, end);
     if (bodyEnd < 0) {
       this.#onBodyViolation(stream, codecError(bodyEnd));
@@ -420,7 +389,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   }
 
   /** The bytes of a body whose trailers have begun, without those; null before. The stream gets what passes of them. */
-  #takeTrailing(stream: HttpStream, bytes: Buffer, start: number): Buffer | null {
+  #takeTrailing(stream: RequestReceiver, bytes: Buffer, start: number): Buffer | null {
     const body = this.#body;
     if (!body.hasTrailers) return null;
     if (body.isDone) stream.requestTrailers = body.takeTrailers();
@@ -430,24 +399,28 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
   // ---- Refusals ----
 
   #refuseBrokenHead(error: CodecError, nowMs: number): void {
-    const startedMs = this.deadlines.endHead(nowMs);
-    this.#answerAndClose(refuseHead(this.#context, this.#manager, this, error, startedMs));
+    this.#count(downstream_cx_protocol_error, 1);
+    if (error.status === 431) this.#count(downstream_rq_too_large, 1);
+    const log = this.#context.logs.http;
+    if (log.enabled('debug')) log.debug(`${this.connection.peerAddress} broke the protocol: ${error.reason}`);
+    this.#refuse(protocolViolation(error.status, error.reason), nowMs);
   }
 
   /** A head has begun, and not ended in its time. @param stat of the timeout. */
   #refuseHeadAfter(stat: number, reply: LocalReply): void {
-    const startedMs = this.deadlines.endHead(this.#context.clock.monotonicMs());
     this.#count(stat, 1);
-    this.#answerAndClose(refuseRequest(this.#context, this.#manager, this, reply, startedMs));
+    this.#refuse(reply, this.#context.clock.monotonicMs());
   }
 
-  /** A request that never became a stream has its answer. */
-  #answerAndClose(text: string): void {
-    this.#writer.writeText(text);
+  /** A request that never became a stream gets its answer, the last one of the connection. */
+  #refuse(reply: LocalReply, nowMs: number): void {
+    this.#count(downstream_rq_http1_total, 1);
+    const lines = this.#owner.refuseRequest(this.connection, reply, this.deadlines.endHead(nowMs));
+    this.#exchange.writeRefusal(lines, reply.body);
     this.#closeGracefully(false);
   }
 
-  #onBodyViolation(stream: HttpStream, error: CodecError): void {
+  #onBodyViolation(stream: RequestReceiver, error: CodecError): void {
     this.#count(downstream_cx_protocol_error, 1);
     stream.onProtocolViolation(error.status, error.reason);
   }
@@ -493,11 +466,6 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.#updateReading();
   }
 
-  /** Something moved: the stream is not idle. */
-  #touch(): void {
-    if (this.deadlines.hasStreamIdle) this.deadlines.touchStream(this.#context.clock.monotonicMs());
-  }
-
   // ---- End ----
 
   #closeGracefully(byPeer: boolean): void {
@@ -512,7 +480,7 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
       this.#armClose(DELAYED_CLOSE_MS);
     } else {
       // A slow reader may take its time for what is still on the way, as on any other stream.
-      this.#armClose(this.#manager.settings.streamIdleTimeoutMs);
+      this.#armClose(this.#owner.settings.streamIdleTimeoutMs);
       this.#socket.end(() => this.#armClose(DELAYED_CLOSE_MS));
     }
     this.#updateReading();
@@ -531,24 +499,14 @@ export class Http1ServerConnection implements SocketOwner, DeadlineOwner, Paused
     this.#state = CLOSED;
     this.#stream = null;
     this.#heldCount.note(0);
-    this.#writer.noteSent();
+    this.#exchange.noteSent();
     this.#pausedPeer?.resume();
     this.deadlines.remove();
-    this.#manager.onConnectionClosed(this, isLocal, hadStream);
-    stream?.onDownstreamGone(isLocal, isReset);
+    this.#owner.onConnectionClosed(this, isLocal, hadStream);
+    stream?.onDownstreamGone(connectionLoss(isLocal, isReset));
   }
 
   #count(stat: number, n: number): void {
-    this.#context.stats.values[this.#manager.statBase + stat]! += n;
+    this.#context.stats.values[this.#owner.statBase + stat]! += n;
   }
-}
-
-function hasLineFeed(chunk: Buffer, length: number): boolean {
-  const index = chunk.indexOf(LINE_FEED);
-  return index !== -1 && index < length;
-}
-
-/** Of bytes that are no whole head: nothing of one is there, but the line that may stand before it. */
-function isEmptyLine(bytes: Buffer, start: number, end: number): boolean {
-  return end - start <= 2 && bytes[start] === CARRIAGE_RETURN;
 }

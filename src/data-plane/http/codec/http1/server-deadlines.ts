@@ -4,13 +4,19 @@
 // A request begins with the first byte of its head: from there on the request timeout runs, and the stream idle timeout,
 // which only a complete head starts anew. A head that trickles in is no progress.
 
+import type { Clock } from '../../../../base/clock.ts';
 import type { HttpConnectionManagerSettings } from '../../../../snapshot/index.ts';
 import { type TimeoutOwner, TimerEntry, type TimerWheel } from '../../../network/timer-wheel.ts';
 import type { Overload } from '../../../overload.ts';
-import type { StreamDeadlines } from '../../downstream-codec.ts';
 import { ROUTE_LIMIT, type StreamLimit } from '../../stream-limits.ts';
+import type { StreamDeadlines } from '../downstream-stream.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
+
+interface DeadlineTools {
+  readonly wheel: TimerWheel;
+  readonly clock: Clock;
+}
 
 /** Told of each deadline that has passed, once. */
 export interface DeadlineOwner {
@@ -32,6 +38,7 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   readonly #settings: HttpConnectionManagerSettings;
   readonly #overload: Overload;
   readonly #wheel: TimerWheel;
+  readonly #clock: Clock;
   readonly #timer: TimerEntry;
   #closeMs = NEVER;
   #limitMs = NEVER;
@@ -47,11 +54,17 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
   #idleMs = NEVER;
   #idleTimeoutMs = 0;
 
-  constructor(owner: DeadlineOwner, settings: HttpConnectionManagerSettings, overload: Overload, wheel: TimerWheel) {
+  constructor(
+    owner: DeadlineOwner,
+    settings: HttpConnectionManagerSettings,
+    overload: Overload,
+    { wheel, clock }: DeadlineTools,
+  ) {
     this.#owner = owner;
     this.#settings = settings;
     this.#overload = overload;
     this.#wheel = wheel;
+    this.#clock = clock;
     this.#timer = new TimerEntry(this);
   }
 
@@ -111,9 +124,9 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
     if (this.#streamIdleMs !== NEVER) this.#streamIdleMs = deadline(nowMs, this.#streamIdleTimeoutMs);
   }
 
-  /** True while `touchStream` has an effect. */
-  get hasStreamIdle(): boolean {
-    return this.#streamIdleMs !== NEVER;
+  /** The same for whoever has not asked for the time. */
+  touchNow(): void {
+    if (this.#streamIdleMs !== NEVER) this.touchStream(this.#clock.monotonicMs());
   }
 
   /** The request has arrived in full. */

@@ -1,0 +1,50 @@
+// A request as the router sees it: what is known of it, what the router finds out, and how it is answered without an
+// upstream.
+
+import type { RequestHead } from '../../wasm/http1.ts';
+import type { Endpoint } from '../format/facts.ts';
+import type { RequestLimits } from '../http/control-headers.ts';
+import type { LocalReply } from '../http/local-reply.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import type { ClusterTarget } from '../route/forward-plan.ts';
+import type { HashedClient } from '../route/hash-policy.ts';
+import type { FactsSource } from '../route/header-editor.ts';
+import type { Route } from '../route/route.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { RequestClient } from './attempt-client.ts';
+import type { InternalRedirects } from './internal-redirects.ts';
+
+export interface RoutedRequest
+  extends Omit<RequestClient, keyof RequestLimits | 'downstream'>,
+    RequestLimits,
+    FactsSource,
+    Omit<HashedClient, 'connectionEnds'> {
+  /** The connection that it came by. */
+  readonly downstream: DownstreamConnection;
+  /** By TLS. */
+  readonly isSecured: boolean;
+  /** The chosen route, once there is one, and the cluster that it has chosen. */
+  route: Route | null;
+  target: ClusterTarget | null;
+  readonly cluster: Cluster | null;
+  /** Null for requests of routes that follow no redirects. */
+  redirects: InternalRedirects | null;
+  /** Cookies that the response gives the client; null for none. */
+  setCookies: string[] | null;
+  /** Of the body as it goes on, one of Framing. */
+  requestFraming: number;
+  /** Of the client's connection. */
+  readonly connectionEnds: HashedClient['connectionEnds'] & { readonly originalDestination: Endpoint | null };
+
+  /** Finds out who sent the request: `isInternal` is right from then on. */
+  identify(head: RequestHead): void;
+
+  /** Sets what every request gets from its connection manager. */
+  applyConnectionManagerEdits(head: RequestHead): void;
+
+  /** Replaces the time after which the request counts as idle; 0 for never. */
+  setIdleTimeout(timeoutMs: number): void;
+
+  /** Answers in place of an upstream. */
+  reply(reply: LocalReply): void;
+}
