@@ -4,6 +4,7 @@
 import type { Socket } from 'node:net';
 import type { Address } from '../../src/base/address.ts';
 import { HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
+import type { HttpFilterRegistry } from '../../src/data-plane/index.ts';
 import type { UpstreamSocketOwner } from '../../src/data-plane/network/socket-events.ts';
 import { Cluster } from '../../src/data-plane/upstream/cluster.ts';
 import { RetiredHosts } from '../../src/data-plane/upstream/retired-hosts.ts';
@@ -188,10 +189,16 @@ export class UpstreamWorkers {
   readonly #logFilesBlock: number;
   readonly #samples: readonly Samples[];
   #tables: LbTables | null = null;
+  readonly #httpFilters: HttpFilterRegistry;
   readonly #onSocket: (socket: FakeUpstreamSocket, worker: number) => void;
 
   /** @param onSocket told of each connection that a worker opens, before anything happens on it. */
-  constructor(workerCount: number, onSocket: (socket: FakeUpstreamSocket, worker: number) => void) {
+  constructor(
+    workerCount: number,
+    onSocket: (socket: FakeUpstreamSocket, worker: number) => void,
+    httpFilters: HttpFilterRegistry = {},
+  ) {
+    this.#httpFilters = httpFilters;
     this.#onSocket = onSocket;
     this.#fixture = statsFixture({ workerCount });
     this.#logFilesBlock = this.#fixture.owner.cells.allocate(FILESYSTEM_STATS.size);
@@ -302,7 +309,7 @@ export class UpstreamWorkers {
       clock: this.clock,
       random: { u32: () => 0 },
       workerIndex: worker,
-      httpFilters: {},
+      httpFilters: this.#httpFilters,
       reportHostFailure: (cluster, record) => void this.reported.push([cluster, record]),
       accessLogFiles: { flushIntervalMs: 10_000, statBlock: this.#logFilesBlock },
       connectUpstream: (address, owner) => {

@@ -11,6 +11,7 @@ import {
 } from '../../snapshot/index.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { Cluster } from './cluster.ts';
+import { type CreatePool, createPool } from './pool/create-pool.ts';
 import { RetiredHosts } from './retired-hosts.ts';
 
 /** To open a cluster takes some microseconds a host. Larger ones are opened with their update: no request waits for them. */
@@ -18,12 +19,15 @@ const MAX_HOSTS_PER_REQUEST = 64;
 
 export class ClusterMap {
   readonly #context: WorkerContext;
+  readonly #createPool: CreatePool;
   readonly #clusters = new Map<string, Cluster>();
   /** Those that nobody has asked for, with what has changed about them since. */
   readonly #unopened = new Map<string, UnopenedCluster>();
 
-  constructor(context: WorkerContext) {
+  /** @param create makes the pools of hosts. */
+  constructor(context: WorkerContext, create: CreatePool = createPool) {
     this.#context = context;
+    this.#createPool = create;
   }
 
   get(name: string): Cluster | undefined {
@@ -85,7 +89,7 @@ export class ClusterMap {
   }
 
   #open(snapshot: ClusterSnapshot): Cluster {
-    const cluster = new Cluster(this.#context, snapshot);
+    const cluster = new Cluster(this.#context, snapshot, this.#createPool);
     cluster.updateHosts(snapshot, new RetiredHosts(() => {}));
     this.#clusters.set(cluster.name, cluster);
     this.#unopened.delete(cluster.name);

@@ -36,6 +36,7 @@ import { NO_HOST } from './load-balancer/source-picker.ts';
 import { LoadShedding } from './load-shedding.ts';
 import { OriginalDestinations } from './original-destinations.ts';
 import { OutlierRules } from './outlier-monitor.ts';
+import { type CreatePool, createPool } from './pool/create-pool.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
 
@@ -88,6 +89,7 @@ export class Cluster {
   /** Requests name their hosts, by way of this; null where the balancer chooses. */
   readonly destinations: OriginalDestinations<Host> | null;
   readonly #context: WorkerContext;
+  readonly #createPool: CreatePool;
   readonly #balancer: LoadBalancer;
   /** Null unless connections are opened to hosts before requests choose them. */
   readonly forecast: HostForecast | null;
@@ -98,16 +100,11 @@ export class Cluster {
   #uses = 0;
   #onUnused: (() => void) | null = null;
 
-  /** What connections begin with that carry something for a client, or for nobody; null for nothing. */
-  preambleFor(downstream: DownstreamConnection | null): Buffer | null {
-    const { proxyHeader: header } = this.settings;
-    return header === undefined ? null : proxyHeader(header, downstream);
-  }
-
-  /** A cluster without members: `updateHosts` brings them. */
-  constructor(context: WorkerContext, snapshot: ClusterSnapshot) {
+  /** A cluster without members: `updateHosts` brings them. @param create makes the pools of its hosts. */
+  constructor(context: WorkerContext, snapshot: ClusterSnapshot, create: CreatePool = createPool) {
     const { settings } = snapshot;
     this.#context = context;
+    this.#createPool = create;
     this.name = settings.name;
     this.settings = settings;
     this.responseHeadLimits = settings.responseHeadLimits ?? RESPONSE_HEAD_LIMITS;
@@ -201,7 +198,7 @@ export class Cluster {
     const added = new Map<number, Host>();
     for (const member of amendment === null ? hosts : [...hosts, ...amendment.joined]) {
       const host = known.get(member.recordAddress);
-      if (host === undefined) added.set(member.recordAddress, new Host(this.#context, this, member));
+      if (host === undefined) added.set(member.recordAddress, new Host(this.#context, this, member, this.#createPool));
       else host.update(member);
     }
     for (const record of health) known.get(record)?.noteHealth();
@@ -307,6 +304,12 @@ export class Cluster {
       this.#zoneCodes.set(zone, codes);
     }
     return codes;
+  }
+
+  /** What connections begin with that carry something for a client, or for nobody; null for nothing. */
+  preambleFor(downstream: DownstreamConnection | null): Buffer | null {
+    const { proxyHeader: header } = this.settings;
+    return header === undefined ? null : proxyHeader(header, downstream);
   }
 
   /** The cluster is spoken to in HTTP/1: it has the codec's stats from then on. */

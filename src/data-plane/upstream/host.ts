@@ -17,8 +17,8 @@ import type { Cluster } from './cluster.ts';
 import { OutlierMonitor } from './outlier-monitor.ts';
 import { ClientPools } from './pool/client-pools.ts';
 import type { ConnectionPool } from './pool/connection-pool.ts';
+import { type CreatePool, createPool } from './pool/create-pool.ts';
 import { HostPools } from './pool/host-pools.ts';
-import { Http1Pool } from './pool/http1-pool.ts';
 import type { PoolHost } from './pool/pool-host.ts';
 import type { ResponseCodeStats } from './response-code-stats.ts';
 
@@ -67,7 +67,8 @@ export class Host implements PoolHost {
   #isReported = false;
   #onUnused: (() => void) | null = null;
 
-  constructor(context: WorkerContext, cluster: Cluster, snapshot: HostSnapshot) {
+  /** @param create makes the pool of one routing priority. */
+  constructor(context: WorkerContext, cluster: Cluster, snapshot: HostSnapshot, create: CreatePool = createPool) {
     this.#context = context;
     this.cluster = cluster;
     cluster.acquire();
@@ -87,7 +88,7 @@ export class Host implements PoolHost {
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
     const makePools = (downstream: DownstreamConnection | null): HostPools<ConnectionPool> => {
       const preamble = cluster.preambleFor(downstream);
-      return new HostPools((priority) => new Http1Pool(context, this, cluster.breakerFor(priority), preamble));
+      return new HostPools((priority) => create(context, this, cluster.breakerFor(priority), preamble));
     };
     this.pools = makePools(null);
     this.#clientPools = cluster.settings.poolsPerClient ? new ClientPools(makePools) : null;
