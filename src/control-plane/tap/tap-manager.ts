@@ -1,6 +1,6 @@
 // The tap that an operator has asked for at the admin interface: tells the workers, and takes what they record to the one who
 // reads it. Main thread. There is one at a time, and it ends with its reader. Who reads too slowly misses traces, which are
-// counted: nothing piles up.
+// counted: nothing piles up. What filters record by themselves passes through here on its way to files.
 
 import { BoundedFeed } from '../../base/bounded-feed.ts';
 import type { Clock } from '../../base/clock.ts';

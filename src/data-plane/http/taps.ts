@@ -1,5 +1,6 @@
-// The tap under way, as this worker knows it, and the way of what it records to main. Worker thread. A port between threads has
-// no bound of its own, so main confirms what it has taken: what is recorded beyond that is dropped, and counted.
+// The tap under way, as this worker knows it, and the way to main of what it and filters by themselves record. Worker thread. A
+// port between threads has no bound of its own, so main confirms what it has taken: what is recorded beyond that is dropped, and
+// counted.
 
 import type { Random } from '../../base/random.ts';
 import type { TapFile, TapFiles, TapSession, TapTrace, WorkerToMain } from '../../snapshot/index.ts';
