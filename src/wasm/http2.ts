@@ -86,6 +86,11 @@ export function isCompressionError(code: number): boolean {
   return code === layout.ERROR_COMPRESSION;
 }
 
+/** True when a negative result means that a head goes beyond its bounds, in bytes or fields; nothing else is wrong with it. */
+export function isTooLarge(code: number): boolean {
+  return code === http1Layout.ERROR_HEAD_TOO_LARGE || code === http1Layout.ERROR_TOO_MANY_FIELDS;
+}
+
 export class Http2Heads {
   readonly #memory: CodecMemory;
   readonly #arena: TableArena;

@@ -7,6 +7,7 @@ import { ErrorCode, FrameFlag, FrameType, PREFACE } from '../../../src/data-plan
 import type { Http2Options } from '../../../src/data-plane/http/codec/http2/options.ts';
 import { plainBlock } from '../../support/http2-heads.ts';
 import { data, frame, GET, headers, POST, SETTINGS, TestSession, word } from '../../support/http2-session.ts';
+import { ReferenceDecoder } from '../../support/reference/hpack.ts';
 
 const { END_STREAM, END_HEADERS, PADDED, PRIORITY, ACK } = FrameFlag;
 const open = headers(1, POST, 0);
@@ -19,6 +20,9 @@ const windowUpdate = (streamId: number, increment: number): Buffer =>
 const reset = (streamId: number, code = 8): Buffer => frame(FrameType.RST_STREAM, 0, streamId, word(code));
 const repeat = (count: number, part: Buffer): Buffer => Buffer.concat(Array<Buffer>(count).fill(part));
 
+/** More than the limit of a hundred. */
+const MANY = [...GET, ...Array.from({ length: 101 }, (_, index) => [`x-${index}`, ''] as const)];
+
 interface Outcome {
   /** Reason of the connection's fault. */
   readonly fault?: string;
@@ -27,6 +31,8 @@ interface Outcome {
   readonly resets?: Readonly<Record<number, number>>;
   readonly events?: readonly string[];
   readonly stats?: readonly string[];
+  /** Statuses of the session's own answers. */
+  readonly answers?: Readonly<Record<number, string>>;
   /** Nobody gives credit back. */
   readonly keeps?: boolean;
 }
@@ -300,6 +306,21 @@ const CASES: readonly (readonly [string, readonly Buffer[], Outcome, Partial<Htt
     [headers(1, [[':method', 'GET']])],
     { fault: 'pseudo_header_missing', code: 1, stats: ['rx_messaging_error'] },
   ],
+  [
+    'a head of too many fields, and the streams beside it',
+    [headers(1, MANY), headers(3)],
+    { events: ['idle', '3 head GET / end'], stats: ['header_overflow'], answers: { 1: '431' } },
+  ],
+  [
+    'the same of a request with content, which is thrown away',
+    [headers(1, MANY, 0), data(1, 'x'), data(1, 'y', END_STREAM), headers(3)],
+    { events: ['idle', '3 head GET / end'], answers: { 1: '431' } },
+  ],
+  [
+    'trailers of too many fields',
+    [open, headers(1, MANY.slice(4)), headers(3)],
+    { resets: { 1: ErrorCode.ENHANCE_YOUR_CALM }, stats: ['header_overflow', 'tx_reset'] },
+  ],
   // Floods
   [
     'a stream too many',
@@ -370,12 +391,15 @@ const CASES: readonly (readonly [string, readonly Buffer[], Outcome, Partial<Htt
 
 function outcomeOf(test: TestSession): Outcome & { resets: Record<number, number> } {
   const resets: Record<number, number> = {};
+  const answers: Record<number, string> = {};
+  const decoder = new ReferenceDecoder();
   for (const { type, streamId, payload } of test.take()) {
     if (type === FrameType.RST_STREAM) resets[streamId] = payload.readUInt32BE();
+    if (type === FrameType.HEADERS) answers[streamId] = decoder.decode(payload)[0]![1];
     if (type === FrameType.GOAWAY) assert.equal(payload.readUInt32BE(4), test.fault?.code);
   }
   const { fault, events, stats } = test;
-  return { ...(fault === null ? {} : { fault: fault.reason, code: fault.code }), resets, events, stats };
+  return { ...(fault === null ? {} : { fault: fault.reason, code: fault.code }), resets, answers, events, stats };
 }
 
 describe('frames and streams of a client', () => {
@@ -387,6 +411,7 @@ describe('frames and streams of a client', () => {
       assert.equal(whole.fault, expected.fault);
       if (expected.code !== undefined) assert.equal(whole.code, expected.code);
       if (expected.fault === undefined) assert.deepEqual(whole.resets, expected.resets ?? {});
+      if (expected.fault === undefined) assert.deepEqual(whole.answers, expected.answers ?? {});
       if (expected.events !== undefined) assert.deepEqual(whole.events, expected.events);
       if (expected.stats !== undefined) assert.deepEqual(whole.stats, expected.stats);
 

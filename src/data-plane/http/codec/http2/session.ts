@@ -3,7 +3,7 @@
 
 import type { HeadLimits, Http1Codec } from '../../../../wasm/http1.ts';
 import { Framing } from '../../../../wasm/http1.ts';
-import { BlockFlag, blockFault, type Http2Heads, isCompressionError } from '../../../../wasm/http2.ts';
+import { BlockFlag, blockFault, type Http2Heads, isCompressionError, isTooLarge } from '../../../../wasm/http2.ts';
 import { BlockCollector } from './block-collector.ts';
 import { FloodGuard } from './flood-guard.ts';
 import type { FrameOutput, SlabPool } from './frame-output.ts';
@@ -446,6 +446,7 @@ export class Http2Session {
     this.#streams.add(stream);
     stream.hasRemoteHead = true;
     stream.isRemoteEnded = isEnd;
+    if (isTooLarge(result)) return this.#refuseLargeHead(stream);
     if (result < 0) return this.#messageFault(stream, blockFault(result));
     stream.requestMethod = codec.request.methodId;
     if (codec.request.framing === Framing.LENGTH) stream.announcedBytes = codec.request.contentLength;
@@ -460,7 +461,7 @@ export class Http2Session {
     const { requestMethod } = stream;
     const result = heads.decodeResponse(this.#decoder, bytes, start, end, this.#limits, flags, requestMethod);
     if (isCompressionError(result)) return this.#fail(Fault.compression);
-    if (result < 0) return this.#messageFault(stream, blockFault(result));
+    if (result < 0) return this.#blockFault(stream, result);
     const { status, framing } = codec.response;
     if (status < 200) {
       stream.handler?.onInterimHead(status);
@@ -479,7 +480,7 @@ export class Http2Session {
     const { heads } = this.#shared;
     const length = heads.decodeTrailers(this.#decoder, bytes, start, end, this.#limits);
     if (isCompressionError(length)) return this.#fail(Fault.compression);
-    if (length < 0) return this.#messageFault(stream, blockFault(length));
+    if (length < 0) return this.#blockFault(stream, length);
     if (!isEnd) return this.#messageFault(stream, 'trailers_without_end');
     if (stream.announcedBytes >= 0 && stream.receivedBytes !== stream.announcedBytes) {
       return this.#messageFault(stream, 'content_length_mismatch');
@@ -639,6 +640,24 @@ export class Http2Session {
       stream.handler?.onWritable();
     }
     if (this.output.length > 0) this.#dirty();
+  }
+
+  /** A request beyond the bounds gets its answer, and the connection goes on: its table is in step. */
+  #refuseLargeHead(stream: SessionStream): boolean {
+    this.#owner.count('header_overflow');
+    if (!stream.isRemoteEnded) this.discard(stream);
+    if (this.respondLines(stream, 431, 'content-length: 0\r\n', true) !== 0) {
+      this.#resetStream(stream, ErrorCode.ENHANCE_YOUR_CALM);
+    }
+    return !this.#isEnded;
+  }
+
+  /** Fields that are too many end their stream only; whatever else is wrong with them is the message's fault. */
+  #blockFault(stream: SessionStream, code: number): boolean {
+    if (!isTooLarge(code)) return this.#messageFault(stream, blockFault(code));
+    this.#owner.count('header_overflow');
+    this.#streamFault(stream, ErrorCode.ENHANCE_YOUR_CALM, blockFault(code));
+    return !this.#isEnded;
   }
 
   /** A message with a fault ends its stream, or by the options the session. */
