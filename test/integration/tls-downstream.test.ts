@@ -1,6 +1,7 @@
 // TLS on listeners, by the real program: handshakes, certificates of both sides, resumption, and clients that are none.
 
 import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectPlain } from 'node:net';
 import { after, before, describe, it } from 'node:test';
@@ -20,6 +21,7 @@ let other: TestCertificate;
 let alice: TestCertificate;
 let mallory: TestCertificate;
 let upstream: WireUpstream;
+let echo: WireUpstream;
 let heads: string[];
 let weir: WeirProcess;
 let ports: Map<string, number>;
@@ -63,6 +65,21 @@ function listener(name: string, { common, context, chain, http = {} }: Listening
     address: { socket_address: { address: '127.0.0.1', port_value: 0 } },
     filter_chains: [{ transport_socket: { name: 'tls', typed_config }, filters: [manager(http)], ...chain }],
   };
+}
+
+/** A TCP proxy to the upstream that sends back what it gets. */
+function tcp(): object {
+  const typed_config = {
+    '@type': `${TYPES}.filters.network.tcp_proxy.v3.TcpProxy`,
+    stat_prefix: 'raw',
+    cluster: 'echo',
+  };
+  return { name: 'tcp', typed_config };
+}
+
+function clusterAt(name: string, port: number): object {
+  const endpoint = { endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: port } } } };
+  return { name, load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] } };
 }
 
 /** Two chains behind a TLS inspector, which has read the first bytes when one of them is chosen. */
@@ -124,6 +141,7 @@ before(async () => {
     });
     socket.on('error', () => {});
   });
+  echo = await WireUpstream.start((socket) => socket.on('error', () => {}).pipe(socket));
   const trusted = { trusted_ca: { filename: ca.certificatePath } };
   const listeners = [
     listener('plain', { common: { alpn_protocols: ['h2', 'http/1.1'] } }),
@@ -149,14 +167,14 @@ before(async () => {
       context: { require_sni: true },
     }),
     byName(),
+    listener('raw', { chain: { filters: [tcp()] } }),
     listener('fresh', { context: { disable_stateless_session_resumption: true } }),
   ];
-  const endpoint = { endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: upstream.port } } } };
-  const cluster = { name: 'web', load_assignment: { cluster_name: 'web', endpoints: [{ lb_endpoints: [endpoint] }] } };
+  const clusters = [clusterAt('web', upstream.port), clusterAt('echo', echo.port)];
   weir = await startWeir({
     configYaml: JSON.stringify({
       admin: { address: { socket_address: { address: '127.0.0.1', port_value: 0 } } },
-      static_resources: { listeners, clusters: [cluster] },
+      static_resources: { listeners, clusters },
     }),
     args: ['--concurrency', '2'],
   });
@@ -166,6 +184,7 @@ before(async () => {
 after(async () => {
   await weir?.stop();
   await upstream?.close();
+  await echo?.close();
   folder[Symbol.dispose]();
 });
 
@@ -296,6 +315,40 @@ describe('certificates of clients', () => {
   });
 });
 
+describe('raw bytes over TLS', () => {
+  it('pass both ways beside a reader that rests, and end with the side that ends', async () => {
+    const socket = client('raw');
+    await once(socket, 'secureConnect');
+    const sent = randomBytes(4 * 1024 * 1024);
+    const written = once(socket, 'finish');
+    socket.end(sent);
+    const got = createHash('sha256');
+    let length = 0;
+    socket.on('data', (bytes: Buffer) => {
+      got.update(bytes);
+      length += bytes.length;
+      // Rests for a turn after each chunk, so that the proxy has to wait.
+      socket.pause();
+      setImmediate(() => socket.resume());
+    });
+    await once(socket, 'end');
+    await written;
+    assert.equal(length, sent.length);
+    assert.equal(got.digest('hex'), createHash('sha256').update(sent).digest('hex'));
+    await weir.untilStat('listener.raw.downstream_cx_active', 0);
+  });
+
+  it('are reset with the connection behind', async () => {
+    const socket = client('raw');
+    await once(socket, 'secureConnect');
+    socket.write('x');
+    await once(socket, 'data');
+    echo.sockets.at(-1)!.resetAndDestroy();
+    const [error] = await once(socket, 'error');
+    assert.equal(error.code, 'ECONNRESET');
+  });
+});
+
 describe('the certificates in use', () => {
   it('are listed, with the day on which the first of them expires', async () => {
     const { certificates } = JSON.parse(await weir.admin('/certs'));
@@ -304,7 +357,7 @@ describe('the certificates in use', () => {
     assert.equal(mutual.cert_chain[0].path, ec.certificatePath);
     assert.deepEqual(mutual.cert_chain[0].subject_alt_names, [{ dns: 'a.example' }, { uri: 'spiffe://weir/server' }]);
     assert.equal(mutual.cert_chain[0].days_until_expiration, '29');
-    assert.equal(certificates.length, 10);
+    assert.equal(certificates.length, 11);
     assert.equal(await weir.stat('server.days_until_first_cert_expiring'), 29);
   });
 
