@@ -81,6 +81,10 @@ describe('the page in a browser', { skip: NO_BROWSER }, () => {
     const configYaml = `
 admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } }
 flags_path: /nowhere
+# A busy machine may hold a thread up: no warning of that here.
+watchdogs:
+  main_thread_watchdog: { miss_timeout: 600s, megamiss_timeout: 600s }
+  worker_watchdog: { miss_timeout: 600s, megamiss_timeout: 600s }
 static_resources:
   listeners:
   - name: edge
