@@ -31,7 +31,10 @@ class Received {
   }
 
   async until(part: string): Promise<void> {
-    while (!this.text.includes(part)) await once(this.socket, 'data');
+    while (!this.text.includes(part)) {
+      if (this.isEnded || this.socket.destroyed) throw new Error(`ended before ${part}; received: ${this.text}`);
+      await Promise.race(['data', 'end', 'close'].map((event) => once(this.socket, event)));
+    }
   }
 }
 
