@@ -33,7 +33,10 @@ export interface WorkerInit {
   /** Compiled load-balancer module; works on the shared memory. */
   readonly lbModule: WebAssembly.Module;
   /** The compiled HTTP/1 codec, with or without SIMD; each worker gives it a memory of its own. */
-  readonly http1: { readonly name: 'http1' | 'http1-scalar'; readonly module: WebAssembly.Module };
+  readonly http1: {
+    readonly name: 'http1' | 'http1-scalar' | 'http1-growing' | 'http1-growing-scalar';
+    readonly module: WebAssembly.Module;
+  };
   /** The one shared memory: statistics, host and cluster records. */
   readonly sharedMemory: WebAssembly.Memory;
   readonly accessLogFiles: AccessLogFileSettings;

@@ -61,7 +61,7 @@ interface Http1Exports extends WasmExports {
   writeResponse(): number;
 }
 
-export type Http1Build = 'http1' | 'http1-scalar';
+export type Http1Build = 'http1' | 'http1-scalar' | 'http1-growing' | 'http1-growing-scalar';
 
 /** A compiled codec; main compiles it once and posts it to the workers. */
 export interface Http1Module {
@@ -71,11 +71,20 @@ export interface Http1Module {
 
 /** Compiles the SIMD build, or the scalar one on a machine whose engine has no SIMD. */
 export function compileHttp1(): Http1Module {
+  return compileFirst('http1', 'http1-scalar');
+}
+
+/** The same for a codec whose heads HTTP/2 fills and writes, too: its memory grows. */
+export function compileGrowingHttp1(): Http1Module {
+  return compileFirst('http1-growing', 'http1-growing-scalar');
+}
+
+function compileFirst(name: Http1Build, scalar: Http1Build): Http1Module {
   try {
-    return { name: 'http1', module: compileModule('http1') };
+    return { name, module: compileModule(name) };
   } catch (error) {
     if (!(error instanceof WeirError) || error.code !== 'WEIR_WASM_INVALID') throw error;
-    return { name: 'http1-scalar', module: compileModule('http1-scalar') };
+    return { name: scalar, module: compileModule(scalar) };
   }
 }
 
@@ -97,8 +106,8 @@ export class Http1Codec {
   readonly upstreamRead: Buffer;
 
   /** Shared with the HTTP/2 module, which fills and writes the same heads. */
-  readonly memory = new CodecMemory();
-  readonly #memory = this.memory;
+  readonly memory: CodecMemory;
+  readonly #memory: CodecMemory;
   readonly #prepared: PreparedRegion;
   readonly #exports: Http1Exports;
 
@@ -107,7 +116,9 @@ export class Http1Codec {
    * @throws WeirError WEIR_WASM_LAYOUT when the module was built from another layout.
    */
   constructor({ name, module }: Http1Module, headerPrefix = DEFAULT_HEADER_PREFIX) {
-    const memory = this.#memory;
+    const memory = new CodecMemory(name.startsWith('http1-growing'));
+    this.memory = memory;
+    this.#memory = memory;
     this.#exports = instantiateModule<Http1Exports>(name, module, memory.memory, layout.LAYOUT_VERSION);
     writeKnownHeaders(memory.bytes, headerPrefix);
     this.#prepared = new PreparedRegion(memory);

@@ -21,7 +21,7 @@ import {
   TIMEOUT_BUDGET_STATS,
   type WorkerStats,
 } from '../../src/stats/index.ts';
-import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
+import { compileGrowingHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { LbKernel, type LbTables } from '../../src/wasm/lb.ts';
 import type { SharedRecords } from '../../src/wasm/shared-memory.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
@@ -164,7 +164,8 @@ function systemError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code });
 }
 
-const http1 = compileHttp1();
+// Growing, since a codec of a test decodes heads as HTTP/2 does.
+const http1 = compileGrowingHttp1();
 
 function keepSamples(stats: WorkerStats): Samples {
   const samples: Samples = new Map();

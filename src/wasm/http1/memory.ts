@@ -1,5 +1,7 @@
 // The linear memory of a worker's codecs and the views over it. HTTP/2 lets it grow at its end for the tables of
-// connections: it is of the shared kind, though one thread alone has it, because then growing detaches no view.
+// connections: then it is of the shared kind, though one thread alone has it, because growing detaches no view of that.
+// Where nothing grows it is not: what Node copies out of shared memory it copies slowly, a quarter of the time of a
+// response of 16 KiB (docs/decisions/0048).
 
 import { CODEC_MAXIMUM_PAGES, CODEC_PAGES } from '../../../assembly/layout/http2.ts';
 
@@ -10,8 +12,10 @@ export class CodecMemory {
   readonly u32: Uint32Array;
   readonly f64: Float64Array;
 
-  constructor() {
-    this.memory = new WebAssembly.Memory({ initial: CODEC_PAGES, maximum: CODEC_MAXIMUM_PAGES, shared: true });
+  /** @param grows HTTP/2 works over it, too. */
+  constructor(grows: boolean) {
+    const maximum = grows ? CODEC_MAXIMUM_PAGES : CODEC_PAGES;
+    this.memory = new WebAssembly.Memory({ initial: CODEC_PAGES, maximum, shared: grows });
     const { buffer } = this.memory;
     this.bytes = Buffer.from(buffer);
     this.u16 = new Uint16Array(buffer);
