@@ -1,7 +1,7 @@
 // The linear memory of a worker's codecs and the views over it. HTTP/2 lets it grow at its end for the tables of
 // connections: then it is of the shared kind, though one thread alone has it, because growing detaches no view of that.
-// Where nothing grows it is not: what Node copies out of shared memory it copies slowly, a quarter of the time of a
-// response of 16 KiB (docs/decisions/0048).
+// Where nothing grows it is not: Node takes one and a half to three times as long to copy out of shared memory
+// (docs/decisions/0048).
 
 import { CODEC_MAXIMUM_PAGES, CODEC_PAGES } from '../../../assembly/layout/http2.ts';
 
