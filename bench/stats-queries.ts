@@ -9,7 +9,7 @@ import os from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
-import { Arena, freePort } from './proxy/arena.ts';
+import { Arena } from './proxy/arena.ts';
 import { socketAddress, weir } from './proxy/contenders/weir.ts';
 import { programVersion } from './proxy/installed.ts';
 import { type FixedRateResult, runAtRate } from './proxy/load.ts';
@@ -84,7 +84,6 @@ interface Turn extends FixedRateResult {
 }
 
 async function measure(): Promise<void> {
-  const adminPort = await freePort();
   const idle = (index: number): object => ({
     name: `idle-${index}`,
     connect_timeout: '1s',
@@ -94,6 +93,7 @@ async function measure(): Promise<void> {
     },
   });
   await using arena = new Arena();
+  const adminPort = await arena.reservePort();
   await arena.startUpstream(cores);
   const extras = { adminPort, furtherClusters: Array.from({ length: CLUSTERS }, (_, index) => idle(index)) };
   const entrant = await arena.enter(weir('weir', PACKAGE_ROOT, extras), 'http', cores, WORKERS);

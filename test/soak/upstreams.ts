@@ -1,10 +1,10 @@
 // The upstreams of the soak: processes that are killed and started again while traffic runs, on ports that stay.
 
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Program, startProgram } from '../support/child-process.ts';
+import { ReservedPort } from '../support/reserved-port.ts';
 
 const SERVER = path.join(import.meta.dirname, 'upstream-server.ts');
 
@@ -27,7 +27,7 @@ export class Upstreams {
   }
 
   static async start(count: number, excuseMs: number): Promise<Upstreams> {
-    const ports = await freePorts(2 * count);
+    const ports = await reservedPorts(2 * count);
     const members = Array.from({ length: count }, (_, index) => {
       return { httpPort: ports[2 * index]!, tcpPort: ports[2 * index + 1]!, process: null };
     });
@@ -98,11 +98,8 @@ async function stop(member: Upstream, signal: NodeJS.Signals): Promise<void> {
   await exited;
 }
 
-/** Different ones: all are held until the last is found. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
+/** Held until this process ends, also while nobody listens on them. */
+async function reservedPorts(count: number): Promise<number[]> {
+  const held = await Promise.all(Array.from({ length: count }, () => ReservedPort.take()));
+  return held.map(({ port }) => port);
 }
