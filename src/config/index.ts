@@ -34,7 +34,9 @@ export { redactedJson } from './proto/json-text/redaction.ts';
 export { MessageEncoder, nanoseconds } from './proto/message-encoder.ts';
 export { type MessageType, protoSchema } from './proto/root.ts';
 export { jsonToStruct } from './proto/struct.ts';
+export { textOfMessage } from './proto/text-writer.ts';
 export { UnknownFieldPolicy } from './proto/unknown-fields.ts';
+export { encodeDelimited } from './proto/wire.ts';
 export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export { convertAddress } from './resources/address.ts';
 export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
@@ -67,6 +69,5 @@ export {
   supportedWhole,
   warned,
 } from './support/verdict.ts';
-export { encodeDelimited } from './tap/encode.ts';
 export { type ConvertedTap, convertTapConfig } from './tap/tap-config.ts';
 export { readTapOrder, type TapOrder } from './tap/tap-request.ts';

@@ -47,7 +47,7 @@ export interface TapSession {
   readonly files: TapFiles | null;
 }
 
-export type TapFormat = 'json-bytes' | 'json-text' | 'proto';
+export type TapFormat = 'json-bytes' | 'json-text' | 'binary' | 'binary-delimited' | 'text';
 
 /** A file for each exchange. */
 export interface TapFiles {

@@ -37,7 +37,7 @@ export const TAP = endpoint({
 function tapResponse(feed: TapFeedView, { format, collects }: TapOrder): AdminResponse {
   return {
     status: 200,
-    contentType: format === 'proto' ? BINARY : JSON_TYPE,
+    contentType: format === 'binary-delimited' ? BINARY : JSON_TYPE,
     body: collects === null ? each(feed, format) : together(feed, format, collects.mostTraces),
     isOpenEnded: true,
     afterSent: () => feed.close(),

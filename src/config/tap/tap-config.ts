@@ -23,7 +23,9 @@ const MOST_DEPTH = 64;
 const FORMATS: Readonly<Record<number, TapFormat>> = {
   [Format.JSON_BODY_AS_BYTES]: 'json-bytes',
   [Format.JSON_BODY_AS_STRING]: 'json-text',
-  [Format.PROTO_BINARY_LENGTH_DELIMITED]: 'proto',
+  [Format.PROTO_BINARY]: 'binary',
+  [Format.PROTO_BINARY_LENGTH_DELIMITED]: 'binary-delimited',
+  [Format.PROTO_TEXT]: 'text',
 };
 
 export interface ConvertedTap {

@@ -1,7 +1,7 @@
 // Support rows of what is posted to /tap.
 
 import { SUPPORT } from '../support/index.ts';
-import { TAP_FORMATS } from '../support/table/tap.ts';
+import { STREAMED_TAP_FORMATS } from '../support/table/tap.ts';
 import { rejected, type SupportTable, supported } from '../support/verdict.ts';
 
 /** With the rows of a bootstrap, most of whose messages are in it; the sinks are others. */
@@ -10,7 +10,7 @@ export const TAP_SUPPORT: SupportTable = {
   'proxy.admin.v3.TapRequest': { otherwise: rejected(), fields: { config_id: supported(), tap_config: supported() } },
   'proxy.config.tap.v3.OutputSink': {
     otherwise: rejected(),
-    fields: { format: TAP_FORMATS, streaming_admin: supported(), buffered_admin: supported() },
+    fields: { format: STREAMED_TAP_FORMATS, streaming_admin: supported(), buffered_admin: supported() },
   },
   'proxy.config.tap.v3.StreamingAdminSink': { otherwise: rejected(), fields: {} },
   'proxy.config.tap.v3.BufferedAdminSink': {

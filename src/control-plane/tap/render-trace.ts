@@ -1,7 +1,7 @@
-// What a tap has recorded, in the forms that its readers ask for: a message TraceWrapper, as JSON or in binary behind its length.
+// What a tap has recorded, in the forms that its readers ask for: a message TraceWrapper, as JSON or in a form of protobuf.
 
 import { TextDecoder } from 'node:util';
-import { encodeDelimited } from '../../config/index.ts';
+import { encodeDelimited, encodeMessage, protoSchema, textOfMessage } from '../../config/index.ts';
 import type { TapFormat, TappedBody, TappedFields, TappedMessage, TapTrace } from '../../snapshot/index.ts';
 
 const TYPE = 'proxy.data.tap.v3.TraceWrapper';
@@ -9,26 +9,41 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what is not ASCII is looked for
 const BEYOND_ASCII = /[^\x00-\x7f]/;
 
-/** Renders a body as a field of its own kind. */
-type RenderBody = (bytes: Buffer) => Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
-const BODIES: Readonly<Record<TapFormat, RenderBody>> = {
-  'json-bytes': (bytes) => ({ as_bytes: bytes.toString('base64') }),
-  'json-text': (bytes) => ({ as_string: bytes.toString() }),
-  proto: (bytes) => ({ as_bytes: bytes }),
-};
-
-/** @returns ends with a line end where it is JSON. */
-export function renderTrace(trace: TapTrace, format: TapFormat): string | Uint8Array {
-  const isBinary = format === 'proto';
-  const message = traceMessage(trace, BODIES[format], isBinary);
-  return isBinary ? encodeDelimited(TYPE, message) : `${JSON.stringify(message, null, 1)}\n`;
+interface Form {
+  /** The fields are values of a message, rather than what JSON has for them. */
+  readonly isMessage: boolean;
+  /** A body as a field of its own kind. */
+  readonly body: (bytes: Buffer) => Fields;
+  /** Ends with a line end where it is text. */
+  readonly render: (message: Fields) => string | Uint8Array;
 }
 
-function traceMessage(trace: TapTrace, renderBody: RenderBody, isBinary: boolean): Readonly<Record<string, unknown>> {
+const JSON_FORM = { isMessage: false, render: (message: Fields) => `${JSON.stringify(message, null, 1)}\n` };
+const MESSAGE_FORM = { isMessage: true, body: (bytes: Buffer) => ({ as_bytes: bytes }) };
+
+const FORMS: Readonly<Record<TapFormat, Form>> = {
+  'json-bytes': { ...JSON_FORM, body: (bytes) => ({ as_bytes: bytes.toString('base64') }) },
+  'json-text': { ...JSON_FORM, body: (bytes) => ({ as_string: bytes.toString() }) },
+  binary: { ...MESSAGE_FORM, render: (message) => encodeMessage(traceType(), message) },
+  'binary-delimited': { ...MESSAGE_FORM, render: (message) => encodeDelimited(traceType(), message) },
+  text: { ...MESSAGE_FORM, render: (message) => textOfMessage(traceType(), message) },
+};
+
+export function renderTrace(trace: TapTrace, format: TapFormat): string | Uint8Array {
+  const form = FORMS[format];
+  return form.render(traceMessage(trace, form));
+}
+
+function traceType() {
+  return protoSchema().messageType(TYPE);
+}
+
+function traceMessage(trace: TapTrace, form: Form): Fields {
   if (trace.kind === 'exchange') {
     const { request, response } = trace;
-    const whole = (message: TappedMessage) => messageOf(message, renderBody, isBinary);
+    const whole = (message: TappedMessage) => messageOf(message, form);
     return {
       http_buffered_trace: {
         request: whole(request),
@@ -37,27 +52,23 @@ function traceMessage(trace: TapTrace, renderBody: RenderBody, isBinary: boolean
     };
   }
   const { exchangeId, piece } = trace;
-  const content = 'fields' in piece ? { headers: fieldsOf(piece.fields) } : bodyOf(piece.body, renderBody);
-  return {
-    http_streamed_trace_segment: { trace_id: isBinary ? exchangeId : String(exchangeId), [piece.part]: content },
-  };
+  const content = 'fields' in piece ? { headers: fieldsOf(piece.fields) } : bodyOf(piece.body, form);
+  // Such numbers are texts in JSON.
+  const id = form.isMessage ? exchangeId : String(exchangeId);
+  return { http_streamed_trace_segment: { trace_id: id, [piece.part]: content } };
 }
 
-function messageOf(
-  { headers, body, trailers, receivedMs }: TappedMessage,
-  renderBody: RenderBody,
-  isBinary: boolean,
-): Readonly<Record<string, unknown>> {
+function messageOf({ headers, body, trailers, receivedMs }: TappedMessage, form: Form): Fields {
   return {
     headers: fieldsOf(headers),
-    ...(body === null ? {} : { body: bodyOf(body, renderBody) }),
+    ...(body === null ? {} : { body: bodyOf(body, form) }),
     trailers: fieldsOf(trailers),
-    ...(receivedMs === null ? {} : { headers_received_time: timeOf(receivedMs, isBinary) }),
+    ...(receivedMs === null ? {} : { headers_received_time: timeOf(receivedMs, form) }),
   };
 }
 
-function bodyOf({ bytes, isTruncated }: TappedBody, renderBody: RenderBody): Readonly<Record<string, unknown>> {
-  return { ...renderBody(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)), truncated: isTruncated };
+function bodyOf({ bytes, isTruncated }: TappedBody, form: Form): Fields {
+  return { ...form.body(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)), truncated: isTruncated };
 }
 
 function fieldsOf(fields: TappedFields): readonly Readonly<Record<string, string>>[] {
@@ -74,7 +85,7 @@ function textOf(value: string): string {
   }
 }
 
-function timeOf(ms: number, isBinary: boolean): unknown {
-  if (!isBinary) return new Date(ms).toISOString();
+function timeOf(ms: number, { isMessage }: Form): unknown {
+  if (!isMessage) return new Date(ms).toISOString();
   return { seconds: Math.floor(ms / 1000), nanos: Math.floor((ms % 1000) * 1_000_000) };
 }

@@ -1,5 +1,5 @@
-// What filters record by themselves goes into files here, one for each exchange: <path_prefix>_<number>.json, or
-// .pb_length_delimited. Main thread. Nobody waits for a disk: what it does not take in time is dropped, and counted.
+// What filters record by themselves goes into files here, one for each exchange: <path_prefix>_<number> and an extension that says
+// in which form. Main thread. Nobody waits for a disk: what it does not take in time is dropped, and counted.
 
 import { appendFile } from 'node:fs/promises';
 import { errorMessage } from '../../base/errors.ts';
@@ -13,7 +13,9 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const EXTENSIONS: Readonly<Record<TapFormat, string>> = {
   'json-bytes': 'json',
   'json-text': 'json',
-  proto: 'pb_length_delimited',
+  binary: 'pb',
+  'binary-delimited': 'pb_length_delimited',
+  text: 'pb_text',
 };
 
 export interface TapFilesDependencies {

@@ -3,7 +3,12 @@
 
 import { only, rejected, type SupportTable, supported } from '../verdict.ts';
 
-export const TAP_FORMATS = only(['JSON_BODY_AS_BYTES', 'JSON_BODY_AS_STRING', 'PROTO_BINARY_LENGTH_DELIMITED']);
+/** Those whose traces can be told apart when they come one after the other. */
+export const STREAMED_TAP_FORMATS = only([
+  'JSON_BODY_AS_BYTES',
+  'JSON_BODY_AS_STRING',
+  'PROTO_BINARY_LENGTH_DELIMITED',
+]);
 
 export const TAP_CONFIG_SUPPORT: SupportTable = {
   'proxy.config.tap.v3.TapConfig': {
@@ -46,7 +51,7 @@ export const TAP_CONFIG_SUPPORT: SupportTable = {
   },
   'proxy.config.tap.v3.OutputSink': {
     otherwise: rejected('a filter that records by itself writes to files'),
-    fields: { format: TAP_FORMATS, file_per_tap: supported('one for each exchange that matches') },
+    fields: { format: supported(), file_per_tap: supported('one for each exchange that matches') },
   },
   'proxy.config.tap.v3.FilePerTapSink': { otherwise: rejected(), fields: { path_prefix: supported() } },
 };

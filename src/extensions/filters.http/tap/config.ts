@@ -21,5 +21,9 @@ export function convertTapFilter(message: object, at: string, { faults }: Conver
 
 function ownSession(config: TapConfig, at: string, faults: Conversion['faults']): TapSession {
   const { settings, format, sink } = convertTapConfig(config, '', at, faults);
+  if (settings.isStreamed && format === 'binary') {
+    const text = 'PROTO_BINARY does not say where a piece ends; with streaming, use PROTO_BINARY_LENGTH_DELIMITED';
+    faults.error(`${at}.output_config.sinks[0].format`, text);
+  }
   return { id: 0, settings, files: { pathPrefix: sink.file_per_tap?.path_prefix ?? '', format } };
 }

@@ -48,7 +48,7 @@ describe('what is posted to /tap', () => {
     };
     const enabled = { default_value: { numerator: 3, denominator: 'TEN_THOUSAND' }, runtime_key: 'tap.share' };
     const { settings, format, collects } = orderOf(request({ tap_enabled: enabled }, output));
-    assert.equal(format, 'proto');
+    assert.equal(format, 'binary-delimited');
     assert.deepEqual(collects, { mostTraces: 5, timeoutMs: 1500 });
     assert.deepEqual([settings.maxRequestBytes, settings.maxResponseBytes, settings.isStreamed], [7, 16_777_216, true]);
     assert.deepEqual(settings.enabled, { key: 'tap.share', default: { numerator: 3, denominator: 10_000 } });

@@ -4,6 +4,7 @@ import { Reader } from 'protobufjs/light.js';
 import { protoSchema } from '../../../../src/config/proto/root.ts';
 import { renderTrace } from '../../../../src/control-plane/tap/render-trace.ts';
 import type { TapTrace } from '../../../../src/snapshot/index.ts';
+import { readText } from '../../../support/config/read.ts';
 
 const EXCHANGE: TapTrace = {
   kind: 'exchange',
@@ -89,29 +90,45 @@ test('a piece has its exchange and what it is', () => {
   });
 });
 
+const EXCHANGE_MESSAGE = {
+  http_buffered_trace: {
+    request: {
+      headers: [
+        { key: ':path', value: '/"x"' },
+        { key: 'x-city', value: 'Köln' },
+        { key: 'x-byte', value: 'ÿ' },
+      ],
+      body: { as_bytes: 'aGn/', truncated: true },
+      headers_received_time: { seconds: Date.UTC(2026, 0, 2, 3, 4, 5) / 1000, nanos: 250_000_000 },
+    },
+    response: { headers: [{ key: ':status', value: '200' }], trailers: [{ key: 'x-sum', value: '7' }] },
+  },
+};
+
 test('what is in binary stands behind its length, and is the message that JSON shows', () => {
   const type = protoSchema().messageType('proxy.data.tap.v3.TraceWrapper');
   const bytes = Buffer.concat([
-    renderTrace(EXCHANGE, 'proto') as Uint8Array,
-    renderTrace(EXCHANGE, 'proto') as Uint8Array,
+    renderTrace(EXCHANGE, 'binary-delimited') as Uint8Array,
+    renderTrace(EXCHANGE, 'binary-delimited') as Uint8Array,
   ]);
   const reader = Reader.create(bytes);
   for (let at = 0; at < 2; at += 1) {
     const message = type.toObject(type.decodeDelimited(reader), { bytes: String, longs: Number });
-    assert.deepEqual(message, {
-      http_buffered_trace: {
-        request: {
-          headers: [
-            { key: ':path', value: '/"x"' },
-            { key: 'x-city', value: 'Köln' },
-            { key: 'x-byte', value: 'ÿ' },
-          ],
-          body: { as_bytes: 'aGn/', truncated: true },
-          headers_received_time: { seconds: Date.UTC(2026, 0, 2, 3, 4, 5) / 1000, nanos: 250_000_000 },
-        },
-        response: { headers: [{ key: ':status', value: '200' }], trailers: [{ key: 'x-sum', value: '7' }] },
-      },
-    });
+    assert.deepEqual(message, EXCHANGE_MESSAGE);
   }
   assert.equal(reader.pos, bytes.length);
+});
+
+test('what is in binary alone, or in the text format, is the same message', () => {
+  const type = protoSchema().messageType('proxy.data.tap.v3.TraceWrapper');
+  const alone = type.decode(renderTrace(EXCHANGE, 'binary') as Uint8Array);
+  assert.deepEqual(type.toObject(alone, { bytes: String, longs: Number }), EXCHANGE_MESSAGE);
+  const text = renderTrace(EXCHANGE, 'text') as string;
+  assert.match(
+    text,
+    /^http_buffered_trace \{\n {2}request \{\n {4}headers \{\n {6}key: ":path"\n {6}value: "\/\\"x\\""\n/,
+  );
+  const { message, faults } = readText('data.tap.v3.TraceWrapper', text, { form: 'text' });
+  assert.deepEqual(faults, []);
+  assert.deepEqual(type.toObject(message, { bytes: String, longs: Number }), EXCHANGE_MESSAGE);
 });

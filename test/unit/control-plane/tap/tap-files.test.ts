@@ -33,9 +33,12 @@ test('the pieces of an exchange are in one file, in their order, in the form tha
   const { folder, counts, writer } = open(t);
   const pathPrefix = path.join(folder, 'edge');
   for (const text of ['one', 'two']) writer.write({ pathPrefix, format: 'json-text', exchangeId: 7 }, piece(text));
-  writer.write({ pathPrefix, format: 'proto', exchangeId: 8 }, piece('three'));
-  await untilEqual(3, () => counts.written, 'pieces that are written');
-  assert.deepEqual(readdirSync(folder).sort(), ['edge_7.json', 'edge_8.pb_length_delimited']);
+  writer.write({ pathPrefix, format: 'binary-delimited', exchangeId: 8 }, piece('three'));
+  writer.write({ pathPrefix, format: 'text', exchangeId: 9 }, piece('four'));
+  writer.write({ pathPrefix, format: 'binary', exchangeId: 9 }, piece('five'));
+  await untilEqual(5, () => counts.written, 'pieces that are written');
+  const names = ['edge_7.json', 'edge_8.pb_length_delimited', 'edge_9.pb', 'edge_9.pb_text'];
+  assert.deepEqual(readdirSync(folder).sort(), names);
   const text = readFileSync(path.join(folder, 'edge_7.json'), 'utf8');
   const bodies = text.split(/^(?=\{)/m).map((each) => JSON.parse(each).http_streamed_trace_segment);
   assert.deepEqual(
@@ -66,7 +69,7 @@ test('what cannot be written is counted, and said once until it can be again', a
 
 test('no more than 8 MiB wait for a disk', async (t) => {
   const { folder, counts, writer } = open(t);
-  const file = { pathPrefix: path.join(folder, 'edge'), format: 'proto', exchangeId: 1 } as const;
+  const file = { pathPrefix: path.join(folder, 'edge'), format: 'binary-delimited', exchangeId: 1 } as const;
   for (let at = 0; at < 12; at++) writer.write(file, piece(Buffer.alloc(MB)));
   assert.equal(counts.dropped, 5);
   await untilEqual(7, () => counts.written, 'pieces that are written');

@@ -52,7 +52,7 @@ test('what main has not taken has a bound; the rest is dropped, and main is told
 test('what goes to files needs no tap under way, shares the bound, and its losses are told of apart', () => {
   const { taps, sent } = startTaps();
   taps.replace(null);
-  const own: TapSession = { ...session(0), files: { pathPrefix: '/tmp/x', format: 'proto' } };
+  const own: TapSession = { ...session(0), files: { pathPrefix: '/tmp/x', format: 'binary-delimited' } };
   assert.equal(taps.isUnderWay(own), true);
   const [first, second] = [taps.nextFile(own.files!), taps.nextFile(own.files!)];
   assert.notEqual(first.exchangeId, second.exchangeId);
@@ -71,7 +71,7 @@ test('what goes to files needs no tap under way, shares the bound, and its losse
 });
 
 test('the names of files of two workers are others', () => {
-  const files = { pathPrefix: '/tmp/x', format: 'proto' } as const;
+  const files = { pathPrefix: '/tmp/x', format: 'binary-delimited' } as const;
   const numbers = [1, 0xffff_ffff].map((drawn) => new Taps(() => {}, { u32: () => drawn }).nextFile(files).exchangeId);
   assert.notEqual(numbers[0], numbers[1]);
   assert.ok(numbers.every(Number.isSafeInteger));

@@ -56,7 +56,7 @@ test('a tap filter that records by itself says what and where to', () => {
       isStreamed: true,
       enabled: null,
     },
-    files: { pathPrefix: '/tmp/x', format: 'proto' },
+    files: { pathPrefix: '/tmp/x', format: 'binary-delimited' },
   };
   const common = recording(sink, { streaming: true, max_buffered_rx_bytes: 5 });
   for (const type of [V3, V2]) {
@@ -68,6 +68,23 @@ test('a tap filter that records by itself says what and where to', () => {
   }
 });
 
+test('a tap filter writes each form that a file can have', () => {
+  const formOf = (format: string): unknown => {
+    const { own } = (
+      settingsOf(bootstrapWith(recording({ format, file_per_tap: { path_prefix: '/tmp/x' } }))) as {
+        settings: { own: { files: { format: string } } };
+      }
+    ).settings;
+    return own.files.format;
+  };
+  assert.deepEqual(
+    ['JSON_BODY_AS_BYTES', 'JSON_BODY_AS_STRING', 'PROTO_BINARY', 'PROTO_BINARY_LENGTH_DELIMITED', 'PROTO_TEXT'].map(
+      formOf,
+    ),
+    ['json-bytes', 'json-text', 'binary', 'binary-delimited', 'text'],
+  );
+});
+
 test('a tap filter that nobody can have record, or that would write elsewhere, is refused by name', () => {
   const refused = (common: JsonObject): string => faultTexts(load(bootstrapWith(common)))[0]!;
   assert.match(refused({}), /common_config/);
@@ -77,8 +94,15 @@ test('a tap filter that nobody can have record, or that would write elsewhere, i
     /sinks\[0\]\.streaming_admin: .* not supported by this build/,
   );
   assert.match(refused(recording({ file_per_tap: { path_prefix: '' } })), /path_prefix/);
-  const asText = { format: 'PROTO_TEXT', file_per_tap: { path_prefix: '/tmp/x' } };
-  assert.match(refused(recording(asText)), /sinks\[0\]\.format: format PROTO_TEXT is not supported/);
+  const asBinary = { format: 'PROTO_BINARY', file_per_tap: { path_prefix: '/tmp/x' } };
+  assert.match(
+    refused(recording(asBinary, { streaming: true })),
+    /static_config\.output_config\.sinks\[0\]\.format: PROTO_BINARY does not say where a piece ends; .*_LENGTH_DELIMITED$/,
+  );
+  assert.match(
+    refused(recording({ streaming_grpc: { tap_id: 'x', grpc_service: { envoy_grpc: { cluster_name: 'c' } } } })),
+    /sinks\[0\]\.streaming_grpc: .* not supported by this build/,
+  );
   const large = recording({ file_per_tap: { path_prefix: '/tmp/x' } }, { max_buffered_tx_bytes: 2 ** 30 });
   assert.match(refused(large), /static_config\.output_config\.max_buffered_tx_bytes: 1073741824 exceeds/);
 });
@@ -92,4 +116,31 @@ test('addresses of connections are not recorded, which is said', () => {
       'record_upstream_connection: record_upstream_connection is not supported by this build; it has no effect',
     ],
   );
+});
+
+test('transport sockets that record are refused by name, on either side and in either generation', () => {
+  const tapOf = (package_: string): JsonObject => ({
+    name: 'envoy.transport_sockets.tap',
+    typed_config: {
+      '@type': `type.googleapis.com/envoy.${package_}.Tap`,
+      common_config: ADMIN,
+      transport_socket: { name: 'raw_buffer' },
+    },
+  });
+  const filter = httpFilter({ http_filters: [ROUTER] });
+  const listener = { ...listenerWith([]), filter_chains: [{ filters: [filter] }] };
+  for (const package_ of ['extensions.transport_sockets.tap.v3', 'config.transport_socket.tap.v2alpha']) {
+    const chain = { filters: [filter], transport_socket: tapOf(package_) };
+    const bootstrap = {
+      static_resources: {
+        listeners: [{ ...listener, filter_chains: [chain] }],
+        clusters: [{ name: 'web', type: 'STATIC', transport_socket: tapOf(package_) }],
+      },
+    };
+    const text = 'transport_socket.typed_config: "envoy.transport_sockets.tap" is not supported by this build';
+    assert.deepEqual(
+      faultTexts(load(bootstrap)).filter((fault) => fault.includes('transport_socket')),
+      [`static_resources.listeners[0].filter_chains[0].${text}`, `static_resources.clusters[0].${text}`],
+    );
+  }
 });
