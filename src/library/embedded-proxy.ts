@@ -88,6 +88,7 @@ export class EmbeddedProxy implements WeirProxy {
     } catch (error) {
       throw error instanceof WeirError && error.code === 'WEIR_CANNOT_CHANGE' ? cannotChange(error) : error;
     }
+    this.#server.countTolerated(result);
     this.#warnings = warnings;
   }
 

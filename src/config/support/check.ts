@@ -17,6 +17,7 @@ import {
   type ExtensionVerdict,
   type LimitedVerdict,
   type SupportTable,
+  supportedWhole,
   supportKey,
   type UnsupportedVerdict,
   type Verdict,
@@ -29,6 +30,10 @@ export type DeprecatedFields = ReadonlyMap<string, number>;
 type Probe = (message: DecodedMessage, at: string, report: SupportReport) => void;
 /** What a probe does with each value of its field. */
 type Visit<Value> = (value: Value, at: string, report: SupportReport) => void;
+
+/** Of what is inside a field that is supported as a whole: only deprecated fields are looked for there. */
+const WHOLE = 'whole';
+const SUPPORTED_WHOLE = supportedWhole();
 
 export class SupportCheck {
   readonly #table: SupportTable;
@@ -45,7 +50,7 @@ export class SupportCheck {
 
   /**
    * @param at path of the message, empty for the root.
-   * @returns what is set of deprecated fields, in messages that the table has rows for.
+   * @returns what is set of deprecated fields.
    */
   check(
     typeName: string,
@@ -73,7 +78,8 @@ export class SupportCheck {
     this.#probes.set(key, probes);
     this.#compiling.add(key);
     for (const field of type.fieldsArray) {
-      const probe = this.#probeFor(field.resolve() as Field, verdictOn(this.#table, key, field.name));
+      const verdict = role === WHOLE ? SUPPORTED_WHOLE : verdictOn(this.#table, key, field.name);
+      const probe = this.#probeFor(field.resolve() as Field, verdict);
       if (probe !== undefined) probes.push(probe);
       if ((field.options as FieldOptions | undefined)?.deprecated) probes.push(deprecationProbe(type, field));
     }
@@ -90,7 +96,7 @@ export class SupportCheck {
       case 'extension':
         return this.#extensionProbe(field, verdict);
       case 'supported':
-        return verdict.isWhole ? undefined : this.#nestedProbe(field, verdict.role);
+        return this.#nestedProbe(field, verdict.isWhole ? WHOLE : verdict.role);
     }
   }
 

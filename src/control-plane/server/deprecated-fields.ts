@@ -1,4 +1,4 @@
-// What a bootstrap has of deprecated fields: counted as the peers count it, and said once in the log. Main thread.
+// What a bootstrap has of deprecated fields: counted as the peers count it, and said in one line of the log. Main thread.
 
 import type { Logger } from '../../log/index.ts';
 import type { StatsStore } from '../../stats/index.ts';
@@ -13,7 +13,7 @@ export function noteDeprecatedFields(
   const uses = [...fields.values()].reduce((sum, count) => sum + count, 0);
   const scope = stats.scope('runtime.');
   scope.counter('deprecated_feature_use').add(uses);
-  scope.gauge('deprecated_feature_seen_since_process_start').set(uses);
+  scope.gauge('deprecated_feature_seen_since_process_start').add(uses);
   const named = [...fields].map(([name, count]) => (count === 1 ? name : `${name} (${count} times)`));
   log.info(`deprecated fields are in use: ${named.join(', ')}`);
 }

@@ -218,8 +218,7 @@ export class Server {
       droppedLogLines: () => loggers.dropped,
       restart,
     });
-    this.#gauges.countStaticUnknownFields(deps.unknownFields);
-    noteDeprecatedFields(deps.deprecatedFields ?? new Map(), this.stats, this.#log);
+    this.countTolerated(deps);
     this.#flush = new StatsFlush({
       clock,
       intervalMs: bootstrap.statsFlushIntervalMs,
@@ -424,6 +423,15 @@ export class Server {
   async beforeStatsRead(): Promise<void> {
     if (this.bootstrap.statsFlushOnAdmin) await this.#flush.flush();
     else this.#gauges.update();
+  }
+
+  /** What a bootstrap was let hold: the first one, and each that has taken its place. */
+  countTolerated({
+    unknownFields,
+    deprecatedFields,
+  }: Pick<ServerDependencies, 'unknownFields' | 'deprecatedFields'>): void {
+    this.#gauges.countStaticUnknownFields(unknownFields);
+    noteDeprecatedFields(deprecatedFields ?? new Map(), this.stats, this.#log);
   }
 
   /**

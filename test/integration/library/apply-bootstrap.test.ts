@@ -36,6 +36,20 @@ function at(port: number) {
 }
 
 describe('another bootstrap', () => {
+  it('is counted for what it has of deprecated fields, like the first', async () => {
+    const older = { ...clusterAt('one', 1), max_requests_per_connection: 5 };
+    await using proxy = await createProxy(bootstrapOf([], [older]));
+    const uses = () => proxy.stats.value('runtime.deprecated_feature_use');
+    assert.equal(uses(), 1);
+    await proxy.applyBootstrap(bootstrapOf([], [older, { ...clusterAt('two', 1), max_requests_per_connection: 5 }]));
+    assert.equal(uses(), 3);
+    await proxy.applyBootstrap(bootstrapOf([], []));
+    assert.equal(uses(), 3);
+    const refused = { ...bootstrapOf([], [older]), admin: { address: socketAddress(IP, 0) } };
+    await assert.rejects(proxy.applyBootstrap(refused), { code: 'WEIR_CANNOT_CHANGE' });
+    assert.equal(uses(), 3);
+  });
+
   it('brings and takes away clusters and listeners, and leaves the others alone', async () => {
     await using first = await NamedUpstream.start('first');
     await using second = await NamedUpstream.start('second');

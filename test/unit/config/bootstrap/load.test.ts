@@ -139,6 +139,26 @@ describe('deprecated fields of a bootstrap', () => {
     ]);
     assert.equal(load(withClusters(clusterNamed('plain'))).deprecatedFields.size, 0);
   });
+
+  it('are counted inside fields that are supported as a whole', () => {
+    const check = {
+      timeout: '1s',
+      interval: '1s',
+      unhealthy_threshold: 1,
+      healthy_threshold: 1,
+      http_health_check: { path: '/', request_headers_to_add: [{ header: { key: 'a', value: 'b' }, append: false }] },
+    };
+    const safe_regex = { google_re2: { max_program_size: 9 }, regex: 'a' };
+    const routes = [{ match: { safe_regex }, direct_response: { status: 200 } }];
+    const manager = httpFilter({ route_config: { virtual_hosts: [{ name: 'v', domains: ['*'], routes }] } });
+    const clusters = [clusterNamed('a', { health_checks: [check, check] })];
+    const { deprecatedFields } = load({ static_resources: { listeners: [listenerWith([manager])], clusters } });
+    assert.deepEqual([...deprecatedFields].sort(), [
+      ['GoogleRE2.max_program_size', 1],
+      ['HeaderValueOption.append', 2],
+      ['RegexMatcher.google_re2', 1],
+    ]);
+  });
 });
 
 describe('a bootstrap is refused for', () => {

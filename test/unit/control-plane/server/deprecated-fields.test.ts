@@ -21,4 +21,9 @@ test('deprecated fields are counted in the stats of the runtime, and named in on
   assert.deepEqual(lines, ['deprecated fields are in use: Cluster.hosts (2 times), HeaderMatcher.exact_match']);
   assert.equal(total('deprecated_feature_use'), 3);
   assert.equal(total('deprecated_feature_seen_since_process_start'), 3);
+  // Of another bootstrap in its place.
+  noteDeprecatedFields(new Map([['Cluster.hosts', 4]]), store, log);
+  assert.equal(lines.length, 2);
+  assert.equal(total('deprecated_feature_use'), 7);
+  assert.equal(total('deprecated_feature_seen_since_process_start'), 7);
 });
