@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { closeAtEnd } from './close-at-end.ts';
+import { ReservedPort } from './reserved-port.ts';
 
 /** A client connection whose received bytes a test waits for. */
 export class WireClient {
@@ -173,12 +174,7 @@ export function sendsAtOnce(socket: Socket): boolean {
   return (socket as unknown as Record<symbol, unknown>)[noDelay] === true;
 }
 
-/** A port on which nobody listens. */
+/** A port on which nobody listens, nor will before this process ends, but whoever is told it. */
 export async function unusedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
+  return (await ReservedPort.take()).port;
 }
