@@ -93,6 +93,21 @@ describe('a copy of a request', () => {
     assert.doesNotMatch(upstream.heads.join(''), /192\.0\.2\.7/);
   });
 
+  test('is a request of the inside, wherever the request came from', async (t) => {
+    const upstream = await WireUpstream.answering(OK);
+    const headEdits = [{ remove: ['x-proxy-internal'], add: [] }];
+    const bench = await mirrored(t, [mirrorTo('shadow', { headEdits })], { upstream });
+    const client = bench.client();
+    for (const from of ['10.1.1.1', '192.0.2.1', '10.1.1.1']) {
+      await client.write(`GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${from}\r\n\r\n`).response();
+    }
+    await copied(bench, 3);
+    const marks = (heads: string): readonly string[] => heads.match(/^x-[a-z]+-internal:.*$/gim) ?? [];
+    const mark = 'x-proxy-internal: true';
+    assert.deepEqual(marks(bench.copies()), [mark, mark, mark]);
+    assert.deepEqual(marks(upstream.heads.join('')), [mark, mark]);
+  });
+
   test('goes to the cluster of the mirror, with a host of its own', async (t) => {
     const bench = await mirrored(t, [mirrorTo('shadow')]);
     const wire = bench.client().write('GET /path?q HTTP/1.1\r\nHost: a.example:8080\r\nx-own: 1\r\n\r\n');

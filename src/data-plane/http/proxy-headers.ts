@@ -11,6 +11,7 @@ export class ProxyHeaders {
   readonly originalPath: string;
   readonly originalUrl: string;
   readonly isTimeoutRetry: string;
+  readonly internalName: string;
   readonly internal: PreparedLines;
   /** Nearly every request is a first attempt. */
   readonly firstAttempt: PreparedLines;
@@ -38,7 +39,8 @@ export class ProxyHeaders {
     this.degraded = `${prefix}-degraded`;
     this.immediateHealthCheckFail = `${prefix}-immediate-health-check-fail`;
     this.healthCheckedCluster = `${prefix}-upstream-healthchecked-cluster`;
-    this.internal = new PreparedLines([`${prefix}-internal: true`]);
+    this.internalName = `${prefix}-internal`;
+    this.internal = new PreparedLines([`${this.internalName}: true`]);
     this.firstAttempt = new PreparedLines([`${this.attemptCount}: 1`]);
   }
 }

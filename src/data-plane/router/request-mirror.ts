@@ -147,13 +147,15 @@ export class RequestMirror implements ForwardedRequest {
     const head = TextHead.of(this.head);
     editor?.apply(head, this.#client);
     head.replaceHost(hostOf(head.headerByName('host') ?? ''));
-    this.#addOwnAddress(head);
+    this.#addSender(head);
     return head.text();
   }
 
   /** The copy is a request of this machine's own, which stands behind all whom the request has come through. */
-  #addOwnAddress(head: TextHead): void {
-    const { localAddress } = this.#context;
+  #addSender(head: TextHead): void {
+    const { localAddress, proxyHeaders } = this.#context;
+    head.removeField(proxyHeaders.internalName);
+    head.appendPrepared(proxyHeaders.internal);
     if (localAddress === '') return;
     const before = head.headerByName(FORWARDED_FOR);
     head.removeField(FORWARDED_FOR);

@@ -20,6 +20,8 @@ import { AttemptBench, type AttemptBenchOptions, EMPTY, OK } from '../../../supp
 
 const { upstream_rq_timeout } = CLUSTER_STATS.index;
 const HEAD = 'POST / HTTP/1.1\r\nhost: h:8\r\na: 1\r\n\r\n';
+/** Of a copy without edits. */
+const COPY = 'POST / HTTP/1.1\r\nhost: h:8\r\na: 1\r\nx-proxy-internal: true\r\n\r\n';
 const TICK_MS = 8;
 const DEFAULT_TIMEOUT_MS = 15_000;
 
@@ -161,7 +163,7 @@ describe('a copy', () => {
     assert.deepEqual(bench.sockets, []);
     bench.send(bench.mirror, 'ef', true);
     bench.upstream.accept();
-    assert.equal(bench.upstream.received, `${HEAD}abcdef`);
+    assert.equal(bench.upstream.received, `${COPY}abcdef`);
     bench.upstream.send(OK);
     // The request has been sent in full: another can go out on its connection.
     assert.ok(bench.upstream.isOpen);
@@ -174,7 +176,7 @@ describe('a copy', () => {
     const bench = new MirrorBench([{}, { cluster: 'gone' }, {}]).mirrored('ab');
     assert.deepEqual(
       bench.sockets.map(({ received }) => received),
-      [`${HEAD}ab`, `${HEAD}ab`],
+      [`${COPY}ab`, `${COPY}ab`],
     );
   });
 
@@ -183,13 +185,16 @@ describe('a copy', () => {
       { remove: ['a'], add: [{ name: 'b', value: ['2'], action: 'append', keepsEmptyValue: false }] },
     ]);
     const bench = new MirrorBench([{ editor, hostOf: (host) => `${host}-copy` }]).mirrored();
-    assert.equal(bench.upstream.received, 'POST / HTTP/1.1\r\nhost: h:8-copy\r\nb: 2\r\n\r\n');
+    assert.equal(
+      bench.upstream.received,
+      'POST / HTTP/1.1\r\nhost: h:8-copy\r\nb: 2\r\nx-proxy-internal: true\r\n\r\n',
+    );
     assert.equal(bench.mirror.head, HEAD);
   });
 
   test('of a request without a host has what the mirror makes of none', () => {
     const bench = new MirrorBench([{ hostOf: (host) => `<${host}>` }], { head: 'POST / HTTP/1.1\r\n\r\n' }).mirrored();
-    assert.equal(bench.upstream.received, 'POST / HTTP/1.1\r\nhost: <>\r\n\r\n');
+    assert.equal(bench.upstream.received, 'POST / HTTP/1.1\r\nhost: <>\r\nx-proxy-internal: true\r\n\r\n');
   });
 
   for (const enableTrailers of [true, false]) {
@@ -201,14 +206,14 @@ describe('a copy', () => {
         if (isLater) bench.send(bench.mirror, '0\r\n\r\n', true);
         else bench.start(bench.mirror, '1\r\nx\r\n0\r\n\r\n');
         bench.upstream.accept();
-        assert.equal(bench.upstream.received, `${HEAD}1\r\nx\r\n0\r\n${enableTrailers ? 'a: 1\r\n' : ''}\r\n`);
+        assert.equal(bench.upstream.received, `${COPY}1\r\nx\r\n0\r\n${enableTrailers ? 'a: 1\r\n' : ''}\r\n`);
       });
     }
   }
 
   test('has none where there are none', () => {
     const bench = new MirrorBench([{}], { cluster: { enableTrailers: true } }).mirrored('1\r\nx\r\n0\r\n\r\n');
-    assert.equal(bench.upstream.received, `${HEAD}1\r\nx\r\n0\r\n\r\n`);
+    assert.equal(bench.upstream.received, `${COPY}1\r\nx\r\n0\r\n\r\n`);
   });
 
   test('goes to the host that the request names', () => {
