@@ -3,7 +3,7 @@
 // node:http2 shows its coder to nobody.
 // node bench/hpack.ts
 
-import { compileGrowingHttp1, Http1Codec } from '../src/wasm/http1.ts';
+import { compileHttp1, Http1Codec } from '../src/wasm/http1.ts';
 import { EncodeFlag, type Http2Build, Http2Heads } from '../src/wasm/http2.ts';
 import { compileModule } from '../src/wasm/instantiate.ts';
 import { type Choice, type Field, ReferenceEncoder } from '../test/support/reference/hpack.ts';
@@ -49,7 +49,7 @@ const HUFFMAN: Choice = { form: 'plain', huffman: true, namesIndex: true };
 const INDEXED: Choice = { form: 'indexed', huffman: true, namesIndex: true };
 
 function benchBuild(name: Http2Build, fields: readonly Field[]): Record<string, number> {
-  const codec = new Http1Codec(compileGrowingHttp1());
+  const codec = new Http1Codec(compileHttp1());
   const heads = new Http2Heads({ name, module: compileModule(name) }, codec);
   const decode = (choice: Choice): number => {
     const twin = new ReferenceEncoder();

@@ -22,7 +22,7 @@ function nsPerChunk(chunks: number, run: () => void): number {
 }
 
 const scanner = new ChunkScanner();
-const { memory } = new CodecMemory(false);
+const { memory } = new CodecMemory();
 const inside = Buffer.from(memory.buffer);
 const { layoutVersion } = instantiateModule('http1', compileModule('http1'), memory, layout.LAYOUT_VERSION);
 const rows: Record<string, object> = {};

@@ -5,19 +5,19 @@
 import { once } from 'node:events';
 import http2 from 'node:http2';
 import net from 'node:net';
-import { SlabPool } from '../src/data-plane/http/codec/http2/frame-output.ts';
+import { FrameSlabs } from '../src/data-plane/http/codec/http2/frame-output.ts';
 import { DEFAULT_HTTP2_OPTIONS } from '../src/data-plane/http/codec/http2/options.ts';
 import { Http2Session, type SessionOwner } from '../src/data-plane/http/codec/http2/session.ts';
 import type { SessionStream, StreamHandler } from '../src/data-plane/http/codec/http2/session-stream.ts';
-import { compileGrowingHttp1, Http1Codec } from '../src/wasm/http1.ts';
+import { compileHttp1, Http1Codec } from '../src/wasm/http1.ts';
 import { compileHttp2, Http2Heads } from '../src/wasm/http2.ts';
 
 const STREAMS = 32;
 const REQUESTS = 20_000;
 const ROUNDS = 5;
 const LIMITS = { maxHeadBytes: 61440, maxFields: 100 };
-const codec = new Http1Codec(compileGrowingHttp1());
-const shared = { codec, heads: new Http2Heads(compileHttp2(), codec), slabs: new SlabPool() };
+const codec = new Http1Codec(compileHttp1());
+const shared = { codec, heads: new Http2Heads(compileHttp2(), codec), slabs: new FrameSlabs() };
 const HEAD = Buffer.from(
   'GET /api/v1/items?id=42 HTTP/1.1\r\nhost: shop.example.com\r\nuser-agent: bench\r\naccept: */*\r\n\r\n',
 );

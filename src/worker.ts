@@ -48,6 +48,7 @@ function build(init: WorkerInit): Parts {
     records: memory.records,
     lbKernel: new LbKernel(memory, init.lbModule),
     codec: new Http1Codec(init.http1, init.headerPrefix),
+    http2: init.http2,
     headerPrefix: init.headerPrefix,
     localZone: init.localZone,
     localAddress: init.localAddress,

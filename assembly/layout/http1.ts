@@ -14,7 +14,6 @@
 //            ├──────────────────────────────┤
 //            │ request in    64 KiB + slack   │  heads that lie elsewhere are copied in here
 //            │ response in   64 KiB + slack   │
-//            │ upstream read 64 KiB + slack   │  the read buffer that idle upstream connections share
 //            ├──────────────────────────────┤
 //            │ prepared lines   32 KiB        │  constant header lines, placed once
 //            │ new target       64 KiB        │  texts of the edits at hand
@@ -29,7 +28,7 @@
 // Slack: copying and scanning go in steps of 16 bytes and may touch up to 15 bytes behind a region.
 
 /** Raised with every change of this file; a module built from another version is refused. */
-export const LAYOUT_VERSION = 2;
+export const LAYOUT_VERSION = 3;
 
 export const SLACK_BYTES = 64;
 
@@ -128,10 +127,9 @@ export const FIELD_UNDERSCORE = 2;
 export const AREA_BYTES = 65536;
 export const REQUEST_IN = RESPONSE_FIELDS + FIELD_BYTES * FIELD_CAPACITY;
 export const RESPONSE_IN = REQUEST_IN + AREA_BYTES + SLACK_BYTES;
-export const UPSTREAM_READ = RESPONSE_IN + AREA_BYTES + SLACK_BYTES;
 export const HEAD_LIMIT_BYTES = 65535;
 
-export const PREPARED = UPSTREAM_READ + AREA_BYTES + SLACK_BYTES;
+export const PREPARED = RESPONSE_IN + AREA_BYTES + SLACK_BYTES;
 export const PREPARED_BYTES = 32768;
 export const NEW_TARGET = PREPARED + PREPARED_BYTES + SLACK_BYTES;
 export const NEW_TARGET_BYTES = 65536;

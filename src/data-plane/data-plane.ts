@@ -23,6 +23,7 @@ import type {
 } from '../snapshot/index.ts';
 import { DISPATCHER_STATS, type WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
+import type { Http2Module } from '../wasm/http2.ts';
 import type { LbKernel } from '../wasm/lb.ts';
 import type { SharedRecords } from '../wasm/shared-memory.ts';
 import { assembleListener } from './assemble.ts';
@@ -44,6 +45,7 @@ export interface DataPlaneDependencies {
   /** Opens balancers that main has made in shared memory. */
   readonly lbKernel: LbKernel;
   readonly codec: Http1Codec;
+  readonly http2: Http2Module;
   readonly loggers: Loggers;
   readonly workerIndex: number;
   readonly accessLogFiles: AccessLogFileSettings;

@@ -13,10 +13,12 @@ import type { Logger, Loggers } from '../log/index.ts';
 import type { AccessLogFileSettings, ConsecutiveKind, WorkerToMain } from '../snapshot/index.ts';
 import type { WorkerStats } from '../stats/index.ts';
 import type { Http1Codec } from '../wasm/http1.ts';
+import type { Http2Module } from '../wasm/http2.ts';
 import type { LbKernel } from '../wasm/lb.ts';
 import type { SharedRecords } from '../wasm/shared-memory.ts';
 import { LogFiles } from './access-log/log-files.ts';
 import { Drains } from './drains.ts';
+import { Http2Codec } from './http/codec/http2/codec.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
@@ -57,6 +59,7 @@ export interface WorkerContextOptions {
   readonly records: SharedRecords;
   readonly lbKernel: LbKernel;
   readonly codec: Http1Codec;
+  readonly http2: Http2Module;
   readonly loggers: Loggers;
   readonly clock: Clock;
   readonly random: Random;
@@ -124,6 +127,8 @@ export class WorkerContext {
   readonly descriptorBudget = descriptorBudget(this.systemCalls?.descriptorLimit());
   /** Set once, before the first connection. */
   readMode: ReadMode = 'events';
+  readonly #http2Module: Http2Module;
+  #http2: Http2Codec | null = null;
   #connections = 0;
   #streams = 0;
 
@@ -133,6 +138,7 @@ export class WorkerContext {
     this.records = options.records;
     this.lbKernel = options.lbKernel;
     this.codec = options.codec;
+    this.#http2Module = options.http2;
     this.logs = {
       connection: loggers.get('connection'),
       filter: loggers.get('filter'),
@@ -170,6 +176,12 @@ export class WorkerContext {
     this.reportHostFailure = options.reportHostFailure ?? (() => {});
     this.reportOutlier = options.reportOutlier ?? (() => {});
     this.requestHost = options.requestHost ?? (() => {});
+  }
+
+  /** What HTTP/2 sessions share; made for the first one. */
+  get http2(): Http2Codec {
+    this.#http2 ??= new Http2Codec(this.#http2Module, this.codec, (error) => this.logFault('an HTTP/2 write', error));
+    return this.#http2;
   }
 
   /** Identifies a connection in logs among those of all workers; the last digits are the worker's index. */

@@ -34,9 +34,11 @@ export interface WorkerInit {
   readonly lbModule: WebAssembly.Module;
   /** The compiled HTTP/1 codec, with or without SIMD; each worker gives it a memory of its own. */
   readonly http1: {
-    readonly name: 'http1' | 'http1-scalar' | 'http1-growing' | 'http1-growing-scalar';
+    readonly name: 'http1' | 'http1-scalar';
     readonly module: WebAssembly.Module;
   };
+  /** The compiled HPACK and head rules of HTTP/2, which work over the memory of that codec. */
+  readonly http2: { readonly name: 'http2' | 'http2-scalar'; readonly module: WebAssembly.Module };
   /** The one shared memory: statistics, host and cluster records. */
   readonly sharedMemory: WebAssembly.Memory;
   readonly accessLogFiles: AccessLogFileSettings;

@@ -41,6 +41,9 @@ export { PreparedLines } from './http1/prepared-lines.ts';
 export type { RequestHead } from './http1/request-head.ts';
 export type { ResponseHead } from './http1/response-head.ts';
 
+/** Of the buffer that upstream connections read into. */
+const READ_BYTES = 65536;
+
 /** Largest head that any limit can allow: offsets are 16 bits wide. */
 export const HEAD_LIMIT_BYTES = layout.HEAD_LIMIT_BYTES;
 /** Most header lines that any limit can allow. */
@@ -61,7 +64,7 @@ interface Http1Exports extends WasmExports {
   writeResponse(): number;
 }
 
-export type Http1Build = 'http1' | 'http1-scalar' | 'http1-growing' | 'http1-growing-scalar';
+export type Http1Build = 'http1' | 'http1-scalar';
 
 /** A compiled codec; main compiles it once and posts it to the workers. */
 export interface Http1Module {
@@ -71,20 +74,11 @@ export interface Http1Module {
 
 /** Compiles the SIMD build, or the scalar one on a machine whose engine has no SIMD. */
 export function compileHttp1(): Http1Module {
-  return compileFirst('http1', 'http1-scalar');
-}
-
-/** The same for a codec whose heads HTTP/2 fills and writes, too: its memory grows. */
-export function compileGrowingHttp1(): Http1Module {
-  return compileFirst('http1-growing', 'http1-growing-scalar');
-}
-
-function compileFirst(name: Http1Build, scalar: Http1Build): Http1Module {
   try {
-    return { name, module: compileModule(name) };
+    return { name: 'http1', module: compileModule('http1') };
   } catch (error) {
     if (!(error instanceof WeirError) || error.code !== 'WEIR_WASM_INVALID') throw error;
-    return { name: scalar, module: compileModule(scalar) };
+    return { name: 'http1-scalar', module: compileModule('http1-scalar') };
   }
 }
 
@@ -93,6 +87,8 @@ export const JOINED_LIMIT_BYTES = 2048;
 
 /** Bytes copied in at first; nearly every head is shorter, and a body behind it need not be copied. */
 const FIRST_COPY_BYTES = 4096;
+/** The same of a response, behind whose head there mostly is a body. */
+const FIRST_RESPONSE_BYTES = 2048;
 
 export class Http1Codec {
   /** Refilled by parseRequest; see MessageHead for how long it is valid. */
@@ -101,9 +97,9 @@ export class Http1Codec {
   readonly response: ResponseHead;
   /**
    * 64 KiB that all idle upstream connections share as `onread` buffer. Nothing in it survives the read callback:
-   * parse, copy out what is needed, return. parseResponse reads it in place.
+   * parse, copy out what is needed, return. It lies outside of the codec's memory, whose views are replaced when it grows.
    */
-  readonly upstreamRead: Buffer;
+  readonly upstreamRead = Buffer.allocUnsafeSlow(READ_BYTES);
 
   /** Shared with the HTTP/2 module, which fills and writes the same heads. */
   readonly memory: CodecMemory;
@@ -116,7 +112,7 @@ export class Http1Codec {
    * @throws WeirError WEIR_WASM_LAYOUT when the module was built from another layout.
    */
   constructor({ name, module }: Http1Module, headerPrefix = DEFAULT_HEADER_PREFIX) {
-    const memory = new CodecMemory(name.startsWith('http1-growing'));
+    const memory = new CodecMemory();
     this.memory = memory;
     this.#memory = memory;
     this.#exports = instantiateModule<Http1Exports>(name, module, memory.memory, layout.LAYOUT_VERSION);
@@ -124,7 +120,6 @@ export class Http1Codec {
     this.#prepared = new PreparedRegion(memory);
     this.request = new RequestHead(memory, this.#prepared);
     this.response = new ResponseHead(memory, this.#prepared);
-    this.upstreamRead = memory.bytes.subarray(layout.UPSTREAM_READ, layout.UPSTREAM_READ + layout.AREA_BYTES);
   }
 
   /**
@@ -150,26 +145,22 @@ export class Http1Codec {
   }
 
   /**
-   * The same for a response. Bytes within `upstreamRead` are parsed in place, others are copied in.
+   * The same for a response.
    * @param requestMethod  Method id of the request that this answers: HEAD and CONNECT change the framing.
    */
   parseResponse(bytes: Buffer, start: number, end: number, limits: HeadLimits, requestMethod: number): number {
     const maxBytes = Math.min(limits.maxHeadBytes, layout.HEAD_LIMIT_BYTES);
     const maxFields = Math.min(limits.maxFields, layout.FIELD_CAPACITY);
-    const length = Math.min(end - start, maxBytes);
-    let base = bytes.byteOffset + start;
-    if (bytes.buffer !== this.#memory.bytes.buffer) {
-      base = layout.RESPONSE_IN;
-      this.#copyIn(bytes, start, length, base);
+    const takesBoth = limits.takesChunkedLength === true ? 1 : 0;
+    const available = Math.min(end - start, maxBytes);
+    let length = Math.min(available, FIRST_RESPONSE_BYTES);
+    this.#copyIn(bytes, start, length, layout.RESPONSE_IN);
+    let result = this.#parseResponse(length, maxBytes, maxFields, requestMethod, takesBoth);
+    if (result === 0 && length < available) {
+      length = available;
+      this.#copyIn(bytes, start, length, layout.RESPONSE_IN);
+      result = this.#parseResponse(length, maxBytes, maxFields, requestMethod, takesBoth);
     }
-    const result = this.#exports.parseResponse(
-      base,
-      length,
-      maxBytes,
-      maxFields,
-      requestMethod,
-      limits.takesChunkedLength === true ? 1 : 0,
-    );
     this.#restartPreparedWhenFull();
     return result;
   }
@@ -215,6 +206,10 @@ export class Http1Codec {
   /** Copies the written response head to target[at…]; returns the index behind it. */
   copyResponse(length: number, target: Buffer, at: number): number {
     return at + this.#memory.bytes.copy(target, at, layout.RESPONSE_OUT, layout.RESPONSE_OUT + length);
+  }
+
+  #parseResponse(length: number, maxBytes: number, maxFields: number, method: number, takesBoth: number): number {
+    return this.#exports.parseResponse(layout.RESPONSE_IN, length, maxBytes, maxFields, method, takesBoth);
   }
 
   #copyIn(bytes: Buffer, start: number, length: number, address: number): void {

@@ -7,15 +7,7 @@ import { errorMessage, WeirError } from '../base/errors.ts';
 import { buildOutput } from '../base/package-root.ts';
 
 /** The modules of asconfig.json. */
-export type WasmModuleName =
-  | 'stats'
-  | 'lb'
-  | 'http1'
-  | 'http1-scalar'
-  | 'http1-growing'
-  | 'http1-growing-scalar'
-  | 'http2'
-  | 'http2-scalar';
+export type WasmModuleName = 'stats' | 'lb' | 'http1' | 'http1-scalar' | 'http2' | 'http2-scalar';
 
 /** What every module exports beside its own functions. */
 export interface WasmExports {

@@ -45,6 +45,7 @@ import {
   TLS_INSPECTOR_STATS,
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
+import { compileHttp2 } from '../../src/wasm/http2.ts';
 import { LbKernel } from '../../src/wasm/lb.ts';
 import { closeAtEnd } from './close-at-end.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
@@ -56,6 +57,7 @@ import { statsFixture } from './stats.ts';
 export { directRoute, forwardTo, retrySettings, routeFor, routeTable, routeTo } from './routes.ts';
 
 const http1 = compileHttp1();
+const http2 = compileHttp2();
 
 const LISTENER_FILTER_STATS: Partial<Record<ListenerFilterSettings['kind'], StatTable>> = {
   'proxy-protocol': PROXY_PROTOCOL_STATS,
@@ -115,6 +117,7 @@ export class DataPlaneFixture {
       records: worker.memory.records,
       lbKernel: new LbKernel(worker.memory, lbModule),
       codec: new Http1Codec(http1, options.headerPrefix),
+      http2,
       loggers: new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } }),
       workerIndex: 0,
       httpFilters: { ...HTTP_FILTERS, ...options.httpFilters },

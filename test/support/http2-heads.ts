@@ -1,6 +1,6 @@
 // Both builds of the HTTP/2 module over a codec each, for tests: lists of fields in, readings out.
 
-import { compileGrowingHttp1, Http1Codec, Method } from '../../src/wasm/http1.ts';
+import { compileHttp1, Http1Codec, Method } from '../../src/wasm/http1.ts';
 import { blockFault, type Http2Build, Http2Heads } from '../../src/wasm/http2.ts';
 import { compileModule } from '../../src/wasm/instantiate.ts';
 import { type Field, ReferenceEncoder } from './reference/hpack.ts';
@@ -8,7 +8,7 @@ import { type Field, ReferenceEncoder } from './reference/hpack.ts';
 export const LIMITS = { maxHeadBytes: 61440, maxFields: 100 };
 export const BUILDS: readonly Http2Build[] = ['http2', 'http2-scalar'];
 
-const http1 = compileGrowingHttp1();
+const http1 = compileHttp1();
 
 export class TestHeads {
   readonly codec = new Http1Codec(http1);

@@ -1,6 +1,6 @@
 // An HTTP/2 session without a socket, for tests: frames in, what it says and tells its users out.
 
-import { SlabPool } from '../../src/data-plane/http/codec/http2/frame-output.ts';
+import { FrameSlabs } from '../../src/data-plane/http/codec/http2/frame-output.ts';
 import { FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
 import {
   DEFAULT_HTTP2_OPTIONS,
@@ -68,7 +68,7 @@ export function readFrames(bytes: Buffer): Frame[] {
 }
 
 const shared = new TestHeads();
-const slabs = new SlabPool();
+const slabs = new FrameSlabs();
 
 /** Notes what it is told, as lines. */
 class NotingHandler implements StreamHandler {

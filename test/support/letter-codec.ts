@@ -32,14 +32,12 @@ import {
 } from '../../src/snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS, LISTENER_HTTP_STATS } from '../../src/stats/index.ts';
 import { Framing, Method } from '../../src/wasm/http1.ts';
-import { BlockFlag, compileHttp2, Http2Heads } from '../../src/wasm/http2.ts';
+import { BlockFlag, type Http2Heads } from '../../src/wasm/http2.ts';
 import { httpManager } from './data-plane.ts';
 import { filterChain } from './listeners.ts';
 import { UpstreamWorkers } from './upstream-workers.ts';
 
 const PROTOCOL = 'LETTER/1';
-
-const http2 = compileHttp2();
 
 /** A field as it is, that goes into no table (RFC 7541 section 6.2.2), of less than 127 bytes each. */
 function literal(name: string, value: string): Buffer {
@@ -378,7 +376,7 @@ export class LetterBench {
     const onSocket = (): never => assert.fail('nobody opens a socket');
     this.workers = new UpstreamWorkers(1, onSocket, httpFilters);
     this.context = this.workers.contexts[0]!;
-    this.#heads = new Http2Heads(http2, this.context.codec);
+    this.#heads = this.context.http2.heads;
     this.#decoder = this.#heads.createDecoder(0);
     this.#httpBlock = this.workers.statBlock(HTTP_STATS);
     const clusters = new ClusterMap(this.context, () => new LetterPool(this));

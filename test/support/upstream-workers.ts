@@ -21,7 +21,8 @@ import {
   TIMEOUT_BUDGET_STATS,
   type WorkerStats,
 } from '../../src/stats/index.ts';
-import { compileGrowingHttp1, Http1Codec } from '../../src/wasm/http1.ts';
+import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
+import { compileHttp2 } from '../../src/wasm/http2.ts';
 import { LbKernel, type LbTables } from '../../src/wasm/lb.ts';
 import type { SharedRecords } from '../../src/wasm/shared-memory.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
@@ -165,7 +166,8 @@ function systemError(code: string): NodeJS.ErrnoException {
 }
 
 // Growing, since a codec of a test decodes heads as HTTP/2 does.
-const http1 = compileGrowingHttp1();
+const http1 = compileHttp1();
+const http2 = compileHttp2();
 
 function keepSamples(stats: WorkerStats): Samples {
   const samples: Samples = new Map();
@@ -306,6 +308,7 @@ export class UpstreamWorkers {
       records: memory.records,
       lbKernel: new LbKernel(memory, lbModule),
       codec: this.#codec,
+      http2,
       loggers: new Loggers({ levels: { default: 'off' }, threadId: worker, sink: { write() {} } }),
       clock: this.clock,
       random: { u32: () => 0 },

@@ -37,7 +37,7 @@ class RawBuild {
   readonly #exports: RawExports;
 
   constructor(name: 'http1' | 'http1-scalar') {
-    const { memory, bytes } = new CodecMemory(false);
+    const { memory, bytes } = new CodecMemory();
     this.bytes = bytes;
     this.#exports = instantiateModule<RawExports>(name, compileModule(name), memory, layout.LAYOUT_VERSION);
     writeKnownHeaders(this.bytes);

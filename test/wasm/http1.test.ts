@@ -259,7 +259,7 @@ for (const name of ['http1', 'http1-scalar'] as const) {
       assert.equal(rewritten(), lines('GET /kept HTTP/1.1', 'Host: x', 'a: b').toString('latin1'));
     });
 
-    it('parses a response in the shared read buffer, wherever in it', () => {
+    it('parses a response in the shared read buffer, wherever in it, and leaves the buffer as it was', () => {
       const bytes = lines('HTTP/1.1 204 No Content', 'X: y');
       for (const at of [0, 1, 15, codec.upstreamRead.length - bytes.length]) {
         bytes.copy(codec.upstreamRead, at);

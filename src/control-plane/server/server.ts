@@ -20,6 +20,7 @@ import {
   type Tag,
 } from '../../stats/index.ts';
 import { compileHttp1, DEFAULT_HEADER_PREFIX } from '../../wasm/http1.ts';
+import { compileHttp2 } from '../../wasm/http2.ts';
 import { compileModule } from '../../wasm/instantiate.ts';
 import { LbKernel, LbTables } from '../../wasm/lb.ts';
 import { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
@@ -355,6 +356,7 @@ export class Server {
     const workersAreStarted = this.workers.start({
       shared: {
         http1: compileHttp1(),
+        http2: compileHttp2(),
         statsModule: this.#statsModule,
         lbModule: this.#lbModule,
         sharedMemory: this.memory.memory,

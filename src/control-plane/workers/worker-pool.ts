@@ -53,6 +53,7 @@ export interface WorkerService {
   readonly shared: Pick<
     WorkerInit,
     | 'http1'
+    | 'http2'
     | 'statsModule'
     | 'lbModule'
     | 'sharedMemory'

@@ -29,7 +29,7 @@ export function tableSizes(capacity: number, encodes: boolean): TableSizes {
 }
 
 export class TableArena {
-  readonly #memory: WebAssembly.Memory;
+  readonly #memory: CodecMemory;
   readonly #free = new Map<number, number[]>();
   readonly #sizes = new Map<number, number>();
   #top: number = layout.TABLES;
@@ -37,7 +37,7 @@ export class TableArena {
   #usedBytes = 0;
 
   constructor(memory: CodecMemory) {
-    this.#memory = memory.memory;
+    this.#memory = memory;
   }
 
   /** Bytes of the blocks in use. */
@@ -66,12 +66,7 @@ export class TableArena {
 
   #takeTop(bytes: number): number {
     while (this.#top + bytes > this.#end) {
-      if (this.#end + GROWTH_PAGES * PAGE_BYTES > layout.CODEC_MAXIMUM_PAGES * PAGE_BYTES) return 0;
-      try {
-        this.#memory.grow(GROWTH_PAGES);
-      } catch {
-        return 0;
-      }
+      if (!this.#memory.grow(GROWTH_PAGES)) return 0;
       this.#end += GROWTH_PAGES * PAGE_BYTES;
     }
     const address = this.#top;

@@ -14,7 +14,7 @@ const STATIC: Field[] = STATIC_TABLE.flatMap(([name, ...values]) =>
 
 /** Codes as text of bits, by symbol. */
 const CODES: string[] = (() => {
-  const memory = new CodecMemory(true);
+  const memory = new CodecMemory();
   writeHuffmanCode(memory);
   return Array.from({ length: 256 }, (_, symbol) =>
     memory.u32[(layout.HUFFMAN_CODES >> 2) + symbol]!.toString(2).padStart(

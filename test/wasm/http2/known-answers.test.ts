@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compileGrowingHttp1, Http1Codec, Method } from '../../../src/wasm/http1.ts';
+import { compileHttp1, Http1Codec, Method } from '../../../src/wasm/http1.ts';
 import { Http2Heads } from '../../../src/wasm/http2.ts';
 import { compileModule } from '../../../src/wasm/instantiate.ts';
 
 const LIMITS = { maxHeadBytes: 61440, maxFields: 100 };
-const http1 = compileGrowingHttp1();
+const http1 = compileHttp1();
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 

@@ -7,6 +7,7 @@ import { WorkerThread } from '../../../../src/control-plane/workers/worker-threa
 import { NO_OVERLOAD, type WorkerInit } from '../../../../src/snapshot/index.ts';
 import { FILESYSTEM_STATS } from '../../../../src/stats/index.ts';
 import { compileHttp1 } from '../../../../src/wasm/http1.ts';
+import { compileHttp2 } from '../../../../src/wasm/http2.ts';
 import { compileModule } from '../../../../src/wasm/instantiate.ts';
 import { statsFixture } from '../../../support/stats.ts';
 
@@ -22,6 +23,7 @@ function init(): WorkerInit {
     statsModule: compileModule('stats'),
     lbModule: compileModule('lb'),
     http1: compileHttp1(),
+    http2: compileHttp2(),
     sharedMemory: owner.memory,
     accessLogFiles: {
       flushIntervalMs: 1000,

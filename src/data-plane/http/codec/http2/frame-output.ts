@@ -11,7 +11,7 @@ const LARGE_BYTES = 131072;
 const FREE_LIMIT = 64;
 
 /** Slabs of one worker that nobody writes from or to. */
-export class SlabPool {
+export class FrameSlabs {
   readonly #small: Buffer[] = [];
   readonly #large: Buffer[] = [];
 
@@ -28,14 +28,14 @@ export class SlabPool {
 }
 
 export class FrameOutput {
-  readonly #pool: SlabPool;
+  readonly #pool: FrameSlabs;
   #slab: Buffer | null = null;
   #length = 0;
   /** Frames since the kernel had taken all of them, and those of them that carry neither heads nor bodies. */
   frames = 0;
   controlFrames = 0;
 
-  constructor(pool: SlabPool) {
+  constructor(pool: FrameSlabs) {
     this.#pool = pool;
   }
 

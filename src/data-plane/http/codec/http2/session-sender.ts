@@ -2,7 +2,7 @@
 
 import { EncodeFlag, type Http2Heads } from '../../../../wasm/http2.ts';
 import type { FloodGuard } from './flood-guard.ts';
-import { FrameOutput, type SlabPool } from './frame-output.ts';
+import { FrameOutput, type FrameSlabs } from './frame-output.ts';
 import { DEFAULT_WINDOW, FrameType, LARGEST_WINDOW } from './frames.ts';
 import { PeerSettings } from './peer-settings.ts';
 import type { SessionStream } from './session-stream.ts';
@@ -21,7 +21,7 @@ export class SessionSender {
   /** Streams with content that waits, in turn. */
   readonly #waiting = new Set<SessionStream>();
 
-  constructor(heads: Http2Heads, pool: SlabPool, guard: FloodGuard) {
+  constructor(heads: Http2Heads, pool: FrameSlabs, guard: FloodGuard) {
     this.#heads = heads;
     this.#guard = guard;
     this.output = new FrameOutput(pool);

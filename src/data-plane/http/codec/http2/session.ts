@@ -1,12 +1,13 @@
 // An HTTP/2 session (RFC 9113), of either role: bytes in, frames out, events. It has no socket and no timers: its owner
 // reads for it, writes `output` when it is dirty, and ends it. Streams belong to whoever hears their events.
 
-import type { HeadLimits, Http1Codec } from '../../../../wasm/http1.ts';
+import type { HeadLimits } from '../../../../wasm/http1.ts';
 import { Framing } from '../../../../wasm/http1.ts';
-import { BlockFlag, blockFault, type Http2Heads, isCompressionError, isTooLarge } from '../../../../wasm/http2.ts';
+import { BlockFlag, blockFault, isCompressionError, isTooLarge } from '../../../../wasm/http2.ts';
 import { BlockCollector } from './block-collector.ts';
+import type { Http2Codec } from './codec.ts';
 import { FloodGuard } from './flood-guard.ts';
-import type { FrameOutput, SlabPool } from './frame-output.ts';
+import type { FrameOutput } from './frame-output.ts';
 import { FrameReader } from './frame-reader.ts';
 import {
   DEFAULT_FRAME_BYTES,
@@ -23,12 +24,8 @@ import { SessionSender } from './session-sender.ts';
 import { SessionStream } from './session-stream.ts';
 import { StreamSet } from './stream-set.ts';
 
-/** What a worker's sessions share. */
-export interface Http2Codec {
-  readonly codec: Http1Codec;
-  readonly heads: Http2Heads;
-  readonly slabs: SlabPool;
-}
+/** What a session works with, of what all sessions of its worker share. */
+export type SessionTools = Pick<Http2Codec, 'codec' | 'heads' | 'slabs'>;
 
 /** Who owns a session. */
 export interface SessionOwner {
@@ -64,7 +61,7 @@ function fitsAnnouncement(stream: SessionStream, length: number, isEnd: boolean)
 
 export class Http2Session {
   readonly isServer: boolean;
-  readonly #shared: Http2Codec;
+  readonly #shared: SessionTools;
   readonly #owner: SessionOwner;
   readonly #options: Http2Options;
   readonly #limits: HeadLimits;
@@ -90,7 +87,7 @@ export class Http2Session {
   #isDataEnd = false;
   #wasDirty = false;
 
-  constructor(shared: Http2Codec, owner: SessionOwner, isServer: boolean, options: Http2Options, limits: HeadLimits) {
+  constructor(shared: SessionTools, owner: SessionOwner, isServer: boolean, options: Http2Options, limits: HeadLimits) {
     this.isServer = isServer;
     this.#shared = shared;
     this.#owner = owner;
