@@ -28,7 +28,7 @@ it can see everything and end the server. weir warns of any other address.
 - the state of the process, its memory and descriptors, how busy the event loop of each thread is, what an unready server waits
   for, and warnings: clusters that are down, failing or impaired; listeners that could not be opened, drain, are stopped or let
   clients wait; workers that crashed, caught faults, lines of the log and flushes that were dropped, full memory for stats, sinks
-  that fail; overload actions that are on, clients that were turned away for the load, threads that were silent; breakers that were
+  that fail; certificates that have expired or do so within 30 days; overload actions that are on, clients that were turned away for the load, threads that were silent; breakers that were
   full; fields of the configuration without effect;
 - *Traffic*, by listener: responses a second by class, open connections, quantiles of the times of requests in the last flush
   interval;
@@ -121,17 +121,20 @@ function byPath(a: Endpoint, b: Endpoint): number {
 function endpointSection(endpoint: Endpoint): string {
   const { path: target, help, mutates, parameters } = endpoint;
   const title = `## ${mutates ? 'POST' : 'GET'} ${target}\n\n${help}.\n`;
-  const table =
-    parameters.length === 0
-      ? ''
-      : `\n| parameter | values | what it does |\n|---|---|---|\n${parameters.map(parameterRow).join('\n')}\n`;
-  return `${title}${table}${example(endpoint)}`;
+  const rows = parameters.map(parameterRow);
+  const listed = rows.length === 0 ? '' : `\n${table(['parameter', 'values', 'what it does'], rows)}\n`;
+  return `${title}${listed}${example(endpoint)}`;
 }
 
-function parameterRow({ name, label = name, kind, choices, help }: ListedParameter): string {
+function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(columns), `|${'---|'.repeat(columns.length)}`, ...rows.map(line)].join('\n');
+}
+
+function parameterRow({ name, label = name, kind, choices, help }: ListedParameter): readonly string[] {
   const shown = choices.map((choice) => (choice === '' ? 'nothing' : `\`${choice}\``)).join(', ');
   const values = { flag: 'flag', text: 'text', pairs: 'text', choice: shown }[kind];
-  return `| \`${label}\` | ${values} | ${help} |`;
+  return [`\`${label}\``, values, help];
 }
 
 const MOST_LINES = 12;
@@ -298,18 +301,15 @@ alternative stat name: \`upstream_rq_completed\`, \`upstream_rq_<class>xx\`, \`u
 `;
 
 function sinksSection(): string {
-  const rows = Object.entries(STAT_SINKS).map(
-    ([type, { name, summary }]) => `| \`envoy.${name}\` | \`${type}\` | ${summary} |`,
-  );
+  const rows = Object.entries(STAT_SINKS).map(([type, { name, summary }]) => sinkRow(name, type, summary));
+  const hystrix = 'Records of clusters to whoever reads `/hystrix_event_stream`';
+  rows.push(sinkRow('stat_sinks.hystrix', 'proxy.config.metrics.v3.HystrixSink', hystrix));
   return `## Sinks
 
 \`stats_sinks\` names where statistics go with each flush: every \`stats_flush_interval\`, or with \`stats_flush_on_admin\` when the admin
 interface is asked for stats, and once more when the process ends, within two seconds.
 
-| sink | message | what goes where |
-|---|---|---|
-${rows.join('\n')}
-| \`envoy.stat_sinks.hystrix\` | \`proxy.config.metrics.v3.HystrixSink\` | Records of clusters to whoever reads \`/hystrix_event_stream\` |
+${table(['sink', 'message', 'what goes where'], rows)}
 
 A sink is shown what \`stats_matcher\` lets through and what has been used, counters as their growth since the flush before (0 included),
 which \`/reset_counters\` does not change, or as totals where the sink has a field for that. Names begin with the sink's prefix, \`proxy\` for lines.
@@ -325,13 +325,17 @@ and calls over gRPC under \`cluster.<cluster>.\`, too. gRPC services are spoken 
 `;
 }
 
+function sinkRow(name: string, type: string, summary: string): readonly string[] {
+  return [`\`envoy.${name}\``, `\`${type}\``, summary];
+}
+
 function statisticsDocument(): string {
   const tables = Object.entries(stats).filter(([name, value]) => rowsOf(value) !== undefined && !UNLISTED.has(name));
   const unknown = tables.filter(([name]) => TABLES[name] === undefined).map(([name]) => name);
   if (unknown.length > 0) throw new Error(`say in scripts/admin-documents.ts where ${unknown.join(', ')} stand`);
   const order = Object.keys(TABLES);
   const sorted = tables.toSorted(([a], [b]) => order.indexOf(a) - order.indexOf(b));
-  const sections = sorted.map(([name, value]) => tableSection(TABLES[name]!, rowsOf(value)!));
+  const sections = sorted.map(([name, value]) => statsSection(TABLES[name]!, rowsOf(value)!));
   return [STATISTICS, sinksSection(), ...sections, AT_RUN_TIME, tagsSection()].join('\n');
 }
 
@@ -345,29 +349,28 @@ function rowsOf(value: unknown): readonly (readonly [name: string, kind: string]
   return rows.map(({ name, kind, unit }) => [name, unit === undefined ? kind : `${kind} of ${unit}`]);
 }
 
-function tableSection({ under, what }: Listed, rows: readonly (readonly [name: string, kind: string])[]): string {
+function statsSection({ under, what }: Listed, rows: readonly (readonly [name: string, kind: string])[]): string {
   const kinds = [...new Set(rows.map(([, kind]) => kind))];
-  const lines = kinds.map((kind) => {
-    const names = rows.filter(([, each]) => each === kind).map(([name]) => `\`${name}\``);
-    return `| ${kind} | ${names.join(', ')} |`;
-  });
-  return `## ${under}\n\n${what}.\n\n| kind | names |\n|---|---|\n${lines.join('\n')}\n`;
+  const lines = kinds.map((kind) => [
+    kind,
+    rows
+      .filter(([, each]) => each === kind)
+      .map(([name]) => `\`${name}\``)
+      .join(', '),
+  ]);
+  return `## ${under}\n\n${what}.\n\n${table(['kind', 'names'], lines)}\n`;
 }
 
 function tagsSection(): string {
-  const rows = DEFAULT_TAGS.map(
-    ({ name, patterns }) => `| ${name} | ${patterns.map((each) => `\`${each}\``).join(', ')} |`,
-  );
+  const rows = DEFAULT_TAGS.map(({ name, patterns }) => [name, patterns.map((each) => `\`${each}\``).join(', ')]);
+  rows.push([RESPONSE_CODE_TAG, 'three digits behind `_rq_` at the end']);
+  rows.push([RESPONSE_CODE_CLASS_TAG, 'the digit before `xx` behind `_rq_` at the end']);
   return `## Default tags
 
 \`$\` stands where the value is taken from, \`*\` for one word, \`**\` for all that follow. Names of tags begin with \`proxy.\` but for
 \`cipher_suite\`. \`stats_config\` adds others, or says which of these are taken.
 
-| tag | from |
-|---|---|
-${rows.join('\n')}
-| ${RESPONSE_CODE_TAG} | three digits behind \`_rq_\` at the end |
-| ${RESPONSE_CODE_CLASS_TAG} | the digit before \`xx\` behind \`_rq_\` at the end |
+${table(['tag', 'from'], rows)}
 `;
 }
 

@@ -6,6 +6,7 @@ export type {
   AdminTraffic,
   BusyClusterView,
   CertificatesView,
+  CertificateView,
   CircuitBreakerView,
   ClustersView,
   ClusterView,

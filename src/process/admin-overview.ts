@@ -10,6 +10,7 @@ import type { SystemCalls } from '../base/system-calls.ts';
 import { type ActiveHost, History, HostTimes, type Server, type WorkerPool } from '../control-plane/index.ts';
 import type { Loggers } from '../log/index.ts';
 import { troublesOf } from './admin-troubles.ts';
+import { certificateTroubles } from './certificate-troubles.ts';
 
 export interface AdminOverviewParts {
   readonly server: Server;
@@ -47,7 +48,10 @@ export class AdminOverview implements OverviewView {
       descriptors: () => openDescriptors(systemCalls),
       eventLoopUses: () =>
         this.history.threadUses.map((use, at) => ({ name: at === 0 ? 'main' : `worker ${at - 1}`, use })),
-      troubles: () => troublesOf(server, loggers),
+      troubles: () => [
+        ...troublesOf(server, loggers),
+        ...certificateTroubles(server.certificates.list(), clock.wallMs()),
+      ],
       warnings,
     };
     this.#times = new HostTimes({ clock, stats: server.stats });

@@ -1,4 +1,5 @@
-// GET /page/overview: what the home page shows at its top, with the points of the last minutes that it does not have yet.
+// GET /page/overview: what the home page shows at its top, with the points of the last minutes that it does not have yet. One time
+// slice goes through all of it: the first answer is made by code that has never run, and each part would begin a slice of its own.
 
 import { formatAddress } from '../../../base/address.ts';
 import { SYSTEM_CLOCK } from '../../../base/clock.ts';
@@ -31,36 +32,43 @@ export function overviewEndpoint(isReadOnly: boolean) {
     async handle(context, { since = -1, clusters: part = '' }) {
       const { overview } = context;
       if (overview === undefined) return textResponse('this build has no page\n', 404);
-      const clusters = await judgedClusters(overview);
-      const matching = clusters.filter(({ name }) => name.includes(part));
-      return pageJson(
-        pieces(context, overview, { since, matching, head: head(context, overview, clusters, isReadOnly) }),
-      );
+      const slice = new TimeSlice();
+      const clusters = await judgedClusters(overview, slice);
+      return pageJson(pieces(context, overview, { since, part, clusters, isReadOnly }, slice));
     },
   });
 }
 
 interface Shown {
   readonly since: number;
-  readonly matching: readonly JudgedCluster[];
-  readonly head: Head;
+  /** Of the names of clusters that have rows. */
+  readonly part: string;
+  readonly clusters: readonly JudgedCluster[];
+  readonly isReadOnly: boolean;
 }
 
 /** The first answer to a page has 300 points of each series, which are many to write at once. */
-async function* pieces(context: AdminContext, overview: OverviewView, shown: Shown): AsyncGenerator<string> {
+async function* pieces(
+  context: AdminContext,
+  overview: OverviewView,
+  { since, part, clusters, isReadOnly }: Shown,
+  slice: TimeSlice,
+): AsyncGenerator<string> {
+  const shownHead = await head(context, overview, clusters, isReadOnly, slice);
+  const matching = clusters.filter(({ name }) => name.includes(part));
   const { history } = overview;
   const { tick } = history;
-  const from = history.firstAfter(shown.since);
+  const from = history.firstAfter(since);
   const start: Omit<Overview, 'listeners' | 'clusters'> = {
     nowMs: SYSTEM_CLOCK.wallMs(),
-    head: shown.head,
+    head: shownHead,
     tick,
     times: history.times(from),
-    clusterCount: shown.matching.length,
-    conditions: countsOf(shown.matching),
+    clusterCount: matching.length,
+    conditions: countsOf(matching),
   };
   yield `${JSON.stringify(start).slice(0, -1)},"listeners":[`;
-  const slice = new TimeSlice();
+  if (slice.isOverNow()) await slice.rest();
   yield* listOf(
     slice,
     listeners(context, overview),
@@ -72,7 +80,7 @@ async function* pieces(context: AdminContext, overview: OverviewView, shown: Sho
   yield '],"clusters":[';
   yield* listOf(
     slice,
-    mostTelling(shown.matching, MOST_CLUSTERS),
+    mostTelling(matching, MOST_CLUSTERS),
     (cluster): Cluster => ({
       ...clusterRow(cluster),
       breakers: cluster.breakers(),
@@ -95,13 +103,18 @@ async function* listOf<Item>(
   }
 }
 
-function head(
+async function head(
   { server, init }: AdminContext,
   { process }: OverviewView,
   clusters: readonly JudgedCluster[],
   isReadOnly: boolean,
-): Head {
+  slice: TimeSlice,
+): Promise<Head> {
+  if (slice.isOverNow()) await slice.rest();
   const descriptors = process.descriptors();
+  if (slice.isOverNow()) await slice.rest();
+  const warnings = warningsOf(clusters, process);
+  if (slice.isOverNow()) await slice.rest();
   return {
     state: server.state(),
     waitsFor: waitsFor(init),
@@ -114,7 +127,7 @@ function head(
     descriptors: descriptors?.open ?? null,
     descriptorLimit: descriptors?.limit ?? null,
     threads: process.eventLoopUses().map(({ name, use }) => ({ name, use: use ?? null })),
-    warnings: warningsOf(clusters, process),
+    warnings,
   };
 }
 
