@@ -327,19 +327,19 @@ export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
     why: 'What goes has come before, and an empty map finds as little as none: this gives back its memory.',
   },
   {
-    file: 'src/data-plane/upstream/pool/http1-pool.ts',
+    file: 'src/data-plane/upstream/pool/stream-pool.ts',
     line: 'if (this.#ratio === 1 || !this.#mayOpenAhead) return;',
     changes: ['this.#ratio === 1 → false'],
     why: 'A pool that has fewer connections than requests then stands in the line, whose places are not taken ahead.',
   },
   {
-    file: 'src/data-plane/upstream/pool/http1-pool.ts',
+    file: 'src/data-plane/upstream/pool/stream-pool.ts',
     line: 'this.#host.onUserGone();',
     changes: ['this.#host.onUserGone(); → ;'],
     why: 'Of a request that is taken back: it has had a connection on its way, whose end is told. The other places are noticed.',
   },
   {
-    file: 'src/data-plane/upstream/pool/http1-pool.ts',
+    file: 'src/data-plane/upstream/pool/stream-pool.ts',
     line: "if (log.enabled('debug')) {",
     changes: ["log.enabled('debug') → true"],
     why: 'Spares a line that nobody reads.',

@@ -8,13 +8,13 @@ import { TcpUpstream } from '../../src/data-plane/tcp-proxy/tcp-upstream.ts';
 import type { Cluster } from '../../src/data-plane/upstream/cluster.ts';
 import type { Host } from '../../src/data-plane/upstream/host.ts';
 import type { PoolClient } from '../../src/data-plane/upstream/pool/connection-pool.ts';
-import type { Http1Pool } from '../../src/data-plane/upstream/pool/http1-pool.ts';
+import type { StreamPool } from '../../src/data-plane/upstream/pool/stream-pool.ts';
 import { RetiredHosts } from '../../src/data-plane/upstream/retired-hosts.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../src/snapshot/index.ts';
 import { Framing, Method } from '../../src/wasm/http1.ts';
 import { ClusterCount, ClusterPriority } from '../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from './clusters.ts';
-import { http1Pool } from './upstream-request.ts';
+import { streamPool } from './upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from './upstream-workers.ts';
 
 const HEAD = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
@@ -39,7 +39,7 @@ interface Connection {
   readonly priority: ClusterPriority;
   readonly port: number;
   /** Null for a raw connection. */
-  readonly pool: Http1Pool | null;
+  readonly pool: StreamPool | null;
 }
 
 interface RawConnection {
@@ -61,14 +61,14 @@ class Request implements PoolClient, ResponseReceiver {
   readonly requestTrailers = null;
   readonly bufferLimitBytes = 1024;
   readonly worker: number;
-  readonly pool: Http1Pool;
+  readonly pool: StreamPool;
   readonly priority: ClusterPriority;
   stream: UpstreamStream | null = null;
   state: 'waiting' | 'active' | 'over' = 'waiting';
   readonly #model: PoolModel;
   readonly #followers: number;
 
-  constructor(model: PoolModel, worker: number, pool: Http1Pool, priority: ClusterPriority, followers: number) {
+  constructor(model: PoolModel, worker: number, pool: StreamPool, priority: ClusterPriority, followers: number) {
     this.#model = model;
     this.worker = worker;
     this.pool = pool;
@@ -133,7 +133,7 @@ export class PoolModel {
   #connections: Connection[] = [];
   #raw: RawConnection[] = [];
   #requests: Request[] = [];
-  readonly #ports = new WeakMap<Http1Pool, number>();
+  readonly #ports = new WeakMap<StreamPool, number>();
   /** Connections that have ended so far. */
   #ended = 0;
   /** By worker: others have given back connections, and it cannot have seen that yet. */
@@ -165,7 +165,7 @@ export class PoolModel {
 
   // ---- Acts ----
 
-  request(worker: number, pool: Http1Pool, priority: ClusterPriority, followers: number): void {
+  request(worker: number, pool: StreamPool, priority: ClusterPriority, followers: number): void {
     const request = new Request(this, worker, pool, priority, followers);
     this.#requests.push(request);
     pool.newStream(request);
@@ -175,7 +175,7 @@ export class PoolModel {
     const host = pick(this.#clusters[worker]!.hosts, index);
     const priority = isHigh ? ClusterPriority.high : ClusterPriority.default;
     if (host === undefined) return NOBODY;
-    const pool = http1Pool(host, priority);
+    const pool = streamPool(host, priority);
     this.#ports.set(pool, (host.address as { readonly port: number }).port);
     for (let n = 0; n < count; n++) this.request(worker, pool, priority, followers);
     return worker;
@@ -365,7 +365,7 @@ export class PoolModel {
     const isHigh = this.#count(high, ClusterCount.connections) > this.#liveOf(high);
     const priority = isHigh ? high : byDefault;
     const { owner } = socket;
-    const pool = owner instanceof Http1ClientConnection ? http1Pool(owner.host as Host, priority) : null;
+    const pool = owner instanceof Http1ClientConnection ? streamPool(owner.host as Host, priority) : null;
     const isBeyond =
       this.#count(priority, ClusterCount.connections) > this.#limits[priority].maxConnections ||
       this.#connectionsOf(port) > this.#perHost(priority);
@@ -407,8 +407,8 @@ export class PoolModel {
     for (const pool of pools) if (pool !== null) this.#assertPool(pool);
   }
 
-  #assertPool(pool: Http1Pool): void {
-    const isHere = (owned: { readonly pool: Http1Pool | null }): boolean => owned.pool === pool;
+  #assertPool(pool: StreamPool): void {
+    const isHere = (owned: { readonly pool: StreamPool | null }): boolean => owned.pool === pool;
     const size = this.#live.filter(isHere).length;
     const connecting = this.#connecting.filter(isHere).length;
     const idle = size - connecting - this.#busy.filter(isHere).length;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { ResponseReceiver, UpstreamStream } from '../../src/data-plane/http/codec/upstream-stream.ts';
 import type { Host } from '../../src/data-plane/upstream/host.ts';
 import type { PoolClient } from '../../src/data-plane/upstream/pool/connection-pool.ts';
-import { Http1Pool } from '../../src/data-plane/upstream/pool/http1-pool.ts';
+import { StreamPool } from '../../src/data-plane/upstream/pool/stream-pool.ts';
 import { Framing, Method } from '../../src/wasm/http1.ts';
 import { ClusterPriority } from '../../src/wasm/shared-memory.ts';
 
@@ -12,9 +12,9 @@ export const HEAD = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 export const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
 /** That of a routing priority, of requests of all clients. */
-export function http1Pool(host: Host, priority: ClusterPriority = ClusterPriority.default): Http1Pool {
+export function streamPool(host: Host, priority: ClusterPriority = ClusterPriority.default): StreamPool {
   const pool = host.pools.for(priority);
-  assert.ok(pool instanceof Http1Pool);
+  assert.ok(pool instanceof StreamPool);
   return pool;
 }
 

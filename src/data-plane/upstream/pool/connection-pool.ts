@@ -1,5 +1,5 @@
 // The connections of one host that requests of one routing priority share, as requests and hosts see them. One
-// implementation per protocol: http1-pool.ts, whose connections carry one stream at a time.
+// implementation per protocol: stream-pool.ts, whose connections carry one stream at a time.
 
 import type { UpstreamStream } from '../../http/codec/upstream-stream.ts';
 import type { PoolFailure } from './failure.ts';

@@ -3,8 +3,8 @@
 import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
 import type { ConnectionPool } from './connection-pool.ts';
-import { Http1Pool } from './http1-pool.ts';
 import type { PoolHost } from './pool-host.ts';
+import { StreamPool } from './stream-pool.ts';
 
 /**
  * @param breaker limits of the routing priority that the pool serves.
@@ -18,4 +18,4 @@ export type CreatePool = (
 ) => ConnectionPool;
 
 export const createPool: CreatePool = (context, host, breaker, preamble) =>
-  new Http1Pool(context, host, breaker, preamble);
+  new StreamPool(context, host, breaker, preamble);

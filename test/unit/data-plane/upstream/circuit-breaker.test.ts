@@ -1,5 +1,5 @@
 // The limits of one routing priority of a cluster, which all workers share: each counts for itself, and the runtime has the
-// last word. Who waits for a place for a connection: http1-pool.test.ts.
+// last word. Who waits for a place for a connection: stream-pool.test.ts.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -8,7 +8,7 @@ import { TcpUpstream, type TcpUpstreamOwner } from '../../../../src/data-plane/t
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import type { PoolClient } from '../../../../src/data-plane/upstream/pool/connection-pool.ts';
 import { Framing, Method } from '../../../../src/wasm/http1.ts';
-import { http1Pool } from '../../../support/upstream-request.ts';
+import { streamPool } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 const HEAD = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n';
@@ -200,7 +200,7 @@ test('a response that is complete ends the wait, and the connection', async () =
   socket().send(`${ANSWER}last`);
   assert.deepEqual(taker.events, ['head 4 end']);
   assert.equal(socket().isLive, false);
-  assert.equal(http1Pool(cluster.hosts[0]!).size, 0);
+  assert.equal(streamPool(cluster.hosts[0]!).size, 0);
   assert.equal(workers.contexts[0]!.wheel.size, 0);
   workers.clock.turn(2 * SILENCE_MS);
   assert.deepEqual(taker.events, ['head 4 end']);

@@ -14,7 +14,7 @@ import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../src/
 import { Framing, Method } from '../../../../src/wasm/http1.ts';
 import { ClusterPriority, HealthFlag } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
-import { http1Pool } from '../../../support/upstream-request.ts';
+import { streamPool } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
@@ -374,8 +374,8 @@ describe('connections ahead of the requests of a cluster', () => {
             else socket?.send(ANSWER);
           }
           assert.deepEqual(forecast!.totals, {
-            requests: sum((host) => http1Pool(host).requestCount),
-            connections: sum((host) => http1Pool(host).size),
+            requests: sum((host) => streamPool(host).requestCount),
+            connections: sum((host) => streamPool(host).size),
           });
         }
         bench.cluster.close();

@@ -5,11 +5,11 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { DownstreamConnection } from '../../../../../src/data-plane/network/downstream-connection.ts';
-import type { Http1Pool } from '../../../../../src/data-plane/upstream/pool/http1-pool.ts';
+import type { StreamPool } from '../../../../../src/data-plane/upstream/pool/stream-pool.ts';
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../../src/snapshot/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../../support/clusters.ts';
-import { ANSWER, http1Pool, UpstreamRequest } from '../../../../support/upstream-request.ts';
+import { ANSWER, streamPool, UpstreamRequest } from '../../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../../support/upstream-workers.ts';
 
 const { default: byDefault, high } = ClusterPriority;
@@ -43,8 +43,8 @@ class Bench {
   }
 
   /** Of the first worker and the default priority. */
-  pool(host: number): Http1Pool {
-    return http1Pool(this.clusters[0]!.hosts[host]!);
+  pool(host: number): StreamPool {
+    return streamPool(this.clusters[0]!.hosts[host]!);
   }
 
   request(host: number, options: { worker?: number; priority?: ClusterPriority; client?: DownstreamConnection } = {}) {

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PoolClient } from '../../../../../src/data-plane/upstream/pool/connection-pool.ts';
-import type { Http1Pool } from '../../../../../src/data-plane/upstream/pool/http1-pool.ts';
+import type { StreamPool } from '../../../../../src/data-plane/upstream/pool/stream-pool.ts';
 import type { CLUSTER_STATS } from '../../../../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../../support/clusters.ts';
-import { ANSWER, http1Pool, UpstreamRequest } from '../../../../support/upstream-request.ts';
+import { ANSWER, streamPool, UpstreamRequest } from '../../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../../support/upstream-workers.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
@@ -31,12 +31,12 @@ class Bench {
   readonly sockets: FakeUpstreamSocket[] = [];
   readonly workers = new UpstreamWorkers(1, (socket) => void this.sockets.push(socket));
   readonly snapshot;
-  readonly pool: Http1Pool;
+  readonly pool: StreamPool;
 
   constructor(maxPendingRequests = 1024) {
     const circuitBreakers = { default: { ...NO_LIMITS, maxPendingRequests }, high: NO_LIMITS };
     this.snapshot = this.workers.cluster(1, { circuitBreakers, connectTimeoutMs: CONNECT_TIMEOUT_MS });
-    this.pool = http1Pool(this.workers.open(0, this.snapshot).hosts[0]!);
+    this.pool = streamPool(this.workers.open(0, this.snapshot).hosts[0]!);
   }
 
   wait(count = WAITING): Waiting[] {

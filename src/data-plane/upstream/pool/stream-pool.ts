@@ -35,7 +35,7 @@ const {
   upstream_rq_cancelled,
 } = CLUSTER_STATS.index;
 
-export class Http1Pool implements ConnectionPool, ConnectionOwner<Http1ClientConnection>, WaitingPool {
+export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientConnection>, WaitingPool {
   readonly #context: WorkerContext;
   readonly #host: PoolHost;
   /** Limits of the routing priority that the pool serves. */

@@ -10,7 +10,7 @@ import type { PoolClient } from '../../../../src/data-plane/upstream/pool/connec
 import type { CircuitBreakerThresholds, ClusterSnapshot } from '../../../../src/snapshot/index.ts';
 import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
-import { http1Pool } from '../../../support/upstream-request.ts';
+import { streamPool } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 /** In this time every worker has looked at the limits once. */
@@ -128,7 +128,7 @@ describe('a queue of requests', () => {
       new Array(5).fill('overflow'),
     );
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_rq_pending_overflow'), 5);
-    assert.equal(http1Pool(bench.clusters[0]!.hosts[1]!).idleCount, 1);
+    assert.equal(streamPool(bench.clusters[0]!.hosts[1]!).idleCount, 1);
   });
 
   test('is served in its order by the connections that become ready', () => {
