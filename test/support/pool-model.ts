@@ -414,8 +414,8 @@ export class PoolModel {
     const idle = size - connecting - this.#busy.filter(isHere).length;
     const waiting = this.#requests.filter((request) => isHere(request) && request.state === 'waiting').length;
     assert.deepEqual(
-      { size: pool.size, connecting: pool.connectingCount, idle: pool.idleCount, waiting: pool.pendingCount },
-      { size, connecting, idle, waiting },
+      { size: pool.size, expected: pool.expectedCount, idle: pool.readyCount, waiting: pool.pendingCount },
+      { size, expected: connecting + idle, idle, waiting },
     );
     assert.ok(waiting === 0 || idle === 0, 'a request waits beside a ready connection');
     assert.ok(waiting === 0 || size > 0, 'a request waits for nothing');
@@ -427,7 +427,7 @@ export class PoolModel {
       const mayWait =
         this.#isStale[worker] ||
         !pool.lacksConnection ||
-        pool.connectingCount >= CONNECTS_PER_CALL ||
+        pool.expectedCount >= CONNECTS_PER_CALL ||
         this.#count(priority, ClusterCount.connections) >= this.#limits[priority].maxConnections ||
         this.#connectionsOf(this.#ports.get(pool)!) >= this.#perHost(priority);
       assert.ok(mayWait, 'a request waits for a connection that nobody opens');

@@ -9,7 +9,7 @@ import type { PoolTotals } from './pool/pool-host.ts';
 import { CONNECTS_PER_CALL } from './pool/waiting-pools.ts';
 
 export class HostForecast {
-  readonly totals: PoolTotals = { requests: 0, connections: 0 };
+  readonly totals: PoolTotals = { requests: 0, capacity: 0 };
   /** Connections per request, above 1. */
   readonly #ratio: number;
   readonly #pick: () => Host | null;
@@ -38,7 +38,7 @@ export class HostForecast {
   openAhead(priority: ClusterPriority, downstream: DownstreamConnection | null): void {
     const { totals } = this;
     for (let n = 0; n < CONNECTS_PER_CALL; n++) {
-      const isEnough = (totals.requests + 1) * this.#ratio <= totals.connections;
+      const isEnough = (totals.requests + 1) * this.#ratio <= totals.capacity;
       if (isEnough || this.#foreseen.length >= this.#healthyHosts) return;
       const host = this.#pick();
       if (host === null) return;

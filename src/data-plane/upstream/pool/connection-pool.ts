@@ -1,5 +1,5 @@
-// The connections of one host that requests of one routing priority share, as requests and hosts see them. One
-// implementation per protocol: stream-pool.ts, whose connections carry one stream at a time.
+// The connections of one host that requests of one routing priority share, as requests and hosts see
+// them: stream-pool.ts, and what tests put in its place.
 
 import type { UpstreamStream } from '../../http/codec/upstream-stream.ts';
 import type { PoolFailure } from './failure.ts';

@@ -1,7 +1,9 @@
 // Which pool a host has for its HTTP requests.
 
+import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
+import type { OpenConnection } from './connection-owner.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import type { PoolHost } from './pool-host.ts';
 import { StreamPool } from './stream-pool.ts';
@@ -17,5 +19,7 @@ export type CreatePool = (
   preamble: Buffer | null,
 ) => ConnectionPool;
 
+const openHttp1: OpenConnection = (context, host, owner) => new Http1ClientConnection(context, host, owner);
+
 export const createPool: CreatePool = (context, host, breaker, preamble) =>
-  new StreamPool(context, host, breaker, preamble);
+  new StreamPool(context, host, breaker, preamble, openHttp1);

@@ -11,8 +11,8 @@ import type { CircuitBreaker } from '../circuit-breaker.ts';
 export interface PoolTotals {
   /** Requests that run or wait. */
   requests: number;
-  /** Connections, also those that are not there yet. */
-  connections: number;
+  /** Requests that their connections carry, or could, also those that are not there yet. */
+  capacity: number;
 }
 
 export interface PoolCluster {

@@ -1,25 +1,24 @@
-// HTTP/1 connections of this worker to one host. One request per connection at a time; the most recently used
-// idle connection goes first, so that surplus ones grow old and close.
+// Connections of this worker to one host, of whatever protocol. One of HTTP/1 carries a stream at a time, others as many as
+// both sides agree on; the one that was used last goes first, so that surplus ones grow old and close.
 //
 //                 open                    onConnected
-//   newStream ──────────────► connecting ─────────────► idle ◄─── request done, reusable ───┐
-//       │                          │ failed, timeout      │ newStream, or first in the queue │
-//       │  nothing idle: queue     ▼                      ▼                                  │
-//       └──────────► pending    closed  ◄──────────────  busy ───────────────────────────────┘
+//   newStream ──────────────► connecting ─────────────► ready ◄─── a stream done, takes more ───┐
+//       │                          │ failed, timeout      │ newStream, or first in the queue     │
+//       │  none ready: queue       ▼                      ▼                                      │
+//       └──────────► pending    closed  ◄──────────────  full ───────────────────────────────────┘
 //
-// Nobody waits beside an idle connection: one that becomes ready serves the queue until it is taken, and who meets it
-// while the limit of requests is reached fails. Every queued request has a connection on its way, or its pool stands in
-// the line of those that lack one under the circuit breaker; a pool without any opens one beyond the limit. With each
-// request connections may be opened for those to come, below every limit. As long as it has a connection, a pool holds
+// Nobody waits beside a ready connection: one that becomes ready serves the queue until it is full, and who meets it
+// while the limit of requests is reached fails. Every queued request has a place on a connection on its way, or its pool
+// stands in the line of those that lack one under the circuit breaker; a pool without any opens one beyond the limit. With
+// each request connections may be opened for those to come, below every limit. As long as it has a connection, a pool holds
 // one of the places that pools have under the circuit breaker; where none is left, a pool that carries nothing closes
 // for it. A failure to connect fails all that wait. A draining pool closes what is idle, and each other connection
-// after its request.
+// after its streams.
 
 import { CLUSTER_STATS } from '../../../stats/index.ts';
-import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
-import type { ConnectionOwner } from './connection-owner.ts';
+import type { ConnectionOwner, OpenConnection, PooledConnection } from './connection-owner.ts';
 import type { ConnectionPool, PoolClient } from './connection-pool.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from './failure.ts';
 import type { PoolHost, PoolTotals } from './pool-host.ts';
@@ -35,16 +34,20 @@ const {
   upstream_rq_cancelled,
 } = CLUSTER_STATS.index;
 
-export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientConnection>, WaitingPool {
+export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool {
   readonly #context: WorkerContext;
   readonly #host: PoolHost;
   /** Limits of the routing priority that the pool serves. */
   readonly breaker: CircuitBreaker;
   readonly preamble: Buffer | null;
-  readonly #connections = new Set<Http1ClientConnection>();
-  readonly #idle: Http1ClientConnection[] = [];
+  readonly #open: OpenConnection;
+  readonly #connections = new Set<PooledConnection>();
+  /** Those that take a stream now. */
+  readonly #ready: PooledConnection[] = [];
   #pending: PoolClient[] = [];
-  #connecting = 0;
+  /** Streams that run, and those that connections take beside them, now or when they are there. */
+  #running = 0;
+  #expected = 0;
   #isDraining = false;
   /** Under the circuit breaker. */
   #hasPlace = false;
@@ -53,10 +56,17 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
   /** Null when nobody wants to know. */
   readonly #totals: PoolTotals | null;
   #notedRequests = 0;
-  #notedConnections = 0;
+  #notedCapacity = 0;
 
-  constructor(context: WorkerContext, host: PoolHost, breaker: CircuitBreaker, preamble: Buffer | null = null) {
+  constructor(
+    context: WorkerContext,
+    host: PoolHost,
+    breaker: CircuitBreaker,
+    preamble: Buffer | null,
+    open: OpenConnection,
+  ) {
     this.#context = context;
+    this.#open = open;
     this.#host = host;
     this.breaker = breaker;
     this.preamble = preamble;
@@ -68,8 +78,8 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
     return this.#connections.size;
   }
 
-  get idleCount(): number {
-    return this.#idle.length;
+  get readyCount(): number {
+    return this.#ready.length;
   }
 
   get pendingCount(): number {
@@ -80,28 +90,30 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
     return this.#connections.size > 0;
   }
 
-  get connectingCount(): number {
-    return this.#connecting;
+  /** Streams that its connections take beside those that run, now or when they are there. */
+  get expectedCount(): number {
+    return this.#expected;
   }
 
+  /** Nobody waits beside a ready connection: what is expected comes with those on their way. */
   get lacksConnection(): boolean {
-    return this.#pending.length > this.#connecting;
+    return this.#pending.length > this.#expected;
   }
 
   /** Requests that run or wait. */
   get requestCount(): number {
-    return this.#pending.length + this.#connections.size - this.#idle.length - this.#connecting;
+    return this.#pending.length + this.#running;
   }
 
   newStream(client: PoolClient): void {
     const connections = this.#connections.size;
-    if (this.#idle.length > 0) {
+    if (this.#ready.length > 0) {
       this.#attach(client);
       this.#openAhead(CONNECTS_PER_CALL);
       this.#note();
       return;
     }
-    if (this.#pending.length >= this.#connecting && this.#context.overload.refusesUpstreamConnection()) {
+    if (this.#pending.length >= this.#expected && this.#context.overload.refusesUpstreamConnection()) {
       client.onPoolFailure('overflow', '');
       return;
     }
@@ -125,7 +137,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
   }
 
   openForNext(ratio: number): boolean {
-    return this.#mayOpenAhead && (this.requestCount + 1) * ratio > this.#connections.size && this.#tryOpenAhead();
+    return this.#mayOpenAhead && (this.requestCount + 1) * ratio > this.#capacity && this.#tryOpenAhead();
   }
 
   cancel(client: PoolClient): boolean {
@@ -140,25 +152,24 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
   }
 
   closeUnused(): boolean {
-    if (!this.#hasPlace || this.#pending.length > 0 || this.#idle.length < this.#connections.size) return false;
-    for (const connection of this.#idle.splice(0)) connection.close();
+    if (!this.#hasPlace || this.requestCount > 0 || this.#ready.length < this.#connections.size) return false;
+    this.#retireReady();
     return !this.#hasPlace;
   }
 
   renew(): void {
-    for (const connection of this.#connections) connection.closeAfterRequest();
+    for (const connection of this.#connections) connection.closeAfterStreams();
   }
 
   drain(): void {
     this.#isDraining = true;
-    for (const connection of this.#idle.splice(0)) connection.close();
+    this.#retireReady();
   }
 
   close(): void {
     this.#isDraining = true;
     this.#failPending('connection termination', '');
     for (const connection of [...this.#connections]) connection.close();
-    this.#connecting = 0;
     this.#note();
   }
 
@@ -174,44 +185,41 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
 
   // ---- Called by connections ----
 
-  onConnected(connection: Http1ClientConnection): void {
-    this.#connecting--;
-    this.#makeReady(connection);
+  onConnected(connection: PooledConnection): void {
+    this.onCapacity(connection);
     this.#openForPending();
     this.#note();
   }
 
-  onConnectFailed(connection: Http1ClientConnection, error: NodeJS.ErrnoException | null): void {
-    this.#connecting--;
-    this.#connections.delete(connection);
+  onConnectFailed(connection: PooledConnection, error: NodeJS.ErrnoException | null): void {
     const log = this.#context.logs.pool;
     if (log.enabled('debug')) {
       log.debug(`cannot connect to ${this.#host.label}: ${error?.message ?? 'closed'}`);
     }
-    this.#failPending(connectFailure(error), transportDetail(error));
-    this.#leaveUnused();
-    this.#note();
-    this.#host.onUserGone();
+    this.#failConnecting(connection, connectFailure(error), transportDetail(error));
   }
 
-  onConnectTimeout(connection: Http1ClientConnection): void {
-    this.#connecting--;
-    this.#connections.delete(connection);
-    this.#failPending('connection timeout', '');
-    this.#leaveUnused();
-    this.#note();
-    this.#host.onUserGone();
+  onConnectTimeout(connection: PooledConnection): void {
+    this.#failConnecting(connection, 'connection timeout', '');
   }
 
-  onReusable(connection: Http1ClientConnection): void {
-    this.#makeReady(connection);
+  onStreamEnd(connection: PooledConnection): void {
+    this.#running--;
+    this.onCapacity(connection);
     this.#note();
   }
 
-  onClosed(connection: Http1ClientConnection): void {
-    this.#connections.delete(connection);
-    const index = this.#idle.lastIndexOf(connection);
-    if (index !== -1) this.#idle.splice(index, 1);
+  onCapacity(connection: PooledConnection): void {
+    const { freeStreams } = connection;
+    this.#expect(connection, freeStreams + connection.comingStreams);
+    if (freeStreams > 0) {
+      if (!connection.isReady) this.#makeReady(connection);
+    } else if (connection.isReady) this.#unready(connection);
+  }
+
+  onClosed(connection: PooledConnection, lostStreams: number): void {
+    this.#running -= lostStreams;
+    this.#forget(connection);
     // Who waits may have no other connection to wait for.
     this.#openForPending();
     this.#leaveUnused();
@@ -235,10 +243,11 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
     this.breaker.releasePool();
   }
 
-  #makeReady(connection: Http1ClientConnection): void {
-    this.#idle.push(connection);
+  #makeReady(connection: PooledConnection): void {
+    connection.isReady = true;
+    this.#ready.push(connection);
     // A client that fails may come back with its next request meanwhile, and take the connection.
-    while (this.#pending.length > 0 && this.#idle.length > 0) {
+    while (this.#pending.length > 0 && this.#ready.length > 0) {
       const next = this.#pending.shift()!;
       this.#leaveQueue();
       this.#attach(next);
@@ -246,14 +255,54 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
     if (this.#isDraining) this.drain();
   }
 
-  /** To the connection that was used last. It stays idle when there is no place for the request. */
+  #unready(connection: PooledConnection): void {
+    connection.isReady = false;
+    this.#ready.splice(this.#ready.lastIndexOf(connection), 1);
+  }
+
+  /** Idle connections close; the others take no more streams. */
+  #retireReady(): void {
+    for (const connection of this.#ready.splice(0)) {
+      connection.isReady = false;
+      connection.closeAfterStreams();
+    }
+  }
+
+  /** To the connection that was used last. It stays ready when there is no place for the request. */
   #attach(client: PoolClient): void {
-    if (this.breaker.tryAcquireRequest()) {
-      client.onStream(this.#idle.pop()!);
+    if (!this.breaker.tryAcquireRequest()) {
+      this.#count(upstream_rq_pending_overflow);
+      client.onPoolFailure('overflow', '');
       return;
     }
-    this.#count(upstream_rq_pending_overflow);
-    client.onPoolFailure('overflow', '');
+    const connection = this.#ready.at(-1)!;
+    if (connection.freeStreams === 1) {
+      connection.isReady = false;
+      this.#ready.pop();
+    }
+    connection.expected--;
+    this.#expected--;
+    this.#running++;
+    client.onStream(connection.openStream());
+  }
+
+  #expect(connection: PooledConnection, streams: number): void {
+    this.#expected += streams - connection.expected;
+    connection.expected = streams;
+  }
+
+  #forget(connection: PooledConnection): void {
+    this.#connections.delete(connection);
+    this.#expect(connection, 0);
+    if (connection.isReady) this.#unready(connection);
+  }
+
+  #failConnecting(connection: PooledConnection, failure: UpstreamFailure, detail: string): void {
+    this.#forget(connection);
+    this.#failPending(failure, detail);
+    this.#leaveUnused();
+    this.#note();
+    this.#host.onUserGone();
   }
 
   #openForPending(): void {
@@ -269,9 +318,14 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
   /** What requests to come may want, as far as this one stands for more: nobody waits for these. */
   #openAhead(most: number): void {
     if (this.#ratio === 1 || !this.#mayOpenAhead) return;
-    for (let n = 0; n < most && this.requestCount * this.#ratio > this.#connections.size; n++) {
+    for (let n = 0; n < most && this.requestCount * this.#ratio > this.#capacity; n++) {
       if (!this.#tryOpenAhead()) return;
     }
+  }
+
+  /** Streams that all its connections carry, or could, also those on their way. */
+  get #capacity(): number {
+    return this.#running + this.#expected;
   }
 
   /** Hosts that are not well get no more than requests need, and places that others wait for are theirs. */
@@ -292,15 +346,17 @@ export class StreamPool implements ConnectionPool, ConnectionOwner<Http1ClientCo
   #note(): void {
     const totals = this.#totals;
     if (totals === null) return;
+    const capacity = this.#capacity;
     totals.requests += this.requestCount - this.#notedRequests;
-    totals.connections += this.#connections.size - this.#notedConnections;
+    totals.capacity += capacity - this.#notedCapacity;
     this.#notedRequests = this.requestCount;
-    this.#notedConnections = this.#connections.size;
+    this.#notedCapacity = capacity;
   }
 
   #openConnection(): void {
-    this.#connections.add(new Http1ClientConnection(this.#context, this.#host, this));
-    this.#connecting++;
+    const connection = this.#open(this.#context, this.#host, this);
+    this.#connections.add(connection);
+    this.#expect(connection, connection.comingStreams);
     this.#note();
   }
 

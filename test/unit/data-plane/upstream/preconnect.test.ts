@@ -306,7 +306,7 @@ describe('connections ahead of the requests of a cluster', () => {
   test('know of every request and connection, whatever becomes of it', () => {
     const bench = new Bench({ predictiveRatio: 1.1, limits: { maxRequests: 1 } });
     const { totals } = bench.cluster.forecast!;
-    const seen = (): number[] => [totals.requests, totals.connections];
+    const seen = (): number[] => [totals.requests, totals.capacity];
     const [pool] = bench.cluster.hosts.map(({ pools }) => pools.default);
     const add = (): void => pool!.newStream(new Request(bench.cluster.hosts[0]!));
     add();
@@ -350,14 +350,14 @@ describe('connections ahead of the requests of a cluster', () => {
         const sum = (of: (host: Host) => number): number => hosts.reduce((total, host) => total + of(host), 0);
         const pick = <T>(items: readonly T[], n: number): T | undefined => items[n % items.length];
         for (const { kind, which } of acts) {
-          const { requests, connections } = forecast!.totals;
+          const { requests, capacity } = forecast!.totals;
           const before = bench.sockets.length;
           if (kind === 'request') {
             bench.request();
             const ahead = bench.sockets.length - before - 1;
             assert.ok(ahead <= 3);
-            assert.ok(ahead <= 0 || connections + ahead < (requests + 1) * ratio + 1);
-            assert.ok(ahead <= 0 || connections + ahead <= limits.maxConnections);
+            assert.ok(ahead <= 0 || capacity + ahead < (requests + 1) * ratio + 1);
+            assert.ok(ahead <= 0 || capacity + ahead <= limits.maxConnections);
           } else if (kind === 'cancel') {
             const waiting = pick(
               bench.requests.filter(({ state }) => state === 'waiting'),
@@ -375,11 +375,11 @@ describe('connections ahead of the requests of a cluster', () => {
           }
           assert.deepEqual(forecast!.totals, {
             requests: sum((host) => streamPool(host).requestCount),
-            connections: sum((host) => streamPool(host).size),
+            capacity: sum((host) => streamPool(host).size),
           });
         }
         bench.cluster.close();
-        assert.deepEqual(forecast!.totals, { requests: 0, connections: 0 });
+        assert.deepEqual(forecast!.totals, { requests: 0, capacity: 0 });
       }),
     );
   });

@@ -128,7 +128,7 @@ describe('a queue of requests', () => {
       new Array(5).fill('overflow'),
     );
     assert.equal(bench.workers.clusterStat(bench.snapshot, 'upstream_rq_pending_overflow'), 5);
-    assert.equal(streamPool(bench.clusters[0]!.hosts[1]!).idleCount, 1);
+    assert.equal(streamPool(bench.clusters[0]!.hosts[1]!).readyCount, 1);
   });
 
   test('is served in its order by the connections that become ready', () => {

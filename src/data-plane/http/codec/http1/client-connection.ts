@@ -28,7 +28,7 @@ import { resetSocket, resumeUpstream } from '../../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
 import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import { connectToHost, type HostConnectionOwner } from '../../../upstream/host-connection.ts';
-import type { ConnectionOwner } from '../../../upstream/pool/connection-owner.ts';
+import type { ConnectionOwner, PooledConnection } from '../../../upstream/pool/connection-owner.ts';
 import type { PoolHost } from '../../../upstream/pool/pool-host.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { ResponseReceiver, UpstreamStream } from '../upstream-stream.ts';
@@ -54,11 +54,11 @@ const CLOSED = 3;
 /** Bodies with less than this to come are read through the shared buffer and copied. */
 const SLAB_THRESHOLD = 64 * 1024;
 
-export class Http1ClientConnection implements UpstreamStream, HostConnectionOwner, TimeoutOwner {
+export class Http1ClientConnection implements UpstreamStream, PooledConnection, HostConnectionOwner, TimeoutOwner {
   readonly protocol = 'HTTP/1.1';
   readonly host: PoolHost;
   readonly #context: WorkerContext;
-  readonly #pool: ConnectionOwner<Http1ClientConnection>;
+  readonly #pool: ConnectionOwner;
   /** Of a host with several addresses: a stand-in until one of them has answered. */
   #socket: Socket;
   readonly #timer: TimerEntry;
@@ -85,12 +85,14 @@ export class Http1ClientConnection implements UpstreamStream, HostConnectionOwne
   /** What the kernel has not taken in full. */
   #unsent: Buffer | null = null;
   #isPaused = false;
+  isReady = false;
+  expected = 0;
   /** Null as long as the upstream takes bytes. */
   #lastBytes: LastBytes | null = null;
   /** Of a tunnel; null otherwise. */
   #bulk: BulkReads | null = null;
 
-  constructor(context: WorkerContext, host: PoolHost, pool: ConnectionOwner<Http1ClientConnection>) {
+  constructor(context: WorkerContext, host: PoolHost, pool: ConnectionOwner) {
     const { settings } = host.cluster;
     this.#context = context;
     this.host = host;
@@ -105,6 +107,14 @@ export class Http1ClientConnection implements UpstreamStream, HostConnectionOwne
     this.#stats.count(upstream_cx_http1_total);
     host.cluster.showHttp1Stats();
     context.wheel.arm(this.#timer, startMs + settings.connectTimeoutMs);
+  }
+
+  get freeStreams(): number {
+    return this.#state === IDLE ? 1 : 0;
+  }
+
+  get comingStreams(): number {
+    return this.#state === CONNECTING ? 1 : 0;
   }
 
   get isReused(): boolean {
@@ -171,13 +181,15 @@ export class Http1ClientConnection implements UpstreamStream, HostConnectionOwne
     this.#close(true);
   }
 
-  /** Closes a connection without a request, for example because its pool drains. */
   close(): void {
     this.#close(true);
   }
 
-  /** Takes no further request: closes now if idle, otherwise after the request at hand. One that connects may go on. */
-  closeAfterRequest(): void {
+  openStream(): UpstreamStream {
+    return this;
+  }
+
+  closeAfterStreams(): void {
     if (this.#state === IDLE) this.#close(true);
     else if (this.#state === BUSY) this.#isLastRequest = true;
   }
@@ -418,7 +430,7 @@ export class Http1ClientConnection implements UpstreamStream, HostConnectionOwne
     if (this.#mayCarryAnother()) {
       this.#state = IDLE;
       this.#armIdleTimeout(nowMs);
-      this.#pool.onReusable(this);
+      this.#pool.onStreamEnd(this);
       return;
     }
     if (this.#bulk !== null) {
@@ -455,6 +467,7 @@ export class Http1ClientConnection implements UpstreamStream, HostConnectionOwne
   /** Ends the connection from this side, or notes that the peer has; in the latter case the receiver is told. */
   #close(isLocal: boolean): void {
     if (this.#state === CLOSED) return;
+    const lostStreams = this.#state === BUSY ? 1 : 0;
     const receiver = this.#receiver;
     this.#receiver = null;
     if (receiver !== null) this.#stats.cutRequest(isLocal);
@@ -463,7 +476,7 @@ export class Http1ClientConnection implements UpstreamStream, HostConnectionOwne
     this.#slab = null;
     this.#leave(isLocal);
     this.#socket.destroy();
-    this.#pool.onClosed(this);
+    this.#pool.onClosed(this, lostStreams);
     if (!isLocal) receiver?.onUpstreamReset('connection termination', '');
   }
 
@@ -497,6 +510,6 @@ export class Http1ClientConnection implements UpstreamStream, HostConnectionOwne
 
   #onAgeLimit(): void {
     this.#stats.count(upstream_cx_max_duration_reached);
-    this.closeAfterRequest();
+    this.closeAfterStreams();
   }
 }

@@ -94,7 +94,7 @@ describe('requests that wait', () => {
       clients.map(({ told }) => told),
       ['connection', ''],
     );
-    assert.equal(bench.pool.idleCount, 1);
+    assert.equal(bench.pool.readyCount, 1);
   });
 
   const failures: Readonly<Record<string, readonly [(bench: Bench) => void, string]>> = {
@@ -117,7 +117,7 @@ describe('requests that wait', () => {
     test(`are told why, each once, when ${event}`, async () => {
       const bench = new Bench();
       const clients = bench.wait();
-      assert.equal(bench.pool.connectingCount, WAITING);
+      assert.equal(bench.pool.expectedCount, WAITING);
       fail(bench);
       for (let turn = 0; turn < 3; turn++) await null;
       assert.deepEqual(
@@ -129,7 +129,7 @@ describe('requests that wait', () => {
       assert.equal(bench.stat('upstream_rq_cancelled'), 0);
       const live = bench.sockets.filter(({ isLive }) => isLive).length;
       assert.equal(bench.pool.size, live);
-      assert.equal(bench.pool.connectingCount, live);
+      assert.equal(bench.pool.expectedCount, live);
       assert.equal(bench.pool.isUsed, live > 0);
       assert.equal(bench.stat('upstream_cx_active'), live);
     });
@@ -149,7 +149,7 @@ describe('the connections of a pool', () => {
     const bench = new Bench();
     const requests = [served(bench), served(bench), served(bench)];
     bench.sockets[0]!.send(ANSWER);
-    assert.equal(bench.pool.idleCount, 1);
+    assert.equal(bench.pool.readyCount, 1);
     bench.pool.drain();
     assert.deepEqual(
       bench.sockets.map(({ isLive }) => isLive),
@@ -168,7 +168,7 @@ describe('the connections of a pool', () => {
       ['answered', 'answered', 'answered'],
     );
     assert.equal(bench.pool.isUsed, false);
-    assert.equal(bench.pool.idleCount, 0);
+    assert.equal(bench.pool.readyCount, 0);
   });
 
   test('end with their request once it is closed', () => {
@@ -192,7 +192,7 @@ describe('the connections of a pool', () => {
     bench.pool.newStream(new UpstreamRequest());
     assert.notEqual(first!.received, '');
     assert.equal(second!.received, '');
-    assert.equal(bench.pool.idleCount, 1);
+    assert.equal(bench.pool.readyCount, 1);
   });
 
   for (const [ended, wasIdle] of [
@@ -207,7 +207,7 @@ describe('the connections of a pool', () => {
       bench.sockets[0]!.send(ANSWER);
       if (wasIdle) bench.sockets[1]!.send(ANSWER);
       bench.sockets[ended]!.reset();
-      assert.deepEqual([bench.pool.size, bench.pool.idleCount], [1, 1]);
+      assert.deepEqual([bench.pool.size, bench.pool.readyCount], [1, 1]);
       const request = new UpstreamRequest();
       bench.pool.newStream(request);
       bench.sockets[1 - ended]!.send(ANSWER);
@@ -232,7 +232,7 @@ describe('the connections of a pool', () => {
     for (const socket of bench.sockets) socket.send(ANSWER);
     bench.sockets[0]!.reset();
     await null;
-    assert.equal(bench.pool.idleCount, 1);
+    assert.equal(bench.pool.readyCount, 1);
     assert.equal(bench.pool.size, 1);
     const request = new UpstreamRequest();
     bench.pool.newStream(request);
