@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import http2 from 'node:http2';
 import net from 'node:net';
 import { FrameSlabs } from '../src/data-plane/http/codec/http2/frame-output.ts';
-import { DEFAULT_HTTP2_OPTIONS } from '../src/data-plane/http/codec/http2/options.ts';
 import { Http2Session, type SessionOwner } from '../src/data-plane/http/codec/http2/session.ts';
 import type { SessionStream, StreamHandler } from '../src/data-plane/http/codec/http2/session-stream.ts';
+import { DEFAULT_HTTP2_SETTINGS } from '../src/snapshot/index.ts';
 import { compileHttp1, Http1Codec } from '../src/wasm/http1.ts';
 import { compileHttp2, Http2Heads } from '../src/wasm/http2.ts';
 
@@ -30,7 +30,7 @@ class Owner implements SessionOwner {
 
   constructor(socket: net.Socket, isServer: boolean) {
     this.#socket = socket;
-    this.session = new Http2Session(shared, this, isServer, DEFAULT_HTTP2_OPTIONS, LIMITS);
+    this.session = new Http2Session(shared, this, isServer, DEFAULT_HTTP2_SETTINGS, LIMITS);
     this.session.start();
     socket.on('data', (bytes: Buffer) => this.session.receive(bytes, 0, bytes.length));
     socket.on('drain', () => this.session.onFlushed());

@@ -49,6 +49,7 @@ function build(init: WorkerInit): Parts {
     lbKernel: new LbKernel(memory, init.lbModule),
     codec: new Http1Codec(init.http1, init.headerPrefix),
     http2: init.http2,
+    http2Block: init.http2Block,
     headerPrefix: init.headerPrefix,
     localZone: init.localZone,
     localAddress: init.localAddress,

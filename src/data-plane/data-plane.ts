@@ -46,6 +46,8 @@ export interface DataPlaneDependencies {
   readonly lbKernel: LbKernel;
   readonly codec: Http1Codec;
   readonly http2: Http2Module;
+  /** Cell of HTTP2_STATS, of clients. */
+  readonly http2Block: number;
   readonly loggers: Loggers;
   readonly workerIndex: number;
   readonly accessLogFiles: AccessLogFileSettings;

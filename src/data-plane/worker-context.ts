@@ -68,6 +68,8 @@ export interface WorkerContextOptions {
   readonly localZone?: string;
   readonly localAddress?: string;
   readonly workerIndex: number;
+  /** Cell of HTTP2_STATS, of clients. */
+  readonly http2Block: number;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
   readonly accessLogFiles: AccessLogFileSettings;
@@ -98,6 +100,8 @@ export class WorkerContext {
   readonly runtime = new RuntimeValues();
   /** For what runs outside of any connection. */
   readonly faults = new FaultBoundary((where, error) => this.#reportFault(where, error));
+  /** First cell of HTTP2_STATS in this worker's slab, of clients. */
+  readonly http2StatBase: number;
   /** Selects what is counted by worker. */
   readonly workerIndex: number;
   /** Where this proxy runs; empty when nobody has said so. */
@@ -155,6 +159,7 @@ export class WorkerContext {
     this.overload = new Overload(this.random, this.stats);
     this.noOverload = new Overload(this.random, this.stats);
     this.workerIndex = options.workerIndex;
+    this.http2StatBase = options.stats.base(options.http2Block);
     this.localZone = options.localZone ?? '';
     this.localAddress = options.localAddress ?? '';
     this.httpFilters = options.httpFilters;

@@ -10,6 +10,7 @@ import type {
   ListenerFilterSettings,
   ListenerFilterSnapshot,
 } from './filter-chain.ts';
+import type { Http2Settings } from './http2.ts';
 import type { Metadata } from './metadata.ts';
 import type { RouteTableSnapshot } from './route-table.ts';
 
@@ -53,7 +54,12 @@ export interface HttpConnectionManagerSettings {
   readonly strictlyCheckedHeaders: readonly string[];
   /** What requests say of their client's certificate; absent where nothing, and where what they bring is dropped. */
   readonly clientCertificate?: ClientCertificateSettings;
-  /** Trailers pass: those of requests are read, those of responses written. */
+  /** What clients are spoken to in; 'auto' finds it out by ALPN, or by the first bytes. */
+  readonly codec: 'auto' | 'http1' | 'http2';
+  readonly http2: Http2Settings;
+  /** Between the two steps in which an HTTP/2 client is told that its connection ends. */
+  readonly drainTimeoutMs: number;
+  /** Trailers pass over HTTP/1: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
 }
 

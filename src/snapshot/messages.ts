@@ -39,6 +39,8 @@ export interface WorkerInit {
   };
   /** The compiled HPACK and head rules of HTTP/2, which work over the memory of that codec. */
   readonly http2: { readonly name: 'http2' | 'http2-scalar'; readonly module: WebAssembly.Module };
+  /** Cell of HTTP2_STATS, of clients. */
+  readonly http2Block: number;
   /** The one shared memory: statistics, host and cluster records. */
   readonly sharedMemory: WebAssembly.Memory;
   readonly accessLogFiles: AccessLogFileSettings;

@@ -2,13 +2,10 @@
 
 import { FrameSlabs } from '../../src/data-plane/http/codec/http2/frame-output.ts';
 import { FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
-import {
-  DEFAULT_HTTP2_OPTIONS,
-  type Http2Options,
-  type SessionFault,
-} from '../../src/data-plane/http/codec/http2/options.ts';
+import type { Http2Options, SessionFault } from '../../src/data-plane/http/codec/http2/options.ts';
 import { Http2Session, type SessionOwner } from '../../src/data-plane/http/codec/http2/session.ts';
 import type { SessionStream, StreamHandler } from '../../src/data-plane/http/codec/http2/session-stream.ts';
+import { DEFAULT_HTTP2_SETTINGS } from '../../src/snapshot/index.ts';
 import { LIMITS, plainBlock, TestHeads } from './http2-heads.ts';
 import type { Field } from './reference/hpack.ts';
 
@@ -128,7 +125,7 @@ export class TestSession implements SessionOwner {
   answer: (stream: SessionStream) => void = () => undefined;
 
   constructor(isServer: boolean, options: Partial<Http2Options> = {}) {
-    const all = { ...DEFAULT_HTTP2_OPTIONS, ...options };
+    const all = { ...DEFAULT_HTTP2_SETTINGS, ...options };
     const codecs = { codec: shared.codec, heads: shared.heads, slabs };
     this.session = new Http2Session(codecs, this, isServer, all, LIMITS);
     this.session.start();

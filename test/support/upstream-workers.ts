@@ -15,6 +15,7 @@ import {
   CLUSTER_STATS,
   FILESYSTEM_STATS,
   HOST_STATS,
+  HTTP2_STATS,
   MESSAGE_SIZE_STATS,
   OUTLIER_HOST_STATS,
   type StatTable,
@@ -190,6 +191,7 @@ export class UpstreamWorkers {
   readonly #fixture: StatsFixture;
   readonly #codec = new Http1Codec(http1);
   readonly #logFilesBlock: number;
+  readonly #http2Block: number;
   readonly #samples: readonly Samples[];
   #tables: LbTables | null = null;
   readonly #httpFilters: HttpFilterRegistry;
@@ -205,6 +207,7 @@ export class UpstreamWorkers {
     this.#onSocket = onSocket;
     this.#fixture = statsFixture({ workerCount });
     this.#logFilesBlock = this.#fixture.owner.cells.allocate(FILESYSTEM_STATS.size);
+    this.#http2Block = this.#fixture.owner.cells.allocate(HTTP2_STATS.size);
     this.#samples = this.#fixture.workers.map(({ stats }) => keepSamples(stats));
     this.contexts = this.#fixture.workers.map((_, worker) => this.#createContext(worker));
   }
@@ -313,6 +316,7 @@ export class UpstreamWorkers {
       clock: this.clock,
       random: { u32: () => 0 },
       workerIndex: worker,
+      http2Block: this.#http2Block,
       httpFilters: this.#httpFilters,
       reportHostFailure: (cluster, record) => void this.reported.push([cluster, record]),
       accessLogFiles: { flushIntervalMs: 10_000, statBlock: this.#logFilesBlock },

@@ -2,6 +2,7 @@
 
 import type {
   ClientCertificateSettings,
+  Http2Settings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
   RouteTableSnapshot,
@@ -9,6 +10,7 @@ import type {
   UpgradeSettings,
 } from '../../snapshot/index.ts';
 import {
+  HttpConnectionManager_CodecType as CodecType,
   HttpConnectionManager_ForwardClientCertDetails as ForwardClientCert,
   HttpConnectionManager_ServerHeaderTransformation as ServerHeader,
 } from '../proto/generated/enums.ts';
@@ -17,6 +19,7 @@ import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
 import { convertHeadLimits } from './head-limits.ts';
+import { convertHttp2Options } from './http2-options.ts';
 import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
 import { convertRouteTable } from './route-table.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -37,6 +40,7 @@ const CLIENT_CERTIFICATE: Readonly<Record<number, ClientCertificateSettings['mod
 const DEFAULT_SERVER_NAME = 'proxy';
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
 const DEFAULT_STREAM_IDLE_TIMEOUT_MS = 300_000;
+const DEFAULT_DRAIN_TIMEOUT_MS = 5000;
 const NO_ROUTES: RouteTableSnapshot = { name: '', virtualHosts: [], ignoresPort: false, internalOnlyHeaders: [] };
 
 /** @param at path of the filter's configuration, `…filters[0].typed_config`. */
@@ -74,6 +78,9 @@ export function convertHttpConnectionManager(
     maxRequestHeadersBytes: headLimits.maxHeadBytes,
     maxHeadersCount: headLimits.maxFields,
     ...convertClientCertificate(message),
+    codec: message.codec_type === CodecType.HTTP1 ? 'http1' : message.codec_type === CodecType.HTTP2 ? 'http2' : 'auto',
+    http2: convertHttp2(message, at, conversion),
+    drainTimeoutMs: durationMsOr(message.drain_timeout, DEFAULT_DRAIN_TIMEOUT_MS),
     enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
     suppressProxyHeaders: routerOf(message.http_filters)?.suppress_envoy_headers ?? false,
     respectsExpectedTimeout: routerOf(message.http_filters)?.respect_expected_rq_timeout ?? false,
@@ -81,6 +88,15 @@ export function convertHttpConnectionManager(
       name.replace('x-envoy-', 'x-proxy-'),
     ),
   };
+}
+
+/** What it says of messages with a fault, the connection manager says for those options that do not. */
+function convertHttp2(message: HttpConnectionManager, at: string, { faults }: Conversion): Http2Settings {
+  const options = message.http2_protocol_options;
+  const http2 = convertHttp2Options(options, `${at}.http2_protocol_options`, faults);
+  const own = options?.override_stream_error_on_invalid_http_message;
+  if (own || !valueOr(message.stream_error_on_invalid_http_message, false)) return http2;
+  return { ...http2, isStreamErrorOnInvalidMessage: true };
 }
 
 function convertClientCertificate(

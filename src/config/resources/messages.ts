@@ -53,6 +53,7 @@ export type {
   HealthCheckHealthCheck as HealthCheckFilterMessage,
   HedgePolicy,
   Http1ProtocolOptions,
+  Http2ProtocolOptions,
   HttpConnectionManager,
   HttpFilter,
   HttpTapTap as HttpTapMessage,

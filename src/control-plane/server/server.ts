@@ -13,6 +13,7 @@ import type { AccessLogFileSettings, DrainStrategy } from '../../snapshot/index.
 import {
   FILESYSTEM_STATS,
   type FlushStep,
+  HTTP2_STATS,
   HYSTRIX_STATS,
   StatsFlush,
   StatsStore,
@@ -357,6 +358,7 @@ export class Server {
       shared: {
         http1: compileHttp1(),
         http2: compileHttp2(),
+        http2Block: this.stats.scope('http2.').allocate(HTTP2_STATS).cell,
         statsModule: this.#statsModule,
         lbModule: this.#lbModule,
         sharedMemory: this.memory.memory,

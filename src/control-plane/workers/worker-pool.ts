@@ -54,6 +54,7 @@ export interface WorkerService {
     WorkerInit,
     | 'http1'
     | 'http2'
+    | 'http2Block'
     | 'statsModule'
     | 'lbModule'
     | 'sharedMemory'

@@ -12,6 +12,7 @@ export {
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
 export { HOST_STATS, HOST_TIME_STATS, OUTLIER_HOST_STATS } from './host.ts';
 export { HTTP_STATS } from './http.ts';
+export { HTTP2_STATS, type Http2Stat } from './http2.ts';
 export {
   CONNECTION_LIMIT_STATS,
   HTTP_INSPECTOR_STATS,

@@ -6,16 +6,16 @@ import http2 from 'node:http2';
 import net from 'node:net';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { DEFAULT_HTTP2_OPTIONS } from '../../../src/data-plane/http/codec/http2/options.ts';
 import { Http2Session, type SessionOwner } from '../../../src/data-plane/http/codec/http2/session.ts';
 import type { SessionStream, StreamHandler } from '../../../src/data-plane/http/codec/http2/session-stream.ts';
+import { DEFAULT_HTTP2_SETTINGS } from '../../../src/snapshot/index.ts';
 import { LIMITS } from '../../support/http2-heads.ts';
 import { codecs } from '../../support/http2-session.ts';
 
 type Fields = readonly (readonly [string, string])[];
 
 /** Streams that have trailers and no content each bring an empty frame, side by side here. */
-const OPTIONS = { ...DEFAULT_HTTP2_OPTIONS, maxConsecutiveEmptyFrames: 10 };
+const OPTIONS = { ...DEFAULT_HTTP2_SETTINGS, maxConsecutiveEmptyFrames: 10 };
 
 /** Reads from a socket and writes to it once a turn. */
 class SocketOwner implements SessionOwner {

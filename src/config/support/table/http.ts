@@ -2,6 +2,7 @@
 
 import {
   extensions,
+  type MessageSupport,
   only,
   onlyElseWarned,
   rejected,
@@ -11,6 +12,27 @@ import {
   warned,
 } from '../verdict.ts';
 import { HEALTH_CHECK, HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER, TAP_FILTER } from './extensions.ts';
+
+/** The rows that both sides have in common. */
+export const HTTP2_FIELDS: MessageSupport['fields'] = {
+  hpack_table_size: supported('up to 65536'),
+  max_concurrent_streams: supported('1024 when absent'),
+  initial_stream_window_size: supported('16 MiB when absent'),
+  initial_connection_window_size: supported('24 MiB when absent'),
+  allow_connect: supported(),
+  allow_metadata: onlyElseWarned([false], 'METADATA frames are skipped'),
+  max_metadata_size: warned('METADATA frames are skipped'),
+  max_outbound_frames: supported(),
+  max_outbound_control_frames: supported(),
+  max_consecutive_inbound_frames_with_empty_payload: supported(),
+  max_inbound_priority_frames_per_stream: supported(),
+  max_inbound_window_update_frames_per_data_frame_sent: supported(),
+  stream_error_on_invalid_http_messaging: supported(),
+  override_stream_error_on_invalid_http_message: supported(),
+  custom_settings_parameters: supported('MAX_FRAME_SIZE only as 16384'),
+  use_oghttp2_codec: warned('there is one codec'),
+  enable_huffman_encoding: supported('false when absent'),
+};
 
 export const HTTP_SUPPORT: SupportTable = {
   [HTTP_CONNECTION_MANAGER]: {
@@ -38,7 +60,7 @@ export const HTTP_SUPPORT: SupportTable = {
       common_http_protocol_options: supportedAs('downstream'),
       http_protocol_options: supportedAs('downstream'),
       http2_protocol_options: warned('clients are spoken to in HTTP/1.1'),
-      http3_protocol_options: warned('clients are spoken to in HTTP/1.1'),
+      http3_protocol_options: warned('clients are spoken to in HTTP/1.1 and HTTP/2'),
       normalize_path: only([false]),
       path_with_escaped_slashes_action: only(['IMPLEMENTATION_SPECIFIC_DEFAULT', 'KEEP_UNCHANGED']),
       forward_client_cert_details: supported(),

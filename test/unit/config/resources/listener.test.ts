@@ -5,6 +5,7 @@ import type {
   ListenerSettings,
   TcpProxySettings,
 } from '../../../../src/snapshot/index.ts';
+import { DEFAULT_HTTP2_SETTINGS } from '../../../../src/snapshot/index.ts';
 import {
   faultTexts,
   httpFilter,
@@ -518,6 +519,9 @@ describe('an HTTP connection manager', () => {
       suppressProxyHeaders: false,
       strictlyCheckedHeaders: [],
       respectsExpectedTimeout: false,
+      codec: 'auto',
+      http2: DEFAULT_HTTP2_SETTINGS,
+      drainTimeoutMs: 5000,
       enableTrailers: false,
     });
   });
@@ -572,6 +576,9 @@ describe('an HTTP connection manager', () => {
       suppressProxyHeaders: true,
       strictlyCheckedHeaders: ['x-proxy-retry-on'],
       respectsExpectedTimeout: true,
+      codec: 'http1',
+      http2: DEFAULT_HTTP2_SETTINGS,
+      drainTimeoutMs: 5000,
       enableTrailers: true,
     });
   });

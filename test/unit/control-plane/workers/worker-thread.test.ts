@@ -24,6 +24,7 @@ function init(): WorkerInit {
     lbModule: compileModule('lb'),
     http1: compileHttp1(),
     http2: compileHttp2(),
+    http2Block: 0,
     sharedMemory: owner.memory,
     accessLogFiles: {
       flushIntervalMs: 1000,

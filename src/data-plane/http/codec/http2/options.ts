@@ -1,43 +1,11 @@
-// What a session is told of its limits: Http2ProtocolOptions with its defaults, as numbers.
+// Why sessions end by a fault of their peer.
 
+import type { Http2Settings } from '../../../../snapshot/index.ts';
+import type { Http2Stat } from '../../../../stats/index.ts';
 import { ErrorCode } from './frames.ts';
 
-export interface Http2Options {
-  /** Octets of the table by which peers compress what they send here. */
-  readonly headerTableBytes: number;
-  /** Streams that the peer may have open. */
-  readonly maxConcurrentStreams: number;
-  readonly streamWindowBytes: number;
-  readonly connectionWindowBytes: number;
-  /** Extended CONNECT is taken (RFC 8441). */
-  readonly allowConnect: boolean;
-  /** Frames that may wait because the peer reads nothing, and those of them that are answers to its control frames. */
-  readonly maxOutboundFrames: number;
-  readonly maxOutboundControlFrames: number;
-  /** HEADERS, CONTINUATION and DATA without content and without an end, one behind the other. */
-  readonly maxConsecutiveEmptyFrames: number;
-  readonly maxPriorityFramesPerStream: number;
-  readonly maxWindowUpdatesPerDataFrame: number;
-  /** A message with a fault ends its stream, not the connection. */
-  readonly isStreamErrorOnInvalidMessage: boolean;
-  /** (identifier, value) of settings that are announced besides. */
-  readonly customSettings: readonly number[];
-}
-
-export const DEFAULT_HTTP2_OPTIONS: Http2Options = {
-  headerTableBytes: 4096,
-  maxConcurrentStreams: 1024,
-  streamWindowBytes: 16 * 2 ** 20,
-  connectionWindowBytes: 24 * 2 ** 20,
-  allowConnect: false,
-  maxOutboundFrames: 10_000,
-  maxOutboundControlFrames: 1000,
-  maxConsecutiveEmptyFrames: 1,
-  maxPriorityFramesPerStream: 100,
-  maxWindowUpdatesPerDataFrame: 10,
-  isStreamErrorOnInvalidMessage: false,
-  customSettings: [],
-};
+/** What a session is told of its limits; pings are its owner's affair. */
+export type Http2Options = Omit<Http2Settings, 'keepalive'>;
 
 /** Why a session ends, by the stat that counts it; those without a stat of their own are protocol errors. */
 export interface SessionFault {
@@ -45,10 +13,10 @@ export interface SessionFault {
   /** Stable, for details. */
   readonly reason: string;
   /** Name in `http2.*`, null for none. */
-  readonly stat: string | null;
+  readonly stat: Http2Stat | null;
 }
 
-function fault(code: number, reason: string, stat: string | null = null): SessionFault {
+function fault(code: number, reason: string, stat: Http2Stat | null = null): SessionFault {
   return Object.freeze({ code, reason, stat });
 }
 

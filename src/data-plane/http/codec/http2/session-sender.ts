@@ -1,6 +1,6 @@
 // The sending half of a session: heads, content within both windows, what waits for them in turn, credit for the peer.
 
-import { EncodeFlag, type Http2Heads } from '../../../../wasm/http2.ts';
+import type { Http2Heads } from '../../../../wasm/http2.ts';
 import type { FloodGuard } from './flood-guard.ts';
 import { FrameOutput, type FrameSlabs } from './frame-output.ts';
 import { DEFAULT_WINDOW, FrameType, LARGEST_WINDOW } from './frames.ts';
@@ -15,13 +15,16 @@ export class SessionSender {
   readonly peer = new PeerSettings();
   readonly #heads: Http2Heads;
   readonly #guard: FloodGuard;
+  readonly #flags: number;
   /** Table of its encoder, 0 before the first head. */
   #encoder = 0;
   #window = DEFAULT_WINDOW;
   /** Streams with content that waits, in turn. */
   readonly #waiting = new Set<SessionStream>();
 
-  constructor(heads: Http2Heads, pool: FrameSlabs, guard: FloodGuard) {
+  /** @param flags EncodeFlag bits of every block. */
+  constructor(heads: Http2Heads, pool: FrameSlabs, guard: FloodGuard, flags: number) {
+    this.#flags = flags;
     this.#heads = heads;
     this.#guard = guard;
     this.output = new FrameOutput(pool);
@@ -41,7 +44,7 @@ export class SessionSender {
   head(stream: SessionStream, isRequest: boolean, flags: number, isEnd: boolean): number {
     const encoder = this.#ready();
     const heads = this.#heads;
-    const all = flags | EncodeFlag.HUFFMAN;
+    const all = flags | this.#flags;
     const length = isRequest ? heads.encodeRequest(encoder, all) : heads.encodeResponse(encoder, all);
     if (length < 0) return length;
     this.output.block(stream.id, heads, length, isEnd, this.peer.frameBytes);
@@ -50,7 +53,7 @@ export class SessionSender {
 
   /** Writes lines as a head with a status, or as trailers without one; the same answer. */
   lines(stream: SessionStream, lines: string, status: number, isEnd: boolean): number {
-    const length = this.#heads.encodeLines(this.#ready(), lines, status, EncodeFlag.HUFFMAN);
+    const length = this.#heads.encodeLines(this.#ready(), lines, status, this.#flags);
     if (length < 0) return length;
     this.output.block(stream.id, this.#heads, length, isEnd, this.peer.frameBytes);
     return 0;

@@ -1,9 +1,10 @@
 // An HTTP/2 session (RFC 9113), of either role: bytes in, frames out, events. It has no socket and no timers: its owner
 // reads for it, writes `output` when it is dirty, and ends it. Streams belong to whoever hears their events.
 
+import type { Http2Stat } from '../../../../stats/index.ts';
 import type { HeadLimits } from '../../../../wasm/http1.ts';
 import { Framing } from '../../../../wasm/http1.ts';
-import { BlockFlag, blockFault, isCompressionError, isTooLarge } from '../../../../wasm/http2.ts';
+import { BlockFlag, blockFault, EncodeFlag, isCompressionError, isTooLarge } from '../../../../wasm/http2.ts';
 import { BlockCollector } from './block-collector.ts';
 import type { Http2Codec } from './codec.ts';
 import { FloodGuard } from './flood-guard.ts';
@@ -34,7 +35,7 @@ export interface SessionOwner {
   /** There is output, which there was not before. */
   onDirty(): void;
   /** A name in `http2.*` counts one more. */
-  count(stat: string): void;
+  count(stat: Http2Stat): void;
   /** The peer takes no streams above `lastStreamId`. */
   onGoaway(lastStreamId: number, code: number): void;
   /** The peer has answered the ping of `ping`. */
@@ -94,7 +95,12 @@ export class Http2Session {
     this.#options = options;
     this.#limits = limits;
     this.#guard = new FloodGuard(options);
-    this.#sender = new SessionSender(shared.heads, shared.slabs, this.#guard);
+    this.#sender = new SessionSender(
+      shared.heads,
+      shared.slabs,
+      this.#guard,
+      options.encodesHuffman ? EncodeFlag.HUFFMAN : 0,
+    );
     this.#reader = new FrameReader(this);
     this.#block = new BlockCollector(this.#guard);
     this.#streams = new StreamSet(isServer);
