@@ -7,7 +7,7 @@
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { after } from 'node:test';
 
 /** Far beyond what any program takes that ends by itself: one that runs this long has failed its test. */
@@ -16,6 +16,8 @@ const RUN_LIMIT_MS = 180_000;
 const GUARDIAN = 'read -r _; kill -s KILL -- "-$1"';
 
 export type Program = ChildProcessByStdio<null, Readable, Readable>;
+/** One that is told things while it runs. */
+export type SpokenProgram = ChildProcessByStdio<Writable, Readable, Readable>;
 /** Without the streams that it has got as descriptors. */
 type Streams = Partial<Pick<Program, 'stdout' | 'stderr'>>;
 
@@ -35,23 +37,38 @@ export interface ExitResult {
   readonly stderr: string;
 }
 
-const running = new Set<Program>();
+const running = new Set<Program | SpokenProgram>();
 
 // The soak uses this without a test runner, and ends its programs itself.
 if (process.env.NODE_TEST_CONTEXT !== undefined) after(() => running.forEach(killGroup));
 
 /** Starts a program without input whose output is read as text. */
 export function startProgram(command: string, args: readonly string[], options: ProgramOptions = {}): Program {
-  const { cwd, env, descriptors = {} } = options;
+  const { stdout, stderr } = options.descriptors ?? {};
+  const program = start(command, args, options, ['ignore', stdout ?? 'pipe', stderr ?? 'pipe']) as Program;
+  const streams: Streams = program;
+  streams.stdout?.setEncoding('utf8');
+  streams.stderr?.setEncoding('utf8');
+  return program;
+}
+
+/** Starts a program whose output is read as bytes, and which has an input. */
+export function startSpokenProgram(command: string, args: readonly string[], cwd: string): SpokenProgram {
+  return start(command, args, { cwd }, ['pipe', 'pipe', 'pipe']) as SpokenProgram;
+}
+
+function start(
+  command: string,
+  args: readonly string[],
+  { cwd, env }: ProgramOptions,
+  stdio: (number | 'ignore' | 'pipe')[],
+): Program | SpokenProgram {
   const program = spawn(command, args, {
     ...(cwd === undefined ? {} : { cwd }),
     env: { ...process.env, ...env },
-    stdio: ['ignore', descriptors.stdout ?? 'pipe', descriptors.stderr ?? 'pipe'],
+    stdio,
     detached: true,
   }) as Program;
-  const { stdout, stderr }: Streams = program;
-  stdout?.setEncoding('utf8');
-  stderr?.setEncoding('utf8');
   if (program.pid === undefined) return program;
   const guardian = guard(program.pid);
   running.add(program);
@@ -123,7 +140,7 @@ function guard(group: number) {
   return guardian;
 }
 
-function killGroup({ pid }: Program): void {
+function killGroup({ pid }: Program | SpokenProgram): void {
   try {
     process.kill(-pid!, 'SIGKILL');
   } catch {

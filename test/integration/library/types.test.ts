@@ -7,6 +7,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { PACKAGE_ROOT } from '../../../src/base/package-root.ts';
 import { runProgram } from '../../support/child-process.ts';
+import { LanguageServer, placeBehind } from '../../support/language-server.ts';
 
 const TSC = path.join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc');
 const project = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-types-')));
@@ -118,5 +119,34 @@ describe('the types of weir-proxy', () => {
     const { code, stdout } = await compile(files);
     assert.equal(stdout, '');
     assert.equal(code, 0);
+  });
+
+  it('are what an editor completes from, down into the settings of an extension', async () => {
+    const text = `
+import { createProxy } from 'weir-proxy';
+await createProxy({
+  staticResources: {
+    clusters: [{ name: 'web', /* cluster */ lb_policy: '' }],
+    listeners: [{ filter_chains: [{ filters: [{ typed_config: { '@type': '${MANAGER}', /* settings */ } }] }] }],
+  },
+});
+`;
+    await using editor = await LanguageServer.start([process.execPath, TSC, '--lsp', '--stdio'], project);
+    editor.open('completed.ts', text);
+    const offered = async (mark: string): Promise<readonly string[]> => {
+      const found = await editor.completions('completed.ts', placeBehind(text, mark));
+      return found.map(({ label }) => label.replace(/\?$/, ''));
+    };
+    const isSubset = (some: readonly string[], of: readonly string[]): void => {
+      assert.deepEqual(
+        some.filter((name) => !of.includes(name)),
+        [],
+        `of ${of.join(', ')}`,
+      );
+    };
+    const ofCluster = await offered('/* cluster */ ');
+    isSubset(['connect_timeout', 'connectTimeout', 'ring_hash_lb_config', 'circuit_breakers'], ofCluster);
+    isSubset(['RING_HASH', 'MAGLEV'], await offered("lb_policy: '"));
+    isSubset(['route_config', 'http_filters', 'stream_idle_timeout'], await offered('/* settings */ '));
   });
 });
