@@ -5,10 +5,10 @@
 import { once } from 'node:events';
 import http2 from 'node:http2';
 import net from 'node:net';
+import { DEFAULT_HTTP2_SETTINGS } from '../src/config/resources/http2-options.ts';
 import { FrameSlabs } from '../src/data-plane/http/codec/http2/frame-output.ts';
 import { Http2Session, type SessionOwner } from '../src/data-plane/http/codec/http2/session.ts';
 import type { SessionStream, StreamHandler } from '../src/data-plane/http/codec/http2/session-stream.ts';
-import { DEFAULT_HTTP2_SETTINGS } from '../src/snapshot/index.ts';
 import { compileHttp1, Http1Codec } from '../src/wasm/http1.ts';
 import { compileHttp2, Http2Heads } from '../src/wasm/http2.ts';
 

@@ -36,20 +36,3 @@ export interface Http2KeepaliveSettings {
   /** A client that has sent nothing for so long pings before its next request; 0 for never. */
   readonly idleIntervalMs: number;
 }
-
-export const DEFAULT_HTTP2_SETTINGS: Http2Settings = {
-  headerTableBytes: 4096,
-  maxConcurrentStreams: 1024,
-  streamWindowBytes: 16 * 2 ** 20,
-  connectionWindowBytes: 24 * 2 ** 20,
-  allowConnect: false,
-  maxOutboundFrames: 10_000,
-  maxOutboundControlFrames: 1000,
-  maxConsecutiveEmptyFrames: 1,
-  maxPriorityFramesPerStream: 100,
-  maxWindowUpdatesPerDataFrame: 10,
-  isStreamErrorOnInvalidMessage: false,
-  customSettings: [],
-  encodesHuffman: false,
-  keepalive: null,
-};

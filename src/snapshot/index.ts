@@ -77,7 +77,7 @@ export type {
   StatusRange,
   TcpProbeSettings,
 } from './health-check.ts';
-export { DEFAULT_HTTP2_SETTINGS, type Http2KeepaliveSettings, type Http2Settings } from './http2.ts';
+export type { Http2KeepaliveSettings, Http2Settings } from './http2.ts';
 export type { InternalRedirectSettings, RedirectPredicate } from './internal-redirect.ts';
 export type {
   AcceptedSocketOptions,

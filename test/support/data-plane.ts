@@ -5,6 +5,7 @@ import type { Address } from '../../src/base/address.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
 import type { Random } from '../../src/base/random.ts';
+import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import { HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
 import { DataPlane, type HttpFilterRegistry } from '../../src/data-plane/index.ts';
 import { WorkerContext } from '../../src/data-plane/worker-context.ts';
@@ -14,7 +15,6 @@ import {
   type AcceptLimitSnapshot,
   type ClusterSnapshot,
   type ConsecutiveKind,
-  DEFAULT_HTTP2_SETTINGS,
   type FilterChainSettings,
   type FilterChainSnapshot,
   type HostSnapshot,

@@ -1,11 +1,11 @@
 // An HTTP/2 session without a socket, for tests: frames in, what it says and tells its users out.
 
+import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import { FrameSlabs } from '../../src/data-plane/http/codec/http2/frame-output.ts';
 import { FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
 import type { Http2Options, SessionFault } from '../../src/data-plane/http/codec/http2/options.ts';
 import { Http2Session, type SessionOwner } from '../../src/data-plane/http/codec/http2/session.ts';
 import type { SessionStream, StreamHandler } from '../../src/data-plane/http/codec/http2/session-stream.ts';
-import { DEFAULT_HTTP2_SETTINGS } from '../../src/snapshot/index.ts';
 import { LIMITS, plainBlock, TestHeads } from './http2-heads.ts';
 import type { Field } from './reference/hpack.ts';
 

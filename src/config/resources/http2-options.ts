@@ -1,9 +1,27 @@
 // Http2ProtocolOptions message → Http2Settings, of clients and upstreams alike.
 
-import { DEFAULT_HTTP2_SETTINGS, type Http2KeepaliveSettings, type Http2Settings } from '../../snapshot/index.ts';
+import type { Http2KeepaliveSettings, Http2Settings } from '../../snapshot/index.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { Http2ProtocolOptions } from './messages.ts';
 import { durationMsOr, valueOr } from './units.ts';
+
+/** Where nothing is said. */
+export const DEFAULT_HTTP2_SETTINGS: Http2Settings = {
+  headerTableBytes: 4096,
+  maxConcurrentStreams: 1024,
+  streamWindowBytes: 16 * 2 ** 20,
+  connectionWindowBytes: 24 * 2 ** 20,
+  allowConnect: false,
+  maxOutboundFrames: 10_000,
+  maxOutboundControlFrames: 1000,
+  maxConsecutiveEmptyFrames: 1,
+  maxPriorityFramesPerStream: 100,
+  maxWindowUpdatesPerDataFrame: 10,
+  isStreamErrorOnInvalidMessage: false,
+  customSettings: [],
+  encodesHuffman: false,
+  keepalive: null,
+};
 
 /** Largest table that is kept for a peer, whatever is asked for. */
 const LARGEST_TABLE_BYTES = 65_536;

@@ -6,9 +6,9 @@ import http2 from 'node:http2';
 import net from 'node:net';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
+import { DEFAULT_HTTP2_SETTINGS } from '../../../src/config/resources/http2-options.ts';
 import { Http2Session, type SessionOwner } from '../../../src/data-plane/http/codec/http2/session.ts';
 import type { SessionStream, StreamHandler } from '../../../src/data-plane/http/codec/http2/session-stream.ts';
-import { DEFAULT_HTTP2_SETTINGS } from '../../../src/snapshot/index.ts';
 import { LIMITS } from '../../support/http2-heads.ts';
 import { codecs } from '../../support/http2-session.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { convertHttp2Options } from '../../../../src/config/resources/http2-options.ts';
+import { convertHttp2Options, DEFAULT_HTTP2_SETTINGS } from '../../../../src/config/resources/http2-options.ts';
 import type { Http2ProtocolOptions } from '../../../../src/config/resources/messages.ts';
-import { DEFAULT_HTTP2_SETTINGS, type Http2Settings } from '../../../../src/snapshot/index.ts';
+import type { Http2Settings } from '../../../../src/snapshot/index.ts';
 
 const NOTHING_SAID: Http2ProtocolOptions = {
   hpack_table_size: null,

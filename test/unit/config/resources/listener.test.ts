@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { DEFAULT_HTTP2_SETTINGS } from '../../../../src/config/resources/http2-options.ts';
 import type {
   HttpConnectionManagerSettings,
   ListenerSettings,
   TcpProxySettings,
 } from '../../../../src/snapshot/index.ts';
-import { DEFAULT_HTTP2_SETTINGS } from '../../../../src/snapshot/index.ts';
 import {
   faultTexts,
   httpFilter,
