@@ -13,6 +13,7 @@ import { ClusterMap } from '../src/data-plane/upstream/cluster-map.ts';
 import { Loggers } from '../src/log/index.ts';
 import { type HostsUpdate, packClusters } from '../src/snapshot/index.ts';
 import { clusterSettings } from '../test/support/bootstrap.ts';
+import { NO_FAULTS } from '../test/support/faults.ts';
 import { lbTables } from '../test/support/lb.ts';
 import { UpstreamWorkers } from '../test/support/upstream-workers.ts';
 
@@ -47,6 +48,7 @@ async function round(): Promise<Record<string, number>> {
   const { owner, store } = workers.stats;
   const updates: { readonly update: HostsUpdate; readonly applied: () => void }[] = [];
   const manager = new ClusterManager({
+    faults: NO_FAULTS,
     stats: store,
     memory: owner,
     tables: lbTables(owner),
@@ -58,7 +60,7 @@ async function round(): Promise<Record<string, number>> {
       removeCluster() {},
       publishHosts: (update, applied) => updates.push({ update, applied }),
     },
-    resolvers: new DnsResolvers(workers.clock),
+    resolvers: new DnsResolvers(workers.clock, NO_FAULTS),
     runtime: new RuntimeValues(),
     localCluster: '',
     locality: { region: '', zone: '', subZone: '' },

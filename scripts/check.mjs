@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import {
+  boundaryBreaches,
   cycleBreaches,
   frontDoorBreaches,
   importBreaches,
@@ -45,9 +46,15 @@ async function faultsOf(command, args) {
 function importRules() {
   const modules = readModules(root);
   if (modules.size === 0) return ['no module was read'];
-  return [importBreaches, frontDoorBreaches, ownerBreaches, missingFileBreaches, cycleBreaches].flatMap((rule) =>
-    rule(modules),
-  );
+  const rules = [
+    importBreaches,
+    frontDoorBreaches,
+    ownerBreaches,
+    boundaryBreaches,
+    missingFileBreaches,
+    cycleBreaches,
+  ];
+  return rules.flatMap((rule) => rule(modules));
 }
 
 async function privateNames() {

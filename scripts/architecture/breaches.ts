@@ -1,7 +1,7 @@
 // Holds modules against the rules. Each breach is one line that names the place, the rule and what to do instead.
 
 import { type ModuleImport, type SourceModule, unitOf } from './modules.ts';
-import { IMPORT_RULES, MAX_TYPE_KNOT, OPEN_UNITS, OWNER_RULES } from './rules.ts';
+import { BOUNDARY_RULES, BOUNDED_FOLDERS, IMPORT_RULES, MAX_TYPE_KNOT, OPEN_UNITS, OWNER_RULES } from './rules.ts';
 
 type Modules = ReadonlyMap<string, SourceModule>;
 
@@ -48,6 +48,21 @@ export function ownerBreaches(modules: Modules): string[] {
           ),
     );
   });
+}
+
+/** In folders of main: what begins a turn of the event loop without a boundary for its faults. */
+export function boundaryBreaches(modules: Modules): string[] {
+  const bounded = [...modules.values()].filter(({ path }) =>
+    BOUNDED_FOLDERS.some((folder) => path.startsWith(`src/${folder}`)),
+  );
+  return bounded.flatMap(({ path, code }) =>
+    BOUNDARY_RULES.flatMap(({ name, pattern, instead }) =>
+      [...code.matchAll(pattern)].map(({ index }) => {
+        const line = code.slice(0, index).split('\n').length;
+        return `${path}:${line}: ${name} reaches the process of whoever embeds the proxy; ${instead}`;
+      }),
+    ),
+  );
 }
 
 function owns(owner: string, place: string): boolean {

@@ -178,3 +178,41 @@ export const OWNER_RULES: readonly OwnerRule[] = [
     instead: 'take a logger, or write to the stream that the caller gave',
   },
 ];
+
+export interface BoundaryRule {
+  readonly name: string;
+  /** Matched against code without comments and string contents, over ends of lines. */
+  readonly pattern: RegExp;
+  readonly instead: string;
+}
+
+/** Folders of main whose every turn of the event loop ends at a boundary: the process may be somebody else's. */
+export const BOUNDED_FOLDERS: readonly string[] = ['control-plane/'];
+
+export const BOUNDARY_RULES: readonly BoundaryRule[] = [
+  {
+    name: 'a bare handler of an event',
+    pattern: /\.(?:on|once|prependListener|addListener|addEventListener)\([^,()]*,(?!\s*[\w.#]*faults\.handler\()/g,
+    instead: 'make it one of FaultBoundary.handler',
+  },
+  {
+    name: 'a bare callback of fs.watch',
+    pattern: /(?<![.\w#])watch\((?:(?!faults\.handler\()[^;])*;/g,
+    instead: 'make it one of FaultBoundary.handler',
+  },
+  {
+    name: 'a bare callback of the event loop (setImmediate, queueMicrotask, nextTick)',
+    pattern: /\b(?:setImmediate|queueMicrotask|nextTick)\b(?!\([\w.#]*faults\.handler\()/g,
+    instead: 'make it one of FaultBoundary.handler',
+  },
+  {
+    name: 'a promise that nobody awaits (void)',
+    pattern: /\bvoid\s+(?=[\w(#])/g,
+    instead: 'begin it by FaultBoundary.run',
+  },
+  {
+    name: 'the clock of the system',
+    pattern: /\bSYSTEM_CLOCK\b/g,
+    instead: 'take the clock of the proxy, whose timers fail without harm',
+  },
+];

@@ -1,5 +1,6 @@
-// Where the failures of callbacks end that belong to no connection: timers, signals, messages between threads. What they
-// throw is told of and counted, and costs nothing else: the thread goes on. Either thread; each has one of its own.
+// Where the failures of callbacks end that belong to no connection: timers, signals, messages between threads; on main, whose
+// process may be somebody else's, those of all events and of promises that nobody awaits. What they throw is told of and counted,
+// and costs nothing else: the thread goes on. Either thread; each has one of its own.
 
 import type { Clock } from './clock.ts';
 
@@ -30,12 +31,23 @@ export class FaultBoundary {
 
   /** Calls it now; a promise that it returns may fail as well. */
   run(where: string, callback: () => unknown): void {
-    try {
-      const result = callback();
-      if (result instanceof Promise) result.catch((error: unknown) => this.report(where, error));
-    } catch (error) {
-      this.report(where, error);
-    }
+    this.handler(where, callback)();
+  }
+
+  /** For an event, or whatever else begins a turn of the event loop: it may fail without harm. @param where, asked after a fault. */
+  handler<Args extends readonly unknown[]>(
+    where: string | ((...args: Args) => string),
+    callback: (...args: Args) => unknown,
+  ): (...args: Args) => void {
+    return (...args) => {
+      const report = (error: unknown): void => this.report(typeof where === 'string' ? where : where(...args), error);
+      try {
+        const result = callback(...args);
+        if (result instanceof Promise) result.catch(report);
+      } catch (error) {
+        report(error);
+      }
+    };
   }
 
   /** A clock whose timers fail without harm. */

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
+  boundaryBreaches,
   cycleBreaches,
   frontDoorBreaches,
   importBreaches,
@@ -52,6 +53,40 @@ describe('the source tree', () => {
 
   it('keeps clocks, timers, randomness, environment, exit, patterns and WebAssembly with their owners', () => {
     assert.deepEqual(ownerBreaches(tree), []);
+  });
+});
+
+describe('the boundary rules', () => {
+  const breaches = (text: string): number =>
+    boundaryBreaches(modulesOf({ 'src/control-plane/dns/exchange.ts': text })).length;
+
+  it('hold in the control plane', () => {
+    assert.deepEqual(boundaryBreaches(tree), []);
+  });
+
+  it('see whatever begins a turn of the event loop, and accept it at a boundary', () => {
+    const uses: [bare: string, bounded: string][] = [
+      ["socket.on('data', (bytes) => read(bytes));", "socket.on('data', this.#faults.handler('x', read));"],
+      ["socket.once(\n  'close',\n  onClose);", "socket.once(\n  'close',\n  faults.handler('x', onClose));"],
+      ["signal.addEventListener('abort', end);", "signal.addEventListener('abort', faults.handler('x', end));"],
+      ['watch(folder, {}, onChange);', "watch(folder, {}, faults.handler('x', onChange));"],
+      ['setImmediate(work);', "setImmediate(deps.faults.handler('x', work));"],
+      ['const later = { after: queueMicrotask };', "queueMicrotask(faults.handler('x', work));"],
+      ['void this.#read();', "faults.run('x', () => this.#read());"],
+      ['const clock = SYSTEM_CLOCK;', 'const { clock } = deps;'],
+    ];
+    for (const [bare, bounded] of uses) {
+      assert.equal(breaches(bare), 1, bare);
+      assert.equal(breaches(bounded), 0, bounded);
+    }
+    assert.equal(breaches('const end = (): void => {};\nfunction read(): void {\n}'), 0);
+  });
+
+  it('name the line, and leave other folders alone', () => {
+    const text = "start();\nsocket.on('data',\n  read);";
+    const [breach] = boundaryBreaches(modulesOf({ 'src/control-plane/a.ts': text }));
+    assert.match(breach!, /^src\/control-plane\/a\.ts:2: a bare handler of an event .* FaultBoundary\.handler$/);
+    assert.deepEqual(boundaryBreaches(modulesOf({ 'src/data-plane/a.ts': text })), []);
   });
 });
 

@@ -10,6 +10,7 @@ import { parseProxyV2 } from '../../src/data-plane/listener/listener-filter/prox
 import { clusterErrors, clusterNamed, clusterSettings, type JsonObject, socketAddress } from '../support/bootstrap.ts';
 import { DataPlaneFixture, httpManager, loopback, routeTo, tcpProxy } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
+import { NO_FAULTS } from '../support/faults.ts';
 import { filterChain, PROXY_PROTOCOL } from '../support/listeners.ts';
 import { connectRoute } from '../support/routes.ts';
 import { upgrade } from '../support/tunnel-bench.ts';
@@ -194,7 +195,12 @@ test('a health check says that it is the own connection of the proxy', async (t)
   for (const [index, header] of [V1, V2].entries()) {
     const preamble = proxyHeader(header, null);
     const settings = { kind: 'tcp', send: Buffer.from('ping'), receive: [Buffer.from('pong')] } as const;
-    const probe = new TcpProbe(settings, true, { sourceAddress: undefined, systemCalls: undefined, preamble });
+    const probe = new TcpProbe(
+      settings,
+      true,
+      { sourceAddress: undefined, systemCalls: undefined, preamble },
+      NO_FAULTS,
+    );
     t.after(() => probe.abort());
     for (const round of [1, 2]) {
       const result = await new Promise((resolve) => probe.check({ address: loopback(port), authority: 'x' }, resolve));

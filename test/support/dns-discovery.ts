@@ -8,6 +8,7 @@ import type { DnsAnswer, DnsResolver } from '../../src/control-plane/dns/dns-res
 import { HeldResolver } from '../../src/control-plane/dns/resolvers.ts';
 import { Loggers } from '../../src/log/index.ts';
 import type { DnsDiscoverySettings, DnsResolverSettings, DnsTarget, HostSettings } from '../../src/snapshot/index.ts';
+import { NO_FAULTS } from './faults.ts';
 import { ManualClock } from './manual-clock.ts';
 
 /** The servers of the system, asked as the defaults say. */
@@ -101,6 +102,7 @@ export class DiscoveryFixture {
       all,
       { add: (name) => this.counts.set(name, this.count(name) + 1) },
       {
+        faults: NO_FAULTS,
         clock: this.clock,
         random: { u32: () => this.random },
         resolvers: {

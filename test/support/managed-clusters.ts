@@ -9,6 +9,7 @@ import { readHostLists } from '../../src/wasm/lb.ts';
 import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from './bootstrap.ts';
 import { NO_LOCALITY } from './clusters.ts';
 import type { DnsServer } from './dns-server.ts';
+import { NO_FAULTS } from './faults.ts';
 import { lbTables } from './lb.ts';
 import { ManualClock } from './manual-clock.ts';
 import { statsFixture } from './stats.ts';
@@ -38,7 +39,7 @@ export class ManagedClusters implements Disposable {
   readonly messages: string[] = [];
   readonly manager: ClusterManager;
 
-  constructor(clusters: readonly ClusterSettings[] = [], outlierEventLogPath = '') {
+  constructor(clusters: readonly ClusterSettings[] = [], outlierEventLogPath = '', faults = NO_FAULTS) {
     const { store, owner } = this.stats;
     const sink = { write: ({ message }: { message: string }) => void this.messages.push(message) };
     const publish = (name: string, applied: () => void, update?: HostsUpdate): void => {
@@ -46,6 +47,7 @@ export class ManagedClusters implements Disposable {
       this.published.push({ snapshot, applied, update });
     };
     this.manager = new ClusterManager({
+      faults,
       stats: store,
       memory: owner,
       tables: lbTables(owner),
@@ -57,7 +59,7 @@ export class ManagedClusters implements Disposable {
         removeCluster: (_name, applied) => this.removed.push(applied),
         publishHosts: (update, applied) => publish(update.cluster, applied, update),
       },
-      resolvers: new DnsResolvers(this.clock),
+      resolvers: new DnsResolvers(this.clock, NO_FAULTS),
       runtime: this.runtime,
       outlierEventLogPath,
       headerPrefix: 'x-proxy',

@@ -10,6 +10,7 @@ import type { ClusterSnapshot, ConsecutiveKind } from '../../src/snapshot/index.
 import { OUTLIER_HOST_STATS, type OUTLIER_STATS } from '../../src/stats/index.ts';
 import { HealthFlag } from '../../src/wasm/shared-memory.ts';
 import { clusterNamed, type JsonObject, mustLoad, socketAddress, withClusters } from './bootstrap.ts';
+import { NO_FAULTS } from './faults.ts';
 import { lbTables } from './lb.ts';
 import { ManualClock } from './manual-clock.ts';
 import { type StatsFixture, statsFixture } from './stats.ts';
@@ -39,6 +40,7 @@ export class Watched implements Disposable {
     const { store, owner } = this.stats;
     this.runtime = new RuntimeValues(new Map(Object.entries(runtime)));
     this.manager = new ClusterManager({
+      faults: NO_FAULTS,
       stats: store,
       memory: owner,
       tables: lbTables(owner),
@@ -53,7 +55,7 @@ export class Watched implements Disposable {
           applied();
         },
       },
-      resolvers: new DnsResolvers(this.clock),
+      resolvers: new DnsResolvers(this.clock, NO_FAULTS),
       runtime: this.runtime,
       localCluster: '',
       locality: { region: '', zone: '', subZone: '' },

@@ -8,6 +8,7 @@
 
 import type { IpAddress } from '../../base/address.ts';
 import { errorMessage } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { Random } from '../../base/random.ts';
 import { SystemCalls } from '../../base/system-calls.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
@@ -38,6 +39,7 @@ export interface ClusterManagerDependencies extends Omit<ClusterPlaces, 'local'>
   readonly locality: Locality;
   /** For jitter. */
   readonly random: Random;
+  readonly faults: FaultBoundary;
   readonly loggers: Loggers;
   readonly workers: ClusterPublisher;
   readonly resolvers: DnsResolvers;

@@ -210,7 +210,7 @@ export class ManagedCluster {
     const { cluster } = this;
     return new OriginalDstDiscovery(
       settings,
-      { ...this.#tools, afterMessages: setImmediate },
+      { ...this.#tools, afterMessages: (work) => setImmediate(this.#tools.faults.handler('taking hosts in', work)) },
       {
         name: cluster.name,
         get size() {

@@ -4,6 +4,7 @@
 
 import { randomInt } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { DnsAnswer } from './dns-resolver.ts';
 import { type DnsServerAddress, type DnsTransport, type ExchangeOutcome, startExchange } from './exchange.ts';
 import { type DnsQuestion, FORMAT_ERROR, type RecordType } from './message.ts';
@@ -17,6 +18,7 @@ export interface DnsServerList {
 
 export interface DnsClientOptions {
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   /** Asked for with each question: the system's list may change. */
   readonly servers: () => Promise<DnsServerList>;
   /** A server that has not answered by then is silent. */
@@ -109,7 +111,7 @@ export class DnsClient {
           this.#waiting.shift()?.begin();
         };
         this.#running.add(end);
-        const exchange = startExchange(transport, server, question, end);
+        const exchange = startExchange(transport, server, question, this.#options.faults, end);
         const cancelTimer = this.#options.clock.after(this.#options.timeoutMs, () => end(SILENCE));
       };
       if (this.#running.size < MAX_RUNNING) begin();

@@ -2,6 +2,7 @@
 // under way. It goes with the last of them, and so do the sockets of its questions.
 
 import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { DnsLookupFamily, DnsResolverSettings } from '../../snapshot/index.ts';
 import type { DnsAnswer, DnsResolver } from './dns-resolver.ts';
 import { HostsFile } from './hosts-file.ts';
@@ -10,12 +11,19 @@ import { SystemResolver } from './system-resolver.ts';
 
 export class DnsResolvers {
   readonly #clock: Clock;
+  readonly #faults: FaultBoundary;
   readonly #hostsFile: HostsFile;
   readonly #resolverFile: ResolverFile;
   readonly #bySettings = new Map<string, SharedResolver>();
 
-  constructor(clock: Clock, hostsFile: HostsFile = new HostsFile(), resolverFile: ResolverFile = new ResolverFile()) {
+  constructor(
+    clock: Clock,
+    faults: FaultBoundary,
+    hostsFile: HostsFile = new HostsFile(),
+    resolverFile: ResolverFile = new ResolverFile(),
+  ) {
     this.#clock = clock;
+    this.#faults = faults;
     this.#hostsFile = hostsFile;
     this.#resolverFile = resolverFile;
   }
@@ -40,6 +48,7 @@ export class DnsResolvers {
       hostsFile: this.#hostsFile,
       resolverFile: this.#resolverFile,
       clock: this.#clock,
+      faults: this.#faults,
     });
   }
 }

@@ -4,6 +4,7 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { isHostName } from '../../base/host-name.ts';
 import type { DnsLookupFamily, DnsResolverSettings } from '../../snapshot/index.ts';
 import { DnsClient, type DnsServerList } from './dns-client.ts';
@@ -16,6 +17,7 @@ export interface SystemResolverOptions {
   readonly hostsFile: HostsFile;
   readonly resolverFile: ResolverFile;
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   /** Those of the system by default. */
   readonly interfaces?: () => Interfaces;
 }
@@ -42,7 +44,8 @@ export class SystemResolver implements DnsResolver {
   readonly #client: DnsClient;
   readonly #interfaces: () => Interfaces;
 
-  constructor({ settings, hostsFile, resolverFile, clock, interfaces = networkInterfaces }: SystemResolverOptions) {
+  constructor(options: SystemResolverOptions) {
+    const { settings, hostsFile, resolverFile, clock, faults, interfaces = networkInterfaces } = options;
     this.#interfaces = interfaces;
     this.#settings = settings;
     this.#hostsFile = hostsFile;
@@ -50,6 +53,7 @@ export class SystemResolver implements DnsResolver {
     const { queryTimeoutMs, queryTries, udpPayloadBytes = 0 } = settings;
     this.#client = new DnsClient({
       clock,
+      faults,
       servers: async () => chooseServers(settings, await resolverFile.read()),
       timeoutMs: queryTimeoutMs,
       tries: queryTries,

@@ -9,6 +9,7 @@
 import { type Address, formatAddress, sameAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type {
@@ -44,6 +45,7 @@ export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDepend
   readonly workers: ListenerPublisher;
   readonly loggers: Loggers;
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   /** Of the connections of a listener that has gone; they are cut behind that. */
   readonly drainMs: number;
   readonly drainStrategy: DrainStrategy;
@@ -162,14 +164,14 @@ export class ListenerManager {
   stopAccepting(which: DrainedListeners): void {
     if (this.#stoppedDirections !== 'all') this.#stoppedDirections = which;
     // One that is being opened comes into the set first.
-    void this.#next(async () => this.#stopAccepting(which, false));
+    this.#begin('stopping listeners', async () => this.#stopAccepting(which, false));
   }
 
   /** Has all stop accepting, because another process accepts on the same sockets, to which the paths of unix sockets are left. */
   leave(): void {
     const stoppedBefore = this.#stoppedDirections;
     this.#stoppedDirections = 'all';
-    void this.#next(async () => {
+    this.#begin('leaving listeners', async () => {
       const left = this.#stopAccepting('all', true);
       this.#takeBack = async () => {
         this.#stoppedDirections = stoppedBefore;
@@ -197,7 +199,7 @@ export class ListenerManager {
         this.#log.error(errorMessage(error));
         return;
       }
-      this.#deps.clock.after(REOPEN_MS, () => void this.#next(() => this.#reopen(former, tries + 1)));
+      this.#deps.clock.after(REOPEN_MS, () => this.#next(() => this.#reopen(former, tries + 1)));
     }
   }
 
@@ -289,6 +291,11 @@ export class ListenerManager {
       listeners.map(({ snapshot }) => snapshot.statBlock + LISTENER_STATS.index.downstream_cx_active),
     );
     return [...cells].reduce((total, cell) => total + this.#deps.stats.cells.total(cell), 0);
+  }
+
+  /** For changes whose end nobody awaits. */
+  #begin(where: string, change: () => Promise<unknown>): void {
+    this.#deps.faults.run(where, () => this.#next(change));
   }
 
   #next<Result>(change: () => Promise<Result>): Promise<Result> {

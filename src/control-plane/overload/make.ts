@@ -1,6 +1,7 @@
 // The overload manager of a server, where its bootstrap has one. Main thread.
 
 import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { collectGarbage } from '../../base/garbage.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
@@ -18,7 +19,7 @@ export interface OverloadedServer {
 
 export function makeOverloadManager(
   server: OverloadedServer,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  { clock, faults, log }: { readonly clock: Clock; readonly faults: FaultBoundary; readonly log: Logger },
 ): OverloadManager | undefined {
   const { bootstrap, stats, workers } = server;
   if (bootstrap.overload === undefined) return undefined;
@@ -30,10 +31,11 @@ export function makeOverloadManager(
     settings: bootstrap.overload,
     stats,
     clock,
+    faults,
     log,
     workers,
     resources,
-    shrinkHeap: () => void collectGarbage(),
+    shrinkHeap: collectGarbage,
   });
 }
 

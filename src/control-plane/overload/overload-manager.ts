@@ -38,7 +38,7 @@ export interface OverloadPublisher {
 export interface OverloadManagerDependencies extends SentryDependencies<OverloadSettings, OverloadPublisher> {
   readonly resources: ProcessResources;
   /** The same for the engine of this thread. */
-  readonly shrinkHeap: () => void;
+  readonly shrinkHeap: () => unknown;
 }
 
 /** A collection costs milliseconds, and what it finds comes back slowly. */
@@ -163,19 +163,26 @@ class Monitor {
       return;
     }
     this.#isPending = true;
-    pressureOf(this.#resource, this.#deps.resources)
-      .then(
-        (pressure) => {
-          this.pressure = pressure;
-          this.#isFailing = false;
-          this.#stats.set('pressure', Math.round(pressure * 100));
-          onUpdated();
-        },
-        (error: unknown) => this.#failed(error),
-      )
-      .finally(() => {
+    this.#deps.faults.run(`the overload monitor ${this.name}`, async () => {
+      try {
+        if (await this.#read()) onUpdated();
+      } finally {
         this.#isPending = false;
-      });
+      }
+    });
+  }
+
+  /** @returns false when it cannot be found out. */
+  async #read(): Promise<boolean> {
+    try {
+      this.pressure = await pressureOf(this.#resource, this.#deps.resources);
+    } catch (error) {
+      this.#failed(error);
+      return false;
+    }
+    this.#isFailing = false;
+    this.#stats.set('pressure', Math.round(this.pressure * 100));
+    return true;
   }
 
   /** One line for failures in a row. */

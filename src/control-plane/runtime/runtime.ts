@@ -5,6 +5,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { guardFault } from '../../base/feature-guards.ts';
 import { type RuntimeTexts, RuntimeValues } from '../../base/runtime.ts';
 import { runtimeKey, runtimeValueFault } from '../../base/runtime-values.ts';
@@ -83,13 +84,16 @@ const MAX_WARNINGS = 10;
 export type Subscribe = (
   source: ConfigSourceSettings,
   owner: SubscriptionOwner<RuntimeResource>,
-  tools: Pick<RuntimeDependencies, 'log' | 'unknownFields'> & { readonly subscriptionStats: SubscriptionStats },
+  tools: Pick<RuntimeDependencies, 'log' | 'faults' | 'unknownFields'> & {
+    readonly subscriptionStats: SubscriptionStats;
+  },
 ) => Subscription;
 
 export interface RuntimeDependencies {
   readonly stats: StatsStore;
   readonly workers: RuntimePublisher;
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   readonly log: Logger;
   /** Of what comes by discovery. */
   readonly unknownFields: UnknownFieldPolicy;
@@ -217,7 +221,7 @@ export class Runtime {
     await Promise.all(answers);
     if (isCalledOff()) return;
     this.#begin(layers, loading);
-    for (const root of loading.movedRoots) void this.#reread(root);
+    for (const root of loading.movedRoots) this.#beginReread(root);
   }
 
   /** The layers of before are replaced. */
@@ -330,6 +334,10 @@ export class Runtime {
     }
   }
 
+  #beginReread(root: string): void {
+    this.#deps.faults.run(`reading ${root} again`, () => this.#reread(root));
+  }
+
   /** Reads the layers below a root that has been replaced, unless it is replaced once more. */
   async #reread(root: string): Promise<void> {
     const token = {};
@@ -365,20 +373,20 @@ export class Runtime {
 
   #watch(root: string): MoveWatch {
     const { log } = this.#deps;
-    return MoveWatch.ofPlace(root, {
+    return MoveWatch.ofPlace(root, this.#deps.faults, {
       onMoved: () => {
         log.info(`runtime values are read again: ${root} has been replaced`);
         // What has been read of it until now may be of either.
         if (this.#loading !== undefined) this.#loading.movedRoots.add(root);
-        else void this.#reread(root);
+        else this.#beginReread(root);
       },
       onError: (error) => log.warning(`${root} is not watched: ${errorMessage(error)}`),
     });
   }
 }
 
-const subscribeToFile: Subscribe = ({ file }, owner, { log, unknownFields, subscriptionStats: stats }) =>
-  new FileSubscription({ source: file, typeName: RUNTIME_RESOURCE, unknownFields, stats, log, owner });
+const subscribeToFile: Subscribe = ({ file }, owner, { log, faults, unknownFields, subscriptionStats: stats }) =>
+  new FileSubscription({ source: file, typeName: RUNTIME_RESOURCE, unknownFields, stats, log, faults, owner });
 
 function bySpelling(values: ReadonlyMap<string, string>): Values {
   return atOnce(spelled(values));

@@ -8,6 +8,7 @@
 import { formatAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { GLOBAL_CONNECTION_LIMIT, runtimeKey } from '../../base/runtime-values.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
@@ -67,6 +68,7 @@ function asText(value: unknown): string | undefined {
 
 export interface BootstrapUpdateParts {
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   readonly clusters: ClusterManager;
   readonly listeners: ListenerManager;
   readonly runtime: Runtime;
@@ -173,7 +175,11 @@ export class BootstrapUpdates {
   /** They go with the last connection of former listeners. */
   #leave(clusters: Iterable<readonly [string, Given<ClusterSettings>]>): void {
     for (const [name, given] of clusters) this.#leaving.set(name, given);
-    void this.#parts.listeners.whenNoneDrains().then(() => this.#removeClusters());
+    const { faults, listeners } = this.#parts;
+    faults.run('the removal of clusters', async () => {
+      await listeners.whenNoneDrains();
+      this.#removeClusters();
+    });
   }
 
   #removeClusters(): void {

@@ -14,7 +14,7 @@ export interface ServerGaugesDependencies {
   readonly clock: Clock;
   readonly concurrency: number;
   /** Of the main thread; workers count theirs themselves. */
-  readonly faults: Pick<FaultBoundary, 'count'>;
+  readonly faults: Pick<FaultBoundary, 'count' | 'run'>;
   /** First digits of the source revision as a number; 0 when unknown. */
   readonly revisionNumber: number;
   /** As --version has it. */
@@ -127,16 +127,13 @@ export class ServerGauges {
   #askMemory(): void {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    const known = (report: Pick<MemoryReport, 'allocated' | 'heap'>): void => {
+    this.#deps.faults.run('a report of memory', async () => {
+      const report = await this.#deps.memory().catch(() => undefined);
+      this.#isAsking = false;
+      // Not known, it stays as it was.
+      if (report === undefined) return;
       this.#allThreads = report;
       this.#showMemory();
-    };
-    void this.#deps
-      .memory()
-      // Then it stays as it was.
-      .then(known, () => {})
-      .finally(() => {
-        this.#isAsking = false;
-      });
+    });
   }
 }

@@ -148,7 +148,14 @@ export class Server {
     const unknownFields = UnknownFieldPolicy.forDynamic(deps.dynamicFields ?? TOLERANT, () =>
       this.#gauges.countDynamicUnknownField(),
     );
-    const runtime = new Runtime({ stats: this.stats, workers, clock, log: loggers.get('runtime'), unknownFields });
+    const runtime = new Runtime({
+      stats: this.stats,
+      workers,
+      clock,
+      faults,
+      log: loggers.get('runtime'),
+      unknownFields,
+    });
     this.runtime = runtime;
     this.clusterManager = new ClusterManager({
       stats: this.stats,
@@ -156,9 +163,10 @@ export class Server {
       tables: new LbTables(this.memory, new LbKernel(this.memory.shared, this.#lbModule)),
       clock,
       random: SYSTEM_RANDOM,
+      faults,
       loggers,
       workers,
-      resolvers: new DnsResolvers(clock),
+      resolvers: new DnsResolvers(clock, faults),
       runtime: runtime.values,
       outlierEventLogPath: bootstrap.outlierEventLogPath,
       headerPrefix: this.#headerPrefix,
@@ -174,12 +182,13 @@ export class Server {
       concurrency,
       runtime: runtime.values,
       clock,
+      faults,
       drainMs: deps.drainMs,
       drainStrategy: deps.drainStrategy,
       connectionLimit: connectionLimitOf(bootstrap),
       ...(restart.inherit && { inherit: restart.inherit }),
     });
-    this.#overload = makeOverloadManager(this, { clock, log: this.#log });
+    this.#overload = makeOverloadManager(this, { clock, faults, log: this.#log });
     this.#clock = clock;
     this.#loopStats = new LoopStats(bootstrap.metersLoops, this.stats, concurrency);
     this.#watchdog = new Watchdog({
@@ -188,10 +197,11 @@ export class Server {
       allocator: this.memory.recordAllocator,
       records: this.memory.shared.records,
       clock,
+      faults,
       random: SYSTEM_RANDOM,
       log: this.#log,
       workers,
-      abort: () => void process.kill(process.pid, 'SIGABRT'),
+      abort: () => process.kill(process.pid, 'SIGABRT'),
     });
     const connections = (): number => this.listenerManager.activeConnections();
     this.#connectionsLeft = { clock, log: this.#log, connections };
@@ -204,7 +214,7 @@ export class Server {
     });
     this.config = new LoadedConfig(bootstrap, clock.wallMs(), this.clusterManager, this.listenerManager);
     const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };
-    this.updates = new BootstrapUpdates(bootstrap, { clock, ...managers, config: this.config });
+    this.updates = new BootstrapUpdates(bootstrap, { clock, faults, ...managers, config: this.config });
     this.certificates = new CertificateInventory(() => this.listenerManager.tlsContexts());
     this.#gauges = new ServerGauges({
       stats: this.stats,
@@ -246,6 +256,7 @@ export class Server {
     if (!this.statSinks.isEmpty) this.#flush.add('sinks', () => this.statSinks.flush());
     this.taps = new TapManager({
       clock,
+      faults,
       log: this.#log,
       publish: (session) => workers.publishTap(session),
       configIds: () => this.listenerManager.tapConfigIds(),

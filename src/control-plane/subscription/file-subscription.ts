@@ -2,6 +2,7 @@
 // Main thread; a file is read and taken as a whole.
 
 import { errorMessage } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { type FileSourceSettings, readResponseFile, type UnknownFieldPolicy } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { MoveWatch, type MoveWatchEvents } from './move-watch.ts';
@@ -23,6 +24,7 @@ export interface FileSubscriptionOptions<Name extends TypeName> {
   readonly unknownFields: UnknownFieldPolicy;
   readonly stats: SubscriptionStats;
   readonly log: Logger;
+  readonly faults: FaultBoundary;
   readonly owner: SubscriptionOwner<ResourceOf<Name>>;
 }
 
@@ -35,7 +37,7 @@ export class FileSubscription<Name extends TypeName> implements Subscription {
   }
 
   start(): void {
-    const { source, log } = this.#options;
+    const { source, log, faults } = this.#options;
     const { path, watchedFolder } = source;
     const events: MoveWatchEvents = {
       onMoved: () => {
@@ -46,7 +48,9 @@ export class FileSubscription<Name extends TypeName> implements Subscription {
     };
     // Watched first: what changes between the two is read twice rather than not at all.
     this.#watch =
-      watchedFolder === undefined ? MoveWatch.ofPlace(path, events) : MoveWatch.ofFolder(watchedFolder, events);
+      watchedFolder === undefined
+        ? MoveWatch.ofPlace(path, faults, events)
+        : MoveWatch.ofFolder(watchedFolder, faults, events);
     this.#read();
   }
 

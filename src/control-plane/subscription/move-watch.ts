@@ -3,6 +3,7 @@
 
 import { type FSWatcher, watch } from 'node:fs';
 import path from 'node:path';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 
 export interface MoveWatchEvents {
   /** Something has been moved to the place, or away from it. */
@@ -15,24 +16,32 @@ export class MoveWatch {
   #watcher: FSWatcher | undefined;
 
   /** One place in a folder. */
-  static ofPlace(place: string, events: MoveWatchEvents): MoveWatch {
-    return new MoveWatch(path.dirname(place), path.basename(place), events);
+  static ofPlace(place: string, faults: FaultBoundary, events: MoveWatchEvents): MoveWatch {
+    return new MoveWatch(path.dirname(place), path.basename(place), faults, events);
   }
 
   /** All places in a folder. */
-  static ofFolder(folder: string, events: MoveWatchEvents): MoveWatch {
-    return new MoveWatch(folder, undefined, events);
+  static ofFolder(folder: string, faults: FaultBoundary, events: MoveWatchEvents): MoveWatch {
+    return new MoveWatch(folder, undefined, faults, events);
   }
 
-  private constructor(folder: string, name: string | undefined, { onMoved, onError }: MoveWatchEvents) {
+  private constructor(
+    folder: string,
+    name: string | undefined,
+    faults: FaultBoundary,
+    { onMoved, onError }: MoveWatchEvents,
+  ) {
+    const where = `the watch of ${folder}`;
+    const onChange = (event: string, moved: string | null): void => {
+      if (event === 'rename' && (name === undefined || moved === null || moved === name)) onMoved();
+    };
+    const onFailure = (error: Error): void => {
+      this.close();
+      onError(error);
+    };
     try {
-      this.#watcher = watch(folder, { persistent: false }, (event, moved) => {
-        if (event === 'rename' && (name === undefined || moved === null || moved === name)) onMoved();
-      });
-      this.#watcher.on('error', (error) => {
-        this.close();
-        onError(error);
-      });
+      this.#watcher = watch(folder, { persistent: false }, faults.handler(where, onChange));
+      this.#watcher.on('error', faults.handler(where, onFailure));
     } catch (error) {
       onError(error as Error);
     }

@@ -3,6 +3,7 @@
 
 import { appendFile } from 'node:fs/promises';
 import { errorMessage } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { Logger } from '../../log/index.ts';
 import { type TapFile, type TapFormat, type TapTrace, tapTraceCost } from '../../snapshot/index.ts';
 import { renderTrace } from './render-trace.ts';
@@ -20,6 +21,7 @@ const EXTENSIONS: Readonly<Record<TapFormat, string>> = {
 
 export interface TapFilesDependencies {
   readonly log: Pick<Logger, 'warning'>;
+  readonly faults: FaultBoundary;
   readonly onWritten: () => void;
   readonly onDropped: (count: number) => void;
 }
@@ -31,7 +33,7 @@ interface Waiting {
 
 export class TapFilesWriter {
   readonly #deps: TapFilesDependencies;
-  #waiting: Waiting[] = [];
+  readonly #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #isWriting = false;
   /** Prefixes at which the last file could not be written: said once. */
@@ -49,21 +51,25 @@ export class TapFilesWriter {
     }
     this.#waitingBytes += cost;
     this.#waiting.push({ file, trace });
-    if (!this.#isWriting) void this.#writeAll();
+    if (!this.#isWriting) this.#deps.faults.run('writing tapped exchanges', () => this.#writeAll());
   }
 
   /** One after the other: the pieces of an exchange keep their order. */
   async #writeAll(): Promise<void> {
     this.#isWriting = true;
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      for (const { file, trace } of batch) {
-        await this.#append(file, trace);
-        this.#waitingBytes -= tapTraceCost(trace);
-      }
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) await this.#write(next);
+    } finally {
+      this.#isWriting = false;
     }
-    this.#isWriting = false;
+  }
+
+  async #write({ file, trace }: Waiting): Promise<void> {
+    try {
+      await this.#append(file, trace);
+    } finally {
+      this.#waitingBytes -= tapTraceCost(trace);
+    }
   }
 
   async #append({ pathPrefix, format, exchangeId }: TapFile, trace: TapTrace): Promise<void> {

@@ -4,6 +4,7 @@
 
 import { BoundedFeed } from '../../base/bounded-feed.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { Logger } from '../../log/index.ts';
 import { type TapFile, type TapSession, type TapSettings, type TapTrace, tapTraceCost } from '../../snapshot/index.ts';
 import { TapFilesWriter } from './tap-files.ts';
@@ -13,6 +14,7 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 export interface TapManagerDependencies {
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   readonly log: Pick<Logger, 'warning'>;
   /** Has every worker record for this session, and those that start later; null ends it. */
   readonly publish: (session: TapSession | null) => void;
@@ -48,6 +50,7 @@ export class TapManager {
     this.#deps = deps;
     this.#files = new TapFilesWriter({
       log: deps.log,
+      faults: deps.faults,
       onWritten: () => deps.stats.add('traces_total'),
       onDropped: (count) => deps.stats.add('traces_dropped', count),
     });

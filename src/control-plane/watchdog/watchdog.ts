@@ -36,7 +36,7 @@ export interface WatchdogDependencies extends SentryDependencies<WatchdogPairs, 
   readonly records: { count(record: number): number; addCount(record: number, n: number): number };
   readonly random: Random;
   /** Ends the process at once. */
-  readonly abort: () => void;
+  readonly abort: () => unknown;
 }
 
 /** A thread that is told to end does so at once, unless it is stuck outside of JavaScript. */
@@ -108,13 +108,17 @@ export class Watchdog {
       const row = stall === 'miss' ? 'watchdog_miss' : 'watchdog_mega_miss';
       worker.stats.add(row);
       this.#allStats.add(row);
-      if (stall === 'mega-miss') void this.#report(index, settings.workers.megaMissMs);
+      if (stall === 'mega-miss') this.#beginReport(index, settings.workers.megaMissMs);
     }
     if (!isOver(this.#killMs, watch.silentMs)) return;
     const reason = `it has not gone on for ${Math.round(watch.silentMs)} ms`;
     watch.look(0, 0);
     log.error(`worker ${index} is ended: ${reason}`);
     this.#endOrAbort(index, reason);
+  }
+
+  #beginReport(index: number, silentMs: number): void {
+    this.#deps.faults.run(`the report on worker ${index}`, () => this.#report(index, silentMs));
   }
 
   async #report(index: number, silentMs: number): Promise<void> {
@@ -125,12 +129,15 @@ export class Watchdog {
   }
 
   #endOrAbort(index: number, reason: string): void {
-    const { clock, workers, log, abort } = this.#deps;
+    const { clock, faults, workers, log, abort } = this.#deps;
     const cancel = clock.after(END_LIMIT_MS, () => {
       log.critical(`worker ${index} cannot be ended: the process is aborted`);
       abort();
     });
-    void workers.endStuck(index, reason).then(cancel);
+    faults.run(`ending worker ${index}`, async () => {
+      await workers.endStuck(index, reason);
+      cancel();
+    });
   }
 
   /** Several that are silent at once. */

@@ -314,7 +314,7 @@ export class WorkerPool {
     const worker = this.#workers[index];
     const handle = worker && (await this.#soon(worker.startProfile('cpu', STACK_PROFILE)));
     if (handle === undefined) return undefined;
-    await new Promise<void>((resolve) => void this.#deps.clock.after(STACK_PROFILE_MS, resolve));
+    await new Promise<void>((resolve) => this.#deps.clock.after(STACK_PROFILE_MS, resolve));
     const json = await this.#soon<string>(handle.stop());
     return json === undefined ? undefined : stackOf(json);
   }
@@ -346,23 +346,25 @@ export class WorkerPool {
     const live = this.#workers.filter((worker) => worker !== undefined);
     if (live.length === 0) return;
     if (this.#service) this.#broadcast({ type: 'shutdown', graceMs });
-    else for (const worker of live) void worker.terminate();
+    else for (const worker of live) this.#terminate(worker);
     const cancelCut = this.#deps.clock.after(graceMs + LATE_MS, () => {
-      for (const worker of live) void worker.terminate();
+      for (const worker of live) this.#terminate(worker);
     });
     await this.#allStopped.promise;
     cancelCut();
   }
 
+  #terminate(worker: WorkerThread): void {
+    this.#deps.faults.run(`ending worker ${worker.index}`, () => worker.terminate());
+  }
+
   #spawn(index: number): void {
     const { faults, threadFlags } = this.#deps;
     const events: WorkerEvents = {
-      onMessage: (sender, message) =>
-        faults.run(`message '${message.type}' of worker ${index}`, () => this.#receive(sender, message)),
-      onEnd: (sender, reason, stack) =>
-        faults.run(`the end of worker ${index}`, () => this.#workerEnded(sender, reason, stack)),
+      onMessage: (sender, message) => this.#receive(sender, message),
+      onEnd: (sender, reason, stack) => this.#workerEnded(sender, reason, stack),
     };
-    const worker = new WorkerThread(index, events, threadFlags);
+    const worker = new WorkerThread(index, events, faults, threadFlags);
     this.#workers[index] = worker;
     if (this.#service) this.#initialize(worker, this.#service, packClusters(this.#service.clusters()));
   }
@@ -447,7 +449,7 @@ export class WorkerPool {
         this.#logRecordsDropped(worker, message.count);
         break;
       case 'stopped':
-        void worker.terminate();
+        this.#terminate(worker);
         break;
     }
   }

@@ -8,6 +8,7 @@ import type { Readable } from 'node:stream';
 import type { CPUProfileHandle, HeapInfo, HeapProfileHandle } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { stackFrames } from '../../base/errors.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { threadEntry } from '../../base/package-root.ts';
 import { RelayReceiver } from '../../log/index.ts';
 import type { MainToWorker, WorkerToMain } from '../../snapshot/index.ts';
@@ -36,17 +37,21 @@ export class WorkerThread {
    * Starts the thread, which loads its code and then waits for `init`.
    * @param flags of Node; those of the process when undefined.
    */
-  constructor(index: number, events: WorkerEvents, flags?: readonly string[]) {
+  constructor(index: number, events: WorkerEvents, faults: FaultBoundary, flags?: readonly string[]) {
     this.index = index;
     this.#events = events;
     const execArgv = flags === undefined ? {} : { execArgv: [...flags] };
     this.#thread = new Worker(threadEntry('worker.ts'), { name: `worker_${index}`, ...execArgv });
-    this.#thread.on('message', (message: WorkerToMain) => this.#receive(message));
-    this.#thread.on('error', (error: unknown) => {
+    const nameOf = ({ type }: WorkerToMain): string => `message '${type}' of worker ${index}`;
+    const onMessage = (message: WorkerToMain): void => this.#receive(message);
+    const onError = (error: unknown): void => {
       this.#crashReason = String(error);
       this.#crashStack = stackFrames(error);
-    });
-    this.#thread.on('exit', (code: number) => this.#end(code));
+    };
+    const onExit = (code: number): void => this.#end(code);
+    this.#thread.on('message', faults.handler(nameOf, onMessage));
+    this.#thread.on('error', faults.handler(`the failure of worker ${index}`, onError));
+    this.#thread.on('exit', faults.handler(`the end of worker ${index}`, onExit));
   }
 
   get threadId(): number {

@@ -26,6 +26,7 @@ import { Runtime } from '../../../src/control-plane/runtime/runtime.ts';
 import { Loggers, type LogRecord } from '../../../src/log/index.ts';
 import type { TapTrace } from '../../../src/snapshot/index.ts';
 import { RecentLookups, type StatsStore, statTable } from '../../../src/stats/index.ts';
+import { NO_FAULTS } from '../../support/faults.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { statsFixture } from '../../support/stats.ts';
 import { CONFIG } from './config-fixture.ts';
@@ -112,6 +113,7 @@ function makeWorld(): World {
 /** Two layers that say something, and one to be written. */
 function someRuntime(): Runtime {
   const runtime = new Runtime({
+    faults: NO_FAULTS,
     stats: statsFixture().store,
     workers: { publishRuntime() {} },
     clock: new ManualClock(),

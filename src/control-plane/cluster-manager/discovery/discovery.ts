@@ -1,6 +1,7 @@
 // Finds the members of one cluster, and tells of each change. Main thread.
 
 import type { Clock } from '../../../base/clock.ts';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import type { Random } from '../../../base/random.ts';
 import type { Logger } from '../../../log/index.ts';
 import type { HostSettings } from '../../../snapshot/index.ts';
@@ -28,6 +29,7 @@ export interface DiscoveryStats {
 /** What discovery works with; the same for all clusters. */
 export interface DiscoveryTools {
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   readonly random: Random;
   readonly resolvers: Pick<DnsResolvers, 'hold'>;
   readonly log: Logger;

@@ -47,7 +47,7 @@ export class ResolveTarget {
   }
 
   start(): void {
-    void this.#lookUp();
+    this.#tools.faults.run('a DNS lookup', () => this.#lookUp());
   }
 
   stop(): void {

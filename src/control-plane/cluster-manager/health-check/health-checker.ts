@@ -4,6 +4,7 @@
 //   made ──start──► RUNNING, checks every host that setHosts names ──stop──► STOPPED
 
 import type { Clock } from '../../../base/clock.ts';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import type { Random } from '../../../base/random.ts';
 import type { RuntimeValues } from '../../../base/runtime.ts';
 import { MAX_CHECK_INTERVAL, MIN_CHECK_INTERVAL, VERIFY_CLUSTER } from '../../../base/runtime-values.ts';
@@ -24,6 +25,7 @@ const { failedActiveHealthCheck: FAILED, degradedActiveHealthCheck: DEGRADED } =
 /** What checks work with; the same for all clusters. */
 export interface HealthCheckTools {
   readonly clock: Clock;
+  readonly faults: FaultBoundary;
   readonly random: Random;
   readonly runtime: RuntimeValues;
   readonly stats: Pick<StatsStore, 'scope'>;
@@ -185,9 +187,10 @@ export class HealthChecker implements HostCheckListener {
   #createProbe(): Probe {
     const { probe, reusesConnection } = this.#settings;
     const { origin } = this.#cluster;
-    if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, origin);
+    if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, origin, this.#tools.faults);
     return new HttpProbe(probe, reusesConnection, origin, {
       codec: this.#tools.codec(),
+      faults: this.#tools.faults,
       verifiesService: () => this.#verifiesService(),
     });
   }

@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { utf8Bytes } from '../../../base/byte-text.ts';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import { compileByteMatch, type StringTest } from '../../../base/string-match.ts';
 import type { HttpProbeSettings, StatusRange } from '../../../snapshot/index.ts';
 import { type Http1Codec, Method } from '../../../wasm/http1.ts';
@@ -14,6 +15,7 @@ const USER_AGENT = 'weir/HC';
 
 export interface HttpProbeTools {
   readonly codec: Http1Codec;
+  readonly faults: FaultBoundary;
   /** Asked before a check looks at the name of the service; counts that it does. */
   readonly verifiesService: () => boolean;
 }
@@ -40,7 +42,7 @@ export class HttpProbe implements Probe, ConnectionListener {
     this.#settings = settings;
     this.#reusesConnection = reusesConnection;
     this.#tools = tools;
-    this.#connection = new ProbeConnection(origin, this);
+    this.#connection = new ProbeConnection(origin, tools.faults, this);
     this.#isService = settings.serviceName && compileByteMatch(settings.serviceName);
   }
 

@@ -3,10 +3,13 @@
 
 import type { Socket } from 'node:net';
 import { formatAddress } from '../../../base/address.ts';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import { connectTo, faultOf, type ProbeOrigin, type ProbeTarget } from './probe.ts';
 
 /** Of one check. No answer is as long, and main has other things to do than to read one without end. */
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+const WHERE = 'the connection of a health check';
 
 /** What a probe hears of its connection while a check runs. */
 export interface ConnectionListener {
@@ -19,6 +22,7 @@ export interface ConnectionListener {
 
 export class ProbeConnection {
   readonly #origin: ProbeOrigin | undefined;
+  readonly #faults: FaultBoundary;
   readonly #listener: ConnectionListener;
   #socket: Socket | undefined;
   #target: ProbeTarget | undefined;
@@ -29,7 +33,9 @@ export class ProbeConnection {
   /** An earlier check has used it, and nothing has come back in this one. */
   #isUntried = false;
 
-  constructor(origin: ProbeOrigin | undefined, listener: ConnectionListener) {
+  /** @param faults where those of handlers end: a check that has met one runs out of its time. */
+  constructor(origin: ProbeOrigin | undefined, faults: FaultBoundary, listener: ConnectionListener) {
+    this.#faults = faults;
     this.#origin = origin;
     this.#listener = listener;
   }
@@ -64,18 +70,22 @@ export class ProbeConnection {
     const socket = connectTo(this.#target!.address, this.#origin);
     this.#socket = socket;
     const preamble = this.#origin?.preamble;
-    socket.on('connect', () => {
+    let reason: string | undefined;
+    const onConnect = (): void => {
       if (preamble !== undefined) socket.write(preamble);
       this.#listener.onOpen(socket);
-    });
-    socket.on('data', (bytes: Buffer) => this.#onData(bytes));
-    let reason: string | undefined;
-    socket.on('error', (error) => {
+    };
+    const onData = (bytes: Buffer): void => this.#onData(bytes);
+    const onError = (error: Error): void => {
       reason = faultOf(error);
-    });
+    };
+    const onLost = (): void => this.#onLost(socket, reason);
+    socket.on('connect', this.#faults.handler(WHERE, onConnect));
+    socket.on('data', this.#faults.handler(WHERE, onData));
+    socket.on('error', this.#faults.handler(WHERE, onError));
     // A peer that ends its side has nothing more to say.
-    socket.on('end', () => this.#onLost(socket, reason));
-    socket.on('close', () => this.#onLost(socket, reason));
+    socket.on('end', this.#faults.handler(WHERE, onLost));
+    socket.on('close', this.#faults.handler(WHERE, onLost));
   }
 
   /** Only what is open now has bytes to tell of: a former socket has been destroyed. */

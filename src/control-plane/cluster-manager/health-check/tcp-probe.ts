@@ -1,6 +1,7 @@
 // A check by TCP: a connection is enough, or bytes are sent and others have to come back. Main thread.
 
 import type { Socket } from 'node:net';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import type { TcpProbeSettings } from '../../../snapshot/index.ts';
 import { PayloadMatch } from './payload-match.ts';
 import { broken, type Probe, type ProbeOrigin, type ProbeResult, type ProbeTarget, passed } from './probe.ts';
@@ -13,11 +14,16 @@ export class TcpProbe implements Probe, ConnectionListener {
   #match = new PayloadMatch([]);
   #onResult: ((result: ProbeResult) => void) | undefined;
 
-  constructor(settings: TcpProbeSettings, reusesConnection: boolean, origin: ProbeOrigin | undefined) {
+  constructor(
+    settings: TcpProbeSettings,
+    reusesConnection: boolean,
+    origin: ProbeOrigin | undefined,
+    faults: FaultBoundary,
+  ) {
     this.#settings = settings;
     // Without bytes that come back, only a new connection tells anything.
     this.#reusesConnection = reusesConnection && settings.receive.length > 0;
-    this.#connection = new ProbeConnection(origin, this);
+    this.#connection = new ProbeConnection(origin, faults, this);
   }
 
   check(target: ProbeTarget, onResult: (result: ProbeResult) => void): void {

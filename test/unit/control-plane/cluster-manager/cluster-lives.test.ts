@@ -15,6 +15,7 @@ import { Loggers } from '../../../../src/log/index.ts';
 import { packClusters } from '../../../../src/snapshot/index.ts';
 import { CLUSTER_STATS, HOST_STATS } from '../../../../src/stats/index.ts';
 import { clusterNamed, clusterSettings, type JsonObject, socketAddress } from '../../../support/bootstrap.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { lbTables } from '../../../support/lb.ts';
 import { PoisonedMemory } from '../../../support/poisoned-memory.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
@@ -123,6 +124,7 @@ class Model {
     this.workers = Array.from({ length: WORKERS }, (_, index) => new ModelWorker(this.#upstream, index));
     const { clock } = this.#upstream;
     this.manager = new ClusterManager({
+      faults: NO_FAULTS,
       stats: store,
       memory: owner,
       tables: lbTables(this.memory.forTables),
@@ -138,7 +140,7 @@ class Model {
         publishHosts: (update, onApplied) =>
           this.#publish((map, applied) => map.updateHosts(update, applied), onApplied),
       },
-      resolvers: new DnsResolvers(clock),
+      resolvers: new DnsResolvers(clock, NO_FAULTS),
       runtime,
       outlierEventLogPath: '',
       headerPrefix: 'x-proxy',

@@ -12,6 +12,7 @@ import type { ClusterSettings, ClusterSnapshot } from '../../../../src/snapshot/
 import { readHostLists } from '../../../../src/wasm/lb.ts';
 import { clusterNamed, type JsonObject, mustLoad, socketAddress, withClusters } from '../../../support/bootstrap.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { lbTables } from '../../../support/lb.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, statsFixture } from '../../../support/stats.ts';
@@ -49,6 +50,7 @@ class Fixture {
 
   constructor(...clusters: ClusterSettings[]) {
     this.manager = new ClusterManager({
+      faults: NO_FAULTS,
       stats: this.stats.store,
       memory: this.stats.owner,
       tables: lbTables(this.stats.owner),
@@ -67,7 +69,7 @@ class Fixture {
           this.onPublished?.();
         },
       },
-      resolvers: new DnsResolvers(this.clock),
+      resolvers: new DnsResolvers(this.clock, NO_FAULTS),
       runtime: this.runtime,
       outlierEventLogPath: '',
       headerPrefix: 'x-proxy',

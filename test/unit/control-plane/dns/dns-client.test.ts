@@ -18,6 +18,7 @@ import {
   v4Bytes,
 } from '../../../support/dns-server.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const TIMEOUT_MS = 5000;
@@ -35,7 +36,7 @@ class Fixture {
     const addresses = servers.map(({ port }) => ({ ip: '127.0.0.1', port }));
     const whole = { servers: addresses, useTcp: false, rotate: false, ...list };
     const options = { timeoutMs: TIMEOUT_MS, tries, payloadBytes };
-    this.client = new DnsClient({ clock: this.clock, servers: async () => whole, ...options });
+    this.client = new DnsClient({ faults: NO_FAULTS, clock: this.clock, servers: async () => whole, ...options });
   }
 
   ask(name: string): Promise<DnsAnswer> {

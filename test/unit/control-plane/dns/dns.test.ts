@@ -21,6 +21,7 @@ import { WatchedText } from '../../../../src/control-plane/dns/watched-text.ts';
 import type { DnsResolverSettings } from '../../../../src/snapshot/index.ts';
 import { RESOLVER } from '../../../support/dns-discovery.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 function ips(answer: DnsAnswer): string[] {
@@ -130,7 +131,7 @@ describe('the resolvers of the process', () => {
   it('are shared by those who ask in the same way, and give up with the last of them', async () => {
     await using server = await DnsServer.start();
     const clock = new ManualClock();
-    const resolvers = new DnsResolvers(clock);
+    const resolvers = new DnsResolvers(clock, NO_FAULTS);
     const settings = { ...RESOLVER, servers: [{ ip: '127.0.0.1', port: server.port }] };
     server.tamper(() => []);
     const query = server.nextQuery();
@@ -158,7 +159,7 @@ describe('the resolvers of the process', () => {
     writeFileSync(hosts, '10.0.0.7 listed\n');
     writeFileSync(resolvConf, 'search a.test\n');
     const clock = new ManualClock();
-    const resolvers = new DnsResolvers(clock, new HostsFile(hosts), new ResolverFile(resolvConf));
+    const resolvers = new DnsResolvers(clock, NO_FAULTS, new HostsFile(hosts), new ResolverFile(resolvConf));
     const settings = { ...RESOLVER, servers: [{ ip: '127.0.0.1', port: server.port }] };
     assert.deepEqual(ips(await resolvers.hold(settings).lookup('listed', 'V4_ONLY')), ['10.0.0.7']);
     server.set('short.a.test', ['10.0.0.5']);
@@ -322,6 +323,7 @@ describe('a lookup', () => {
   const resolverPath = path.join(folder, 'resolv.conf');
   const resolver = (settings: Partial<DnsResolverSettings> = {}): SystemResolver =>
     new SystemResolver({
+      faults: NO_FAULTS,
       settings: {
         ...RESOLVER,
         servers: [{ ip: '127.0.0.1', port: server.port }],
@@ -409,6 +411,7 @@ describe('a lookup', () => {
       [[at('IPv4', true), at('IPv6', true)], [], []],
     ] as const) {
       const only = new SystemResolver({
+        faults: NO_FAULTS,
         settings: { ...RESOLVER, servers: [{ ip: '127.0.0.1', port: server.port }], leavesOutUnroutable: true },
         hostsFile: new HostsFile('/nonexistent/hosts'),
         resolverFile: new ResolverFile(resolverPath),
@@ -423,6 +426,7 @@ describe('a lookup', () => {
     const file = path.join(folder, 'hosts');
     writeFileSync(file, '10.0.0.1 web\nfd00::1 web\n');
     const listed = new SystemResolver({
+      faults: NO_FAULTS,
       settings: RESOLVER,
       hostsFile: new HostsFile(file),
       resolverFile: new ResolverFile(resolverPath),

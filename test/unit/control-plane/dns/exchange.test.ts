@@ -12,6 +12,7 @@ import {
   startExchange,
 } from '../../../../src/control-plane/dns/exchange.ts';
 import { answerWith, DnsServer, record, v4Bytes } from '../../../support/dns-server.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 
 const TYPE_A = 1;
 const TRUNCATED = 0x0200;
@@ -21,7 +22,7 @@ const QUESTION = { id: 4711, name: 'web.test', type: 'A' } as const;
 const ONE_ADDRESS: ExchangeOutcome = { kind: 'addresses', addresses: [{ ip: '10.0.0.1', ttlSeconds: 7 }] };
 
 function ask(transport: DnsTransport, server: DnsServerAddress): Promise<ExchangeOutcome> {
-  return new Promise((resolve) => startExchange(transport, server, QUESTION, resolve));
+  return new Promise((resolve) => startExchange(transport, server, QUESTION, NO_FAULTS, resolve));
 }
 
 /** The true answer to a query without its length. */
@@ -174,7 +175,7 @@ describe('a question that is given up', () => {
       const address = { ip: '127.0.0.1', port: server.port };
       for (let steps = 0; steps < 20; steps++) {
         let outcomes = 0;
-        const exchange = startExchange(transport, address, QUESTION, () => outcomes++);
+        const exchange = startExchange(transport, address, QUESTION, NO_FAULTS, () => outcomes++);
         const before = await new Promise<number>((resolve) => {
           afterSteps(steps, () => {
             resolve(outcomes);

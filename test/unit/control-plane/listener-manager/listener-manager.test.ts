@@ -22,6 +22,7 @@ import {
   tcpFilter,
   withListeners,
 } from '../../../support/bootstrap.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { leaveSocket } from '../../../support/stale-socket.ts';
 import { statsFixture } from '../../../support/stats.ts';
@@ -49,6 +50,7 @@ class Fixture {
     const limit = ['proxy.resource_limits.listener.new.connection_limit', '7'] as const;
     const sink = { write: ({ message }: { message: string }) => void this.log.push(message) };
     this.manager = new ListenerManager({
+      faults: NO_FAULTS,
       stats: this.stats.store,
       memory: this.stats.owner,
       concurrency: 2,

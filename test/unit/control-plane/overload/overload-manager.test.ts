@@ -6,6 +6,7 @@ import type { OverloadSettings, TriggerSettings } from '../../../../src/config/i
 import { OverloadManager, strengthOf } from '../../../../src/control-plane/overload/overload-manager.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { NO_OVERLOAD, type OverloadState } from '../../../../src/snapshot/index.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, statsFixture } from '../../../support/stats.ts';
 
@@ -23,6 +24,7 @@ function fixture(fields: Partial<OverloadSettings>) {
   const shrunk: string[] = [];
   let read: () => Promise<number> = async () => 0;
   const manager = new OverloadManager({
+    faults: NO_FAULTS,
     settings: {
       refreshIntervalMs: INTERVAL_MS,
       monitors: [{ name: MONITOR, resource: { kind: 'heap', maxBytes: 100 } }],

@@ -9,6 +9,7 @@ import { Runtime, type RuntimeDependencies } from '../../../../src/control-plane
 import { Loggers } from '../../../../src/log/index.ts';
 import type { JsonObject } from '../../../support/bootstrap.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, statsFixture } from '../../../support/stats.ts';
 
@@ -36,6 +37,7 @@ function open(t: TestContext, { mode = 'warn', subscribe }: Options = {}) {
     write: ({ level, message }: { level: string; message: string }) => void log.push(`${level}: ${message}`),
   };
   const runtime = new Runtime({
+    faults: NO_FAULTS,
     stats: fixture.store,
     workers: { publishRuntime() {} },
     clock,

@@ -9,6 +9,7 @@ import { Runtime, type RuntimeDependencies } from '../../../../src/control-plane
 import type { ValueFiles } from '../../../../src/control-plane/runtime/value-files.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, type StatsFixture, statsFixture } from '../../../support/stats.ts';
 
@@ -36,6 +37,7 @@ function open(found?: RuntimeDependencies['readFiles'] | ((folder: string) => Va
     write: ({ level, message }: { level: string; message: string }) => void log.push(`${level}: ${message}`),
   };
   const runtime = new Runtime({
+    faults: NO_FAULTS,
     stats: fixture.store,
     workers: { publishRuntime: (texts) => published.push(texts) },
     clock: new ManualClock(),
@@ -270,6 +272,7 @@ describe('the runtime', () => {
     const begun: string[] = [];
     const fixture = statsFixture();
     const runtime = new Runtime({
+      faults: NO_FAULTS,
       stats: fixture.store,
       workers: { publishRuntime() {} },
       clock: new ManualClock(),

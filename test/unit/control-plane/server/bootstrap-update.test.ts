@@ -21,6 +21,7 @@ import {
   ROUTER,
   socketAddress,
 } from '../../../support/bootstrap.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const CLUSTERS = ['x', 'y'];
@@ -75,6 +76,7 @@ class NotedServer {
     this.runtime = config.runtimeLayers;
     const parts = {
       clock: new ManualClock(),
+      faults: NO_FAULTS,
       runtime: {
         load: async (layers: unknown) => {
           this.#step('runtime');

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServerGauges } from '../../../../src/control-plane/server/server-gauges.ts';
 import type { ServerState } from '../../../../src/control-plane/server/server-state.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { statsFixture } from '../../../support/stats.ts';
 
@@ -18,7 +19,7 @@ function openGauges() {
     memory: (): Promise<{ allocated: number; heap: number }> => new Promise(() => {}),
   };
   const parent = { connections: 0, memoryBytes: 0 };
-  const faults = { count: 0 };
+  const faults = { count: 0, run: NO_FAULTS.run.bind(NO_FAULTS) };
   const gauges = new ServerGauges({
     stats: store,
     clock,

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { TapFilesWriter } from '../../../../src/control-plane/tap/tap-files.ts';
 import type { TapTrace } from '../../../../src/snapshot/index.ts';
 import { untilEqual } from '../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 
 const MB = 1024 * 1024;
 
@@ -15,6 +16,7 @@ function open(t: TestContext) {
   const counts = { written: 0, dropped: 0 };
   const warnings: string[] = [];
   const writer = new TapFilesWriter({
+    faults: NO_FAULTS,
     log: { warning: (text) => void warnings.push(text) },
     onWritten: () => void counts.written++,
     onDropped: (count) => {

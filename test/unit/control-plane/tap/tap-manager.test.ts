@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TapManager, type TapOptions } from '../../../../src/control-plane/tap/tap-manager.ts';
 import type { TapSession, TapTrace } from '../../../../src/snapshot/index.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const OPTIONS: TapOptions = {
@@ -24,6 +25,7 @@ function startManager(configIds: string[] = ['edge']) {
   const published: (TapSession | null)[] = [];
   const stats = { active: 0, traces_total: 0, traces_dropped: 0 };
   const manager = new TapManager({
+    faults: NO_FAULTS,
     clock,
     log: { warning() {} },
     publish: (session) => published.push(session),

@@ -6,6 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Watchdog } from '../../../../src/control-plane/watchdog/watchdog.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { WatchdogSettings } from '../../../../src/snapshot/index.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { listing, statsFixture } from '../../../support/stats.ts';
 
@@ -27,6 +28,7 @@ function open(workers: Partial<WatchdogSettings> = {}, concurrency = 2, main: Pa
   const write = ({ level, message, stack }: { level: string; message: string; stack: string }): void =>
     void events.push(`${level}: ${message}${stack}`);
   const watchdog = new Watchdog({
+    faults: NO_FAULTS,
     settings: { main: { ...LIMITS, ...main }, workers: { ...LIMITS, ...workers } },
     stats: store,
     allocator: owner.recordAllocator,

@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { WorkerThread } from '../../../../src/control-plane/workers/worker-thread.ts';
+import { type WorkerEvents, WorkerThread } from '../../../../src/control-plane/workers/worker-thread.ts';
 import { NO_OVERLOAD, type WorkerInit } from '../../../../src/snapshot/index.ts';
 import { FILESYSTEM_STATS } from '../../../../src/stats/index.ts';
 import { compileHttp1 } from '../../../../src/wasm/http1.ts';
 import { compileHttp2 } from '../../../../src/wasm/http2.ts';
 import { compileModule } from '../../../../src/wasm/instantiate.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { statsFixture } from '../../../support/stats.ts';
 
 interface Ending {
@@ -59,7 +60,7 @@ function start(t: TestContext) {
   const endings: Ending[] = [];
   const ended = Promise.withResolvers<void>();
   const waiting = new Map<string, () => void>();
-  const worker = new WorkerThread(3, {
+  const events: WorkerEvents = {
     onMessage: (sender, { type }) => {
       assert.equal(sender, worker);
       messages.push(type);
@@ -70,7 +71,8 @@ function start(t: TestContext) {
       endings.push({ reason, stack });
       ended.resolve();
     },
-  });
+  };
+  const worker: WorkerThread = new WorkerThread(3, events, NO_FAULTS);
   const thread = on.mock.calls[0]!.this as unknown as Worker;
   on.mock.restore();
   t.after(() => thread.terminate());

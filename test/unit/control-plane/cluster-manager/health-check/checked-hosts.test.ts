@@ -12,6 +12,7 @@ import { HealthFlag } from '../../../../../src/wasm/shared-memory.ts';
 import { clusterNamed, clusterSettings, type JsonObject } from '../../../../support/bootstrap.ts';
 import { NO_LOCAL_CLUSTER } from '../../../../support/clusters.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../../support/faults.ts';
 import { answer, HealthServer } from '../../../../support/health-server.ts';
 import { lbTables } from '../../../../support/lb.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
@@ -44,6 +45,7 @@ class Fixture implements Disposable {
       clusterSettings(clusterNamed('web', { health_checks: [check] })).healthCheck!,
       cluster,
       {
+        faults: NO_FAULTS,
         clock: this.clock,
         random: { u32: () => 0 },
         runtime: new RuntimeValues(),

@@ -23,6 +23,7 @@ import { clusterNamed, type JsonObject, mustLoad, socketAddress, withClusters } 
 import { NO_LOCALITY } from '../../../../support/clusters.ts';
 import { DnsServer } from '../../../../support/dns-server.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../../support/faults.ts';
 import { answer, HealthServer } from '../../../../support/health-server.ts';
 import { lbTables } from '../../../../support/lb.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
@@ -68,6 +69,7 @@ class Fixture implements Disposable {
   constructor(cluster: JsonObject) {
     const { store, owner } = this.stats;
     this.manager = new ClusterManager({
+      faults: NO_FAULTS,
       stats: store,
       memory: owner,
       tables: lbTables(owner),
@@ -82,7 +84,7 @@ class Fixture implements Disposable {
           applied();
         },
       },
-      resolvers: new DnsResolvers(this.clock),
+      resolvers: new DnsResolvers(this.clock, NO_FAULTS),
       runtime: this.runtime,
       outlierEventLogPath: '',
       headerPrefix: 'x-proxy',

@@ -14,6 +14,7 @@ import { TcpProbe } from '../../../../../src/control-plane/cluster-manager/healt
 import type { HttpProbeSettings } from '../../../../../src/snapshot/index.ts';
 import { compileHttp1, Http1Codec } from '../../../../../src/wasm/http1.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../../support/faults.ts';
 import { answer, HealthServer } from '../../../../support/health-server.ts';
 import { ask } from '../../../../support/probes.ts';
 
@@ -46,9 +47,13 @@ const HTTP: HttpProbeSettings = {
   serviceName: undefined,
 };
 const PROBES: Readonly<Record<string, (origin: ProbeOrigin) => Probe>> = {
-  TCP: (origin) => new TcpProbe({ kind: 'tcp', send: Buffer.alloc(0), receive: [] }, true, origin),
+  TCP: (origin) => new TcpProbe({ kind: 'tcp', send: Buffer.alloc(0), receive: [] }, true, origin, NO_FAULTS),
   HTTP: (origin) =>
-    new HttpProbe(HTTP, true, origin, { codec: new Http1Codec(compileHttp1()), verifiesService: () => false }),
+    new HttpProbe(HTTP, true, origin, {
+      faults: NO_FAULTS,
+      codec: new Http1Codec(compileHttp1()),
+      verifiesService: () => false,
+    }),
 };
 
 describe('a check', () => {

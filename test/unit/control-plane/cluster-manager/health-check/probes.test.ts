@@ -12,6 +12,7 @@ import type { ProbeResult } from '../../../../../src/control-plane/cluster-manag
 import type { HttpProbeSettings } from '../../../../../src/snapshot/index.ts';
 import { compileHttp1, Http1Codec } from '../../../../../src/wasm/http1.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../../support/faults.ts';
 import { answer, type Behaviour, floodOf, HealthServer } from '../../../../support/health-server.ts';
 import { ask, resultOf } from '../../../../support/probes.ts';
 import { unusedPort } from '../../../../support/wire.ts';
@@ -33,7 +34,11 @@ function httpProbe(settings: Partial<HttpProbeSettings> = {}, reuses = true, ver
     responseBufferBytes: 1024,
     serviceName: undefined,
   };
-  return new HttpProbe({ ...defaults, ...settings }, reuses, undefined, { codec, verifiesService: () => verifies });
+  return new HttpProbe({ ...defaults, ...settings }, reuses, undefined, {
+    faults: NO_FAULTS,
+    codec,
+    verifiesService: () => verifies,
+  });
 }
 
 const MEBIBYTE = 1024 * 1024;

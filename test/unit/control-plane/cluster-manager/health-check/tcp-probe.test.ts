@@ -6,12 +6,13 @@ import type { ProbeResult, ProbeTarget } from '../../../../../src/control-plane/
 import { TcpProbe } from '../../../../../src/control-plane/cluster-manager/health-check/tcp-probe.ts';
 import type { TcpProbeSettings } from '../../../../../src/snapshot/index.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../../support/faults.ts';
 import { floodOf, HealthServer } from '../../../../support/health-server.ts';
 import { ask, resultOf } from '../../../../support/probes.ts';
 import { unusedPort } from '../../../../support/wire.ts';
 
 function tcpProbe(settings: Partial<TcpProbeSettings> = {}, reuses = true): TcpProbe {
-  return new TcpProbe({ kind: 'tcp', send: Buffer.alloc(0), receive: [], ...settings }, reuses, undefined);
+  return new TcpProbe({ kind: 'tcp', send: Buffer.alloc(0), receive: [], ...settings }, reuses, undefined, NO_FAULTS);
 }
 
 function targetAt(port: number): ProbeTarget {
