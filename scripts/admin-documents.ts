@@ -240,6 +240,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
   },
   CONNECTION_LIMIT_STATS: { under: 'connection_limit.<stat_prefix>.', what: 'Connection limit filters' },
   PROXY_PROTOCOL_STATS: { under: 'proxy_proto.<stat_prefix>.', what: 'PROXY protocol listener filters' },
+  SSL_SOCKET_FACTORY_STATS: {
+    under: 'listener.<address or stat_prefix>.server_ssl_socket_factory.',
+    what: 'Certificates, keys and authorities of a listener that come anew from files',
+  },
   TLS_INSPECTOR_STATS: { under: 'tls_inspector.', what: 'TLS inspector listener filters' },
   HTTP_INSPECTOR_STATS: { under: 'http_inspector.', what: 'HTTP inspector listener filters' },
   TCP_PROXY_STATS: { under: 'tcp.<stat_prefix>.', what: 'TCP proxies' },
@@ -251,9 +255,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
   },
   RUNTIME_STATS: { under: 'runtime.', what: 'The runtime' },
   SUBSCRIPTION_STATS: {
-    under: 'runtime.',
-    what: 'Runtime layers that come by discovery, where there are any; beside them the text `version_text`',
+    under: 'runtime., sds.<secret>.',
+    what: 'Runtime layers that come by discovery, and secrets in files, where there are any; beside them the text `version_text`',
   },
+  SECRET_STATS: { under: 'sds.<secret>.', what: 'Secrets in files' },
   DISPATCHER_STATS: {
     under: 'server.dispatcher., listener_manager.worker_<n>.dispatcher.',
     what: 'With `enable_dispatcher_stats`: the event loop of a thread',

@@ -89,6 +89,8 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.refuseHost(message.cluster, message.address);
     case 'listen':
       return listen(dataPlane, message);
+    case 'listener-tls':
+      return dataPlane.secureListener(message.listenerId, message.chains, applied(message.generation, stats));
     case 'stop-listener': {
       const { listenerId, successor, drain, generation } = message;
       return dataPlane.stopListener(listenerId, {

@@ -57,6 +57,7 @@ export type {
 export { convertHeaderMatchers } from './resources/route-match.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
+export { type ReadContext, type ReadFault, type RereadInput, TlsReader } from './resources/tls/reread.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
 export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';
 export {

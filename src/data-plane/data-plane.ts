@@ -17,6 +17,7 @@ import type {
   OverloadState,
   PackedCluster,
   RuntimeTexts,
+  SecuredChain,
   StreamReset,
   WorkerToMain,
   WorkerWatchdog,
@@ -101,6 +102,8 @@ export class DataPlane {
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
   readonly #listeners = new Map<number, ActiveListener>();
+  /** What handshakes go by, of listeners that are being opened, where it has changed since. */
+  readonly #opening = new Map<number, SecuredChain[]>();
   readonly #byAddress = new ListenersByAddress<ActiveListener>();
   /** Stopped listeners whose connections go on. */
   readonly #draining = new Map<ActiveListener, Drain>();
@@ -168,6 +171,8 @@ export class DataPlane {
     predecessor: number | null = null,
     inherited: InheritedSockets | null = null,
   ): Promise<readonly number[]> {
+    const securedMeanwhile: SecuredChain[] = [];
+    this.#opening.set(listener.id, securedMeanwhile);
     this.#readModeChosen ??= this.#chooseReadMode();
     await this.#readModeChosen;
     const active = assembleListener(this.#context, this.#clusters, this.#byAddress, listener);
@@ -176,10 +181,24 @@ export class DataPlane {
       const boundPorts = await active.listen(ports, inherited, former);
       this.#listeners.set(listener.id, active);
       this.#byAddress.add(active, listener.settings.addresses, boundPorts);
+      active.secure(securedMeanwhile);
       return boundPorts;
     } catch (error) {
       active.close();
       throw error;
+    } finally {
+      this.#opening.delete(listener.id);
+    }
+  }
+
+  /** Has handshakes of a listener go by other settings. @param onApplied called once, when they do. */
+  secureListener(id: number, chains: readonly SecuredChain[], onApplied: () => void = () => {}): void {
+    try {
+      const opening = this.#opening.get(id);
+      if (opening === undefined) this.#listeners.get(id)?.secure(chains);
+      else opening.push(...chains);
+    } finally {
+      onApplied();
     }
   }
 

@@ -167,9 +167,11 @@ export {
 export type {
   DownstreamTlsSettings,
   DownstreamTlsSnapshot,
+  SecuredChain,
   SubjectAltNameMatch,
   TlsCertificateSettings,
   TlsCertificateSources,
+  TlsFile,
   TlsIdentity,
   TlsKeyLogSettings,
   TlsSettings,

@@ -11,6 +11,7 @@ import type { ConsecutiveKind } from './outlier.ts';
 import type { OverloadState, StreamReset } from './overload.ts';
 import type { PackedCluster } from './packed-cluster.ts';
 import type { TapFile, TapSession, TapTrace } from './tap.ts';
+import type { SecuredChain } from './tls.ts';
 import type { WorkerWatchdog } from './watchdog.ts';
 
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
@@ -110,6 +111,13 @@ export type MainToWorker =
       readonly predecessor: number | null;
       /** Sockets of another process that the worker is to accept on; null for none. */
       readonly inherited: InheritedSockets | null;
+    }
+  /** Handshakes of a listener go by other certificates and authorities. Answered by `applied`. */
+  | {
+      readonly type: 'listener-tls';
+      readonly generation: number;
+      readonly listenerId: number;
+      readonly chains: readonly SecuredChain[];
     }
   /** Inherited sockets are the workers' alone: their paths are theirs to remove. */
   | { readonly type: 'own-sockets' }

@@ -1,12 +1,12 @@
 // How connections are secured: certificates as they have been read, how peers prove who they are, and what a handshake may
-// agree on. Workers make secure contexts of it. What it was read from stays beside it, for the files that change later.
+// agree on. Workers make secure contexts of it. What it was read from stays beside it, for listings and for files that change later.
 
 import type { StringMatch } from '../base/string-match.ts';
 import type { CidrRange } from './filter-chain.ts';
 
 export type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 
-/** A file, read anew when it changes, or bytes of the configuration itself. */
+/** A file, or bytes of the configuration itself. */
 export type TlsSource =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'inline'; readonly bytes: Uint8Array };
@@ -72,8 +72,21 @@ export interface TlsKeyLogSettings {
   readonly remoteRanges: readonly CidrRange[];
 }
 
+/** A file that settings were read from; they are read again when it changes. */
+export interface TlsFile {
+  /** Absolute. */
+  readonly path: string;
+  /** Whatever is moved into this folder may have changed the file. */
+  readonly watchedFolder?: string;
+  /** Name of the secret that it is a part of; absent for a file that the context itself names. */
+  readonly secret?: string;
+  /** It holds the message of that secret. */
+  readonly holdsSecret?: true;
+}
+
 /** What both sides of a proxy have in common. */
 export interface TlsSettings {
+  readonly files: readonly TlsFile[];
   readonly minVersion: TlsVersion;
   readonly maxVersion: TlsVersion;
   /** For TLS 1.2 and older, as OpenSSL lists them; empty for its own choice. */
@@ -94,8 +107,11 @@ export interface DownstreamTlsSettings extends TlsSettings {
   readonly requiresServerName: boolean;
   /** Of the ciphers that both know the client's favourite is taken. */
   readonly prefersClientCiphers: boolean;
-  /** Those of connections that are resumed; `random` ones are of this process alone. Null where none is resumed. */
-  readonly ticketKeys: Uint8Array | 'random' | null;
+  /**
+   * Keys of tickets: new ones get the first, and those of all are taken. A `random` one is of this process alone. Null where
+   * nothing is resumed.
+   */
+  readonly ticketKeys: readonly Uint8Array[] | 'random' | null;
   /** Sessions may be resumed for so long; TLS 1.3 has a limit of its own, 7 days. */
   readonly sessionTimeoutMs: number;
   /** Whether certificates are presented whose OCSP response has expired or, for `must`, is missing. */
@@ -104,10 +120,17 @@ export interface DownstreamTlsSettings extends TlsSettings {
 
 export interface DownstreamTlsSnapshot {
   readonly settings: DownstreamTlsSettings;
-  /** Name, HMAC key and cipher key, 16 bytes each, the same for all workers; null for connections that are not resumed. */
-  readonly ticketKeys: Uint8Array | null;
+  /** Name, HMAC key and cipher key of each, 16 bytes, the same for all workers; null for connections that are not resumed. */
+  readonly ticketKeys: readonly Uint8Array[] | null;
   /** First cell of TLS_STATS. */
   readonly statBlock: number;
   /** Prefix of the counters beside it that are named after what has been agreed on, with its final dot. */
   readonly statScope: string;
+}
+
+/** How connections of a filter chain are secured from now on. */
+export interface SecuredChain {
+  /** Of the chain among those of its listener, the default one last. */
+  readonly index: number;
+  readonly tls: DownstreamTlsSnapshot;
 }

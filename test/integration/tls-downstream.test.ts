@@ -5,13 +5,31 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectPlain } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { CertificateFolder, type TestCertificate } from '../support/certificates.ts';
+import {
+  getOverTls,
+  isResumed,
+  newSession,
+  shownSubject,
+  type TlsClientOptions,
+  tlsClient,
+} from '../support/tls-client.ts';
+import {
+  bootstrapOf,
+  clusterAt,
+  connectionManager,
+  pair,
+  routesTo,
+  type TlsListenerOptions,
+  tcpProxyTo,
+  tlsListener,
+  tlsSocket,
+} from '../support/tls-config.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { WireUpstream } from '../support/wire.ts';
 
 const TYPES = 'type.googleapis.com/envoy.extensions';
-const TLS = `${TYPES}.transport_sockets.tls.v3`;
 
 let folder: CertificateFolder;
 let ca: TestCertificate;
@@ -26,70 +44,19 @@ let heads: string[];
 let weir: WeirProcess;
 let ports: Map<string, number>;
 
-function pair({ certificatePath, keyPath }: TestCertificate): object {
-  return { certificate_chain: { filename: certificatePath }, private_key: { filename: keyPath } };
-}
-
-function manager(fields: object): object {
-  const virtual_hosts = [
-    { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster: 'web' } }] },
-  ];
-  return {
-    name: 'http',
-    typed_config: {
-      '@type': `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
-      stat_prefix: 'ingress',
-      route_config: { virtual_hosts },
-      http_filters: [{ name: 'router', typed_config: { '@type': `${TYPES}.filters.http.router.v3.Router` } }],
-      ...fields,
-    },
-  };
-}
-
-interface Listening {
-  readonly common?: object;
-  readonly context?: object;
-  readonly chain?: object;
-  readonly http?: object;
-}
-
-function listener(name: string, { common, context, chain, http = {} }: Listening): object {
-  const typed_config = {
-    '@type': `${TLS}.DownstreamTlsContext`,
-    common_tls_context: { tls_certificates: [pair(ec)], ...common },
-    ...context,
-  };
-  return {
-    name,
-    stat_prefix: name,
-    address: { socket_address: { address: '127.0.0.1', port_value: 0 } },
-    filter_chains: [{ transport_socket: { name: 'tls', typed_config }, filters: [manager(http)], ...chain }],
-  };
-}
-
-/** A TCP proxy to the upstream that sends back what it gets. */
-function tcp(): object {
-  const typed_config = {
-    '@type': `${TYPES}.filters.network.tcp_proxy.v3.TcpProxy`,
-    stat_prefix: 'raw',
-    cluster: 'echo',
-  };
-  return { name: 'tcp', typed_config };
-}
-
-function clusterAt(name: string, port: number): object {
-  const endpoint = { endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: port } } } };
-  return { name, load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] } };
+function listener(name: string, { common, http, ...options }: TlsListenerOptions): object {
+  return tlsListener(name, {
+    common: { tls_certificates: [pair(ec)], ...common },
+    http: { ...routesTo('web'), ...http },
+    ...options,
+  });
 }
 
 /** Two chains behind a TLS inspector, which has read the first bytes when one of them is chosen. */
 function byName(): object {
   const chain = (certificate: TestCertificate, match: object): object => {
-    const typed_config = {
-      '@type': `${TLS}.DownstreamTlsContext`,
-      common_tls_context: { tls_certificates: [pair(certificate)] },
-    };
-    return { filter_chain_match: match, transport_socket: { name: 'tls', typed_config }, filters: [manager({})] };
+    const transport_socket = tlsSocket({ tls_certificates: [pair(certificate)] });
+    return { filter_chain_match: match, transport_socket, filters: [connectionManager(routesTo('web'))] };
   };
   const inspector = { '@type': `${TYPES}.filters.listener.tls_inspector.v3.TlsInspector` };
   return {
@@ -101,24 +68,11 @@ function byName(): object {
 }
 
 function client(name: string, options: ConnectionOptions = {}): TLSSocket {
-  return connect({
-    host: '127.0.0.1',
-    port: ports.get(name)!,
-    ca: ca.certificate,
-    servername: 'a.example',
-    ...options,
-  });
+  return tlsClient(ports.get(name)!, { ca: ca.certificate, ...options });
 }
 
-/** @returns the answer to one request; rejects when the handshake fails or the proxy closes without one. */
-async function get(name: string, options: ConnectionOptions & { readonly head?: string } = {}): Promise<string> {
-  const socket = client(name, options);
-  let answer = '';
-  socket.setEncoding('latin1').on('data', (text: string) => (answer += text));
-  socket.write(`GET / HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n${options.head ?? ''}\r\n`);
-  await once(socket, 'close');
-  assert.match(answer, /^HTTP\/1\.1 /, 'no answer');
-  return answer;
+function get(name: string, options: TlsClientOptions = {}): Promise<string> {
+  return getOverTls(ports.get(name)!, { ca: ca.certificate, ...options });
 }
 
 function lastHead(): string {
@@ -167,15 +121,12 @@ before(async () => {
       context: { require_sni: true },
     }),
     byName(),
-    listener('raw', { chain: { filters: [tcp()] } }),
+    listener('raw', { chain: { filters: [tcpProxyTo('echo')] } }),
     listener('fresh', { context: { disable_stateless_session_resumption: true } }),
   ];
   const clusters = [clusterAt('web', upstream.port), clusterAt('echo', echo.port)];
   weir = await startWeir({
-    configYaml: JSON.stringify({
-      admin: { address: { socket_address: { address: '127.0.0.1', port_value: 0 } } },
-      static_resources: { listeners, clusters },
-    }),
+    configYaml: bootstrapOf(listeners, { clusters }),
     args: ['--concurrency', '2'],
   });
   ports = new Map([...(await weir.listeners())].map(([name, { port }]) => [name, port]));
@@ -212,13 +163,8 @@ describe('a listener with a certificate', () => {
   });
 
   it('shows the certificate that the client can verify, and the one for the server it names', async () => {
-    const subjectOf = async (options: ConnectionOptions): Promise<string> => {
-      const socket = client('both', options);
-      await once(socket, 'secureConnect');
-      const { subject } = socket.getPeerX509Certificate()!;
-      socket.destroy();
-      return subject;
-    };
+    const subjectOf = (options: ConnectionOptions): Promise<string> =>
+      shownSubject(ports.get('both')!, { ca: ca.certificate, ...options });
     const old = { maxVersion: 'TLSv1.2' } as const;
     assert.equal(await subjectOf({ ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }), 'CN=rsa');
     assert.equal(await subjectOf({ ...old, ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' }), 'CN=ec');
@@ -248,21 +194,9 @@ describe('a listener with a certificate', () => {
 });
 
 describe('sessions', () => {
-  async function session(name: string): Promise<Buffer> {
-    const socket = client(name);
-    const [ticket] = (await once(socket, 'session')) as [Buffer];
-    socket.destroy();
-    return ticket;
-  }
-
-  async function isReused(name: string, ticket: Buffer): Promise<boolean> {
-    const socket = client(name, { session: ticket });
-    await once(socket, 'secureConnect');
-    const reused = socket.isSessionReused();
-    socket.end();
-    await once(socket.resume(), 'close');
-    return reused;
-  }
+  const session = (name: string): Promise<Buffer> => newSession(ports.get(name)!, { ca: ca.certificate });
+  const isReused = (name: string, ticket: Buffer): Promise<boolean> =>
+    isResumed(ports.get(name)!, ticket, { ca: ca.certificate });
 
   it('are resumed by whichever worker gets the client', async () => {
     // Connections are spread over two workers by the kernel; ten all on one have a chance of 1 in 500.

@@ -109,6 +109,8 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly statSinks: readonly StatSinkSettings[];
   /** What all this was made of, with the node as it is now. */
   readonly messages: StoredMessages;
+  /** Variables that it was read with; none when absent. */
+  readonly environment?: LoadBootstrapInput['environment'];
 }
 
 export interface LoadBootstrapInput extends LogPathLook {

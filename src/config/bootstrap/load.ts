@@ -98,7 +98,8 @@ function withMessages(
 ): BootstrapConfig {
   const bootstrap = message as unknown as Bootstrap;
   const node = completeNode(bootstrap.node, config.node, input, schema);
-  return { ...config, messages: storeMessages(schema.messageType(BOOTSTRAP_TYPE), { ...bootstrap, node }) };
+  const messages = storeMessages(schema.messageType(BOOTSTRAP_TYPE), { ...bootstrap, node });
+  return { ...config, messages, environment: input.environment };
 }
 
 function checksFor(schema: ProtoSchema, sinks: StatSinkManifests): SchemaChecks {

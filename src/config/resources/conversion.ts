@@ -7,6 +7,7 @@ import type { LogPathLook } from './access-log/log-path.ts';
 import type { ConvertedBindConfig } from './bind-config.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterConverters } from './http-filter.ts';
+import type { FileTrail } from './tls/file-trail.ts';
 import type { StaticSecrets } from './tls/secrets.ts';
 
 export interface Conversion extends LogPathLook {
@@ -22,6 +23,8 @@ export interface Conversion extends LogPathLook {
   readonly defaultSource?: ConvertedBindConfig | undefined;
   /** Those of the bootstrap; none when absent. */
   readonly secrets?: StaticSecrets | undefined;
+  /** Notes files of the TLS context that is being converted; each context has one of its own when absent. */
+  readonly trail?: FileTrail | undefined;
   /** Variables that format strings may ask for; none when absent. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }

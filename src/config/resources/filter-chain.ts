@@ -5,13 +5,13 @@ import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import { convertFilterChainMatch } from './filter-chain-match.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
-import type { DownstreamTlsContext, FilterChain, NetworkFilter } from './messages.ts';
+import type { FilterChain, NetworkFilter } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
 import { type ConvertedFilter, NETWORK_FILTERS } from './network-filters.ts';
 import { convertDownstreamContext } from './tls/downstream-context.ts';
+import { tlsContextOf } from './tls/transport-socket.ts';
 import { durationMsOr } from './units.ts';
 
-const DOWNSTREAM_TLS = 'proxy.extensions.transport_sockets.tls.v3.DownstreamTlsContext';
 /** No handshake is waited for without end unless the configuration says so, with 0. */
 const DEFAULT_CONNECT_TIMEOUT_MS = 60_000;
 
@@ -45,7 +45,7 @@ export function convertFilterChain(
   };
 }
 
-/** A transport socket goes before the older field. @returns nothing for connections that come as they are. */
+/** @returns nothing for connections that come as they are. */
 function convertSecurity(
   message: FilterChain,
   at: string,
@@ -54,13 +54,10 @@ function convertSecurity(
   const { transport_socket: socket, tls_context: older } = message;
   if (socket !== null && older !== null)
     conversion.faults.warning(`${at}.tls_context`, 'transport_socket takes its place');
-  const opened = socket === null ? undefined : openExtension(socket.typed_config);
-  const context = opened?.typeName === DOWNSTREAM_TLS ? (opened.message as DownstreamTlsContext) : undefined;
-  const found = socket === null ? older : context;
-  if (found === null || found === undefined) return {};
-  const contextAt = socket === null ? `${at}.tls_context` : `${at}.transport_socket.typed_config`;
+  const found = tlsContextOf(message);
+  if (found === undefined) return {};
   return {
-    tls: convertDownstreamContext(found, contextAt, conversion),
+    tls: convertDownstreamContext(found.context, `${at}.${found.field}`, conversion),
     transportConnectTimeoutMs: durationMsOr(message.transport_socket_connect_timeout, DEFAULT_CONNECT_TIMEOUT_MS),
   };
 }

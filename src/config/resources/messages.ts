@@ -108,6 +108,7 @@ export type {
   TransportSocket,
   Value,
   VirtualHost,
+  WatchedDirectory,
   WeightedCluster as WeightedClusterMessage,
   WeightedCluster_ClusterWeight as ClusterWeight,
 } from '../proto/generated/messages.ts';

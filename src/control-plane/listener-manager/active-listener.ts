@@ -3,9 +3,15 @@
 
 import { type Address, formatAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { ListenerSettings, ListenerSnapshot } from '../../snapshot/index.ts';
+import type {
+  DownstreamTlsSettings,
+  FilterChainSnapshot,
+  ListenerSettings,
+  ListenerSnapshot,
+  SecuredChain,
+} from '../../snapshot/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
-import { type ListenerSnapshotDependencies, makeListenerSnapshot } from './listener-snapshot.ts';
+import { type ListenerSnapshotDependencies, makeListenerSnapshot, withOtherTls } from './listener-snapshot.ts';
 
 export interface ActiveListenerDependencies extends Omit<ListenerSnapshotDependencies, 'holdings'>, HoldingsSource {
   readonly clock: Clock;
@@ -22,9 +28,7 @@ export interface PutListener {
 
 export class ActiveListener {
   readonly name: string;
-  readonly settings: ListenerSettings;
   readonly addedViaApi: boolean;
-  readonly snapshot: ListenerSnapshot;
   message: Uint8Array;
   version: string;
   updatedMs: number;
@@ -33,11 +37,13 @@ export class ActiveListener {
   /** Not after an operator has had it drain, or stop. */
   accepting: 'yes' | 'draining' | 'stopped' = 'yes';
   readonly #holdings: Holdings;
+  #settings: ListenerSettings;
+  #snapshot: ListenerSnapshot;
 
   /** @throws WeirError WEIR_SHARED_MEMORY_FULL; nothing has been allocated then. */
   constructor(id: number, { settings, message, version, addedViaApi }: PutListener, deps: ActiveListenerDependencies) {
     this.name = settings.name;
-    this.settings = settings;
+    this.#settings = settings;
     this.message = message;
     this.version = version;
     this.addedViaApi = addedViaApi;
@@ -45,11 +51,46 @@ export class ActiveListener {
     this.addresses = settings.addresses;
     this.#holdings = new Holdings(deps);
     try {
-      this.snapshot = makeListenerSnapshot(id, settings, { ...deps, holdings: this.#holdings });
+      this.#snapshot = makeListenerSnapshot(id, settings, { ...deps, holdings: this.#holdings });
     } catch (error) {
       this.#holdings.close();
       throw error;
     }
+  }
+
+  get settings(): ListenerSettings {
+    return this.#settings;
+  }
+
+  get snapshot(): ListenerSnapshot {
+    return this.#snapshot;
+  }
+
+  /** @param changed by filter chain, the default one last. @returns what workers are told of it. */
+  secure(changed: ReadonlyMap<number, DownstreamTlsSettings>): readonly SecuredChain[] {
+    const { filterChains, defaultFilterChain } = this.#snapshot;
+    const secured: SecuredChain[] = [];
+    const withTls = <Chain extends FilterChainSnapshot>(chain: Chain, index: number): Chain => {
+      const settings = changed.get(index);
+      if (settings === undefined || chain.tls === undefined) return chain;
+      const tls = withOtherTls(chain.tls, settings);
+      secured.push({ index, tls });
+      return { ...chain, settings: { ...chain.settings, tls: settings }, tls };
+    };
+    const chains = filterChains.map(withTls);
+    const last = defaultFilterChain && withTls(defaultFilterChain, filterChains.length);
+    this.#settings = {
+      ...this.#settings,
+      filterChains: chains.map(({ settings }) => settings),
+      defaultFilterChain: last?.settings ?? null,
+    };
+    this.#snapshot = Object.freeze({
+      ...this.#snapshot,
+      settings: this.#settings,
+      filterChains: chains,
+      defaultFilterChain: last,
+    });
+    return secured;
   }
 
   isSame(settings: ListenerSettings): boolean {

@@ -19,6 +19,7 @@ import type {
   InheritedSockets,
   ListenerSettings,
   ListenerSnapshot,
+  SecuredChain,
   TlsSettings,
 } from '../../snapshot/index.ts';
 import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../stats/index.ts';
@@ -26,6 +27,7 @@ import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import { ActiveListener, type PutListener } from './active-listener.ts';
 import { globalConnectionLimit, httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
+import type { ChangedContexts } from './tls-reloads.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
@@ -36,7 +38,14 @@ export interface ListenerPublisher {
   ): Promise<readonly number[]>;
   stopListener(id: number, successor: number | null, drain: DrainProgress, onApplied: () => void): void;
   stopAccepting(id: number, onApplied: () => void, leavesPaths: boolean): void;
+  secureListener(listener: ListenerSnapshot, chains: readonly SecuredChain[], onApplied: () => void): void;
   shareSockets(id: number, addressIndex: number): Promise<readonly number[]>;
+}
+
+export interface ListenerObserver {
+  add(listener: ActiveListener): void;
+  /** Perhaps of one that was never added. */
+  remove(listener: ActiveListener): void;
 }
 
 export interface ListenerManagerDependencies extends Omit<ListenerSnapshotDependencies, 'globalRecord' | 'holdings'> {
@@ -79,6 +88,8 @@ export class ListenerManager {
   /** The last of the changes that wait for one another. */
   #change: Promise<unknown> = Promise.resolve();
   #nextId = 1;
+  /** Told of listeners that serve, and of those that do not any more. */
+  observer: ListenerObserver | undefined;
   #version = '';
 
   constructor(deps: ListenerManagerDependencies) {
@@ -272,6 +283,11 @@ export class ListenerManager {
     }
   }
 
+  /** Has handshakes go by other settings. @param onApplied called once, when they do in every worker. */
+  secure(listener: ActiveListener, changed: ChangedContexts, onApplied: () => void): void {
+    this.#deps.workers.secureListener(listener.snapshot, listener.secure(changed), onApplied);
+  }
+
   /** Under which POST /tap has filters of these listeners record. */
   tapConfigIds(): ReadonlySet<string> {
     const listeners = [...this.#listeners.values()];
@@ -378,6 +394,7 @@ export class ListenerManager {
     }
     this.#warming.delete(listener);
     this.#listeners.set(name, listener);
+    this.observer?.add(listener);
     this.#stats.add('listener_create_success', this.#deps.concurrency);
     if (former) this.#stop(former, listener.snapshot.id);
     this.#count();
@@ -397,6 +414,7 @@ export class ListenerManager {
   }
 
   #stop(listener: ActiveListener, successor: number | null): void {
+    this.observer?.remove(listener);
     this.#warming.delete(listener);
     this.#drained.delete(listener);
     this.#draining.add(listener);

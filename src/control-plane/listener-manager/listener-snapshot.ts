@@ -60,7 +60,7 @@ export function makeListenerSnapshot(
   deps: ListenerSnapshotDependencies,
 ): ListenerSnapshot {
   const { holdings } = deps;
-  const prefix = `listener.${cleanStatName(settings.statPrefix || formatAddress(settings.addresses[0]))}.`;
+  const prefix = listenerStatPrefix(settings);
   // Main accepts no connections; its rows stand beside those of the workers, as in other builds.
   holdings.scope(`${prefix}main_thread.`).allocate(LISTENER_WORKER_STATS);
   const chain = (chainSettings: FilterChainSettings): FilterChainSnapshot =>
@@ -79,6 +79,11 @@ export function makeListenerSnapshot(
     filterChains: settings.filterChains.map(chain),
     defaultFilterChain: settings.defaultFilterChain && chain(settings.defaultFilterChain),
   });
+}
+
+/** With its final dot. */
+export function listenerStatPrefix({ statPrefix, addresses }: ListenerSettings): string {
+  return `listener.${cleanStatName(statPrefix || formatAddress(addresses[0]))}.`;
 }
 
 /** A listener that ignores the limit still takes places under it. */
@@ -140,13 +145,22 @@ function makeFilterChain(
 
 /** @param statScope of all chains of the listener together. */
 function makeTls(statScope: string, settings: DownstreamTlsSettings, holdings: Holdings): DownstreamTlsSnapshot {
-  const { ticketKeys } = settings;
   return {
     settings,
-    ticketKeys: ticketKeys === 'random' ? randomBytes(TICKET_KEY_BYTES) : ticketKeys,
+    ticketKeys: ticketKeysOf(settings),
     statBlock: holdings.scope(statScope).allocate(TLS_STATS).cell,
     statScope,
   };
+}
+
+/** What was random stays as it is, so that clients can go on. */
+export function withOtherTls(former: DownstreamTlsSnapshot, settings: DownstreamTlsSettings): DownstreamTlsSnapshot {
+  const isStillRandom = settings.ticketKeys === 'random' && former.settings.ticketKeys === 'random';
+  return { ...former, settings, ticketKeys: isStillRandom ? former.ticketKeys : ticketKeysOf(settings) };
+}
+
+function ticketKeysOf({ ticketKeys }: DownstreamTlsSettings): readonly Uint8Array[] | null {
+  return ticketKeys === 'random' ? [randomBytes(TICKET_KEY_BYTES)] : ticketKeys;
 }
 
 /** What requests meet before the router, whatever they are; nothing for a TCP proxy. */

@@ -17,7 +17,10 @@ import type { ListenerManager } from '../listener-manager/listener-manager.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { LoadedConfig } from './loaded-config.ts';
 
-type FixedSetting = Exclude<keyof BootstrapConfig, 'clusters' | 'listeners' | 'runtimeLayers' | 'messages'>;
+type FixedSetting = Exclude<
+  keyof BootstrapConfig,
+  'clusters' | 'listeners' | 'runtimeLayers' | 'messages' | 'environment'
+>;
 
 /** What a server begins with and keeps, by the field of a bootstrap that a user knows it by. */
 const FIXED_FIELDS: Readonly<Record<FixedSetting, string>> = {

@@ -32,11 +32,13 @@ import { DrainManager } from '../drain/drain-manager.ts';
 import { HystrixStream } from '../event-stream/hystrix-stream.ts';
 import { CertificateInventory } from '../listener-manager/certificate-inventory.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
+import { TlsReloads } from '../listener-manager/tls-reloads.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
 import { Runtime } from '../runtime/runtime.ts';
 import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
+import { FileWatches } from '../subscription/file-watches.ts';
 import { TapManager } from '../tap/tap-manager.ts';
 import { Watchdog } from '../watchdog/watchdog.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
@@ -106,6 +108,8 @@ export class Server {
   readonly #connectionsLeft: ConnectionsLeft;
   /** Undefined where the bootstrap has none. */
   readonly #overload: OverloadManager | undefined;
+  readonly #fileWatches: FileWatches;
+  readonly #tlsReloads: TlsReloads;
   readonly statSinks: StatSinks;
   /** Brings other bootstraps into force, once the server is live. */
   readonly updates: BootstrapUpdates;
@@ -214,6 +218,18 @@ export class Server {
     });
     this.config = new LoadedConfig(bootstrap, clock.wallMs(), this.clusterManager, this.listenerManager);
     const managers = { clusters: this.clusterManager, listeners: this.listenerManager, runtime };
+    this.#fileWatches = new FileWatches({ clock, faults, log: loggers.get('file') });
+    this.#tlsReloads = new TlsReloads({
+      stats: this.stats,
+      clock,
+      faults,
+      log: loggers.get('secret'),
+      watches: this.#fileWatches,
+      input: () => ({ secrets: this.config.bootstrap.secrets, environment: bootstrap.environment }),
+      readAtMs: clock.wallMs() - process.uptime() * 1000,
+      secure: (listener, changed, onApplied) => this.listenerManager.secure(listener, changed, onApplied),
+    });
+    this.listenerManager.observer = this.#tlsReloads;
     this.updates = new BootstrapUpdates(bootstrap, { clock, faults, ...managers, config: this.config });
     this.certificates = new CertificateInventory(() => this.listenerManager.tlsContexts());
     this.#gauges = new ServerGauges({
@@ -462,6 +478,8 @@ export class Server {
     this.drainManager.close();
     this.#overload?.close();
     this.taps.close();
+    this.#tlsReloads.close();
+    this.#fileWatches.close();
     this.clusterManager.stop();
     const endTelling = tellConnectionsLeft(this.#connectionsLeft, graceMs);
     await this.workers.stop(graceMs);

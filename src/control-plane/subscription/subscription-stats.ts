@@ -7,13 +7,20 @@ export class SubscriptionStats {
   readonly #clock: Clock;
   readonly #block;
   readonly #versionText;
+  readonly #scope;
 
   /** @param prefix with its dot. */
   constructor(stats: Pick<StatsStore, 'scope'>, prefix: string, clock: Clock) {
     this.#clock = clock;
     const scope = stats.scope(prefix);
+    this.#scope = scope;
     this.#block = scope.allocate(SUBSCRIPTION_STATS);
     this.#versionText = scope.textReadout(SUBSCRIPTION_VERSION_TEXT);
+  }
+
+  /** Nobody asks any more. */
+  close(): void {
+    this.#scope.close();
   }
 
   /** The start waits no longer. */

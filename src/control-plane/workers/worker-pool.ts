@@ -23,6 +23,7 @@ import {
   type OverloadState,
   type PackedCluster,
   packClusters,
+  type SecuredChain,
   type StreamReset,
   type TapFile,
   type TapSession,
@@ -86,7 +87,7 @@ export interface WorkerService {
 }
 
 interface OpenListener {
-  readonly listener: ListenerSnapshot;
+  listener: ListenerSnapshot;
   /** The ports in use, by address; 0 until the first worker has bound it, and for ever for a pipe. */
   ports: readonly number[];
 }
@@ -208,6 +209,16 @@ export class WorkerPool {
       if (failed) throw failed.reason;
     }
     return open.ports;
+  }
+
+  /**
+   * Has handshakes of an open listener go by other settings. @param listener as it is now, for workers that start later.
+   * @param onApplied called once, when they do in every worker.
+   */
+  secureListener(listener: ListenerSnapshot, chains: readonly SecuredChain[], onApplied: () => void): void {
+    const open = this.#listeners.get(listener.id);
+    if (open !== undefined) open.listener = listener;
+    this.#publish((generation) => ({ type: 'listener-tls', generation, listenerId: listener.id, chains }), onApplied);
   }
 
   /** Has health checks fail, or succeed again, in every worker and those that start later. */

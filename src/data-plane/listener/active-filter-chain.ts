@@ -63,6 +63,11 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
     else this.#tls.accept(connection);
   }
 
+  /** Has handshakes from now on go by other settings. */
+  secure(snapshot: DownstreamTlsSnapshot): void {
+    this.#tls?.update(snapshot);
+  }
+
   onSecured(connection: DownstreamConnection): void {
     this.#filter.accept(connection);
   }

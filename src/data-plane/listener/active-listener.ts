@@ -5,7 +5,13 @@ import type { Socket } from 'node:net';
 import { type Address, formatAddress } from '../../base/address.ts';
 import { errorMessage } from '../../base/errors.ts';
 import type { ListeningOptions } from '../../base/own-sockets.ts';
-import type { DrainProgress, FilterChainSnapshot, InheritedSockets, ListenerSnapshot } from '../../snapshot/index.ts';
+import type {
+  DrainProgress,
+  FilterChainSnapshot,
+  InheritedSockets,
+  ListenerSnapshot,
+  SecuredChain,
+} from '../../snapshot/index.ts';
 import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import type { ListenerDrain } from '../drains.ts';
@@ -146,6 +152,11 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#sockets = bound.map((address, index) =>
       this.#listeningSocket(address, settings.listeningOptions?.[index] ?? null),
     );
+  }
+
+  /** Has handshakes from now on go by other settings. */
+  secure(chains: readonly SecuredChain[]): void {
+    for (const { index, tls } of chains) this.#chains[index]?.secure(tls);
   }
 
   get #allSockets(): readonly ListeningSocket[] {

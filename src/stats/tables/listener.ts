@@ -46,6 +46,17 @@ export const TLS_STATS = statTable({
   ocsp_staple_requests: 'counter',
 });
 
+/** listener.<address>.server_ssl_socket_factory.*: certificates, keys and authorities that come anew. */
+export const SSL_SOCKET_FACTORY_STATS = statTable({
+  ssl_context_update_by_sds: 'counter',
+  upstream_context_secrets_not_ready: 'counter',
+  downstream_context_secrets_not_ready: 'counter',
+  /** Our own: files that the configuration itself names have changed. */
+  ssl_context_update_by_file: 'counter',
+  /** Our own: what has changed cannot be used; what was before goes on. */
+  ssl_context_update_failed: 'counter',
+});
+
 /** connection_limit.<prefix>.*: one connection limit filter. */
 export const CONNECTION_LIMIT_STATS = statTable({
   active_connections: 'gauge',

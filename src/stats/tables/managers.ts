@@ -59,6 +59,12 @@ export const SUBSCRIPTION_STATS = statTable({
   update_duration: 'histogram:ms',
 });
 
+/** sds.<name>.*, beside the rows of subscriptions: a secret in files. */
+export const SECRET_STATS = statTable({
+  /** Files that it names have changed, and cannot be used. */
+  key_rotation_failed: 'counter',
+});
+
 /** The version of the last one as a text readout, beside them. */
 export const SUBSCRIPTION_VERSION_TEXT = 'version_text';
 

@@ -216,6 +216,7 @@ describe('a fault on the main thread is contained', () => {
       drainStrategy: 'immediate',
       workers: {
         openListener: async () => [4000],
+        secureListener() {},
         shareSockets: async () => [],
         stopAccepting,
         stopListener() {},

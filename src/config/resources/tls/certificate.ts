@@ -15,8 +15,9 @@ import { convertSource, readSource, sourceName } from './source.ts';
 export function convertCertificate(
   message: TlsCertificate,
   at: string,
-  conversion: Conversion,
+  given: Conversion,
 ): TlsCertificateSettings | undefined {
+  const conversion = { ...given, trail: given.trail?.inFolder(message.watched_directory) };
   const source = (field: 'certificate_chain' | 'private_key' | 'password' | 'pkcs12' | 'ocsp_staple') =>
     convertSource(message[field], `${at}.${field}`, conversion);
   const sources: TlsCertificateSources = {

@@ -11,6 +11,7 @@ import { convertCidrRanges } from '../cidr.ts';
 import type { Conversion } from '../conversion.ts';
 import type { CertificateValidationContext, CommonTlsContext } from '../messages.ts';
 import { convertCertificate } from './certificate.ts';
+import { FileTrail } from './file-trail.ts';
 import { convertParameters } from './parameters.ts';
 import { findSecret } from './secrets.ts';
 import { convertValidation } from './validation.ts';
@@ -28,7 +29,8 @@ export function convertCommonContext(
   conversion: Conversion,
   defaultMaxVersion?: TlsVersion,
 ): TlsSettings {
-  const { faults } = conversion;
+  const { faults, trail = new FileTrail() } = conversion;
+  const tracked = { ...conversion, trail };
   for (const [index, protocol] of (message?.alpn_protocols ?? []).entries()) {
     const length = Buffer.byteLength(protocol);
     if (length > 0 && length <= MAX_ALPN_BYTES) continue;
@@ -40,10 +42,11 @@ export function convertCommonContext(
   const keyLog = message?.key_log ?? null;
   const logAt = `${at}.key_log`;
   return {
+    files: trail.files,
     ...convertParameters(message?.tls_params ?? null, `${at}.tls_params`, faults, defaultMaxVersion),
     alpnProtocols: message?.alpn_protocols ?? [],
-    certificates: message === null ? [] : convertCertificates(message, at, conversion),
-    validation: message === null ? null : convertAnyValidation(message, at, conversion),
+    certificates: message === null ? [] : convertCertificates(message, at, tracked),
+    validation: message === null ? null : convertAnyValidation(message, at, tracked),
     keyLog: keyLog && {
       path: keyLog.path,
       localRanges: convertCidrRanges(keyLog.local_address_range, `${logAt}.local_address_range`, faults),
@@ -67,7 +70,7 @@ function convertCertificates(message: CommonTlsContext, at: string, conversion: 
       `${at}.tls_certificate_sds_secret_configs[${index}]`,
       conversion,
     );
-    return found && convertCertificate(found.message, found.at, conversion);
+    return found && convertCertificate(found.message, found.at, found.conversion);
   });
   return [...own, ...named].filter((certificate) => certificate !== undefined);
 }
@@ -84,7 +87,7 @@ function convertAnyValidation(
       const configAt = `${at}.validation_context_sds_secret_config`;
       const config = message.validation_context_sds_secret_config!;
       const found = findSecret(config, 'validation_context', configAt, conversion);
-      return found === undefined ? null : convertValidation(found.message, found.at, conversion);
+      return found === undefined ? null : convertValidation(found.message, found.at, found.conversion);
     }
     case 'combined_validation_context':
       return convertCombined(message, `${at}.combined_validation_context`, conversion);
@@ -99,7 +102,7 @@ function convertCombined(message: CommonTlsContext, at: string, conversion: Conv
   // Both have already broken a field rule where they are missing.
   if (base === null || config === null) return null;
   const found = findSecret(config, 'validation_context', `${at}.validation_context_sds_secret_config`, conversion);
-  return found === undefined ? null : convertValidation(overlaid(base, found.message), found.at, conversion);
+  return found === undefined ? null : convertValidation(overlaid(base, found.message), found.at, found.conversion);
 }
 
 /** As protobuf merges: what the secret sets replaces, its lists are appended. */

@@ -4,9 +4,10 @@ import { hkdfSync } from 'node:crypto';
 import type { DownstreamTlsSettings } from '../../../snapshot/index.ts';
 import { DownstreamTlsContext_OcspStaplePolicy as StaplePolicy } from '../../proto/generated/enums.ts';
 import type { Conversion } from '../conversion.ts';
-import type { DownstreamTlsContext, TlsSessionTicketKeys } from '../messages.ts';
+import type { DataSource, DownstreamTlsContext } from '../messages.ts';
 import { durationMsOr, valueOr } from '../units.ts';
 import { convertCommonContext } from './common-context.ts';
+import { FileTrail } from './file-trail.ts';
 import { findSecret } from './secrets.ts';
 import { convertSource, readSource, sourceName } from './source.ts';
 
@@ -26,13 +27,15 @@ const STAPLING: Readonly<Record<number, DownstreamTlsSettings['stapling']>> = {
 export function convertDownstreamContext(
   message: DownstreamTlsContext,
   at: string,
-  conversion: Conversion,
+  given: Conversion,
 ): DownstreamTlsSettings {
-  const { faults } = conversion;
+  const { faults, trail = new FileTrail() } = given;
+  const conversion = { ...given, trail };
   const commonAt = `${at}.common_tls_context`;
   const common = convertCommonContext(message.common_tls_context, commonAt, conversion);
-  const given = message.common_tls_context;
-  const isNamed = (given?.tls_certificates.length ?? 0) + (given?.tls_certificate_sds_secret_configs.length ?? 0) > 0;
+  const context = message.common_tls_context;
+  const isNamed =
+    (context?.tls_certificates.length ?? 0) + (context?.tls_certificate_sds_secret_configs.length ?? 0) > 0;
   if (!isNamed) faults.error(commonAt, 'a server needs a certificate: tls_certificates is empty');
   const requiresClientCertificate = valueOr(message.require_client_certificate, false);
   const stapling = STAPLING[message.ocsp_staple_policy] ?? 'lenient';
@@ -50,30 +53,37 @@ export function convertDownstreamContext(
   };
 }
 
-function convertTicketKeys(message: DownstreamTlsContext, at: string, conversion: Conversion): Uint8Array | 'random' {
+function convertTicketKeys(
+  message: DownstreamTlsContext,
+  at: string,
+  conversion: Conversion,
+): readonly Uint8Array[] | 'random' {
   const { session_ticket_keys: own, session_ticket_keys_sds_secret_config: config } = message;
   const found =
     config === null
-      ? own && { message: own, at: `${at}.session_ticket_keys` }
+      ? own && { message: own, at: `${at}.session_ticket_keys`, conversion }
       : findSecret(config, 'session_ticket_keys', `${at}.session_ticket_keys_sds_secret_config`, conversion);
-  return (found && readTicketKey(found.message, found.at, conversion)) ?? 'random';
+  if (found === null || found === undefined) return 'random';
+  const keys = found.message.keys.map((key, index) =>
+    readTicketKey(key, `${found.at}.keys[${index}]`, found.conversion),
+  );
+  return keys.filter((key) => key !== undefined);
 }
 
 /**
- * The first key. Node's tickets have room for one, and shorter than those in files: its parts are derived from all of it, so
- * that proxies with the same file take each other's tickets.
+ * Node's tickets have room for shorter keys than those in files: the parts are derived from all of it, so that proxies with the
+ * same file take each other's tickets.
  */
-function readTicketKey({ keys }: TlsSessionTicketKeys, at: string, conversion: Conversion): Uint8Array | undefined {
-  const { faults } = conversion;
-  if (keys.length > 1)
-    faults.warning(`${at}.keys[1]`, 'tickets of older keys are not taken; their clients shake hands in full');
-  const keyAt = `${at}.keys[0]`;
-  const source = convertSource(keys[0] ?? null, keyAt, conversion);
-  const bytes = readSource(source, keyAt, faults);
+function readTicketKey(key: DataSource, at: string, conversion: Conversion): Uint8Array | undefined {
+  const source = convertSource(key, at, conversion);
+  const bytes = readSource(source, at, conversion.faults);
   if (bytes === null) return undefined;
   if (bytes.length === FILE_KEY_BYTES) {
     return new Uint8Array(hkdfSync('sha256', bytes, '', 'session ticket key', TICKET_KEY_BYTES));
   }
-  faults.error(keyAt, `${sourceName(source)} has ${bytes.length} bytes; a session ticket key has ${FILE_KEY_BYTES}`);
+  conversion.faults.error(
+    at,
+    `${sourceName(source)} has ${bytes.length} bytes; a session ticket key has ${FILE_KEY_BYTES}`,
+  );
   return undefined;
 }

@@ -19,6 +19,14 @@ export interface FoundSecret {
   readonly at: string;
 }
 
+/** What was wanted of a secret. */
+export interface FoundPart<Message> {
+  readonly message: Message;
+  readonly at: string;
+  /** For what it consists of. */
+  readonly conversion: Conversion;
+}
+
 /** Those of the bootstrap, by name. */
 export type StaticSecrets = ReadonlyMap<string, FoundSecret>;
 
@@ -39,14 +47,19 @@ export function findSecret<Type extends NonNullable<Secret['type']>>(
   type: Type,
   at: string,
   conversion: Conversion,
-): { readonly message: NonNullable<Secret[Type]>; readonly at: string } | undefined {
-  const found =
-    config.sds_config === null ? findStatic(config.name, at, conversion) : findInFile(config, at, conversion);
+): FoundPart<NonNullable<Secret[Type]>> | undefined {
+  const isStatic = config.sds_config === null;
+  const found = isStatic ? findStatic(config.name, at, conversion) : findInFile(config, at, conversion);
   if (found === undefined) return undefined;
   const message = found.message[type];
   if (found.message.type === type && message !== null) {
     const isOwn = found.at !== at;
-    return { message: message as NonNullable<Secret[Type]>, at: isOwn ? `${found.at}.${type}` : at };
+    const trail = isStatic ? conversion.trail : conversion.trail?.ofSecret(config.name);
+    return {
+      message: message as NonNullable<Secret[Type]>,
+      at: isOwn ? `${found.at}.${type}` : at,
+      conversion: { ...conversion, trail },
+    };
   }
   conversion.faults.error(`${at}.name`, `secret ${quote(config.name)} is no ${type}`);
   return undefined;
@@ -61,11 +74,12 @@ function findStatic(name: string, at: string, { secrets, faults }: Conversion): 
 function findInFile(
   { name, sds_config }: SdsSecretConfig,
   at: string,
-  { faults }: Conversion,
+  { faults, trail }: Conversion,
 ): FoundSecret | undefined {
   const path = sds_config?.path_config_source?.path ?? sds_config?.path ?? '';
   // Sources other than files have been refused by the support table.
   if (path === '') return undefined;
+  trail?.noteSecret(path, name, sds_config?.path_config_source?.watched_directory ?? null);
   const list = new FaultList();
   const type = protoSchema().messageType(DISCOVERY_RESPONSE);
   const options = { faults: list, unknownFields: new UnknownFieldPolicy('reject') };

@@ -15,10 +15,11 @@ const MAX_BYTES = 16 * 1024 * 1024;
 export function convertSource(
   message: DataSource | null,
   at: string,
-  { faults, environment = {} }: Pick<Conversion, 'faults' | 'environment'>,
+  { faults, trail, environment = {} }: Pick<Conversion, 'faults' | 'trail' | 'environment'>,
 ): TlsSource | null {
   switch (message?.specifier) {
     case 'filename':
+      trail?.note(message.filename, message.watched_directory);
       return { kind: 'file', path: message.filename };
     case 'inline_string':
       return { kind: 'inline', bytes: Buffer.from(message.inline_string) };

@@ -23,8 +23,9 @@ const SAN_TYPES: Readonly<Record<number, SubjectAltNameMatch['type']>> = {
 export function convertValidation(
   message: CertificateValidationContext,
   at: string,
-  conversion: Conversion,
+  given: Conversion,
 ): TlsValidationSettings {
+  const conversion = { ...given, trail: given.trail?.inFolder(message.watched_directory) };
   const { faults } = conversion;
   const sources: TlsValidationSources = {
     trustedCa: convertSource(message.trusted_ca, `${at}.trusted_ca`, conversion),

@@ -27,6 +27,7 @@ export const SECRET_SUPPORT: SupportTable = {
       pkcs12: supportedAs(SECRET_SOURCE),
       ocsp_staple: supportedAs(SECRET_SOURCE),
       signed_certificate_timestamp: warned(),
+      watched_directory: supportedWhole(),
     },
   },
   [`${TLS}.CertificateValidationContext`]: {
@@ -41,6 +42,7 @@ export const SECRET_SUPPORT: SupportTable = {
       match_typed_subject_alt_names: supported(),
       trust_chain_verification: supported(),
       system_root_certs: supportedWhole('those that Node brings'),
+      watched_directory: supportedWhole(),
       max_verify_depth: onlyElseWarned([100], 'OpenSSL under Node has a limit of its own'),
     },
   },
@@ -66,7 +68,7 @@ export const SECRET_SUPPORT: SupportTable = {
       inline_bytes: supported(),
       inline_string: supported(),
       environment_variable: supported(),
-      watched_directory: warned(),
+      watched_directory: supportedWhole(),
     },
   },
 };
@@ -79,7 +81,7 @@ export const TLS_CONTEXT_SUPPORT: SupportTable = {
       common_tls_context: supported(),
       require_client_certificate: supported(),
       require_sni: supported(),
-      session_ticket_keys: supported('the first; in the others room is missing'),
+      session_ticket_keys: supported(),
       session_ticket_keys_sds_secret_config: supported(),
       disable_stateless_session_resumption: supported(),
       disable_stateful_session_resumption: supportedWhole('sessions are kept by clients alone'),
@@ -127,7 +129,7 @@ export const TLS_CONTEXT_SUPPORT: SupportTable = {
   },
   [`${TLS}.SdsSecretConfig`]: {
     otherwise: rejected(),
-    fields: { name: supported(), sds_config: supportedAs('secrets', 'a file, read when the configuration is loaded') },
+    fields: { name: supported(), sds_config: supportedAs('secrets', 'a file, read again when it changes') },
   },
   'proxy.config.core.v3.ConfigSource (secrets)': {
     otherwise: rejected(),
@@ -140,6 +142,6 @@ export const TLS_CONTEXT_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.PathConfigSource (secrets)': {
     otherwise: rejected(),
-    fields: { path: supported(), watched_directory: warned() },
+    fields: { path: supported(), watched_directory: supportedWhole() },
   },
 };

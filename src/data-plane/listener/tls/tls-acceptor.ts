@@ -44,7 +44,6 @@ export class TlsAcceptor {
   readonly timeoutMs: number;
   readonly #statScope: string;
   readonly #statBase: number;
-  readonly #ticketKeys: Uint8Array | null;
   readonly #shaking = new Set<Handshake>();
   #settings: DownstreamTlsSettings;
   #verifier: PeerVerifier | null = null;
@@ -60,9 +59,8 @@ export class TlsAcceptor {
     this.timeoutMs = timeoutMs;
     this.#statScope = snapshot.statScope;
     this.#statBase = context.stats.base(snapshot.statBlock);
-    this.#ticketKeys = snapshot.ticketKeys;
     this.#settings = snapshot.settings;
-    this.update(snapshot.settings);
+    this.update(snapshot);
   }
 
   get connectionCount(): number {
@@ -70,8 +68,8 @@ export class TlsAcceptor {
   }
 
   /** For handshakes from now on. */
-  update(settings: DownstreamTlsSettings): void {
-    const contexts = new ServerContexts(settings, this.#ticketKeys);
+  update({ settings, ticketKeys }: Pick<DownstreamTlsSnapshot, 'settings' | 'ticketKeys'>): void {
+    const contexts = new ServerContexts(settings, ticketKeys);
     const { validation, requiresClientCertificate, alpnProtocols } = settings;
     this.#settings = settings;
     this.#verifier = validation && new PeerVerifier(validation);

@@ -4,10 +4,11 @@
 // first of their type get contexts of their own, found by the names that only they are for. Node takes one certificate alone
 // out of such a context. A client that names a server nobody is gets the first ones.
 
-import { constants, createHash } from 'node:crypto';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import { createHash } from 'node:crypto';
+import type { SecureContext } from 'node:tls';
 import type { DownstreamTlsSettings, TlsCertificateSettings } from '../../../snapshot/index.ts';
 import { secureContextOptions } from './secure-context.ts';
+import { withTicketKeys } from './ticket-keys.ts';
 
 /** OpenSSL counts in 32 bits. */
 const MAX_SESSION_SECONDS = 2 ** 31 - 1;
@@ -19,17 +20,14 @@ export class ServerContexts {
   /** Null where one context serves every name. */
   readonly #byName: ReadonlyMap<string, SecureContext> | null;
 
-  constructor(settings: DownstreamTlsSettings, ticketKeys: Uint8Array | null) {
+  constructor(settings: DownstreamTlsSettings, ticketKeys: readonly Uint8Array[] | null) {
     const { certificates } = settings;
     const context = (own: readonly TlsCertificateSettings[]): SecureContext =>
-      createSecureContext({
+      withTicketKeys(ticketKeys, {
         ...secureContextOptions(settings, own),
         honorCipherOrder: !settings.prefersClientCiphers,
         sessionIdContext: sessionIdContext(settings),
         sessionTimeout: Math.min(MAX_SESSION_SECONDS, Math.floor(settings.sessionTimeoutMs / 1000)),
-        ...(ticketKeys === null
-          ? { secureOptions: constants.SSL_OP_NO_TICKET }
-          : { ticketKeys: Buffer.from(ticketKeys) }),
       });
     const leading = firstOfTypes(certificates);
     this.first = context(leading);

@@ -61,6 +61,7 @@ class Fixture {
       drainStrategy: 'immediate',
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
+        secureListener: (_listener, _chains, applied) => applied(),
         shareSockets: async (id, addressIndex) => [id, addressIndex],
         stopAccepting: (id, applied) => this.stopped.push({ id, successor: null, drain: null, applied }),
         stopListener: (id, successor, drain, applied) => this.stopped.push({ id, successor, drain, applied }),
