@@ -25,6 +25,8 @@ export type AccessLogFilter =
   | { readonly kind: 'header'; readonly header: HeaderMatch }
   /** Short names; none stands for any flag at all. */
   | { readonly kind: 'response-flags'; readonly flags: readonly string[] }
+  /** A request without a status of gRPC passes as what its status of HTTP stands for. */
+  | { readonly kind: 'grpc-status'; readonly statuses: readonly number[]; readonly isExcluded: boolean }
   /** Names of AccessLogType. */
   | { readonly kind: 'log-type'; readonly types: readonly string[]; readonly isExcluded: boolean };
 

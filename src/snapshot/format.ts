@@ -40,6 +40,8 @@ export type FormatOperator =
   | 'EMIT_TIME'
   | 'EMIT_TIME_LOCAL'
   | 'FILTER_CHAIN_NAME'
+  | 'GRPC_STATUS'
+  | 'GRPC_STATUS_NUMBER'
   | 'LOCAL_REPLY_BODY'
   | 'METADATA'
   | 'PROTOCOL'
@@ -82,11 +84,11 @@ export type FormatOperator =
 
 /** One operator at its place in a format. */
 export interface FormatCommand {
-  /** ABSENT: an operator of something that this build does not have (gRPC, tracing); it never has a value. */
+  /** ABSENT: an operator of something that this build does not have (filter state, tracing); it never has a value. */
   readonly operator: FormatOperator | 'ABSENT';
   /**
-   * Header names in lower case, in order of preference; the parameter's name; the time's format; or a MetadataSource, a
-   * namespace and the keys that lead to a value.
+   * Header names in lower case, in order of preference; the parameter's name; the time's format; a style of names; or a
+   * MetadataSource, a namespace and the keys that lead to a value.
    */
   readonly args: readonly string[];
   /** Values are cut behind this many characters; 0 for no limit. */

@@ -72,8 +72,30 @@ describe('the time that a gRPC request gives itself', () => {
     const wire = client().write(get('content-type: application/grpc', 'grpc-timeout: 100m'));
     await eventually(() => proxy.clusterStat('web', 'upstream_rq_active') === 1, 'the request is on its way');
     clock.turn(120);
-    assert.equal((await wire.response()).status, 504);
+    const { head, status } = await wire.response();
+    assert.deepEqual([status, /^grpc-status: (.*)\r$/m.exec(head)?.[1]], [200, '14']);
   });
+
+  for (const { own, maxMs, offsetMs = 0, endsMs } of [
+    { own: '100m', maxMs: 0, endsMs: 100 },
+    { own: '1S', maxMs: 200, endsMs: 200 },
+    { own: '400m', maxMs: 0, offsetMs: 100, endsMs: 300 },
+    { own: undefined, maxMs: 100, endsMs: 500 },
+    { own: 'soon', maxMs: 100, endsMs: 500 },
+  ]) {
+    test(`ends the whole exchange after ${endsMs} ms, if it is ${own ?? 'none'} of ${maxMs} at most`, async (t) => {
+      const [upstream, clock] = [await WireUpstream.start(() => {}), new ManualClock()];
+      const route = { timeoutMs: 0, maxStreamDurationMs: 500, grpcStreamDuration: { maxMs, offsetMs } };
+      const { client, proxy } = await httpBench(t, { upstream, clock, route });
+      const lines = own === undefined ? [] : [`grpc-timeout: ${own}`];
+      const wire = client().write(get(...lines));
+      await eventually(() => proxy.clusterStat('web', 'upstream_rq_active') === 1, 'the request is on its way');
+      clock.turn(endsMs - 20);
+      assert.equal(proxy.clusterStat('web', 'upstream_rq_active'), 1);
+      clock.turn(60);
+      assert.equal((await wire.response()).status, 504);
+    });
+  }
 
   test('means nothing to other requests, nor to other routes', async (t) => {
     const upstream = await WireUpstream.answering(OK);

@@ -33,6 +33,7 @@ export const EMPTY = Buffer.alloc(0);
 /** Whom a request is sent for. */
 export class NotingClient implements RequestClient {
   methodId: number = Method.GET;
+  isGrpc = false;
   isInternal = false;
   isSecured = false;
   downstream: DownstreamConnection | null = null;

@@ -83,6 +83,7 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     mirrors: [],
     internalRedirects: null,
     grpcTimeout: null,
+    grpcStreamDuration: null,
     pathRewrite: null,
     hostRewrite: null,
     appendForwardedHost: false,

@@ -1,6 +1,6 @@
 // RouteAction message → ForwardAction: which cluster, how long, and what the upstream sees of host and path.
 
-import type { ForwardAction, HostRewrite, PathRewrite } from '../../snapshot/index.ts';
+import type { ForwardAction, GrpcTimeoutSettings, HostRewrite, PathRewrite } from '../../snapshot/index.ts';
 import { RouteAction_ClusterNotFoundResponseCode as NotFoundCode, RoutingPriority } from '../proto/generated/enums.ts';
 import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
@@ -40,6 +40,7 @@ export function convertForward(
     grpcTimeout: convertGrpcTimeout(message),
     idleTimeoutMs: message.idle_timeout === null ? null : durationMs(message.idle_timeout),
     maxStreamDurationMs: durationMsOr(message.max_stream_duration?.max_stream_duration ?? null, 0),
+    grpcStreamDuration: convertGrpcStreamDuration(message),
     ...resilience,
     internalRedirects: convertInternalRedirects(message, at, faults),
     pathRewrite: convertPathRewrite(message, at, faults),
@@ -50,9 +51,15 @@ export function convertForward(
   };
 }
 
-function convertGrpcTimeout(message: RouteActionMessage): ForwardAction['grpcTimeout'] {
+function convertGrpcTimeout(message: RouteActionMessage): GrpcTimeoutSettings | null {
   if (message.max_grpc_timeout === null) return null;
   return { maxMs: durationMs(message.max_grpc_timeout), offsetMs: durationMsOr(message.grpc_timeout_offset, 0) };
+}
+
+function convertGrpcStreamDuration({ max_stream_duration: limits }: RouteActionMessage): GrpcTimeoutSettings | null {
+  const max = limits?.grpc_timeout_header_max ?? null;
+  if (max === null) return null;
+  return { maxMs: durationMs(max), offsetMs: durationMsOr(limits?.grpc_timeout_header_offset ?? null, 0) };
 }
 
 function chooseCluster(

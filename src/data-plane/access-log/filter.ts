@@ -1,9 +1,11 @@
 // Access log filters, compiled to one test of a finished stream's facts.
 
+import { GrpcStatus } from '../../base/grpc-status.ts';
 import type { Random } from '../../base/random.ts';
 import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
 import type { AccessLogFilter, ComparisonOperator, RuntimeSetting } from '../../snapshot/index.ts';
 import type { FormatFacts } from '../format/facts.ts';
+import { grpcOutcome } from '../format/grpc-outcome.ts';
 import { flagBits, NO_FLAGS } from '../response-flags.ts';
 import { compileHeaderTest } from '../route/header-matcher.ts';
 
@@ -42,6 +44,10 @@ export function compileFilter(filter: AccessLogFilter, random: Random, runtime: 
     case 'response-flags': {
       const bits = filter.flags.length === 0 ? ~NO_FLAGS : flagBits(filter.flags);
       return (facts) => (facts.flags & bits) !== 0;
+    }
+    case 'grpc-status': {
+      const statuses = new Set(filter.statuses);
+      return (facts) => statuses.has(grpcOutcome(facts) ?? GrpcStatus.unknown) !== filter.isExcluded;
     }
     case 'log-type': {
       const types = new Set(filter.types);

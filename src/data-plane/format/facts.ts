@@ -11,6 +11,10 @@ export interface FormatFacts {
   readonly emitTimeMs: number;
   /** `HTTP/1.1` and the like; empty for raw connections. */
   readonly protocol: string;
+  /** The request is one of gRPC. */
+  readonly isGrpc: boolean;
+  /** A `grpc-status` behind the body, whether or not the client was sent it; undefined without one. */
+  readonly grpcTrailer: string | undefined;
   /** Status of the response, 0 before there is one. */
   readonly status: number;
   readonly details: string;

@@ -42,6 +42,8 @@ export class StreamFacts implements FormatFacts {
   readonly ingress: IngressFacts;
   readonly startTimeMs: number;
   protocol = '';
+  isGrpc = false;
+  grpcTrailer: string | undefined = undefined;
   status = 0;
   details = '';
   connectionTerminationDetails = '';

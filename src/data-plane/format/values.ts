@@ -2,12 +2,14 @@
 
 import type { X509Certificate } from 'node:crypto';
 import { utf8Bytes } from '../../base/byte-text.ts';
+import { grpcStatusName } from '../../base/grpc-status.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { FormatCommand, FormatOperator, Metadata, MetadataSource } from '../../snapshot/index.ts';
 import type { CertificateFacts } from '../network/tls/connection-tls.ts';
 import { longFlags, shortFlags } from '../response-flags.ts';
 import { endpointText } from './endpoint-text.ts';
 import type { Endpoint, FormatFacts } from './facts.ts';
+import { grpcOutcome } from './grpc-outcome.ts';
 import { compileTimeFormat } from './time-format.ts';
 
 /** A value with a type of its own in JSON: a boolean, a list, an object, null. The configuration's, never a client's. */
@@ -81,6 +83,17 @@ function queryReader([name = '']: readonly string[]): ReadValue {
 function timeReader(args: readonly string[], isLocal: boolean, instantMs: (facts: FormatFacts) => number): ReadValue {
   const format = compileTimeFormat(args[0] ?? '', isLocal);
   return (facts) => format(instantMs(facts));
+}
+
+function grpcReader([style]: readonly string[]): ReadValue {
+  const write =
+    style === 'NUMBER'
+      ? (status: number) => status
+      : (status: number) => grpcStatusName(status, style === 'SNAKE_STRING' ? 'snake' : 'camel');
+  return (facts) => {
+    const status = facts.isGrpc ? grpcOutcome(facts) : undefined;
+    return status === undefined ? undefined : write(status);
+  };
 }
 
 /** Metadata stays as it is while it is in use, so a value is looked for once. */
@@ -173,6 +186,8 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   EMIT_TIME: (args) => timeReader(args, false, (facts) => facts.emitTimeMs),
   EMIT_TIME_LOCAL: (args) => timeReader(args, true, (facts) => facts.emitTimeMs),
   FILTER_CHAIN_NAME: plain((facts) => text(facts.ingress.chainName)),
+  GRPC_STATUS: grpcReader,
+  GRPC_STATUS_NUMBER: () => grpcReader(['NUMBER']),
   LOCAL_REPLY_BODY: plain((facts) => text(facts.localReplyBody)),
   METADATA: metadataReader,
   PROTOCOL: plain((facts) => text(facts.protocol)),

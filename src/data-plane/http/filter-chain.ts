@@ -12,7 +12,7 @@ import { EncodingPass } from './encoding-pass.ts';
 import type { BodyUse, CreateFilter, FilterCallbacks, HttpFilter, HttpFilterKind } from './filter.ts';
 import { ChainContext } from './filter-context.ts';
 import type { FilteredStream } from './filtered-stream.ts';
-import { type LocalReply, mayHaveBody } from './local-reply.ts';
+import { hasBody, type LocalReply } from './local-reply.ts';
 
 /** A filter of the chain. */
 interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'> {
@@ -118,9 +118,10 @@ export class StreamFilters {
   }
 
   /** Lets filters edit a reply of the proxy's own, unless they have begun with a response that it takes the place of. */
-  encodeLocalReply(head: EditableHead, { status, body, bytes }: LocalReply): void {
+  encodeLocalReply(head: EditableHead, reply: LocalReply): void {
     if (this.encoding.hasBegun) return;
-    const isEnd = body === '' || !mayHaveBody(status);
+    const { status, body, bytes } = reply;
+    const isEnd = !hasBody(reply);
     for (const filter of this.#filters.toReversed()) {
       filter.encodeHeaders?.(head, status, isEnd);
       if (!isEnd && !this.#isForHead) filter.localReplyBody?.(bytes ?? Buffer.from(body));

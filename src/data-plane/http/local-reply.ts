@@ -1,6 +1,7 @@
 // Answers that the proxy gives itself, as the reference words them. Every error of the HTTP path becomes a response
 // here and nowhere else. `flag` and `details` say in access logs why.
 
+import { grpcMessage, grpcStatusOfHttp } from '../../base/grpc-status.ts';
 import { STATUS_CODES } from '../../base/node-http.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
@@ -21,7 +22,19 @@ export interface LocalReply {
   readonly isDropOverload?: boolean;
   /** Where a redirect leads. */
   readonly location?: string;
+  /** For a client that speaks gRPC: what its trailers would say stands in the head, and `body` is for logs alone. */
+  readonly grpc?: { readonly status: number; readonly message: string };
 }
+
+/** In which form a client wants to hear of replies. */
+export const ReplyForm = {
+  http: 0,
+  /** All answers are 200 and say more in `grpc-status`. */
+  grpc: 1,
+  /** The same beside the status of HTTP: for what stands between a client of HTTP and an upstream of gRPC. */
+  both: 2,
+} as const;
+export type ReplyForm = (typeof ReplyForm)[keyof typeof ReplyForm];
 
 export const NO_ROUTE: LocalReply = { status: 404, body: '', flag: 'NR', details: 'route_not_found' };
 export const UPGRADE_FAILED: LocalReply = { status: 403, body: '', flag: '-', details: 'upgrade_failed' };
@@ -146,6 +159,12 @@ export function altResponse(timeout: LocalReply): LocalReply {
   return { ...timeout, status: 204, body: '' };
 }
 
+export function inForm(reply: LocalReply, form: ReplyForm): LocalReply {
+  if (form === ReplyForm.http) return reply;
+  const grpc = { status: grpcStatusOfHttp(reply.status), message: grpcMessage(reply.body) };
+  return { ...reply, status: form === ReplyForm.grpc ? 200 : reply.status, grpc };
+}
+
 /** A request that broke HTTP: the reason is the codec's. */
 export function protocolViolation(status: number, reason: string): LocalReply {
   return { status, body: STATUS_CODES[status] ?? '', flag: 'DPE', details: `http1.codec_error{${reason}}` };
@@ -195,13 +214,27 @@ export function statusLine(status: number): string {
 
 /** The lines that describe the reply itself. */
 export function replyFields(reply: LocalReply): string {
-  const type = reply.body === '' ? '' : 'content-type: text/plain\r\n';
+  const type = reply.grpc === undefined ? textField(reply) : grpcFields(reply.grpc);
   const location = reply.location === undefined ? '' : `location: ${reply.location}\r\n`;
   // A status without a body must not announce one (RFC 9110 section 8.6).
   const length = mayHaveBody(reply.status)
-    ? `content-length: ${reply.bytes?.length ?? Buffer.byteLength(reply.body)}\r\n`
+    ? `content-length: ${hasBody(reply) ? (reply.bytes?.length ?? Buffer.byteLength(reply.body)) : 0}\r\n`
     : '';
   return length + type + location;
+}
+
+function textField({ body }: LocalReply): string {
+  return body === '' ? '' : 'content-type: text/plain\r\n';
+}
+
+function grpcFields({ status, message }: NonNullable<LocalReply['grpc']>): string {
+  const line = message === '' ? '' : `grpc-message: ${message}\r\n`;
+  return `content-type: application/grpc\r\ngrpc-status: ${status}\r\n${line}`;
+}
+
+/** The reply has a body, if its request may be answered with one. */
+export function hasBody({ status, body, grpc }: LocalReply): boolean {
+  return body !== '' && grpc === undefined && mayHaveBody(status);
 }
 
 export function mayHaveBody(status: number): boolean {

@@ -14,7 +14,9 @@ import type { Host } from '../upstream/host.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamStream } from './codec/downstream-stream.ts';
+import { isGrpc } from './grpc-request.ts';
 import { HttpStreamFacts } from './http-stream-facts.ts';
+import { ReplyForm } from './local-reply.ts';
 import type { RoutedStream } from './route-response-edits.ts';
 
 const { downstream_rq_active, downstream_rq_time, downstream_rq_total } = HTTP_STATS.index;
@@ -34,6 +36,9 @@ export interface RequestLedger {
 
 export abstract class StreamRecord implements RoutedStream {
   readonly methodId: number;
+  /** The request is one of gRPC, or has become one on its way to the router. */
+  isGrpc: boolean;
+  replyForm: ReplyForm;
   /** Monotonic times of the first byte of the request, and of the last one of its head. */
   readonly startedMs: number;
   readonly headMs: number;
@@ -73,7 +78,10 @@ export abstract class StreamRecord implements RoutedStream {
     this.context = context;
     this.manager = manager;
     this.codec = codec;
-    this.methodId = context.codec.request.methodId;
+    const { request } = context.codec;
+    this.methodId = request.methodId;
+    this.isGrpc = isGrpc(request);
+    this.replyForm = this.isGrpc ? ReplyForm.grpc : ReplyForm.http;
     this.startedMs = startedMs;
     this.headMs = headMs;
     const base = manager.statBase;
@@ -81,7 +89,7 @@ export abstract class StreamRecord implements RoutedStream {
     values[base + downstream_rq_total]! += 1;
     values[base + downstream_rq_active]! += 1;
     if (manager.accessLog !== null) this.wantedFacts = this.#newFacts();
-    context.traffic.requestBegun(this, codec.connection.downstream, context.codec.request);
+    context.traffic.requestBegun(this, codec.connection.downstream, request);
   }
 
   /** Made at the first question, if there is no log that wants them from the start. */
@@ -91,6 +99,7 @@ export abstract class StreamRecord implements RoutedStream {
       this.tellFacts(this.wantedFacts);
     }
     const facts = this.wantedFacts;
+    facts.isGrpc = this.isGrpc;
     facts.status = this.status;
     facts.flags = this.flags;
     facts.details = this.details;

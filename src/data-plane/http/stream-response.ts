@@ -198,8 +198,9 @@ export abstract class StreamResponse extends StreamRecord {
 
   // ---- Replies of the proxy's own ----
 
-  /** Answers in place of an upstream. Only before a response has begun. */
-  reply(reply: replies.LocalReply): void {
+  /** Answers in place of an upstream, in the form that this client expects. Only before a response has begun. */
+  reply(wanted: replies.LocalReply): void {
+    const reply = replies.inForm(wanted, this.replyForm);
     this.filters?.abandon();
     if (this.#tunnel === TUNNEL_AWAITED) this.#refuseTunnel();
     const nowMs = this.context.clock.monotonicMs();
@@ -207,8 +208,8 @@ export abstract class StreamResponse extends StreamRecord {
     this.flags |= flagBit(reply.flag);
     this.details = reply.details;
     const head = this.codec.prepareReply(this.#replyLines(reply, nowMs));
-    const hasBody = reply.body !== '' && this.methodId !== Method.HEAD && replies.mayHaveBody(reply.status);
-    const body = hasBody ? (reply.bytes ?? Buffer.from(reply.body)) : NO_BYTES;
+    const body =
+      this.methodId !== Method.HEAD && replies.hasBody(reply) ? (reply.bytes ?? Buffer.from(reply.body)) : NO_BYTES;
     this.#response = STARTED;
     this.wantedFacts?.noteReply(head, reply.body, body.length);
     this.codec.writeReply(head, body);
@@ -331,6 +332,7 @@ export abstract class StreamResponse extends StreamRecord {
   /** The client may have them behind the response that ends now. */
   #passTrailers(): void {
     const trailers = this.responseTrailers;
+    this.#noteGrpcStatus(trailers);
     if (trailers === null || !this.manager.settings.enableTrailers || !this.codec.takesTrailers) return;
     if (this.wantedFacts !== null) this.wantedFacts.responseTrailers = trailers;
     this.codec.responseTrailers = trailers;
@@ -339,6 +341,13 @@ export abstract class StreamResponse extends StreamRecord {
   #takeResponseTrailers(): Trailers | null {
     const trailers = this.responseTrailers;
     this.responseTrailers = null;
+    this.#noteGrpcStatus(trailers);
     return trailers;
+  }
+
+  /** Filters may put it elsewhere, and not every client gets trailers. */
+  #noteGrpcStatus(trailers: Trailers | null): void {
+    if (trailers === null || this.wantedFacts === null) return;
+    this.wantedFacts.grpcTrailer = trailers.get('grpc-status') ?? this.wantedFacts.grpcTrailer;
   }
 }

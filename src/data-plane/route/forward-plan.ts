@@ -55,6 +55,7 @@ export interface ForwardPlan {
   /** Tells the upstream the route's own timeout, which hardly any request changes; null without one. */
   readonly timeoutLine: PreparedLines | null;
   readonly grpcTimeout: GrpcTimeoutSettings | null;
+  readonly grpcStreamDuration: GrpcTimeoutSettings | null;
   readonly idleTimeoutMs: number | null;
   readonly maxStreamDurationMs: number;
   /** Null when only the request itself can ask for retries. */
@@ -102,6 +103,7 @@ export function compileForward(
     timeoutMs: action.timeoutMs,
     timeoutLine: action.timeoutMs > 0 ? new PreparedLines([`${names.expectedTimeoutMs}: ${action.timeoutMs}`]) : null,
     grpcTimeout: action.grpcTimeout,
+    grpcStreamDuration: action.grpcStreamDuration,
     idleTimeoutMs: action.idleTimeoutMs,
     maxStreamDurationMs: action.maxStreamDurationMs,
     retry: action.retry === null ? null : compileRetryPolicy(action.retry),

@@ -25,6 +25,8 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 export interface AttemptClient {
   /** Method of the request. */
   readonly methodId: number;
+  /** It is one of gRPC. */
+  readonly isGrpc: boolean;
   readonly isInternal: boolean;
   /** Whom it is sent for; null for nobody. */
   readonly downstream: DownstreamConnection | null;

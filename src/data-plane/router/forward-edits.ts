@@ -7,7 +7,7 @@ import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Route } from '../route/route.ts';
 import type { RouteRequest } from '../route/route-request.ts';
-import { isGrpc, writeGrpcTimeout } from './grpc-timeout.ts';
+import { writeGrpcTimeout } from './grpc-timeout.ts';
 import type { RoutedRequest } from './routed-request.ts';
 
 export class ForwardEdits {
@@ -25,7 +25,7 @@ export class ForwardEdits {
   apply(stream: RoutedRequest, request: RouteRequest, route: Route, plan: ForwardPlan, target: ClusterTarget): void {
     if (!this.#isSuppressed) this.#appendTimeout(stream, request, plan);
     const ms = plan.grpcTimeout === null ? 0 : expectedMs(stream);
-    if (ms > 0 && isGrpc(request.head)) writeGrpcTimeout(request.head, ms);
+    if (ms > 0 && stream.isGrpc) writeGrpcTimeout(request.head, ms);
     if (route.countsAttemptsInRequest) request.head.appendPrepared(this.#names.firstAttempt);
     target.requestEditor?.apply(request.head, stream);
     route.requestEditor?.apply(request.head, stream);

@@ -3,18 +3,16 @@
 import type { GrpcTimeoutSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
 
-const CONTENT_TYPE = HEADER_ID['content-type'];
 const GRPC_TIMEOUT = HEADER_ID['grpc-timeout'];
 
-/** Not application/grpc-web. */
-const GRPC = /^application\/grpc(?:\+|$)/;
 const TIMEOUT = /^(\d{1,8})([HMSmun])$/;
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 /** More digits there may not be. */
 const MAX_VALUE = 99_999_999;
 
-export function isGrpc(head: RequestHead): boolean {
-  return GRPC.test(head.header(CONTENT_TYPE) ?? '');
+/** The request gives itself some time. */
+export function namesGrpcTimeout(head: RequestHead): boolean {
+  return head.has(GRPC_TIMEOUT) && TIMEOUT.test(head.header(GRPC_TIMEOUT)!);
 }
 
 /** For the whole response; 0 for any time. */

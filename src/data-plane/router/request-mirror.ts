@@ -20,7 +20,7 @@ const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
 const FORWARDED_FOR = 'x-forwarded-for';
 
 /** Whose request it is. */
-type MirroredClient = Pick<AttemptClient, 'methodId' | 'isInternal' | 'requestFraming' | 'requestTrailers'> &
+type MirroredClient = Pick<AttemptClient, 'methodId' | 'isGrpc' | 'isInternal' | 'requestFraming' | 'requestTrailers'> &
   FactsSource;
 
 /** One copy. */
@@ -126,12 +126,13 @@ export class RequestMirror implements ForwardedRequest {
     const kept = this.#body;
     if (kept === null) return;
     this.#body = null;
-    const { methodId, isInternal, requestFraming: framing } = this.#client;
+    const { methodId, isGrpc, isInternal, requestFraming: framing } = this.#client;
     for (const { cluster: name, hostOf, editor, pickContext } of this.#options.targets) {
       const cluster = this.#options.clusters.get(name);
       if (cluster === undefined) continue;
       new Shadow(this.#context, cluster, {
         methodId,
+        isGrpc,
         isInternal,
         head: this.#headOf(hostOf, editor),
         pickContext,

@@ -29,7 +29,7 @@ import { countStatus } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { ForwardEdits } from './forward-edits.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
-import { grpcTimeoutMs, isGrpc } from './grpc-timeout.ts';
+import { grpcTimeoutMs, namesGrpcTimeout } from './grpc-timeout.ts';
 import { InternalRedirects } from './internal-redirects.ts';
 import { redirectedHead, redirectTarget } from './redirect-target.ts';
 import { RequestMirror, type ShadowTarget } from './request-mirror.ts';
@@ -295,8 +295,11 @@ export class Router {
 
   #setLimits(stream: RoutedRequest, head: RequestHead, plan: ForwardPlan, retry: RetryPolicy | null): void {
     stream.timeoutMs = plan.timeoutMs;
-    if (plan.grpcTimeout !== null && isGrpc(head)) stream.timeoutMs = grpcTimeoutMs(head, plan.grpcTimeout);
+    if (plan.grpcTimeout !== null && stream.isGrpc) stream.timeoutMs = grpcTimeoutMs(head, plan.grpcTimeout);
     stream.maxStreamDurationMs = plan.maxStreamDurationMs;
+    if (plan.grpcStreamDuration !== null && namesGrpcTimeout(head)) {
+      stream.maxStreamDurationMs = grpcTimeoutMs(head, plan.grpcStreamDuration);
+    }
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);
     stream.perTryTimeoutMs = retry === null ? 0 : retry.perTryTimeoutMs;
     stream.hedgesOnPerTryTimeout = plan.hedgesOnPerTryTimeout;

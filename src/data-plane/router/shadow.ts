@@ -20,6 +20,7 @@ const BUFFER_LIMIT_BYTES = 64 * 1024;
 
 export interface ShadowOptions {
   readonly methodId: number;
+  readonly isGrpc: boolean;
   readonly isInternal: boolean;
   readonly head: string;
   /** What the choice of a host may go by. */
@@ -35,6 +36,7 @@ export interface ShadowOptions {
 
 export class Shadow implements AttemptClient, TimeoutOwner {
   readonly methodId: number;
+  readonly isGrpc: boolean;
   readonly isInternal: boolean;
   readonly timeoutMs: number;
   readonly downstream = null;
@@ -60,6 +62,7 @@ export class Shadow implements AttemptClient, TimeoutOwner {
     this.#cluster = cluster;
     cluster.acquire();
     this.methodId = options.methodId;
+    this.isGrpc = options.isGrpc;
     this.isInternal = options.isInternal;
     this.timeoutMs = options.timeoutMs || DEFAULT_TIMEOUT_MS;
     const { maxStreamDurationMs } = cluster;

@@ -198,7 +198,8 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     this.#client.onUpstreamConnection(this.#upstream!, this.head);
     const { codec, clock } = this.#context;
     codec.parseResponse(ESTABLISHED, 0, ESTABLISHED.length, LIMITS, Method.CONNECT);
-    countResponse(this.#context, this.cluster, this.#host!, codec.response.status, this.#client.isInternal);
+    const { status } = codec.response;
+    countResponse(this.#context, this.cluster, this.#host!, status, status, this.#client.isInternal);
     this.#client.onResponseHead(NO_BYTES, 0, 0, false, clock.monotonicMs());
   }
 

@@ -118,6 +118,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
     return this.#owner.client.methodId;
   }
 
+  get isGrpc(): boolean {
+    return this.#owner.client.isGrpc;
+  }
+
   get downstream(): DownstreamConnection | null {
     return this.#owner.client.downstream;
   }

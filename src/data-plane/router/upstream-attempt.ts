@@ -8,7 +8,7 @@
 // once more, on another connection, if that can do no harm.
 
 import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
-import { HEADER_ID, Method } from '../../wasm/http1.ts';
+import { HEADER_ID, Method, type ResponseHead } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ResponseReceiver, UpstreamStream } from '../http/codec/upstream-stream.ts';
 import type { Trailers } from '../http/trailers.ts';
@@ -21,7 +21,7 @@ import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { HostUser } from '../upstream/original-destinations.ts';
 import type { ConnectionPool, PoolClient } from '../upstream/pool/connection-pool.ts';
 import type { PoolFailure, UpstreamFailure } from '../upstream/pool/failure.ts';
-import { countResponse, recordResponseTime } from '../upstream/response-count.ts';
+import { countGrpcEnd, countResponse, grpcHeadStatus, recordResponseTime } from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
@@ -80,6 +80,8 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #hasSentBody = false;
   #hasRetried = false;
   #isBackedUp = false;
+  /** What came of a gRPC request stands behind the response's body. */
+  #awaitsGrpcStatus = false;
   /** The response counts as one of a canary. */
   #isCanary = false;
   /** Null: nobody wants to know. */
@@ -259,11 +261,12 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (this.cluster.isHealthChecked && response.has(IMMEDIATE_FAIL)) this.#host!.reportFailure();
     const verdict = this.#client.judgeResponse();
     if (verdict !== Verdict.pass) {
-      this.#turnDown(status, verdict, isEnd);
+      this.#turnDown(response, verdict, isEnd);
       return true;
     }
     if (this.#hasRetried) this.#count(upstream_rq_retry_success);
-    this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, this.#client.isInternal);
+    const judged = this.#client.isGrpc ? this.#judgeGrpc(response) : status;
+    this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, judged, this.#client.isInternal);
     if (isEnd) this.#complete(nowMs);
     return this.#client.onResponseHead(bytes, start, end, isEnd, nowMs);
   }
@@ -316,9 +319,10 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   /** Nobody gets the response; what is left of it ends with its connection. */
-  #turnDown(status: number, verdict: Verdict, isEnd: boolean): void {
+  #turnDown(head: ResponseHead, verdict: Verdict, isEnd: boolean): void {
+    const { status } = head;
     if (verdict !== Verdict.followed) this.#countHost(rq_error);
-    this.#host!.outlier?.answered(status);
+    this.#host!.outlier?.answered(this.#client.isGrpc ? (grpcHeadStatus(head) ?? status) : status);
     if (verdict === Verdict.retried) this.cluster.responseCodes.retry.count(status);
     if (isEnd) this.#end();
     else this.#abort(false);
@@ -348,9 +352,18 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     }
   }
 
+  /** @returns null while it is open how the request has ended. */
+  #judgeGrpc(head: ResponseHead): number | null {
+    const judged = grpcHeadStatus(head);
+    if (judged !== undefined || head.status >= 500) return judged ?? head.status;
+    this.#awaitsGrpcStatus = true;
+    return null;
+  }
+
   /** The response is complete. Its time counts from the request's end, as far as there has been one. */
   #complete(nowMs: number): void {
     const { isInternal, isRequestComplete, requestCompleteMs, timeoutMs } = this.#client;
+    if (this.#awaitsGrpcStatus) countGrpcEnd(this.#context, this.#host!, this.#client.responseTrailers);
     if (isRequestComplete) {
       const elapsedMs = nowMs - requestCompleteMs;
       recordResponseTime(this.#context, this.cluster, this.#host!, elapsedMs, isInternal, this.#isCanary);

@@ -1,17 +1,34 @@
 // Where the status of an upstream's response is counted.
 
+import { httpStatusOfGrpc, readGrpcStatus } from '../../base/grpc-status.ts';
 import { CLUSTER_STATS, HOST_STATS, HOST_TIME_STATS } from '../../stats/index.ts';
-import { HEADER_ID } from '../../wasm/http1.ts';
+import { HEADER_ID, type ResponseHead } from '../../wasm/http1.ts';
+import type { Trailers } from '../http/trailers.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { Cluster } from './cluster.ts';
 import type { Host } from './host.ts';
 
 const { upstream_rq_completed, upstream_rq_time } = CLUSTER_STATS.index;
 const { rq_error, rq_success } = HOST_STATS.index;
+const GRPC_STATUS = HEADER_ID['grpc-status'];
 const UPSTREAM_CANARY = HEADER_ID['x-proxy-upstream-canary'];
+
+/** What the head says of the host in HTTP's terms, where a gRPC status stands in it; undefined where none does. */
+export function grpcHeadStatus(head: ResponseHead): number | undefined {
+  const status = head.header(GRPC_STATUS);
+  return status === undefined ? undefined : httpStatusOfGrpc(readGrpcStatus(status));
+}
+
+/** A response of gRPC has ended whose head left open what came of it; one without a status is broken. */
+export function countGrpcEnd(context: WorkerContext, host: Host, trailers: Trailers | null): void {
+  const status = readGrpcStatus(trailers?.get('grpc-status') ?? '');
+  const stat = httpStatusOfGrpc(status) >= 500 ? rq_error : rq_success;
+  context.stats.values[host.statBase + stat]! += 1;
+}
 
 /**
  * Its head lies in the codec.
+ * @param judged the status that the host is judged by; null while that is open, and its success with it.
  * @param isInternal the request's origin.
  * @returns whether it counts as the response of a canary.
  */
@@ -20,10 +37,11 @@ export function countResponse(
   cluster: Cluster,
   host: Host,
   status: number,
+  judged: number | null,
   isInternal: boolean,
 ): boolean {
-  context.stats.values[host.statBase + (status >= 500 ? rq_error : rq_success)]! += 1;
-  host.outlier?.answered(status);
+  if (judged !== null) context.stats.values[host.statBase + (judged >= 500 ? rq_error : rq_success)]! += 1;
+  host.outlier?.answered(judged ?? status);
   const isCanary = host.canary || context.codec.response.header(UPSTREAM_CANARY) === 'true';
   countStatus(context, cluster, host, status, isInternal, isCanary);
   return isCanary;

@@ -164,6 +164,19 @@ export abstract class MessageHead {
     return this.slice(this.field(index, layout.FIELD_VALUE_OFFSET), this.field(index, layout.FIELD_VALUE_LENGTH));
   }
 
+  /**
+   * True when the field's value is this text, or goes on behind it with this character. Bytes are compared from the end: values
+   * that mean different things often begin alike.
+   */
+  valueBegins(index: number, text: string, next: string): boolean {
+    const rest = this.field(index, layout.FIELD_VALUE_LENGTH) - text.length;
+    if (rest < 0) return false;
+    const { bytes } = this.memory;
+    const start = this.word(layout.RECORD_BASE) + this.field(index, layout.FIELD_VALUE_OFFSET);
+    for (let at = text.length - 1; at >= 0; at -= 1) if (bytes[start + at] !== text.charCodeAt(at)) return false;
+    return rest === 0 || bytes[start + text.length] === next.charCodeAt(0);
+  }
+
   /** True when the field will not be in the rewritten head. Parse marks the hop-by-hop fields. */
   isDropped(index: number): boolean {
     return (this.field(index, layout.FIELD_FLAGS) & layout.FIELD_DROPPED) !== 0;

@@ -282,6 +282,15 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     // What the client does with it is the client's affair.
     settingMs: null,
   },
+  'proxy.config.route.v3.RouteAction.MaxStreamDuration.grpc_timeout_header_max': {
+    bootstrap: (value) => route({ max_stream_duration: { grpc_timeout_header_max: value } }),
+    settingMs: (bootstrap) => forwarding(bootstrap).grpcStreamDuration!.maxMs,
+  },
+  'proxy.config.route.v3.RouteAction.MaxStreamDuration.grpc_timeout_header_offset': {
+    bootstrap: (value) =>
+      route({ max_stream_duration: { grpc_timeout_header_max: '1s', grpc_timeout_header_offset: value } }),
+    settingMs: (bootstrap) => forwarding(bootstrap).grpcStreamDuration!.offsetMs,
+  },
   'proxy.config.route.v3.RouteAction.MaxStreamDuration.max_stream_duration': {
     bootstrap: (value) => route({ max_stream_duration: { max_stream_duration: value } }),
     settingMs: (bootstrap) => forwarding(bootstrap).maxStreamDurationMs,

@@ -38,6 +38,11 @@ export function convertAccessLogFilter(
     }
     case 'response_flag_filter':
       return { kind: 'response-flags', flags: message.response_flag_filter!.flags };
+    case 'grpc_status_filter': {
+      // The values of the enumeration are the codes.
+      const { statuses, exclude } = message.grpc_status_filter!;
+      return { kind: 'grpc-status', statuses, isExcluded: exclude };
+    }
     case 'log_type_filter': {
       const { types, exclude } = message.log_type_filter!;
       return { kind: 'log-type', types: types.map((type) => enumName(AccessLogType, type)), isExcluded: exclude };

@@ -29,6 +29,7 @@ const NAMES: readonly string[] = [
   'HOSTNAME',
 ];
 const MISSING = '-';
+const STYLES: readonly string[] = ['CAMEL_STRING', 'SNAKE_STRING', 'NUMBER'];
 
 /** A command, literal text, or what is wrong. */
 type Settled = FormatSegment | { readonly error: string };
@@ -98,11 +99,22 @@ function command(
     case 'name':
       if (!argument) return { error: `${operator} needs a name in parentheses` };
       return { operator, args: [argument], maxLength };
+    case 'style':
+      return styleCommand(operator, argument || 'CAMEL_STRING', maxLength);
     case 'metadata':
       return metadataCommand(operator, undefined, argument ?? '', maxLength);
     case 'header':
       return headerCommand(operator, argument ?? '', maxLength);
   }
+}
+
+function styleCommand(
+  operator: FormatOperator,
+  style: string,
+  maxLength: number,
+): FormatCommand | { readonly error: string } {
+  if (STYLES.includes(style)) return { operator, args: [style], maxLength };
+  return { error: `${operator} knows the styles ${STYLES.join(', ')}, not ${quote(style)}` };
 }
 
 /** `NAME` or `NAME?FALLBACK`; a name is a header's or a pseudo-header's, in any case. */

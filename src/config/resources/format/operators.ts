@@ -3,8 +3,8 @@
 
 import type { FormatOperator, MetadataSource } from '../../../snapshot/index.ts';
 
-/** What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, or whose metadata. */
-export type Argument = 'none' | 'header' | 'time' | 'name' | 'metadata';
+/** What stands between the parentheses: nothing, a header with a fallback, a time's format, a name, a style of names, or whose metadata. */
+export type Argument = 'none' | 'header' | 'time' | 'name' | 'style' | 'metadata';
 
 export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   ACCESS_LOG_TYPE: 'none',
@@ -44,6 +44,8 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   EMIT_TIME: 'time',
   EMIT_TIME_LOCAL: 'time',
   FILTER_CHAIN_NAME: 'none',
+  GRPC_STATUS: 'style',
+  GRPC_STATUS_NUMBER: 'none',
   LOCAL_REPLY_BODY: 'none',
   METADATA: 'metadata',
   PROTOCOL: 'none',
@@ -103,12 +105,10 @@ export const METADATA_OPERATORS: ReadonlyMap<string, MetadataSource> = new Map([
   ['UPSTREAM_METADATA', 'UPSTREAM_HOST'],
 ]);
 
-/** Operators of sessions, gRPC, filter state and tracing, of which this build has none: always missing. */
+/** Operators of sessions, filter state and tracing, of which this build has none: always missing. */
 export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
   'DOWNSTREAM_TLS_SESSION_ID',
   'FILTER_STATE',
-  'GRPC_STATUS',
-  'GRPC_STATUS_NUMBER',
   'PER_REQUEST_STATE',
   'TLS_JA3_FINGERPRINT',
   'TRACE_ID',

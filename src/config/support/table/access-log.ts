@@ -30,6 +30,7 @@ export const ACCESS_LOG_SUPPORT: SupportTable = {
       or_filter: supported(),
       header_filter: supported(),
       response_flag_filter: supported(),
+      grpc_status_filter: supported(),
       log_type_filter: supported(),
     },
   },
@@ -56,6 +57,10 @@ export const ACCESS_LOG_SUPPORT: SupportTable = {
   'proxy.config.accesslog.v3.OrFilter': { otherwise: rejected(), fields: { filters: supported() } },
   'proxy.config.accesslog.v3.HeaderFilter': { otherwise: rejected(), fields: { header: supported() } },
   'proxy.config.accesslog.v3.ResponseFlagFilter': { otherwise: rejected(), fields: { flags: supported() } },
+  'proxy.config.accesslog.v3.GrpcStatusFilter': {
+    otherwise: rejected(),
+    fields: { statuses: supported(), exclude: supported() },
+  },
   'proxy.config.accesslog.v3.LogTypeFilter': {
     otherwise: rejected(),
     fields: { types: supported(), exclude: supported() },

@@ -214,7 +214,11 @@ export const ROUTE_SUPPORT: SupportTable = {
   },
   'proxy.config.route.v3.RouteAction.MaxStreamDuration': {
     otherwise: warned(),
-    fields: { max_stream_duration: supported() },
+    fields: {
+      max_stream_duration: supported(),
+      grpc_timeout_header_max: supported(),
+      grpc_timeout_header_offset: supported('takes effect with grpc_timeout_header_max'),
+    },
   },
   'proxy.config.route.v3.RouteAction': {
     otherwise: rejected(),

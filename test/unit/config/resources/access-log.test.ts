@@ -248,6 +248,11 @@ describe('the filter of an access log', () => {
       kind: 'fraction',
       fraction: { key: 'k', default: { numerator: 0, denominator: 100 } },
     });
+    assert.deepEqual(filterOf({ grpc_status_filter: { statuses: ['CANCELED', 'UNAVAILABLE'], exclude: true } }), {
+      kind: 'grpc-status',
+      statuses: [1, 14],
+      isExcluded: true,
+    });
     assert.deepEqual(filterOf({ log_type_filter: { types: ['DownstreamEnd'], exclude: true } }), {
       kind: 'log-type',
       types: ['DownstreamEnd'],

@@ -120,7 +120,12 @@ describe('a forwarding route', () => {
     {
       name: 'the longest duration',
       fields: { max_stream_duration: { max_stream_duration: '1.5s' } },
-      expected: { maxStreamDurationMs: 1500 },
+      expected: { maxStreamDurationMs: 1500, grpcStreamDuration: null },
+    },
+    {
+      name: 'the longest duration of gRPC requests',
+      fields: { max_stream_duration: { grpc_timeout_header_max: '2s', grpc_timeout_header_offset: '0.1s' } },
+      expected: { maxStreamDurationMs: 0, grpcStreamDuration: { maxMs: 2000, offsetMs: 100 } },
     },
     {
       name: 'a path by regular expression',

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
+import { isGrpc } from '../../../../src/data-plane/http/grpc-request.ts';
 import { ProxyHeaders } from '../../../../src/data-plane/http/proxy-headers.ts';
 import type { HttpStream } from '../../../../src/data-plane/http/stream.ts';
 import type { ClusterTarget, ForwardPlan } from '../../../../src/data-plane/route/forward-plan.ts';
@@ -37,9 +38,10 @@ function forwarded(options: Forwarded = {}): string[] {
   const { timeoutMs = 0, perTryTimeoutMs = 0, hedgesOnPerTryTimeout = false } = options;
   const snapshot = routeFor('/', forwardTo('web', { timeoutMs: 0, ...action }), fields);
   const route = new Route(snapshot, { name: 'all' }, NAMES, new RuntimeValues());
-  const stream = { timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout } as HttpStream;
   const plain = { name: 'web', requestEditor: null, responseEditor: null, hostRewrite: '', pickContext: null };
   const request = routeRequest(requestHeadOf(head));
+  const limits = { timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout };
+  const stream = { ...limits, isGrpc: isGrpc(request.head) } as HttpStream;
   const edits = new ForwardEdits(NAMES, isSuppressed);
   edits.apply(stream, request, route, route.plan as ForwardPlan, { ...plain, ...target });
   return writtenLines();

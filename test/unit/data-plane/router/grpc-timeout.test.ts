@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { grpcTimeoutMs, isGrpc, writeGrpcTimeout } from '../../../../src/data-plane/router/grpc-timeout.ts';
+import { grpcTimeoutMs, namesGrpcTimeout, writeGrpcTimeout } from '../../../../src/data-plane/router/grpc-timeout.ts';
 import { requestHead, writtenLines } from '../../../support/heads.ts';
 
 const UNBOUNDED = { maxMs: 0, offsetMs: 0 };
@@ -16,25 +16,6 @@ function written(ms: number, ...lines: readonly string[]): string[] {
   writeGrpcTimeout(requestHead('POST /', ...lines), ms);
   return writtenLines().slice(2);
 }
-
-describe('a gRPC request', () => {
-  for (const [type, is] of [
-    ['application/grpc', true],
-    ['application/grpc+proto', true],
-    ['application/grpc-web', false],
-    ['application/grpc; charset=x', false],
-    ['xapplication/grpc', false],
-    ['application/json', false],
-  ] as const) {
-    test(`is ${is ? '' : 'not '}told by its type ${type}`, () => {
-      assert.equal(isGrpc(requestHead('POST /', `content-type: ${type}`)), is);
-    });
-  }
-
-  test('has a type', () => {
-    assert.ok(!isGrpc(requestHead('POST /')));
-  });
-});
 
 describe('the timeout of a gRPC request', () => {
   for (const [text, ms] of [
@@ -85,6 +66,14 @@ describe('the timeout of a gRPC request', () => {
     assert.equal(read('500m', { maxMs: 300, offsetMs: 100 }), 300);
     assert.equal(read('500m', { maxMs: 450, offsetMs: 100 }), 400);
   });
+});
+
+test('a gRPC request names a time only in the form that there is for it', () => {
+  const lines = ['grpc-timeout: 5m', 'grpc-timeout: 0m', 'grpc-timeout: 5', 'grpc-timeout: ', 'a: 5m'];
+  assert.deepEqual(
+    lines.map((line) => namesGrpcTimeout(requestHead('POST /', line))),
+    [true, true, false, false, false],
+  );
 });
 
 describe('what an upstream is told of it', () => {

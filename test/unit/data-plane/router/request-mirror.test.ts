@@ -69,6 +69,7 @@ class NotingRequest implements ForwardedRequest {
 class MirrorBench extends AttemptBench {
   readonly origin = {
     methodId: Method.POST as number,
+    isGrpc: false,
     isInternal: false,
     requestFraming: Framing.CHUNKED as number,
     requestTrailers: null as Trailers | null,

@@ -33,7 +33,7 @@ function counted({ status = 200, isInternal = false, fields = '', isCanaryHost =
   const { workers, context, snapshot, cluster, host } = bench({ isCanaryHost });
   const head = Buffer.from(`HTTP/1.1 ${status} X\r\n${fields}\r\n`);
   assert.equal(context.codec.parseResponse(head, 0, head.length, LIMITS, Method.GET), head.length);
-  const isCanary = countResponse(context, cluster, host, status, isInternal);
+  const isCanary = countResponse(context, cluster, host, status, status, isInternal);
   assert.equal(workers.clusterStat(snapshot, 'upstream_rq_completed'), 1);
   const [errors, successes] = [workers.hostStat(snapshot, 0, 'rq_error'), workers.hostStat(snapshot, 0, 'rq_success')];
   return { isCanary, errors, successes, names: ofCode(workers, status) };

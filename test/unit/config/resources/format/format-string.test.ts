@@ -72,6 +72,18 @@ test('operators for metadata say whose, of which namespace, and which value', ()
   for (const [format, segments] of Object.entries(cases)) assert.deepEqual(parseFormat(format), { segments }, format);
 });
 
+test('a status of gRPC has a style', () => {
+  const command = (operator: string, ...args: string[]) => [{ operator, args, maxLength: 0 }];
+  const cases: Readonly<Record<string, unknown>> = {
+    '%GRPC_STATUS%': command('GRPC_STATUS', 'CAMEL_STRING'),
+    '%GRPC_STATUS()%': command('GRPC_STATUS', 'CAMEL_STRING'),
+    '%GRPC_STATUS(SNAKE_STRING)%': command('GRPC_STATUS', 'SNAKE_STRING'),
+    '%GRPC_STATUS(NUMBER)%': command('GRPC_STATUS', 'NUMBER'),
+    '%GRPC_STATUS_NUMBER%': command('GRPC_STATUS_NUMBER'),
+  };
+  for (const [format, segments] of Object.entries(cases)) assert.deepEqual(parseFormat(format), { segments }, format);
+});
+
 test('what is wrong is named', () => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['%RESPONSE_KODE%', /^unknown command operator "RESPONSE_KODE"; did you mean RESPONSE_CODE\?$/],
@@ -80,6 +92,7 @@ test('what is wrong is named', () => {
     ['%REQ%', /^REQ needs a header name, not ""$/],
     ['%RESP(a b)%', /^RESP needs a header name, not "a b"$/],
     ['%PROTOCOL(x)%', /^PROTOCOL takes no argument$/],
+    ['%GRPC_STATUS(snake)%', /^GRPC_STATUS knows the styles CAMEL_STRING, SNAKE_STRING, NUMBER, not "snake"$/],
     ['%ENVIRONMENT%', /^ENVIRONMENT needs the name of a variable/],
     ['%QUERY_PARAM()%', /^QUERY_PARAM needs a name/],
     ['%METADATA%', /^METADATA needs one of CLUSTER, .*VIRTUAL_HOST first, not ""$/],
