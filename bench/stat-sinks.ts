@@ -35,7 +35,8 @@ function newStore(): StatsStore {
 const store = newStore();
 const blocks = Array.from({ length: CLUSTERS }, (_, at) => store.scope(`cluster.service-${at}.`).allocate(TABLE));
 const own = newStore();
-const counts = own.scope('stat_sinks.measured.').allocate(STAT_SINK_STATS);
+const scope = own.scope('stat_sinks.measured.');
+const counts = scope.allocate(STAT_SINK_STATS);
 
 const receivers = new Worker(new URL('./support/metric-receiver-worker.ts', import.meta.url));
 const [ports] = (await once(receivers, 'message')) as [{ udp: number; otlp: number }];
@@ -43,6 +44,7 @@ const [ports] = (await once(receivers, 'message')) as [{ udp: number; otlp: numb
 const context: StatSinkContext = {
   clock: SYSTEM_CLOCK,
   log: { debug() {} } as unknown as StatSinkContext['log'],
+  scope,
   counts,
   stats: own,
   cluster: () => undefined,

@@ -307,9 +307,11 @@ alternative stat name: \`upstream_rq_completed\`, \`upstream_rq_<class>xx\`, \`u
 `;
 
 function sinksSection(): string {
-  const rows = Object.entries(STAT_SINKS).map(([type, { name, summary }]) => sinkRow(name, type, summary));
-  const hystrix = 'Records of clusters to whoever reads `/hystrix_event_stream`';
-  rows.push(sinkRow('stat_sinks.hystrix', 'proxy.config.metrics.v3.HystrixSink', hystrix));
+  const rows = Object.entries(STAT_SINKS).map(([type, { name, summary }]) => [
+    `\`envoy.${name}\``,
+    `\`${type}\``,
+    summary,
+  ]);
   return `## Sinks
 
 \`stats_sinks\` names where statistics go with each flush: every \`stats_flush_interval\`, or with \`stats_flush_on_admin\` when the admin
@@ -329,10 +331,6 @@ No sink is waited for. Datagrams that the system does not take beyond 8 MiB are 
 for 15 s (a call that is not answered in its \`timeout\`) is given up. All of it is counted under \`stat_sinks.<sink>.\`, connections over TCP
 and calls over gRPC under \`cluster.<cluster>.\`, too. gRPC services are spoken to in cleartext; what asks for TLS is refused by name.
 `;
-}
-
-function sinkRow(name: string, type: string, summary: string): readonly string[] {
-  return [`\`envoy.${name}\``, `\`${type}\``, summary];
 }
 
 function statisticsDocument(): string {

@@ -49,6 +49,7 @@ export type {
   GrpcService,
   HealthCheckFilterMessage,
   HttpTapMessage,
+  HystrixSink,
   MetricsServiceConfig,
   OpenTelemetrySinkConfig,
   StatsdSink,

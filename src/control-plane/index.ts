@@ -12,6 +12,7 @@ export type { ServerState } from './server/server-state.ts';
 export type { ClusterHost } from './stat-sinks/host-rotation.ts';
 export type {
   CreateStatSink,
+  EventStream,
   StatSinkContext,
   StatSinkCounts,
   StatSinkKinds,

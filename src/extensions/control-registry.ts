@@ -6,6 +6,7 @@ import { convertHealthCheckFilter } from './filters.http/health_check/config.ts'
 import { convertTapFilter } from './filters.http/tap/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
+import { HYSTRIX } from './stat_sinks/hystrix/config.ts';
 import { METRICS_SERVICE } from './stat_sinks/metrics_service/config.ts';
 import { OPEN_TELEMETRY } from './stat_sinks/open_telemetry/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
@@ -19,6 +20,7 @@ export const STAT_SINKS: StatSinkManifests = {
   'proxy.config.metrics.v3.StatsdSink': STATSD,
   'proxy.config.metrics.v3.DogStatsdSink': DOG_STATSD,
   'proxy.config.metrics.v3.MetricsServiceConfig': METRICS_SERVICE,
+  'proxy.config.metrics.v3.HystrixSink': HYSTRIX,
   'proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig': OPEN_TELEMETRY,
   'proxy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink': GRAPHITE_STATSD,
 };

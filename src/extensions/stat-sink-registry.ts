@@ -2,12 +2,13 @@
 // that no bootstrap asks for is not loaded.
 
 import type { StatSinkSettings } from '../config/index.ts';
-import type { CreateStatSink, StatSinkKinds } from '../control-plane/index.ts';
+import type { CreateStatSink, EventStream, StatSinkKinds } from '../control-plane/index.ts';
 
-const KINDS: Readonly<Record<string, () => Promise<CreateStatSink>>> = {
+const KINDS: Readonly<Record<string, () => Promise<CreateStatSink | CreateStatSink<EventStream>>>> = {
   'stat_sinks.dog_statsd': async () => (await import('./stat_sinks/dog_statsd/sink.ts')).createDogStatsdSink,
   'stat_sinks.graphite_statsd': async () =>
     (await import('./stat_sinks/graphite_statsd/sink.ts')).createGraphiteStatsdSink,
+  'stat_sinks.hystrix': async () => (await import('./stat_sinks/hystrix/sink.ts')).createHystrixSink,
   'stat_sinks.metrics_service': async () =>
     (await import('./stat_sinks/metrics_service/sink.ts')).createMetricsServiceSink,
   'stat_sinks.open_telemetry': async () =>

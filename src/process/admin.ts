@@ -122,7 +122,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
     init: { unready: () => server.unready() },
     clusters: server.clusterManager,
     listeners: server.listenerManager,
-    eventStream: server.eventStream,
+    eventStream: server.statSinks.eventStream,
     tap: server.taps,
     stats: server.stats,
     traffic: adminTraffic(server.stats),

@@ -30,7 +30,8 @@ export interface SurroundingsOptions {
 export function sinkSurroundings(options: SurroundingsOptions = {}): SinkSurroundings {
   const { store = statsFixture().store, clock = SYSTEM_CLOCK, hostOf = () => undefined } = options;
   const own = statsFixture().store;
-  const counts = own.scope('stat_sinks.tested.').allocate(STAT_SINK_STATS);
+  const scope = own.scope('stat_sinks.tested.');
+  const counts = scope.allocate(STAT_SINK_STATS);
   const flush = new SinkFlush(store, (_, error) => {
     throw error;
   });
@@ -39,6 +40,7 @@ export function sinkSurroundings(options: SurroundingsOptions = {}): SinkSurroun
     context: {
       clock,
       log: NO_LOG as unknown as Logger,
+      scope,
       counts,
       stats: own,
       cluster: () => undefined,

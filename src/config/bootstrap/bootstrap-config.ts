@@ -17,7 +17,6 @@ import type { HttpFilterConverters } from '../resources/http-filter.ts';
 import type { StatSinkManifests, StatSinkSettings } from '../resources/stat-sink.ts';
 import type { DeprecatedFields, DisabledExtensions } from '../support/index.ts';
 import type { ClusterManagerSettings } from './cluster-manager.ts';
-import type { EventStreamSettings } from './event-stream.ts';
 import type { OverloadSettings } from './overload.ts';
 import type { RuntimeLayerSettings } from './runtime.ts';
 import type { StoredMessages } from './stored-messages.ts';
@@ -81,8 +80,6 @@ export interface BootstrapConfig extends ClusterManagerSettings {
   readonly statsFlushOnAdmin: boolean;
   /** Value of the gauge server.version; undefined for that of the build. */
   readonly serverVersion: number | undefined;
-  /** Undefined where no stats sink asks for it. */
-  readonly eventStream: EventStreamSettings | undefined;
   readonly watchdogs: WatchdogsSettings;
   /** Times of event loops are recorded. */
   readonly metersLoops: boolean;

@@ -23,7 +23,6 @@ import { checkAppleLookups, checkBootstrap } from './bootstrap-checks.ts';
 import type { BootstrapConfig, LoadBootstrapInput, LoadBootstrapResult } from './bootstrap-config.ts';
 import { convertClusterManager } from './cluster-manager.ts';
 import { DocumentFaults, inSourceOrder } from './document-faults.ts';
-import { convertEventStream } from './event-stream.ts';
 import { checkImpliedExtensions } from './implied-extensions.ts';
 import { convertLogFormat } from './log-format.ts';
 import { completeNode, convertNode } from './node.ts';
@@ -128,7 +127,6 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     ...convertStaticResources(bootstrap, input, node.cluster, faults),
     runtimeLayers,
     ...convertStats(bootstrap, faults),
-    eventStream: convertEventStream(bootstrap, faults),
     statSinks: convertStatSinks(bootstrap.stats_sinks, input.statSinks ?? NO_SINKS, { faults, clusters }),
     ...convertClusterManager(bootstrap, input, faults),
     watchdogs: convertWatchdogs(bootstrap, faults),

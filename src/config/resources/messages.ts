@@ -57,6 +57,7 @@ export type {
   HttpConnectionManager,
   HttpFilter,
   HttpTapTap as HttpTapMessage,
+  HystrixSink,
   InternalRedirectPolicy,
   LbEndpoint,
   Listener,

@@ -22,6 +22,8 @@ export interface StatSinkManifest {
   readonly support: SupportTable;
   /** @returns undefined when there are faults. @param at path of its configuration, `stats_sinks[0].typed_config`. */
   readonly convert: (message: object, at: string, conversion: Conversion) => object | undefined;
+  /** Why there can be one of it only; absent where there may be several. */
+  readonly isAlone?: string;
 }
 
 /** By the full name of the message that configures the sink. */
@@ -33,12 +35,19 @@ export function convertStatSinks(
   manifests: StatSinkManifests,
   conversion: Conversion,
 ): readonly StatSinkSettings[] {
+  const alone = new Set<StatSinkManifest>();
   return messages.flatMap((message, index) => {
+    const at = `stats_sinks[${index}]`;
     const opened = openExtension(message.typed_config);
     const manifest = opened && manifests[opened.typeName];
     // What this build lacks has been refused by the support table.
     if (manifest === undefined) return [];
-    const settings = manifest.convert(opened!.message, `stats_sinks[${index}].typed_config`, conversion);
+    if (alone.has(manifest)) {
+      conversion.faults.error(at, `is a second sink of its kind; ${manifest.isAlone}`);
+      return [];
+    }
+    if (manifest.isAlone !== undefined) alone.add(manifest);
+    const settings = manifest.convert(opened!.message, `${at}.typed_config`, conversion);
     return settings === undefined ? [] : [{ name: manifest.name, settings }];
   });
 }

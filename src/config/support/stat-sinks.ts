@@ -14,7 +14,7 @@ export function supportWith(sinks: StatSinkManifests): SupportTable {
     ...SUPPORT,
     [HOLDER]: {
       otherwise,
-      fields: { ...fields, typed_config: { ...own, types: [...own.types, ...Object.keys(sinks)] } },
+      fields: { ...fields, typed_config: { ...own, types: Object.keys(sinks) } },
     },
     ...Object.assign({}, ...rows),
   };

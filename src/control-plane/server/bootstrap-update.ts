@@ -29,7 +29,6 @@ const FIXED_FIELDS: Readonly<Record<FixedSetting, string>> = {
   statsFlushIntervalMs: 'stats_flush_interval',
   statsFlushOnAdmin: 'stats_flush_on_admin',
   serverVersion: 'stats_server_version_override',
-  eventStream: 'stats_sinks',
   headerPrefix: 'header_prefix',
   localCluster: 'cluster_manager.local_cluster_name',
   fixedStatTags: 'stats_config.stats_tags',

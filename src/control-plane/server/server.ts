@@ -14,7 +14,6 @@ import {
   FILESYSTEM_STATS,
   type FlushStep,
   HTTP2_STATS,
-  HYSTRIX_STATS,
   StatsFlush,
   StatsStore,
   TAP_STATS,
@@ -29,7 +28,6 @@ import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
-import { HystrixStream } from '../event-stream/hystrix-stream.ts';
 import { CertificateInventory } from '../listener-manager/certificate-inventory.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { TlsReloads } from '../listener-manager/tls-reloads.ts';
@@ -99,8 +97,6 @@ export class Server {
   readonly config: LoadedConfig;
   readonly runtime: Runtime;
   readonly taps: TapManager;
-  /** Undefined where no sink asks for it. */
-  readonly eventStream: HystrixStream | undefined;
   readonly drainManager: DrainManager;
   readonly #watchdog: Watchdog;
   readonly #loopStats: LoopStats;
@@ -255,7 +251,6 @@ export class Server {
     });
     this.#flush.add('gauges', () => this.#gauges.update());
     this.#flush.add('merge', () => (this.#isInitialized ? this.stats.mergeHistograms() : undefined));
-    this.eventStream = this.#makeEventStream(clock);
     const { clusterManager } = this;
     this.statSinks = new StatSinks({
       settings: bootstrap.statSinks,
@@ -281,21 +276,6 @@ export class Server {
     this.#runtimeIsLoaded = runtime.load(bootstrap.runtimeLayers);
     const { clusters } = bootstrap.messages;
     for (const [at, cluster] of bootstrap.clusters.entries()) this.clusterManager.addStatic(cluster, clusters[at]);
-  }
-
-  #makeEventStream(clock: Clock): HystrixStream | undefined {
-    const settings = this.bootstrap.eventStream;
-    if (settings === undefined) return undefined;
-    const block = this.stats.scope('stat_sinks.hystrix.').allocate(HYSTRIX_STATS);
-    const stream = new HystrixStream({
-      buckets: settings.buckets,
-      intervalMs: this.bootstrap.statsFlushIntervalMs,
-      clock,
-      clusters: () => this.clusterManager.clusters(),
-      stats: block,
-    });
-    this.#flush.add('sinks', () => stream.flush());
-    return stream;
   }
 
   get #headerPrefix(): string {
@@ -473,7 +453,7 @@ export class Server {
     this.#isStopping = true;
     this.updates.stop();
     this.#flush.stop();
-    this.eventStream?.close();
+    this.statSinks.eventStream?.close();
     this.runtime.close();
     this.drainManager.close();
     this.#overload?.close();

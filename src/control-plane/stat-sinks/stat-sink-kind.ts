@@ -1,9 +1,10 @@
 // What a kind of stat sink is given when it is made. The kinds are extensions; whoever makes the server hands them in.
 
+import type { BoundedFeed } from '../../base/bounded-feed.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { NodeSettings } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { STAT_SINK_STATS, StatBlock, StatSink, StatsStore } from '../../stats/index.ts';
+import type { Scope, STAT_SINK_STATS, StatBlock, StatSink, StatsStore } from '../../stats/index.ts';
 import type { ActiveCluster } from '../cluster-manager/active-cluster.ts';
 import type { ClusterHost } from './host-rotation.ts';
 
@@ -18,6 +19,8 @@ export interface StatSinkContext {
   readonly clock: Clock;
   readonly log: Logger;
   /** `stat_sinks.<kind>.`. */
+  readonly scope: Scope;
+  /** Of those that send, in this scope. */
   readonly counts: StatSinkCounts;
   /** For what the sink counts elsewhere. */
   readonly stats: StatsStore;
@@ -31,8 +34,21 @@ export interface StatSinkContext {
   readonly flushIntervalMs: number;
 }
 
+/** A sink that sends nothing by itself: whoever asks the admin interface for its stream gets what each flush tells. */
+export interface EventStream {
+  /** After the histograms have been merged, and all other sinks been shown everything. */
+  flush(): Promise<void>;
+  /** @returns pieces of text that belong together with each flush, until it is closed; undefined when as many listen as may. */
+  listen(): BoundedFeed<readonly string[]> | undefined;
+  /** Ends what every listener gets. */
+  close(): void;
+}
+
 /** @param settings as its manifest has converted them. */
-export type CreateStatSink = (settings: object, context: StatSinkContext) => StatSink;
+export type CreateStatSink<Made extends StatSink | EventStream = StatSink> = (
+  settings: object,
+  context: StatSinkContext,
+) => Made;
 
 /** By the names of their settings, `stat_sinks.statsd`. */
-export type StatSinkKinds = ReadonlyMap<string, CreateStatSink>;
+export type StatSinkKinds = ReadonlyMap<string, CreateStatSink | CreateStatSink<EventStream>>;

@@ -5,7 +5,7 @@ import type { StatSinkSettings } from '../../config/index.ts';
 import type { Loggers } from '../../log/index.ts';
 import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../../stats/index.ts';
 import { type ClusterHost, HostRotation } from './host-rotation.ts';
-import type { StatSinkContext, StatSinkKinds } from './stat-sink-kind.ts';
+import type { EventStream, StatSinkContext, StatSinkCounts, StatSinkKinds } from './stat-sink-kind.ts';
 
 /** What the end of the process waits for its sinks. */
 const CLOSE_WITHIN_MS = 2000;
@@ -26,8 +26,11 @@ interface NamedSink {
 }
 
 export class StatSinks {
+  /** That there is a path for. */
+  readonly eventStream: EventStream | undefined;
   readonly #sinks: readonly NamedSink[];
   readonly #flush: SinkFlush;
+  readonly #onError: StatSinksOptions['onError'];
   readonly #clock: Clock;
   readonly #startMs: number;
   #lastMs: number;
@@ -37,7 +40,10 @@ export class StatSinks {
     this.#clock = clock;
     this.#startMs = clock.wallMs();
     this.#lastMs = this.#startMs;
-    this.#sinks = settings.map((sink) => ({ name: sink.name, sink: create(sink, options) }));
+    const made = settings.map((sink) => ({ name: sink.name, sink: create(sink, options) }));
+    this.eventStream = made.map(({ sink }) => sink).find(isStream);
+    this.#sinks = made.filter((each): each is NamedSink => !isStream(each.sink));
+    this.#onError = onError;
     this.#flush = new SinkFlush(stats, (sink, error) => {
       const name = this.#sinks.find((each) => each.sink === sink)!.name;
       onError(`the stats sink ${name}`, error);
@@ -45,11 +51,21 @@ export class StatSinks {
   }
 
   get isEmpty(): boolean {
-    return this.#sinks.length === 0;
+    return this.#sinks.length === 0 && this.eventStream === undefined;
   }
 
-  /** Shows all stats to all sinks. */
+  /** Shows all stats to all sinks that are fed, and has the event stream tell of them. */
   async flush(): Promise<void> {
+    // Nobody needs the walk over all stats otherwise.
+    if (this.#sinks.length > 0) await this.#feed();
+    try {
+      await this.eventStream?.flush();
+    } catch (error) {
+      this.#onError('the event stream', error);
+    }
+  }
+
+  async #feed(): Promise<void> {
     const nowMs = this.#clock.wallMs();
     const times = { nowMs, lastMs: this.#lastMs, startMs: this.#startMs };
     this.#lastMs = nowMs;
@@ -64,7 +80,8 @@ export class StatSinks {
    * @param lastFlush a flush of everything, `flush` included.
    */
   async close(lastFlush: () => Promise<void>): Promise<void> {
-    if (this.isEmpty) return;
+    this.eventStream?.close();
+    if (this.#sinks.length === 0) return;
     const isOver = Promise.withResolvers<void>();
     const callOff = this.#clock.after(CLOSE_WITHIN_MS, isOver.resolve);
     const closed = lastFlush().then(() => Promise.allSettled(this.#sinks.map(({ sink }) => sink.close())));
@@ -73,14 +90,30 @@ export class StatSinks {
   }
 }
 
-function create({ name, settings }: StatSinkSettings, options: StatSinksOptions): StatSink {
+function isStream(sink: StatSink | EventStream): sink is EventStream {
+  return 'listen' in sink;
+}
+
+function create({ name, settings }: StatSinkSettings, options: StatSinksOptions): StatSink | EventStream {
   const hosts = new HostRotation();
   const hostOf = (name: string): ClusterHost | undefined => hosts.next(options.cluster(name));
   const { kinds, stats, clock, loggers, cluster, clusters, node, flushIntervalMs } = options;
   const create = kinds.get(name);
   if (create === undefined) throw new Error(`no code has been loaded for ${name}`);
   const kind = name.slice(name.indexOf('.') + 1);
-  const counts = stats.scope(`stat_sinks.${kind}.`).allocate(STAT_SINK_STATS);
+  const scope = stats.scope(`stat_sinks.${kind}.`);
   const log = loggers.get('stats');
-  return create(settings, { clock, log, counts, stats, cluster, clusters, hostOf, node, flushIntervalMs });
+  const countsOf = (): StatSinkCounts => scope.allocate(STAT_SINK_STATS);
+  let counts: StatSinkCounts | undefined;
+  const context: StatSinkContext = {
+    ...{ clock, log, scope, stats, cluster, clusters, hostOf, node, flushIntervalMs },
+    get counts() {
+      counts ??= countsOf();
+      return counts;
+    },
+  };
+  const sink = create(settings, context);
+  // They are shown before anything has been sent. A stream has none.
+  if (!isStream(sink)) countsOf();
+  return sink;
 }

@@ -10,7 +10,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { HYSTRIX_SINK, READ_AS_TYPED } from './extensions.ts';
+import { READ_AS_TYPED } from './extensions.ts';
 
 const NEVER = '0s is never';
 const FILES_LAYER = 'read again when another link is moved over it';
@@ -184,10 +184,9 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([HYSTRIX_SINK], ['stat_sinks.hystrix']),
+      typed_config: extensions([]),
     },
   },
-  [HYSTRIX_SINK]: { otherwise: rejected(), fields: { num_buckets: supported() } },
   'proxy.config.metrics.v3.StatsMatcher': {
     otherwise: warned(),
     fields: { reject_all: supported(), exclusion_list: supported(), inclusion_list: supported() },

@@ -22,7 +22,6 @@ export const LOCAL_ADDRESS_SELECTOR = 'proxy.config.upstream.local_address_selec
 export const DNS_CLUSTER = 'proxy.extensions.clusters.dns.v3.DnsCluster';
 export const HEALTH_EVENT_FILE = 'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink';
 export const PRESERVE_CASE = 'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig';
-export const HYSTRIX_SINK = 'proxy.config.metrics.v3.HystrixSink';
 /** Of the connections to the hosts of a cluster. */
 export const UPSTREAM_NETWORK_FILTERS: readonly string[] = [];
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { StatSinkContext } from '../../../../src/control-plane/stat-sinks/stat-sink-kind.ts';
+import type { EventStream, StatSinkContext } from '../../../../src/control-plane/stat-sinks/stat-sink-kind.ts';
 import { StatSinks, type StatSinksOptions } from '../../../../src/control-plane/stat-sinks/stat-sinks.ts';
 import type { Loggers } from '../../../../src/log/index.ts';
 import type { FlushTimes, StatSink } from '../../../../src/stats/index.ts';
@@ -23,7 +23,7 @@ interface Fixture {
   readonly contexts: StatSinkContext[];
 }
 
-function fixture(made: Readonly<Record<string, StatSink>>): Fixture {
+function fixture(made: Readonly<Record<string, StatSink | EventStream>>): Fixture {
   const clock = new ManualClock();
   const faults: string[] = [];
   const contexts: StatSinkContext[] = [];
@@ -32,9 +32,9 @@ function fixture(made: Readonly<Record<string, StatSink>>): Fixture {
     kinds: new Map(
       Object.entries(made).map(([name, sink]) => [
         name,
-        (_, context) => {
+        (_: object, context: StatSinkContext) => {
           contexts.push(context);
-          return sink;
+          return sink as StatSink;
         },
       ]),
     ),
@@ -71,6 +71,39 @@ describe('the sinks of a server', () => {
     assert.equal(contexts[0]!.stats.value('stat_sinks.one.metrics_sent'), 3);
     assert.equal(sinks.isEmpty, false);
     assert.equal(fixture({}).sinks.isEmpty, true);
+  });
+
+  it('may be a stream for those who ask, which is told of each flush behind the others, and has no counts of its own', async () => {
+    const events: string[] = [];
+    const told = (event: string) => () => void events.push(event);
+    const stream: EventStream = {
+      flush: async () => told('stream')(),
+      listen: () => undefined,
+      close: told('closed'),
+    };
+    const sink = new KeepingSink();
+    sink.end = told('sink');
+    const { sinks, contexts, faults } = fixture({ 'stat_sinks.stream': stream, 'stat_sinks.sink': sink });
+    assert.equal(sinks.eventStream, stream);
+    const { stats } = contexts[0]!;
+    assert.deepEqual(
+      ['sink', 'stream'].map((kind) => stats.value(`stat_sinks.${kind}.metrics_sent`)),
+      [0, undefined],
+    );
+    await sinks.flush();
+    assert.deepEqual(events, ['sink', 'stream']);
+    stream.flush = () => Promise.reject(new Error('broken'));
+    await sinks.flush();
+    assert.deepEqual(faults, ['the event stream: Error: broken']);
+    await sinks.close(async () => told('last flush')());
+    assert.deepEqual(events.slice(3), ['closed', 'last flush']);
+  });
+
+  it('that are a stream alone flush nothing at the end', async () => {
+    const stream = { flush: async () => {}, listen: () => undefined, close: () => {} };
+    const { sinks } = fixture({ 'stat_sinks.stream': stream });
+    assert.equal(sinks.isEmpty, false);
+    await sinks.close(() => assert.fail('flushed'));
   });
 
   it('are named when they fail', async () => {

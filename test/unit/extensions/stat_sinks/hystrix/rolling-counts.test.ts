@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { RollingCounts } from '../../../../src/control-plane/event-stream/rolling-counts.ts';
+import { RollingCounts } from '../../../../../src/extensions/stat_sinks/hystrix/rolling-counts.ts';
 
 test('a new window has not grown', () => {
   const counts = new RollingCounts(3, [7, 0]);

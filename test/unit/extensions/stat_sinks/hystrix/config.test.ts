@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { faultTexts, type JsonObject, load, mustLoad } from '../../../support/bootstrap.ts';
+import { faultTexts, type JsonObject, load, mustLoad } from '../../../../support/bootstrap.ts';
 
 const TYPE = 'type.googleapis.com/envoy.config.metrics.v3.HystrixSink';
 
@@ -8,8 +8,14 @@ function sink(fields: JsonObject = {}): JsonObject {
   return { name: 'envoy.stat_sinks.hystrix', typed_config: { '@type': TYPE, ...fields } };
 }
 
+function bucketsOf(bootstrap: JsonObject): unknown {
+  const { statSinks } = mustLoad(bootstrap);
+  assert.ok(statSinks.every(({ name }) => name === 'stat_sinks.hystrix'));
+  return (statSinks[0]?.settings as { readonly buckets: number } | undefined)?.buckets;
+}
+
 test('the hystrix sink says over how many flushes counters are compared', () => {
-  const buckets = (...sinks: JsonObject[]) => mustLoad({ stats_sinks: sinks }).eventStream?.buckets;
+  const buckets = (...sinks: JsonObject[]) => bucketsOf({ stats_sinks: sinks });
   assert.equal(buckets(), undefined);
   assert.equal(buckets(sink({ num_buckets: 7 })), 7);
   assert.equal(buckets(sink({ num_buckets: 1000 })), 1000);
@@ -19,8 +25,7 @@ test('the hystrix sink says over how many flushes counters are compared', () => 
 
 test('a hystrix sink of the older generation is read', () => {
   const older = { '@type': 'type.googleapis.com/envoy.config.metrics.v2.HystrixSink', num_buckets: 3 };
-  const loaded = mustLoad({ stats_sinks: [{ name: 'envoy.stat_sinks.hystrix', typed_config: older }] });
-  assert.equal(loaded.eventStream?.buckets, 3);
+  assert.equal(bucketsOf({ stats_sinks: [{ name: 'envoy.stat_sinks.hystrix', typed_config: older }] }), 3);
 });
 
 test('a window of an impossible length is refused, and so is a second stream', () => {
@@ -29,6 +34,6 @@ test('a window of an impossible length is refused, and so is a second stream', (
   assert.deepEqual(errors(sink({ num_buckets: -1 })), [`${at}: -1 is not within 0 to 1000`]);
   assert.deepEqual(errors(sink({ num_buckets: 1001 })), [`${at}: 1001 is not within 0 to 1000`]);
   assert.deepEqual(errors(sink(), sink()), [
-    'stats_sinks[1]: is a second hystrix sink; there is one path that its events have',
+    'stats_sinks[1]: is a second sink of its kind; there is one path that its events have',
   ]);
 });

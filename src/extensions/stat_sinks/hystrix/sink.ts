@@ -3,11 +3,12 @@
 //
 // A listener who does not take a batch before the next one is ready misses that one: nothing piles up behind a slow reader.
 
-import { BoundedFeed } from '../../base/bounded-feed.ts';
-import type { Clock } from '../../base/clock.ts';
-import { TimeSlice } from '../../base/time-slice.ts';
-import type { HistogramReader } from '../../stats/index.ts';
-import { type ClusterCounts, clusterEvents, KEEP_ALIVE, LATENCY_FRACTIONS, seriesOf } from './hystrix-records.ts';
+import { BoundedFeed } from '../../../base/bounded-feed.ts';
+import type { Clock } from '../../../base/clock.ts';
+import { TimeSlice } from '../../../base/time-slice.ts';
+import type { CreateStatSink, EventStream } from '../../../control-plane/index.ts';
+import { type HistogramReader, HYSTRIX_STATS } from '../../../stats/index.ts';
+import { type ClusterCounts, clusterEvents, KEEP_ALIVE, LATENCY_FRACTIONS, seriesOf } from './records.ts';
 import { RollingCounts } from './rolling-counts.ts';
 
 /** A cluster as the stream tells of it. The same object for as long as the cluster is the same. */
@@ -20,9 +21,12 @@ export interface StreamedCluster {
   readonly requestTimes: Pick<HistogramReader, 'quantiles'>;
 }
 
-export interface HystrixStreamOptions {
-  /** Flushes that counters are compared over. */
+export interface HystrixSettings {
+  /** Flushes that counters are compared over; 1 or more. */
   readonly buckets: number;
+}
+
+export interface HystrixStreamOptions extends HystrixSettings {
   /** Between flushes; 0 where only requests to the admin interface have statistics flushed. */
   readonly intervalMs: number;
   readonly clock: Clock;
@@ -53,7 +57,16 @@ const COUNTS: readonly (keyof ClusterCounts)[] = [
 /** Pieces of text that belong together; shared by all who get them. */
 type Batch = readonly string[];
 
-export class HystrixStream {
+export const createHystrixSink: CreateStatSink<EventStream> = (
+  settings,
+  { scope, clock, clusters, flushIntervalMs },
+) => {
+  const { buckets } = settings as HystrixSettings;
+  const stats = scope.allocate(HYSTRIX_STATS);
+  return new HystrixStream({ buckets, intervalMs: flushIntervalMs, clock, clusters, stats });
+};
+
+export class HystrixStream implements EventStream {
   readonly #options: HystrixStreamOptions;
   readonly #listeners = new Set<BoundedFeed<Batch>>();
   #windows = new Map<string, RollingCounts>();
@@ -83,7 +96,6 @@ export class HystrixStream {
     return feed;
   }
 
-  /** After the histograms have been merged. */
   async flush(): Promise<void> {
     if (this.#listeners.size === 0) return;
     const batch = await this.#batch();
@@ -92,7 +104,7 @@ export class HystrixStream {
     if (this.#listeners.size === 0) this.#windows.clear();
   }
 
-  /** Ends all streams, for the end of the process. */
+  /** Ends all streams. */
   close(): void {
     for (const feed of this.#listeners) feed.end();
     this.#listeners.clear();

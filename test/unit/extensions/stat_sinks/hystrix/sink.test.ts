@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LATENCY_FRACTIONS } from '../../../../src/control-plane/event-stream/hystrix-records.ts';
-import { HystrixStream, type StreamedCluster } from '../../../../src/control-plane/event-stream/hystrix-stream.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { LATENCY_FRACTIONS } from '../../../../../src/extensions/stat_sinks/hystrix/records.ts';
+import { HystrixStream, type StreamedCluster } from '../../../../../src/extensions/stat_sinks/hystrix/sink.ts';
+import { ManualClock } from '../../../../support/manual-clock.ts';
 
 class FakeCluster implements StreamedCluster {
   readonly name: string;
