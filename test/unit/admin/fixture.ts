@@ -14,6 +14,7 @@ import {
   type HostView,
   type ServerCommands,
   type ServerState,
+  type StatsView,
   type TapView,
   type UnreadyView,
 } from '../../../src/admin/index.ts';
@@ -415,3 +416,15 @@ const CLUSTERS: readonly ClusterView[] = [
     hosts: () => [host({ address: { kind: 'pipe', path: '/run/api.sock', mode: 0 } })],
   },
 ];
+
+/** Nothing is counted. */
+export const NO_STATS: StatsView = {
+  countersAndGauges: () => noBatches(),
+  histograms: () => noBatches(),
+  textReadouts: () => [],
+  numericFamilies: () => noBatches(),
+  histogramFamilies: () => noBatches(),
+  tagged: (name) => ({ extractedName: name, tags: [] }),
+};
+
+async function* noBatches(): AsyncGenerator<never> {}
