@@ -15,7 +15,8 @@ import type { DownstreamConnection } from '../../network/downstream-connection.t
 import { layOver, releaseAccepted } from '../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../network/timer-wheel.ts';
 import { type CertificateFacts, ConnectionTls, certificateFacts } from '../../network/tls/connection-tls.ts';
-import { type PeerFault, PeerVerifier } from '../../network/tls/peer-verifier.ts';
+import { isOpensslError, tlsFailureText } from '../../../tls/failure.ts';
+import { type PeerFault, PeerVerifier } from '../../../tls/peer-verifier.ts';
 import { ServerContexts } from '../../network/tls/server-contexts.ts';
 import { isPeerTrusted, OcspStapler, secureServerSocket, serverSocketOptions } from '../../network/tls/tls-sockets.ts';
 import type { WorkerContext } from '../../worker-context.ts';
@@ -29,7 +30,6 @@ const FAULT_STATS: Readonly<Record<NonNullable<PeerFault>, number>> = {
   name: stats.fail_verify_san,
 };
 const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
-const OPENSSL_ERROR = /^ERR_SSL_/;
 
 /** Whoever gets connections that are secured. */
 export interface SecuredOwner {
@@ -140,7 +140,7 @@ export class TlsAcceptor {
   onFailed(error: NodeJS.ErrnoException): void {
     const { code = '' } = error;
     if (code === NO_CERTIFICATE) this.#count(stats.fail_verify_no_cert);
-    else if (OPENSSL_ERROR.test(code)) this.#count(stats.connection_error);
+    else if (isOpensslError(error)) this.#count(stats.connection_error);
   }
 
   #countAgreed({ cipher, version, isResumed }: ConnectionTls): void {
@@ -243,7 +243,7 @@ class Handshake implements TimeoutOwner {
     const error = this.#error as NodeJS.ErrnoException | null;
     if (error !== null) {
       this.#acceptor.onFailed(error);
-      this.#connection.transportFailure = failureText(error);
+      this.#connection.transportFailure = tlsFailureText(error);
       this.#log(this.#connection.transportFailure);
     }
     this.#connection.closed();
@@ -259,9 +259,4 @@ class Handshake implements TimeoutOwner {
     const { connection: log } = this.#acceptor.context.logs;
     if (log.enabled('debug')) log.debug(`TLS of a connection from ${this.#connection.remoteAddress}: ${reason}`);
   }
-}
-
-/** OpenSSL's reason without its numbers and source lines. */
-function failureText(error: NodeJS.ErrnoException & { readonly reason?: string }): string {
-  return `TLS_error:|${error.reason ?? error.code ?? error.message}:TLS_error_end`;
 }

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import type { DownstreamTlsSettings, TlsCertificateSettings } from '../../../snapshot/index.ts';
-import { secureContextOptions } from './secure-context.ts';
+import { secureContextOptions } from '../../../tls/secure-context.ts';
 import { withTicketKeys } from './ticket-keys.ts';
 
 /** OpenSSL counts in 32 bits. */

@@ -1,7 +1,7 @@
-// What secure contexts of one worker are made of: settings that the configuration has checked. For both sides of a proxy.
+// What secure contexts are made of: settings that the configuration has checked. For both sides of a proxy.
 
-import { rootCertificates, type SecureContextOptions } from 'node:tls';
-import type { TlsCertificateSettings, TlsSettings, TlsValidationSettings } from '../../../snapshot/index.ts';
+import { getCACertificates, rootCertificates, type SecureContextOptions } from 'node:tls';
+import type { TlsCertificateSettings, TlsSettings, TlsValidationSettings } from '../snapshot/index.ts';
 
 /**
  * What settings mean for OpenSSL, but for what only one side has.
@@ -30,6 +30,12 @@ export function secureContextOptions(
 /** An empty list keeps Node from trusting whom it knows, and from reading their certificates for each context. */
 function authoritiesOf(validation: TlsValidationSettings | null): Pick<SecureContextOptions, 'ca' | 'crl'> {
   const trusted = validation?.trustedCa ?? null;
-  const ca = trusted === 'system' ? [...rootCertificates] : trusted === null ? [] : [trusted];
+  const ca = trusted === 'system' ? systemAuthorities() : trusted === null ? [] : [trusted];
   return { ca, ...(validation?.crl ? { crl: validation.crl } : {}) };
+}
+
+/** Those of the system, or where it has none, as in small containers, those that Node brings. */
+function systemAuthorities(): string[] {
+  const installed = getCACertificates('system');
+  return [...(installed.length === 0 ? rootCertificates : installed)];
 }

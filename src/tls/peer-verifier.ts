@@ -1,9 +1,10 @@
 // Judges the certificate of a peer beyond what OpenSSL has said about its chain: by its hash, its key and its names.
 
 import { createHash, type X509Certificate } from 'node:crypto';
-import { type AltNames, altNames } from '../../../base/alt-names.ts';
-import { compileStringMatch, type StringTest } from '../../../base/string-match.ts';
-import type { SubjectAltNameMatch, TlsValidationSettings } from '../../../snapshot/index.ts';
+import { isIP } from 'node:net';
+import { type AltNames, altNames } from '../base/alt-names.ts';
+import { compileStringMatch, type StringTest } from '../base/string-match.ts';
+import type { SubjectAltNameMatch, TlsValidationSettings } from '../snapshot/index.ts';
 
 /** Why a certificate is refused; null when it is not. */
 export type PeerFault = 'untrusted' | 'hash' | 'name' | null;
@@ -26,12 +27,17 @@ export class PeerVerifier {
     this.#names = settings.subjectAltNames.map(nameTest);
   }
 
-  /** @param isTrusted whether OpenSSL has found the chain to lead to an authority. Once per handshake. */
-  check(certificate: X509Certificate, isTrusted: boolean): PeerFault {
+  /**
+   * Once per handshake.
+   * @param isTrusted whether OpenSSL has found the chain to lead to an authority.
+   * @param name takes the place of the names in the settings; empty for those.
+   */
+  check(certificate: X509Certificate, isTrusted: boolean, name = ''): PeerFault {
     if (this.#verifiesChain && !isTrusted) return 'untrusted';
-    if (this.#names.length > 0) {
+    const tests = name === '' ? this.#names : [serverTest(name)];
+    if (tests.length > 0) {
       const names = altNames(certificate);
-      if (!this.#names.some((test) => matches(test, names))) return 'name';
+      if (!tests.some((test) => matches(test, names))) return 'name';
     }
     return this.#fitsHash(certificate) ? null : 'hash';
   }
@@ -44,6 +50,12 @@ export class PeerVerifier {
     const spki = certificate.publicKey.export({ type: 'spki', format: 'der' });
     return this.#spkiHashes.has(createHash('sha256').update(spki).digest('base64'));
   }
+}
+
+/** @param name of a server, or its address. */
+function serverTest(name: string): NameTest {
+  const match = { kind: 'exact', value: name, ignoresCase: false } as const;
+  return nameTest({ type: isIP(name) === 0 ? 'dns' : 'ip', match });
 }
 
 /** A DNS name that is asked for exactly fits a certificate with a wildcard for it, too. */
