@@ -24,7 +24,11 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     why: 'a worker posts its log records as messages of the snapshot contract',
   },
   snapshot: { uses: ['base'], why: 'the contract between the planes' },
-  tls: { uses: ['base'], namesTypesOf: ['snapshot'], why: 'how peers are judged and contexts made, by either kind of thread' },
+  tls: {
+    uses: ['base'],
+    namesTypesOf: ['snapshot'],
+    why: 'how peers are judged and contexts made, by either kind of thread',
+  },
   stats: {
     uses: ['base', 'wasm'],
     namesTypesOf: ['snapshot'],
@@ -35,7 +39,10 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     namesTypesOf: ['snapshot'],
     why: 'bytes to settings; pure, so serve, validate and later xDS share it',
   },
-  'control-plane': { uses: ['base', 'wasm', 'log', 'stats', 'config', 'snapshot', 'tls'], why: 'decides what should exist' },
+  'control-plane': {
+    uses: ['base', 'wasm', 'log', 'stats', 'config', 'snapshot', 'tls'],
+    why: 'decides what should exist',
+  },
   'data-plane': {
     uses: ['base', 'wasm', 'log', 'stats', 'snapshot', 'tls'],
     why: 'moves bytes; knows snapshots, never the configuration',

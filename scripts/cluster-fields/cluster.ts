@@ -20,12 +20,12 @@ import {
   ORIGINAL_DST,
   POLICY,
   PRECONNECT,
-  PROXY_HEADER,
   SOCKET_MATCHES,
   SUBSET_ROUTES,
   TRAILERS,
   UPDATES,
   UPSTREAM_FILTERS,
+  UPSTREAM_TLS,
 } from './tests.ts';
 
 export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
@@ -80,6 +80,8 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
       outlier_detection: ['Hosts that fail more than they should are left alone for a while.', 'nobody is', EJECTIONS],
       max_requests_per_connection: ['Requests after which a connection closes.', 'no limit', FAILURES],
       circuit_breakers: ['What may run and wait at a time, over all workers.', 'the limits below', BREAKERS],
+      tls_context: ['The older form of `transport_socket` for TLS.', 'plain TCP', UPSTREAM_TLS],
+      upstream_http_protocol_options: ['Names of TLS that requests bring.', 'none', UPSTREAM_TLS],
       http_protocol_options: ['Options of HTTP/1.', 'none', TRAILERS],
       common_http_protocol_options: ['Options of HTTP.', 'none', FAILURES],
       typed_extension_protocol_options: ['The newer form of the HTTP options.', 'none'],
@@ -89,9 +91,9 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
       dns_resolution_config: ['Servers that lookups ask, and how.', 'none', DNS_SETTINGS],
       use_tcp_for_dns_lookups: ['Lookups use TCP alone.', '`false`', DNS_CLIENT],
       transport_socket: [
-        'What connections are made of: plain TCP, perhaps behind a PROXY header.',
+        'What connections are made of: TLS or plain TCP, perhaps behind a PROXY header.',
         'plain TCP',
-        PROXY_HEADER,
+        UPSTREAM_TLS,
       ],
       metadata: ['Values for access logs and header values, by namespace.', 'none', METADATA],
       common_lb_config: ['Options of all balancers.', 'none', HOST_LISTS],

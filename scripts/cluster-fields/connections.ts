@@ -23,6 +23,7 @@ import {
   TRAILERS,
   UPDATES,
   UPSTREAM_FILTERS,
+  UPSTREAM_TLS,
 } from './tests.ts';
 
 const OF_LISTENERS = 'Nothing: it concerns requests of clients.';
@@ -43,24 +44,39 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
         'What hosts have in their metadata under `envoy.transport_socket_match`; equal values match.',
         'every host matches',
       ],
-      transport_socket: ['What their connections are made of: plain TCP.', 'plain TCP'],
+      transport_socket: ['What their connections are made of: TLS, or plain TCP.', 'plain TCP', UPSTREAM_TLS],
     },
   },
-  'proxy.config.core.v3.TransportSocket (plain)': {
+  'proxy.config.core.v3.TransportSocket (inner)': {
     test: PROXY_HEADER,
     fields: {
       name: ['For people, and the older form of naming the kind.', 'required'],
       config: ['The older form of settings.', 'none'],
-      typed_config: ['Only `RawBuffer`.', 'none'],
+      typed_config: ['`UpstreamTlsContext` or `RawBuffer`.', 'none', UPSTREAM_TLS],
     },
   },
   'proxy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport': {
     test: PROXY_HEADER,
     fields: {
       config: ['How the header is written that tells of the client.', 'version 1'],
-      transport_socket: ['What follows the header.', 'required'],
+      transport_socket: ['What follows the header.', 'required', UPSTREAM_TLS],
       allow_unspecified_address: ['Nothing: who has no address is told of as this proxy itself.', '`false`'],
       tlv_as_pool_key: ['Nothing: each client has connections of its own.', '`false`'],
+    },
+  },
+  'proxy.config.core.v3.UpstreamHttpProtocolOptions': {
+    test: UPSTREAM_TLS,
+    fields: {
+      auto_sni: [
+        'Servers are asked for the name that requests go to; each name has connections of its own, 256 names a host at most. ' +
+          'An address asks for nothing.',
+        '`false`',
+      ],
+      auto_san_validation: [
+        'The certificate has to be for that name or address, in place of the names configured.',
+        '`false`',
+      ],
+      override_auto_sni_header: ['Where the name stands.', 'the host of the request'],
     },
   },
   'proxy.config.core.v3.ProxyProtocolConfig': {
@@ -270,6 +286,7 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: CONVERSION,
     fields: {
       common_http_protocol_options: ['Options of HTTP.', 'none'],
+      upstream_http_protocol_options: ['Names of TLS that requests bring.', 'none', UPSTREAM_TLS],
       explicit_http_config: ['The protocol, and its options.', 'HTTP/1.1'],
       retry_policy: [
         'Retries of requests to this cluster, in place of those of routes.',

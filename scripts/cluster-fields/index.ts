@@ -8,6 +8,7 @@ import { HEALTH_NOTES } from './health.ts';
 import { MEMBERS_NOTES } from './members.ts';
 import type { MessageNotes } from './note.ts';
 import { REQUESTS_NOTES } from './requests.ts';
+import { TLS_NOTES } from './tls.ts';
 
 export type { FieldNote, MessageNotes } from './note.ts';
 
@@ -18,4 +19,5 @@ export const CLUSTER_NOTES: Readonly<Record<string, MessageNotes>> = {
   ...HEALTH_NOTES,
   ...CONNECTIONS_NOTES,
   ...REQUESTS_NOTES,
+  ...TLS_NOTES,
 };

@@ -205,7 +205,7 @@ export const ROUTER_EQUIVALENTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/data-plane/router/upstream-attempt.ts',
-    line: "const hostname = methodId === Method.CONNECT ? '' : this.#host!.hostname;",
+    line: "const own = this.#client.methodId === Method.CONNECT ? '' : hostname;",
     changes: ['\'\' → "Stryker was here!"'],
     why: 'No name of a host: the Host line is left as it is either way.',
   },

@@ -13,6 +13,7 @@ import type { Metadata } from './metadata.ts';
 import type { OutlierSettings } from './outlier.ts';
 import type { RetrySettings } from './retry.ts';
 import type { HashPolicy, MirrorPolicy } from './route-table.ts';
+import type { UpstreamTlsSettings } from './tls.ts';
 
 export type LoadBalancingPolicy =
   | 'ROUND_ROBIN'
@@ -262,6 +263,18 @@ export interface TransportSocketMatch {
   readonly name: string;
   /** Empty for all hosts. */
   readonly criteria: readonly MetadataPair[];
+  /** Absent: their connections are plain. */
+  readonly tls?: UpstreamTlsSettings;
+}
+
+/** Names that TLS goes by which requests bring themselves. */
+export interface RequestServerName {
+  /** Lower-case name of the header that says it; empty for that of the host. */
+  readonly header: string;
+  /** Servers are asked for it. */
+  readonly isSent: boolean;
+  /** Their certificates have to be for it, in place of the names in the configuration. */
+  readonly isVerified: boolean;
 }
 
 /** How heads of requests are written; one of both at least. */
@@ -347,6 +360,10 @@ export interface ClusterSettings {
   readonly responseHeadLimits?: ResponseHeadLimits;
   /** In this order; the first that takes a host counts. Absent without any. */
   readonly transportSocketMatches?: readonly TransportSocketMatch[];
+  /** How connections are secured of hosts that no match takes; absent: they are plain. */
+  readonly tls?: UpstreamTlsSettings;
+  /** Absent: TLS goes by no names but those of the configuration. */
+  readonly requestServerName?: RequestServerName;
   /** What each connection begins with; absent for nothing. */
   readonly proxyHeader?: ProxyHeaderSettings;
   /** Each client has HTTP connections of its own. */
@@ -423,6 +440,8 @@ export interface ClusterSnapshot {
   /** First cells of TIMEOUT_BUDGET_STATS and MESSAGE_SIZE_STATS, NO_CELLS where nobody wants to know. */
   readonly budgetBlock: number;
   readonly sizeBlock: number;
+  /** First cell of TLS_STATS, NO_CELLS where no connection is secured. */
+  readonly tlsBlock: number;
   /** Byte address of the cluster's shared active counts (CLUSTER_*). */
   readonly recordAddress: number;
   readonly addedViaApi: boolean;

@@ -2,16 +2,10 @@
 // filter chains at its addresses, and what was chosen may still have too many connections.
 
 import type { RuntimeSetting } from '../base/runtime.ts';
+import type { CidrRange } from './cidr-range.ts';
 import type { NetworkFilterSettings } from './listener.ts';
 import type { Metadata } from './metadata.ts';
 import type { DownstreamTlsSettings, DownstreamTlsSnapshot } from './tls.ts';
-
-/** A block of addresses; the literal may have bits behind the prefix. */
-export interface CidrRange {
-  readonly ip: string;
-  /** 0 to 32 or 128. */
-  readonly prefixLength: number;
-}
 
 export type ConnectionSourceType = 'ANY' | 'SAME_IP_OR_LOOPBACK' | 'EXTERNAL';
 

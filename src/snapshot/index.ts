@@ -8,6 +8,7 @@ export type {
   AccessLogSettings,
   ComparisonOperator,
 } from './access-log.ts';
+export type { CidrRange } from './cidr-range.ts';
 export type {
   CircuitBreakerThresholds,
   ClusterSettings,
@@ -33,6 +34,7 @@ export type {
   OriginalDstSettings,
   PreconnectSettings,
   RequestForm,
+  RequestServerName,
   ResponseHeadLimits,
   SlowStartSettings,
   SubsetCriteria,
@@ -46,7 +48,6 @@ export type {
 export { NO_CELLS } from './cluster.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
-  CidrRange,
   ConnectionLimitSettings,
   ConnectionLimitSnapshot,
   ConnectionSourceType,
@@ -149,6 +150,7 @@ export type {
   WeightedCluster,
   WeightedClusters,
 } from './route-table.ts';
+export { socketMatchOf } from './socket-match.ts';
 export {
   type TapFile,
   type TapFiles,
@@ -179,5 +181,6 @@ export type {
   TlsValidationSettings,
   TlsValidationSources,
   TlsVersion,
+  UpstreamTlsSettings,
 } from './tls.ts';
 export type { WatchdogSettings, WorkerWatchdog } from './watchdog.ts';

@@ -2,7 +2,8 @@
 // for it. Most clusters of a large configuration see no traffic in most workers, and cost them a name and a place.
 
 import type { Address } from '../base/address.ts';
-import type { ClusterSnapshot, EndpointSettings, HostSettings, HostSnapshot } from './cluster.ts';
+import type { ClusterSnapshot, EndpointSettings, HostSettings, HostSnapshot, TransportSocketMatch } from './cluster.ts';
+import { type PackedTls, packTls, unpackTls } from './packed-tls.ts';
 
 export interface PackedCluster {
   readonly name: string;
@@ -17,9 +18,19 @@ export interface PackedCluster {
 const CHUNK_BYTES = 1024 * 1024;
 
 /** Hosts of one cluster mostly differ in nothing but their addresses: what else they say is kept once for those in a row. */
-interface PackedText extends Omit<ClusterSnapshot, 'hosts'> {
+interface PackedText extends Omit<ClusterSnapshot, 'hosts' | 'settings'> {
+  readonly settings: PackedSettings;
   readonly endpoints: readonly EndpointSettings[];
   readonly hosts: readonly PackedHost[];
+}
+
+interface PackedSettings extends Omit<ClusterSnapshot['settings'], 'tls' | 'transportSocketMatches'> {
+  readonly tls?: PackedTls;
+  readonly transportSocketMatches?: readonly PackedMatch[];
+}
+
+interface PackedMatch extends Omit<TransportSocketMatch, 'tls'> {
+  readonly tls?: PackedTls;
 }
 
 type PackedHost = readonly [
@@ -75,8 +86,8 @@ export function packClusters(clusters: Iterable<ClusterSnapshot>): PackedCluster
 /** The snapshot that was packed, made anew with each call. */
 export function unpackCluster({ bytes, start, end }: PackedCluster): ClusterSnapshot {
   const text = Buffer.from(bytes, start, end - start).toString();
-  const { endpoints, hosts, ...cluster }: PackedText = JSON.parse(text);
-  return { ...cluster, hosts: hosts.map((host) => unpackHost(host, endpoints)) };
+  const { endpoints, hosts, settings, ...cluster }: PackedText = JSON.parse(text);
+  return { ...cluster, settings: unpackSettings(settings), hosts: hosts.map((host) => unpackHost(host, endpoints)) };
 }
 
 interface PackingText {
@@ -98,7 +109,35 @@ function writeChunk(texts: readonly PackingText[], size: number): PackedCluster[
   });
 }
 
-function packedText({ hosts, ...cluster }: ClusterSnapshot): PackedText {
+function packSettings(settings: ClusterSnapshot['settings']): PackedSettings {
+  const { tls, transportSocketMatches: matches, ...others } = settings;
+  if (tls === undefined && matches === undefined) return others;
+  return {
+    ...others,
+    ...(tls && { tls: packTls(tls) }),
+    ...(matches && { transportSocketMatches: matches.map(packMatch) }),
+  };
+}
+
+function packMatch({ tls, ...match }: TransportSocketMatch): PackedMatch {
+  return tls === undefined ? match : { ...match, tls: packTls(tls) };
+}
+
+function unpackSettings(settings: PackedSettings): ClusterSnapshot['settings'] {
+  const { tls, transportSocketMatches: matches, ...others } = settings;
+  if (tls === undefined && matches === undefined) return others;
+  return {
+    ...others,
+    ...(tls && { tls: unpackTls(tls) }),
+    ...(matches && { transportSocketMatches: matches.map(unpackMatch) }),
+  };
+}
+
+function unpackMatch({ tls, ...match }: PackedMatch): TransportSocketMatch {
+  return tls === undefined ? match : { ...match, tls: unpackTls(tls) };
+}
+
+function packedText({ hosts, settings, ...cluster }: ClusterSnapshot): PackedText {
   const endpoints: EndpointSettings[] = [];
   let last: HostSnapshot | undefined;
   const packHost = (host: HostSnapshot): PackedHost => {
@@ -113,7 +152,7 @@ function packedText({ hosts, ...cluster }: ClusterSnapshot): PackedText {
     return [endpoint, address, recordAddress, statBlock, outlierBlock, rare];
   };
   const packedHosts = hosts.map(packHost);
-  return { ...cluster, endpoints, hosts: packedHosts };
+  return { ...cluster, settings: packSettings(settings), endpoints, hosts: packedHosts };
 }
 
 function isSameEndpoint(a: EndpointSettings, b: EndpointSettings): boolean {

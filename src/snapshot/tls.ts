@@ -2,7 +2,7 @@
 // agree on. Workers make secure contexts of it. What it was read from stays beside it, for listings and for files that change later.
 
 import type { StringMatch } from '../base/string-match.ts';
-import type { CidrRange } from './filter-chain.ts';
+import type { CidrRange } from './cidr-range.ts';
 
 export type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 
@@ -116,6 +116,19 @@ export interface DownstreamTlsSettings extends TlsSettings {
   readonly sessionTimeoutMs: number;
   /** Whether certificates are presented whose OCSP response has expired or, for `must`, is missing. */
   readonly stapling: 'lenient' | 'strict' | 'must';
+}
+
+export interface UpstreamTlsSettings extends TlsSettings {
+  /** What servers are asked for; empty for nothing. */
+  readonly serverName: string;
+  /** The DNS name of a host takes the place of `serverName`, where it has one. */
+  readonly usesHostname: boolean;
+  /** The certificate has to be for the name that the server is asked for. */
+  readonly verifiesServerName: boolean;
+  /** Kept for each server and name, to resume them; 0 for none. */
+  readonly maxSessions: number;
+  /** Of TLS 1.2 and older, where servers ask for it. */
+  readonly allowsRenegotiation: boolean;
 }
 
 export interface DownstreamTlsSnapshot {

@@ -228,6 +228,7 @@ export class LetterUpstream implements UpstreamStream {
   readonly unsentBytes = 0;
   readonly localEndpoint = { ip: '127.0.0.1', port: 1 };
   readonly remoteAddress = { kind: 'ip', ip: '127.0.0.1', port: 1 } as const;
+  readonly tls = null;
   readonly request = new Letter();
   hasResponseBytes = false;
   /** Takes what comes of the request. */

@@ -236,6 +236,7 @@ export class UpstreamWorkers {
       statBlock: cells.allocate(CLUSTER_STATS.size),
       budgetBlock: overrides.tracksTimeoutBudgets ? cells.allocate(TIMEOUT_BUDGET_STATS.size) : 0,
       sizeBlock: overrides.tracksMessageSizes ? cells.allocate(MESSAGE_SIZE_STATS.size) : 0,
+      tlsBlock: 0,
       recordAddress: recordAllocator.allocateCluster(),
       addedViaApi: false,
       isHealthChecked: false,

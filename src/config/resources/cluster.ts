@@ -22,6 +22,7 @@ import { convertMetadata } from './metadata.ts';
 import { convertOriginalDst, convertOriginalDstDiscovery } from './original-dst.ts';
 import { convertOutlierDetection } from './outlier-detection.ts';
 import { convertPreconnect } from './preconnect.ts';
+import { convertRequestServerName } from './request-server-name.ts';
 import { convertTransportSocketMatches } from './transport-socket-matches.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { convertUpstreamOptions } from './upstream-options.ts';
@@ -37,7 +38,9 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
   checkCluster(message, at, conversion.faults);
   const balanced = withBalancingPolicy(message, at, conversion.faults);
   checkProvidedBalancer(balanced, at, conversion.faults);
-  const transport = convertUpstreamTransport(message, at, conversion.faults);
+  const transport = convertUpstreamTransport(message, at, conversion);
+  // A connection that names its client is of no use to another one.
+  const poolsPerClient = message.connection_pool_per_downstream_connection || transport.proxyHeader !== undefined;
   const observabilityName = message.alt_stat_name || message.name;
   return {
     name: message.name,
@@ -52,10 +55,10 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),
-    ...convertTransportSocketMatches(message),
+    ...convertTransportSocketMatches(message, at, conversion),
+    ...convertRequestServerName(message, at, poolsPerClient, conversion.faults),
     ...transport,
-    // A connection that names its client is of no use to another one.
-    poolsPerClient: message.connection_pool_per_downstream_connection || transport.proxyHeader !== undefined,
+    poolsPerClient,
     ...convertPreconnect(balanced, at, conversion.faults),
     dropShare: convertDropShare(
       message.load_assignment?.policy ?? null,

@@ -107,6 +107,8 @@ export type {
   TlsParameters,
   TlsSessionTicketKeys,
   TransportSocket,
+  UpstreamHttpProtocolOptions,
+  UpstreamTlsContext,
   Value,
   VirtualHost,
   WatchedDirectory,

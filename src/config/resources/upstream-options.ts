@@ -7,7 +7,13 @@ import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHeadLimits } from './head-limits.ts';
-import type { Cluster, Http1ProtocolOptions, HttpProtocolOptions, UpstreamHttpOptions } from './messages.ts';
+import type {
+  Cluster,
+  Http1ProtocolOptions,
+  HttpProtocolOptions,
+  UpstreamHttpOptions,
+  UpstreamHttpProtocolOptions,
+} from './messages.ts';
 import { convertMirrorPolicies } from './mirror-policy.ts';
 import { convertRetryPolicy } from './retry-policy.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -60,6 +66,19 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
     retry: convertRetryPolicy(extension?.retry_policy ?? null, `${found?.at}.retry_policy`, conversion.faults),
     mirrors: convertMirrors(found, conversion),
   };
+}
+
+/** What holds of TLS to the cluster, and where it stands. */
+export function upstreamHttpOptions(
+  cluster: Cluster,
+  at: string,
+): { readonly message: UpstreamHttpProtocolOptions; readonly at: string } | undefined {
+  const found = findHttpOptions(cluster, at);
+  const own = found?.message.upstream_http_protocol_options ?? null;
+  const message = own ?? cluster.upstream_http_protocol_options;
+  return message === null
+    ? undefined
+    : { message, at: `${own === null ? at : found!.at}.upstream_http_protocol_options` };
 }
 
 function maxStreamDuration(common: HttpProtocolOptions | null): Pick<UpstreamOptions, 'maxStreamDurationMs'> {

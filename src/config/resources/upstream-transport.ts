@@ -1,27 +1,62 @@
-// What the connections to the hosts of a cluster begin with: nothing, or a PROXY header.
+// Transport sockets of a cluster: what the connections to its hosts begin with, a PROXY header perhaps, and how they are
+// secured.
 
 import { MAX_TLV_BYTES, type ProxyHeaderSettings } from '../../base/proxy-header.ts';
+import type { UpstreamTlsSettings } from '../../snapshot/index.ts';
 import { ProxyProtocolConfig_Version as Version } from '../proto/generated/enums.ts';
+import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { Cluster, ProxyProtocolConfig, ProxyProtocolUpstreamTransport } from './messages.ts';
+import type {
+  Cluster,
+  ProxyProtocolConfig,
+  ProxyProtocolUpstreamTransport,
+  TransportSocket,
+  UpstreamTlsContext,
+} from './messages.ts';
+import { convertUpstreamContext } from './tls/upstream-context.ts';
 
-const PROXY_TRANSPORT = 'proxy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport';
+const SOCKETS = 'proxy.extensions.transport_sockets';
+const PROXY_TRANSPORT = `${SOCKETS}.proxy_protocol.v3.ProxyProtocolUpstreamTransport`;
+const UPSTREAM_TLS = `${SOCKETS}.tls.v3.UpstreamTlsContext`;
 
-/** @returns nothing for plain connections, to be spread into settings. */
-export function convertUpstreamTransport(
-  { transport_socket: socket, transport_socket_matches: matches }: Cluster,
-  at: string,
-  faults: FaultSink,
-): { readonly proxyHeader?: ProxyHeaderSettings } {
-  const opened = openExtension(socket?.typed_config ?? null);
-  if (opened?.typeName !== PROXY_TRANSPORT) return {};
-  if (matches.length > 0) {
-    faults.error(`${at}.transport_socket_matches`, 'cannot stand beside a transport_socket with a PROXY header');
+export interface UpstreamTransport {
+  readonly proxyHeader?: ProxyHeaderSettings;
+  readonly tls?: UpstreamTlsSettings;
+}
+
+/** A transport socket goes before the older field. @returns nothing for plain connections, to be spread into settings. */
+export function convertUpstreamTransport(message: Cluster, at: string, conversion: Conversion): UpstreamTransport {
+  const { transport_socket: socket, tls_context: older, transport_socket_matches: matches } = message;
+  if (socket === null) {
+    return older === null ? {} : { tls: convertUpstreamContext(older, `${at}.tls_context`, conversion) };
   }
-  const { config } = opened.message as ProxyProtocolUpstreamTransport;
-  if (config === null) return { proxyHeader: { version: 1, tlvs: '' } };
-  return { proxyHeader: convertHeader(config, `${at}.transport_socket.typed_config.config`, faults) };
+  if (older !== null) conversion.faults.warning(`${at}.tls_context`, 'transport_socket takes its place');
+  const transport = convertTransportSocket(socket, `${at}.transport_socket`, conversion);
+  if (transport.proxyHeader !== undefined && matches.length > 0) {
+    conversion.faults.error(
+      `${at}.transport_socket_matches`,
+      'cannot stand beside a transport_socket with a PROXY header',
+    );
+  }
+  return transport;
+}
+
+export function convertTransportSocket(socket: TransportSocket, at: string, conversion: Conversion): UpstreamTransport {
+  const opened = openExtension(socket.typed_config);
+  const configAt = `${at}.typed_config`;
+  if (opened?.typeName === UPSTREAM_TLS) {
+    return { tls: convertUpstreamContext(opened.message as UpstreamTlsContext, configAt, conversion) };
+  }
+  if (opened?.typeName !== PROXY_TRANSPORT) return {};
+  const { config, transport_socket: inner } = opened.message as ProxyProtocolUpstreamTransport;
+  const proxyHeader =
+    config === null
+      ? ({ version: 1, tlvs: '' } as const)
+      : convertHeader(config, `${configAt}.config`, conversion.faults);
+  // One that is missing has broken a field rule.
+  const inside = inner === null ? {} : convertTransportSocket(inner, `${configAt}.transport_socket`, conversion);
+  return { ...inside, proxyHeader };
 }
 
 function convertHeader({ version, added_tlvs: added }: ProxyProtocolConfig, at: string, faults: FaultSink) {

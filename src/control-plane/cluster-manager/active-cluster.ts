@@ -15,6 +15,7 @@ import {
   type HostsUpdate,
   NO_CELLS,
   type SlowStartSettings,
+  type UpstreamTlsSettings,
   type ZoneRoutingSettings,
 } from '../../snapshot/index.ts';
 import {
@@ -27,6 +28,7 @@ import {
   type Scope,
   type StatsStore,
   TIMEOUT_BUDGET_STATS,
+  TLS_STATS,
 } from '../../stats/index.ts';
 import type { LbTables } from '../../wasm/lb.ts';
 import { HealthFlag, HealthMask } from '../../wasm/shared-memory.ts';
@@ -59,6 +61,15 @@ function flagsBeforeChecks({ healthCheck: check, originalDst }: ClusterSettings)
   if (check === undefined || originalDst !== null) return 0;
   const { failedActiveHealthCheck, pendingActiveHealthCheck } = HealthFlag;
   return check.excludesNewHosts ? failedActiveHealthCheck | pendingActiveHealthCheck : failedActiveHealthCheck;
+}
+
+/** How its connections are secured: by its own transport socket, and by those of matches. */
+export function tlsSettingsOf({
+  tls,
+  transportSocketMatches = [],
+}: ClusterSnapshot['settings']): UpstreamTlsSettings[] {
+  const ofMatches = transportSocketMatches.flatMap((match) => match.tls ?? []);
+  return tls === undefined ? ofMatches : [tls, ...ofMatches];
 }
 
 type RuntimeSettings = Pick<BalancingSettings, 'healthyPanicThreshold' | 'zoneRouting' | 'leastRequest'>;
@@ -138,6 +149,10 @@ export class ActiveCluster {
       }));
       const { hosts: _members, discovery: _discovery, healthCheck: _check, ...clusterSettings } = settings;
       const budgetBlock = settings.tracksTimeoutBudgets ? scope.allocate(TIMEOUT_BUDGET_STATS).cell : NO_CELLS;
+      const tlsBlock =
+        tlsSettingsOf(settings).length > 0
+          ? holdings.scope(`cluster.${settings.statName}.ssl.`).allocate(TLS_STATS).cell
+          : NO_CELLS;
       const sizeBlock = settings.tracksMessageSizes ? scope.allocate(MESSAGE_SIZE_STATS).cell : NO_CELLS;
       const recordAddress = holdings.clusterRecord();
       this.#lists = this.#listsOf(settings, []);
@@ -148,6 +163,7 @@ export class ActiveCluster {
         statBlock: this.stats.cell,
         budgetBlock,
         sizeBlock,
+        tlsBlock,
         recordAddress,
         addedViaApi,
         isHealthChecked: settings.healthCheck !== undefined,

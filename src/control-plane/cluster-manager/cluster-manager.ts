@@ -12,12 +12,19 @@ import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { Random } from '../../base/random.ts';
 import { SystemCalls } from '../../base/system-calls.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
-import type { ClusterSettings, ClusterSnapshot, ConsecutiveKind, HostsUpdate, Locality } from '../../snapshot/index.ts';
+import type {
+  ClusterSettings,
+  ClusterSnapshot,
+  ConsecutiveKind,
+  HostsUpdate,
+  Locality,
+  TlsSettings,
+} from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
-import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
+import { type ActiveCluster, type ClusterPlaces, tlsSettingsOf } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
 import { LocalCluster } from './local-cluster.ts';
@@ -253,6 +260,11 @@ export class ClusterManager {
 
   *clusters(): Iterable<ActiveCluster> {
     for (const { cluster } of this.#clusters.values()) yield cluster;
+  }
+
+  /** Those in use. */
+  *tlsContexts(): Iterable<TlsSettings> {
+    for (const { settings } of this.clusters()) yield* tlsSettingsOf(settings);
   }
 
   #changed(managed: ManagedCluster): void {

@@ -1,12 +1,9 @@
 // Under which of its cluster's transport socket matches a host comes, by the metadata of its endpoint, and how many hosts
 // have come under each. Main thread; asked once for each host, when it is made.
 
-import { comparable } from '../../base/subset-key.ts';
-import type { HostSettings, TransportSocketMatch } from '../../snapshot/index.ts';
+import { type HostSettings, socketMatchOf, type TransportSocketMatch } from '../../snapshot/index.ts';
 import { cleanStatName, type Scope, type StatsStore, TRANSPORT_SOCKET_MATCH_STATS } from '../../stats/index.ts';
 
-/** Namespaces of metadata that matches go by, the canonical one first; the first that is there counts alone. */
-const NAMESPACES = ['proxy.transport_socket_match', 'envoy.transport_socket_match'] as const;
 /** Of hosts that no match takes: the transport socket of the cluster. */
 const DEFAULT = 'default';
 
@@ -27,7 +24,7 @@ export class TransportSocketMatcher {
 
   /** @returns the name of the first match that takes the host, which counts it. */
   assign({ metadata }: { readonly metadata?: Metadata }): string {
-    const name = this.#matches.find(({ criteria }) => matches(criteria, metadata))?.name ?? DEFAULT;
+    const name = this.#matches[socketMatchOf(this.#matches, metadata)]?.name ?? DEFAULT;
     this.#counters.get(name)!.add('total_match_count');
     return name;
   }
@@ -35,12 +32,4 @@ export class TransportSocketMatcher {
 
 function allocate(scope: Scope) {
   return scope.allocate(TRANSPORT_SOCKET_MATCH_STATS);
-}
-
-function matches(criteria: TransportSocketMatch['criteria'], metadata: Metadata): boolean {
-  if (criteria.length === 0) return true;
-  const namespace = NAMESPACES.find((name) => metadata !== undefined && Object.hasOwn(metadata, name));
-  if (namespace === undefined) return false;
-  const values = metadata![namespace]!;
-  return criteria.every(([key, value]) => Object.hasOwn(values, key) && comparable(values[key]!) === value);
 }

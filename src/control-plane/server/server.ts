@@ -227,7 +227,10 @@ export class Server {
     });
     this.listenerManager.observer = this.#tlsReloads;
     this.updates = new BootstrapUpdates(bootstrap, { clock, faults, ...managers, config: this.config });
-    this.certificates = new CertificateInventory(() => this.listenerManager.tlsContexts());
+    this.certificates = new CertificateInventory(() => [
+      ...this.listenerManager.tlsContexts(),
+      ...this.clusterManager.tlsContexts(),
+    ]);
     this.#gauges = new ServerGauges({
       stats: this.stats,
       clock,

@@ -106,4 +106,6 @@ export interface UpstreamFacts {
   readonly metadata: Metadata | undefined;
   readonly local: Endpoint;
   readonly protocol: string;
+  /** Null before a connection is there, and for a plain one. */
+  readonly tls: TlsFacts | null;
 }

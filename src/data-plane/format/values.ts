@@ -132,10 +132,20 @@ function factOf(value: JsonValue | undefined): FormatValue {
 
 /** Of the client's certificate, or of the one that it was shown. */
 function ofCertificate(side: 'own' | 'peer', read: (facts: CertificateFacts) => string): MakeReader {
-  return plain(({ downstream: { tls } }) => {
-    const facts = tls?.[side] ?? null;
-    return facts === null ? undefined : text(read(facts));
-  });
+  return plain(({ downstream: { tls } }) => textOf(tls?.[side], read));
+}
+
+/** Of the upstream's certificate. */
+function ofUpstream(read: (facts: CertificateFacts) => string): MakeReader {
+  return plain(({ upstream }) => textOf(upstream?.tls?.peer, read));
+}
+
+function textOf(facts: CertificateFacts | null | undefined, read: (facts: CertificateFacts) => string) {
+  return facts ? text(read(facts)) : undefined;
+}
+
+function inPem({ certificate }: CertificateFacts): string {
+  return encodeURIComponent(certificate.toString());
 }
 
 /** A fingerprint or serial number without the colons between its bytes. */
@@ -169,7 +179,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   DOWNSTREAM_LOCAL_DNS_SAN: ofCertificate('own', ({ names }) => names.dns.join()),
   DOWNSTREAM_LOCAL_SUBJECT: ofCertificate('own', ({ subject }) => subject),
   DOWNSTREAM_LOCAL_URI_SAN: ofCertificate('own', ({ names }) => names.uri.join()),
-  DOWNSTREAM_PEER_CERT: ofCertificate('peer', ({ certificate }) => encodeURIComponent(certificate.toString())),
+  DOWNSTREAM_PEER_CERT: ofCertificate('peer', inPem),
   DOWNSTREAM_PEER_CERT_V_END: (args) => validity(args, ({ validToDate }) => validToDate),
   DOWNSTREAM_PEER_CERT_V_START: (args) => validity(args, ({ validFromDate }) => validFromDate),
   DOWNSTREAM_PEER_DNS_SAN: ofCertificate('peer', ({ names }) => names.dns.join()),
@@ -221,11 +231,16 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   UPSTREAM_LOCAL_ADDRESS: plain((facts) => fullOf(facts.upstream?.local)),
   UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.upstream?.local)),
   UPSTREAM_LOCAL_PORT: plain((facts) => positive(facts.upstream?.local.port)),
+  UPSTREAM_PEER_CERT: ofUpstream(inPem),
+  UPSTREAM_PEER_ISSUER: ofUpstream(({ issuer }) => issuer),
+  UPSTREAM_PEER_SUBJECT: ofUpstream(({ subject }) => subject),
   UPSTREAM_PROTOCOL: plain((facts) => text(facts.upstream?.protocol ?? '')),
   UPSTREAM_REMOTE_ADDRESS: plain((facts) => fullOf(facts.upstream?.remote)),
   UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: plain((facts) => ipOf(facts.upstream?.remote)),
   UPSTREAM_REMOTE_PORT: plain((facts) => positive(facts.upstream?.remote.port)),
   UPSTREAM_REQUEST_ATTEMPT_COUNT: plain((facts) => facts.attempts),
+  UPSTREAM_TLS_CIPHER: plain(({ upstream }) => text(upstream?.tls?.cipher ?? '')),
+  UPSTREAM_TLS_VERSION: plain(({ upstream }) => text(upstream?.tls?.version ?? '')),
   UPSTREAM_TRANSPORT_FAILURE_REASON: plain((facts) => text(facts.upstreamTransportFailure)),
   VIRTUAL_CLUSTER_NAME: plain(() => undefined),
   VIRTUAL_HOST_NAME: plain((facts) => text(facts.virtualHostName)),

@@ -302,11 +302,72 @@ export interface UpstreamSocketContext {
 export function connectUpstream(
   address: Address,
   owner: UpstreamSocketOwner,
-  { readMode: mode, descriptorBudget: { connectBelow }, systemCalls }: UpstreamSocketContext,
+  context: UpstreamSocketContext,
   socketOptions: UpstreamSocketOptions,
   preamble: Buffer | null = null,
 ): Socket {
-  const { sourceAddress, sourcesByFamily, tcpKeepalive } = socketOptions;
+  const { readMode: mode } = context;
+  const { options, failure } = connectOptions(address, context, socketOptions);
+  if (mode === 'lean') {
+    options.onread = {
+      buffer: () => owner.readBuffer(),
+      callback: (length, buffer) => deliver(owned, buffer as Buffer, length),
+    };
+  }
+  const owned: OwnedUpstream = own(new UpstreamSocket(options, (error) => onSendFailed(owned, error)), owner);
+  owned.on('end', onUpstreamEnd);
+  if (failure !== null) return owned.destroy(failure);
+  // Before the owner's listener, which may write at once.
+  begin(owned, address, options, context, socketOptions, preamble);
+  owned.on('connect', onConnect);
+  if (mode === 'events') owned.on('data', onData);
+  return owned;
+}
+
+/** The same for one that another socket will lie over: what becomes of it is for whoever lays that. */
+export function connectUnderlying(
+  address: Address,
+  context: UpstreamSocketContext,
+  socketOptions: UpstreamSocketOptions,
+  preamble: Buffer | null,
+): Socket {
+  const { options, failure } = connectOptions(address, context, socketOptions);
+  const socket = new Socket(options);
+  if (failure === null) begin(socket, address, options, context, socketOptions, preamble);
+  else socket.destroy(failure);
+  return socket;
+}
+
+/** Delivers the events of a socket that lies over another one, which are read as they come; connecting is over. */
+export function attachSecured(socket: Socket, owner: UpstreamSocketOwner): void {
+  const owned = own(socket, owner);
+  owned.on('end', onEnd);
+  owned.on('data', onData);
+}
+
+function begin(
+  socket: Socket,
+  address: Address,
+  options: ConnectOptions,
+  { descriptorBudget: { connectBelow } }: UpstreamSocketContext,
+  { tcpKeepalive }: UpstreamSocketOptions,
+  preamble: Buffer | null,
+): void {
+  socket.connect(options);
+  if (tcpKeepalive !== undefined && address.kind === 'ip') {
+    socket.once('connect', () => keepAlive(socket, tcpKeepalive));
+  }
+  if (preamble !== null) socket.once('connect', () => socket.write(preamble));
+  // Node opens the descriptor in a tick of its own, which comes before this one.
+  process.nextTick(keepBudget, socket, connectBelow);
+}
+
+function connectOptions(
+  address: Address,
+  { systemCalls }: UpstreamSocketContext,
+  socketOptions: UpstreamSocketOptions,
+): { readonly options: ConnectOptions; readonly failure: Error | null } {
+  const { sourceAddress, sourcesByFamily } = socketOptions;
   const target =
     address.kind === 'pipe' ? { path: systemPath(address.path) } : { host: address.ip, port: address.port };
   const options: ConnectOptions = {
@@ -324,27 +385,10 @@ export function connectUpstream(
       failure = error as Error;
     }
   }
-  if (mode === 'lean') {
-    options.onread = {
-      buffer: () => owner.readBuffer(),
-      callback: (length, buffer) => deliver(owned, buffer as Buffer, length),
-    };
-  }
-  const owned: OwnedUpstream = own(new UpstreamSocket(options, (error) => onSendFailed(owned, error)), owner);
-  owned.on('end', onUpstreamEnd);
-  if (failure !== null) return owned.destroy(failure);
-  owned.connect(options);
-  // Before the owner's listener, which may write at once.
-  if (tcpKeepalive !== undefined && address.kind === 'ip') owned.once('connect', () => keepAlive(owned, tcpKeepalive));
-  if (preamble !== null) owned.once('connect', () => owned.write(preamble));
-  owned.on('connect', onConnect);
-  if (mode === 'events') owned.on('data', onData);
-  // Node opens the descriptor in a tick of its own, which comes before this one.
-  process.nextTick(keepBudget, owned, connectBelow);
-  return owned;
+  return { options, failure };
 }
 
-function keepBudget(socket: OwnedSocket, connectBelow: number): void {
+function keepBudget(socket: Socket, connectBelow: number): void {
   if (descriptorOf(socket) < connectBelow) return;
   const error = new Error('no descriptor is left for connections to upstreams');
   socket.destroy(Object.assign(error, { code: 'EMFILE' }));

@@ -28,6 +28,7 @@ import type { ForwardedRequest } from './forwarded-request.ts';
 
 const {
   upstream_cx_none_healthy,
+  upstream_cx_pool_overflow,
   upstream_rq_retry,
   upstream_rq_retry_success,
   upstream_rq_rx_reset,
@@ -195,9 +196,15 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#state = WAITING;
     this.#client.onUpstreamHost(host, this.attempts);
     const { downstream } = this.#client;
-    this.cluster.forecast?.openAhead(this.#priority, downstream);
-    this.#pool = host.poolFor(this.#priority, downstream);
-    this.#pool.newStream(this);
+    const { requestServerName } = this.cluster;
+    if (requestServerName === null) {
+      this.cluster.forecast?.openAhead(this.#priority, downstream);
+      this.#pool = host.poolFor(this.#priority, downstream);
+    } else this.#pool = host.poolNamed(this.#priority, requestServerName.of(this.#headFor(host)));
+    if (this.#pool === null) {
+      this.#count(upstream_cx_pool_overflow);
+      this.onPoolFailure('no pool', '');
+    } else this.#pool.newStream(this);
   }
 
   onNoHost(reason: 'none' | 'overflow'): void {
@@ -219,9 +226,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     const { methodId } = this.#client;
     this.#host!.outlier?.connected();
     this.#hasSentBody = this.#earlyEnd > this.#earlyStart;
-    // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
-    const hostname = methodId === Method.CONNECT ? '' : this.#host!.hostname;
-    const head = this.#attemptEdits?.apply(this.head, hostname, this.attempts) ?? this.head;
+    const head = this.#headFor(this.#host!);
     this.#meter?.sendHead(head, this.#earlyEnd - this.#earlyStart);
     this.#client.onUpstreamConnection(stream, head);
     const isSent = stream.start(
@@ -316,6 +321,14 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     const host = this.cluster.chooseHost(this.#pickContext, this.#selection);
     if (host === null) this.onNoHost('none');
     else this.onHost(host);
+  }
+
+  /** As it is sent to a host. */
+  #headFor({ hostname }: Host): string {
+    if (this.#attemptEdits === null) return this.head;
+    // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
+    const own = this.#client.methodId === Method.CONNECT ? '' : hostname;
+    return this.#attemptEdits.apply(this.head, own, this.attempts);
   }
 
   /** Nobody gets the response; what is left of it ends with its connection. */

@@ -13,10 +13,12 @@ import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
 import { plainAddress } from '../network/peer-address.ts';
 import { SLAB_SIZES, UNKNOWN_LENGTH } from '../network/slab-pool.ts';
 import { resetSocket, resumeUpstream } from '../network/socket-events.ts';
+import type { TlsFacts } from '../network/tls/connection-tls.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import { UpstreamConnectionStats } from '../upstream/connection-stats.ts';
 import type { Host } from '../upstream/host.ts';
 import { connectToHost, type HostConnectionOwner } from '../upstream/host-connection.ts';
+import { NO_ALPN } from '../upstream/opening.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -39,9 +41,11 @@ export interface TcpUpstreamOwner {
 export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
   readonly host: Host;
   remoteAddress: Address;
+  /** Null for a plain connection. */
+  tls: TlsFacts | null = null;
   readonly #context: WorkerContext;
   readonly #owner: TcpUpstreamOwner;
-  /** Of a host with several addresses: a stand-in until one of them has answered. */
+  /** Of a host with several addresses, or TLS: a stand-in until the connection is there. */
   #socket: Socket;
   readonly #stats: UpstreamConnectionStats;
   readonly #bulk = new BulkReads();
@@ -71,7 +75,7 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
     this.#stats = new UpstreamConnectionStats(context, host, breaker, nowMs);
     host.addRawConnection(this);
     this.remoteAddress = host.address;
-    this.#socket = connectToHost(context, host, this, host.cluster.preambleFor(downstream));
+    this.#socket = connectToHost(context, host, this, host.openingFor(downstream), NO_ALPN);
   }
 
   /** This end of the connection, while it is open; for logs. */
@@ -144,8 +148,9 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
     this.#stats.attemptedAgain();
   }
 
-  onChosen(socket: Socket, address: Address): void {
+  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): void {
     this.#socket = socket;
+    this.tls = tls;
     this.remoteAddress = address;
   }
 

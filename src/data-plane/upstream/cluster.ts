@@ -13,6 +13,7 @@ import type {
   CircuitBreakerThresholds,
   ClusterSnapshot,
   HostsUpdate,
+  Metadata,
   ResponseHeadLimits,
 } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
@@ -37,8 +38,11 @@ import { LoadShedding } from './load-shedding.ts';
 import { OriginalDestinations } from './original-destinations.ts';
 import { OutlierRules } from './outlier-monitor.ts';
 import { type CreatePool, createPool } from './pool/create-pool.ts';
+import { RequestServerName } from './request-server-name.ts';
 import { ResponseCodeStats } from './response-code-stats.ts';
 import type { RetiredHosts } from './retired-hosts.ts';
+import { Transports } from './tls/transports.ts';
+import type { UpstreamTls } from './tls/upstream-tls.ts';
 
 /** What an upstream may send as head, unless its cluster says otherwise. */
 const RESPONSE_HEAD_LIMITS: ResponseHeadLimits = { maxHeadBytes: 60 * 1024, maxFields: 100 };
@@ -63,6 +67,8 @@ export class Cluster {
   readonly responseHeadLimits: ResponseHeadLimits;
   /** Null: requests go as they came. */
   readonly requestForm: RequestForm | null;
+  /** Null unless requests say what servers are asked for. */
+  readonly requestServerName: RequestServerName | null;
   /** Of a try, from its connection on; 0 for none. */
   readonly maxStreamDurationMs: number;
   /** Limits of requests with the default priority, and of proxied TCP connections. */
@@ -97,6 +103,8 @@ export class Cluster {
   #order: readonly Host[] = [];
   /** By the address of the record: a host that has left and comes again has another one. */
   readonly #hosts = new Map<number, Host>();
+  /** Null where all connections are plain. */
+  readonly #transports: Transports | null;
   #uses = 0;
   #onUnused: (() => void) | null = null;
 
@@ -109,6 +117,7 @@ export class Cluster {
     this.settings = settings;
     this.responseHeadLimits = settings.responseHeadLimits ?? RESPONSE_HEAD_LIMITS;
     this.requestForm = settings.requestForm === undefined ? null : new RequestForm(settings.requestForm);
+    this.requestServerName = settings.requestServerName ? new RequestServerName(settings.requestServerName) : null;
     this.maxStreamDurationMs = settings.maxStreamDurationMs ?? 0;
     this.isHealthChecked = snapshot.isHealthChecked;
     this.shedding = new LoadShedding(context.runtime, context.random, settings.name, settings.dropShare);
@@ -136,6 +145,7 @@ export class Cluster {
     this.highBreaker = breaker(ClusterPriority.high, circuitBreakers.high);
     const scope = `cluster.${settings.statName}.`;
     context.stats.openScope(scope);
+    this.#transports = Transports.of(context, snapshot, scope);
     const codes = (prefix: string): ResponseCodeStats => new ResponseCodeStats(context.stats, scope, prefix);
     this.#codes = codes;
     this.responseCodes = {
@@ -310,6 +320,11 @@ export class Cluster {
   preambleFor(downstream: DownstreamConnection | null): Buffer | null {
     const { proxyHeader: header } = this.settings;
     return header === undefined ? null : proxyHeader(header, downstream);
+  }
+
+  /** How connections to a host with this metadata are secured; null for plain ones. */
+  tlsOf(metadata: Metadata | undefined): UpstreamTls | null {
+    return this.#transports === null ? null : this.#transports.of(metadata);
   }
 
   /** The cluster is spoken to in HTTP/1: it has the codec's stats from then on. */

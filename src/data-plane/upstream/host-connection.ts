@@ -1,6 +1,6 @@
 // How a connection to a host is opened. A host with several addresses is tried at one after the other, the next one
 // as soon as an attempt has failed or has taken 300 ms; what connects first is the connection, the others are closed
-// (RFC 8305). The owner bounds how long all of it may take.
+// (RFC 8305). Where connections are secured, one counts as connected when it is. The owner bounds how long all of it may take.
 //
 //   CONNECTING ──an attempt connects──► DONE: its events are the owner's
 //       ├──the last attempt fails─────► DONE: the owner hears of it
@@ -10,18 +10,26 @@
 // once.
 
 import { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import type { Address, IpAddress } from '../../base/address.ts';
-import type { UpstreamSocketOptions, UpstreamSocketOwner } from '../network/socket-events.ts';
+import { attachSecured, type UpstreamSocketOptions, type UpstreamSocketOwner } from '../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { ConnectionTls, TlsFacts } from '../network/tls/connection-tls.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { AlpnWish, Opening } from './opening.ts';
+import { SecuredSocket, type SecuredSocketOwner } from './tls/secured-socket.ts';
+import type { UpstreamTls } from './tls/upstream-tls.ts';
 
 const ATTEMPT_DELAY_MS = 300;
 
 export interface HostConnectionOwner extends UpstreamSocketOwner {
   /** Another address is tried, too. */
   onFurtherAttempt(): void;
-  /** The connection will be over this socket, and to this address; `onConnect` follows. */
-  onChosen(socket: Socket, address: Address): void;
+  /**
+   * The connection will be over this socket, and to this address; `onConnect` follows.
+   * @param tls what a handshake has agreed on; null for a plain connection.
+   */
+  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): void;
 }
 
 /** Where connections go, and how. */
@@ -32,19 +40,22 @@ interface ConnectedHost {
 }
 
 /**
- * @param preamble as for connectUpstream.
- * @returns the socket of the connection; with several addresses one that stands for it until `onChosen`: to destroy
- *   it calls off all attempts.
+ * @param alpn what a handshake offers.
+ * @returns the socket of the connection; with several addresses, or TLS, one that stands for it until `onChosen`: to
+ *   destroy it calls off all attempts.
  */
 export function connectToHost(
   context: WorkerContext,
   host: ConnectedHost,
   owner: HostConnectionOwner,
-  preamble: Buffer | null,
+  opening: Opening,
+  alpn: AlpnWish,
 ): Socket {
-  const { connectOrder, cluster } = host;
-  if (connectOrder === null) return context.connectUpstream(host.address, owner, context, cluster.settings, preamble);
-  return new SeveralAttempts(context, cluster.settings, connectOrder, owner, preamble).standIn;
+  const { connectOrder, cluster, address } = host;
+  if (connectOrder === null && opening.tls === null) {
+    return context.connectUpstream(address, owner, context, cluster.settings, opening.preamble);
+  }
+  return new SeveralAttempts(context, cluster.settings, connectOrder ?? [address], owner, opening, alpn).standIn;
 }
 
 class SeveralAttempts implements TimeoutOwner {
@@ -52,9 +63,10 @@ class SeveralAttempts implements TimeoutOwner {
   readonly owner: HostConnectionOwner;
   readonly #context: WorkerContext;
   readonly #settings: UpstreamSocketOptions;
-  readonly #addresses: readonly IpAddress[];
-  readonly #preamble: Buffer | null;
-  readonly #running = new Set<Attempt>();
+  readonly #addresses: readonly Address[];
+  readonly #opening: Opening;
+  readonly #alpn: AlpnWish;
+  readonly #running = new Set<AnyAttempt>();
   readonly #timer = new TimerEntry(this);
   #next = 0;
   #isDone = false;
@@ -62,14 +74,16 @@ class SeveralAttempts implements TimeoutOwner {
   constructor(
     context: WorkerContext,
     settings: UpstreamSocketOptions,
-    addresses: readonly IpAddress[],
+    addresses: readonly Address[],
     owner: HostConnectionOwner,
-    preamble: Buffer | null,
+    opening: Opening,
+    alpn: AlpnWish,
   ) {
     this.#context = context;
     this.#settings = settings;
     this.#addresses = addresses;
-    this.#preamble = preamble;
+    this.#opening = opening;
+    this.#alpn = alpn;
     this.owner = owner;
     this.standIn.on('close', () => this.#end(null));
     this.#tryNext();
@@ -85,11 +99,22 @@ class SeveralAttempts implements TimeoutOwner {
     if (this.#isOver) return;
     this.#end(attempt);
     attempt.isChosen = true;
-    this.owner.onChosen(attempt.socket, attempt.address);
+    this.owner.onChosen(attempt.socket!, attempt.address, null);
     this.owner.onConnect();
   }
 
-  onFailed(attempt: Attempt, error: NodeJS.ErrnoException | null): void {
+  onSecured(attempt: SecuredAttempt, socket: TLSSocket, tls: ConnectionTls): void {
+    if (this.#isOver) {
+      socket.destroy();
+      return;
+    }
+    this.#end(attempt);
+    attachSecured(socket, this.owner);
+    this.owner.onChosen(socket, attempt.address, tls);
+    this.owner.onConnect();
+  }
+
+  onFailed(attempt: AnyAttempt, error: NodeJS.ErrnoException | null): void {
     if (this.#isOver) return;
     this.#running.delete(attempt);
     if (this.#next < this.#addresses.length) {
@@ -113,37 +138,90 @@ class SeveralAttempts implements TimeoutOwner {
 
   #tryNext(): void {
     const { wheel, clock } = this.#context;
-    const attempt = new Attempt(this, this.#addresses[this.#next]!);
+    const address = this.#addresses[this.#next]!;
     this.#next++;
-    this.#running.add(attempt);
-    const { address } = attempt;
-    attempt.socket = this.#context.connectUpstream(address, attempt, this.#context, this.#settings, this.#preamble);
+    this.#running.add(this.#attempt(address));
     const isLast = this.#next === this.#addresses.length;
     if (isLast) wheel.disarm(this.#timer);
     else wheel.arm(this.#timer, clock.monotonicMs() + ATTEMPT_DELAY_MS);
   }
 
+  #attempt(address: Address): AnyAttempt {
+    const { tls, preamble } = this.#opening;
+    if (tls !== null)
+      return new SecuredAttempt(this, address, this.#context, this.#settings, tls, this.#opening, this.#alpn);
+    const attempt = new Attempt(this, address);
+    attempt.socket = this.#context.connectUpstream(address, attempt, this.#context, this.#settings, preamble);
+    return attempt;
+  }
+
   /** @param chosen goes on; null for none. */
-  #end(chosen: Attempt | null): void {
+  #end(chosen: AnyAttempt | null): void {
     this.#isDone = true;
     this.#context.wheel.remove(this.#timer);
-    for (const attempt of this.#running) if (attempt !== chosen) attempt.socket.destroy();
+    for (const attempt of this.#running) if (attempt !== chosen) attempt.destroy();
     this.#running.clear();
   }
 }
 
+interface AnyAttempt {
+  readonly address: Address;
+  destroy(): void;
+}
+
+/** Over once the connection is secured: its events are the owner's own then. */
+class SecuredAttempt implements AnyAttempt, SecuredSocketOwner {
+  readonly address: Address;
+  readonly #all: SeveralAttempts;
+  readonly #socket: SecuredSocket;
+
+  constructor(
+    all: SeveralAttempts,
+    address: Address,
+    context: WorkerContext,
+    settings: UpstreamSocketOptions,
+    tls: UpstreamTls,
+    opening: Opening,
+    alpn: AlpnWish,
+  ) {
+    this.#all = all;
+    this.address = address;
+    this.#socket = new SecuredSocket(context, address, settings, tls, opening, alpn, this);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  onSecured(socket: TLSSocket, tls: ConnectionTls): void {
+    this.#all.onSecured(this, socket, tls);
+  }
+
+  onFailed(error: NodeJS.ErrnoException | null): void {
+    this.#all.onFailed(this, error);
+  }
+
+  onFault(error: unknown): void {
+    this.#all.onFault(error);
+  }
+}
+
 /** Passes on what happens to one socket: to those who wait for it, and to the owner when it has been chosen. */
-class Attempt implements UpstreamSocketOwner {
-  readonly address: IpAddress;
-  socket!: Socket;
+class Attempt implements AnyAttempt, UpstreamSocketOwner {
+  readonly address: Address;
+  socket: Socket | null = null;
   readonly #all: SeveralAttempts;
   readonly #owner: HostConnectionOwner;
   isChosen = false;
 
-  constructor(all: SeveralAttempts, address: IpAddress) {
+  constructor(all: SeveralAttempts, address: Address) {
     this.#all = all;
     this.#owner = all.owner;
     this.address = address;
+  }
+
+  destroy(): void {
+    this.socket?.destroy();
   }
 
   onConnect(): void {

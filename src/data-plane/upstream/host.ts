@@ -14,13 +14,17 @@ import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Cluster } from './cluster.ts';
+import type { Opening } from './opening.ts';
 import { OutlierMonitor } from './outlier-monitor.ts';
 import { ClientPools } from './pool/client-pools.ts';
 import type { ConnectionPool } from './pool/connection-pool.ts';
 import { type CreatePool, createPool } from './pool/create-pool.ts';
 import { HostPools } from './pool/host-pools.ts';
+import { NamedPools } from './pool/named-pools.ts';
 import type { PoolHost } from './pool/pool-host.ts';
+import { NO_NAMES, type ServerNames } from './request-server-name.ts';
 import type { ResponseCodeStats } from './response-code-stats.ts';
+import type { UpstreamTls } from './tls/upstream-tls.ts';
 
 /** Health that others have found wanting, not the configuration. */
 const FAILED = HealthFlag.failedActiveHealthCheck | HealthFlag.failedOutlierCheck;
@@ -29,6 +33,29 @@ const FAILED = HealthFlag.failedActiveHealthCheck | HealthFlag.failedOutlierChec
 export interface RawConnection {
   /** Its host has turned unhealthy, and its cluster wants no connection to such hosts. */
   onHostFailed(): void;
+}
+
+/** Follows its host, whose settings may change while a pool stays. */
+class HostOpening implements Opening {
+  readonly preamble: Buffer | null;
+  readonly sentName: string;
+  readonly verifiedName: string;
+  readonly #host: Host;
+
+  constructor(host: Host, preamble: Buffer | null, names: ServerNames = NO_NAMES) {
+    this.#host = host;
+    this.preamble = preamble;
+    this.sentName = names.sentName;
+    this.verifiedName = names.verifiedName;
+  }
+
+  get tls(): UpstreamTls | null {
+    return this.#host.tls;
+  }
+
+  get hostname(): string {
+    return this.#host.hostname;
+  }
 }
 
 export class Host implements PoolHost {
@@ -54,11 +81,15 @@ export class Host implements PoolHost {
   priority: number;
   /** For formats. */
   metadata: Metadata | undefined;
+  /** How its connections are secured; null for plain ones. */
+  tls: UpstreamTls | null;
   /** Null unless its zone and that of this proxy are known. */
   readonly zoneCodes: ResponseCodeStats | null;
   readonly #context: WorkerContext;
   /** Null where clients share connections. */
   readonly #clientPools: ClientPools<ConnectionPool> | null;
+  /** Null unless requests say what servers are asked for. */
+  readonly #namedPools: NamedPools<ConnectionPool> | null;
   /** Proxied TCP connections, which belong to no pool. */
   readonly #rawConnections = new Set<RawConnection>();
   /** By its health flags when they were looked at last. */
@@ -85,13 +116,18 @@ export class Host implements PoolHost {
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;
     this.metadata = snapshot.metadata;
+    this.tls = cluster.tlsOf(snapshot.metadata);
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
-    const makePools = (downstream: DownstreamConnection | null): HostPools<ConnectionPool> => {
-      const preamble = cluster.preambleFor(downstream);
-      return new HostPools((priority) => create(context, this, cluster.breakerFor(priority), preamble));
-    };
-    this.pools = makePools(null);
-    this.#clientPools = cluster.settings.poolsPerClient ? new ClientPools(makePools) : null;
+    const makePools = (opening: Opening): HostPools<ConnectionPool> =>
+      new HostPools((priority) => create(context, this, cluster.breakerFor(priority), opening));
+    this.pools = makePools(this.openingFor(null));
+    this.#clientPools = cluster.settings.poolsPerClient
+      ? new ClientPools((downstream) => makePools(this.openingFor(downstream)))
+      : null;
+    this.#namedPools =
+      cluster.requestServerName === null
+        ? null
+        : new NamedPools((names) => makePools(new HostOpening(this, null, names)));
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }
 
@@ -114,6 +150,11 @@ export class Host implements PoolHost {
     this.#context.records.noteWanted(this.record);
   }
 
+  /** How connections begin that carry something for a client, or for nobody. */
+  openingFor(downstream: DownstreamConnection | null): Opening {
+    return new HostOpening(this, this.cluster.preambleFor(downstream));
+  }
+
   /**
    * The connections that requests of a routing priority use.
    * @param downstream whom the request is sent for; null for nobody.
@@ -121,6 +162,11 @@ export class Host implements PoolHost {
   poolFor(priority: ClusterPriority, downstream: DownstreamConnection | null): ConnectionPool {
     if (this.#clientPools === null || downstream === null || downstream.isClosed) return this.pools.for(priority);
     return this.#clientPools.of(downstream).for(priority);
+  }
+
+  /** The same where requests say what servers are asked for. @returns null when that are too many names at once. */
+  poolNamed(priority: ClusterPriority, names: ServerNames): ConnectionPool | null {
+    return this.#namedPools!.of(names)?.for(priority) ?? null;
   }
 
   /**
@@ -155,6 +201,10 @@ export class Host implements PoolHost {
     this.canary = snapshot.canary;
     this.priority = snapshot.priority;
     this.metadata = snapshot.metadata;
+    const tls = this.cluster.tlsOf(snapshot.metadata);
+    if (tls === this.tls) return;
+    this.tls = tls;
+    this.renewConnections();
   }
 
   /** Main has changed health flags. */
@@ -174,13 +224,18 @@ export class Host implements PoolHost {
 
   /** Closes a pool that carries nothing. @returns as HostPools.closeUnused. */
   closeUnusedPool(priority: ClusterPriority): boolean {
-    return this.pools.closeUnused(priority) || (this.#clientPools?.closeUnused(priority) ?? false);
+    return (
+      this.pools.closeUnused(priority) ||
+      (this.#clientPools?.closeUnused(priority) ?? false) ||
+      (this.#namedPools?.closeUnused(priority) ?? false)
+    );
   }
 
   /** Replaces all connections: idle ones close now, busy ones after their request. */
   renewConnections(): void {
     this.pools.renew();
     this.#clientPools?.renew();
+    this.#namedPools?.renew();
   }
 
   /** The host has left its cluster. @param onUnused told once, when nothing here refers to it any more. */
@@ -188,6 +243,7 @@ export class Host implements PoolHost {
     this.#onUnused = onUnused;
     this.pools.drain();
     this.#clientPools?.drain();
+    this.#namedPools?.drain();
     this.onUserGone();
   }
 
@@ -195,6 +251,7 @@ export class Host implements PoolHost {
   close(): void {
     this.pools.close();
     this.#clientPools?.close();
+    this.#namedPools?.close();
   }
 
   addRawConnection(connection: RawConnection): void {
@@ -209,6 +266,7 @@ export class Host implements PoolHost {
   /** A connection or a waiting request has gone: of interest to a retired host, and to pools of clients that have left. */
   onUserGone(): void {
     this.#clientPools?.forgetUnused();
+    this.#namedPools?.forgetUnused();
     if (this.#onUnused === null || this.#isUsed()) return;
     // The caller may have a last word to count, on the stack above, or a request to send once more.
     queueMicrotask(() => this.#tellUnused());
@@ -230,6 +288,7 @@ export class Host implements PoolHost {
   }
 
   #isUsed(): boolean {
-    return this.#rawConnections.size > 0 || this.pools.isUsed || (this.#clientPools?.isUsed ?? false);
+    const isPoolUsed = this.pools.isUsed || (this.#clientPools?.isUsed ?? false) || (this.#namedPools?.isUsed ?? false);
+    return isPoolUsed || this.#rawConnections.size > 0;
   }
 }

@@ -3,12 +3,15 @@
 import type { Address } from '../../base/address.ts';
 import type { Metadata } from '../../snapshot/index.ts';
 import type { Endpoint, UpstreamFacts } from '../format/facts.ts';
+import type { TlsFacts } from '../network/tls/connection-tls.ts';
 
 /** Both ends of a connection to an upstream. */
 export interface ConnectionEnds {
   readonly localEndpoint: Endpoint;
   /** The host's address when the connection was made. */
   readonly remoteAddress: Address;
+  /** Null for a plain connection. */
+  readonly tls: TlsFacts | null;
 }
 
 /** A host, as far as it can be told of. */
@@ -26,6 +29,7 @@ export class UpstreamEnd implements UpstreamFacts {
   readonly metadata: Metadata | undefined;
   readonly protocol: string;
   local: Endpoint = UNKNOWN;
+  tls: TlsFacts | null = null;
 
   constructor({ address, hostname, metadata }: ToldHost, protocol: string) {
     this.remote = endpointOf(address);
@@ -35,7 +39,8 @@ export class UpstreamEnd implements UpstreamFacts {
   }
 
   /** Which ends the bytes go through, once there is a connection: an older one may lead to another address. */
-  noteConnection({ localEndpoint, remoteAddress }: ConnectionEnds): void {
+  noteConnection({ localEndpoint, remoteAddress, tls }: ConnectionEnds): void {
+    this.tls = tls;
     this.local = localEndpoint;
     this.remote = endpointOf(remoteAddress);
   }

@@ -19,6 +19,7 @@ import {
   READ_AS_TYPED,
   UPSTREAM_NETWORK_FILTERS,
   UPSTREAM_PROXY_PROTOCOL,
+  UPSTREAM_TLS,
 } from './extensions.ts';
 
 const OF_LISTENERS = 'concerns requests of clients';
@@ -160,7 +161,7 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       common_http_protocol_options: supportedAs('upstream'),
-      upstream_http_protocol_options: warned('concerns TLS'),
+      upstream_http_protocol_options: supported(),
       explicit_http_config: supported(),
       use_downstream_protocol_config: rejected(HTTP11),
       auto_config: rejected(HTTP11),
@@ -182,25 +183,37 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
   },
   'proxy.config.cluster.v3.Cluster.TransportSocketMatch': {
     otherwise: rejected(),
-    fields: { name: supported(), match: supportedWhole(), transport_socket: supportedAs('plain') },
+    fields: { name: supported(), match: supportedWhole(), transport_socket: supportedAs('inner') },
   },
   'proxy.config.core.v3.TransportSocket (upstream)': {
     otherwise: rejected(),
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([RAW_BUFFER, UPSTREAM_PROXY_PROTOCOL]),
+      typed_config: extensions([RAW_BUFFER, UPSTREAM_TLS, UPSTREAM_PROXY_PROTOCOL]),
     },
   },
-  'proxy.config.core.v3.TransportSocket (plain)': {
+  'proxy.config.core.v3.TransportSocket (inner)': {
     otherwise: rejected(),
-    fields: { name: supported(), config: supported(READ_AS_TYPED), typed_config: extensions([RAW_BUFFER]) },
+    fields: {
+      name: supported(),
+      config: supported(READ_AS_TYPED),
+      typed_config: extensions([RAW_BUFFER, UPSTREAM_TLS]),
+    },
+  },
+  'proxy.config.core.v3.UpstreamHttpProtocolOptions': {
+    otherwise: rejected(),
+    fields: {
+      auto_sni: supported('not where each client has connections of its own'),
+      auto_san_validation: supported('not where each client has connections of its own'),
+      override_auto_sni_header: supported(),
+    },
   },
   [UPSTREAM_PROXY_PROTOCOL]: {
     otherwise: rejected(),
     fields: {
       config: supported(),
-      transport_socket: supportedAs('plain'),
+      transport_socket: supportedAs('inner'),
       allow_unspecified_address: supported('whose address is not known is told of as this proxy itself, anyway'),
       tlv_as_pool_key: supported('each client has connections of its own, anyway'),
     },

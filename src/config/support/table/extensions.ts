@@ -15,6 +15,7 @@ export const FILE_ACCESS_LOG = 'proxy.extensions.access_loggers.file.v3.FileAcce
 export const STDOUT_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog';
 export const STDERR_ACCESS_LOG = 'proxy.extensions.access_loggers.stream.v3.StderrAccessLog';
 export const RAW_BUFFER = 'proxy.extensions.transport_sockets.raw_buffer.v3.RawBuffer';
+export const UPSTREAM_TLS = 'proxy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 export const UPSTREAM_PROXY_PROTOCOL =
   'proxy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport';
 export const CARES_RESOLVER = 'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';

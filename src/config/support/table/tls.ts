@@ -10,6 +10,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
+import { UPSTREAM_TLS } from './extensions.ts';
 
 const TLS = 'proxy.extensions.transport_sockets.tls.v3';
 export const DOWNSTREAM_TLS = `${TLS}.DownstreamTlsContext`;
@@ -41,7 +42,7 @@ export const SECRET_SUPPORT: SupportTable = {
       match_subject_alt_names: supportedWhole(),
       match_typed_subject_alt_names: supported(),
       trust_chain_verification: supported(),
-      system_root_certs: supportedWhole('those that Node brings'),
+      system_root_certs: supportedWhole('where the system has none, those that Node brings'),
       watched_directory: supportedWhole(),
       max_verify_depth: onlyElseWarned([100], 'OpenSSL under Node has a limit of its own'),
     },
@@ -75,6 +76,18 @@ export const SECRET_SUPPORT: SupportTable = {
 
 /** What asks for them. */
 export const TLS_CONTEXT_SUPPORT: SupportTable = {
+  [UPSTREAM_TLS]: {
+    otherwise: rejected(),
+    fields: {
+      common_tls_context: supported('with one certificate'),
+      sni: supported(),
+      allow_renegotiation: supported('where servers ask for it, in TLS 1.2 and older'),
+      max_session_keys: supported('of each server and name'),
+      enforce_rsa_key_usage: onlyElseWarned([false], 'OpenSSL goes by the usage that a certificate names, anyway'),
+      auto_host_sni: supported(),
+      auto_sni_san_validation: supported(),
+    },
+  },
   [DOWNSTREAM_TLS]: {
     otherwise: rejected(),
     fields: {

@@ -1,4 +1,4 @@
-// The key log of a filter chain: the secrets of its connections, in the form that Wireshark and others read, for whoever has
+// The key log of a filter chain or of a cluster: the secrets of its connections, in the form that Wireshark and others read, for whoever has
 // to look into them. Only where the configuration asks for it.
 
 import { appendFile } from 'node:fs';
@@ -8,10 +8,14 @@ import { type IpNumber, parsePrefix } from '../../../base/ip-number.ts';
 import { PrefixTrie } from '../../../base/prefix-trie.ts';
 import type { Logger } from '../../../log/index.ts';
 import type { CidrRange, TlsKeyLogSettings } from '../../../snapshot/index.ts';
-import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 
 /** Whoever reads the file can read the connections. */
 const OWNER_ONLY = 0o600;
+
+interface LoggedEnds {
+  readonly localIp: IpNumber | undefined;
+  readonly remoteIp: IpNumber | undefined;
+}
 
 export class KeyLog {
   readonly #path: string;
@@ -28,7 +32,7 @@ export class KeyLog {
   }
 
   /** Writes what the handshake of a connection agrees on, if its addresses are wanted. */
-  watch(socket: TLSSocket, { localIp, remoteIp }: DownstreamConnection): void {
+  watch(socket: TLSSocket, { localIp, remoteIp }: LoggedEnds): void {
     if (!has(this.#local, localIp) || !has(this.#remote, remoteIp)) return;
     socket.on('keylog', (line: Buffer) => {
       appendFile(this.#path, line, { mode: OWNER_ONLY }, (error) => {

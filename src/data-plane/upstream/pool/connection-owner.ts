@@ -3,6 +3,7 @@
 import type { UpstreamStream } from '../../http/codec/upstream-stream.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
+import type { Opening } from '../opening.ts';
 import type { PoolHost } from './pool-host.ts';
 
 /** What a codec provides. */
@@ -27,8 +28,8 @@ export interface PooledConnection {
 export interface ConnectionOwner {
   /** Under which the connection and its requests have their places. */
   readonly breaker: CircuitBreaker;
-  /** What each connection begins with; null for nothing. */
-  readonly preamble: Buffer | null;
+  /** How each connection begins. */
+  readonly opening: Opening;
   onConnected(connection: PooledConnection): void;
   onConnectFailed(connection: PooledConnection, error: NodeJS.ErrnoException | null): void;
   onConnectTimeout(connection: PooledConnection): void;

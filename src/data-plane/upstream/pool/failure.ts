@@ -1,6 +1,8 @@
 // Why a request got no answer from its upstream. The texts appear in reply bodies and response code details,
 // as the reference spells them.
 
+import { tlsFailureOf } from '../../../tls/failure.ts';
+
 export type UpstreamFailure =
   | 'overflow'
   | 'local connection failure'
@@ -38,5 +40,7 @@ export function isBindFailure(error: NodeJS.ErrnoException | null): boolean {
 
 /** What the transport says of the failure, with the system's error number; empty when it says nothing. */
 export function transportDetail(error: NodeJS.ErrnoException | null): string {
+  const tls = tlsFailureOf(error);
+  if (tls !== '') return tls;
   return error?.errno === undefined ? '' : `delayed connect error: ${Math.abs(error.errno)}`;
 }

@@ -44,6 +44,12 @@ export class HostPools<Pool extends DrainablePool> {
     return pool?.closeUnused() ?? false;
   }
 
+  /** Closes all there is of both, unless it carries something. */
+  closeIdle(): void {
+    this.default.closeUnused();
+    this.#high?.closeUnused();
+  }
+
   renew(): void {
     this.default.renew();
     this.#high?.renew();

@@ -18,6 +18,7 @@
 import { CLUSTER_STATS } from '../../../stats/index.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { CircuitBreaker } from '../circuit-breaker.ts';
+import type { Opening } from '../opening.ts';
 import type { ConnectionOwner, OpenConnection, PooledConnection } from './connection-owner.ts';
 import type { ConnectionPool, PoolClient } from './connection-pool.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from './failure.ts';
@@ -39,7 +40,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
   readonly #host: PoolHost;
   /** Limits of the routing priority that the pool serves. */
   readonly breaker: CircuitBreaker;
-  readonly preamble: Buffer | null;
+  readonly opening: Opening;
   readonly #open: OpenConnection;
   readonly #connections = new Set<PooledConnection>();
   /** Those that take a stream now. */
@@ -58,18 +59,12 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
   #notedRequests = 0;
   #notedCapacity = 0;
 
-  constructor(
-    context: WorkerContext,
-    host: PoolHost,
-    breaker: CircuitBreaker,
-    preamble: Buffer | null,
-    open: OpenConnection,
-  ) {
+  constructor(context: WorkerContext, host: PoolHost, breaker: CircuitBreaker, opening: Opening, open: OpenConnection) {
     this.#context = context;
     this.#open = open;
     this.#host = host;
     this.breaker = breaker;
-    this.preamble = preamble;
+    this.opening = opening;
     this.#ratio = host.cluster.settings.preconnect?.perHostRatio ?? 1;
     this.#totals = host.cluster.forecast?.totals ?? null;
   }

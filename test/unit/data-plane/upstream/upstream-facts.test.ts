@@ -36,7 +36,7 @@ describe('the upstream end', () => {
       [PIPE, ['/run/web.sock', 0]],
     ] as const) {
       const end = endOf(IP);
-      end.noteConnection({ localEndpoint: { ip: '10.0.0.9', port: 4711 }, remoteAddress });
+      end.noteConnection({ localEndpoint: { ip: '10.0.0.9', port: 4711 }, remoteAddress, tls: null });
       assert.deepEqual(ends(end), { remote, local: ['10.0.0.9', 4711] });
     }
   });

@@ -16,6 +16,7 @@
 import type { Socket } from 'node:net';
 import type { Address } from '../../../../base/address.ts';
 import { CLUSTER_STATS } from '../../../../stats/index.ts';
+import { tlsFailureOf } from '../../../../tls/failure.ts';
 import { codecError, Framing, HeadFlag } from '../../../../wasm/http1.ts';
 import type { Endpoint } from '../../../format/facts.ts';
 import { BulkReads } from '../../../network/bulk-reads.ts';
@@ -26,8 +27,10 @@ import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
 import { resetSocket, resumeUpstream } from '../../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
+import type { TlsFacts } from '../../../network/tls/connection-tls.ts';
 import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import { connectToHost, type HostConnectionOwner } from '../../../upstream/host-connection.ts';
+import { HTTP1_ALPN } from '../../../upstream/opening.ts';
 import type { ConnectionOwner, PooledConnection } from '../../../upstream/pool/connection-owner.ts';
 import type { PoolHost } from '../../../upstream/pool/pool-host.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
@@ -59,7 +62,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   readonly host: PoolHost;
   readonly #context: WorkerContext;
   readonly #pool: ConnectionOwner;
-  /** Of a host with several addresses: a stand-in until one of them has answered. */
+  /** Of a host with several addresses, or TLS: a stand-in until the connection is there. */
   #socket: Socket;
   readonly #timer: TimerEntry;
   readonly #stats: UpstreamConnectionStats;
@@ -67,6 +70,8 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   readonly #body = new MessageBody();
   /** The host's may be another one by now. */
   remoteAddress: Address;
+  /** Null for a plain connection. */
+  tls: TlsFacts | null = null;
   #state: number = CONNECTING;
   #receiver: ResponseReceiver | null = null;
   #requestMethod = 0;
@@ -101,7 +106,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
       settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
     this.#timer = new TimerEntry(this);
     this.remoteAddress = host.address;
-    this.#socket = connectToHost(context, host, this, pool.preamble);
+    this.#socket = connectToHost(context, host, this, pool.opening, HTTP1_ALPN);
     const startMs = context.clock.monotonicMs();
     this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
     this.#stats.count(upstream_cx_http1_total);
@@ -224,8 +229,9 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     this.#stats.attemptedAgain();
   }
 
-  onChosen(socket: Socket, address: Address): void {
+  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): void {
     this.#socket = socket;
+    this.tls = tls;
     this.remoteAddress = address;
   }
 
@@ -284,7 +290,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
       this.#pool.onConnectFailed(this, error);
       return;
     }
-    this.#close(false);
+    this.#close(false, tlsFailureOf(error));
   }
 
   onFault(error: unknown): void {
@@ -465,7 +471,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   // ---- Life ----
 
   /** Ends the connection from this side, or notes that the peer has; in the latter case the receiver is told. */
-  #close(isLocal: boolean): void {
+  #close(isLocal: boolean, transportDetail = ''): void {
     if (this.#state === CLOSED) return;
     const lostStreams = this.#state === BUSY ? 1 : 0;
     const receiver = this.#receiver;
@@ -477,7 +483,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     this.#leave(isLocal);
     this.#socket.destroy();
     this.#pool.onClosed(this, lostStreams);
-    if (!isLocal) receiver?.onUpstreamReset('connection termination', '');
+    if (!isLocal) receiver?.onUpstreamReset('connection termination', transportDetail);
   }
 
   /** The part of every end: no timer, no place under the circuit breaker, no active connection. */

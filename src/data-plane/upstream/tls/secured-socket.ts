@@ -1,0 +1,116 @@
+// A connection to one address that is secured before its owner has it.
+//
+//   CONNECTING ──connected: preamble, first message──► SHAKING ──done, and the server is right──► DONE, onSecured
+//       └──failed, closed──►  DONE, onFailed  ◄──alert, wrong certificate, closed──┘
+//
+// The owner bounds the time, and ends it before by `destroy`, after which it is told nothing.
+
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { type Address, formatAddress } from '../../../base/address.ts';
+import { connectUnderlying, layOver, type UpstreamSocketOptions } from '../../network/socket-events.ts';
+import { ConnectionTls } from '../../network/tls/connection-tls.ts';
+import type { WorkerContext } from '../../worker-context.ts';
+import type { AlpnWish, Opening } from '../opening.ts';
+import type { ClientHandshake, UpstreamTls } from './upstream-tls.ts';
+
+export interface SecuredSocketOwner {
+  /** The socket is the owner's, which attaches itself at once. */
+  onSecured(socket: TLSSocket, tls: ConnectionTls): void;
+  onFailed(error: NodeJS.ErrnoException | null): void;
+  onFault(error: unknown): void;
+}
+
+export class SecuredSocket {
+  readonly #raw: Socket;
+  readonly #owner: SecuredSocketOwner;
+  readonly #tls: UpstreamTls;
+  #handshake: ClientHandshake | null = null;
+  #error: NodeJS.ErrnoException | null = null;
+  #isDone = false;
+
+  constructor(
+    context: WorkerContext,
+    address: Address,
+    settings: UpstreamSocketOptions,
+    tls: UpstreamTls,
+    opening: Opening,
+    alpn: AlpnWish,
+    owner: SecuredSocketOwner,
+  ) {
+    this.#owner = owner;
+    this.#tls = tls;
+    this.#raw = connectUnderlying(address, context, settings, opening.preamble);
+    this.#raw.on('error', this.#onError);
+    this.#raw.on('close', this.#onClose);
+    this.#raw.once('connect', () => this.#guard(() => this.#shake(address, opening, alpn)));
+  }
+
+  destroy(): void {
+    this.#isDone = true;
+    this.#handshake?.socket.destroy();
+    this.#raw.destroy();
+  }
+
+  #shake(address: Address, opening: Opening, { protocols, takesPlace }: AlpnWish): void {
+    if (this.#isDone) return;
+    const own = this.#tls.settings.alpnProtocols;
+    const handshake = this.#tls.begin(this.#raw, {
+      label: formatAddress(address),
+      sentName: opening.sentName,
+      verifiedName: opening.verifiedName,
+      hostname: opening.hostname,
+      alpnProtocols: takesPlace || own.length === 0 ? protocols : own,
+    });
+    this.#handshake = handshake;
+    const { socket } = handshake;
+    layOver(socket, this.#raw);
+    socket.on('error', this.#onError);
+    socket.on('close', this.#onClose);
+    socket.once('end', this.#onEnd);
+    socket.once('secureConnect', () => this.#guard(() => this.#judge(handshake)));
+  }
+
+  #judge(handshake: ClientHandshake): void {
+    if (this.#isDone) return;
+    const { socket } = handshake;
+    const tls = handshake.judge();
+    if (!(tls instanceof ConnectionTls)) {
+      this.#error = tls;
+      this.#end();
+      return;
+    }
+    this.#isDone = true;
+    socket.removeListener('error', this.#onError);
+    socket.removeListener('close', this.#onClose);
+    socket.removeListener('end', this.#onEnd);
+    this.#owner.onSecured(socket, tls);
+  }
+
+  /** What is thrown is a bug, and costs this connection only. */
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.destroy();
+      this.#owner.onFault(error);
+    }
+  }
+
+  readonly #onError = (error: NodeJS.ErrnoException): void => {
+    this.#error ??= error;
+  };
+
+  readonly #onEnd = (): void => this.#end();
+
+  readonly #onClose = (): void => this.#end();
+
+  #end(): void {
+    if (this.#isDone) return;
+    this.destroy();
+    this.#guard(() => {
+      if (this.#error !== null) this.#tls.noteFailure(this.#error);
+      this.#owner.onFailed(this.#error);
+    });
+  }
+}
