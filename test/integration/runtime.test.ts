@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { plainXxHash64 } from '../../src/bench-cli/twins/xxhash64.ts';
 import { clusterNamed, httpFilter, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { startWeir } from '../support/weir-process.ts';
@@ -175,5 +176,6 @@ test('values of a resource in a file hold in all workers, and those of the file 
   assert.equal(await statuses(), '202');
   assert.equal(await weir.stat('runtime.update_success'), 2);
   assert.match(await weir.admin('/stats?filter=runtime.version_text'), /runtime.version_text: "v2"/);
+  assert.equal(await weir.stat('runtime.version'), Number(plainXxHash64(Buffer.from('v2'))));
   assert.equal((await weir.stop()).code, 0);
 });

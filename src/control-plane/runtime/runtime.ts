@@ -93,6 +93,8 @@ export interface RuntimeDependencies {
   readonly stats: StatsStore;
   readonly workers: RuntimePublisher;
   readonly clock: Clock;
+  /** XXH64. */
+  readonly hash: (text: string) => bigint;
   readonly faults: FaultBoundary;
   readonly log: Logger;
   /** Of what comes by discovery. */
@@ -235,9 +237,9 @@ export class Runtime {
 
   /** Resolves when there has been an answer, if only that there is none, or it has taken too long. */
   #subscribe(settings: RuntimeLayerSettings): Promise<void> {
-    const { stats, clock, log } = this.#deps;
+    const { stats, clock, hash, log } = this.#deps;
     const { resource, source } = settings.discovery!;
-    this.#subscriptionStats ??= new SubscriptionStats(stats, RUNTIME_PREFIX, clock);
+    this.#subscriptionStats ??= new SubscriptionStats(stats, RUNTIME_PREFIX, clock, hash);
     const subscriptionStats = this.#subscriptionStats;
     const answered = Promise.withResolvers<void>();
     let endWait = (): void => {};

@@ -148,11 +148,13 @@ export class Server {
     const unknownFields = UnknownFieldPolicy.forDynamic(deps.dynamicFields ?? TOLERANT, () =>
       this.#gauges.countDynamicUnknownField(),
     );
+    const lbKernel = new LbKernel(this.memory.shared, this.#lbModule);
     const runtime = new Runtime({
       stats: this.stats,
       workers,
       clock,
       faults,
+      hash: (text) => lbKernel.xxHash64(text),
       log: loggers.get('runtime'),
       unknownFields,
     });
@@ -160,7 +162,7 @@ export class Server {
     this.clusterManager = new ClusterManager({
       stats: this.stats,
       memory: this.memory,
-      tables: new LbTables(this.memory, new LbKernel(this.memory.shared, this.#lbModule)),
+      tables: new LbTables(this.memory, lbKernel),
       clock,
       random: SYSTEM_RANDOM,
       faults,

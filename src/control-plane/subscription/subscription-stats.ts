@@ -5,13 +5,15 @@ import { type StatsStore, SUBSCRIPTION_STATS, SUBSCRIPTION_VERSION_TEXT } from '
 
 export class SubscriptionStats {
   readonly #clock: Clock;
+  readonly #hash: ((text: string) => bigint) | undefined;
   readonly #block;
   readonly #versionText;
   readonly #scope;
 
-  /** @param prefix with its dot. */
-  constructor(stats: Pick<StatsStore, 'scope'>, prefix: string, clock: Clock) {
+  /** @param prefix with its dot. @param hash XXH64 of versions, the same in every proxy; absent where none are known. */
+  constructor(stats: Pick<StatsStore, 'scope'>, prefix: string, clock: Clock, hash?: (text: string) => bigint) {
     this.#clock = clock;
+    this.#hash = hash;
     const scope = stats.scope(prefix);
     this.#scope = scope;
     this.#block = scope.allocate(SUBSCRIPTION_STATS);
@@ -37,6 +39,7 @@ export class SubscriptionStats {
         this.#block.add('update_success');
         this.#block.set('update_time', this.#clock.wallMs());
         this.#block.record('update_duration', this.#clock.monotonicMs() - beganMs);
+        if (this.#hash !== undefined) this.#block.set('version', Number(this.#hash(version)));
         this.#versionText.set(version);
       },
       rejected: () => this.#block.add('update_rejected'),

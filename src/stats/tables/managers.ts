@@ -57,6 +57,8 @@ export const SUBSCRIPTION_STATS = statTable({
   /** When the last one succeeded, in milliseconds of Unix time. */
   update_time: 'gauge',
   update_duration: 'histogram:ms',
+  /** XXH64 of the version of the last one, as near as a double comes to it. */
+  version: 'gauge',
 });
 
 /** sds.<name>.*, beside the rows of subscriptions: a secret in files. */
@@ -65,7 +67,7 @@ export const SECRET_STATS = statTable({
   key_rotation_failed: 'counter',
 });
 
-/** The version of the last one as a text readout, beside them. */
+/** The version itself as a text readout, beside them. */
 export const SUBSCRIPTION_VERSION_TEXT = 'version_text';
 
 /** main_thread.*, workers.*, and under server.: main_thread.* and worker_<i>.*; stalls of an event loop. */

@@ -115,6 +115,7 @@ function makeWorld(): World {
 function someRuntime(): Runtime {
   const runtime = new Runtime({
     faults: NO_FAULTS,
+    hash: () => 0n,
     stats: statsFixture().store,
     workers: { publishRuntime() {} },
     clock: new ManualClock(),

@@ -77,6 +77,7 @@ describe('a fault on the main thread is contained', () => {
     let readings = 0;
     const runtime = new Runtime({
       faults,
+      hash: () => 0n,
       stats: statsFixture().store,
       workers: { publishRuntime() {} },
       clock: new ManualClock(),

@@ -38,6 +38,7 @@ function open(t: TestContext, { mode = 'warn', subscribe }: Options = {}) {
   };
   const runtime = new Runtime({
     faults: NO_FAULTS,
+    hash: (text) => BigInt(text.length),
     stats: fixture.store,
     workers: { publishRuntime() {} },
     clock,
@@ -55,7 +56,7 @@ function open(t: TestContext, { mode = 'warn', subscribe }: Options = {}) {
     folder,
     stats: async () => {
       const lines = await listing(fixture.store);
-      return lines.filter((line) => /runtime\.(?:update|init)_/.test(line));
+      return lines.filter((line) => /runtime\.(?:update_|init_|version:)/.test(line));
     },
     texts: () => [...fixture.store.textReadouts()].map(({ value }) => value),
     write(contents: JsonObject): void {
@@ -102,6 +103,7 @@ describe('a runtime layer that comes by discovery', () => {
         'runtime.update_failure: 0',
         'runtime.update_rejected: 0',
         'runtime.update_success: 2',
+        'runtime.version: 3',
       ],
     );
     assert.deepEqual(texts(), ['two']);

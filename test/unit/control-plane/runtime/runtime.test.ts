@@ -38,6 +38,7 @@ function open(found?: RuntimeDependencies['readFiles'] | ((folder: string) => Va
   };
   const runtime = new Runtime({
     faults: NO_FAULTS,
+    hash: () => 0n,
     stats: fixture.store,
     workers: { publishRuntime: (texts) => published.push(texts) },
     clock: new ManualClock(),
@@ -273,6 +274,7 @@ describe('the runtime', () => {
     const fixture = statsFixture();
     const runtime = new Runtime({
       faults: NO_FAULTS,
+      hash: () => 0n,
       stats: fixture.store,
       workers: { publishRuntime() {} },
       clock: new ManualClock(),
