@@ -20,7 +20,7 @@ through a pipe is given as text, \`weir --config-yaml "$(cat)"\`: \`--config-pat
 | what happened | where it is said | exit code |
 |---|---|---|
 | \`--version\`, \`--help\`, \`--print-schema\` | standard output | 0 |
-| the same on a full disk: \`error: standard output: …\` | standard error | 1 |
+| these, and a good verdict, on a full disk: \`error: standard output: …\` | standard error | 1 |
 | \`--hot-restart-version\` | standard error, without a line feed | 0 |
 | an unknown option, or a value that is none: \`PARSE ERROR\`, the reason, what is allowed or the nearest name | standard error | 1 |
 | a value that is not allowed, or not beside another option: \`error: …\` | standard error | 1 |

@@ -3,11 +3,10 @@
 import type { ServerOptions } from '../cli/index.ts';
 import { loadAndReport } from './load.ts';
 import type { ProcessLog } from './log.ts';
-import { print } from './print.ts';
+import { printDocument } from './print.ts';
 
 /** @returns the exit code: 0 for a good configuration (spec 2.7). */
 export function validate(options: ServerOptions, log: ProcessLog): number {
   if (!loadAndReport(options, log).bootstrap) return 1;
-  print('stdout', `configuration '${options.configPath}' OK\n`, 'ask');
-  return 0;
+  return printDocument(`configuration '${options.configPath}' OK\n`);
 }

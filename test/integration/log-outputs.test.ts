@@ -209,7 +209,7 @@ describe('what the program prints', () => {
     });
   }
 
-  for (const option of ['--help', '--version', '--print-schema']) {
+  for (const option of ['--help', '--version', '--print-schema', `--mode validate -c ${good} -l off`]) {
     it(`is a failure when the disk is full: ${option}`, async () => {
       const { code, stderr } = await sh(`exec "$0" "$@" ${option} > /dev/full`);
       assert.deepEqual([code, stderr], [1, 'error: standard output: ENOSPC: no space left on device, write\n']);
