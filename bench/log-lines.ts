@@ -16,6 +16,8 @@ const fine = new Loggers({ levels: files, sink: silent, threadId: 0 }).get('rout
 const chatty = { default: 'info', files: [{ pattern: 'src/*', level: 'debug' }] } as const;
 const elsewhere = new Loggers({ levels: chatty, sink: silent, threadId: 0 }).get('router');
 
+const ofFile = elsewhere.ofFile('bench/log-lines.ts');
+
 const plain = new Float64Array(4096);
 const off = {
   'plain increment': (count: number) => {
@@ -33,6 +35,12 @@ const off = {
   'off, fine-grain': (count: number) => {
     for (let at = 0; at < count; at++) fine.debug('no route');
   },
+  'off in its file, on in others': (count: number) => {
+    for (let at = 0; at < count; at++) ofFile.debug('no route');
+  },
+  'the same, its logger asked for': (count: number) => {
+    for (let at = 0; at < count; at++) elsewhere.ofFile('bench/log-lines.ts').debug('no route');
+  },
 };
 printContest('off', contest({ contenders: off, count: 100_000 }));
 
@@ -48,7 +56,7 @@ try {
     'to nowhere, with its place': (count: number) => {
       for (let at = 0; at < count; at++) components.info('no route');
     },
-    'off in this file, on in others': (count: number) => {
+    'off in this file, which its logger does not know': (count: number) => {
       for (let at = 0; at < count; at++) elsewhere.debug('no route');
     },
   };

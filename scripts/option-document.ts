@@ -66,8 +66,8 @@ the connection by the same number (\`%CONNECTION_ID%\`). Header fields and bodie
 
 With \`--enable-fine-grain-logging\` each source file has a logger. A pattern with a slash is held against the path, any other against
 the file's name, both without extension; \`*\` and \`?\` are wildcards. The first that matches counts; each change replaces all
-patterns; other files have \`--log-level\`. While a file's level is below that, a line of any other that is off costs 3 us,
-those about requests and connections excepted.
+patterns; other files have \`--log-level\`. A line at \`debug\` that is off costs a comparison, whatever level other files have; one at \`info\`
+or above 3 us, where \`--log-level\` is above it and a file's level is not.
 
 ## Schema for editors
 

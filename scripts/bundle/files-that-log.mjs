@@ -1,11 +1,11 @@
 // Which sources write log lines, told by how the calls look: `log.info(`, `this.#log.warning(`, `loggers.get('main').error(`,
-// `logs.router.debug(`. /logging lists them where each has a logger of its own (--enable-fine-grain-logging).
+// `logs.router.debug(`, `log.ofFile(FILE).debug(`. /logging lists them where each has a logger of its own (--enable-fine-grain-logging).
 
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const LOG_CALL =
-  /(?:\blogs\s*\.\s*\w+|[lL]og(?:gers?)?(?:\s*\.\s*get\([^()]*\))?)\s*\??\.\s*(?:trace|debug|info|warning|error|critical)\(/;
+  /(?:\blogs\s*\.\s*\w+|[lL]og(?:gers?)?)(?:\s*\.\s*(?:get|ofFile)\([^()]*\))*\s*\??\.\s*(?:trace|debug|info|warning|error|critical)\(/;
 
 /** @returns paths relative to `root`, with forward slashes, in order. */
 export function filesThatLog(root) {

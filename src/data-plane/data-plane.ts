@@ -371,6 +371,7 @@ export class DataPlane {
 
   async #chooseReadMode(): Promise<void> {
     this.#context.readMode = await (this.#readMode ?? chooseReadMode());
-    this.#context.logs.main.debug(`worker reads accepted sockets by ${this.#context.readMode}`);
+    const log = this.#context.logs.main.ofFile('src/data-plane/data-plane.ts');
+    log.debug(`worker reads accepted sockets by ${this.#context.readMode}`);
   }
 }

@@ -2,7 +2,7 @@
 // line each, by `[C<connection>][S<stream>]` as searches in logs know them. Worker thread. While the level is above, each is
 // one comparison, and streams have no number.
 
-import type { Logger, Loggers } from '../log/index.ts';
+import type { Logger } from '../log/index.ts';
 import type { RequestHead } from '../wasm/http1.ts';
 import { connectionFacts } from './network/connection-facts.ts';
 import type { DownstreamConnection } from './network/downstream-connection.ts';
@@ -28,12 +28,13 @@ export class TrafficLog {
   /** Of streams that a line has named. */
   readonly #streamIds = new WeakMap<object, number>();
 
-  constructor(context: WorkerContext, loggers: Pick<Loggers, 'ofFile'>) {
+  constructor(context: WorkerContext) {
+    const { connection, filter, http, router } = context.logs;
     this.#context = context;
-    this.#connections = loggers.ofFile('connection', FILE);
-    this.#filters = loggers.ofFile('filter', FILE);
-    this.#requests = loggers.ofFile('http', FILE);
-    this.#routes = loggers.ofFile('router', FILE);
+    this.#connections = connection.ofFile(FILE);
+    this.#filters = filter.ofFile(FILE);
+    this.#requests = http.ofFile(FILE);
+    this.#routes = router.ofFile(FILE);
   }
 
   connectionOpened(connection: DownstreamConnection): void {

@@ -152,7 +152,7 @@ export class WorkerContext {
       router: loggers.get('router'),
       upstream: loggers.get('upstream'),
     };
-    this.traffic = new TrafficLog(this, loggers);
+    this.traffic = new TrafficLog(this);
     this.clock = this.faults.clock(options.clock);
     this.random = options.random;
     this.drains = new Drains(this.clock, this.random);

@@ -6,16 +6,41 @@ import { LOG_LEVELS, type LogLevel, levelNumber, type MessageLevel } from '../ba
 /** Receives what passed the level; called directly by the level's method, so that the caller is two frames up. */
 export type EmitRecord = (logger: string, level: MessageLevel, message: string, stack: string) => void;
 
+/** Of one file that logs by this component. */
+export type LevelOfFile = (component: Logger, file: string) => LogLevel;
+
 export class Logger {
   readonly name: string;
   readonly #emit: EmitRecord;
   #threshold: number;
+  readonly #levelOfFile: LevelOfFile;
+  readonly #ofFiles = new Map<string, Logger>();
 
   /** Made by `Loggers`, one per component. */
-  constructor(name: string, level: LogLevel, emit: EmitRecord) {
+  constructor(name: string, level: LogLevel, emit: EmitRecord, levelOfFile: LevelOfFile = (logger) => logger.level) {
     this.name = name;
     this.#threshold = levelNumber(level);
     this.#emit = emit;
+    this.#levelOfFile = levelOfFile;
+  }
+
+  /**
+   * For the messages of a single source file, kept as long as the registry: where files have levels it knows its own, so that
+   * what is off costs a comparison, and not the search for the caller.
+   * @param file as it is listed, `src/log/logger.ts`.
+   */
+  ofFile(file: string): Logger {
+    let logger = this.#ofFiles.get(file);
+    if (logger === undefined) {
+      logger = new Logger(this.name, this.#levelOfFile(this, file), this.#emit);
+      this.#ofFiles.set(file, logger);
+    }
+    return logger;
+  }
+
+  /** Levels have changed. */
+  settleFiles(): void {
+    for (const [file, logger] of this.#ofFiles) logger.level = this.#levelOfFile(this, file);
   }
 
   get level(): LogLevel {

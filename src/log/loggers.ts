@@ -8,7 +8,7 @@ import { type LogLevel, levelNumber, type MessageLevel } from '../base/log-level
 import { createWallClock } from '../base/wall-clock.ts';
 import { type FileLevel, FileLevels } from './file-levels.ts';
 import type { LineTable } from './line-table.ts';
-import { type EmitRecord, Logger } from './logger.ts';
+import { type EmitRecord, type LevelOfFile, Logger } from './logger.ts';
 import type { LogRecord, LogSink } from './record.ts';
 import { SourceLocator } from './source-location.ts';
 
@@ -40,8 +40,6 @@ export interface LoggersOptions {
 
 export class Loggers {
   readonly #loggers = new Map<string, Logger>();
-  /** Those that know their file, beside the ones of components. */
-  readonly #ofFiles: { readonly logger: Logger; readonly component: LogComponent; readonly file: string }[] = [];
   readonly #emit: EmitRecord;
   readonly #listeners = new Set<() => void>();
   readonly #locator: SourceLocator;
@@ -64,25 +62,16 @@ export class Loggers {
     this.#now = options.now ?? createWallClock();
     this.#defaultLevel = options.levels.default;
     this.#emit = this.#emitLocal.bind(this);
-    for (const name of LOG_COMPONENTS) this.#loggers.set(name, new Logger(name, this.#defaultLevel, this.#emit));
+    const levelOfFile: LevelOfFile = (component, file) => this.#files?.levelOf(file) ?? component.level;
+    for (const name of LOG_COMPONENTS) {
+      this.#loggers.set(name, new Logger(name, this.#defaultLevel, this.#emit, levelOfFile));
+    }
     this.applyLevels(options.levels);
   }
 
   /** The component's logger: always the same object, so owners may keep it. */
   get(component: LogComponent): Logger {
     return this.#loggers.get(component)!;
-  }
-
-  /**
-   * One for the messages of a single source file, kept as long as the registry: where files have levels it knows its own, so that what is
-   * off costs a comparison, and not the search for the caller. For files on the way of every request.
-   * @param file as it is listed, `src/log/logger.ts`.
-   */
-  ofFile(component: LogComponent, file: string): Logger {
-    const logger = new Logger(component, this.#defaultLevel, this.#emit);
-    this.#ofFiles.push({ logger, component, file });
-    this.#settleFiles();
-    return logger;
   }
 
   /** True where each source file has a logger of its own. */
@@ -190,14 +179,8 @@ export class Loggers {
     this.emit({ logger: name, level, message, stack, timeMs: this.#now(), file, line, functionName }, this.#threadId);
   }
 
-  #settleFiles(): void {
-    for (const { logger, component, file } of this.#ofFiles) {
-      logger.level = this.#files?.levelOf(file) ?? this.get(component).level;
-    }
-  }
-
   #tellListeners(): void {
-    this.#settleFiles();
+    for (const logger of this.#loggers.values()) logger.settleFiles();
     for (const listener of this.#listeners) listener();
   }
 }

@@ -79,7 +79,10 @@ export async function serve(parts: ServeParts): Promise<number> {
     if (proxy.server?.state === 'LIVE') sayReady(process.env.WEIR_READY_FD);
     proxy.faults.clock(SYSTEM_CLOCK).after(SETTLED_AFTER_MS, () => {
       const megabytes = (settleMemory() / MEGABYTE).toFixed(0);
-      loggers.get('main').debug(`the start is over: ${megabytes} MB given back to the system`);
+      loggers
+        .get('main')
+        .ofFile('src/process/serve.ts')
+        .debug(`the start is over: ${megabytes} MB given back to the system`);
     });
     await stopOrder.promise;
     loggers.get('main').info('shutting down: running requests may finish');

@@ -9,7 +9,15 @@ import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../.
 import { eventually } from './eventually.ts';
 import { statsFixture } from './stats.ts';
 
-const NO_LOG = { debug() {}, info() {}, warning() {}, error() {}, critical() {}, enabled: () => false };
+const NO_LOG = {
+  debug() {},
+  info() {},
+  warning() {},
+  error() {},
+  critical() {},
+  enabled: () => false,
+  ofFile: () => NO_LOG,
+};
 
 export interface SinkSurroundings {
   readonly context: StatSinkContext;

@@ -78,12 +78,12 @@ export class ClusterManager {
 
   constructor(deps: ClusterManagerDependencies) {
     this.#deps = deps;
-    this.#log = deps.loggers.get('upstream');
+    this.#log = deps.loggers.get('upstream').ofFile('src/control-plane/cluster-manager/cluster-manager.ts');
     this.#stats = deps.stats.scope('cluster_manager.').allocate(CLUSTER_MANAGER_STATS);
     this.#tools = {
       ...deps,
       local: new LocalCluster(deps.localCluster, deps.locality),
-      log: this.#log,
+      log: deps.loggers.get('upstream'),
       health: {
         ...deps,
         events: new HealthEventLogs(deps.clock, deps.loggers),

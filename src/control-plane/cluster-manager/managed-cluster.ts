@@ -36,6 +36,9 @@ import { type MergeStats, MergeWindow } from './merge-window.ts';
 import { OutlierDetector, type OutlierTools } from './outlier-detection/outlier-detector.ts';
 import { SlowStartTimer } from './slow-start-timer.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/control-plane/cluster-manager/managed-cluster.ts';
+
 export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly clock: Clock;
   readonly log: Logger;
@@ -236,7 +239,8 @@ export class ManagedCluster {
 
   /** Beside what checks have found, which its own updates tell of. */
   #publishAmendment(joined: readonly ActiveHost[], gone: readonly ActiveHost[], free: () => void): void {
-    const { clock, log, publish, updates } = this.#tools;
+    const { clock, publish, updates } = this.#tools;
+    const log = this.#tools.log.ofFile(FILE);
     const { cluster } = this;
     const startedMs = clock.monotonicMs();
     log.debug(`cluster ${cluster.name} has ${cluster.size} hosts: ${joined.length} more, ${gone.length} less`);
@@ -319,7 +323,7 @@ export class ManagedCluster {
   }
 
   #healthChanged(host: ActiveHost): void {
-    const { log } = this.#tools;
+    const log = this.#tools.log.ofFile(FILE);
     const { healthFlags } = host;
     if (log.enabled('debug')) {
       const check = host.lastCheck;
@@ -348,7 +352,8 @@ export class ManagedCluster {
 
   /** @throws as ActiveCluster.setMembers. */
   #updateMembers(update: () => (() => void) | undefined): void {
-    const { clock, log, publish, updates } = this.#tools;
+    const { clock, publish, updates } = this.#tools;
+    const log = this.#tools.log.ofFile(FILE);
     const { cluster } = this;
     const before = cluster.size;
     const startedMs = clock.monotonicMs();

@@ -94,7 +94,7 @@ export class ListenerManager {
 
   constructor(deps: ListenerManagerDependencies) {
     this.#deps = deps;
-    this.#log = deps.loggers.get('config');
+    this.#log = deps.loggers.get('config').ofFile('src/control-plane/listener-manager/listener-manager.ts');
     this.#stats = deps.stats.scope('listener_manager.').allocate(LISTENER_MANAGER_STATS);
   }
 

@@ -328,7 +328,7 @@ export class Runtime {
         yield* this.#warnOf(name, read.values);
         return { name, isOfFiles: true, values: yield* spelled(read.values) };
       case 'missing':
-        log.debug(`runtime layer ${name}: there is no folder ${folder}`);
+        log.ofFile('src/control-plane/runtime/runtime.ts').debug(`runtime layer ${name}: there is no folder ${folder}`);
         return 'missing';
       case 'failed':
         log.warning(`runtime layer ${name} is left out: ${read.reason}`);

@@ -38,6 +38,9 @@ import {
 import type { ListenersByAddress } from './listeners-by-address.ts';
 import { ListeningSocket, type ListeningSocketOwner } from './listening-socket.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/data-plane/listener/active-listener.ts';
+
 const {
   connections_accepted_per_socket_event,
   downstream_cx_accept_paused,
@@ -313,7 +316,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
         return;
       }
       this.#count(no_filter_chain_match, 1);
-      const { connection: log } = this.#context.logs;
+      const log = this.#context.logs.connection.ofFile(FILE);
       if (log.enabled('debug')) log.debug(`no filter chain for a connection from ${connection.remoteAddress}`);
       this.#accessLog?.onUnmatched(connection, this.#noChain);
       connection.socket.destroy();
@@ -444,7 +447,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       set(socket);
     } catch (error) {
       // The client may be gone already, or the system may know the option for another kind of socket only.
-      const { connection: log } = this.#context.logs;
+      const log = this.#context.logs.connection.ofFile(FILE);
       if (log.enabled('debug')) log.debug(`socket options cannot be set: ${errorMessage(error)}`);
     }
   }

@@ -6,21 +6,21 @@ import type { DownstreamConnection } from '../../../src/data-plane/network/downs
 import { ResponseFlag } from '../../../src/data-plane/response-flags.ts';
 import { TrafficLog } from '../../../src/data-plane/traffic-log.ts';
 import type { WorkerContext } from '../../../src/data-plane/worker-context.ts';
-import type { Logger } from '../../../src/log/index.ts';
 import type { RequestHead } from '../../../src/wasm/http1.ts';
 
 const HEAD = { method: 'GET', target: () => '/', minorVersion: 1, authority: () => 'a' } as unknown as RequestHead;
 
 function logAt(isOn: boolean) {
   const lines: string[] = [];
-  const logger = { enabled: () => isOn, debug: (line: string) => lines.push(line) };
+  const logger = { enabled: () => isOn, debug: (line: string) => lines.push(line), ofFile: () => logger };
+  const logs = { connection: logger, filter: logger, http: logger, router: logger };
   const given = { connections: 0, streams: 0 };
   const context = {
     nextConnectionId: () => ++given.connections,
     nextStreamId: () => ++given.streams,
+    logs,
   };
-  const loggers = { ofFile: () => logger as unknown as Logger };
-  return { lines, given, log: new TrafficLog(context as unknown as WorkerContext, loggers) };
+  return { lines, given, log: new TrafficLog(context as unknown as WorkerContext) };
 }
 
 function connectionFrom(remoteAddress: string, remotePort: number): DownstreamConnection {

@@ -179,7 +179,7 @@ describe('loggers', () => {
 
   it('of a file that is known have the level of their component, or of the file where files have one', () => {
     const { loggers, written } = collect();
-    const log = loggers.ofFile('http', 'src/data-plane/some.ts');
+    const log = loggers.get('http').ofFile('src/data-plane/some.ts');
     const levels = (): string[] => [log.level, loggers.get('http').level];
     assert.deepEqual(levels(), ['info', 'info']);
     loggers.set([['http', 'debug']]);
@@ -190,7 +190,8 @@ describe('loggers', () => {
     assert.deepEqual(levels(), ['info', 'trace']);
     loggers.set([['some', 'debug']]);
     assert.deepEqual(levels(), ['debug', 'debug']);
-    assert.equal(loggers.ofFile('http', 'src/data-plane/third.ts').level, 'info');
+    assert.equal(loggers.get('http').ofFile('src/data-plane/third.ts').level, 'info');
+    assert.equal(loggers.get('http').ofFile('src/data-plane/some.ts'), log);
     loggers.applyLevels({ default: 'info' });
     log.info('here');
     assert.deepEqual(

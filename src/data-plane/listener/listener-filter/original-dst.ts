@@ -14,6 +14,9 @@ import { plainAddress } from '../../network/peer-address.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import type { ListenerFilter } from './filter.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/data-plane/listener/listener-filter/original-dst.ts';
+
 export class OriginalDstFilter implements ListenerFilter {
   readonly readsBytes = false;
   readonly #context: WorkerContext;
@@ -45,7 +48,7 @@ export class OriginalDstFilter implements ListenerFilter {
     const ip = plainIp(meant.ip);
     if (ip === own && meant.port === socket.localPort) return 0;
     connection.restoreDestination({ ip, port: meant.port });
-    const { connection: log } = this.#context.logs;
+    const log = this.#context.logs.connection.ofFile(FILE);
     if (log.enabled('debug')) log.debug(`a connection to ${ip}, port ${meant.port}, was redirected here`);
     return 0;
   }

@@ -22,6 +22,9 @@ import { isPeerTrusted, OcspStapler, secureServerSocket, serverSocketOptions } f
 import type { WorkerContext } from '../../worker-context.ts';
 import { KeyLog } from './key-log.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/data-plane/listener/tls/tls-acceptor.ts';
+
 const stats = TLS_STATS.index;
 
 const FAULT_STATS: Readonly<Record<NonNullable<PeerFault>, number>> = {
@@ -256,7 +259,7 @@ class Handshake implements TimeoutOwner {
   }
 
   #log(reason: string): void {
-    const { connection: log } = this.#acceptor.context.logs;
+    const log = this.#acceptor.context.logs.connection.ofFile(FILE);
     if (log.enabled('debug')) log.debug(`TLS of a connection from ${this.#connection.remoteAddress}: ${reason}`);
   }
 }

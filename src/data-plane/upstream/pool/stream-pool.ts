@@ -25,6 +25,9 @@ import { connectFailure, transportDetail, type UpstreamFailure } from './failure
 import type { PoolHost, PoolTotals } from './pool-host.ts';
 import { CONNECTS_PER_CALL, type WaitingPool } from './waiting-pools.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/data-plane/upstream/pool/stream-pool.ts';
+
 const {
   upstream_cx_overflow,
   upstream_cx_pool_overflow,
@@ -187,7 +190,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
   }
 
   onConnectFailed(connection: PooledConnection, error: NodeJS.ErrnoException | null): void {
-    const log = this.#context.logs.pool;
+    const log = this.#context.logs.pool.ofFile(FILE);
     if (log.enabled('debug')) {
       log.debug(`cannot connect to ${this.#host.label}: ${error?.message ?? 'closed'}`);
     }

@@ -7,6 +7,9 @@ import { JitteredBackoff } from '../../../base/backoff.ts';
 import { SYSTEM_RANDOM } from '../../../base/random.ts';
 import type { ActiveCluster, StatSinkContext } from '../../../control-plane/index.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/extensions/stat_sinks/grpc/service-channel.ts';
+
 export interface GrpcServiceSettings {
   readonly target:
     | { readonly kind: 'cluster'; readonly cluster: string; readonly authority: string }
@@ -70,7 +73,7 @@ export class ServiceChannel {
 
   /** A call over the channel has come to nothing: the next one is another, after a pause. */
   failed(channel: OpenChannel, reason: string): void {
-    this.#context.log.debug(`a stats sink has lost its gRPC service: ${reason}`);
+    this.#context.log.ofFile(FILE).debug(`a stats sink has lost its gRPC service: ${reason}`);
     // Others that were under way fail after the first.
     if (channel !== this.#open) return;
     this.#pause();

@@ -11,6 +11,9 @@ import type { LineTransport } from './line-sink.ts';
 import { UdpSocket } from './udp-datagrams.ts';
 import { UnixDatagramSocket } from './unix-datagrams.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/extensions/stat_sinks/lines/datagrams.ts';
+
 export type DatagramTarget =
   | { readonly kind: 'udp'; readonly ip: string; readonly port: number }
   | { readonly kind: 'pipe'; readonly path: string };
@@ -105,7 +108,7 @@ export class Datagrams implements LineTransport {
     const { counts, log } = this.#options;
     const onLost = (reason: string): void => {
       counts.add('send_failures');
-      log.debug(`a stats sink has lost its socket: ${reason}`);
+      log.ofFile(FILE).debug(`a stats sink has lost its socket: ${reason}`);
       this.#socket = undefined;
       this.#nextTryMs = this.#clock.monotonicMs() + this.#backoff.nextMs();
     };

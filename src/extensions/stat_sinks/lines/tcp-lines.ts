@@ -11,6 +11,9 @@ import type { ClusterHost, StatSinkContext } from '../../../control-plane/index.
 import { STATSD_TCP_STATS } from '../../../stats/index.ts';
 import type { LineTransport } from './line-sink.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/extensions/stat_sinks/lines/tcp-lines.ts';
+
 /** As much as the peers hold: a flush of 100,000 stats is 6 MB. */
 const MOST_QUEUED_BYTES = 16 * 1024 * 1024;
 /** Given to the socket at a time. */
@@ -100,7 +103,7 @@ export class TcpLines implements LineTransport {
       this.#lost(`cluster ${this.#cluster} has no host`);
       return;
     }
-    log.debug(`a stats sink connects to ${formatAddress(host.address)}`);
+    log.ofFile(FILE).debug(`a stats sink connects to ${formatAddress(host.address)}`);
     this.#connection = new Connection(host, {
       clock,
       counts,
@@ -119,7 +122,7 @@ export class TcpLines implements LineTransport {
     const { clock, counts, log } = this.#context;
     this.#connection = undefined;
     counts.add('send_failures');
-    log.debug(`a stats sink has no connection: ${reason}`);
+    log.ofFile(FILE).debug(`a stats sink has no connection: ${reason}`);
     this.#nextTryMs = Math.max(this.#nextTryMs, clock.monotonicMs() + this.#backoff.nextMs());
   }
 

@@ -7,6 +7,9 @@ import type { FlushTimes, HistogramBatch, HistogramReader, NumericBatch, StatSin
 import type { GrpcServiceSettings } from '../grpc/service-channel.ts';
 import { UnaryCalls } from '../grpc/unary-calls.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/extensions/stat_sinks/open_telemetry/sink.ts';
+
 export interface OpenTelemetrySettings {
   readonly service: GrpcServiceSettings;
   readonly countersAsDeltas: boolean;
@@ -177,7 +180,7 @@ function noteRefused(answer: Readonly<Record<string, unknown>>, { counts, log }:
   if (points === 0) return;
   counts.add('metrics_sent', -points);
   counts.add('metrics_dropped', points);
-  log.debug(`a collector has refused ${points} data points: ${refused!.error_message}`);
+  log.ofFile(FILE).debug(`a collector has refused ${points} data points: ${refused!.error_message}`);
 }
 
 function resourceAttributes({ id, cluster }: StatSinkContext['node']): object[] {

@@ -38,6 +38,9 @@ import type { ResponseReceiver, UpstreamStream } from '../upstream-stream.ts';
 import { MessageBody } from './message-body.ts';
 import { bodyInChunks, headInChunks, isInChunks } from './request-framing.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/data-plane/http/codec/http1/client-connection.ts';
+
 const {
   upstream_cx_close_notify,
   upstream_cx_http1_total,
@@ -461,7 +464,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
 
   #protocolError(reason = 'unexpected_bytes'): void {
     this.#stats.count(upstream_cx_protocol_error);
-    const log = this.#context.logs.http;
+    const log = this.#context.logs.http.ofFile(FILE);
     if (log.enabled('debug')) log.debug(`upstream ${this.host.label} broke the protocol: ${reason}`);
     const receiver = this.#receiver;
     this.#close(true);

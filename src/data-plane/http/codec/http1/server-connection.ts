@@ -48,6 +48,9 @@ import { MessageBody } from './message-body.ts';
 import { type DeadlineOwner, ServerDeadlines } from './server-deadlines.ts';
 import { Http1ServerStream, type ServerStreamOwner } from './server-stream.ts';
 
+/** As loggers know this file. */
+const FILE = 'src/data-plane/http/codec/http1/server-connection.ts';
+
 const {
   downstream_cx_delayed_close_timeout,
   downstream_cx_idle_timeout,
@@ -401,7 +404,7 @@ export class Http1ServerConnection
   #refuseBrokenHead(error: CodecError, nowMs: number): void {
     this.#count(downstream_cx_protocol_error, 1);
     if (error.status === 431) this.#count(downstream_rq_too_large, 1);
-    const log = this.#context.logs.http;
+    const log = this.#context.logs.http.ofFile(FILE);
     if (log.enabled('debug')) log.debug(`${this.connection.peerAddress} broke the protocol: ${error.reason}`);
     this.#refuse(protocolViolation(error.status, error.reason), nowMs);
   }
