@@ -37,6 +37,10 @@ class Owner implements SessionOwner {
     socket.on('close', () => this.session.close(0, false, 'closed'));
   }
 
+  onOversizedRequest(): string {
+    return 'content-length: 0\r\n';
+  }
+
   onDirty(): void {
     setImmediate(() => this.session.written(this.#socket.write(this.session.output.bytes())));
   }
@@ -50,7 +54,7 @@ class Owner implements SessionOwner {
   onPong(): void {
     // Nobody pings.
   }
-  onFault(fault: { reason: string }): void {
+  onSessionFault(fault: { reason: string }): void {
     throw new Error(fault.reason);
   }
   onIdle(): void {

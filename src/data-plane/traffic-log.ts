@@ -58,12 +58,11 @@ export class TrafficLog {
   }
 
   /** @param head of the request, in the codec. Its fields are not shown: some carry credentials. */
-  requestBegun(stream: object, connection: DownstreamConnection, head: RequestHead): void {
+  requestBegun(stream: object, connection: DownstreamConnection, protocol: string, head: RequestHead): void {
     const log = this.#requests;
     if (!log.enabled('debug')) return;
-    const version = `HTTP/1.${head.minorVersion}`;
     log.debug(
-      `${this.#stream(stream, connection)} ${head.method} ${head.target()} ${version}, host '${head.authority()}'`,
+      `${this.#stream(stream, connection)} ${head.method} ${head.target()} ${protocol}, host '${head.authority()}'`,
     );
   }
 

@@ -35,6 +35,7 @@ import {
   HTTP_INSPECTOR_STATS,
   HTTP_STATS,
   HTTP2_STATS,
+  type Http2Stat,
   LISTENER_HTTP_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
@@ -261,6 +262,7 @@ export class DataPlaneFixture {
     };
   }
 
+  readonly http2Stat: StatReader<Http2Stat> = (name) => this.#read('http2', HTTP2_STATS.index[name]);
   readonly httpStat: StatReader<keyof typeof HTTP_STATS.index> = (name) => this.#read('http', HTTP_STATS.index[name]);
   readonly tcpStat: StatReader<keyof typeof TCP_PROXY_STATS.index> = (name) =>
     this.#read('tcp', TCP_PROXY_STATS.index[name]);

@@ -169,6 +169,10 @@ export class TestSession implements SessionOwner {
     this.answer(stream);
   }
 
+  onOversizedRequest(): string {
+    return 'content-length: 0\r\n';
+  }
+
   onDirty(): void {
     // Tests take the output themselves.
   }
@@ -185,7 +189,7 @@ export class TestSession implements SessionOwner {
     this.events.push('pong');
   }
 
-  onFault(fault: SessionFault): void {
+  onSessionFault(fault: SessionFault): void {
     this.fault = fault;
   }
 

@@ -16,7 +16,9 @@ import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamStream, RequestReceiver } from './codec/downstream-stream.ts';
 import { Http1ServerConnection } from './codec/http1/server-connection.ts';
-import type { CodecOwner, ServerConnection } from './codec/server-connection.ts';
+import { beginsAsHttp2 } from './codec/http2/frames.ts';
+import { Http2ServerConnection } from './codec/http2/server-connection.ts';
+import type { CodecName, CodecOwner, ServerConnection } from './codec/server-connection.ts';
 import type { StreamConnection } from './codec/stream-connection.ts';
 import { CodecRequestHead } from './codec-request-head.ts';
 import { FilterChain } from './filter-chain.ts';
@@ -38,6 +40,8 @@ const {
   downstream_cx_drain_close,
   downstream_cx_http1_active,
   downstream_cx_http1_total,
+  downstream_cx_http2_active,
+  downstream_cx_http2_total,
   downstream_cx_length_ms,
   downstream_cx_overload_disable_keepalive,
   downstream_cx_ssl_active,
@@ -49,9 +53,12 @@ const {
 const listenerRq1xx = LISTENER_HTTP_STATS.index.downstream_rq_1xx;
 const listenerRqCompleted = LISTENER_HTTP_STATS.index.downstream_rq_completed;
 
+/** By ALPN. */
+const HTTP2_PROTOCOL = 'h2';
 /** Connections by their codecs. */
 const CODEC_STATS = {
   http1: { total: downstream_cx_http1_total, active: downstream_cx_http1_active },
+  http2: { total: downstream_cx_http2_total, active: downstream_cx_http2_active },
 } as const;
 
 export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManager {
@@ -138,10 +145,37 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
       values[this.statBase + downstream_cx_ssl_total]! += 1;
       values[this.statBase + downstream_cx_ssl_active]! += 1;
     }
-    const connection = new Http1ServerConnection(this.#context, this, downstream);
-    values[this.statBase + CODEC_STATS[connection.codec].total]! += 1;
-    values[this.statBase + CODEC_STATS[connection.codec].active]! += 1;
+    const codec = this.#codecOf(downstream);
+    const connection =
+      codec === 'http2'
+        ? new Http2ServerConnection(this.#context, this, downstream)
+        : new Http1ServerConnection(this.#context, this, downstream, codec === 'http1');
     this.#connections.add(connection);
+    if (codec !== null) this.onCodecKnown(connection);
+  }
+
+  onCodecKnown({ codec }: ServerConnection): void {
+    if (codec === null) return;
+    const { values } = this.#context.stats;
+    values[this.statBase + CODEC_STATS[codec].total]! += 1;
+    values[this.statBase + CODEC_STATS[codec].active]! += 1;
+  }
+
+  takeOver(connection: ServerConnection, bytes: Buffer): boolean {
+    if (!beginsAsHttp2(bytes)) return false;
+    this.#connections.delete(connection);
+    const successor = new Http2ServerConnection(this.#context, this, connection.connection.downstream);
+    this.#connections.add(successor);
+    this.onCodecKnown(successor);
+    successor.receive(bytes);
+    return true;
+  }
+
+  /** By configuration, or by what was agreed on in the handshake; null where the first bytes are to say it. */
+  #codecOf({ tls }: DownstreamConnection): CodecName | null {
+    if (this.settings.codec !== 'auto') return this.settings.codec;
+    if (tls === null || tls.protocol === '') return null;
+    return tls.protocol === HTTP2_PROTOCOL ? 'http2' : 'http1';
   }
 
   newStream(stream: DownstreamStream, startedMs: number, headMs: number): RequestReceiver {
@@ -194,7 +228,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
     const { downstream } = connection.connection;
     const { values } = this.#context.stats;
     values[this.statBase + downstream_cx_active]! -= 1;
-    values[this.statBase + CODEC_STATS[connection.codec].active]! -= 1;
+    if (connection.codec !== null) values[this.statBase + CODEC_STATS[connection.codec].active]! -= 1;
     if (downstream.tls !== null) values[this.statBase + downstream_cx_ssl_active]! -= 1;
     values[this.statBase + downstream_cx_destroy]! += 1;
     const lengthMs = this.#context.clock.monotonicMs() - downstream.startMs;

@@ -89,7 +89,7 @@ export abstract class StreamRecord implements RoutedStream {
     values[base + downstream_rq_total]! += 1;
     values[base + downstream_rq_active]! += 1;
     if (manager.accessLog !== null) this.wantedFacts = this.#newFacts();
-    context.traffic.requestBegun(this, codec.connection.downstream, request);
+    context.traffic.requestBegun(this, codec.connection.downstream, codec.protocol, request);
   }
 
   /** Made at the first question, if there is no log that wants them from the start. */

@@ -168,7 +168,7 @@ export abstract class StreamResponse extends StreamRecord {
     const head = codec.response;
     responseLines.apply(head, date.text(nowMs), isEdited);
     const opensTunnel = this.#tunnel === TUNNEL_AWAITED;
-    const error = this.codec.prepareHead(opensTunnel ? Framing.TUNNEL : framing, isEnd);
+    const error = this.codec.prepareHead(opensTunnel ? Framing.TUNNEL : framing, isEnd, this.wantedFacts !== null);
     if (error < 0) {
       this.refuseResponse(codecError(error).reason);
       return true;
@@ -333,7 +333,7 @@ export abstract class StreamResponse extends StreamRecord {
   #passTrailers(): void {
     const trailers = this.responseTrailers;
     this.#noteGrpcStatus(trailers);
-    if (trailers === null || !this.manager.settings.enableTrailers || !this.codec.takesTrailers) return;
+    if (trailers === null || !this.codec.takesTrailers) return;
     if (this.wantedFacts !== null) this.wantedFacts.responseTrailers = trailers;
     this.codec.responseTrailers = trailers;
   }

@@ -38,6 +38,10 @@ class SocketOwner implements SessionOwner {
     this.onNew(stream);
   }
 
+  onOversizedRequest(): string {
+    return 'content-length: 0\r\n';
+  }
+
   onDirty(): void {
     setImmediate(() => {
       const { output } = this.session;
@@ -56,7 +60,7 @@ class SocketOwner implements SessionOwner {
   onPong(): void {
     // Nor this.
   }
-  onFault(fault: { reason: string }): void {
+  onSessionFault(fault: { reason: string }): void {
     this.fault = fault.reason;
     this.#socket.destroySoon();
   }

@@ -244,6 +244,15 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     'unhealthyEdgeMs',
   ),
   'proxy.config.core.v3.HealthCheck.unhealthy_interval': checkInterval('unhealthy_interval', 'unhealthyMs'),
+  'proxy.config.core.v3.KeepaliveSettings (downstream).interval': {
+    bootstrap: (value) =>
+      httpManager({ http2_protocol_options: { connection_keepalive: { interval: value, timeout: '1s' } } }),
+    settingMs: (bootstrap) => manager(bootstrap).http2.keepalive!.intervalMs,
+  },
+  'proxy.config.core.v3.KeepaliveSettings (downstream).timeout': {
+    bootstrap: (value) => httpManager({ http2_protocol_options: { connection_keepalive: { timeout: value } } }),
+    settingMs: (bootstrap) => manager(bootstrap).http2.keepalive!.timeoutMs,
+  },
   'proxy.config.core.v3.HttpProtocolOptions (downstream).idle_timeout': {
     bootstrap: (value) => httpManager({ common_http_protocol_options: { idle_timeout: value } }),
     settingMs: (bootstrap) => manager(bootstrap).idleTimeoutMs,
@@ -379,6 +388,10 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       return withListeners(listenerWith([limit, httpFilter({})]));
     },
     settingMs: ({ listeners }) => listeners[0]!.filterChains[0]!.connectionLimits[0]!.delayMs,
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.drain_timeout': {
+    bootstrap: (value) => httpManager({ drain_timeout: value }),
+    settingMs: (bootstrap) => manager(bootstrap).drainTimeoutMs,
   },
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.idle_timeout': {
     bootstrap: (value) => httpManager({ idle_timeout: value }),

@@ -30,7 +30,7 @@ function connectionFrom(remoteAddress: string, remotePort: number): DownstreamCo
 function everything(log: TrafficLog, connection: DownstreamConnection): void {
   const stream = {};
   log.connectionOpened(connection);
-  log.requestBegun(stream, connection, HEAD);
+  log.requestBegun(stream, connection, 'HTTP/1.1', HEAD);
   log.requestRouted(stream, connection, 'web');
   log.requestAttempted(stream, connection, 2, '10.0.0.1:80');
   log.requestEnded(stream, connection, { status: 503, flags: ResponseFlag.UF, details: 'why' }, 2.6);

@@ -38,7 +38,7 @@ export const HTTP_SUPPORT: SupportTable = {
   [HTTP_CONNECTION_MANAGER]: {
     otherwise: rejected(),
     fields: {
-      codec_type: only(['AUTO', 'HTTP1']),
+      codec_type: only(['AUTO', 'HTTP1', 'HTTP2']),
       stat_prefix: supported(),
       route_config: supported(),
       http_filters: supported(),
@@ -59,7 +59,7 @@ export const HTTP_SUPPORT: SupportTable = {
       max_request_headers_kb: supported(),
       common_http_protocol_options: supportedAs('downstream'),
       http_protocol_options: supportedAs('downstream'),
-      http2_protocol_options: warned('clients are spoken to in HTTP/1.1'),
+      http2_protocol_options: supportedAs('downstream'),
       http3_protocol_options: warned('clients are spoken to in HTTP/1.1 and HTTP/2'),
       normalize_path: only([false]),
       path_with_escaped_slashes_action: only(['IMPLEMENTATION_SPECIFIC_DEFAULT', 'KEEP_UNCHANGED']),
@@ -72,10 +72,10 @@ export const HTTP_SUPPORT: SupportTable = {
       append_local_overload: warned(),
       add_proxy_protocol_connection_state: supported('there is no PROXY protocol'),
       bugfix_reverse_encode_order: warned('the order is the corrected one'),
-      drain_timeout: warned(),
+      drain_timeout: supported('between the two GOAWAYs of HTTP/2'),
       delayed_close_timeout: warned(),
       stream_flush_timeout: warned(),
-      stream_error_on_invalid_http_message: onlyElseWarned([false], 'the connection closes'),
+      stream_error_on_invalid_http_message: supported('over HTTP/1 the connection closes all the same'),
       http1_safe_max_connection_duration: warned(),
       local_reply_config: warned(),
       proxy_status_config: warned(),
@@ -110,6 +110,26 @@ export const HTTP_SUPPORT: SupportTable = {
       accept_http_10: supported('HTTP/1.0 is always accepted'),
       enable_trailers: supported('to an HTTP/1.0 client none'),
     },
+  },
+  'proxy.config.core.v3.Http2ProtocolOptions (downstream)': {
+    otherwise: rejected(),
+    fields: {
+      ...HTTP2_FIELDS,
+      connection_keepalive: supportedAs('downstream'),
+    },
+  },
+  'proxy.config.core.v3.KeepaliveSettings (downstream)': {
+    otherwise: rejected(),
+    fields: {
+      interval: supported(),
+      timeout: supported(),
+      interval_jitter: supported(),
+      connection_idle_interval: warned('clients open the streams'),
+    },
+  },
+  'proxy.config.core.v3.Http2ProtocolOptions.SettingsParameter': {
+    otherwise: rejected(),
+    fields: { identifier: supported(), value: supported() },
   },
   [`${HTTP_CONNECTION_MANAGER}.SetCurrentClientCertDetails`]: {
     otherwise: rejected(),

@@ -81,9 +81,10 @@ export interface DownstreamStream {
    * Once per response, and followed by `writeHead`.
    * @param framing of the body's bytes, one of Framing.
    * @param isEnd there will be no body but what comes with the head.
+   * @param isNoted somebody asks for what is sent: `writeHead` gets notes.
    * @returns 0, or a negative code for codecError(): such a head cannot be sent, and another answer may take its place.
    */
-  prepareHead(framing: number, isEnd: boolean): number;
+  prepareHead(framing: number, isEnd: boolean, isNoted: boolean): number;
 
   /**
    * Sends the prepared head and the first body bytes, which are borrowed.

@@ -13,8 +13,8 @@ import type { StreamConnection } from './stream-connection.ts';
 /** What a codec provides. */
 export interface ServerConnection {
   readonly connection: StreamConnection;
-  /** In whose name the connection counts. */
-  readonly codec: CodecName;
+  /** In whose name the connection counts; null before anybody knows. */
+  readonly codec: CodecName | null;
   /** True while a request or the start of one is at hand. */
   readonly isBusy: boolean;
   /** Ends the connection if nothing runs on it; otherwise as soon as that is so, and the client is told as its protocol can. */
@@ -30,7 +30,7 @@ export interface ServerConnection {
 }
 
 /** Those that there are. */
-export type CodecName = 'http1';
+export type CodecName = 'http1' | 'http2';
 
 /** What a connection manager provides. */
 export interface CodecOwner {
@@ -61,6 +61,15 @@ export interface CodecOwner {
 
   /** Whether a drain ends a connection after a response that has not said so; counted then. */
   endsBetweenRequests(): boolean;
+
+  /** The connection has turned out to be one of its `codec`. */
+  onCodecKnown(connection: ServerConnection): void;
+
+  /**
+   * What a connection of no known codec has brought is no HTTP/1: perhaps it is the beginning of HTTP/2, which takes it over
+   * then, with these bytes.
+   */
+  takeOver(connection: ServerConnection, bytes: Buffer): boolean;
 
   onConnectionClosed(connection: ServerConnection, isLocal: boolean, hadStream: boolean): void;
 }

@@ -295,7 +295,7 @@ static_resources:
       - name: envoy.http_connection_manager
         config:
           stat_prefix: in
-          codec_type: HTTP2
+          codec_type: HTTP3
           tracing: {}
           route_config:
             virtual_hosts:

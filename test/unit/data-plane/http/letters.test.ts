@@ -58,7 +58,7 @@ describe('an exchange in letters', () => {
   for (const enableTrailers of [true, false]) {
     test(`ends with${enableTrailers ? '' : 'out'} trailers, both ways`, () => {
       const letters = bench({ enableTrailers });
-      const client = letters.client().request('POST', '/a', 'a', false);
+      const client = letters.client(enableTrailers).request('POST', '/a', 'a', false);
       client.send('', true, 'x-t: 1');
       assert.equal(letters.upstream.request.trailers, enableTrailers ? 'x-t: 1\r\n' : '');
       letters.upstream.answer(OK, 'b', false);

@@ -81,7 +81,6 @@ const NO_BYTES = Buffer.alloc(0);
 export class Http1ServerConnection
   implements ServerConnection, ServerStreamOwner, ExpensiveStream, SocketOwner, DeadlineOwner, PausedPeerOwner
 {
-  readonly codec = 'http1';
   readonly connection: StreamConnection;
   readonly deadlines: ServerDeadlines;
   readonly #context: WorkerContext;
@@ -94,6 +93,8 @@ export class Http1ServerConnection
   readonly #heldCount: BufferedBytes;
   readonly #body = new MessageBody();
   readonly #exchange: Http1ServerStream;
+  /** The connection counts as one of HTTP/1: it is that by order, or its first request was. */
+  #isCertain: boolean;
   #state: number = OPEN;
   #stream: RequestReceiver | null = null;
   /** The stream takes more of the request's body. */
@@ -107,7 +108,9 @@ export class Http1ServerConnection
   #isProcessing = false;
   #closesByPeer = false;
 
-  constructor(context: WorkerContext, owner: CodecOwner, downstream: DownstreamConnection) {
+  /** @param isCertain it speaks HTTP/1, whatever comes. */
+  constructor(context: WorkerContext, owner: CodecOwner, downstream: DownstreamConnection, isCertain: boolean) {
+    this.#isCertain = isCertain;
     const { socket } = downstream;
     this.#context = context;
     this.#owner = owner;
@@ -120,6 +123,10 @@ export class Http1ServerConnection
     this.#exchange = new Http1ServerStream(socket, context, owner, this);
     this.deadlines.awaitRequest(context.clock.monotonicMs());
     attachAccepted(socket, this, this.#mode);
+  }
+
+  get codec(): 'http1' | null {
+    return this.#isCertain ? 'http1' : null;
   }
 
   get isBusy(): boolean {
@@ -333,7 +340,7 @@ export class Http1ServerConnection
         if (this.#socket.writableLength > 0) break;
         const length = this.#context.codec.parseRequest(bytes, start, end, this.#limits);
         if (length <= 0) {
-          if (length < 0) this.#refuseBrokenHead(codecError(length), nowMs);
+          if (length < 0) this.#endBrokenHead(codecError(length), bytes.subarray(start, end), nowMs);
           else if (!isEmptyLine(bytes, start, end)) this.deadlines.awaitHead(nowMs);
           break;
         }
@@ -350,6 +357,7 @@ export class Http1ServerConnection
 
   #beginRequest(bytes: Buffer, start: number, end: number, nowMs: number): number {
     const head = this.#context.codec.request;
+    if (!this.#isCertain) this.#becomeCertain();
     this.#count(downstream_rq_http1_total, 1);
     const stream = this.#exchange.begin(head, this.deadlines.endHead(nowMs), nowMs);
     this.#stream = stream;
@@ -401,6 +409,22 @@ export class Http1ServerConnection
 
   // ---- Refusals ----
 
+  /** @param bytes given away: they may be the beginning of another protocol. */
+  #endBrokenHead(error: CodecError, bytes: Buffer, nowMs: number): void {
+    if (this.#isCertain || !this.#owner.takeOver(this, bytes)) {
+      this.#refuseBrokenHead(error, nowMs);
+      return;
+    }
+    this.#state = CLOSED;
+    this.#pausedPeer?.resume();
+    this.deadlines.remove();
+  }
+
+  #becomeCertain(): void {
+    this.#isCertain = true;
+    this.#owner.onCodecKnown(this);
+  }
+
   #refuseBrokenHead(error: CodecError, nowMs: number): void {
     this.#count(downstream_cx_protocol_error, 1);
     if (error.status === 431) this.#count(downstream_rq_too_large, 1);
@@ -417,6 +441,7 @@ export class Http1ServerConnection
 
   /** A request that never became a stream gets its answer, the last one of the connection. */
   #refuse(reply: LocalReply, nowMs: number): void {
+    if (!this.#isCertain) this.#becomeCertain();
     this.#count(downstream_rq_http1_total, 1);
     const lines = this.#owner.refuseRequest(this.connection, reply, this.deadlines.endHead(nowMs));
     this.#exchange.writeRefusal(lines, reply.body);

@@ -80,7 +80,7 @@ export class Http1ServerStream implements DownstreamStream {
   }
 
   get takesTrailers(): boolean {
-    return this.#writer.isInChunks;
+    return this.#writer.isInChunks && this.#codecOwner.settings.enableTrailers;
   }
 
   set responseTrailers(trailers: Trailers) {

@@ -28,6 +28,11 @@ export class BlockCollector {
     this.#guard = guard;
   }
 
+  /** A block has begun and not ended. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
   /** Whether a frame may come now. */
   admits(isContinuation: boolean, streamId: number): boolean {
     return this.#isOpen ? isContinuation && streamId === this.streamId : !isContinuation;

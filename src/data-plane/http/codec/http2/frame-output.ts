@@ -31,6 +31,8 @@ export class FrameOutput {
   readonly #pool: FrameSlabs;
   #slab: Buffer | null = null;
   #length = 0;
+  /** Slabs that the kernel has not taken whole. */
+  #given: Buffer[] = [];
   /** Frames since the kernel had taken all of them, and those of them that carry neither heads nor bodies. */
   frames = 0;
   controlFrames = 0;
@@ -51,7 +53,11 @@ export class FrameOutput {
 
   /** The bytes have been given to a socket. @param isTaken it has taken all of them. */
   done(isTaken: boolean): void {
-    if (isTaken && this.#slab !== null) this.#pool.give(this.#slab);
+    const slab = this.#slab;
+    if (slab !== null) {
+      if (isTaken) this.#pool.give(slab);
+      else this.#given.push(slab);
+    }
     this.#slab = null;
     this.#length = 0;
   }
@@ -60,6 +66,9 @@ export class FrameOutput {
   forget(): void {
     this.frames = 0;
     this.controlFrames = 0;
+    if (this.#given.length === 0) return;
+    for (const slab of this.#given) this.#pool.give(slab);
+    this.#given = [];
   }
 
   raw(bytes: Buffer): void {

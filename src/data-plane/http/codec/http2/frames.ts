@@ -50,3 +50,12 @@ export const ErrorCode = {
 
 /** What a client sends first. */
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+
+/** In which no request of HTTP/1 begins (RFC 9113 section 3.4). */
+const CERTAIN_BYTES = 'PRI * HTTP/2'.length;
+
+/** Whether the bytes, which are no request of HTTP/1, begin a session. */
+export function beginsAsHttp2(bytes: Buffer): boolean {
+  const length = Math.min(bytes.length, PREFACE.length);
+  return length >= CERTAIN_BYTES && bytes.compare(PREFACE, 0, length, 0, length) === 0;
+}

@@ -44,5 +44,8 @@ export const Fault = {
   outboundFrames: fault(ENHANCE_YOUR_CALM, 'http2_outbound_flood', 'outbound_flood'),
   outboundControl: fault(ENHANCE_YOUR_CALM, 'http2_outbound_control_flood', 'outbound_control_flood'),
   resets: fault(ENHANCE_YOUR_CALM, 'http2_premature_resets', null),
+  headTimeout: fault(ENHANCE_YOUR_CALM, 'http2_header_block_timeout'),
+  settingsTimeout: fault(ErrorCode.SETTINGS_TIMEOUT, 'http2_settings_timeout'),
+  keepaliveTimeout: fault(ErrorCode.NO_ERROR, 'http2_ping_timeout', 'keepalive_timeout'),
   noMemory: fault(ErrorCode.INTERNAL_ERROR, 'http2_out_of_table_memory'),
 } as const;

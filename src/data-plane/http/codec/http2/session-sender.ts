@@ -21,6 +21,8 @@ export class SessionSender {
   #window = DEFAULT_WINDOW;
   /** Streams with content that waits, in turn. */
   readonly #waiting = new Set<SessionStream>();
+  /** Of content that waits in its streams. */
+  pendingBytes = 0;
 
   /** @param flags EncodeFlag bits of every block. */
   constructor(heads: Http2Heads, pool: FrameSlabs, guard: FloodGuard, flags: number) {
@@ -38,25 +40,23 @@ export class SessionSender {
   }
 
   /**
-   * Writes the head that lies in the codec. @param flags EncodeFlag bits.
-   * @returns 0, or a negative code of the head's own fault; nothing was written then.
+   * Writes the head that lies in the codec as a block, to be sent before any other. @param flags EncodeFlag bits.
+   * @returns its length, or a negative code of the head's own fault; nothing was written then.
    */
-  head(stream: SessionStream, isRequest: boolean, flags: number, isEnd: boolean): number {
+  prepareHead(isRequest: boolean, flags: number): number {
     const encoder = this.#ready();
-    const heads = this.#heads;
     const all = flags | this.#flags;
-    const length = isRequest ? heads.encodeRequest(encoder, all) : heads.encodeResponse(encoder, all);
-    if (length < 0) return length;
-    this.output.block(stream.id, heads, length, isEnd, this.peer.frameBytes);
-    return 0;
+    return isRequest ? this.#heads.encodeRequest(encoder, all) : this.#heads.encodeResponse(encoder, all);
   }
 
-  /** Writes lines as a head with a status, or as trailers without one; the same answer. */
-  lines(stream: SessionStream, lines: string, status: number, isEnd: boolean): number {
-    const length = this.#heads.encodeLines(this.#ready(), lines, status, this.#flags);
-    if (length < 0) return length;
+  /** The same of lines, a head with a status, or trailers without one. */
+  prepareLines(lines: string, status: number): number {
+    return this.#heads.encodeLines(this.#ready(), lines, status, this.#flags);
+  }
+
+  /** Sends the block that was prepared last. */
+  sendHead(stream: SessionStream, length: number, isEnd: boolean): void {
     this.output.block(stream.id, this.#heads, length, isEnd, this.peer.frameBytes);
-    return 0;
   }
 
   /**
@@ -70,6 +70,7 @@ export class SessionSender {
     if (at < end) {
       stream.pending.push(Buffer.from(bytes.subarray(at, end)));
       stream.pendingBytes += end - at;
+      this.pendingBytes += end - at;
     }
     stream.isEndPending = isEnd;
     this.#waiting.add(stream);
@@ -78,6 +79,7 @@ export class SessionSender {
 
   /** Nothing of the stream is sent any more. */
   drop(stream: SessionStream): void {
+    this.pendingBytes -= stream.pendingBytes;
     stream.pending = [];
     stream.pendingBytes = 0;
     stream.isEndPending = false;
@@ -151,7 +153,9 @@ export class SessionSender {
     if (trailers === null) return;
     stream.pendingTrailers = null;
     // A fault leaves an end without them: what they hold has been checked before.
-    if (this.lines(stream, trailers, 0, true) !== 0) this.output.data(stream.id, EMPTY, 0, 0, true);
+    const length = this.prepareLines(trailers, 0);
+    if (length > 0) this.sendHead(stream, length, true);
+    else this.output.data(stream.id, EMPTY, 0, 0, true);
   }
 
   #sendOne(stream: SessionStream): boolean {
@@ -162,6 +166,7 @@ export class SessionSender {
     const sent = this.#frames(stream, first, 0, end, isEnd);
     if (sent === 0 && !stream.isLocalEnded) return false;
     stream.pendingBytes -= sent;
+    this.pendingBytes -= sent;
     if (sent === first.length) stream.pending.shift();
     else stream.pending[0] = first.subarray(sent);
     if (stream.isLocalEnded) stream.isEndPending = false;

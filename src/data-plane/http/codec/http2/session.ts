@@ -32,6 +32,8 @@ export type SessionTools = Pick<Http2Codec, 'codec' | 'heads' | 'slabs'>;
 export interface SessionOwner {
   /** A request has come on a new stream: give it a handler, or reset it. Its `onHead` follows. Servers only. */
   onStream(stream: SessionStream): void;
+  /** A request goes beyond the bounds of heads. @returns lines of the answer, which has no content. Servers only. */
+  onOversizedRequest(): string;
   /** There is output, which there was not before. */
   onDirty(): void;
   /** A name in `http2.*` counts one more. */
@@ -41,7 +43,7 @@ export interface SessionOwner {
   /** The peer has answered the ping of `ping`. */
   onPong(): void;
   /** It has ended by a fault of the peer: its output, which says why, is the last there is. Its streams have been told. */
-  onFault(fault: SessionFault): void;
+  onSessionFault(fault: SessionFault): void;
   /** Its last stream has ended. */
   onIdle(): void;
 }
@@ -73,6 +75,7 @@ export class Http2Session {
   /** Bytes of the client's preface that have come. */
   #prefaceBytes = 0;
   #hasSettings = false;
+  #isAcknowledged = false;
   #isEnded = false;
   /** Table of its decoder, 0 before the first block. */
   #decoder = 0;
@@ -117,8 +120,33 @@ export class Http2Session {
     return this.#streams.size;
   }
 
+  /** Its end has been announced. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   get isEnded(): boolean {
     return this.#isEnded;
+  }
+
+  /** The peer has said what it takes, and read what this side takes. */
+  get isSettled(): boolean {
+    return this.#hasSettings && this.#isAcknowledged;
+  }
+
+  /** A header block has begun and not ended. */
+  get hasOpenBlock(): boolean {
+    return this.#block.isOpen;
+  }
+
+  /** Its last streams run, or none. */
+  get isDrained(): boolean {
+    return this.#lastTaken < LARGEST_WINDOW;
+  }
+
+  /** Bytes of content that wait for a window, or for the peer to read. */
+  get pendingBytes(): number {
+    return this.#sender.pendingBytes;
   }
 
   /** Streams that this side may open now. */
@@ -186,7 +214,9 @@ export class Http2Session {
     const { peer } = this.#sender;
     const stream = new SessionStream(this.#streams.nextId, peer.windowBytes, this.#options.streamWindowBytes);
     stream.requestMethod = this.#shared.codec.request.methodId;
-    if (this.#sender.head(stream, true, flags, isEnd) !== 0) return null;
+    const length = this.#sender.prepareHead(true, flags);
+    if (length < 0) return null;
+    this.#sender.sendHead(stream, length, isEnd);
     this.#streams.add(stream);
     this.#guard.onStream();
     stream.hasLocalHead = true;
@@ -195,19 +225,38 @@ export class Http2Session {
     return stream;
   }
 
+  /**
+   * Writes down the answer's head that lies in the codec, to be sent before anything else of the session.
+   * @returns its length, for `sendHead`, or a negative code when that cannot be sent.
+   */
+  prepareResponse(flags: number): number {
+    return this.#sender.prepareHead(false, flags);
+  }
+
+  /** The same of whole lines. */
+  prepareLines(status: number, lines: string): number {
+    return this.#sender.prepareLines(lines, status);
+  }
+
+  /** Answers with the head that was prepared last. */
+  sendHead(stream: SessionStream, length: number, isEnd: boolean, isFinal = true): void {
+    this.#sender.sendHead(stream, length, isEnd);
+    this.#afterHead(stream, isEnd, isFinal);
+  }
+
   /** Answers with the head that lies in the codec; 0, or a negative code when that cannot be sent. */
   respond(stream: SessionStream, flags: number, isEnd: boolean): number {
-    const result = this.#sender.head(stream, false, flags, isEnd);
-    if (result !== 0) return result;
-    this.#afterHead(stream, isEnd, true);
+    const length = this.prepareResponse(flags);
+    if (length < 0) return length;
+    this.sendHead(stream, length, isEnd);
     return 0;
   }
 
   /** Answers with lines of its own; interim with a status of 1xx. */
   respondLines(stream: SessionStream, status: number, lines: string, isEnd: boolean): number {
-    const result = this.#sender.lines(stream, lines, status, isEnd);
-    if (result !== 0) return result;
-    this.#afterHead(stream, isEnd, status >= 200);
+    const length = this.prepareLines(status, lines);
+    if (length < 0) return length;
+    this.sendHead(stream, length, isEnd, status >= 200);
     return 0;
   }
 
@@ -222,6 +271,11 @@ export class Http2Session {
     this.#dirty();
     if (stream.isClosed) this.#close(stream);
     return isThrough;
+  }
+
+  /** Says what made it impossible to go on, and ends: its streams are told. */
+  end(fault: SessionFault): void {
+    this.#fail(fault);
   }
 
   /** Breaks a stream off; its handler hears no more. */
@@ -504,7 +558,11 @@ export class Http2Session {
 
   #onSettings(flags: number, streamId: number, bytes: Buffer, start: number, end: number): boolean {
     if (streamId !== 0) return this.#fail(Fault.streamId);
-    if ((flags & FrameFlag.ACK) !== 0) return end === start ? true : this.#fail(Fault.frameSize);
+    if ((flags & FrameFlag.ACK) !== 0) {
+      if (end > start) return this.#fail(Fault.frameSize);
+      this.#isAcknowledged = true;
+      return true;
+    }
     this.#hasSettings = true;
     const { peer } = this.#sender;
     const before = peer.windowBytes;
@@ -649,7 +707,8 @@ export class Http2Session {
   #refuseLargeHead(stream: SessionStream): boolean {
     this.#owner.count('header_overflow');
     if (!stream.isRemoteEnded) this.discard(stream);
-    if (this.respondLines(stream, 431, 'content-length: 0\r\n', true) !== 0) {
+    const lines = this.#owner.onOversizedRequest();
+    if (this.respondLines(stream, 431, lines, true) !== 0) {
       this.#resetStream(stream, ErrorCode.ENHANCE_YOUR_CALM);
     }
     return !this.#isEnded;
@@ -730,7 +789,7 @@ export class Http2Session {
     this.#goaway(this.#streams.lastRemoteId, fault.code);
     this.#dirty();
     this.close(fault.code, true, fault.reason);
-    this.#owner.onFault(fault);
+    this.#owner.onSessionFault(fault);
     return false;
   }
 

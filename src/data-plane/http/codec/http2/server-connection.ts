@@ -1,0 +1,392 @@
+// One HTTP/2 connection from a client: its session between the socket and the exchanges that it carries. Steps 2 and 5 of the
+// request flow.
+//
+//   OPEN ──fault, or drained and idle──► CLOSING ──peer's end, or time──► CLOSED
+//     └────────────── peer gone, reset ───────────────────────────────────►┘
+//
+// It is always read: what a client may send is bounded by windows, and what answers its frames by the session's limits. All that
+// it has to say in a turn of the event loop leaves in one write; while the kernel has not taken that, the rest waits.
+// CLOSING sends what is left and the end of the stream, and reads nothing any more.
+
+import type { Socket } from 'node:net';
+import { HTTP_STATS, HTTP2_STATS, type Http2Stat } from '../../../../stats/index.ts';
+import { BufferedBytes } from '../../../network/buffered-bytes.ts';
+import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
+import { type ExpensiveStream, QUIET_MS } from '../../../network/filter.ts';
+import { attachAccepted, resetSocket, type SocketOwner } from '../../../network/socket-events.ts';
+import type { WorkerContext } from '../../../worker-context.ts';
+import { protocolViolation } from '../../local-reply.ts';
+import type { CodecOwner, ServerConnection } from '../server-connection.ts';
+import { StreamConnection } from '../stream-connection.ts';
+import { Deadlines, type DeadlinesOwner } from './deadlines.ts';
+import type { Flushable } from './flush-queue.ts';
+import { ErrorCode } from './frames.ts';
+import { Fault, type SessionFault } from './options.ts';
+import { Http2ServerStream, type Http2StreamOwner } from './server-stream.ts';
+import { Http2Session, type SessionOwner } from './session.ts';
+import type { SessionStream } from './session-stream.ts';
+
+const {
+  downstream_cx_delayed_close_timeout,
+  downstream_cx_idle_timeout,
+  downstream_cx_protocol_error,
+  downstream_cx_rx_bytes_total,
+  downstream_cx_tx_bytes_buffered,
+  downstream_cx_tx_bytes_total,
+  downstream_rq_header_timeout,
+  downstream_rq_http2_total,
+  downstream_rq_too_large,
+} = HTTP_STATS.index;
+const { pending_send_bytes, streams_active } = HTTP2_STATS.index;
+
+const OPEN = 0;
+const CLOSING = 1;
+const CLOSED = 2;
+
+// Deadlines, in the order in which they are told.
+/** The peer has not closed a connection that was closed from this side. */
+const CLOSE = 0;
+/** A ping has not been answered. */
+const PONG = 1;
+/** The client has not said, or not confirmed, its settings. */
+const SETTINGS = 2;
+/** A header block has begun and not ended. */
+const HEADERS = 3;
+/** The client has been told that the connection is about to end. */
+const DRAIN = 4;
+/** Time for a ping. */
+const PING = 5;
+/** No stream runs. */
+const IDLE = 6;
+const KINDS = 7;
+
+/** How long a closed connection may take to be closed from the other side, too. */
+const DELAYED_CLOSE_MS = 1000;
+/** From the first byte, to the client's confirmation of this side's settings. */
+const SETTINGS_TIMEOUT_MS = 10_000;
+/** Up to here a latin1 string is cheaper than any buffer. */
+const TEXT_LIMIT_BYTES = 1024;
+
+export class Http2ServerConnection
+  implements ServerConnection, SocketOwner, SessionOwner, Http2StreamOwner, Flushable, DeadlinesOwner
+{
+  readonly codec = 'http2';
+  readonly connection: StreamConnection;
+  readonly context: WorkerContext;
+  readonly codecOwner: CodecOwner;
+  readonly session: Http2Session;
+  /** Monotonic time of the read at hand. */
+  readMs: number;
+  readonly #socket: Socket;
+  readonly #deadlines: Deadlines;
+  readonly #streams = new Set<Http2ServerStream>();
+  /** Of what the kernel has not taken. */
+  readonly #unsent: BufferedBytes;
+  /** Of content that waits for windows. */
+  readonly #pending: BufferedBytes;
+  #state: number = OPEN;
+  /** The kernel has not taken all that was written. */
+  #isBlocked = false;
+  #closesByPeer = false;
+  #hasBytes = false;
+
+  constructor(context: WorkerContext, owner: CodecOwner, downstream: DownstreamConnection) {
+    const { socket } = downstream;
+    const { settings, statBase } = owner;
+    this.context = context;
+    this.codecOwner = owner;
+    this.#socket = socket;
+    this.readMs = context.clock.monotonicMs();
+    this.connection = new StreamConnection(context, downstream);
+    this.#unsent = new BufferedBytes(context, statBase + downstream_cx_tx_bytes_buffered);
+    this.#pending = new BufferedBytes(context, context.http2StatBase + pending_send_bytes);
+    this.#deadlines = new Deadlines(this, context.wheel, KINDS);
+    this.session = new Http2Session(context.http2, this, true, settings.http2, owner.headLimits);
+    this.#awaitStream();
+    this.#armPing(this.readMs);
+    this.session.start();
+    attachAccepted(socket, this, context.readMode);
+  }
+
+  get isBusy(): boolean {
+    return this.#streams.size > 0;
+  }
+
+  drain(): void {
+    if (this.#state === OPEN) this.#drain();
+  }
+
+  finish(): void {
+    const nowMs = this.context.clock.monotonicMs();
+    for (const stream of this.#streams) {
+      if (stream.isOpenTunnel) stream.deadlines.setStreamIdleTimeout(QUIET_MS, nowMs);
+    }
+  }
+
+  destroy(): void {
+    if (this.#state === CLOSED) return;
+    const isReset = this.isBusy;
+    this.#close(true, isReset);
+    if (isReset) resetSocket(this.#socket);
+    else this.#socket.destroy();
+  }
+
+  rescaleTimeouts(): void {
+    if (this.#deadlines.isSet(IDLE)) this.#awaitStream();
+    for (const stream of this.#streams) stream.deadlines.rescale();
+  }
+
+  findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
+    for (const stream of this.#streams) if (stream.heldBytes >= fromBytes) found.push(stream);
+  }
+
+  /** Reads what has come before the connection was known to be one of HTTP/2. */
+  receive(bytes: Buffer): void {
+    this.#receive(bytes, 0, bytes.length);
+  }
+
+  // ---- Socket events ----
+
+  onBytes(chunk: Buffer, length: number): boolean {
+    this.#count(downstream_cx_rx_bytes_total, length);
+    this.#receive(chunk, 0, length);
+    return true;
+  }
+
+  onEnd(): void {
+    if (this.#state === CLOSED) return;
+    // A client that has closed does not want an answer any more; one that is complete may still be on its way.
+    if (this.#state === OPEN && !this.isBusy && (this.#isBlocked || this.session.output.length > 0)) {
+      this.#closeGracefully(true);
+      return;
+    }
+    if (this.#state === CLOSING && this.#socket.writableLength > 0) return;
+    this.#close(this.#isClosedByUs, false);
+    this.#socket.destroy();
+  }
+
+  onDrain(): void {
+    if (this.#state === CLOSED) return;
+    this.#isBlocked = false;
+    this.#unsent.note(0);
+    if (!this.session.isEnded) this.session.onFlushed();
+    this.#write();
+    if (this.#state === CLOSING) this.#finishClosing();
+  }
+
+  onClose(error: NodeJS.ErrnoException | null): void {
+    this.#close(this.#isClosedByUs, error !== null);
+  }
+
+  onFault(error: unknown): void {
+    this.context.logFault(`the connection of ${this.connection.peerAddress}`, error);
+    this.#close(true, true);
+  }
+
+  // ---- From the session ----
+
+  onStream(stream: SessionStream): void {
+    this.#count(downstream_rq_http2_total, 1);
+    this.#deadlines.clear(IDLE);
+    const exchange = new Http2ServerStream(this, stream);
+    stream.handler = exchange;
+    this.#streams.add(exchange);
+    this.#countSession(streams_active, 1);
+  }
+
+  onOversizedRequest(): string {
+    this.#count(downstream_rq_http2_total, 1);
+    this.#count(downstream_rq_too_large, 1);
+    const reply = protocolViolation(431, 'head_too_large');
+    const lines = this.codecOwner.refuseRequest(this.connection, { ...reply, body: '' }, this.readMs);
+    return lines.slice(lines.indexOf('\n') + 1);
+  }
+
+  onDirty(): void {
+    this.context.http2.flushes.add(this);
+  }
+
+  count(stat: Http2Stat): void {
+    this.#countSession(HTTP2_STATS.index[stat], 1);
+  }
+
+  onGoaway(): void {
+    // The client opens no more streams; those that run get their answers.
+  }
+
+  onPong(): void {
+    this.#deadlines.clear(PONG);
+  }
+
+  onSessionFault(fault: SessionFault): void {
+    const { http } = this.context.logs;
+    if (http.enabled('debug')) http.debug(`${this.connection.peerAddress} ended by ${fault.reason}`);
+    this.#count(downstream_cx_protocol_error, 1);
+    this.#closeGracefully(false);
+  }
+
+  onIdle(): void {
+    if (this.#state !== OPEN) return;
+    if (this.session.isDrained) this.#closeGracefully(false);
+    else if (this.codecOwner.endsBetweenRequests()) this.#drain();
+  }
+
+  // ---- From the streams ----
+
+  onResponse(): void {
+    if (!this.session.isDraining && this.codecOwner.endsWithResponse()) this.#drain();
+  }
+
+  onStreamEnded(stream: Http2ServerStream): void {
+    if (!this.#streams.delete(stream)) return;
+    this.#countSession(streams_active, -1);
+    if (this.#streams.size === 0 && this.#state === OPEN) this.#awaitStream();
+  }
+
+  onFlushTimeout(): void {
+    this.count('tx_flush_timeout');
+  }
+
+  // ---- Deadlines that have passed ----
+
+  onDeadline(kind: number, nowMs: number): void {
+    switch (kind) {
+      case CLOSE:
+        this.#count(downstream_cx_delayed_close_timeout, 1);
+        this.destroy();
+        return;
+      case PONG:
+        this.session.end(Fault.keepaliveTimeout);
+        return;
+      case SETTINGS:
+        if (!this.session.isSettled) this.session.end(Fault.settingsTimeout);
+        return;
+      case HEADERS:
+        this.#count(downstream_rq_header_timeout, 1);
+        this.session.end(Fault.headTimeout);
+        return;
+      case DRAIN:
+        this.session.finishDrain();
+        return;
+      case PING:
+        this.session.ping();
+        this.#deadlines.set(PONG, nowMs, this.codecOwner.settings.http2.keepalive?.timeoutMs ?? 0);
+        this.#armPing(nowMs);
+        return;
+      case IDLE:
+        this.#count(downstream_cx_idle_timeout, 1);
+        this.#drain();
+        this.session.finishDrain();
+    }
+  }
+
+  // ---- Writing ----
+
+  flush(): void {
+    if (this.#state === CLOSED || this.#isBlocked) return;
+    this.#write();
+    if (this.#state === CLOSING) this.#finishClosing();
+  }
+
+  #write(): void {
+    const { output } = this.session;
+    const { length } = output;
+    if (length > 0) {
+      const bytes = output.bytes();
+      this.#count(downstream_cx_tx_bytes_total, length);
+      const isTaken =
+        length <= TEXT_LIMIT_BYTES
+          ? this.#socket.write(bytes.toString('latin1', 0, length), 'latin1')
+          : this.#socket.write(bytes);
+      this.#isBlocked = !isTaken;
+      this.session.written(isTaken);
+      if (!isTaken) this.#unsent.note(this.#socket.writableLength);
+    }
+    this.#pending.note(this.session.pendingBytes);
+  }
+
+  // ---- Inside ----
+
+  #receive(bytes: Buffer, start: number, end: number): void {
+    if (this.#state !== OPEN) return;
+    const nowMs = this.context.clock.monotonicMs();
+    this.readMs = nowMs;
+    if (this.codecOwner.overload.abortsDispatch()) {
+      for (const stream of [...this.#streams]) stream.abortDispatch();
+      this.#closeGracefully(false);
+      return;
+    }
+    if (!this.#hasBytes) {
+      this.#hasBytes = true;
+      this.#deadlines.set(SETTINGS, nowMs, SETTINGS_TIMEOUT_MS);
+    }
+    this.session.receive(bytes, start, end);
+    const { hasOpenBlock } = this.session;
+    if (hasOpenBlock === this.#deadlines.isSet(HEADERS)) return;
+    if (hasOpenBlock) this.#deadlines.set(HEADERS, nowMs, this.codecOwner.settings.requestHeadersTimeoutMs);
+    else this.#deadlines.clear(HEADERS);
+  }
+
+  #awaitStream(): void {
+    const { overload, settings } = this.codecOwner;
+    const timeoutMs = overload.timeoutMs('HTTP_DOWNSTREAM_CONNECTION_IDLE', settings.idleTimeoutMs);
+    this.#deadlines.set(IDLE, this.context.clock.monotonicMs(), timeoutMs);
+  }
+
+  #armPing(nowMs: number): void {
+    const { keepalive } = this.codecOwner.settings.http2;
+    if (keepalive === null) return;
+    const { intervalMs, jitterPercent } = keepalive;
+    const jitter = (this.context.random.u32() / 2 ** 32) * (jitterPercent / 100);
+    this.#deadlines.set(PING, nowMs, intervalMs * (1 + jitter));
+  }
+
+  #drain(): void {
+    this.session.drain();
+    this.#deadlines.set(DRAIN, this.context.clock.monotonicMs(), Math.max(1, this.codecOwner.settings.drainTimeoutMs));
+  }
+
+  get #isClosedByUs(): boolean {
+    return this.#state === CLOSING && !this.#closesByPeer;
+  }
+
+  #closeGracefully(byPeer: boolean): void {
+    if (this.#state !== OPEN) return;
+    this.#state = CLOSING;
+    this.#closesByPeer = byPeer;
+    this.#deadlines.remove();
+    // A slow reader may take its time for what is still on the way, as on any other stream.
+    const { streamIdleTimeoutMs } = this.codecOwner.settings;
+    this.#deadlines.set(CLOSE, this.context.clock.monotonicMs(), streamIdleTimeoutMs);
+    if (this.#isBlocked) return;
+    this.#write();
+    this.#finishClosing();
+  }
+
+  #finishClosing(): void {
+    if (this.#isBlocked || this.#socket.writableEnded) return;
+    this.#socket.end();
+    this.#deadlines.set(CLOSE, this.context.clock.monotonicMs(), DELAYED_CLOSE_MS);
+  }
+
+  /** @param isLocal this side ends the connection. @param isReset it is broken off. */
+  #close(isLocal: boolean, isReset: boolean): void {
+    if (this.#state === CLOSED) return;
+    const hadStream = this.isBusy;
+    this.#state = CLOSED;
+    this.#deadlines.remove();
+    this.#unsent.note(0);
+    this.#pending.note(0);
+    this.codecOwner.onConnectionClosed(this, isLocal, hadStream);
+    for (const stream of [...this.#streams]) stream.onConnectionLost(isLocal, isReset);
+    if (!this.session.isEnded) this.session.close(ErrorCode.CANCEL, isLocal, 'connection_closed');
+  }
+
+  #count(stat: number, n: number): void {
+    this.context.stats.values[this.codecOwner.statBase + stat]! += n;
+  }
+
+  #countSession(stat: number, n: number): void {
+    this.context.stats.values[this.context.http2StatBase + stat]! += n;
+  }
+}
