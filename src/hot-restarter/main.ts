@@ -39,7 +39,7 @@ async function main(argv: readonly string[]): Promise<number> {
     env: { ...env, PATH: [env.PATH, path.join(PACKAGE_ROOT, 'bin')].filter(Boolean).join(path.delimiter) },
     clock: SYSTEM_CLOCK,
     say,
-    onSettled: () => manager.ready(),
+    onSettled: (how) => manager.ready(how),
   });
   const end = (): void => {
     manager.stopping();

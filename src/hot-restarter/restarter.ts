@@ -19,7 +19,7 @@ export interface RestarterOptions {
   readonly clock: Clock;
   readonly say: (text: string) => void;
   /** The process that is to serve is ready, at the beginning and after each restart; or a restart has come to nothing. */
-  readonly onSettled: () => void;
+  readonly onSettled: (how: string) => void;
 }
 
 interface Member {
@@ -47,6 +47,8 @@ export class HotRestarter {
   readonly #ended = Promise.withResolvers<number>();
   #epoch = 0;
   #isRestartWanted = false;
+  /** How the last start or restart has come out. */
+  #outcome = '';
   /** Set while nobody serves, and an older process may take that up again. */
   #cancelGivingUp: (() => void) | undefined;
   /** Undefined until the end has begun. */
@@ -124,7 +126,7 @@ export class HotRestarter {
     for (const later of this.#members) if (later.isReady && later.epoch > member.epoch) later.isLost = true;
     if (member.mustReopen) member.process.kill('SIGUSR1');
     member.mustReopen = false;
-    this.#options.say(`restart epoch ${member.epoch} is ready`);
+    this.#conclude(`restart epoch ${member.epoch} is ready`);
     this.#settle();
   }
 
@@ -146,13 +148,19 @@ export class HotRestarter {
   #onFailure(member: Member, isNewest: boolean): void {
     const { say, clock } = this.#options;
     const serves = [...this.#members].some(({ isReady }) => isReady);
-    if (serves && !member.isReady) say('it has not taken over; the process before it serves on');
+    if (serves && !member.isReady)
+      this.#conclude(`restart epoch ${member.epoch} has not taken over; the process before it serves on`);
     else if (serves && member.isLost) say('the process before it serves again');
     else if (serves && !isNewest) say('it had been taken over from already');
     else if (serves) {
       say('the process before it is to serve again');
       this.#cancelGivingUp ??= clock.after(TAKE_BACK_LIMIT_MS, () => this.#giveUp());
     } else this.#giveUp();
+  }
+
+  #conclude(text: string): void {
+    this.#outcome = text;
+    this.#options.say(text);
   }
 
   #giveUp(): void {
@@ -166,7 +174,7 @@ export class HotRestarter {
   #settle(): void {
     if (this.#cancelGivingUp !== undefined) return;
     const isStarting = [...this.#members].some(({ isReady }) => !isReady);
-    if (!isStarting && !this.#isRestartWanted) this.#options.onSettled();
+    if (!isStarting && !this.#isRestartWanted) this.#options.onSettled(this.#outcome);
     this.#restartIfPossible();
   }
 

@@ -14,8 +14,9 @@ export class ServiceManager {
     this.#calls = calls;
   }
 
-  ready(): void {
-    this.#tell('READY=1');
+  /** @param how what the manager shows as the status of the service: nothing else tells it that a reload has failed. */
+  ready(how: string): void {
+    this.#tell(`READY=1\nSTATUS=${how}`);
   }
 
   reloading(): void {

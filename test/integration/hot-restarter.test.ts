@@ -64,11 +64,16 @@ test('restarts on SIGHUP, serves on when that fails, and ends on SIGTERM', async
   await restarter.untilSaid('restart epoch 1 is ready');
   await manager.until(3);
   assert.match(manager.datagrams[1]!, /^RELOADING=1\nMONOTONIC_USEC=\d+$/);
-  assert.deepEqual([manager.datagrams[0], manager.datagrams[2]], ['READY=1', 'READY=1']);
+  const settled = (at: number): string[] => manager.datagrams[at]!.split('\n');
+  assert.deepEqual(settled(0), ['READY=1', 'STATUS=restart epoch 0 is ready']);
+  assert.deepEqual(settled(2), ['READY=1', 'STATUS=restart epoch 1 is ready']);
   await serves(1);
   writeFileSync(file, '{"no_such_field": 1}');
   restarter.kill('SIGHUP');
-  await restarter.untilSaid('it has not taken over; the process before it serves on');
+  const failure = 'restart epoch 2 has not taken over; the process before it serves on';
+  await restarter.untilSaid(failure);
+  await manager.until(5);
+  assert.deepEqual(settled(4), ['READY=1', `STATUS=${failure}`]);
   await serves(1);
   restarter.kill('SIGTERM');
   assert.equal((await restarter.exited).code, 0);
