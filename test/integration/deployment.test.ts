@@ -83,6 +83,8 @@ describe('the container', () => {
     assert.deepEqual(copied, ['.', 'deploy/weir-admin']);
     for (const source of copied) assert.ok(existsSync(path.join(PACKAGE_ROOT, source)), source);
     assert.match(dockerfile, /^COPY --from=build \/weir\/build\/exe\/weir /m);
+    const [, user, group] = /^USER (\d+):(\d+)$/m.exec(dockerfile)!;
+    assert.match(dockerfile, new RegExp(`groupadd --gid ${group} weir .*useradd --uid ${user} --gid weir `, 's'));
     const [program, ...args] = [...listOf('ENTRYPOINT'), ...listOf('CMD')];
     assert.equal(program, 'weir');
     const { disableHotRestart, cpusetThreads, configPath } = optionsOf(args);
