@@ -99,10 +99,13 @@ describe('the sinks of a server', () => {
     assert.deepEqual(events.slice(3), ['closed', 'last flush']);
   });
 
-  it('that are a stream alone flush nothing at the end', async () => {
+  it('that are a stream alone walk over no stats, and flush nothing at the end', async (t) => {
     const stream = { flush: async () => {}, listen: () => undefined, close: () => {} };
-    const { sinks } = fixture({ 'stat_sinks.stream': stream });
+    const { sinks, contexts } = fixture({ 'stat_sinks.stream': stream });
     assert.equal(sinks.isEmpty, false);
+    const walk = t.mock.method(contexts[0]!.stats, 'numericFamilies');
+    await sinks.flush();
+    assert.equal(walk.mock.callCount(), 0);
     await sinks.close(() => assert.fail('flushed'));
   });
 
