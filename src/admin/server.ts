@@ -1,22 +1,19 @@
 // The admin interface's HTTP server. Main thread. Every request goes through one dispatch: admission, exact path match
 // against the endpoint table, handler. fastify carries the HTTP.
 
-import { once } from 'node:events';
-import { chmodSync, closeSync, unlinkSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type Address, formatAddress, sameAddress, systemPath } from '../base/address.ts';
+import { type Address, formatAddress } from '../base/address.ts';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { descriptorOf } from '../base/descriptor-budget.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
-import { bindPath } from '../base/own-sockets.ts';
-import { removeStaleSocket } from '../base/stale-socket.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import type { Logger } from '../log/index.ts';
 import { AccessLog, type AccessLogWriter } from './access-log.ts';
+import { AdminSocket } from './admin-socket.ts';
 import { Admission, type AdmissionRules, type AdmittedRequest } from './admission.ts';
 import { ANSWER_LIMITS, AnswerLimits, type AnswerLimitsOptions } from './answer-limits.ts';
 import { isLoopback } from './cross-site.ts';
@@ -86,22 +83,12 @@ export class AdminServer {
   /** Connections that a malformed request has come over. */
   readonly #refused = new WeakSet<Socket>();
   readonly #acceptBelow: number;
-  readonly #systemCalls: SystemCalls | undefined;
-  /** A descriptor of the socket while nobody accepts on it here. */
-  #yielded: number | undefined;
-  /** There is a file that Node does not remove. */
-  #removesPath = false;
-  /** It belongs to another process now. */
-  #leavesPath = false;
-  /** As configured until it listens, then as bound. */
-  #address: Address;
+  readonly #socket: AdminSocket;
 
   constructor(options: AdminServerOptions) {
     this.#context = options;
     this.#traffic = options.traffic && new TrafficWatch(options.traffic, SYSTEM_CLOCK);
     this.#accessLog = options.accessLog && new AccessLog(options.accessLog, SYSTEM_CLOCK);
-    this.#address = options.address;
-    this.#systemCalls = options.systemCalls;
     this.#acceptBelow = options.acceptBelow ?? Number.POSITIVE_INFINITY;
     this.#log = options.loggers.get('admin');
     this.#admission = new Admission(options, this.#log);
@@ -111,11 +98,12 @@ export class AdminServer {
     const ofPage = this.#pageFiles && [...pageEndpoints(this.#isReadOnly), ...pageFileEndpoints(this.#pageFiles)];
     this.#routes = new Map([...ANSWERED, ...(ofPage ?? [])].map((endpoint) => [endpoint.path, endpoint]));
     this.#app = this.#build();
+    this.#socket = new AdminSocket(this.#app, options.address, options.systemCalls);
   }
 
   /** The bound address once `listen` has returned. */
   get address(): Address {
-    return this.#address;
+    return this.#socket.address;
   }
 
   /**
@@ -124,23 +112,20 @@ export class AdminServer {
    */
   async listen(inherited?: number): Promise<Address> {
     try {
-      if (inherited === undefined) await this.#bind(this.#address);
-      else {
-        this.#leavesPath = true;
-        await this.#adopt(inherited);
-      }
+      await this.#socket.listen(inherited);
     } catch (error) {
-      const text = `cannot bind admin address '${formatAddress(this.#address)}': ${errorMessage(error)}`;
+      const text = `cannot bind admin address '${formatAddress(this.address)}': ${errorMessage(error)}`;
       throw new WeirError('WEIR_ADMIN_LISTEN', text, { cause: error });
     }
     // Accepting may fail; without anybody who hears of it, that would end the process.
     this.#app.server.on('error', (error) => this.#log.error(`admin accepting failed: ${error.message}`));
-    const text = formatAddress(this.#address);
+    const { address } = this;
+    const text = formatAddress(address);
     this.#log.info(`admin address: ${text}`);
-    if (!isLoopback(this.#address)) {
+    if (!isLoopback(address)) {
       this.#log.warning(`the admin interface at ${text} has no passwords, and other machines may reach it`);
     }
-    return this.#address;
+    return address;
   }
 
   /**
@@ -148,39 +133,17 @@ export class AdminServer {
    * @returns a descriptor of the socket for that process, if it has the same address; the caller's.
    */
   yield(address: Address | null): number | undefined {
-    if (this.#yielded !== undefined) return undefined;
-    const descriptor = descriptorOf(this.#app.server);
-    this.#yielded = this.#duplicate(descriptor);
-    const isWanted = address !== null && sameAddress(address, this.#address);
-    const copy = isWanted ? this.#duplicate(descriptor) : undefined;
-    this.#leavesPath = copy !== undefined;
-    this.#app.server.close();
-    return copy;
+    return this.#socket.yield(address);
   }
 
   /** Accepts again. */
   resume(): void {
-    if (this.#yielded !== undefined) this.#app.server.listen({ fd: this.#yielded });
-    this.#yielded = undefined;
-    this.#leavesPath = false;
+    this.#socket.resume();
   }
 
-  /** The process that the socket came from has left it to this one: the path is this one's to remove. */
+  /** The process that the socket came from has left it to this one. */
   own(): void {
-    this.#leavesPath = false;
-  }
-
-  #duplicate(descriptor: number): number | undefined {
-    const copy = this.#systemCalls?.duplicate(descriptor) ?? -1;
-    return copy < 0 ? undefined : copy;
-  }
-
-  async #adopt(descriptor: number): Promise<void> {
-    const { server } = this.#app;
-    await this.#app.ready();
-    server.listen({ fd: descriptor });
-    await once(server, 'listening');
-    this.#removesPath = this.#address.kind === 'pipe' && !this.#address.path.startsWith('@');
+    this.#socket.own();
   }
 
   /**
@@ -188,7 +151,7 @@ export class AdminServer {
    */
   async writeAddressFile(path: string): Promise<void> {
     try {
-      await writeFile(path, formatAddress(this.#address));
+      await writeFile(path, formatAddress(this.address));
     } catch {
       this.#log.critical(`cannot open admin address output file ${path} for writing.`);
     }
@@ -201,11 +164,7 @@ export class AdminServer {
     });
     await this.#app.close();
     callOff();
-    if (this.#yielded !== undefined) closeSync(this.#yielded);
-    this.#yielded = undefined;
-    if (!this.#removesPath || this.#leavesPath) return;
-    this.#removesPath = false;
-    unlinkSync(formatAddress(this.#address));
+    this.#socket.release();
   }
 
   #build(): FastifyInstance {
@@ -250,35 +209,6 @@ export class AdminServer {
     socket.once('close', () => this.#connections.delete(socket));
   }
 
-  async #bind(address: Address): Promise<void> {
-    if (address.kind === 'ip') {
-      await this.#app.listen({ host: address.ip, port: address.port });
-      const bound = this.#app.server.address();
-      if (bound !== null && typeof bound === 'object') this.#address = { ...address, port: bound.port };
-      return;
-    }
-    const isAbstract = address.path.startsWith('@');
-    if (!isAbstract) await removeStaleSocket(address.path);
-    // Node would remove the path with each pause.
-    if (this.#systemCalls !== undefined) {
-      const descriptor = bindPath(this.#systemCalls, address.path);
-      if (!isAbstract && address.mode !== 0) chmodSync(address.path, address.mode);
-      return this.#adopt(descriptor);
-    }
-    const restricted = Promise.withResolvers<void>();
-    // Before anything else runs on this thread: nobody else shall connect in between.
-    this.#app.server.once('listening', () => {
-      try {
-        if (!isAbstract && address.mode !== 0) chmodSync(address.path, address.mode);
-        restricted.resolve();
-      } catch (error) {
-        restricted.reject(error);
-      }
-    });
-    await this.#app.listen({ path: systemPath(address.path) });
-    await restricted.promise;
-  }
-
   /** Runs while the head is parsed, so before that of a request behind it. */
   #admit(request: FastifyRequest, reply: FastifyReply, goOn: () => void): void {
     const { socket } = request.raw;
@@ -302,13 +232,13 @@ export class AdminServer {
   #answer(request: FastifyRequest): AdminResponse | Promise<AdminResponse> {
     const { path, queryText, host } = splitTarget(request.raw.url ?? '/');
     const asked: AdmittedRequest = { path, method: request.method, headers: request.headers, targetHost: host };
-    const notAdmitted = this.#admission.refuse(asked, this.#address);
+    const notAdmitted = this.#admission.refuse(asked, this.address);
     if (notAdmitted !== undefined) return notAdmitted;
     const endpoint = this.#routes.get(path);
     if (endpoint?.answer === undefined || !endpoint.isServed(this.#context)) {
       return textResponse(`invalid path. ${helpText(this.#listed())}`, 404);
     }
-    const refusal = endpoint.mutates ? this.#admission.refuseMutation(asked, this.#address) : undefined;
+    const refusal = endpoint.mutates ? this.#admission.refuseMutation(asked, this.address) : undefined;
     return refusal ?? endpoint.answer(this.#context, this.#request(request, queryText));
   }
 
