@@ -304,6 +304,11 @@ const AT_RUN_TIME = `## Named at run time
 Under \`cluster.<cluster>.\`, and there also under \`canary.\`, \`internal.\`, \`external.\`, \`zone.<from>.<to>.\` and the name of a response's
 alternative stat name: \`upstream_rq_completed\`, \`upstream_rq_<class>xx\`, \`upstream_rq_<code>\` and \`upstream_rq_time\`, each once it is needed; under
 \`retry.\` responses that were retried. At most 16,384 under one prefix.
+
+With the filter \`grpc_stats\`, under \`cluster.<cluster>.grpc.<service>.<method>.\`, or \`cluster.<cluster>.grpc.\` for methods that have no stats
+of their own: \`success\`, \`failure\`, \`total\` and \`<status>\` of calls that have come to one, \`request_message_count\`,
+\`response_message_count\`, and with \`enable_upstream_stats\` the histogram \`upstream_rq_time\`. The filter \`grpc_web\` counts the first four under
+\`grpc-web.\` instead of \`grpc.\`.
 `;
 
 function sinksSection(): string {

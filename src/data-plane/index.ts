@@ -6,19 +6,23 @@ export { StreamFacts } from './format/stream-facts.ts';
 export type {
   BodyData,
   BodyUse,
+  CountedCluster,
   CreateFilter,
   FilterCallbacks,
   FilterContext,
+  FilterCounter,
   FilterStatus,
+  FilterTimes,
   HeadTest,
   HttpFilter,
   HttpFilterKind,
   HttpFilterRegistry,
 } from './http/filter.ts';
-export type { LocalReply } from './http/local-reply.ts';
+export { isGrpc } from './http/grpc-request.ts';
+export { type LocalReply, ReplyForm } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
 export { chooseReadMode } from './network/read-mode.ts';
 export { flagBit, NO_FLAGS } from './response-flags.ts';
-export type { EditableHead } from './route/header-editor.ts';
+export { type EditableHead, replaceField } from './route/header-editor.ts';
 export { compileHeaderTest } from './route/header-matcher.ts';

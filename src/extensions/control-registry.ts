@@ -2,6 +2,9 @@
 // they do is in data-registry.ts, for those that run in workers, and in stat-sink-registry.ts.
 
 import type { HttpFilterConverters, StatSinkManifests } from '../config/index.ts';
+import { convertGrpcBridgeFilter } from './filters.http/grpc_http1_bridge/config.ts';
+import { convertGrpcStatsFilter } from './filters.http/grpc_stats/config.ts';
+import { convertGrpcWebFilter } from './filters.http/grpc_web/config.ts';
 import { convertHealthCheckFilter } from './filters.http/health_check/config.ts';
 import { convertTapFilter } from './filters.http/tap/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
@@ -12,6 +15,9 @@ import { OPEN_TELEMETRY } from './stat_sinks/open_telemetry/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
 
 export const HTTP_FILTER_CONVERTERS: HttpFilterConverters = {
+  'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': convertGrpcBridgeFilter,
+  'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': convertGrpcStatsFilter,
+  'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': convertGrpcWebFilter,
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': convertHealthCheckFilter,
   'proxy.extensions.filters.http.tap.v3.Tap': convertTapFilter,
 };

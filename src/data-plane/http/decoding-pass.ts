@@ -31,6 +31,11 @@ export class DecodingPass extends FilterPass {
     return this.#heldHead;
   }
 
+  /** As FilterCallbacks.settleRequestHead. */
+  settleHead(): void {
+    if (this.saveHead()) this.restoreHead();
+  }
+
   protected override visitHead(index: number, isEnd: boolean): FilterStatus {
     return this.#filters[index]!.decodeHeaders?.(this.#context.codec.request, isEnd) ?? 'continue';
   }

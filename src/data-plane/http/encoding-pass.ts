@@ -1,12 +1,13 @@
 // A response through the filters, on its way from the router: the one next to the router comes first.
 
 import { codecError, Framing, Method } from '../../wasm/http1.ts';
+import type { EditableHead } from '../route/header-editor.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { announceBody } from './body-announcement.ts';
 import type { BodyData, BodyUse, FilterStatus, HttpFilter } from './filter.ts';
 import { FilterPass } from './filter-pass.ts';
 import { type FilteredStream, NO_LIMITS } from './filtered-stream.ts';
-import { mayHaveBody, RESPONSE_HELD_TOO_LARGE } from './local-reply.ts';
+import { mayHaveBody, RESPONSE_HELD_TOO_LARGE, statusLine } from './local-reply.ts';
 import type { Trailers } from './trailers.ts';
 
 export class EncodingPass extends FilterPass {
@@ -28,6 +29,16 @@ export class EncodingPass extends FilterPass {
     this.#context = context;
     this.#stream = stream;
     this.#filters = filters.toReversed();
+  }
+
+  /** As FilterCallbacks.heldResponseHead. */
+  editHeldHead(index: number, status: number | undefined): EditableHead {
+    this.reviveHeadFor(index);
+    if (status !== undefined && this.saveHead()) {
+      this.#heldHead = this.#heldHead.replace(/^[^\r]*\r\n/, statusLine(status));
+      this.restoreHead();
+    }
+    return this.#context.codec.response;
   }
 
   protected override visitHead(index: number, isEnd: boolean): FilterStatus {

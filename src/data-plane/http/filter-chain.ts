@@ -3,7 +3,7 @@
 
 import { WeirError } from '../../base/errors.ts';
 import type { HttpFilterSettings } from '../../snapshot/index.ts';
-import { Method } from '../../wasm/http1.ts';
+import { Method, type RequestHead } from '../../wasm/http1.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -18,7 +18,7 @@ import { hasBody, type LocalReply } from './local-reply.ts';
 interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'> {
   readonly create: CreateFilter;
   /** Null for one that always takes part. */
-  readonly isAwake: (() => boolean) | null;
+  readonly isAwake: ((head: RequestHead) => boolean) | null;
 }
 
 /** As many as fit into the bits of a number; further ones are always awake. */
@@ -52,7 +52,7 @@ export class FilterChain {
       if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);
       const { requestBody, encodes, responseBody, isAwake } = kind;
       const create = kind.compile(settings, chainContext);
-      const asks = isAwake === undefined ? null : () => isAwake(settings, chainContext);
+      const asks = isAwake === undefined ? null : (head: RequestHead) => isAwake(settings, chainContext, head);
       return { requestBody, encodes, responseBody, create, isAwake: asks };
     });
     return FilterChain.#of(members);
@@ -72,10 +72,10 @@ export class FilterChain {
   }
 
   /** The chain of those that take part in what begins now; null when nobody does. */
-  awake(): FilterChain | null {
+  awake(head: RequestHead): FilterChain | null {
     const sleepers = this.#sleepers;
     let asleep = 0;
-    for (let at = 0; at < sleepers.length; at += 1) if (!sleepers[at]!.isAwake!()) asleep |= 1 << at;
+    for (let at = 0; at < sleepers.length; at += 1) if (!sleepers[at]!.isAwake!(head)) asleep |= 1 << at;
     if (asleep === 0) return this;
     let rest = this.#without.get(asleep);
     if (rest === undefined) {
@@ -149,6 +149,25 @@ export class StreamFilters {
       addRequestData: (bytes) => this.decoding.addData(index, bytes),
       addResponseData: (bytes) => this.encoding.addData(this.#filters.length - 1 - index, bytes),
       markHealthCheck: () => stream.markHealthCheck(),
+      becomeGrpc: (form) => {
+        stream.isGrpc = true;
+        stream.replyForm = form;
+      },
+      get protocol() {
+        return stream.protocol;
+      },
+      get isGrpc() {
+        return stream.isGrpc;
+      },
+      get cluster() {
+        return stream.cluster;
+      },
+      bufferLimitBytes: stream.bufferLimitBytes,
+      heldResponseHead: (status) => {
+        if (!this.encoding.hasBegun) return null;
+        return this.encoding.editHeldHead(this.#filters.length - 1 - index, status);
+      },
+      settleRequestHead: () => this.decoding.settleHead(),
     };
   }
 }

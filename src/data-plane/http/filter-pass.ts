@@ -113,6 +113,13 @@ export abstract class FilterPass {
     if (wasAboveLimit && goesOn && !this.#isOver) this.resumeReading();
   }
 
+  /** Puts the head, which no filter behind this one has seen, where it can be edited until this one returns. */
+  protected reviveHeadFor(index: number): void {
+    const head = this.#queue[0];
+    if (head?.kind !== 'head' || head.next > index + 1) throw editError('cannot edit a head that has gone on');
+    this.#reviveHead();
+  }
+
   /** Adds data for the filters behind this one, which is being visited with the head or the trailers. */
   addData(index: number, bytes: Buffer): void {
     if (this.#isOver) return;

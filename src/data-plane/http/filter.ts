@@ -10,7 +10,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
 import type { EditableHead } from '../route/header-editor.ts';
-import type { LocalReply } from './local-reply.ts';
+import type { LocalReply, ReplyForm } from './local-reply.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import type { Taps } from './taps.ts';
 import type { Trailers } from './trailers.ts';
@@ -81,6 +81,35 @@ export interface FilterCallbacks {
   addResponseData(bytes: Buffer): void;
   /** Logs can leave out such requests. */
   markHealthCheck(): void;
+  /** The request is one of gRPC from here on, whatever its client takes it for. @param form of replies to that client. */
+  becomeGrpc(form: ReplyForm): void;
+  /** Of the client, as logs name it: `HTTP/1.1`. */
+  readonly protocol: string;
+  /** It is one of gRPC, or has become one before this filter. */
+  readonly isGrpc: boolean;
+  /** The cluster that the request goes to, once the router has chosen one. Its counts are those of its stat scope. */
+  readonly cluster: CountedCluster | null;
+  /** How much filters may hold up. */
+  readonly bufferLimitBytes: number;
+  /**
+   * The head of a response that this filter is looking at, or has held back so that no other has seen it since. Valid until
+   * return. @param status in place of the one that it has. @returns null for a reply of the proxy's own, which has only the head
+   * that it came with. @throws WeirError WEIR_FILTER_EDIT when it has gone on.
+   */
+  heldResponseHead(status?: number): EditableHead | null;
+  /** From within decodeHeaders: others read the head as it is by now, edits and all, and choose the route by that. */
+  settleRequestHead(): void;
+}
+
+/** Where a filter counts what it sees of the requests to a cluster; the same object for the same generation of it. */
+export interface CountedCluster {
+  counter(name: string): FilterCounter;
+  /** Of milliseconds. */
+  time(name: string): FilterTimes;
+}
+
+export interface FilterTimes {
+  record(ms: number): void;
 }
 
 /** Members of a cluster, as this worker knows them. */
@@ -139,9 +168,9 @@ export interface HttpFilterKind {
   readonly responseBody: BodyUse;
   /**
    * Whether the filter takes part in requests that begin now; it does when this is absent. One that does not costs them
-   * nothing else. Asked with each request.
+   * nothing else. Asked with each request, of its head as it came.
    */
-  isAwake?(settings: unknown, context: FilterContext): boolean;
+  isAwake?(settings: unknown, context: FilterContext, head: RequestHead): boolean;
   /** @param settings as the filter's configuration made them. */
   compile(settings: unknown, context: FilterContext): CreateFilter;
 }

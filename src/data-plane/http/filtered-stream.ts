@@ -1,7 +1,8 @@
 // What the filters of a request know of their stream.
 
 import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1.ts';
-import type { LocalReply } from './local-reply.ts';
+import type { CountedCluster } from './filter.ts';
+import type { LocalReply, ReplyForm } from './local-reply.ts';
 import type { Trailers } from './trailers.ts';
 
 /** A head that was written before has passed all limits of its connection. */
@@ -12,6 +13,11 @@ export interface FilteredStream {
   readonly methodId: number;
   readonly bufferLimitBytes: number;
   readonly hasEnded: boolean;
+  readonly protocol: string;
+  isGrpc: boolean;
+  replyForm: ReplyForm;
+  /** Null before the router has chosen one. */
+  readonly cluster: CountedCluster | null;
   /** Of the request's body as it goes on, one of Framing. */
   requestFraming: number;
   /** Trailers of the message that ends with the next call. */

@@ -116,6 +116,10 @@ export abstract class StreamRecord implements RoutedStream {
     if (this.wantedFacts !== null) this.wantedFacts.requestHead = head;
   }
 
+  get protocol(): string {
+    return this.codec.protocol;
+  }
+
   get cluster(): Cluster | null {
     return this.#cluster;
   }

@@ -286,7 +286,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   }
 
   #enter(filters: FilterChain | null, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    const awake = filters === null ? null : filters.awake();
+    const awake = filters === null ? null : filters.awake(this.context.codec.request);
     if (awake === null) return this.forward(bytes, start, end, isEnd);
     return this.#beginFiltered(awake.open(this.context, this), bytes.subarray(start, end), isEnd);
   }

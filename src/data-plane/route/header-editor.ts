@@ -22,6 +22,12 @@ export interface EditableHead {
   appendPrepared(lines: PreparedLines): void;
 }
 
+/** In place of all fields of the name. */
+export function replaceField(head: EditableHead, name: string, value: string): void {
+  head.removeField(name);
+  head.append(name, value);
+}
+
 /** Who knows what command operators ask for; asked only where there are any. */
 export interface FactsSource {
   readonly facts: FormatFacts;

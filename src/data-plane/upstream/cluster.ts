@@ -16,6 +16,7 @@ import type {
   Metadata,
   ResponseHeadLimits,
 } from '../../snapshot/index.ts';
+import type { DynamicCounter, DynamicHistogram } from '../../stats/index.ts';
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestForm } from '../http/codec/http1/request-form.ts';
@@ -327,12 +328,22 @@ export class Cluster {
     return this.#transports === null ? null : this.#transports.of(metadata);
   }
 
+  /** A counter among its stats that is named at run time; whoever counts on it again keeps it. */
+  counter(name: string): DynamicCounter {
+    return this.#context.stats.dynamicCounter(`cluster.${this.settings.statName}.`, name);
+  }
+
+  /** The same for a histogram of milliseconds. */
+  time(name: string): DynamicHistogram {
+    return this.#context.stats.dynamicTime(`cluster.${this.settings.statName}.`, name);
+  }
+
   /** The cluster is spoken to in HTTP/1: it has the codec's stats from then on. */
   showHttp1Stats(): void {
     if (this.#hasHttp1Stats) return;
     this.#hasHttp1Stats = true;
     for (const name of HTTP1_CODEC_STATS) {
-      this.#context.stats.dynamicCounter(`cluster.${this.settings.statName}.`, `http1.${name}`);
+      this.counter(`http1.${name}`);
     }
   }
 

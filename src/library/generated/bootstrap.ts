@@ -39,12 +39,15 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
+  | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
+  | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
+  | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
   | Typed<'extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', HttpConnectionManager>
   | Typed<'extensions.filters.network.tcp_proxy.v3.TcpProxy', TcpProxy>
   | Typed<'extensions.filters.network.echo.v3.Echo', Echo>
   | Typed<'extensions.filters.network.rbac.v3.RBAC', NetworkRbacRBAC>
   | Typed<'extensions.filters.network.local_ratelimit.v3.LocalRateLimit', NetworkLocalRatelimitLocalRateLimit>
-  | Typed<'extensions.filters.network.direct_response.v3.Config', Config>
+  | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
   | Typed<'extensions.access_loggers.file.v3.FileAccessLog', FileAccessLog>
@@ -97,6 +100,9 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
+  | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
+  | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
+  | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -111,7 +117,10 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBACPerRoute', RBACPerRoute>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
-  | Typed<'config.route.v3.FilterConfig', FilterConfig>
+  | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
+  | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
+  | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'config.route.v3.FilterConfig', RouteFilterConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -130,7 +139,7 @@ export type FiltersNetworkConfig =
   | Typed<'extensions.filters.network.echo.v3.Echo', Echo>
   | Typed<'extensions.filters.network.rbac.v3.RBAC', NetworkRbacRBAC>
   | Typed<'extensions.filters.network.local_ratelimit.v3.LocalRateLimit', NetworkLocalRatelimitLocalRateLimit>
-  | Typed<'extensions.filters.network.direct_response.v3.Config', Config>
+  | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
@@ -1214,11 +1223,6 @@ export interface Compressor_ResponseDirectionConfig {
   readonly statusHeaderEnabled?: boolean | undefined;
 }
 
-/** proxy.extensions.filters.network.direct_response.v3.Config */
-export interface Config {
-  readonly response?: DataSource | undefined;
-}
-
 /** proxy.config.core.v3.TypedExtensionConfig */
 export interface ConfigCoreTypedExtensionConfig {
   readonly name?: string | undefined;
@@ -1518,6 +1522,11 @@ export interface DirectResponseAction {
   readonly body?: DataSource | undefined;
   readonly body_format?: SubstitutionFormatString | undefined;
   readonly bodyFormat?: SubstitutionFormatString | undefined;
+}
+
+/** proxy.extensions.filters.network.direct_response.v3.Config */
+export interface DirectResponseConfig {
+  readonly response?: DataSource | undefined;
 }
 
 /** proxy.extensions.clusters.dns.v3.DnsCluster */
@@ -1820,14 +1829,6 @@ export interface FilterChainMatch {
   readonly directSourcePrefixRanges?: readonly CidrRange[] | undefined;
 }
 
-/** proxy.config.route.v3.FilterConfig */
-export interface FilterConfig {
-  readonly config?: AnyConfig | undefined;
-  readonly is_optional?: boolean | undefined;
-  readonly isOptional?: boolean | undefined;
-  readonly disabled?: boolean | undefined;
-}
-
 /** proxy.type.matcher.v3.FilterStateMatcher */
 export interface FilterStateMatcher {
   readonly key?: string | undefined;
@@ -1869,6 +1870,26 @@ export interface GraphiteStatsdSink {
   readonly prefix?: string | undefined;
   readonly max_bytes_per_datagram?: Int64 | undefined;
   readonly maxBytesPerDatagram?: Int64 | undefined;
+}
+
+/** proxy.extensions.filters.http.grpc_http1_bridge.v3.Config */
+export interface GrpcHttp1BridgeConfig {
+  readonly upgrade_protobuf_to_grpc?: boolean | undefined;
+  readonly upgradeProtobufToGrpc?: boolean | undefined;
+  readonly ignore_query_parameters?: boolean | undefined;
+  readonly ignoreQueryParameters?: boolean | undefined;
+}
+
+/** proxy.config.core.v3.GrpcMethodList */
+export interface GrpcMethodList {
+  readonly services?: readonly GrpcMethodList_Service[] | undefined;
+}
+
+/** proxy.config.core.v3.GrpcMethodList.Service */
+export interface GrpcMethodList_Service {
+  readonly name?: string | undefined;
+  readonly method_names?: readonly string[] | undefined;
+  readonly methodNames?: readonly string[] | undefined;
 }
 
 /** proxy.config.core.v3.GrpcService */
@@ -2016,11 +2037,26 @@ export interface GrpcService_GoogleGrpc_SslCredentials {
   readonly certChain?: DataSource | undefined;
 }
 
+/** proxy.extensions.filters.http.grpc_stats.v3.FilterConfig */
+export interface GrpcStatsFilterConfig {
+  readonly emit_filter_state?: boolean | undefined;
+  readonly emitFilterState?: boolean | undefined;
+  readonly individual_method_stats_allowlist?: GrpcMethodList | undefined;
+  readonly individualMethodStatsAllowlist?: GrpcMethodList | undefined;
+  readonly stats_for_all_methods?: boolean | undefined;
+  readonly statsForAllMethods?: boolean | undefined;
+  readonly enable_upstream_stats?: boolean | undefined;
+  readonly enableUpstreamStats?: boolean | undefined;
+}
+
 /** proxy.config.accesslog.v3.GrpcStatusFilter */
 export interface GrpcStatusFilter {
   readonly statuses?: readonly ('OK' | 'CANCELED' | 'UNKNOWN' | 'INVALID_ARGUMENT' | 'DEADLINE_EXCEEDED' | 'NOT_FOUND' | 'ALREADY_EXISTS' | 'PERMISSION_DENIED' | 'RESOURCE_EXHAUSTED' | 'FAILED_PRECONDITION' | 'ABORTED' | 'OUT_OF_RANGE' | 'UNIMPLEMENTED' | 'INTERNAL' | 'UNAVAILABLE' | 'DATA_LOSS' | 'UNAUTHENTICATED')[] | undefined;
   readonly exclude?: boolean | undefined;
 }
+
+/** proxy.extensions.filters.http.grpc_web.v3.GrpcWeb */
+export interface GrpcWeb {}
 
 /** proxy.extensions.filters.http.gzip.v3.Gzip */
 export interface GzipGzip {
@@ -4365,6 +4401,14 @@ export interface RouteCorsPolicy {
   readonly allowPrivateNetworkAccess?: boolean | undefined;
   readonly forward_not_matching_preflights?: boolean | undefined;
   readonly forwardNotMatchingPreflights?: boolean | undefined;
+}
+
+/** proxy.config.route.v3.FilterConfig */
+export interface RouteFilterConfig {
+  readonly config?: AnyConfig | undefined;
+  readonly is_optional?: boolean | undefined;
+  readonly isOptional?: boolean | undefined;
+  readonly disabled?: boolean | undefined;
 }
 
 /** proxy.config.route.v3.RouteMatch */

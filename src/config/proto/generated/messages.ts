@@ -2249,7 +2249,7 @@ export interface RouteTracing {
 }
 
 /** proxy.config.route.v3.FilterConfig */
-export interface FilterConfig {
+export interface RouteFilterConfig {
   config: Any | null;
   is_optional: boolean;
   disabled: boolean;
@@ -4160,6 +4160,24 @@ export interface HTTPFault {
   filter_metadata: Struct | null;
 }
 
+/** proxy.extensions.filters.http.grpc_http1_bridge.v3.Config */
+export interface GrpcHttp1BridgeConfig {
+  upgrade_protobuf_to_grpc: boolean;
+  ignore_query_parameters: boolean;
+}
+
+/** proxy.extensions.filters.http.grpc_stats.v3.FilterConfig */
+export interface GrpcStatsFilterConfig {
+  emit_filter_state: boolean;
+  individual_method_stats_allowlist: GrpcMethodList | null;
+  stats_for_all_methods: BoolValue | null;
+  enable_upstream_stats: boolean;
+  readonly per_method_stat_specifier?: 'individual_method_stats_allowlist' | 'stats_for_all_methods';
+}
+
+/** proxy.extensions.filters.http.grpc_web.v3.GrpcWeb */
+export interface GrpcWeb {}
+
 /** proxy.extensions.filters.http.gzip.v3.Gzip */
 export interface GzipGzip {
   memory_level: UInt32Value | null;
@@ -4492,7 +4510,7 @@ export interface ConnectionLimit {
 }
 
 /** proxy.extensions.filters.network.direct_response.v3.Config */
-export interface Config {
+export interface DirectResponseConfig {
   response: DataSource | null;
 }
 
@@ -5576,7 +5594,7 @@ export interface MessageTypes {
   'proxy.config.route.v3.NonForwardingAction': NonForwardingAction;
   'proxy.config.route.v3.Decorator': Decorator;
   'proxy.config.route.v3.Tracing': RouteTracing;
-  'proxy.config.route.v3.FilterConfig': FilterConfig;
+  'proxy.config.route.v3.FilterConfig': RouteFilterConfig;
   'proxy.config.route.v3.ClusterSpecifierPlugin': ClusterSpecifierPlugin;
   'proxy.config.route.v3.RouteAction': RouteAction;
   'proxy.config.route.v3.RouteAction.RequestMirrorPolicy': RouteAction_RequestMirrorPolicy;
@@ -5826,6 +5844,9 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.fault.v3.FaultAbort': FaultAbort;
   'proxy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort': FaultAbort_HeaderAbort;
   'proxy.extensions.filters.http.fault.v3.HTTPFault': HTTPFault;
+  'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GrpcHttp1BridgeConfig;
+  'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': GrpcStatsFilterConfig;
+  'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': GrpcWeb;
   'proxy.extensions.filters.http.gzip.v3.Gzip': GzipGzip;
   'proxy.extensions.filters.http.gzip.v3.Gzip.CompressionLevel': GzipGzip_CompressionLevel;
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HealthCheckHealthCheck;
@@ -5859,7 +5880,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor.KvElement': ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor_KvElement;
   'proxy.extensions.filters.network.http_connection_manager.v3.ScopedRds': ScopedRds;
   'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit': ConnectionLimit;
-  'proxy.extensions.filters.network.direct_response.v3.Config': Config;
+  'proxy.extensions.filters.network.direct_response.v3.Config': DirectResponseConfig;
   'proxy.extensions.filters.network.echo.v3.Echo': Echo;
   'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NetworkLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.network.rbac.v3.RBAC': NetworkRbacRBAC;

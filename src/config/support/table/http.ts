@@ -9,9 +9,19 @@ import {
   type SupportTable,
   supported,
   supportedAs,
+  supportedWhole,
   warned,
 } from '../verdict.ts';
-import { HEALTH_CHECK, HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER, TAP_FILTER } from './extensions.ts';
+import {
+  GRPC_BRIDGE,
+  GRPC_STATS,
+  GRPC_WEB,
+  HEALTH_CHECK,
+  HTTP_CONNECTION_MANAGER,
+  READ_AS_TYPED,
+  ROUTER,
+  TAP_FILTER,
+} from './extensions.ts';
 
 /** The rows that both sides have in common. */
 export const HTTP2_FIELDS: MessageSupport['fields'] = {
@@ -146,7 +156,7 @@ export const HTTP_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([ROUTER, HEALTH_CHECK, TAP_FILTER]),
+      typed_config: extensions([ROUTER, HEALTH_CHECK, TAP_FILTER, GRPC_WEB, GRPC_BRIDGE, GRPC_STATS]),
       is_optional: supported('a filter that this build lacks is then left out, with a warning'),
     },
   },
@@ -158,6 +168,20 @@ export const HTTP_SUPPORT: SupportTable = {
       cache_time: supported('each worker has a cache of its own'),
       cluster_min_healthy_percentages: supported(),
       headers: supported(),
+    },
+  },
+  [GRPC_WEB]: { otherwise: rejected(), fields: {} },
+  [GRPC_BRIDGE]: {
+    otherwise: rejected(),
+    fields: { upgrade_protobuf_to_grpc: supported(), ignore_query_parameters: supported() },
+  },
+  [GRPC_STATS]: {
+    otherwise: rejected(),
+    fields: {
+      emit_filter_state: warned('there is no filter state'),
+      individual_method_stats_allowlist: supportedWhole(),
+      stats_for_all_methods: supported('of at most 1,000 methods of a cluster; the others are counted together'),
+      enable_upstream_stats: supported('from the end of the request to that of the response'),
     },
   },
   [TAP_FILTER]: {

@@ -2,15 +2,16 @@
 // remembers its answer. Worker thread; step 3 of the request flow. While the operator has checks fail, all of them
 // get a 503 in whatever mode, and every response tells other proxies to stop sending requests here at once.
 
-import type {
-  EditableHead,
-  FilterCallbacks,
-  FilterContext,
-  FilterStatus,
-  HeadTest,
-  HttpFilter,
-  HttpFilterKind,
-  LocalReply,
+import {
+  type EditableHead,
+  type FilterCallbacks,
+  type FilterContext,
+  type FilterStatus,
+  type HeadTest,
+  type HttpFilter,
+  type HttpFilterKind,
+  type LocalReply,
+  replaceField,
 } from '../../../data-plane/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
 import type { HealthCheckFilterSettings } from './settings.ts';
@@ -102,11 +103,11 @@ class HealthCheckFilter implements HttpFilter {
   encodeHeaders(head: EditableHead, status: number): FilterStatus {
     const { settings, context, isForcedToFail } = this.#check;
     const { headerNames } = context;
-    if (isForcedToFail) set(head, headerNames.immediateHealthCheckFail, 'true');
+    if (isForcedToFail) replaceField(head, headerNames.immediateHealthCheckFail, 'true');
     if (!this.#isCheck) return 'continue';
     if (!this.#isOwnAnswer) this.#check.remember(status, head.hasField(headerNames.degraded));
-    else if (this.#isDegraded) set(head, headerNames.degraded, 'true');
-    if (settings.localCluster !== '') set(head, headerNames.healthCheckedCluster, settings.localCluster);
+    else if (this.#isDegraded) replaceField(head, headerNames.degraded, 'true');
+    if (settings.localCluster !== '') replaceField(head, headerNames.healthCheckedCluster, settings.localCluster);
     return 'continue';
   }
 
@@ -115,11 +116,6 @@ class HealthCheckFilter implements HttpFilter {
     this.#callbacks.reply(reply);
     return 'stop';
   }
-}
-
-function set(head: EditableHead, name: string, value: string): void {
-  head.removeField(name);
-  head.append(name, value);
 }
 
 export const HEALTH_CHECK_FILTER: HttpFilterKind = {
