@@ -37,4 +37,20 @@ describe('the text format of a message', () => {
     const address = { protocol: 1, address: '', port_value: 0, ipv4_compat: true, resolver_name: null };
     assert.equal(textOfMessage(type, address), 'protocol: UDP\nport_value: 0\nipv4_compat: true\n');
   });
+
+  test('leaves out numbers and bytes that say nothing', () => {
+    const any = protoSchema().messageType('google.protobuf.Any');
+    assert.equal(textOfMessage(any, { type_url: 'x', value: new Uint8Array() }), 'type_url: "x"\n');
+    assert.equal(textOfMessage(any, { type_url: '', value: Uint8Array.of(1) }), 'value: "\\001"\n');
+    const time = protoSchema().messageType('google.protobuf.Timestamp');
+    assert.equal(textOfMessage(time, { seconds: 0, nanos: 7 }), 'nanos: 7\n');
+  });
+
+  test('has no maps, rather than wrong ones', () => {
+    const struct = protoSchema().messageType('google.protobuf.Struct');
+    assert.throws(
+      () => textOfMessage(struct, { fields: { a: {} } }),
+      /^Error: maps such as \.google\.protobuf\.Struct\.fields are/,
+    );
+  });
 });
