@@ -93,13 +93,13 @@ test('a match needs a name, and may ask for plain TCP alone', () => {
     cluster(
       [member(1)],
       { transport_socket: raw },
-      { name: 'x', transport_socket: { name: 'envoy.transport_sockets.tls' } },
+      { name: 'x', transport_socket: { name: 'envoy.transport_sockets.alts' } },
     ),
   );
-  assert.equal(errors.length, 2);
+  assert.equal(errors.length, 2, errors.join('\n'));
   assert.ok(errors.some((error) => error.startsWith(`${AT}[0].name: `)));
   assert.ok(
-    errors.some((error) => error.startsWith(`${AT}[1].transport_socket`) && error.includes('transport_sockets.tls')),
+    errors.some((error) => error.startsWith(`${AT}[1].transport_socket`) && error.includes('transport_sockets.alts')),
   );
 });
 

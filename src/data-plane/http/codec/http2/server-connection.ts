@@ -26,6 +26,7 @@ import { Http2ServerStream, type Http2StreamOwner } from './server-stream.ts';
 import { Http2Session, type SessionOwner } from './session.ts';
 import type { SessionStream } from './session-stream.ts';
 
+const FILE = 'src/data-plane/http/codec/http2/server-connection.ts';
 const {
   downstream_cx_delayed_close_timeout,
   downstream_cx_idle_timeout,
@@ -219,8 +220,8 @@ export class Http2ServerConnection
   }
 
   onSessionFault(fault: SessionFault): void {
-    const { http } = this.context.logs;
-    if (http.enabled('debug')) http.debug(`${this.connection.peerAddress} ended by ${fault.reason}`);
+    const log = this.context.logs.http.ofFile(FILE);
+    if (log.enabled('debug')) log.debug(`${this.connection.peerAddress} ended by ${fault.reason}`);
     this.#count(downstream_cx_protocol_error, 1);
     this.#closeGracefully(false);
   }

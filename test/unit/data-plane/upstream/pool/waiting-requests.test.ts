@@ -219,7 +219,7 @@ describe('the connections of a pool', () => {
     const bench = new Bench();
     const lines: string[] = [];
     const log = { enabled: (level: string) => level === 'debug', debug: (line: string) => void lines.push(line) };
-    Object.assign(bench.workers.contexts[0]!.logs, { pool: log });
+    Object.assign(bench.workers.contexts[0]!.logs, { pool: { ofFile: () => log } });
     bench.wait(1);
     bench.sockets[0]!.refuse(new Error('refused'));
     assert.deepEqual(lines, ['cannot connect to 127.0.0.1:1: refused']);
