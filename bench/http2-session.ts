@@ -41,6 +41,10 @@ class Owner implements SessionOwner {
     return 'content-length: 0\r\n';
   }
 
+  onBlock(): void {}
+
+  onSettings(): void {}
+
   onDirty(): void {
     setImmediate(() => this.session.written(this.#socket.write(this.session.output.bytes())));
   }

@@ -227,7 +227,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
     what: 'Each host: in /clusters; in /stats of clusters with per_endpoint_stats, or for Prometheus with per_host',
   },
   HTTP_STATS: { under: 'http.<stat_prefix>.', what: 'Each HTTP connection manager, and `http.admin.`' },
-  HTTP2_STATS: { under: 'http2.', what: 'HTTP/2 of all clients' },
+  HTTP2_STATS: {
+    under: 'http2.',
+    what: 'HTTP/2 of all clients; under `cluster.<name>.http2.` that of connections to its hosts',
+  },
   LISTENER_STATS: { under: 'listener.<address or stat_prefix>.', what: 'Each listener, and `listener.admin.`' },
   LISTENER_HTTP_STATS: {
     under: 'listener.<address or stat_prefix>.http.<stat_prefix>.',

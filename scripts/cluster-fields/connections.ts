@@ -10,6 +10,9 @@ import {
   ENDPOINT_STATS,
   FAILURES,
   HOST_ADDRESSES,
+  HTTP2_OPTIONS,
+  HTTP2_POOL,
+  HTTP2_UPSTREAM,
   MEASURES,
   POLICY,
   PRECONNECT,
@@ -288,6 +291,7 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
       common_http_protocol_options: ['Options of HTTP.', 'none'],
       upstream_http_protocol_options: ['Names of TLS that requests bring.', 'none', UPSTREAM_TLS],
       explicit_http_config: ['The protocol, and its options.', 'HTTP/1.1'],
+      use_downstream_protocol_config: ['The protocol is that of the client.', 'none', HTTP2_UPSTREAM],
       retry_policy: [
         'Retries of requests to this cluster, in place of those of routes.',
         'that of the route',
@@ -307,7 +311,64 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
   },
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {
     test: CONVERSION,
-    fields: { http_protocol_options: ['HTTP/1, and its options.', 'none'] },
+    fields: {
+      http_protocol_options: ['HTTP/1, and its options.', 'none'],
+      http2_protocol_options: ['HTTP/2, and its options.', 'none', HTTP2_UPSTREAM],
+    },
+  },
+  'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': {
+    test: HTTP2_UPSTREAM,
+    fields: {
+      http_protocol_options: ['Options of HTTP/1, for clients that speak it.', 'none'],
+      http2_protocol_options: ['Options of HTTP/2, for clients that speak it.', 'none'],
+    },
+  },
+  'proxy.config.core.v3.Http2ProtocolOptions (upstream)': {
+    test: HTTP2_OPTIONS,
+    fields: {
+      hpack_table_size: ['Octets of the table by which upstreams compress heads.', '4096'],
+      max_concurrent_streams: [
+        'Requests that a connection carries at a time, if the upstream takes as many.',
+        '1024',
+        HTTP2_POOL,
+      ],
+      initial_stream_window_size: [
+        'What an upstream may send of a response that nobody takes.',
+        '`per_connection_buffer_limit_bytes`',
+      ],
+      initial_connection_window_size: ['The same of all responses of a connection, before they are read.', '24 MiB'],
+      allow_connect: ['Of no effect: the upstream says whether it takes extended CONNECT.', '`false`'],
+      allow_metadata: ['METADATA frames.', '`false`'],
+      max_outbound_frames: ['Frames that may wait for an upstream that reads nothing.', '10000'],
+      max_outbound_control_frames: ['The same of answers to its control frames.', '1000'],
+      max_consecutive_inbound_frames_with_empty_payload: ['Frames with nothing in them, one behind the other.', '1'],
+      max_inbound_priority_frames_per_stream: ['PRIORITY frames for each stream.', '100'],
+      max_inbound_window_update_frames_per_data_frame_sent: ['WINDOW_UPDATE frames for each DATA frame.', '10'],
+      stream_error_on_invalid_http_messaging: [
+        'Of no effect: a response with a fault ends its stream alone.',
+        '`false`',
+      ],
+      override_stream_error_on_invalid_http_message: ['The newer form, of no effect either.', 'none'],
+      custom_settings_parameters: ['Settings that are announced besides.', 'none'],
+      connection_keepalive: ['Pings, and how soon they are to be answered.', 'none', HTTP2_POOL],
+      enable_huffman_encoding: ['Heads are written with the Huffman code where that is shorter.', '`false`'],
+    },
+  },
+  'proxy.config.core.v3.Http2ProtocolOptions.SettingsParameter': {
+    test: HTTP2_OPTIONS,
+    fields: { identifier: ['Which setting.', 'required'], value: ['Its value.', 'required'] },
+  },
+  'proxy.config.core.v3.KeepaliveSettings': {
+    test: HTTP2_POOL,
+    fields: {
+      interval: ['Between two pings.', 'none by time'],
+      timeout: ['Within which a ping has to be answered.', 'required'],
+      interval_jitter: ['By how much of itself an interval may be longer.', '15%'],
+      connection_idle_interval: [
+        'A connection that has heard nothing for so long pings before its next request.',
+        'none',
+      ],
+    },
   },
   'proxy.config.core.v3.TransportSocket (upstream)': {
     test: CONVERSION,

@@ -9,6 +9,7 @@ import type { ProxyHeaderSettings } from '../base/proxy-header.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { MetadataPair } from '../base/subset-key.ts';
 import type { EndpointCheckSettings, HealthCheckSettings } from './health-check.ts';
+import type { Http2Settings } from './http2.ts';
 import type { Metadata } from './metadata.ts';
 import type { OutlierSettings } from './outlier.ts';
 import type { RetrySettings } from './retry.ts';
@@ -37,6 +38,13 @@ export interface CircuitBreakerThresholds {
   readonly maxConnectionsPerHost?: number;
   /** What is left below each limit is shown in stats. */
   readonly tracksRemaining?: boolean;
+}
+
+/** Requests go out over HTTP/2. */
+export interface UpstreamHttp2 {
+  readonly settings: Http2Settings;
+  /** All of them; those of clients that speak it; those to hosts that choose it by ALPN. */
+  readonly use: 'always' | 'like-client' | 'by-alpn';
 }
 
 export interface Locality {
@@ -354,6 +362,8 @@ export interface ClusterSettings {
   readonly maxRequestsPerConnection: number;
   /** Trailers pass: those of requests are written, those of responses read. */
   readonly enableTrailers: boolean;
+  /** Absent: they all go over HTTP/1. */
+  readonly http2?: UpstreamHttp2;
   /** Absent: requests go as they came. */
   readonly requestForm?: RequestForm;
   /** Absent for those that hold without a word. */
@@ -442,6 +452,8 @@ export interface ClusterSnapshot {
   readonly sizeBlock: number;
   /** First cell of TLS_STATS, NO_CELLS where no connection is secured. */
   readonly tlsBlock: number;
+  /** First cell of HTTP2_STATS, NO_CELLS where requests go over HTTP/1 alone. */
+  readonly http2Block: number;
   /** Byte address of the cluster's shared active counts (CLUSTER_*). */
   readonly recordAddress: number;
   readonly addedViaApi: boolean;

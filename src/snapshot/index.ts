@@ -43,6 +43,7 @@ export type {
   SubsetSettings,
   SubsetValue,
   TransportSocketMatch,
+  UpstreamHttp2,
   ZoneRoutingSettings,
 } from './cluster.ts';
 export { NO_CELLS } from './cluster.ts';

@@ -144,6 +144,18 @@ export class Http1Codec {
     return result;
   }
 
+  /** The same for a whole head that was kept as latin1 text. */
+  parseRequestText(head: string, limits: HeadLimits): number {
+    const { length } = head;
+    const maxBytes = Math.min(limits.maxHeadBytes, layout.HEAD_LIMIT_BYTES);
+    if (length > maxBytes) return layout.ERROR_HEAD_TOO_LARGE;
+    const maxFields = Math.min(limits.maxFields, layout.FIELD_CAPACITY);
+    this.#memory.bytes.write(head, layout.REQUEST_IN, 'latin1');
+    const result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields);
+    this.#restartPreparedWhenFull();
+    return result;
+  }
+
   /**
    * The same for a response.
    * @param requestMethod  Method id of the request that this answers: HEAD and CONNECT change the framing.

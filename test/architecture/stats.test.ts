@@ -12,13 +12,8 @@ const TABLES = path.join('stats', 'tables');
 
 /** Why nobody writes the rows; each by its table. */
 const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  'HTTP/2, HTTP/3 and early data do not exist': {
-    CLUSTER_STATS: [
-      'upstream_cx_http2_total',
-      'upstream_cx_http3_total',
-      'upstream_cx_connect_with_0_rtt',
-      'upstream_rq_0rtt',
-    ],
+  'HTTP/3 and early data do not exist': {
+    CLUSTER_STATS: ['upstream_cx_http3_total', 'upstream_cx_connect_with_0_rtt', 'upstream_rq_0rtt'],
     HTTP_STATS: ['downstream_cx_http3_total', 'downstream_cx_http3_active', 'downstream_rq_http3_total'],
   },
   'METADATA frames are skipped, fields are not judged by underscores, bodies are copied before a write': {

@@ -160,6 +160,7 @@ export class DataPlaneFixture {
       }),
       statBlock: before?.statBlock ?? this.#allocate(`cluster.${name}`, CLUSTER_STATS),
       budgetBlock: settings.tracksTimeoutBudgets ? this.#allocate(`budgets.${name}`, TIMEOUT_BUDGET_STATS) : 0,
+      http2Block: settings.http2 === undefined ? 0 : this.#allocate(`http2.${name}`, HTTP2_STATS),
       sizeBlock: settings.tracksMessageSizes ? this.#allocate(`sizes.${name}`, MESSAGE_SIZE_STATS) : 0,
       tlsBlock: 0,
       recordAddress: before?.recordAddress ?? this.#fixture.owner.recordAllocator.allocateCluster(),

@@ -177,6 +177,14 @@ export class TestSession implements SessionOwner {
     // Tests take the output themselves.
   }
 
+  onBlock(): void {
+    // Tests read heads at once.
+  }
+
+  onSettings(): void {
+    // Nothing waits for them.
+  }
+
   count(stat: string): void {
     this.stats.push(stat);
   }

@@ -264,7 +264,7 @@ export class LetterUpstream implements UpstreamStream {
   }
 
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
-    this.request.add(bytes, start, end, isEnd, this.#receiver.requestTrailers);
+    this.request.add(bytes, start, end, isEnd, this.#bench.takesTrailers ? this.#receiver.requestTrailers : null);
     return this.isFast;
   }
 
@@ -363,6 +363,8 @@ export class LetterBench {
   /** Requests get their upstreams at once. */
   isReady = true;
   hasFastUpstreams = true;
+  /** Its upstreams can have trailers behind requests. */
+  readonly takesTrailers: boolean;
   readonly waiting: (() => void)[] = [];
   cancelled = 0;
   readonly #httpBlock: number;
@@ -374,6 +376,7 @@ export class LetterBench {
     routes: readonly RouteSnapshot[],
     { settings = {}, enableTrailers = true, httpFilters = {} }: LetterBenchOptions = {},
   ) {
+    this.takesTrailers = enableTrailers;
     const onSocket = (): never => assert.fail('nobody opens a socket');
     this.workers = new UpstreamWorkers(1, onSocket, httpFilters);
     this.context = this.workers.contexts[0]!;

@@ -235,6 +235,7 @@ export class UpstreamWorkers {
       })),
       statBlock: cells.allocate(CLUSTER_STATS.size),
       budgetBlock: overrides.tracksTimeoutBudgets ? cells.allocate(TIMEOUT_BUDGET_STATS.size) : 0,
+      http2Block: overrides.http2 === undefined ? 0 : cells.allocate(HTTP2_STATS.size),
       sizeBlock: overrides.tracksMessageSizes ? cells.allocate(MESSAGE_SIZE_STATS.size) : 0,
       tlsBlock: 0,
       recordAddress: recordAllocator.allocateCluster(),

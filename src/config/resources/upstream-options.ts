@@ -1,15 +1,25 @@
 // HTTP options towards an upstream: the fields of Cluster itself, or the v3 message that replaces them
 // under typed_extension_protocol_options.
 
-import type { MirrorPolicy, RequestForm, ResponseHeadLimits, RetrySettings } from '../../snapshot/index.ts';
+import type {
+  Http2Settings,
+  MirrorPolicy,
+  RequestForm,
+  ResponseHeadLimits,
+  RetrySettings,
+  UpstreamHttp2,
+} from '../../snapshot/index.ts';
+import { Cluster_ClusterProtocolSelection as ClusterProtocolSelection } from '../proto/generated/enums.ts';
 import { entryPath, fieldPath } from '../source/field-path.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { convertHeadLimits } from './head-limits.ts';
+import { convertHttp2Options } from './http2-options.ts';
 import type {
   Cluster,
   Http1ProtocolOptions,
+  Http2ProtocolOptions,
   HttpProtocolOptions,
   UpstreamHttpOptions,
   UpstreamHttpProtocolOptions,
@@ -19,6 +29,10 @@ import { convertRetryPolicy } from './retry-policy.ts';
 import { durationMsOr, valueOr } from './units.ts';
 
 const HTTP_OPTIONS_TYPE = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
+const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
+const LEAST_WINDOW_BYTES = 65_535;
+/** Its number among HTTP/2's settings. */
+const INITIAL_WINDOW_SIZE = 4;
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
 
 /** Fields of Cluster that the message replaces; both at once would leave open which one counts. */
@@ -37,6 +51,7 @@ export interface UpstreamOptions {
   /** 0 for no limit. */
   readonly maxRequestsPerConnection: number;
   readonly enableTrailers: boolean;
+  readonly http2?: UpstreamHttp2;
   readonly requestForm?: RequestForm;
   readonly responseHeadLimits?: ResponseHeadLimits;
   readonly retry: RetrySettings | null;
@@ -49,7 +64,8 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
   if (extension !== undefined) checkReplacedFields(cluster, at, conversion.faults);
   const common = extension?.common_http_protocol_options ?? cluster.common_http_protocol_options;
   const commonAt = `${extension?.common_http_protocol_options ? found!.at : at}.common_http_protocol_options`;
-  const http1 = extension?.explicit_http_config?.http_protocol_options ?? cluster.http_protocol_options;
+  const protocol = extension === undefined ? ofCluster(cluster, at) : ofExtension(extension, found!.at);
+  const { http1 } = protocol;
   const limit = common?.max_requests_per_connection ?? null;
   if (limit !== null && cluster.max_requests_per_connection !== null) {
     const message = 'is set here and in the HTTP protocol options; only one of them may be';
@@ -61,6 +77,7 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
     ...maxStreamDuration(common),
     maxRequestsPerConnection: valueOr(cluster.max_requests_per_connection ?? limit, 0),
     enableTrailers: http1?.enable_trailers ?? false,
+    ...http2Options(protocol, cluster, at, conversion.faults),
     ...requestForm(http1),
     ...responseHeadLimits(common, http1, commonAt, conversion.faults),
     retry: convertRetryPolicy(extension?.retry_policy ?? null, `${found?.at}.retry_policy`, conversion.faults),
@@ -79,6 +96,62 @@ export function upstreamHttpOptions(
   return message === null
     ? undefined
     : { message, at: `${own === null ? at : found!.at}.upstream_http_protocol_options` };
+}
+
+/** Which protocols are spoken, with the options of each; null for their defaults. */
+interface Protocols {
+  readonly http1: Http1ProtocolOptions | null;
+  /** Null where HTTP/2 is not spoken. */
+  readonly use: UpstreamHttp2['use'] | null;
+  readonly http2: Http2ProtocolOptions | null;
+  /** Path of the options of HTTP/2. */
+  readonly at: string;
+}
+
+function ofCluster(cluster: Cluster, at: string): Protocols {
+  const { http_protocol_options: http1, http2_protocol_options: http2 } = cluster;
+  const followsClients = cluster.protocol_selection === ClusterProtocolSelection.USE_DOWNSTREAM_PROTOCOL;
+  const use = followsClients ? 'like-client' : http2 === null ? null : 'always';
+  return { http1, use, http2, at: `${at}.http2_protocol_options` };
+}
+
+function ofExtension(
+  { explicit_http_config: explicit, use_downstream_protocol_config: like }: UpstreamHttpOptions,
+  at: string,
+): Protocols {
+  const [options, field] =
+    like === null ? [explicit, 'explicit_http_config'] : [like, 'use_downstream_protocol_config'];
+  const http2 = options?.http2_protocol_options ?? null;
+  const use = like !== null ? 'like-client' : http2 === null ? null : 'always';
+  return { http1: options?.http_protocol_options ?? null, use, http2, at: `${at}.${field}.http2_protocol_options` };
+}
+
+function http2Options(
+  { use, http2, at }: Protocols,
+  cluster: Cluster,
+  clusterAt: string,
+  faults: FaultSink,
+): Pick<UpstreamOptions, 'http2'> {
+  if (use === null) return {};
+  const names = upstreamHttpOptions(cluster, clusterAt);
+  if (use === 'like-client' && names?.message.auto_sni === true) {
+    faults.error(`${names.at}.auto_sni`, 'is not supported where requests go over the protocol of their clients');
+  }
+  const settings = convertHttp2Options(http2, at, faults);
+  const isWindowSaid = http2 !== null && saysWindow(http2);
+  return { http2: { settings: isWindowSaid ? settings : withWindow(settings, cluster), use } };
+}
+
+function saysWindow(http2: Http2ProtocolOptions): boolean {
+  const isCustom = http2.custom_settings_parameters.some(({ identifier }) => identifier?.value === INITIAL_WINDOW_SIZE);
+  return isCustom || http2.initial_stream_window_size !== null;
+}
+
+/** What a slow client leaves unread waits here: no more of it than may wait otherwise, unless somebody asks for more. */
+function withWindow(settings: Http2Settings, cluster: Cluster): Http2Settings {
+  const limitBytes = valueOr(cluster.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES);
+  const streamWindowBytes = Math.min(settings.streamWindowBytes, Math.max(LEAST_WINDOW_BYTES, limitBytes));
+  return { ...settings, streamWindowBytes };
 }
 
 function maxStreamDuration(common: HttpProtocolOptions | null): Pick<UpstreamOptions, 'maxStreamDurationMs'> {

@@ -24,6 +24,7 @@ import {
   breakerUses,
   CLUSTER_STATS,
   type HistogramReader,
+  HTTP2_STATS,
   MESSAGE_SIZE_STATS,
   type Scope,
   type StatsStore,
@@ -153,6 +154,10 @@ export class ActiveCluster {
         tlsSettingsOf(settings).length > 0
           ? holdings.scope(`cluster.${settings.statName}.ssl.`).allocate(TLS_STATS).cell
           : NO_CELLS;
+      const http2Block =
+        settings.http2 === undefined
+          ? NO_CELLS
+          : holdings.scope(`cluster.${settings.statName}.http2.`).allocate(HTTP2_STATS).cell;
       const sizeBlock = settings.tracksMessageSizes ? scope.allocate(MESSAGE_SIZE_STATS).cell : NO_CELLS;
       const recordAddress = holdings.clusterRecord();
       this.#lists = this.#listsOf(settings, []);
@@ -164,6 +169,7 @@ export class ActiveCluster {
         budgetBlock,
         sizeBlock,
         tlsBlock,
+        http2Block,
         recordAddress,
         addedViaApi,
         isHealthChecked: settings.healthCheck !== undefined,

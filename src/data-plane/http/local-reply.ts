@@ -176,6 +176,9 @@ const FLAG_BY_FAILURE: Readonly<Record<UpstreamFailure, ResponseFlag>> = {
   'remote connection failure': 'UF',
   'connection timeout': 'UF',
   'connection termination': 'UC',
+  'local reset': 'LR',
+  'remote reset': 'UR',
+  'remote refused stream reset': 'UR',
   'protocol error': 'UPE',
 };
 

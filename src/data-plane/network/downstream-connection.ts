@@ -42,6 +42,8 @@ export class DownstreamConnection {
   tls: TlsFacts | null = null;
   /** Why it could not be secured; empty where it could, or need not be. */
   transportFailure = '';
+  /** It carries several requests at a time. */
+  isHttp2 = false;
   /** Another listener has accepted it, and given it to the one that owns the address that it was meant for. */
   isHandedOver = false;
   #transportProtocol: TransportProtocol = 'raw_buffer';

@@ -145,6 +145,7 @@ export class RetryDecisions {
     const { conditions } = this.#options.terms;
     if (failure === 'overflow') return false;
     if ((conditions & ANY_RESET) !== 0) return true;
+    if ((conditions & RetryOn['refused-stream']) !== 0 && failure === 'remote refused stream reset') return true;
     if ((conditions & RetryOn['reset-before-request']) !== 0 && !wasSent) return true;
     return (conditions & RetryOn['connect-failure']) !== 0 && CONNECT_FAILURES.has(failure);
   }

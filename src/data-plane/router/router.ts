@@ -164,6 +164,12 @@ export class Router {
     return route;
   }
 
+  /** HTTP/2 has trailers, HTTP/1 where the configuration says so. */
+  #passesTrailersOf({ downstream }: RoutedRequest, { settings }: Cluster): boolean {
+    const canHave = settings.enableTrailers || settings.http2 !== undefined;
+    return canHave && (this.#passesTrailers || downstream?.isHttp2 === true);
+  }
+
   #refuse(stat: number): undefined {
     this.#count(stat);
   }
@@ -227,9 +233,7 @@ export class Router {
       stream.redirects.policy = plan.internalRedirects;
     }
     if (!isFollowing) stream.applyConnectionManagerEdits(head);
-    if (this.#passesTrailers && cluster.settings.enableTrailers && head.has(HEADER_ID.te)) {
-      this.#edits.keepTrailersOption(head);
-    }
+    if (head.has(HEADER_ID.te) && this.#passesTrailersOf(stream, cluster)) this.#edits.keepTrailersOption(head);
     this.#edits.apply(stream, request, route, plan, target);
     if (stream.awaitsTunnel) keepUpgradeFields(head);
     const { codec } = this.#context;

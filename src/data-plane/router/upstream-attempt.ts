@@ -41,6 +41,12 @@ const WAITING = 0;
 const SENDING = 1;
 const DONE = 2;
 
+/** Failures of a stream that the other end has told of. */
+const BY_PEER: ReadonlySet<UpstreamFailure> = new Set([
+  'connection termination',
+  'remote reset',
+  'remote refused stream reset',
+]);
 const NO_BYTES = Buffer.alloc(0);
 const IMMEDIATE_FAIL = HEADER_ID['x-proxy-immediate-health-check-fail'];
 /** Doing these twice is doing them once (RFC 9110 section 9.2.2). */
@@ -124,7 +130,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   get requestTrailers(): Trailers | null {
-    return this.cluster.settings.enableTrailers ? this.#client.requestTrailers : null;
+    return this.#client.requestTrailers;
   }
 
   get attempts(): number {
@@ -289,15 +295,14 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   onUpstreamReset(failure: UpstreamFailure, detail: string): void {
     const stream = this.#stream!;
     this.#stream = null;
-    if (this.#mayRetry(stream)) {
+    if (this.#mayRetry(stream, failure)) {
       this.#hasRetried = true;
       this.#count(upstream_rq_retry);
       this.#attempt();
       return;
     }
     this.#end();
-    if (failure === 'connection termination') this.#count(upstream_rq_rx_reset);
-    else this.#count(upstream_rq_tx_reset);
+    this.#count(BY_PEER.has(failure) ? upstream_rq_rx_reset : upstream_rq_tx_reset);
     this.#noteFailure();
     this.#client.onUpstreamFailure(failure, detail, this.#hasRetried);
   }
@@ -341,15 +346,12 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     else this.#abort(false);
   }
 
-  #mayRetry({ isReused, hasResponseBytes }: UpstreamStream): boolean {
-    return (
-      !this.#hasRetried &&
-      isReused &&
-      !hasResponseBytes &&
-      (this.#isRequestDone || this.#client.awaitsTunnel) &&
-      !this.#hasSentBody &&
-      IDEMPOTENT.has(this.#client.methodId)
-    );
+  #mayRetry({ isReused, hasResponseBytes }: UpstreamStream, failure: UpstreamFailure): boolean {
+    const isWhole = this.#isRequestDone || this.#client.awaitsTunnel;
+    if (this.#hasRetried || hasResponseBytes || this.#hasSentBody || !isWhole) return false;
+    // The upstream has not begun with it (RFC 9113 section 8.7).
+    if (failure === 'remote refused stream reset') return true;
+    return failure === 'connection termination' && isReused && IDEMPOTENT.has(this.#client.methodId);
   }
 
   #abort(isReset: boolean): void {

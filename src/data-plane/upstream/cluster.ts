@@ -65,6 +65,8 @@ export class Cluster {
   readonly settings: ClusterRuntimeSettings;
   /** First cell of CLUSTER_STATS in this worker's slab. */
   readonly statBase: number;
+  /** The same of HTTP2_STATS; of no meaning where requests go over HTTP/1 alone. */
+  readonly http2StatBase: number;
   readonly responseHeadLimits: ResponseHeadLimits;
   /** Null: requests go as they came. */
   readonly requestForm: RequestForm | null;
@@ -130,6 +132,7 @@ export class Cluster {
     const { policies } = settings.hashing;
     this.hasher = policies.length === 0 ? null : new RequestHasher(policies);
     this.statBase = context.stats.base(snapshot.statBlock);
+    this.http2StatBase = context.stats.base(snapshot.http2Block);
     this.destinations =
       settings.originalDst === null
         ? null

@@ -86,6 +86,8 @@ export class Host implements PoolHost {
   /** Null unless its zone and that of this proxy are known. */
   readonly zoneCodes: ResponseCodeStats | null;
   readonly #context: WorkerContext;
+  /** Of clients that speak HTTP/2, where that decides; null where they have no others. */
+  readonly #http2Pools: HostPools<ConnectionPool> | null;
   /** Null where clients share connections. */
   readonly #clientPools: ClientPools<ConnectionPool> | null;
   /** Null unless requests say what servers are asked for. */
@@ -118,16 +120,20 @@ export class Host implements PoolHost {
     this.metadata = snapshot.metadata;
     this.tls = cluster.tlsOf(snapshot.metadata);
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
-    const makePools = (opening: Opening): HostPools<ConnectionPool> =>
-      new HostPools((priority) => create(context, this, cluster.breakerFor(priority), opening));
-    this.pools = makePools(this.openingFor(null));
+    const use = cluster.settings.http2?.use;
+    const makePools = (opening: Opening, isHttp2: boolean): HostPools<ConnectionPool> =>
+      new HostPools((priority) => create(context, this, cluster.breakerFor(priority), opening, isHttp2));
+    const speaksHttp2 = (downstream: DownstreamConnection): boolean =>
+      use === 'always' || (use === 'like-client' && downstream.isHttp2);
+    this.pools = makePools(this.openingFor(null), use === 'always');
+    this.#http2Pools = use === 'like-client' ? makePools(this.openingFor(null), true) : null;
     this.#clientPools = cluster.settings.poolsPerClient
-      ? new ClientPools((downstream) => makePools(this.openingFor(downstream)))
+      ? new ClientPools((downstream) => makePools(this.openingFor(downstream), speaksHttp2(downstream)))
       : null;
     this.#namedPools =
       cluster.requestServerName === null
         ? null
-        : new NamedPools((names) => makePools(new HostOpening(this, null, names)));
+        : new NamedPools((names) => makePools(new HostOpening(this, null, names), use === 'always'));
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }
 
@@ -160,7 +166,10 @@ export class Host implements PoolHost {
    * @param downstream whom the request is sent for; null for nobody.
    */
   poolFor(priority: ClusterPriority, downstream: DownstreamConnection | null): ConnectionPool {
-    if (this.#clientPools === null || downstream === null || downstream.isClosed) return this.pools.for(priority);
+    if (this.#clientPools === null || downstream === null || downstream.isClosed) {
+      const pools = downstream?.isHttp2 === true ? (this.#http2Pools ?? this.pools) : this.pools;
+      return pools.for(priority);
+    }
     return this.#clientPools.of(downstream).for(priority);
   }
 
@@ -226,6 +235,7 @@ export class Host implements PoolHost {
   closeUnusedPool(priority: ClusterPriority): boolean {
     return (
       this.pools.closeUnused(priority) ||
+      (this.#http2Pools?.closeUnused(priority) ?? false) ||
       (this.#clientPools?.closeUnused(priority) ?? false) ||
       (this.#namedPools?.closeUnused(priority) ?? false)
     );
@@ -234,6 +244,7 @@ export class Host implements PoolHost {
   /** Replaces all connections: idle ones close now, busy ones after their request. */
   renewConnections(): void {
     this.pools.renew();
+    this.#http2Pools?.renew();
     this.#clientPools?.renew();
     this.#namedPools?.renew();
   }
@@ -242,6 +253,7 @@ export class Host implements PoolHost {
   retire(onUnused: () => void): void {
     this.#onUnused = onUnused;
     this.pools.drain();
+    this.#http2Pools?.drain();
     this.#clientPools?.drain();
     this.#namedPools?.drain();
     this.onUserGone();
@@ -250,6 +262,7 @@ export class Host implements PoolHost {
   /** Ends all pooled connections now. */
   close(): void {
     this.pools.close();
+    this.#http2Pools?.close();
     this.#clientPools?.close();
     this.#namedPools?.close();
   }
@@ -288,7 +301,8 @@ export class Host implements PoolHost {
   }
 
   #isUsed(): boolean {
-    const isPoolUsed = this.pools.isUsed || (this.#clientPools?.isUsed ?? false) || (this.#namedPools?.isUsed ?? false);
-    return isPoolUsed || this.#rawConnections.size > 0;
+    const isPoolUsed = this.pools.isUsed || (this.#http2Pools?.isUsed ?? false);
+    const isOtherUsed = (this.#clientPools?.isUsed ?? false) || (this.#namedPools?.isUsed ?? false);
+    return isPoolUsed || isOtherUsed || this.#rawConnections.size > 0;
   }
 }

@@ -23,3 +23,4 @@ export interface AlpnWish {
 
 export const NO_ALPN: AlpnWish = { protocols: [], takesPlace: false };
 export const HTTP1_ALPN: AlpnWish = { protocols: ['http/1.1'], takesPlace: false };
+export const HTTP2_ALPN: AlpnWish = { protocols: ['h2'], takesPlace: false };

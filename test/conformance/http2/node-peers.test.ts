@@ -42,6 +42,10 @@ class SocketOwner implements SessionOwner {
     return 'content-length: 0\r\n';
   }
 
+  onBlock(): void {}
+
+  onSettings(): void {}
+
   onDirty(): void {
     setImmediate(() => {
       const { output } = this.session;

@@ -140,6 +140,10 @@ function upstreamHttp(fields: JsonObject): JsonObject {
   return cluster({ typed_extension_protocol_options: { [HTTP_OPTIONS]: { ...options, ...explicit } } });
 }
 
+function keepalive(fields: JsonObject): JsonObject {
+  return cluster({ http2_protocol_options: { connection_keepalive: fields } });
+}
+
 /** By message and field, as the support table names them. */
 const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.config.bootstrap.v3.Bootstrap.stats_flush_interval': {
@@ -268,6 +272,18 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.config.core.v3.HttpProtocolOptions (upstream).max_stream_duration': {
     bootstrap: (value) => upstreamHttp({ max_stream_duration: value }),
     settingMs: (bootstrap) => firstCluster(bootstrap).maxStreamDurationMs,
+  },
+  'proxy.config.core.v3.KeepaliveSettings.interval': {
+    bootstrap: (value) => keepalive({ interval: value, timeout: '1s' }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).http2?.settings.keepalive?.intervalMs,
+  },
+  'proxy.config.core.v3.KeepaliveSettings.timeout': {
+    bootstrap: (value) => keepalive({ timeout: value }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).http2?.settings.keepalive?.timeoutMs,
+  },
+  'proxy.config.core.v3.KeepaliveSettings.connection_idle_interval': {
+    bootstrap: (value) => keepalive({ connection_idle_interval: value, timeout: '1s' }),
+    settingMs: (bootstrap) => firstCluster(bootstrap).http2?.settings.keepalive?.idleIntervalMs,
   },
   'proxy.config.endpoint.v3.ClusterLoadAssignment.Policy.endpoint_stale_after': {
     bootstrap: (value) =>

@@ -12,7 +12,7 @@ import {
 } from '../verdict.ts';
 import {
   HTTP_OPTIONS,
-  HTTP11,
+  HTTP3,
   LOCAL_ADDRESS_SELECTOR,
   PRESERVE_CASE,
   RAW_BUFFER,
@@ -21,6 +21,7 @@ import {
   UPSTREAM_PROXY_PROTOCOL,
   UPSTREAM_TLS,
 } from './extensions.ts';
+import { HTTP2_FIELDS } from './http.ts';
 
 const OF_LISTENERS = 'concerns requests of clients';
 
@@ -163,8 +164,8 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
       common_http_protocol_options: supportedAs('upstream'),
       upstream_http_protocol_options: supported(),
       explicit_http_config: supported(),
-      use_downstream_protocol_config: rejected(HTTP11),
-      auto_config: rejected(HTTP11),
+      use_downstream_protocol_config: supported(),
+      auto_config: rejected('this build learns no protocol from the handshake with an upstream'),
       http_filters: rejected('this build has no filters of upstream requests'),
       header_validation_config: rejected('this build has one way to validate headers'),
       outlier_detection: warned('the status of a response decides'),
@@ -177,8 +178,36 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       http_protocol_options: supportedAs('upstream'),
-      http2_protocol_options: rejected(HTTP11),
-      http3_protocol_options: rejected(HTTP11),
+      http2_protocol_options: supportedAs('upstream'),
+      http3_protocol_options: rejected(HTTP3),
+    },
+  },
+  'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': {
+    otherwise: rejected(),
+    fields: {
+      http_protocol_options: supportedAs('upstream'),
+      http2_protocol_options: supportedAs('upstream'),
+      http3_protocol_options: rejected(HTTP3),
+    },
+  },
+  'proxy.config.core.v3.Http2ProtocolOptions (upstream)': {
+    otherwise: rejected(),
+    fields: {
+      ...HTTP2_FIELDS,
+      initial_stream_window_size: supported('per_connection_buffer_limit_bytes when absent, 64 KiB to 16 MiB'),
+      allow_connect: supported('the upstream says whether it takes extended CONNECT'),
+      stream_error_on_invalid_http_messaging: supported('a message with a fault ends its stream alone'),
+      override_stream_error_on_invalid_http_message: supported('a message with a fault ends its stream alone'),
+      connection_keepalive: supported(),
+    },
+  },
+  'proxy.config.core.v3.KeepaliveSettings': {
+    otherwise: rejected(),
+    fields: {
+      interval: supported(),
+      timeout: supported(),
+      interval_jitter: supportedWhole(),
+      connection_idle_interval: supported(),
     },
   },
   'proxy.config.cluster.v3.Cluster.TransportSocketMatch': {

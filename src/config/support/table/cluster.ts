@@ -11,7 +11,7 @@ import {
   warned,
 } from '../verdict.ts';
 import { SLOW_START_SUPPORT, SUBSET_FIELDS, SUBSET_SELECTOR_SUPPORT } from './balancing-policy.ts';
-import { HTTP_OPTIONS, HTTP11 } from './extensions.ts';
+import { HTTP_OPTIONS } from './extensions.ts';
 
 export const CLUSTER_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.Cluster': {
@@ -49,14 +49,14 @@ export const CLUSTER_SUPPORT: SupportTable = {
       circuit_breakers: supported(),
       tls_context: supported('the older form of transport_socket, which takes its place'),
       http_protocol_options: supportedAs('upstream'),
-      http2_protocol_options: rejected(HTTP11),
+      http2_protocol_options: supportedAs('upstream'),
       common_http_protocol_options: supportedAs('upstream'),
       upstream_http_protocol_options: supported(),
       extension_protocol_options: rejected('the older form, which has no types'),
       typed_extension_protocol_options: extensions([HTTP_OPTIONS]),
       tcp_protocol_options: warned('never had an effect'),
       grpc_protocol_options: warned('never had an effect'),
-      protocol_selection: only(['USE_CONFIGURED_PROTOCOL']),
+      protocol_selection: supported(),
       dns_refresh_rate: supported(),
       dns_failure_refresh_rate: supported(),
       dns_jitter: supported(),

@@ -34,3 +34,4 @@ export const READ_AS_TYPED = 'read as typed_config';
 export const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
 /** Why rows of other protocols are refused. */
 export const HTTP11 = 'upstreams are spoken to in HTTP/1.1';
+export const HTTP3 = 'this build speaks no HTTP/3';

@@ -53,7 +53,7 @@ export interface UpstreamStream extends ConnectionEnds {
 export interface ResponseReceiver {
   /** Of the request's body, one of Framing: of its bytes, and of what its head says. */
   readonly requestFraming: number;
-  /** Of a request that has ended; its body holds none. Null also where its cluster may have none. */
+  /** Of a request that has ended; its body holds none. Null without any. */
   readonly requestTrailers: Trailers | null;
   /** How much of the response may wait on its way to the client. */
   readonly bufferLimitBytes: number;

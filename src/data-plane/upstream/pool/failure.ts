@@ -9,6 +9,9 @@ export type UpstreamFailure =
   | 'remote connection failure'
   | 'connection timeout'
   | 'connection termination'
+  | 'local reset'
+  | 'remote reset'
+  | 'remote refused stream reset'
   | 'protocol error';
 
 /** Why a pool gave no connection: beside the failures of one, that circuit breakers leave no place for another pool. */

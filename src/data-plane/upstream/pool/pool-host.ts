@@ -24,6 +24,8 @@ export interface PoolCluster {
   readonly requestForm: RequestForm | null;
   /** Null when nobody wants to know what its pools hold. */
   readonly forecast: { readonly totals: PoolTotals } | null;
+  /** First cell of HTTP2_STATS in this worker's slab, where hosts are spoken to in HTTP/2. */
+  readonly http2StatBase: number;
   /** Lets stats of HTTP/1 be seen, which a cluster without such connections has not. */
   showHttp1Stats(): void;
   /** Closes a pool of the priority that carries nothing. @returns whether there was one. */

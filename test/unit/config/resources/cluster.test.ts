@@ -507,7 +507,6 @@ const TYPE_ERRORS: readonly ErrorCase[] = [
     name: 'options for both HTTP versions without a way to choose',
     cluster: clusterNamed('web', { http_protocol_options: {}, http2_protocol_options: {} }),
     errors: [
-      `${AT}.http2_protocol_options: http2_protocol_options ${UNSUPPORTED}`,
       `${AT}.http2_protocol_options: beside http_protocol_options needs protocol_selection USE_DOWNSTREAM_PROTOCOL`,
     ],
   },

@@ -163,13 +163,13 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     this.#isInChunks = isInChunks(framing);
     if (!this.#isInChunks) return this.#begin(head, bytes, start, end);
     const whole = headInChunks(head, framing);
-    const body = bodyInChunks(receiver, bytes, start, end, isEnd);
+    const body = this.#bodyInChunks(receiver, bytes, start, end, isEnd);
     return body === null ? this.#begin(whole, bytes, start, end) : this.#begin(whole, body, 0, body.length);
   }
 
   send(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     this.#isRequestDone = isEnd;
-    const framed = this.#isInChunks ? bodyInChunks(this.#receiver!, bytes, start, end, isEnd) : null;
+    const framed = this.#isInChunks ? this.#bodyInChunks(this.#receiver!, bytes, start, end, isEnd) : null;
     const isTaken = framed === null ? this.#sendRange(bytes, start, end) : this.#sendRange(framed, 0, framed.length);
     if (isEnd && this.#bulk !== null) this.#socket.end();
     return isTaken;
@@ -320,6 +320,10 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     this.#unsent = bytes;
     this.#stats.backedUp(this.#socket.writableLength);
     return false;
+  }
+
+  #bodyInChunks(receiver: ResponseReceiver, bytes: Buffer, start: number, end: number, isEnd: boolean): Buffer | null {
+    return bodyInChunks(receiver, this.host.cluster.settings.enableTrailers, bytes, start, end, isEnd);
   }
 
   #begin(head: string, bytes: Buffer, start: number, end: number): boolean {

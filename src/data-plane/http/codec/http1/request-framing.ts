@@ -22,12 +22,13 @@ export function headInChunks(head: string, framing: number): string {
 /** @returns null for bytes that go as they came. */
 export function bodyInChunks(
   { requestFraming, requestTrailers }: ResponseReceiver,
+  passesTrailers: boolean,
   bytes: Buffer,
   start: number,
   end: number,
   isEnd: boolean,
 ): Buffer | null {
-  const trailers = isEnd ? requestTrailers : null;
+  const trailers = isEnd && passesTrailers ? requestTrailers : null;
   if (requestFraming !== Framing.CHUNKED) return frameChunk([bytes.subarray(start, end)], isEnd, trailers);
   return trailers === null ? null : insertTrailers(bytes, start, end, trailers);
 }

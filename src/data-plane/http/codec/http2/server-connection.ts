@@ -94,6 +94,7 @@ export class Http2ServerConnection
   constructor(context: WorkerContext, owner: CodecOwner, downstream: DownstreamConnection) {
     const { socket } = downstream;
     const { settings, statBase } = owner;
+    downstream.isHttp2 = true;
     this.context = context;
     this.codecOwner = owner;
     this.#socket = socket;
@@ -107,6 +108,14 @@ export class Http2ServerConnection
     this.#armPing(this.readMs);
     this.session.start();
     attachAccepted(socket, this, context.readMode);
+  }
+
+  onBlock(): void {
+    // A request's head goes on when it comes.
+  }
+
+  onSettings(): void {
+    // No answer waits for them.
   }
 
   get isBusy(): boolean {

@@ -36,6 +36,10 @@ export interface SessionOwner {
   onOversizedRequest(): string;
   /** There is output, which there was not before. */
   onDirty(): void;
+  /** A head is about to be decoded: what the codec holds is lost. */
+  onBlock(): void;
+  /** The peer has said what it takes, for the first time or anew. */
+  onSettings(): void;
   /** A name in `http2.*` counts one more. */
   count(stat: Http2Stat): void;
   /** The peer takes no streams above `lastStreamId`. */
@@ -153,6 +157,11 @@ export class Http2Session {
   get freeStreams(): number {
     if (this.#isEnded || this.#peerLast < LARGEST_WINDOW || this.#streams.nextId === 0) return 0;
     return Math.max(0, this.#sender.peer.maxStreams - this.#streams.size);
+  }
+
+  /** The peer has said what it takes. */
+  get hasSettings(): boolean {
+    return this.#hasSettings;
   }
 
   get takesConnectProtocol(): boolean {
@@ -295,6 +304,16 @@ export class Http2Session {
   /** The user is done with so many octets of content. */
   consume(stream: SessionStream, octets: number): void {
     this.#creditConnection(octets);
+    this.#creditStream(octets, stream);
+  }
+
+  /** The user keeps so many octets of content: those of its stream have to wait, those of others need not. */
+  keep(octets: number): void {
+    this.#creditConnection(octets);
+  }
+
+  /** The user is done with what it has kept. */
+  consumeKept(stream: SessionStream, octets: number): void {
     this.#creditStream(octets, stream);
   }
 
@@ -461,6 +480,7 @@ export class Http2Session {
   #onBlock(): boolean {
     const { streamId, endsStream: isEnd, bytes, start, end } = this.#block;
     this.#block.clear();
+    this.#owner.onBlock();
     if (this.#decoder === 0) {
       this.#decoder = this.#shared.heads.createDecoder(this.#options.headerTableBytes);
       if (this.#decoder === 0) return this.#fail(Fault.noMemory);
@@ -572,13 +592,15 @@ export class Http2Session {
     this.output.control(FrameType.SETTINGS, FrameFlag.ACK, 0, 0);
     this.#dirty();
     const change = peer.windowBytes - before;
-    if (change === 0) return true;
-    for (const stream of this.#streams.all()) {
-      stream.sendWindow += change;
-      if (stream.sendWindow > LARGEST_WINDOW) return this.#fail(Fault.window);
+    if (change !== 0) {
+      for (const stream of this.#streams.all()) {
+        stream.sendWindow += change;
+        if (stream.sendWindow > LARGEST_WINDOW) return this.#fail(Fault.window);
+      }
     }
+    this.#owner.onSettings();
     if (change > 0) this.#flushWaiting();
-    return true;
+    return !this.#isEnded;
   }
 
   #onWindowUpdate(streamId: number, bytes: Buffer, start: number, end: number): boolean {
