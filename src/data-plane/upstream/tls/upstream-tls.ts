@@ -12,6 +12,7 @@ import type { PeerFault } from '../../../tls/peer-verifier.ts';
 import { KeyLog } from '../../listener/tls/key-log.ts';
 import { ConnectionTls } from '../../network/tls/connection-tls.ts';
 import type { WorkerContext } from '../../worker-context.ts';
+import { curveOf } from './curve-name.ts';
 
 const stats = TLS_STATS.index;
 
@@ -75,8 +76,8 @@ export class UpstreamTls {
     if (peer === null) this.#count(stats.no_certificate);
     this.#countNamed(`ciphers.${cipher}`);
     this.#countNamed(`versions.${version}`);
-    const { name } = socket.getEphemeralKeyInfo() as { name?: string };
-    if (name !== undefined) this.#countNamed(`curves.${name}`);
+    const curve = curveOf(socket);
+    if (curve !== undefined) this.#countNamed(`curves.${curve}`);
   }
 
   #count(stat: number): void {
