@@ -51,6 +51,7 @@ import {
   STATE_PSEUDO_SEEN,
   STATE_RECORD,
   STATE_STARTED,
+  KIND_PROTOCOL,
 } from '../layout/http2';
 import { CRLF } from '../http1/bytes';
 import { readConnection } from '../http1/connection';
@@ -60,7 +61,7 @@ import { readExpect } from '../http1/request';
 import { decideFraming } from '../http1/response';
 import { readHost, readTarget } from '../http1/target';
 import { readBlock } from './block';
-import { addCookieLine, ensureStarted } from './fields';
+import { addCookieLine, ensureStarted, hasPseudo } from './fields';
 import { setState, state } from './state';
 
 function begin(record: usize, base: usize, length: u32, maxBytes: u32, maxFields: u32, flags: u32): void {
@@ -104,7 +105,9 @@ function requestFraming(record: usize, isEnd: bool): i32 {
   const declared = readFraming(record, false);
   if (declared < 0) return declared;
   const hasLength = hasField(record, ID_CONTENT_LENGTH);
-  if (load<u32>(record, RECORD_METHOD) == METHOD_CONNECT) return hasLength ? ERROR_BODY_FORBIDDEN : FRAMING_NONE;
+  // Nor has what opens a tunnel.
+  const opensTunnel = load<u32>(record, RECORD_METHOD) == METHOD_CONNECT || hasPseudo(KIND_PROTOCOL);
+  if (opensTunnel) return hasLength ? ERROR_BODY_FORBIDDEN : FRAMING_NONE;
   // TRACE has no content (RFC 9110 section 9.3.8).
   if (!isEnd && load<u32>(record, RECORD_METHOD) == METHOD_TRACE) return ERROR_BODY_FORBIDDEN;
   if (isEnd) return declared == FRAMING_LENGTH ? ERROR_LENGTH_AND_END : FRAMING_NONE;

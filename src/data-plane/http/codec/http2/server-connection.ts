@@ -232,7 +232,9 @@ export class Http2ServerConnection
     const log = this.context.logs.http.ofFile(FILE);
     if (log.enabled('debug')) log.debug(`${this.connection.peerAddress} ended by ${fault.reason}`);
     this.#count(downstream_cx_protocol_error, 1);
-    this.#closeGracefully(false);
+    // Who reads nothing would not read why, either.
+    if (this.#isBlocked) this.destroy();
+    else this.#closeGracefully(false);
   }
 
   onIdle(): void {

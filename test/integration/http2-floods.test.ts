@@ -1,0 +1,107 @@
+// Clients that send frames which cost the proxy more than themselves: the connection ends with the right code, counted, and
+// neighbours go on.
+
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { ErrorCode, FrameFlag, FrameType } from '../../src/data-plane/http/codec/http2/frames.ts';
+import type { Http2Stat } from '../../src/stats/index.ts';
+import { DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
+import { eventually } from '../support/eventually.ts';
+import { FrameClient, Http2Client } from '../support/http2-clients.ts';
+import { data, frame, GET, headers, POST, SETTINGS, word } from '../support/http2-session.ts';
+import { WireUpstream } from '../support/wire.ts';
+
+const { CONTINUATION, DATA, HEADERS, PING, PRIORITY, RST_STREAM, WINDOW_UPDATE } = FrameType;
+
+interface Flood {
+  readonly name: string;
+  readonly stat: Http2Stat | null;
+  readonly code?: number;
+  /** Before the rest, so that the proxy has answered it. */
+  readonly first?: Buffer;
+  readonly frames: readonly Buffer[];
+}
+
+function many(count: number, make: (index: number) => Buffer): Buffer[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}
+
+const open = headers(1, POST, 0);
+const reset = (streamId: number): Buffer => frame(RST_STREAM, 0, streamId, word(ErrorCode.CANCEL));
+
+const FLOODS: readonly Flood[] = [
+  { name: 'pings', stat: 'outbound_control_flood', frames: many(20_000, () => frame(PING, 0, 0, Buffer.alloc(8))) },
+  { name: 'settings', stat: 'outbound_control_flood', frames: many(20_000, () => SETTINGS) },
+  { name: 'empty content', stat: 'inbound_empty_frames_flood', frames: [open, ...many(3, () => data(1, ''))] },
+  {
+    name: 'window updates',
+    stat: 'inbound_window_update_frames_flood',
+    frames: [open, ...many(50, () => frame(WINDOW_UPDATE, 0, 0, word(1)))],
+  },
+  {
+    name: 'priorities',
+    stat: 'inbound_priority_frames_flood',
+    frames: [open, ...many(300, () => frame(PRIORITY, 0, 1, Buffer.alloc(5)))],
+  },
+  {
+    name: 'header blocks without end',
+    stat: 'header_overflow',
+    frames: [
+      frame(HEADERS, 0, 1, Buffer.from([0x82])),
+      ...many(100, () => frame(CONTINUATION, 0, 1, Buffer.from([0x82]))),
+    ],
+  },
+  {
+    name: 'resets of what has just been asked',
+    stat: null,
+    frames: many(600, (index) => Buffer.concat([headers(1 + 2 * index, GET), reset(1 + 2 * index)])),
+  },
+  {
+    name: 'faults that have their streams reset',
+    stat: null,
+    frames: many(600, (index) => {
+      const streamId = 1 + 2 * index;
+      return Buffer.concat([headers(streamId, POST, 0), frame(WINDOW_UPDATE, 0, streamId, word(0))]);
+    }),
+  },
+];
+
+async function bench(t: TestContext): Promise<{ proxy: DataPlaneFixture; port: number; asked: () => number }> {
+  const upstream = await WireUpstream.start(() => {});
+  const proxy = new DataPlaneFixture();
+  proxy.cluster('web', [loopback(upstream.port)]);
+  const port = await proxy.http([directRoute('/direct', 200, 'direct'), routeTo('web')]);
+  t.after(async () => {
+    await proxy.close();
+    await upstream.close();
+  });
+  return { proxy, port, asked: () => proxy.clusterStat('web', 'upstream_rq_active') };
+}
+
+describe('a client that floods', () => {
+  for (const { name, stat, frames } of FLOODS) {
+    test(`with ${name} is told to be calm, and nobody else notices`, async (t) => {
+      const { proxy, port, asked } = await bench(t);
+      const neighbour = new Http2Client(t, port);
+      assert.equal((await neighbour.get('/direct')).body, 'direct');
+      const client = new FrameClient(t, port);
+      client.send(...frames);
+      assert.equal(await client.goaway(), ErrorCode.ENHANCE_YOUR_CALM);
+      await client.ended();
+      if (stat !== null) assert.equal(proxy.http2Stat(stat), 1);
+      assert.equal(proxy.httpStat('downstream_cx_protocol_error'), 1);
+      assert.equal((await neighbour.get('/direct')).body, 'direct');
+      await eventually(() => asked() === 0, 'the end of what it has asked');
+      assert.equal(proxy.http2Stat('streams_active'), 0);
+    });
+  }
+
+  test('by stopping in the middle of a frame costs nobody else anything', async (t) => {
+    const { proxy, port } = await bench(t);
+    const client = new FrameClient(t, port);
+    client.send(frame(DATA, FrameFlag.PADDED, 1).subarray(0, 5));
+    const neighbour = new Http2Client(t, port);
+    assert.equal((await neighbour.get('/direct')).body, 'direct');
+    assert.equal(proxy.httpStat('downstream_cx_http2_active'), 2);
+  });
+});
