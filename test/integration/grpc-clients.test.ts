@@ -1,12 +1,24 @@
 // Clients of `@grpc/grpc-js`, over HTTP/2, through a real data plane: all four kinds of call, statuses behind bodies and in heads,
-// replies of the proxy. The service behind it speaks gRPC over HTTP/1.1, with chunks and trailers.
+// replies of the proxy. Behind it a server of `@grpc/grpc-js`, and a service that speaks gRPC over HTTP/1.1, with chunks and
+// trailers. Browsers and clients of HTTP/1.1 get to that server by the filters that there are for them.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import {
+  Client,
+  credentials,
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
+import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
+import type { HttpFilterSettings } from '../../src/snapshot/index.ts';
 import { DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
 
 const HEAD_BYTES = 5;
@@ -68,35 +80,94 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-interface Bench {
-  readonly proxy: DataPlaneFixture;
-  readonly client: Client;
+interface Upstream {
+  readonly port: number;
+  readonly close: () => void;
 }
 
-async function bench(t: TestContext): Promise<Bench> {
+async function chunkedService(): Promise<Upstream> {
   const server = createServer(serve);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { port: (server.address() as AddressInfo).port, close };
+}
+
+/** The same methods, by a server of gRPC. */
+async function grpcService(): Promise<Upstream> {
+  const server = new Server();
+  const definition = (name: string) => ({
+    path: `/test.Service/${name}`,
+    requestStream: true as const,
+    responseStream: true as const,
+    requestSerialize: write,
+    requestDeserialize: read,
+    responseSerialize: write,
+    responseDeserialize: read,
+  });
+  const answer = (name: string) => (call: ServerDuplexStream<string, string>) => {
+    const { each, all } = METHODS[`/test.Service/${name}`]!;
+    const texts: string[] = [];
+    call.on('data', (text: string) => {
+      texts.push(text);
+      for (const line of each?.(text) ?? []) call.write(line);
+    });
+    call.on('end', () => {
+      for (const line of all?.(texts) ?? []) call.write(line);
+      const trailers = new Metadata();
+      trailers.set('x-end', 'yes');
+      call.end(trailers);
+    });
+  };
+  const refuse = (call: ServerDuplexStream<string, string>): void => {
+    call.emit('error', { code: status.PERMISSION_DENIED, details: 'not ü' });
+  };
+  const names = ['Echo', 'Many', 'Join'];
+  server.addService(Object.fromEntries([...names, 'Refuse'].map((name) => [name, definition(name)])), {
+    ...Object.fromEntries(names.map((name) => [name, answer(name)])),
+    Refuse: refuse,
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+  return { port, close: () => server.forceShutdown() };
+}
+
+interface Bench {
+  readonly proxy: DataPlaneFixture;
+  readonly port: number;
+  readonly client: Client;
+}
+
+const STATS: HttpFilterSettings = {
+  name: 'filters.http.grpc_stats',
+  settings: { countsAllMethods: true, methods: [], countsTimes: false },
+};
+const ALWAYS_HTTP2 = { http2: { settings: DEFAULT_HTTP2_SETTINGS, use: 'always' } } as const;
+
+async function benchOf(t: TestContext, isHttp2: boolean, filters: readonly HttpFilterSettings[] = []): Promise<Bench> {
+  const upstream = await (isHttp2 ? grpcService() : chunkedService());
   const proxy = new DataPlaneFixture();
-  proxy.cluster('web', [loopback((server.address() as AddressInfo).port)], { enableTrailers: true });
+  proxy.cluster('web', [loopback(upstream.port)], isHttp2 ? ALWAYS_HTTP2 : { enableTrailers: true });
   proxy.cluster('empty', []);
   const routes = [
     directRoute('/test.Direct', 403, 'not you'),
     routeTo('empty', { prefix: '/test.Empty' }),
     routeTo('web'),
   ];
-  const httpFilters = [
-    { name: 'filters.http.grpc_stats', settings: { countsAllMethods: true, methods: [], countsTimes: false } },
-  ];
-  const port = await proxy.http(routes, { httpFilters });
+  const port = await proxy.http(routes, { httpFilters: [...filters, STATS] });
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
   t.after(async () => {
     client.close();
     await proxy.close();
-    server.closeAllConnections();
-    server.close();
+    upstream.close();
   });
-  return { proxy, client };
+  return { proxy, port, client };
 }
 
 const write = (text: string): Buffer => Buffer.from(text);
@@ -123,72 +194,128 @@ function unary(client: Client, path: string, text: string): Promise<Outcome> {
   });
 }
 
-describe('a client of gRPC', () => {
-  test('makes a unary call', async (t) => {
-    const { client, proxy } = await bench(t);
-    const { code, answer, trailers } = await unary(client, '/test.Service/Echo', 'hello');
-    assert.deepEqual([code, answer, trailers!.get('x-end')], [status.OK, 'hello', ['yes']]);
-    assert.equal(proxy.hostStat('web', 0, 'rq_success'), 1);
-    assert.equal(proxy.dynamicStat('cluster.web.', 'grpc.test.Service.Echo.success'), 1);
-    assert.equal(proxy.dynamicStat('cluster.web.', 'grpc.test.Service.Echo.request_message_count'), 1);
-  });
+for (const isHttp2 of [false, true]) {
+  describe(`a client of gRPC, to a service over HTTP/${isHttp2 ? '2' : '1.1'}`, () => {
+    const bench = (t: TestContext): Promise<Bench> => benchOf(t, isHttp2);
 
-  test('is sent several messages', async (t) => {
-    const { client } = await bench(t);
-    const call = client.makeServerStreamRequest('/test.Service/Many', write, read, 'a', new Metadata());
-    assert.deepEqual(await Array.fromAsync(call), ['a1', 'a2', 'a3']);
-  });
-
-  test('sends several messages', async (t) => {
-    const { client } = await bench(t);
-    const answer = await new Promise((resolve, reject) => {
-      const call = client.makeClientStreamRequest('/test.Service/Join', write, read, new Metadata(), (error, value) =>
-        error === null ? resolve(value) : reject(error),
-      );
-      for (const text of ['a', 'b', 'c']) call.write(text);
-      call.end();
+    test('makes a unary call', async (t) => {
+      const { client, proxy } = await bench(t);
+      const { code, answer, trailers } = await unary(client, '/test.Service/Echo', 'hello');
+      assert.deepEqual([code, answer, trailers!.get('x-end')], [status.OK, 'hello', ['yes']]);
+      assert.equal(proxy.hostStat('web', 0, 'rq_success'), 1);
+      assert.equal(proxy.dynamicStat('cluster.web.', 'grpc.test.Service.Echo.success'), 1);
+      assert.equal(proxy.dynamicStat('cluster.web.', 'grpc.test.Service.Echo.request_message_count'), 1);
     });
-    assert.equal(answer, 'a+b+c');
-  });
 
-  test('talks with a service: each message is answered before the next is sent', async (t) => {
-    const { client } = await bench(t);
-    const call = client.makeBidiStreamRequest('/test.Service/Echo', write, read, new Metadata());
-    const ended = once(call, 'status');
-    for (const text of ['one', 'two', 'x'.repeat(100_000)]) {
-      const answered = once(call, 'data');
-      call.write(text);
-      assert.deepEqual(await answered, [text]);
-    }
-    call.end();
-    const [{ code }] = (await ended) as [{ code: number }];
-    assert.equal(code, status.OK);
-  });
-
-  for (const [name, path, code, details] of [
-    ['behind the body', '/test.Service/Nothing', status.UNIMPLEMENTED, 'no such method'],
-    ['in the head', '/test.Service/Refuse', status.PERMISSION_DENIED, 'not ü'],
-    ['of a direct response', '/test.Direct/Any', status.PERMISSION_DENIED, 'not you'],
-    ['where no host is left', '/test.Empty/Any', status.UNAVAILABLE, 'no healthy upstream'],
-  ] as const) {
-    test(`gets a status ${name}`, async (t) => {
+    test('is sent several messages', async (t) => {
       const { client } = await bench(t);
-      const outcome = await unary(client, path, 'x');
-      assert.deepEqual([outcome.code, outcome.details, outcome.answer], [code, details, undefined]);
+      const call = client.makeServerStreamRequest('/test.Service/Many', write, read, 'a', new Metadata());
+      assert.deepEqual(await Array.fromAsync(call), ['a1', 'a2', 'a3']);
+    });
+
+    test('sends several messages', async (t) => {
+      const { client } = await bench(t);
+      const answer = await new Promise((resolve, reject) => {
+        const call = client.makeClientStreamRequest(
+          '/test.Service/Join',
+          write,
+          read,
+          new Metadata(),
+          (error, value) => (error === null ? resolve(value) : reject(error)),
+        );
+        for (const text of ['a', 'b', 'c']) call.write(text);
+        call.end();
+      });
+      assert.equal(answer, 'a+b+c');
+    });
+
+    test('talks with a service: each message is answered before the next is sent', async (t) => {
+      const { client } = await bench(t);
+      const call = client.makeBidiStreamRequest('/test.Service/Echo', write, read, new Metadata());
+      const ended = once(call, 'status');
+      for (const text of ['one', 'two', 'x'.repeat(100_000)]) {
+        const answered = once(call, 'data');
+        call.write(text);
+        assert.deepEqual(await answered, [text]);
+      }
+      call.end();
+      const [{ code }] = (await ended) as [{ code: number }];
+      assert.equal(code, status.OK);
+    });
+
+    for (const [name, path, code, details] of [
+      [
+        'of a method that there is not',
+        '/test.Service/Nothing',
+        status.UNIMPLEMENTED,
+        isHttp2 ? 'The server does not implement the method /test.Service/Nothing' : 'no such method',
+      ],
+      ['in the head', '/test.Service/Refuse', status.PERMISSION_DENIED, 'not ü'],
+      ['of a direct response', '/test.Direct/Any', status.PERMISSION_DENIED, 'not you'],
+      ['where no host is left', '/test.Empty/Any', status.UNAVAILABLE, 'no healthy upstream'],
+    ] as const) {
+      test(`gets a status ${name}`, async (t) => {
+        const { client } = await bench(t);
+        const outcome = await unary(client, path, 'x');
+        assert.deepEqual([outcome.code, outcome.details, outcome.answer], [code, details, undefined]);
+      });
+    }
+
+    test('that cancels a call leaves the next one alone', async (t) => {
+      const { client, proxy } = await bench(t);
+      const call = client.makeBidiStreamRequest('/test.Service/Echo', write, read, new Metadata());
+      const failed = once(call, 'error');
+      const answered = once(call, 'data');
+      call.write('a');
+      await answered;
+      call.cancel();
+      const [error] = (await failed) as [ServiceError];
+      assert.equal(error.code, status.CANCELLED);
+      assert.equal((await unary(client, '/test.Service/Echo', 'b')).answer, 'b');
+      assert.equal(proxy.httpStat('downstream_rq_rx_reset'), 1);
+    });
+  });
+}
+
+describe('a server of gRPC', () => {
+  test('is spoken to by clients of HTTP/1.1 over the bridge', async (t) => {
+    const settings = { upgradesProtobuf: true, dropsQuery: true };
+    const { port } = await benchOf(t, true, [{ name: 'filters.http.grpc_http1_bridge', settings }]);
+    const post = (method: string): Promise<Response> =>
+      fetch(`http://127.0.0.1:${port}/test.Service/${method}?x=1`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-protobuf' },
+        body: 'hello',
+      });
+    const good = await post('Echo');
+    assert.deepEqual([good.status, good.headers.get('grpc-status'), await good.text()], [200, '0', 'hello']);
+    const bad = await post('Refuse');
+    const { headers } = bad;
+    assert.deepEqual(
+      [bad.status, headers.get('grpc-status'), decodeURIComponent(headers.get('grpc-message')!)],
+      [503, '7', 'not ü'],
+    );
+  });
+
+  for (const isText of [false, true]) {
+    test(`is spoken to by browsers, in ${isText ? 'base64' : 'bytes'}`, async (t) => {
+      const { port, proxy } = await benchOf(t, true, [{ name: 'filters.http.grpc_web', settings: null }]);
+      const type = `application/grpc-web${isText ? '-text' : ''}+proto`;
+      const message = framed('a');
+      const response = await fetch(`http://127.0.0.1:${port}/test.Service/Many`, {
+        method: 'POST',
+        headers: { 'content-type': type, accept: type },
+        body: isText ? message.toString('base64') : message,
+      });
+      assert.deepEqual([response.status, response.headers.get('content-type')], [200, type]);
+      const raw = Buffer.from(await response.arrayBuffer());
+      const parts = raw.toString('latin1').match(/[^=]+=*/g) ?? [];
+      const body = isText ? Buffer.concat(parts.map((part) => Buffer.from(part, 'base64'))) : raw;
+      const texts = takeMessages(body).messages.map(String);
+      assert.deepEqual(texts.slice(0, 3), ['a1', 'a2', 'a3']);
+      assert.match(texts[3]!, /^grpc-status:0\r\n/);
+      assert.match(texts[3]!, /\r\nx-end:yes\r\n/);
+      assert.equal(proxy.dynamicStat('cluster.web.', 'grpc-web.test.Service.Many.success'), 1);
     });
   }
-
-  test('that cancels a call leaves the next one alone', async (t) => {
-    const { client, proxy } = await bench(t);
-    const call = client.makeBidiStreamRequest('/test.Service/Echo', write, read, new Metadata());
-    const failed = once(call, 'error');
-    const answered = once(call, 'data');
-    call.write('a');
-    await answered;
-    call.cancel();
-    const [error] = (await failed) as [ServiceError];
-    assert.equal(error.code, status.CANCELLED);
-    assert.equal((await unary(client, '/test.Service/Echo', 'b')).answer, 'b');
-    assert.equal(proxy.httpStat('downstream_rq_rx_reset'), 1);
-  });
 });
