@@ -26,6 +26,8 @@ const WARM_UP_REQUESTS = 40_000;
 const COUNTED_REQUESTS = 8_000;
 const ROUNDS = 3;
 const CORES = '0-63';
+/** The usual times end requests and connections of a proxy that runs at a fiftieth of its speed on a crowded machine. */
+const PATIENCE = { route: { timeout: '600s' }, cluster: () => ({ connect_timeout: '60s' }) };
 
 /** Instructions so far, by thread. */
 function counts(pid: number): Map<string, number> {
@@ -40,7 +42,10 @@ async function measure(checkout: string, workload: Workload): Promise<number> {
   await arena.startUpstream(CORES);
   const outFile = `--callgrind-out-file=${path.join(arena.folder, 'callgrind.out')}`;
   const flags = ['--tool=callgrind', '--smc-check=all-non-file', '--separate-threads=yes', '--fair-sched=yes', outFile];
-  const contender = weir('weir', checkout, { runBy: ['valgrind', '-q', ...flags] });
+  const contender = weir('weir', checkout, {
+    runBy: ['valgrind', '-q', ...flags],
+    ...PATIENCE,
+  });
   const { process: program, port } = await arena.enter(contender, workload.protocol, CORES);
   const { connections } = workload;
   const url = `http://127.0.0.1:${port}${workload.path}`;
