@@ -372,6 +372,7 @@ export class ListenerManager {
     this.#stats.add(former === undefined ? 'listener_added' : 'listener_modified');
     try {
       this.#refuseUsedAddress(settings);
+      if (former !== undefined) this.#refuseSharing(former, settings);
       listener = new ActiveListener(this.#nextId++, given, {
         ...this.#deps,
         globalRecord: this.#countOfAll(),
@@ -447,6 +448,14 @@ export class ListenerManager {
         throw new WeirError('WEIR_LISTEN_FAILED', `listener ${other.name} has the same address`);
       }
     }
+  }
+
+  /** The system lets no other socket join one that has an address for itself. */
+  #refuseSharing(former: ActiveListener, { addresses, bindsToPort, reusePort }: ListenerSettings): void {
+    if (this.#deps.concurrency === 1 || former.accepting === 'stopped' || !bindsToPort || !reusePort) return;
+    if (!former.settings.bindsToPort || former.settings.reusePort) return;
+    if (!addresses.some((address) => address.kind === 'ip' && address.port !== 0 && former.has(address))) return;
+    throw new WeirError('WEIR_LISTEN_FAILED', 'enable_reuse_port cannot begin at an address that the listener keeps');
   }
 
   /** Listeners that were opened at a time are listed as they were asked for, whichever was open first. */

@@ -121,6 +121,21 @@ after(() => rmSync(folder, { recursive: true }));
 const LARGER = { per_connection_buffer_limit_bytes: 5000 };
 
 describe('listeners that come and go', () => {
+  it('cannot begin to share a port that they keep, and can leave it, or share another', async () => {
+    const { manager, opened } = new Fixture();
+    const at = (port: number, enable_reuse_port: boolean) =>
+      settings({ address: socketAddress('127.0.0.1', port), enable_reuse_port });
+    assert.ok(await manager.put(at(4000, false), 'one'));
+    await assert.rejects(manager.put(at(4000, true), 'two'), {
+      message:
+        "error adding listener '127.0.0.1:4000' (new): enable_reuse_port cannot begin at an address that the listener keeps",
+    });
+    assert.equal(opened.length, 1);
+    assert.ok(await manager.put(at(4001, true), 'three'));
+    assert.ok(await manager.put(at(4001, false), 'four'));
+    assert.equal(opened.length, 3);
+  });
+
   it('are replaced by successors that take over their sockets, and given back when their connections have ended', async () => {
     const fixture = new Fixture();
     const { manager, opened, stopped } = fixture;
