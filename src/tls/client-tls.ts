@@ -1,5 +1,5 @@
 // TLS to a server, as one context of the configuration wants it: handshakes begin here, and what they have come to is judged.
-// For connections of traffic and of health checks.
+// Knows nothing of the thread that it runs in.
 //
 // Node checks a chain while the handshake runs and says afterwards what it thinks; names and hashes are held against the
 // certificate then, before anything is sent. A session that is resumed brings no certificate: that of the handshake

@@ -16,6 +16,7 @@ import { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
 import { ClusterNames } from '../resources/conversion.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertStatSinks, type StatSinkManifests } from '../resources/stat-sink.ts';
+import { isSecured } from '../resources/upstream-transport.ts';
 import { CONFIG_YAML_NAME } from '../source/source.ts';
 import { type DeprecatedFields, NONE_DISABLED, SupportCheck, supportWith } from '../support/index.ts';
 import { convertAdmin } from './admin.ts';
@@ -118,7 +119,12 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
   checkBootstrap(bootstrap, node, faults);
   const runtimeLayers = convertRuntime(bootstrap, node.cluster, faults);
   checkAppleLookups(bootstrap, runtimeLayers, faults);
-  const clusters = new ClusterNames((bootstrap.static_resources?.clusters ?? []).map(({ name }) => name));
+  const messages = bootstrap.static_resources?.clusters ?? [];
+  const secured = messages.filter(isSecured).map(({ name }) => name);
+  const clusters = new ClusterNames(
+    messages.map(({ name }) => name),
+    secured,
+  );
   const { environment, findLogPathFault } = input;
   const admin = convertAdmin(bootstrap.admin, 'admin', { faults, clusters, environment, findLogPathFault });
   return {

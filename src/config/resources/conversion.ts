@@ -35,10 +35,13 @@ const MAX_SUGGESTIONS = 100;
 /** The clusters that routes may name. */
 export class ClusterNames {
   readonly #names: ReadonlySet<string>;
+  readonly #secured: ReadonlySet<string>;
   #suggestions = 0;
 
-  constructor(names: Iterable<string>) {
+  /** @param secured those whose connections TLS secures. */
+  constructor(names: Iterable<string>, secured: Iterable<string> = []) {
     this.#names = new Set(names);
+    this.#secured = new Set(secured);
   }
 
   /** Reports a reference to a cluster that does not exist, with the name that was probably meant. */
@@ -48,6 +51,12 @@ export class ClusterNames {
     const near = this.#nearest(name);
     const hint = near === undefined ? '' : `; did you mean ${quote(near)}?`;
     faults.error(at, `cluster ${quote(name)} does not exist${hint}`);
+  }
+
+  /** Reports a cluster to which main itself connects, which it does in cleartext only. */
+  checkCleartext(name: string, at: string, faults: FaultSink): void {
+    if (!this.#secured.has(name)) return;
+    faults.error(at, `cluster ${quote(name)} is secured by TLS, which this build speaks for traffic alone`);
   }
 
   #nearest(name: string): string | undefined {

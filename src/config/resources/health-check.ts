@@ -29,6 +29,7 @@ import type {
 } from './messages.ts';
 import { convertStringMatcher } from './string-match.ts';
 import { durationMsOr, valueOr } from './units.ts';
+import { isSecured } from './upstream-transport.ts';
 
 const DEFAULT_NO_TRAFFIC_MS = 60_000;
 const DEFAULT_RESPONSE_BUFFER_BYTES = 1024;
@@ -53,6 +54,7 @@ export function convertHealthCheck(
   if (message === undefined) return undefined;
   if (second !== undefined) faults.error(`${at}.health_checks[1]`, 'a cluster can have one health check only');
   const checkAt = `${at}.health_checks[0]`;
+  if (isSecured(cluster)) faults.error(checkAt, 'checks use no TLS, which secures this cluster');
   const probe = convertProbe(message, cluster.name, checkAt, conversion);
   checkThreshold(message.unhealthy_threshold, `${checkAt}.unhealthy_threshold`, faults);
   checkThreshold(message.healthy_threshold, `${checkAt}.healthy_threshold`, faults);

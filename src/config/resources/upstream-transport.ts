@@ -42,6 +42,23 @@ export function convertUpstreamTransport(message: Cluster, at: string, conversio
   return transport;
 }
 
+/** TLS is in one of its transport sockets at least. */
+export function isSecured({
+  transport_socket: socket,
+  tls_context: older,
+  transport_socket_matches: matches,
+}: Cluster) {
+  const own = socket === null ? older !== null : speaksTls(socket);
+  return own || matches.some(({ transport_socket: matched }) => matched !== null && speaksTls(matched));
+}
+
+function speaksTls({ typed_config }: TransportSocket): boolean {
+  const opened = openExtension(typed_config);
+  if (opened?.typeName !== PROXY_TRANSPORT) return opened?.typeName === UPSTREAM_TLS;
+  const { transport_socket: inner } = opened.message as ProxyProtocolUpstreamTransport;
+  return inner !== null && speaksTls(inner);
+}
+
 export function convertTransportSocket(socket: TransportSocket, at: string, conversion: Conversion): UpstreamTransport {
   const opened = openExtension(socket.typed_config);
   const configAt = `${at}.typed_config`;

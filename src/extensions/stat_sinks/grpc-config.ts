@@ -75,6 +75,7 @@ export function convertGrpcService(
   const { envoy_grpc: inCluster, google_grpc: byUri } = message;
   if (inCluster !== null) {
     clusters.checkReference(inCluster.cluster_name, `${at}.envoy_grpc.cluster_name`, faults);
+    clusters.checkCleartext(inCluster.cluster_name, `${at}.envoy_grpc.cluster_name`, faults);
     const authority = inCluster.authority || inCluster.cluster_name;
     return { ...common, target: { kind: 'cluster', cluster: inCluster.cluster_name, authority } };
   }

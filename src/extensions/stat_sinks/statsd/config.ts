@@ -22,6 +22,7 @@ export const STATSD: StatSinkManifest = {
     const lines = { prefix: prefix || DEFAULT_PREFIX };
     if (kind === 'tcp_cluster_name') {
       conversion.clusters.checkReference(cluster, `${at}.tcp_cluster_name`, conversion.faults);
+      conversion.clusters.checkCleartext(cluster, `${at}.tcp_cluster_name`, conversion.faults);
       return { ...lines, target: { kind: 'tcp', cluster } };
     }
     // Without any the field rules have a fault.

@@ -37,6 +37,13 @@ describe('the health checks of a cluster', () => {
     assert.equal(mustLoad(withClusters(clusterNamed('web'))).clusters[0]!.healthCheck, undefined);
   });
 
+  it('cannot be made where TLS secures the connections', () => {
+    const fields = { tls_context: {}, health_checks: [{ ...REQUIRED, ...TCP }] };
+    assert.deepEqual(faultTexts(load(withClusters(clusterNamed('web', fields)))), [
+      `${CHECK_AT}: checks use no TLS, which secures this cluster`,
+    ]);
+  });
+
   it('fill in the documented defaults', () => {
     assert.deepEqual(checkOf(TCP), {
       probe: { kind: 'tcp', send: Buffer.alloc(0), receive: [] },

@@ -53,6 +53,32 @@ describe('the settings of statsd', () => {
     ]);
   });
 
+  it('need a cluster that is spoken to in cleartext', () => {
+    const upstreamTls = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
+    const tls = { name: 'tls', typed_config: { '@type': upstreamTls } };
+    const inHeader = {
+      name: 'envoy.transport_sockets.upstream_proxy_protocol',
+      typed_config: {
+        '@type':
+          'type.googleapis.com/envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport',
+        transport_socket: tls,
+      },
+    };
+    const forms: readonly { readonly [key: string]: Json }[] = [
+      { tls_context: {} },
+      { transport_socket: tls },
+      { transport_socket: inHeader },
+      { transport_socket_matches: [{ name: 'all', transport_socket: tls }] },
+    ];
+    for (const fields of forms) {
+      const static_resources = { clusters: [clusterNamed('stats', fields)] };
+      const stats_sinks = [statsd({ tcp_cluster_name: 'stats' })];
+      assert.deepEqual(faultTexts(load({ static_resources, stats_sinks })), [
+        'stats_sinks[0].typed_config.tcp_cluster_name: cluster "stats" is secured by TLS, which this build speaks for traffic alone',
+      ]);
+    }
+  });
+
   it('need an IP address with a port', () => {
     assert.deepEqual(errorsOf(statsd({ address: socketAddress('statsd.test', 8125) })), [
       'stats_sinks[0].typed_config.address.socket_address.address: "statsd.test" is not an IP address; statistics are sent to an IP address',
