@@ -33,6 +33,9 @@ import {
   KIND_PROTOCOL,
   KIND_SCHEME,
   KIND_STATUS,
+  REASON_COUNT,
+  REASON_INDEX,
+  REASON_TEXT,
   STATE_FAULT,
   STATE_FLAGS,
   STATE_HEAD_FLAGS,
@@ -162,7 +165,13 @@ export function startRequest(): i32 {
   return state(STATE_FAULT);
 }
 
-/** Writes the status line; 0 or an error. */
+/** Where the phrase lies, behind its length. */
+function reasonOf(status: u32): usize {
+  const index = status - 100;
+  return <usize>REASON_TEXT + (index < <u32>REASON_COUNT ? <usize>load<u16>(<usize>REASON_INDEX + (<usize>index << 1)) : 0);
+}
+
+/** Writes the status line, with the phrase that HTTP/1 has for the status; 0 or an error. */
 export function startResponse(): i32 {
   if (!hasPseudo(KIND_STATUS)) return ERROR_PSEUDO_MISSING;
   const text = pseudoText(KIND_STATUS);
@@ -175,7 +184,9 @@ export function startResponse(): i32 {
   // HTTP/2 has no 101 (RFC 9113 section 8.6).
   if (status == 101) return ERROR_STATUS;
   const record = <usize>state(STATE_RECORD);
-  const line = reserve(15);
+  const reason = reasonOf(status);
+  const length = <u32>load<u8>(reason);
+  const line = reserve(15 + length);
   if (line == 0) return state(STATE_FAULT);
   store<u64>(line, HTTP_1_1);
   store<u8>(line, SPACE, 8);
@@ -183,11 +194,12 @@ export function startResponse(): i32 {
   store<u8>(line, second, 10);
   store<u8>(line, third, 11);
   store<u8>(line, SPACE, 12);
-  store<u16>(line, CRLF, 13);
+  memory.copy(line + 13, reason + 1, length);
+  store<u16>(line + length, CRLF, 13);
   store<u32>(record, 0, RECORD_START);
   store<u32>(record, status, RECORD_STATUS);
   store<u32>(record, 1, RECORD_MINOR_VERSION);
   store<u32>(record, 13, RECORD_TARGET_OFFSET);
-  store<u32>(record, 0, RECORD_TARGET_LENGTH);
+  store<u32>(record, length, RECORD_TARGET_LENGTH);
   return 0;
 }

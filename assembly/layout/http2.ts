@@ -7,6 +7,7 @@
 //                │ static table: entries, text    │  written once by the facade, as are
 //                │ names of it, policies by id    │  all tables up to the areas
 //                │ Huffman codes both ways        │
+//                │ reason phrases                 │
 //                ├──────────────────────────────┤
 //                │ block in      64 KiB + slack   │  a header block to decode
 //                │ name scratch, value scratch    │  Huffman strings, decoded
@@ -129,9 +130,17 @@ export const HUFFMAN_SYMBOLS = HUFFMAN_OFFSET + 128;
 export const HUFFMAN_CODES = HUFFMAN_SYMBOLS + 528;
 export const HUFFMAN_LENGTHS = HUFFMAN_CODES + 1024;
 
+// Reason phrases, which HTTP/2 has none of, for the status lines of heads that go on in HTTP/1.
+/** u16 x 512, by status - 100: distance from REASON_TEXT, 0 for none. */
+export const REASON_INDEX = HUFFMAN_LENGTHS + 256;
+export const REASON_COUNT = 512;
+/** Each phrase behind its length, a u8; the first one is empty. */
+export const REASON_TEXT = REASON_INDEX + REASON_COUNT * 2;
+export const REASON_TEXT_BYTES = 1536;
+
 export const HTTP2_SLACK = 64;
 export const BLOCK_LIMIT_BYTES = 65536;
-export const BLOCK_IN = HTTP2_START + 8192;
+export const BLOCK_IN = HTTP2_START + 12288;
 /** A Huffman code has 5 bits at least: 65,536 bytes become 104,857 at most. */
 export const SCRATCH_BYTES = 106496;
 export const NAME_SCRATCH = BLOCK_IN + BLOCK_LIMIT_BYTES + HTTP2_SLACK;

@@ -16,6 +16,7 @@ import type { HeadLimits } from './http1/codes.ts';
 import type { CodecMemory } from './http1/memory.ts';
 import type { Http1Codec } from './http1.ts';
 import { writeHuffmanCode } from './http2/huffman.ts';
+import { writeReasons } from './http2/reasons.ts';
 import { writeStaticTable } from './http2/static-table.ts';
 import { TABLE_LIMIT_BYTES, TableArena, tableSizes } from './http2/table-arena.ts';
 import { compileModule, instantiateModule, type WasmExports } from './instantiate.ts';
@@ -103,6 +104,7 @@ export class Http2Heads {
     this.#arena = new TableArena(memory);
     writeStaticTable(memory);
     writeHuffmanCode(memory);
+    writeReasons(memory);
   }
 
   /** Bytes of all dynamic tables. */

@@ -45,7 +45,10 @@ describe('a request to an upstream of HTTP/2', () => {
       ['host', 'connection', 'x-mine', 'transfer-encoding'].filter((name) => name in seen),
       [],
     );
-    assert.deepEqual([response.statusCode, response.headers['x-told'], body.toString()], [203, 'yes', 'answer']);
+    assert.deepEqual(
+      [response.statusCode, response.statusMessage, response.headers['x-told'], body.toString()],
+      [203, 'Non-Authoritative Information', 'yes', 'answer'],
+    );
     assert.equal(proxy.clusterStat('web', 'upstream_cx_http2_total'), 1);
     assert.equal(proxy.clusterStat('web', 'upstream_cx_http1_total'), 0);
   });
