@@ -170,6 +170,7 @@ export {
 export type {
   DownstreamTlsSettings,
   DownstreamTlsSnapshot,
+  OcspStaple,
   SecuredChain,
   SubjectAltNameMatch,
   TlsCertificateSettings,

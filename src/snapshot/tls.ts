@@ -34,8 +34,19 @@ export interface TlsCertificateSettings {
   readonly keyType: string;
   /** Lower case, perhaps with a first label `*`. */
   readonly serverNames: readonly string[];
-  /** DER, sent to clients that ask; null for none. */
-  readonly ocspResponse: Uint8Array | null;
+  /** Sent to clients that ask; null for none. */
+  readonly staple: OcspStaple | null;
+  /** It says of itself that it is not to be believed without one. */
+  readonly mustBeStapled: boolean;
+}
+
+export interface OcspStaple {
+  /** DER. */
+  readonly response: Uint8Array;
+  /** Milliseconds since the Unix epoch. */
+  readonly validFromMs: number;
+  /** Null where it does not say. */
+  readonly expiresMs: number | null;
 }
 
 export interface SubjectAltNameMatch {

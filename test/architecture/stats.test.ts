@@ -28,9 +28,8 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
   'a listener does not open before its secrets are there': {
     SSL_SOCKET_FACTORY_STATS: ['upstream_context_secrets_not_ready', 'downstream_context_secrets_not_ready'],
   },
-  'no state of certificates is looked into': {
-    TLS_STATS: ['ocsp_staple_failed', 'ocsp_staple_omitted'],
-    SERVER_STATS: ['seconds_until_first_ocsp_response_expiring', 'compilation_settings.fips_mode'],
+  'OpenSSL is that of Node': {
+    SERVER_STATS: ['compilation_settings.fips_mode'],
   },
   'tracing does not exist': {
     HTTP_STATS: [

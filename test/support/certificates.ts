@@ -81,6 +81,37 @@ export class CertificateFolder implements Disposable {
     return path;
   }
 
+  /** @returns the path of a list of certificates that their issuer has taken back. */
+  async revocationList(name: string, issuer: TestCertificate, revoked: readonly TestCertificate[]): Promise<string> {
+    const path = join(this.path, `${name}.crl`);
+    const settings = join(this.path, `${name}.ca`);
+    writeFileSync(join(this.path, `${name}.index`), '');
+    const lines = [`database=${this.path}/${name}.index`, 'default_md=sha256', 'default_crl_days=30'];
+    writeFileSync(settings, ['[ca]', 'default_ca=own', '[own]', ...lines, ''].join('\n'));
+    const ca = ['ca', '-config', settings, '-cert', issuer.certificatePath, '-keyfile', issuer.keyPath];
+    for (const { certificatePath } of revoked) await this.openssl([...ca, '-revoke', certificatePath]);
+    await this.openssl([...ca, '-gencrl', '-out', path]);
+    return path;
+  }
+
+  /** @returns the path of an OCSP response in DER that says nothing against the certificate for a week. */
+  async ocspResponse(name: string, { certificatePath }: TestCertificate, issuer: TestCertificate): Promise<string> {
+    const path = join(this.path, `${name}.ocsp`);
+    const request = join(this.path, `${name}.request`);
+    const index = join(this.path, `${name}.index`);
+    const serial = (await this.openssl(['x509', '-in', certificatePath, '-serial', '-noout']))
+      .trim()
+      .slice('serial='.length);
+    writeFileSync(index, `V\t400101000000Z\t\t${serial}\tunknown\t/CN=${name}\n`);
+    const authority = ['-CA', issuer.certificatePath];
+    await this.openssl(['ocsp', '-issuer', issuer.certificatePath, '-cert', certificatePath, '-reqout', request]);
+    await this.openssl([
+      ...['ocsp', '-index', index, ...authority, '-rsigner', issuer.certificatePath, '-rkey', issuer.keyPath],
+      ...['-reqin', request, '-respout', path, '-ndays', '7'],
+    ]);
+    return path;
+  }
+
   /** @returns what it writes. */
   async openssl(args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await runProgram('openssl', args, { cwd: this.path });

@@ -22,7 +22,7 @@ export const CERTS = endpoint({
 });
 
 function certificateJson(certificate: CertificateView, nowMs: number): JsonObject {
-  const { path, serialNumber, dnsNames, uris, ipAddresses, validFromMs, expiresMs } = certificate;
+  const { path, serialNumber, dnsNames, uris, ipAddresses, validFromMs, expiresMs, ocsp } = certificate;
   return {
     path,
     serial_number: serialNumber.toLowerCase(),
@@ -35,7 +35,12 @@ function certificateJson(certificate: CertificateView, nowMs: number): JsonObjec
     days_until_expiration: jsonInt64(Math.max(0, Math.floor((expiresMs - nowMs) / DAY_MS))),
     valid_from: timestamp(validFromMs),
     expiration_time: timestamp(expiresMs),
+    ...(ocsp === null ? {} : { ocsp_details: ocspJson(ocsp) }),
   };
+}
+
+function ocspJson({ validFromMs, expiresMs }: NonNullable<CertificateView['ocsp']>): JsonObject {
+  return { valid_from: timestamp(validFromMs), ...(expiresMs === null ? {} : { expiration: timestamp(expiresMs) }) };
 }
 
 /** Certificates know whole seconds. */

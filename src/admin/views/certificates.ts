@@ -11,6 +11,8 @@ export interface CertificateView {
   /** Milliseconds since the Unix epoch. */
   readonly validFromMs: number;
   readonly expiresMs: number;
+  /** Of the OCSP response that is stapled; null for none. */
+  readonly ocsp: { readonly validFromMs: number; readonly expiresMs: number | null } | null;
 }
 
 /** Those of one listener or cluster that speaks TLS. */

@@ -16,6 +16,15 @@ export interface LoadedCertificate {
   /** Milliseconds since the Unix epoch. */
   readonly validFromMs: number;
   readonly expiresMs: number;
+  /** Null for none. */
+  readonly ocsp: OcspValidity | null;
+}
+
+/** Of the OCSP response that is stapled. */
+export interface OcspValidity {
+  readonly validFromMs: number;
+  /** Null where it does not say. */
+  readonly expiresMs: number | null;
 }
 
 /** Those of one filter chain. */
@@ -54,6 +63,13 @@ export class CertificateInventory {
     const firstMs = ends.reduce((first, { expiresMs }) => Math.min(first, expiresMs), Number.POSITIVE_INFINITY);
     return Math.max(0, Math.floor((firstMs - nowMs) / DAY_MS));
   }
+
+  /** 0 when one has expired. @returns undefined when there is none that says when it does. */
+  secondsUntilFirstStapleExpires(nowMs: number): number | undefined {
+    const ends = this.list().flatMap(({ chains }) => chains.flatMap(({ ocsp }) => ocsp?.expiresMs ?? []));
+    if (ends.length === 0) return undefined;
+    return Math.max(0, Math.floor((Math.min(...ends) - nowMs) / 1000));
+  }
 }
 
 function parse({ certificates, validation }: TlsSettings): LoadedCertificates {
@@ -62,11 +78,11 @@ function parse({ certificates, validation }: TlsSettings): LoadedCertificates {
   const isGiven = trusted !== null && trusted !== 'system';
   return {
     authorities: isGiven ? [parseOne(trusted, validation!.sources.trustedCa)] : [],
-    chains: certificates.map(({ leaf, sources }) => parseOne(leaf, sources.pkcs12 ?? sources.chain)),
+    chains: certificates.map(({ leaf, sources, staple }) => parseOne(leaf, sources.pkcs12 ?? sources.chain, staple)),
   };
 }
 
-function parseOne(pem: string, source: TlsSource | null): LoadedCertificate {
+function parseOne(pem: string, source: TlsSource | null, ocsp: OcspValidity | null = null): LoadedCertificate {
   const certificate = new X509Certificate(pem);
   const names = altNames(certificate);
   return {
@@ -77,5 +93,6 @@ function parseOne(pem: string, source: TlsSource | null): LoadedCertificate {
     ipAddresses: names.ip.map(canonicalIp),
     validFromMs: certificate.validFromDate.getTime(),
     expiresMs: certificate.validToDate.getTime(),
+    ocsp: ocsp && { validFromMs: ocsp.validFromMs, expiresMs: ocsp.expiresMs },
   };
 }

@@ -24,7 +24,7 @@ export interface ServerGaugesDependencies {
   readonly memory: () => Promise<Pick<MemoryReport, 'allocated' | 'heap'>>;
   /** Open downstream connections over all listeners. */
   readonly connections: () => number;
-  readonly certificates: Pick<CertificateInventory, 'daysUntilFirstExpires'>;
+  readonly certificates: Pick<CertificateInventory, 'daysUntilFirstExpires' | 'secondsUntilFirstStapleExpires'>;
   /** Log lines lost since the start of the process. */
   readonly droppedLogLines: () => number;
   readonly restart: RestartFacts;
@@ -110,8 +110,11 @@ export class ServerGauges {
   }
 
   #showExpiry(): void {
-    const days = this.#deps.certificates.daysUntilFirstExpires(this.#deps.clock.wallMs());
-    this.#block.set('days_until_first_cert_expiring', days ?? NO_EXPIRY);
+    const { certificates, clock } = this.#deps;
+    const nowMs = clock.wallMs();
+    this.#block.set('days_until_first_cert_expiring', certificates.daysUntilFirstExpires(nowMs) ?? NO_EXPIRY);
+    const seconds = certificates.secondsUntilFirstStapleExpires(nowMs);
+    if (seconds !== undefined) this.#block.set('seconds_until_first_ocsp_response_expiring', seconds);
   }
 
   /** The heap of this thread alone, as long as nothing is known of the others. */

@@ -33,13 +33,18 @@ export function forwardClientCertificate(
 
 function details(peer: CertificateFacts, own: CertificateFacts | null, settings: ClientCertificateSettings): string {
   const { certificate, names } = peer;
-  const parts = (own?.names.uri ?? []).map((uri) => `By=${uri}`);
+  const parts = (own?.names.uri ?? []).map((uri) => `By=${unambiguous(uri)}`);
   parts.push(`Hash=${createHash('sha256').update(certificate.raw).digest('hex')}`);
   if (settings.cert) parts.push(`Cert="${encodeURIComponent(certificate.toString())}"`);
   if (settings.subject) parts.push(`Subject="${quotable(peer.subject)}"`);
-  if (settings.uri) parts.push(...names.uri.map((uri) => `URI=${uri}`));
-  if (settings.dns) parts.push(...names.dns.map((dns) => `DNS=${dns}`));
+  if (settings.uri) parts.push(...names.uri.map((uri) => `URI=${unambiguous(uri)}`));
+  if (settings.dns) parts.push(...names.dns.map((dns) => `DNS=${unambiguous(dns)}`));
   return headerText(parts.join(';'));
+}
+
+/** A name that could be taken for several parts is put in quotes. */
+function unambiguous(name: string): string {
+  return /[,;"]/.test(name) ? `"${quotable(name)}"` : name;
 }
 
 function quotable(text: string): string {

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 
 function certificate(path: string, expiresMs: number, fields: Partial<CertificateView> = {}): CertificateView {
   const names = { dnsNames: [], uris: [], ipAddresses: [] };
-  return { path, serialNumber: `A${path.length}`, ...names, validFromMs: 0, expiresMs, ...fields };
+  return { path, serialNumber: `A${path.length}`, ...names, validFromMs: 0, expiresMs, ocsp: null, ...fields };
 }
 
 function troublesOf(chains: readonly CertificateView[], authorities: readonly CertificateView[] = []) {

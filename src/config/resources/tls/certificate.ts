@@ -4,10 +4,16 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { SYSTEM_CLOCK } from '../../../base/clock.ts';
-import type { TlsCertificateSettings, TlsCertificateSources, TlsIdentity } from '../../../snapshot/index.ts';
+import type {
+  OcspStaple,
+  TlsCertificateSettings,
+  TlsCertificateSources,
+  TlsIdentity,
+} from '../../../snapshot/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { FaultSink } from '../fault-sink.ts';
 import type { TlsCertificate } from '../messages.ts';
+import { mustBeStapled, parseOcspResponse } from './ocsp.ts';
 import { brokenPem, parseCertificates, serverNamesOf } from './pem.ts';
 import { convertSource, readSource, sourceName } from './source.ts';
 
@@ -45,14 +51,19 @@ export function loadCertificate(
   if (read === undefined || (sources.password !== null && password === null)) return undefined;
   const { identity, leaf } = read;
   warnOfDates(leaf, sources, at, faults);
-  const ocspResponse = readSource(sources.ocspStaple, `${at}.ocsp_staple`, faults);
+  const staple = loadStaple(sources, leaf, at, faults);
+  const isMust = mustBeStapled(leaf);
+  if (isMust && sources.ocspStaple === null) {
+    faults.error(`${at}.ocsp_staple`, 'is missing for a certificate that says it must be stapled');
+  }
   return {
     sources,
     identity,
     leaf: leaf.toString(),
     keyType: leaf.publicKey.asymmetricKeyType ?? 'unknown',
     serverNames: serverNamesOf(leaf),
-    ocspResponse,
+    staple,
+    mustBeStapled: isMust,
   };
 }
 
@@ -144,6 +155,26 @@ function loadBundle(
     faults.error(bundleAt, `${sourceName(pkcs12)} ${reason}`);
     return undefined;
   }
+}
+
+function loadStaple(
+  { ocspStaple }: TlsCertificateSources,
+  leaf: X509Certificate,
+  at: string,
+  faults: FaultSink,
+): OcspStaple | null {
+  const stapleAt = `${at}.ocsp_staple`;
+  const bytes = readSource(ocspStaple, stapleAt, faults);
+  if (bytes === null) return null;
+  const staple = parseOcspResponse(bytes, leaf);
+  if (typeof staple === 'string') {
+    faults.error(stapleAt, `${sourceName(ocspStaple)} ${staple}`);
+    return null;
+  }
+  if (staple.expiresMs !== null && staple.expiresMs < SYSTEM_CLOCK.wallMs()) {
+    faults.warning(stapleAt, `${sourceName(ocspStaple)} expired on ${day(new Date(staple.expiresMs))}`);
+  }
+  return staple;
 }
 
 /** What OpenSSL says against a certificate, such as a key that is too small; undefined for nothing. */

@@ -1,9 +1,10 @@
 // DownstreamTlsContext messages → how a listener's connections are secured.
 
 import { hkdfSync } from 'node:crypto';
-import type { DownstreamTlsSettings } from '../../../snapshot/index.ts';
+import type { DownstreamTlsSettings, TlsCertificateSettings } from '../../../snapshot/index.ts';
 import { DownstreamTlsContext_OcspStaplePolicy as StaplePolicy } from '../../proto/generated/enums.ts';
 import type { Conversion } from '../conversion.ts';
+import type { FaultSink } from '../fault-sink.ts';
 import type { DataSource, DownstreamTlsContext } from '../messages.ts';
 import { durationMsOr, valueOr } from '../units.ts';
 import { convertCommonContext } from './common-context.ts';
@@ -39,9 +40,7 @@ export function convertDownstreamContext(
   if (!isNamed) faults.error(commonAt, 'a server needs a certificate: tls_certificates is empty');
   const requiresClientCertificate = valueOr(message.require_client_certificate, false);
   const stapling = STAPLING[message.ocsp_staple_policy] ?? 'lenient';
-  if (stapling === 'must' && common.certificates.some(({ ocspResponse }) => ocspResponse === null)) {
-    faults.error(`${at}.ocsp_staple_policy`, 'MUST_STAPLE needs an ocsp_staple for each certificate');
-  }
+  checkStaples(common.certificates, stapling, at, faults);
   return {
     ...common,
     requiresClientCertificate,
@@ -51,6 +50,26 @@ export function convertDownstreamContext(
     sessionTimeoutMs: durationMsOr(message.session_timeout, DEFAULT_SESSION_MS),
     stapling,
   };
+}
+
+/** OpenSSL chooses among keys of several types, and Node does not tell which: nothing can be stapled to them. */
+function checkStaples(
+  certificates: readonly TlsCertificateSettings[],
+  stapling: DownstreamTlsSettings['stapling'],
+  at: string,
+  faults: FaultSink,
+): void {
+  const must = stapling === 'must';
+  const policyAt = `${at}.ocsp_staple_policy`;
+  if (must && certificates.some(({ staple }) => staple === null)) {
+    faults.error(policyAt, 'MUST_STAPLE needs an ocsp_staple for each certificate');
+  }
+  if (new Set(certificates.map(({ keyType }) => keyType)).size < 2) return;
+  if (must || certificates.some(({ mustBeStapled }) => mustBeStapled)) {
+    faults.error(policyAt, 'nothing can be stapled to certificates with keys of several types');
+  } else if (certificates.some(({ staple }) => staple !== null)) {
+    faults.warning(policyAt, 'the first certificates of several key types are presented without their ocsp_staple');
+  }
 }
 
 function convertTicketKeys(

@@ -9,7 +9,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { TLSSocket, TLSSocketOptions } from 'node:tls';
-import type { DownstreamTlsSettings, DownstreamTlsSnapshot } from '../../../snapshot/index.ts';
+import type { DownstreamTlsSettings, DownstreamTlsSnapshot, TlsCertificateSettings } from '../../../snapshot/index.ts';
 import { TLS_STATS } from '../../../stats/index.ts';
 import { isOpensslError, tlsFailureText } from '../../../tls/failure.ts';
 import { type PeerFault, PeerVerifier } from '../../../tls/peer-verifier.ts';
@@ -17,7 +17,7 @@ import type { DownstreamConnection } from '../../network/downstream-connection.t
 import { layOver, releaseAccepted } from '../../network/socket-events.ts';
 import { type TimeoutOwner, TimerEntry } from '../../network/timer-wheel.ts';
 import { type CertificateFacts, ConnectionTls, certificateFacts } from '../../network/tls/connection-tls.ts';
-import { ServerContexts } from '../../network/tls/server-contexts.ts';
+import { derText, ServerContexts } from '../../network/tls/server-contexts.ts';
 import { isPeerTrusted, OcspStapler, secureServerSocket, serverSocketOptions } from '../../network/tls/tls-sockets.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import { KeyLog } from './key-log.ts';
@@ -78,7 +78,6 @@ export class TlsAcceptor {
     this.#verifier = validation && new PeerVerifier(validation);
     this.#own =
       settings.certificates.length === 1 ? certificateFacts(new X509Certificate(settings.certificates[0]!.leaf)) : null;
-    const isStapled = contexts.ocspResponse !== null;
     const find = (name: string) => contexts.find(name);
     this.#options = serverSocketOptions({
       secureContext: contexts.first,
@@ -86,7 +85,7 @@ export class TlsAcceptor {
       requestsCertificate: validation !== null || requiresClientCertificate,
       requiresCertificate: requiresClientCertificate,
       findContext: contexts.isSimple ? null : find,
-      stapler: isStapled ? new OcspStapler(contexts.first, contexts.ocspResponse, () => this.#countStaple()) : null,
+      stapler: contexts.stapled && new OcspStapler(contexts.first, this.#stapling(contexts.stapled, settings)),
     });
     this.#keyLog = settings.keyLog && new KeyLog(settings.keyLog, this.context.logs.connection);
   }
@@ -154,9 +153,27 @@ export class TlsAcceptor {
     worker.dynamicCounter(this.#statScope, `versions.${version}`).add();
   }
 
-  #countStaple(): void {
-    this.#count(stats.ocsp_staple_requests);
-    this.#count(stats.ocsp_staple_responses);
+  /** What a client gets that asks; only those are refused what has to be stapled. */
+  #stapling(
+    certificates: ReadonlyMap<string, TlsCertificateSettings>,
+    { stapling }: DownstreamTlsSettings,
+  ): (der: Buffer) => Uint8Array | null {
+    return (der) => {
+      this.#count(stats.ocsp_staple_requests);
+      const certificate = certificates.get(derText(der));
+      const { staple = null, mustBeStapled = false } = certificate ?? {};
+      const isValid = staple !== null && (staple.expiresMs ?? Infinity) > this.context.clock.wallMs();
+      if (isValid) {
+        this.#count(stats.ocsp_staple_responses);
+        return staple.response;
+      }
+      if (stapling === 'must' || mustBeStapled || (stapling === 'strict' && staple !== null)) {
+        this.#count(stats.ocsp_staple_failed);
+        throw new Error('the OCSP response of the certificate has expired');
+      }
+      this.#count(stats.ocsp_staple_omitted);
+      return null;
+    };
   }
 
   #count(stat: number): void {

@@ -4,7 +4,7 @@
 // first of their type get contexts of their own, found by the names that only they are for. Node takes one certificate alone
 // out of such a context. A client that names a server nobody is gets the first ones.
 
-import { createHash } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import type { DownstreamTlsSettings, TlsCertificateSettings } from '../../../snapshot/index.ts';
 import { secureContextOptions } from '../../../tls/secure-context.ts';
@@ -15,8 +15,8 @@ const MAX_SESSION_SECONDS = 2 ** 31 - 1;
 
 export class ServerContexts {
   readonly first: SecureContext;
-  /** Of the first certificate where it is presented alone; null for none. */
-  readonly ocspResponse: Uint8Array | null;
+  /** Of certificates that are presented alone, by their DER as text; null where none has to be thought of. */
+  readonly stapled: ReadonlyMap<string, TlsCertificateSettings> | null;
   /** Null where one context serves every name. */
   readonly #byName: ReadonlyMap<string, SecureContext> | null;
 
@@ -31,7 +31,9 @@ export class ServerContexts {
       });
     const leading = firstOfTypes(certificates);
     this.first = context(leading);
-    this.ocspResponse = leading.length === 1 ? leading[0]!.ocspResponse : null;
+    const alone = leading.length === 1 ? certificates : certificates.filter((own) => !leading.includes(own));
+    const isOfInterest = alone.some(({ staple, mustBeStapled }) => staple !== null || mustBeStapled);
+    this.stapled = isOfInterest ? new Map(alone.map((own) => [derText(new X509Certificate(own.leaf).raw), own])) : null;
     this.#byName = leading.length === certificates.length ? null : contextsByName(certificates, leading, context);
   }
 
@@ -46,6 +48,11 @@ export class ServerContexts {
     const dot = name.indexOf('.');
     return this.#byName?.get(name) ?? this.#byName?.get(`*${name.slice(dot)}`);
   }
+}
+
+/** What OCSP answers are found by. */
+export function derText(der: Buffer): string {
+  return der.toString('latin1');
 }
 
 /** Of the names that only certificates beyond the leading ones are for. */

@@ -32,13 +32,17 @@ type Internals = TLSSocket & {
 export class OcspStapler extends EventEmitter {
   readonly _sharedCreds: SecureContext;
 
-  constructor(context: SecureContext, response: Uint8Array | null, onAsked: (isAnswered: boolean) => void) {
+  /** @param answer given the certificate in DER; it throws where there is to be no handshake. */
+  constructor(context: SecureContext, answer: (certificate: Buffer) => Uint8Array | null) {
     super();
     this._sharedCreds = context;
-    const bytes = response === null ? null : Buffer.from(response);
-    this.on('OCSPRequest', (_own: Buffer, _issuer: Buffer, answer: (error: null, response: Buffer | null) => void) => {
-      onAsked(bytes !== null);
-      answer(null, bytes);
+    this.on('OCSPRequest', (own: Buffer, _issuer: Buffer, done: (error: Error | null, response?: Buffer) => void) => {
+      try {
+        const response = answer(own);
+        done(null, response === null ? undefined : Buffer.from(response));
+      } catch (error) {
+        done(error as Error);
+      }
     });
   }
 }

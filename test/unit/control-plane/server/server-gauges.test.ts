@@ -16,6 +16,7 @@ function openGauges() {
     connections: 0,
     droppedLogLines: 0,
     daysUntilFirstExpires: undefined as number | undefined,
+    secondsUntilFirstStapleExpires: undefined as number | undefined,
     memory: (): Promise<{ allocated: number; heap: number }> => new Promise(() => {}),
   };
   const parent = { connections: 0, memoryBytes: 0 };
@@ -29,7 +30,10 @@ function openGauges() {
     faults,
     state: () => server.state,
     connections: () => server.connections,
-    certificates: { daysUntilFirstExpires: () => server.daysUntilFirstExpires },
+    certificates: {
+      daysUntilFirstExpires: () => server.daysUntilFirstExpires,
+      secondsUntilFirstStapleExpires: () => server.secondsUntilFirstStapleExpires,
+    },
     droppedLogLines: () => server.droppedLogLines,
     memory: () => server.memory(),
     restart: { epoch: 2, generation: 3, earlierMs: 60_000, parentLoad: () => parent },
@@ -51,6 +55,10 @@ describe('the gauges of the server', () => {
     server.daysUntilFirstExpires = 0;
     gauges.update();
     assert.equal(stat('days_until_first_cert_expiring'), 0);
+    assert.equal(stat('seconds_until_first_ocsp_response_expiring'), 0);
+    server.secondsUntilFirstStapleExpires = 3600;
+    gauges.update();
+    assert.equal(stat('seconds_until_first_ocsp_response_expiring'), 3600);
   });
 
   it('tell the whole seconds since the start of the first process', () => {
