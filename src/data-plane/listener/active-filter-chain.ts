@@ -59,8 +59,12 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
       return;
     }
     connection.open(this);
-    if (this.#tls === null) this.#filter.accept(connection);
-    else this.#tls.accept(connection);
+    if (this.#tls === null) {
+      this.#filter.accept(connection);
+      return;
+    }
+    this.#filter.handshakes?.onBegun(connection);
+    this.#tls.accept(connection);
   }
 
   /** Has handshakes from now on go by other settings. */
@@ -70,6 +74,10 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
 
   onSecured(connection: DownstreamConnection): void {
     this.#filter.accept(connection);
+  }
+
+  onUnsecured(connection: DownstreamConnection): void {
+    this.#filter.handshakes?.onFailed(connection);
   }
 
   onHandshakeTimeout(): void {

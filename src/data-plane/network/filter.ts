@@ -11,8 +11,17 @@ export interface ExpensiveStream {
   resetExpensive(): void;
 }
 
+/** Told of connections that have to be secured before the filter gets them. */
+export interface HandshakeObserver {
+  onBegun(connection: DownstreamConnection): void;
+  /** It is closed, and the filter never gets it. */
+  onFailed(connection: DownstreamConnection): void;
+}
+
 export interface NetworkFilter {
   readonly connectionCount: number;
+  /** Nobody where it is absent or null. */
+  readonly handshakes?: HandshakeObserver | null;
   /**
    * Takes over an accepted connection; whatever becomes of it, `closed` of the connection is called in the end. Runs
    * in the turn of the accept, or in that in which a listener filter has finished with the socket.

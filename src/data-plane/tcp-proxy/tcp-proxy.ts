@@ -11,6 +11,7 @@ import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { HandshakeLog } from './handshake-log.ts';
 import { TcpProxyConnection } from './tcp-proxy-connection.ts';
 
 const { downstream_cx_no_route, downstream_cx_total } = TCP_PROXY_STATS.index;
@@ -28,6 +29,7 @@ export class TcpProxy implements NetworkFilter {
   readonly statBase: number;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
+  readonly handshakes: HandshakeLog | null;
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
@@ -51,6 +53,7 @@ export class TcpProxy implements NetworkFilter {
     this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);
     this.accessLog = AccessLog.compile(context, settings.accessLogs);
     this.ingress = ingress;
+    this.handshakes = this.accessLog && new HandshakeLog(context, this.accessLog, ingress);
     this.statBase = context.stats.base(chain.filterStatBlock);
   }
 

@@ -37,6 +37,8 @@ const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
 /** Whoever gets connections that are secured. */
 export interface SecuredOwner {
   onSecured(connection: DownstreamConnection): void;
+  /** It will never be, and is about to be told of as closed. */
+  onUnsecured(connection: DownstreamConnection): void;
   onHandshakeTimeout(): void;
 }
 
@@ -266,6 +268,7 @@ class Handshake implements TimeoutOwner {
       this.#connection.transportFailure = tlsFailureText(error);
       this.#log(this.#connection.transportFailure);
     }
+    this.#acceptor.owner.onUnsecured(this.#connection);
     this.#connection.closed();
   };
 
