@@ -35,7 +35,8 @@ export function unpackTls(packed: PackedTls): UpstreamTlsSettings {
     ...certificate,
     identity: unpackIdentity(certificate.identity),
     sources: NO_SOURCES,
-    ocspResponse: null,
+    staple: null,
+    mustBeStapled: false,
   }));
   return { ...packed, certificates };
 }

@@ -37,6 +37,8 @@ export interface TlsReloadsDependencies {
 
 /** What is wrong is looked at once more after this: half of it may not be written yet. */
 const SETTLE_MS = 1_000;
+/** More than a tick, and less than files have been left alone before they are read. */
+const TICK_MS = 50;
 /** Listeners that workers make contexts for before they have said that they are done with them. */
 const MAX_UNCONFIRMED = 16;
 /** A worker that does not answer holds nothing up for longer. */
@@ -78,7 +80,7 @@ export class TlsReloads {
     const stats = allocateStats(scope);
     const watched: Watched = { listener, scope, stats, files: [], endWatch: () => {}, isGone: false };
     this.#watched.set(listener, watched);
-    this.#watch(watched, distinct(contexts.flatMap(({ files }) => files)));
+    this.#watch(watched, distinct(contexts.flatMap(({ files }) => files)), this.#deps.readAtMs);
   }
 
   /** It accepts no more. */
@@ -98,14 +100,14 @@ export class TlsReloads {
     for (const end of this.#endRetries) end();
   }
 
-  #watch(watched: Watched, files: readonly TlsFile[]): void {
+  /** @param readAtMs when they were read, milliseconds of Unix time, or before that. */
+  #watch(watched: Watched, files: readonly TlsFile[], readAtMs: number): void {
     if (isDeepStrictEqual(files, watched.files)) return;
     this.#secrets.hold(files);
     this.#secrets.release(watched.files);
     watched.files = files;
     watched.endWatch();
-    const { watches, readAtMs } = this.#deps;
-    watched.endWatch = watches.follow(files, readAtMs, (paths) => this.#changed(watched, paths, false));
+    watched.endWatch = this.#deps.watches.follow(files, readAtMs, (paths) => this.#changed(watched, paths, false));
   }
 
   #changed(watched: Watched, paths: Iterable<string>, isRetry: boolean): void {
@@ -137,8 +139,10 @@ export class TlsReloads {
     const slice = new TimeSlice();
     for (const [watched, change] of changes) {
       if (watched.isGone) continue;
+      // Times of files are those of the last tick of the system.
+      const readAtMs = this.#deps.clock.wallMs() - TICK_MS;
       const { files, isWrong } = await round.take(watched, change);
-      this.#watch(watched, files);
+      this.#watch(watched, files, readAtMs);
       if (isWrong && !change.isRetry) retries.push([watched, change]);
       if (slice.isOverNow()) await slice.rest();
     }
