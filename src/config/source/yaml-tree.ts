@@ -152,15 +152,18 @@ class YamlTreeBuilder {
   #map(offset: number): MapNode {
     const keys = new KeySet();
     const merged: ValueNode[] = [];
+    // An empty key has no place of its own: that of the key before it, or of the map, comes nearest.
+    let before = offset;
     while (this.#events[this.#at]!.type !== EVENT_ID.POP) {
       const event = this.#events[this.#at]!;
       const isIgnored = event.type === EVENT_ID.SCALAR && event.tagStart !== -1 && this.#tag(event) === '!ignore';
       const isMergeKey = this.#isMergeKey(event);
       const key = this.#node();
       const value = this.#node();
+      if (key.offset !== -1) before = key.offset;
       if (isIgnored) continue;
-      if (isMergeKey) merged.push(value);
-      else keys.add(this.#entry(key, value), this.#text);
+      if (isMergeKey) merged.push(value.offset === -1 ? { ...value, offset: before } : value);
+      else keys.add(this.#entry(key, value, before), this.#text);
     }
     this.#at += 1;
     for (const value of merged) mergeInto(keys, value);
@@ -172,10 +175,10 @@ class YamlTreeBuilder {
     return event.valueEnd - event.valueStart === 2 && this.#text.startsWith('<<', event.valueStart);
   }
 
-  #entry(key: ValueNode, value: ValueNode): MapEntry {
-    if (key.kind !== 'scalar') throw new SyntaxFault(`a ${key.kind} cannot be a key`, key.offset);
+  #entry(key: ValueNode, value: ValueNode, offset: number): MapEntry {
+    if (key.kind !== 'scalar') throw new SyntaxFault(`a ${key.kind} cannot be a key`, offset);
     // Keys are taken as written: a header map may well hold `on:` or `010:`.
-    return { key: key.raw, offset: key.offset, value };
+    return { key: key.raw, offset, value };
   }
 }
 

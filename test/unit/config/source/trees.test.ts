@@ -96,6 +96,9 @@ describe('YAML', () => {
   test('what cannot be read ends in one fault that says where', () => {
     const cases: readonly [string, RegExp, number][] = [
       ['a: 1\nb: 2\na: 3', /^duplicate key "a", first given in line 1$/, 10],
+      [':\n:', /^duplicate key "", first given in line 1$/, 0],
+      ['a: 1\n: 2\nb: 3\n: 4', /^duplicate key "", first given in line 1$/, 9],
+      ['a: 1\n<<:', /^<< takes a map or a list of maps$/, 5],
       ['a: [1', /not valid YAML: unexpected end/, 5],
       ['a: *q', /alias \*q has no anchor before it/, 4],
       ['a: &x [*x]', /lies inside its own anchor/, 8],
