@@ -122,6 +122,15 @@ describe('an HTTP/2 connection', () => {
     assert.equal(here.proxy.http2Stat('keepalive_timeout'), 1);
   });
 
+  test('that answers no ping ends, too, where pings would come more often than that takes', async (t) => {
+    const keepalive = { intervalMs: 400, timeoutMs: 1000, jitterPercent: 0, idleIntervalMs: 0 };
+    const here = await bench(t, { http2: { ...DEFAULT_HTTP2_SETTINGS, keepalive } });
+    const client = await settled(t, here);
+    for (let turns = 0; turns < 16; turns += 1) here.clock.turn(100);
+    assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
+    assert.equal(here.proxy.http2Stat('keepalive_timeout'), 1);
+  });
+
   test('tells of a drain in two steps, between which requests are still answered', async (t) => {
     const here = await bench(t);
     const client = await settled(t, here);

@@ -21,6 +21,7 @@ import { StreamConnection } from '../stream-connection.ts';
 import { Deadlines, type DeadlinesOwner } from './deadlines.ts';
 import type { Flushable } from './flush-queue.ts';
 import { ErrorCode } from './frames.ts';
+import { Keepalive, type KeepaliveOwner } from './keepalive.ts';
 import { Fault, type SessionFault } from './options.ts';
 import { Http2ServerStream, type Http2StreamOwner } from './server-stream.ts';
 import { Http2Session, type SessionOwner } from './session.ts';
@@ -47,19 +48,15 @@ const CLOSED = 2;
 // Deadlines, in the order in which they are told.
 /** The peer has not closed a connection that was closed from this side. */
 const CLOSE = 0;
-/** A ping has not been answered. */
-const PONG = 1;
 /** The client has not said, or not confirmed, its settings. */
-const SETTINGS = 2;
+const SETTINGS = 1;
 /** A header block has begun and not ended. */
-const HEADERS = 3;
+const HEADERS = 2;
 /** The client has been told that the connection is about to end. */
-const DRAIN = 4;
-/** Time for a ping. */
-const PING = 5;
+const DRAIN = 3;
 /** No stream runs. */
-const IDLE = 6;
-const KINDS = 7;
+const IDLE = 4;
+const KINDS = 5;
 
 /** How long a closed connection may take to be closed from the other side, too. */
 const DELAYED_CLOSE_MS = 1000;
@@ -69,7 +66,7 @@ const SETTINGS_TIMEOUT_MS = 10_000;
 const TEXT_LIMIT_BYTES = 1024;
 
 export class Http2ServerConnection
-  implements ServerConnection, SocketOwner, SessionOwner, Http2StreamOwner, Flushable, DeadlinesOwner
+  implements ServerConnection, SocketOwner, SessionOwner, Http2StreamOwner, Flushable, DeadlinesOwner, KeepaliveOwner
 {
   readonly codec = 'http2';
   readonly connection: StreamConnection;
@@ -80,6 +77,8 @@ export class Http2ServerConnection
   readMs: number;
   readonly #socket: Socket;
   readonly #deadlines: Deadlines;
+  /** Null where clients are not pinged. */
+  readonly #keepalive: Keepalive | null;
   readonly #streams = new Set<Http2ServerStream>();
   /** Of what the kernel has not taken. */
   readonly #unsent: BufferedBytes;
@@ -105,7 +104,9 @@ export class Http2ServerConnection
     this.#deadlines = new Deadlines(this, context.wheel, KINDS);
     this.session = new Http2Session(context.http2, this, true, settings.http2, owner.headLimits);
     this.#awaitStream();
-    this.#armPing(this.readMs);
+    const { keepalive } = settings.http2;
+    this.#keepalive = keepalive === null ? null : new Keepalive(context, this, keepalive);
+    this.#keepalive?.start(this.readMs);
     this.session.start();
     attachAccepted(socket, this, context.readMode);
   }
@@ -225,7 +226,7 @@ export class Http2ServerConnection
   }
 
   onPong(): void {
-    this.#deadlines.clear(PONG);
+    this.#keepalive?.onPong(this.readMs);
   }
 
   onSessionFault(fault: SessionFault): void {
@@ -261,14 +262,11 @@ export class Http2ServerConnection
 
   // ---- Deadlines that have passed ----
 
-  onDeadline(kind: number, nowMs: number): void {
+  onDeadline(kind: number): void {
     switch (kind) {
       case CLOSE:
         this.#count(downstream_cx_delayed_close_timeout, 1);
         this.destroy();
-        return;
-      case PONG:
-        this.session.end(Fault.keepaliveTimeout);
         return;
       case SETTINGS:
         if (!this.session.isSettled) this.session.end(Fault.settingsTimeout);
@@ -280,16 +278,21 @@ export class Http2ServerConnection
       case DRAIN:
         this.session.finishDrain();
         return;
-      case PING:
-        this.session.ping();
-        this.#deadlines.set(PONG, nowMs, this.codecOwner.settings.http2.keepalive?.timeoutMs ?? 0);
-        this.#armPing(nowMs);
-        return;
       case IDLE:
         this.#count(downstream_cx_idle_timeout, 1);
         this.#drain();
         this.session.finishDrain();
     }
+  }
+
+  // ---- From the keepalive ----
+
+  sendPing(): void {
+    this.session.ping();
+  }
+
+  onPingTimeout(): void {
+    this.session.end(Fault.keepaliveTimeout);
   }
 
   // ---- Writing ----
@@ -345,14 +348,6 @@ export class Http2ServerConnection
     this.#deadlines.set(IDLE, this.context.clock.monotonicMs(), timeoutMs);
   }
 
-  #armPing(nowMs: number): void {
-    const { keepalive } = this.codecOwner.settings.http2;
-    if (keepalive === null) return;
-    const { intervalMs, jitterPercent } = keepalive;
-    const jitter = (this.context.random.u32() / 2 ** 32) * (jitterPercent / 100);
-    this.#deadlines.set(PING, nowMs, intervalMs * (1 + jitter));
-  }
-
   #drain(): void {
     this.session.drain();
     this.#deadlines.set(DRAIN, this.context.clock.monotonicMs(), Math.max(1, this.codecOwner.settings.drainTimeoutMs));
@@ -367,6 +362,7 @@ export class Http2ServerConnection
     this.#state = CLOSING;
     this.#closesByPeer = byPeer;
     this.#deadlines.remove();
+    this.#keepalive?.remove();
     // A slow reader may take its time for what is still on the way, as on any other stream.
     const { streamIdleTimeoutMs } = this.codecOwner.settings;
     this.#deadlines.set(CLOSE, this.context.clock.monotonicMs(), streamIdleTimeoutMs);
@@ -387,6 +383,7 @@ export class Http2ServerConnection
     const hadStream = this.isBusy;
     this.#state = CLOSED;
     this.#deadlines.remove();
+    this.#keepalive?.remove();
     this.#unsent.note(0);
     this.#pending.note(0);
     this.codecOwner.onConnectionClosed(this, isLocal, hadStream);
