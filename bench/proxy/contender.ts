@@ -4,14 +4,45 @@
 
 import type { PinnedProcess } from './pinned-process.ts';
 
-/** What a proxy is asked to be in front of. */
-export type Protocol = 'http' | 'tcp';
+/** What a proxy is asked to be in front of: what clients speak, and what the upstream. */
+export type Protocol = 'tcp' | 'http' | 'https' | 'http2' | 'http2-tls' | 'http-to-http2' | 'http2-to-http2';
+
+export interface ProtocolTraits {
+  readonly clientsSpeakHttp2: boolean;
+  readonly upstreamSpeaksHttp2: boolean;
+  /** Of clients; nothing is secured towards the upstream. */
+  readonly isTls: boolean;
+}
+
+const PLAIN: ProtocolTraits = { clientsSpeakHttp2: false, upstreamSpeaksHttp2: false, isTls: false };
+
+/** Without TLS HTTP/2 is spoken with prior knowledge. */
+export const TRAITS: Readonly<Record<Protocol, ProtocolTraits>> = {
+  tcp: PLAIN,
+  http: PLAIN,
+  https: { ...PLAIN, isTls: true },
+  http2: { ...PLAIN, clientsSpeakHttp2: true },
+  'http2-tls': { ...PLAIN, clientsSpeakHttp2: true, isTls: true },
+  'http-to-http2': { ...PLAIN, upstreamSpeaksHttp2: true },
+  'http2-to-http2': { ...PLAIN, clientsSpeakHttp2: true, upstreamSpeaksHttp2: true },
+};
+
+/** Files in PEM. */
+export interface CertificateFiles {
+  readonly certificate: string;
+  readonly key: string;
+  /** Both, one behind the other. */
+  readonly both: string;
+}
 
 export interface ProxyTask {
   readonly protocol: Protocol;
   /** Where to listen, on 127.0.0.1. */
   readonly port: number;
+  /** Of the upstream's side that speaks what the protocol says. */
   readonly upstreamPort: number;
+  /** Null where nothing is secured. */
+  readonly certificate: CertificateFiles | null;
   /** Processor cores to run on, as taskset takes them: `0` or `0,1`. */
   readonly cores: string;
   /** Workers, threads or processes that carry traffic. */

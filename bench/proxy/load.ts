@@ -10,6 +10,7 @@ import { pinned } from './pinned-process.ts';
 export interface LoadResult {
   readonly requests: number;
   readonly seconds: number;
+  /** NaN where the generator does not tell. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
@@ -90,6 +91,18 @@ export async function runCount({ cores, connections, url }: LoadTask, requests: 
   const numbers = ['-n', requests, '-c', connections, '-t', 1];
   const output = await run(cores, ['h2load', '--h1', ...numbers.map(String), url]);
   if (Number(/(\d+) succeeded/.exec(output)?.[1] ?? 0) !== requests) throw new Error(`requests failed: ${output}`);
+}
+
+/** As many requests as the proxy can take, over HTTP/2. @throws Error when any of them failed. */
+export async function runStreams({ cores, connections, url, seconds }: LoadTask, streams: number): Promise<LoadResult> {
+  const numbers = ['-D', seconds, '-c', connections, '-m', streams, '-t', 1];
+  const output = await run(cores, ['h2load', ...numbers.map(String), url]);
+  const [done, failed, , lost] =
+    /(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout/.exec(output)?.slice(1) ?? [];
+  const requests = Number(done ?? 0);
+  if (requests === 0 || failed !== '0' || lost !== '0') throw new Error(`requests failed: ${output}`);
+  // It counts for so long, and would have to write a line for each request to tell more of their times.
+  return { requests, seconds, p50Ms: Number.NaN, p99Ms: Number.NaN };
 }
 
 /** Lines of start in µs, status, duration in µs; the first tenth is the warm-up. */

@@ -7,9 +7,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import { Arena } from './arena.ts';
-import type { Contender } from './contender.ts';
+import { type Contender, TRAITS } from './contender.ts';
 import { haproxy } from './contenders/haproxy.ts';
-import { nginx } from './contenders/nginx.ts';
+import { nginx, nginxVersion } from './contenders/nginx.ts';
 import { FASTIFY_HTTP_PROXY, HTTP_PROXY_3 } from './contenders/node-peers.ts';
 import { weir } from './contenders/weir.ts';
 import { programVersion } from './installed.ts';
@@ -75,7 +75,13 @@ function isOwn(name: string): boolean {
 }
 
 function hasGenerator(workload: Workload): boolean {
-  const generator = workload.fixedRate === undefined ? 'wrk' : 'h2load';
+  if (TRAITS[workload.protocol].upstreamSpeaksHttp2 && nginxVersion() === undefined) {
+    process.stdout.write(
+      `${workload.title} is left out: nginx is not installed, and no other upstream speaks HTTP/2\n`,
+    );
+    return false;
+  }
+  const generator = workload.fixedRate === undefined && workload.streams === undefined ? 'wrk' : 'h2load';
   if (GENERATORS[generator] !== undefined) return true;
   process.stdout.write(`${workload.title} is left out: ${generator} is not installed\n`);
   return false;

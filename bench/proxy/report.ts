@@ -126,5 +126,6 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
 }
 
 function fixed(value: number): string {
+  if (Number.isNaN(value)) return '–';
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }

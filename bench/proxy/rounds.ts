@@ -2,7 +2,8 @@
 // of them alike. Figures of single turns mean little; the ratios within one round do, and their median is what counts.
 
 import { median } from '../support/contest.ts';
-import { type LoadResult, type LoadTask, runAtRate, runWrk } from './load.ts';
+import { TRAITS } from './contender.ts';
+import { type LoadResult, type LoadTask, runAtRate, runStreams, runWrk } from './load.ts';
 import type { PinnedProcess } from './pinned-process.ts';
 import type { Workload } from './workloads.ts';
 
@@ -109,7 +110,7 @@ async function takeTurn(workload: Workload, { name, process, port }: Entrant, op
   const task: LoadTask = {
     cores: options.generatorCores,
     folder: options.folder,
-    url: `http://127.0.0.1:${port}${workload.path}`,
+    url: `${TRAITS[workload.protocol].isTls ? 'https' : 'http'}://127.0.0.1:${port}${workload.path}`,
     connections: workload.connections,
     seconds: options.seconds,
     bodyBytes: workload.bodyBytes,
@@ -117,7 +118,7 @@ async function takeTurn(workload: Workload, { name, process, port }: Entrant, op
   };
   const cpuBefore = process.cpuSeconds();
   try {
-    const load = workload.fixedRate === undefined ? await runWrk(task) : await runAtRate(task, workload.fixedRate);
+    const load = await loadOf(workload, task);
     const cpu = process.cpuSeconds() - cpuBefore;
     return {
       ...load,
@@ -128,6 +129,11 @@ async function takeTurn(workload: Workload, { name, process, port }: Entrant, op
   } catch (error) {
     throw new Error(`${name} failed at ${workload.title}`, { cause: error });
   }
+}
+
+function loadOf({ fixedRate, streams }: Workload, task: LoadTask): Promise<LoadResult> {
+  if (streams !== undefined) return runStreams(task, streams);
+  return fixedRate === undefined ? runWrk(task) : runAtRate(task, fixedRate);
 }
 
 /** Below this share of its fixed rate the generator measures its own queue. */

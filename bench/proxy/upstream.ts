@@ -12,29 +12,42 @@ const KIB = 1024;
 export const ANSWER_BYTES = { '/small': 12, '/16k': 16 * KIB, '/1m': KIB * KIB, '/post': 3 } as const;
 const FILES = ['/16k', '/1m'] as const;
 
-export async function startUpstream(cores: string, folder: string, port: number, host: string): Promise<PinnedProcess> {
+/** Of the same answers over HTTP/1 and over HTTP/2 with prior knowledge, which only nginx has. */
+export interface UpstreamPorts {
+  readonly http: number;
+  readonly http2: number;
+}
+
+export async function startUpstream(
+  cores: string,
+  folder: string,
+  ports: UpstreamPorts,
+  host: string,
+): Promise<PinnedProcess> {
+  const port = ports.http;
   const root = path.join(folder, 'files');
   mkdirSync(root, { recursive: true });
   for (const name of FILES) writeFileSync(path.join(root, name), Buffer.alloc(ANSWER_BYTES[name], 'weir '));
-  if (nginxVersion() !== undefined) return startNginx(cores, folder, port, answers(host, port, root), 1);
+  if (nginxVersion() !== undefined) return startNginx(cores, folder, port, answers(host, ports, root), 1);
   process.stdout.write('nginx is not installed: the upstream is a Node server, which may limit what is measured\n');
   const script = path.join(import.meta.dirname, 'upstream-server.ts');
   return PinnedProcess.start(cores, [process.execPath, script, String(port), host], port);
 }
 
-function answers(host: string, port: number, root: string): string {
+function answers(host: string, ports: UpstreamPorts, root: string): string {
   return `
   sendfile on;
   # Head and file in one piece, as servers send that have both in memory.
   tcp_nopush on;
   open_file_cache max=16 inactive=1h;
   upstream self {
-    server 127.0.0.1:${port};
+    server 127.0.0.1:${ports.http};
     keepalive 64;
     keepalive_requests 1000000000;
   }
   server {
-    listen ${host}:${port} backlog=4096;
+    listen ${host}:${ports.http} backlog=4096;
+    listen ${host}:${ports.http2} http2 backlog=4096;
     root ${root};
     default_type text/plain;
     client_max_body_size 0;

@@ -8,6 +8,8 @@ export interface Workload {
   readonly protocol: Protocol;
   readonly path: '/small' | '/16k' | '/1m' | '/post';
   readonly connections: number;
+  /** Of each connection at a time, where clients speak HTTP/2. */
+  readonly streams?: number | undefined;
   readonly bodyBytes?: number | undefined;
   readonly newConnections?: boolean | undefined;
   /** Requests per second over all connections; without it as many as go. */
@@ -88,5 +90,49 @@ export const WORKLOADS: readonly Workload[] = [
     connections: 64,
     fixedRate: 15_000,
     bars: { nginx: 1.1, haproxy: 1.1 },
+  },
+  {
+    name: 'h2-small',
+    title: 'HTTP/2, small GET, 32 connections of 32 streams',
+    protocol: 'http2',
+    path: '/small',
+    connections: 32,
+    streams: 32,
+    bars: { nginx: 1, haproxy: null },
+  },
+  {
+    name: 'h2-16k',
+    title: 'HTTP/2, 16 KB responses, 32 connections of 32 streams',
+    protocol: 'http2',
+    path: '/16k',
+    connections: 32,
+    streams: 32,
+    bars: { nginx: 0.9, haproxy: null },
+  },
+  {
+    name: 'h2-256x1',
+    title: 'HTTP/2, small GET, 256 connections of one stream',
+    protocol: 'http2',
+    path: '/small',
+    connections: 256,
+    streams: 1,
+    bars: { nginx: 0.8, haproxy: null },
+  },
+  {
+    name: 'h2-tls-256x1',
+    title: 'HTTP/2 over TLS, small GET, 256 connections of one stream',
+    protocol: 'http2-tls',
+    path: '/small',
+    connections: 256,
+    streams: 1,
+    bars: { nginx: 0.7, haproxy: null },
+  },
+  {
+    name: 'h1-to-h2',
+    title: 'small GET, 64 HTTP/1 connections, upstream of HTTP/2',
+    protocol: 'http-to-http2',
+    path: '/small',
+    connections: 64,
+    bars: { haproxy: 0.85 },
   },
 ];

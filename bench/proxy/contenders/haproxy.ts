@@ -3,7 +3,7 @@
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Contender, type ProxyTask, SAME_WORK } from '../contender.ts';
+import { type Contender, type ProxyTask, SAME_WORK, TRAITS } from '../contender.ts';
 import { programVersion } from '../installed.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
@@ -22,28 +22,36 @@ export const haproxy: Contender = {
 };
 
 function config(task: ProxyTask): string {
+  const { clientsSpeakHttp2, upstreamSpeaksHttp2 } = TRAITS[task.protocol];
+  const isHttp = task.protocol !== 'tcp';
   return `
 global
   maxconn ${MAX_CONNECTIONS}
   no strict-limits
   nbthread ${task.workers}
 defaults
-  mode ${task.protocol}
+  mode ${isHttp ? 'http' : 'tcp'}
   timeout connect 1s
   timeout client 1h
   timeout server 1h
 frontend bench
-  bind 127.0.0.1:${task.port} backlog 4096
-${task.protocol === 'http' ? HEADER_WORK : ''}
+  bind 127.0.0.1:${task.port} backlog 4096 ${clientProtocol(task, clientsSpeakHttp2)}
+${isHttp ? headerWork(task) : ''}
   default_backend upstream
 backend upstream
-${task.protocol === 'http' ? '  http-reuse always\n  option forwardfor' : ''}
-  server one 127.0.0.1:${task.upstreamPort}
+${isHttp ? '  http-reuse always\n  option forwardfor' : ''}
+  server one 127.0.0.1:${task.upstreamPort}${upstreamSpeaksHttp2 ? ' proto h2' : ''}
 `;
 }
 
-const HEADER_WORK = `
-  http-request set-header x-forwarded-proto http
+function clientProtocol({ certificate }: ProxyTask, isHttp2: boolean): string {
+  if (certificate !== null) return `ssl crt ${certificate.both} alpn ${isHttp2 ? 'h2,' : ''}http/1.1`;
+  return isHttp2 ? 'proto h2' : '';
+}
+
+function headerWork({ certificate }: ProxyTask): string {
+  return `
+  http-request set-header x-forwarded-proto ${certificate === null ? 'http' : 'https'}
   http-request set-header x-request-id %[uuid()]
   http-request set-header x-internal true
   http-request set-header x-expected-timeout-ms ${SAME_WORK.expectedTimeoutMs}
@@ -51,3 +59,4 @@ const HEADER_WORK = `
   http-response set-header server haproxy
   http-response set-header x-service-time 0
   http-response add-header via "1.1 ${SAME_WORK.via}"`;
+}

@@ -5,7 +5,7 @@
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Contender, type ProxyTask, SAME_WORK } from '../contender.ts';
+import { type Contender, type ProxyTask, SAME_WORK, TRAITS } from '../contender.ts';
 import { programVersion } from '../installed.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
@@ -56,16 +56,26 @@ ${http}
 `;
 }
 
-function proxyConfig({ port, upstreamPort, workers }: ProxyTask): string {
+function proxyConfig({ protocol, port, upstreamPort, certificate, workers }: ProxyTask): string {
+  const { clientsSpeakHttp2 } = TRAITS[protocol];
+  const kinds = [
+    certificate === null ? '' : ' ssl',
+    clientsSpeakHttp2 ? ' http2' : '',
+    workers > 1 ? ' reuseport' : '',
+  ];
+  const tls =
+    certificate === null ? '' : `ssl_certificate ${certificate.certificate}; ssl_certificate_key ${certificate.key};`;
   return `
   upstream backend {
     server 127.0.0.1:${upstreamPort};
-    keepalive 256;
+    # At least as many as requests at a time, or every request beyond them opens a connection.
+    keepalive 2048;
     keepalive_requests ${MANY_REQUESTS};
     keepalive_timeout 1h;
   }
   server {
-    listen 127.0.0.1:${port} backlog=4096${workers > 1 ? ' reuseport' : ''};
+    listen 127.0.0.1:${port} backlog=4096${kinds.join('')};
+    ${tls}
     client_max_body_size 0;
     location / {
       proxy_pass http://backend;

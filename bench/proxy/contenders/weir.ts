@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Contender, type ProxyTask, SAME_WORK } from '../contender.ts';
+import { type CertificateFiles, type Contender, type ProxyTask, SAME_WORK, TRAITS } from '../contender.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
 const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
@@ -48,13 +48,19 @@ function versionOf(checkout: string): string {
 }
 
 function bootstrap(task: ProxyTask, extras: WeirExtras): object {
-  const filters = [task.protocol === 'http' ? httpConnectionManager(extras) : tcpProxy()];
+  const filters = [task.protocol === 'tcp' ? tcpProxy() : httpConnectionManager(extras)];
+  const { clientsSpeakHttp2, upstreamSpeaksHttp2 } = TRAITS[task.protocol];
+  const secured = task.certificate === null ? {} : { transport_socket: tls(task.certificate, clientsSpeakHttp2) };
   return {
     admin: { address: socketAddress(extras.adminPort ?? 0) },
     static_resources: {
-      listeners: [{ name: 'bench', address: socketAddress(task.port), filter_chains: [{ filters }] }],
+      listeners: [{ name: 'bench', address: socketAddress(task.port), filter_chains: [{ filters, ...secured }] }],
       clusters: [
-        { ...cluster(task.upstreamPort), ...extras.cluster?.(task.upstreamPort) },
+        {
+          ...cluster(task.upstreamPort),
+          ...(upstreamSpeaksHttp2 ? HTTP2_UPSTREAM : {}),
+          ...extras.cluster?.(task.upstreamPort),
+        },
         ...(extras.furtherClusters ?? []),
       ],
     },
@@ -71,6 +77,28 @@ function cluster(port: number): object {
     name: 'upstream',
     connect_timeout: '1s',
     load_assignment: { cluster_name: 'upstream', endpoints: [{ lb_endpoints: lbEndpoints }] },
+  };
+}
+
+const HTTP2_UPSTREAM = {
+  typed_extension_protocol_options: {
+    'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+      '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+      explicit_http_config: { http2_protocol_options: {} },
+    },
+  },
+};
+
+function tls({ certificate, key }: CertificateFiles, isHttp2: boolean): object {
+  return {
+    name: 'tls',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext',
+      common_tls_context: {
+        alpn_protocols: isHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+        tls_certificates: [{ certificate_chain: { filename: certificate }, private_key: { filename: key } }],
+      },
+    },
   };
 }
 
