@@ -6,7 +6,7 @@ import path from 'node:path';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
 import { describeType, protoSchema } from '../src/config/proto/root.ts';
 import { coverageFrom, type MessageCoverage, supportWith, type Verdict } from '../src/config/support/index.ts';
-import { STAT_SINKS } from '../src/extensions/control-registry.ts';
+import { EXTENSIONS } from '../src/extensions/control-registry.ts';
 import { renderClusterDocument } from './cluster-document.ts';
 
 const BOOTSTRAP = 'proxy.config.bootstrap.v3.Bootstrap';
@@ -63,7 +63,7 @@ function section({ key, type, role, fields }: MessageCoverage): string {
 function render(): string {
   const schema = protoSchema();
   const messageType = (name: string) => schema.messageType(name);
-  const sections = coverageFrom(messageType(BOOTSTRAP), supportWith(STAT_SINKS), messageType).filter(
+  const sections = coverageFrom(messageType(BOOTSTRAP), supportWith(EXTENSIONS), messageType).filter(
     ({ fields }) => fields.length > 0,
   );
   return [INTRODUCTION, ...sections.map(section)].join('\n');

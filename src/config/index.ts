@@ -41,7 +41,8 @@ export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export { convertAddress } from './resources/address.ts';
 export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
-export type { HttpFilterConverters } from './resources/http-filter.ts';
+export type { ExtensionManifests } from './resources/extension-manifests.ts';
+export type { HttpFilterManifest, HttpFilterManifests } from './resources/http-filter.ts';
 export type {
   AddressMessage,
   DogStatsdSink,

@@ -1,12 +1,12 @@
 // The extensions of this build as the main thread knows them: from a message of the configuration to settings. What
 // they do is in data-registry.ts, for those that run in workers, and in stat-sink-registry.ts.
 
-import type { HttpFilterConverters, StatSinkManifests } from '../config/index.ts';
-import { convertGrpcBridgeFilter } from './filters.http/grpc_http1_bridge/config.ts';
-import { convertGrpcStatsFilter } from './filters.http/grpc_stats/config.ts';
-import { convertGrpcWebFilter } from './filters.http/grpc_web/config.ts';
-import { convertHealthCheckFilter } from './filters.http/health_check/config.ts';
-import { convertTapFilter } from './filters.http/tap/config.ts';
+import type { ExtensionManifests, HttpFilterManifests, StatSinkManifests } from '../config/index.ts';
+import { GRPC_BRIDGE } from './filters.http/grpc_http1_bridge/config.ts';
+import { GRPC_STATS } from './filters.http/grpc_stats/config.ts';
+import { GRPC_WEB } from './filters.http/grpc_web/config.ts';
+import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
+import { TAP } from './filters.http/tap/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
 import { HYSTRIX } from './stat_sinks/hystrix/config.ts';
@@ -14,15 +14,15 @@ import { METRICS_SERVICE } from './stat_sinks/metrics_service/config.ts';
 import { OPEN_TELEMETRY } from './stat_sinks/open_telemetry/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
 
-export const HTTP_FILTER_CONVERTERS: HttpFilterConverters = {
-  'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': convertGrpcBridgeFilter,
-  'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': convertGrpcStatsFilter,
-  'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': convertGrpcWebFilter,
-  'proxy.extensions.filters.http.health_check.v3.HealthCheck': convertHealthCheckFilter,
-  'proxy.extensions.filters.http.tap.v3.Tap': convertTapFilter,
+const HTTP_FILTERS: HttpFilterManifests = {
+  'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GRPC_BRIDGE,
+  'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': GRPC_STATS,
+  'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': GRPC_WEB,
+  'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
+  'proxy.extensions.filters.http.tap.v3.Tap': TAP,
 };
 
-export const STAT_SINKS: StatSinkManifests = {
+const STAT_SINKS: StatSinkManifests = {
   'proxy.config.metrics.v3.StatsdSink': STATSD,
   'proxy.config.metrics.v3.DogStatsdSink': DOG_STATSD,
   'proxy.config.metrics.v3.MetricsServiceConfig': METRICS_SERVICE,
@@ -30,3 +30,5 @@ export const STAT_SINKS: StatSinkManifests = {
   'proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig': OPEN_TELEMETRY,
   'proxy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink': GRAPHITE_STATSD,
 };
+
+export const EXTENSIONS: ExtensionManifests = { statSinks: STAT_SINKS, httpFilters: HTTP_FILTERS };

@@ -11,7 +11,7 @@ import { hotRestartVersion, type Version } from '../base/version.ts';
 import { commandLineOptionsJson, type ServerOptions } from '../cli/index.ts';
 import { type ConfigFault, formatFault, linkedExtensions, shownConfigYaml } from '../config/index.ts';
 import { engines, measureContention, Profilers, type Server, type WorkerPool } from '../control-plane/index.ts';
-import { STAT_SINKS } from '../extensions/control-registry.ts';
+import { EXTENSIONS } from '../extensions/control-registry.ts';
 import type { Loggers } from '../log/index.ts';
 import type { AdminAccessLog } from './admin-access-log.ts';
 import { AdminOverview } from './admin-overview.ts';
@@ -115,7 +115,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       contention: options.enableMutexTracing ? () => measureContention(SYSTEM_CLOCK) : undefined,
       node: {
         ...node,
-        extensions: linkedExtensions(STAT_SINKS, disabledBy(options).disabled),
+        extensions: linkedExtensions(EXTENSIONS, disabledBy(options).disabled),
       },
     },
     config: server.config,

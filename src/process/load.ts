@@ -11,13 +11,13 @@ import {
   loadBootstrap,
   prepareLoading as prepare,
 } from '../config/index.ts';
-import { HTTP_FILTER_CONVERTERS, STAT_SINKS } from '../extensions/control-registry.ts';
+import { EXTENSIONS } from '../extensions/control-registry.ts';
 import { findLogPathFault } from '../log/index.ts';
 import type { ProcessLog } from './log.ts';
 
 /** Ahead of the first load, for a caller that has to wait for something else. */
 export function prepareLoading(): void {
-  prepare(STAT_SINKS);
+  prepare(EXTENSIONS);
 }
 
 export type LoadOptions = Pick<
@@ -36,7 +36,7 @@ export type LoadOptions = Pick<
 
 /** What --disable-extensions amounts to in this build. */
 export function disabledBy({ disableExtensions: list }: Pick<ServerOptions, 'disableExtensions'>): DisablingOutcome {
-  return disableExtensions(list === '' ? [] : list.split(','), STAT_SINKS);
+  return disableExtensions(list === '' ? [] : list.split(','), EXTENSIONS);
 }
 
 /** What this build loads a bootstrap with. @param software what the node is to say of the program. */
@@ -44,8 +44,7 @@ export function loadInput(options: LoadOptions, software?: Version): LoadBootstr
   return {
     ...options,
     ...(software === undefined ? {} : { software }),
-    httpFilters: HTTP_FILTER_CONVERTERS,
-    statSinks: STAT_SINKS,
+    extensions: EXTENSIONS,
     disabledExtensions: disabledBy(options).disabled,
     hasLogFormat: options.logFormat !== DEFAULT_LOG_FORMAT,
     environment: process.env,

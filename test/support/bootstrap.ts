@@ -8,7 +8,7 @@ import {
   type LoadBootstrapResult,
   loadBootstrap,
 } from '../../src/config/index.ts';
-import { HTTP_FILTER_CONVERTERS, STAT_SINKS } from '../../src/extensions/control-registry.ts';
+import { EXTENSIONS } from '../../src/extensions/control-registry.ts';
 import type { ClusterSettings } from '../../src/snapshot/index.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -21,8 +21,7 @@ const NO_OPTIONS: LoadBootstrapInput = {
   serviceCluster: '',
   serviceNode: '',
   serviceZone: '',
-  httpFilters: HTTP_FILTER_CONVERTERS,
-  statSinks: STAT_SINKS,
+  extensions: EXTENSIONS,
 };
 
 /** Only where a test asks for it: a file that gets each configuration that is taken, as a line of JSON. */

@@ -5,7 +5,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { load as readYaml } from 'js-yaml';
 import { buildOutput } from '../../src/base/package-root.ts';
 import { bootstrapSchema, type ProtoComments, protoSchema } from '../../src/config/index.ts';
-import { STAT_SINKS } from '../../src/extensions/control-registry.ts';
+import { EXTENSIONS } from '../../src/extensions/control-registry.ts';
 
 export type SchemaFaults = (configuration: unknown) => readonly string[];
 
@@ -23,7 +23,7 @@ function faultText({ instancePath, message = '', params }: ErrorObject): string 
 
 export function ownSchema(): object {
   const comments = JSON.parse(readFileSync(buildOutput('proto/comments.json'), 'utf8')) as ProtoComments;
-  return bootstrapSchema(protoSchema(), { sinks: STAT_SINKS, comments });
+  return bootstrapSchema(protoSchema(), { extensions: EXTENSIONS, comments });
 }
 
 let own: SchemaFaults | undefined;

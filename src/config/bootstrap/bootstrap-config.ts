@@ -13,8 +13,8 @@ import type {
 } from '../../snapshot/index.ts';
 import type { ConfigFault } from '../fault.ts';
 import type { LogPathLook } from '../resources/access-log/log-path.ts';
-import type { HttpFilterConverters } from '../resources/http-filter.ts';
-import type { StatSinkManifests, StatSinkSettings } from '../resources/stat-sink.ts';
+import type { ExtensionManifests } from '../resources/extension-manifests.ts';
+import type { StatSinkSettings } from '../resources/stat-sink.ts';
 import type { DeprecatedFields, DisabledExtensions } from '../support/index.ts';
 import type { ClusterManagerSettings } from './cluster-manager.ts';
 import type { OverloadSettings } from './overload.ts';
@@ -125,10 +125,8 @@ export interface LoadBootstrapInput extends LogPathLook {
   readonly serviceZone: string;
   /** What the node says of the program; nothing when absent. */
   readonly software?: Version;
-  /** The HTTP filters of this build beside the router; none when absent. */
-  readonly httpFilters?: HttpFilterConverters;
-  /** The stat sinks of this build; none when absent. */
-  readonly statSinks?: StatSinkManifests | undefined;
+  /** Those of this build; none when absent. */
+  readonly extensions?: ExtensionManifests | undefined;
   /** The command line says how lines of the log look. */
   readonly hasLogFormat?: boolean;
   /** --log-format-escaped. */

@@ -14,8 +14,9 @@ import { type ProtoSchema, protoSchema } from '../proto/root.ts';
 import { Validator } from '../proto/rules/validator.ts';
 import { UnknownFieldPolicy } from '../proto/unknown-fields.ts';
 import { ClusterNames } from '../resources/conversion.ts';
+import { type ExtensionManifests, NO_EXTENSIONS } from '../resources/extension-manifests.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
-import { convertStatSinks, type StatSinkManifests } from '../resources/stat-sink.ts';
+import { convertStatSinks } from '../resources/stat-sink.ts';
 import { isSecured } from '../resources/upstream-transport.ts';
 import { CONFIG_YAML_NAME } from '../source/source.ts';
 import { type DeprecatedFields, NONE_DISABLED, SupportCheck, supportWith } from '../support/index.ts';
@@ -43,15 +44,14 @@ interface SchemaChecks {
   readonly support: SupportCheck;
 }
 
-/** Both compile what they check, so there is one pair for each schema and set of sinks. */
-const checksOf = new WeakMap<ProtoSchema, WeakMap<StatSinkManifests, SchemaChecks>>();
-const NO_SINKS: StatSinkManifests = {};
+/** Both compile what they check, so there is one pair for each schema and set of extensions. */
+const checksOf = new WeakMap<ProtoSchema, WeakMap<ExtensionManifests, SchemaChecks>>();
 
 /** Reads the schema and its rules ahead of the first bootstrap, for a caller that has to wait for something else. */
-export function prepareLoading(sinks: StatSinkManifests = NO_SINKS): void {
+export function prepareLoading(extensions: ExtensionManifests = NO_EXTENSIONS): void {
   const schema = protoSchema();
   schema.messageType(BOOTSTRAP_TYPE);
-  checksFor(schema, sinks);
+  checksFor(schema, extensions);
 }
 
 /** Never throws for what operators write; a bootstrap comes back only when there is no error. */
@@ -79,7 +79,7 @@ function examine(
   const bootstrap = message as unknown as Bootstrap;
   const faults = new DocumentFaults(document, list);
   const type = schema.messageType(BOOTSTRAP_TYPE);
-  const { rules, support } = checksFor(schema, input.statSinks ?? NO_SINKS);
+  const { rules, support } = checksFor(schema, input.extensions ?? NO_EXTENSIONS);
   rules.validate({ type, message, generation }, '', {
     report: (at, text) => faults.error(at, text),
     unpack: (any) => unpackAny(any, schema),
@@ -102,14 +102,14 @@ function withMessages(
   return { ...config, messages, environment: input.environment };
 }
 
-function checksFor(schema: ProtoSchema, sinks: StatSinkManifests): SchemaChecks {
-  const bySinks = checksOf.get(schema) ?? new WeakMap<StatSinkManifests, SchemaChecks>();
-  checksOf.set(schema, bySinks);
-  let checks = bySinks.get(sinks);
+function checksFor(schema: ProtoSchema, extensions: ExtensionManifests): SchemaChecks {
+  const byExtensions = checksOf.get(schema) ?? new WeakMap<ExtensionManifests, SchemaChecks>();
+  checksOf.set(schema, byExtensions);
+  let checks = byExtensions.get(extensions);
   if (checks === undefined) {
-    const support = new SupportCheck(supportWith(sinks), (name) => schema.messageType(name));
+    const support = new SupportCheck(supportWith(extensions), (name) => schema.messageType(name));
     checks = { rules: new Validator(), support };
-    bySinks.set(sinks, checks);
+    byExtensions.set(extensions, checks);
   }
   return checks;
 }
@@ -133,7 +133,10 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     ...convertStaticResources(bootstrap, input, node.cluster, faults),
     runtimeLayers,
     ...convertStats(bootstrap, faults),
-    statSinks: convertStatSinks(bootstrap.stats_sinks, input.statSinks ?? NO_SINKS, { faults, clusters }),
+    statSinks: convertStatSinks(bootstrap.stats_sinks, (input.extensions ?? NO_EXTENSIONS).statSinks, {
+      faults,
+      clusters,
+    }),
     ...convertClusterManager(bootstrap, input, faults),
     watchdogs: convertWatchdogs(bootstrap, faults),
     metersLoops: bootstrap.enable_dispatcher_stats,

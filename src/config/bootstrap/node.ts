@@ -6,6 +6,7 @@ import type { Node } from '../proto/generated/messages.ts';
 import type { ProtoSchema } from '../proto/root.ts';
 import { jsonToStruct } from '../proto/struct.ts';
 import { convertLocalityName } from '../resources/endpoint.ts';
+import { NO_EXTENSIONS } from '../resources/extension-manifests.ts';
 import { structToJson } from '../resources/struct.ts';
 import { linkedExtensions } from '../support/linked-extensions.ts';
 import type { LoadBootstrapInput, NodeSettings } from './bootstrap-config.ts';
@@ -28,9 +29,9 @@ export function completeNode(
   { id, cluster, locality }: NodeSettings,
   {
     software,
-    statSinks = {},
+    extensions = NO_EXTENSIONS,
     disabledExtensions,
-  }: Pick<LoadBootstrapInput, 'software' | 'statSinks' | 'disabledExtensions'>,
+  }: Pick<LoadBootstrapInput, 'software' | 'extensions' | 'disabledExtensions'>,
   schema: ProtoSchema,
 ): Node {
   const node = schema.messageType('proxy.config.core.v3.Node').create({ ...message }) as Message & Node;
@@ -45,7 +46,7 @@ export function completeNode(
     version: { major_number: major, minor_number: minor, patch },
     metadata: jsonToStruct(metadata),
   };
-  node.extensions = linkedExtensions(statSinks, disabledExtensions).map(
+  node.extensions = linkedExtensions(extensions, disabledExtensions).map(
     (extension) => ({ ...extension }) as Node['extensions'][number],
   );
   return node;

@@ -23,7 +23,7 @@ export interface StaticResources {
 /** Resources with faults are left out or incomplete; then there is at least one error among the faults. */
 export function convertStaticResources(
   bootstrap: Bootstrap,
-  input: Pick<LoadBootstrapInput, 'environment' | 'httpFilters' | 'findLogPathFault'>,
+  input: Pick<LoadBootstrapInput, 'environment' | 'extensions' | 'findLogPathFault'>,
   localCluster: string,
   faults: FaultSink,
 ): StaticResources {
@@ -31,8 +31,8 @@ export function convertStaticResources(
   const listeners = bootstrap.static_resources?.listeners ?? [];
   const names = new ClusterNames(clusters.map(({ name }) => name));
   const defaultResolver = convertDefaultResolver(bootstrap, faults);
-  const { environment, httpFilters, findLogPathFault } = input;
-  const given = { environment, httpFilters, findLogPathFault };
+  const { environment, extensions, findLogPathFault } = input;
+  const given = { environment, httpFilters: extensions?.httpFilters, findLogPathFault };
   const defaultSource = convertDefaultSource(bootstrap, faults);
   const secrets = staticSecrets(bootstrap.static_resources?.secrets ?? [], SECRETS_PATH, faults);
   const conversion = { faults, secrets, clusters: names, localCluster, defaultResolver, defaultSource, ...given };

@@ -8,7 +8,7 @@ import { lowerCamelCase } from '../proto/field-names.ts';
 import { envoySpelling, type Generation } from '../proto/message-names.ts';
 import type { FieldOptions, MessageOptions, OneofOptions } from '../proto/options.ts';
 import { describeType, type ProtoSchema, typeName } from '../proto/root.ts';
-import type { StatSinkManifests } from '../resources/stat-sink.ts';
+import type { ExtensionManifests } from '../resources/extension-manifests.ts';
 import { type SupportTable, supportWith, type Verdict } from '../support/index.ts';
 import { supportKey } from '../support/verdict.ts';
 import { enumSchema, type JsonSchema, ruleSchemas, scalarSchema, wellKnownSchema } from './value-schema.ts';
@@ -30,9 +30,9 @@ interface Use {
 
 export function bootstrapSchema(
   schema: ProtoSchema,
-  { sinks, comments }: { readonly sinks: StatSinkManifests; readonly comments: ProtoComments },
+  { extensions, comments }: { readonly extensions: ExtensionManifests; readonly comments: ProtoComments },
 ): JsonSchema {
-  return new SchemaWriter(schema, supportWith(sinks), comments).write(
+  return new SchemaWriter(schema, supportWith(extensions), comments).write(
     schema.messageType('proxy.config.bootstrap.v3.Bootstrap'),
   );
 }

@@ -6,7 +6,7 @@ import { quote } from '../source/node.ts';
 import type { LogPathLook } from './access-log/log-path.ts';
 import type { ConvertedBindConfig } from './bind-config.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { HttpFilterConverters } from './http-filter.ts';
+import type { HttpFilterManifests } from './http-filter.ts';
 import type { FileTrail } from './tls/file-trail.ts';
 import type { StaticSecrets } from './tls/secrets.ts';
 
@@ -14,7 +14,7 @@ export interface Conversion extends LogPathLook {
   readonly faults: FaultSink;
   readonly clusters: ClusterNames;
   /** The HTTP filters of this build beside the router; none when absent. */
-  readonly httpFilters?: HttpFilterConverters | undefined;
+  readonly httpFilters?: HttpFilterManifests | undefined;
   /** Name of the cluster that this proxy belongs to; empty when absent. */
   readonly localCluster?: string | undefined;
   /** Resolver of clusters without one of their own; that of the system when absent. */

@@ -154,11 +154,11 @@ function convertHttpFilters(
   for (const [index, { name, typed_config, is_optional }] of filters.entries()) {
     const opened = openExtension(typed_config);
     const isRouter = opened?.typeName === ROUTER;
-    const convert = opened && conversion.httpFilters?.[opened.typeName];
-    const converted = convert?.(opened!.message, `${at}[${index}].typed_config`, conversion);
+    const manifest = opened && conversion.httpFilters?.[opened.typeName];
+    const converted = manifest?.convert(opened!.message, `${at}[${index}].typed_config`, conversion);
     if (converted !== undefined) settings.push(converted);
     // An optional filter that this build lacks is left out: whatever it is, it ends nothing.
-    const isKnown = isRouter || convert !== undefined || is_optional;
+    const isKnown = isRouter || manifest !== undefined || is_optional;
     members.push({ name, isTerminal: isKnown ? isRouter : undefined });
   }
   checkTerminalFilter(members, at, 'the router', conversion.faults);

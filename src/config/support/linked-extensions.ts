@@ -1,9 +1,9 @@
 // The extensions of this build, out of the support table.
 
 import { EXTENSION_CATEGORIES, type Extension, extensionsOf } from '../proto/extensions.ts';
-import type { StatSinkManifests } from '../resources/stat-sink.ts';
+import type { ExtensionManifests } from '../resources/extension-manifests.ts';
 import { DisabledExtensions, NONE_DISABLED, readDisabledName } from './disabled-extensions.ts';
-import { supportWith } from './stat-sinks.ts';
+import { supportWith } from './extension-rows.ts';
 
 export interface LinkedExtension {
   /** `proxy.filters.http.router`. */
@@ -16,10 +16,10 @@ export interface LinkedExtension {
 
 /** By category, then as extension-table.ts has them. */
 export function linkedExtensions(
-  sinks: StatSinkManifests,
+  extensions: ExtensionManifests,
   disabled: DisabledExtensions = NONE_DISABLED,
 ): LinkedExtension[] {
-  const isLinked = linkedIn(sinks);
+  const isLinked = linkedIn(extensions);
   return EXTENSION_CATEGORIES.flatMap((category) =>
     extensionsOf(category)
       .filter(isLinked)
@@ -39,8 +39,8 @@ export interface DisablingOutcome {
 }
 
 /** @param names as --disable-extensions has them: `category/name`. */
-export function disableExtensions(names: readonly string[], sinks: StatSinkManifests): DisablingOutcome {
-  const read = names.length === 0 ? [] : readNames(names, sinks);
+export function disableExtensions(names: readonly string[], extensions: ExtensionManifests): DisablingOutcome {
+  const read = names.length === 0 ? [] : readNames(names, extensions);
   return {
     disabled: new DisabledExtensions(read.flatMap((each) => ('extension' in each ? each.extension : []))),
     done: read.flatMap((each) => ('extension' in each ? each.name : [])),
@@ -52,15 +52,15 @@ export function disableExtensions(names: readonly string[], sinks: StatSinkManif
   };
 }
 
-function readNames(names: readonly string[], sinks: StatSinkManifests) {
-  const isLinked = linkedIn(sinks);
+function readNames(names: readonly string[], extensions: ExtensionManifests) {
+  const isLinked = linkedIn(extensions);
   return names.map((name) => readDisabledName(name, isLinked));
 }
 
-function linkedIn(sinks: StatSinkManifests): (extension: Extension) => boolean {
+function linkedIn(extensions: ExtensionManifests): (extension: Extension) => boolean {
   const types = new Set<string>();
   const names = new Set<string>();
-  for (const verdict of Object.values(supportWith(sinks)).flatMap(({ fields }) => Object.values(fields))) {
+  for (const verdict of Object.values(supportWith(extensions)).flatMap(({ fields }) => Object.values(fields))) {
     if (verdict.kind !== 'extension') continue;
     for (const type of verdict.types) types.add(type);
     for (const name of verdict.names) names.add(`proxy.${name}`);

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import type { BootstrapConfig } from '../../../src/config/index.ts';
 import { protoSchema } from '../../../src/config/proto/root.ts';
 import { coverageFrom, supportWith } from '../../../src/config/support/index.ts';
-import { STAT_SINKS } from '../../../src/extensions/control-registry.ts';
+import { EXTENSIONS } from '../../../src/extensions/control-registry.ts';
 import type {
   CheckIntervals,
   DnsDiscoverySettings,
@@ -457,7 +457,7 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
 function supportedDurations(): string[] {
   const schema = protoSchema();
   const bootstrap = schema.messageType('proxy.config.bootstrap.v3.Bootstrap');
-  return coverageFrom(bootstrap, supportWith(STAT_SINKS), (name) => schema.messageType(name)).flatMap(
+  return coverageFrom(bootstrap, supportWith(EXTENSIONS), (name) => schema.messageType(name)).flatMap(
     ({ key, fields }) =>
       fields
         .filter(({ field, verdict }) => {

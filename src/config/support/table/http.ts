@@ -9,19 +9,9 @@ import {
   type SupportTable,
   supported,
   supportedAs,
-  supportedWhole,
   warned,
 } from '../verdict.ts';
-import {
-  GRPC_BRIDGE,
-  GRPC_STATS,
-  GRPC_WEB,
-  HEALTH_CHECK,
-  HTTP_CONNECTION_MANAGER,
-  READ_AS_TYPED,
-  ROUTER,
-  TAP_FILTER,
-} from './extensions.ts';
+import { HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
 
 /** The rows that both sides have in common. */
 export const HTTP2_FIELDS: MessageSupport['fields'] = {
@@ -156,48 +146,10 @@ export const HTTP_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([ROUTER, HEALTH_CHECK, TAP_FILTER, GRPC_WEB, GRPC_BRIDGE, GRPC_STATS]),
+      typed_config: extensions([ROUTER]),
       is_optional: supported('a filter that this build lacks is then left out, with a warning'),
     },
   },
-  [HEALTH_CHECK]: {
-    otherwise: rejected(),
-    fields: {
-      pass_through_mode: supported(),
-      endpoint: supported('an exact match of the path'),
-      cache_time: supported('each worker has a cache of its own'),
-      cluster_min_healthy_percentages: supported(),
-      headers: supported(),
-    },
-  },
-  [GRPC_WEB]: { otherwise: rejected(), fields: {} },
-  [GRPC_BRIDGE]: {
-    otherwise: rejected(),
-    fields: { upgrade_protobuf_to_grpc: supported(), ignore_query_parameters: supported() },
-  },
-  [GRPC_STATS]: {
-    otherwise: rejected(),
-    fields: {
-      emit_filter_state: warned('there is no filter state'),
-      individual_method_stats_allowlist: supportedWhole(),
-      stats_for_all_methods: supported('of at most 1,000 methods of a cluster; the others are counted together'),
-      enable_upstream_stats: supported('from the end of the request to that of the response'),
-    },
-  },
-  [TAP_FILTER]: {
-    otherwise: rejected(),
-    fields: {
-      common_config: supported(),
-      record_headers_received_time: supported(),
-      record_downstream_connection: warned(),
-      record_upstream_connection: warned(),
-    },
-  },
-  'proxy.extensions.common.tap.v3.CommonExtensionConfig': {
-    otherwise: rejected(),
-    fields: { admin_config: supported(), static_config: supported() },
-  },
-  'proxy.extensions.common.tap.v3.AdminConfig': { otherwise: rejected(), fields: { config_id: supported() } },
   [ROUTER]: {
     otherwise: warned(),
     fields: {

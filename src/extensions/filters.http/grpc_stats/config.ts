@@ -1,10 +1,33 @@
 // FilterConfig message → settings of the filter for the stats of gRPC.
 
-import { type GrpcStatsFilterMessage, valueOr } from '../../../config/index.ts';
+import {
+  type GrpcStatsFilterMessage,
+  type HttpFilterManifest,
+  rejected,
+  supported,
+  supportedWhole,
+  valueOr,
+  warned,
+} from '../../../config/index.ts';
 import type { HttpFilterSettings } from '../../../snapshot/index.ts';
 import type { GrpcStatsSettings } from './settings.ts';
 
-export function convertGrpcStatsFilter(message: object): HttpFilterSettings {
+export const GRPC_STATS: HttpFilterManifest = {
+  support: {
+    'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': {
+      otherwise: rejected(),
+      fields: {
+        emit_filter_state: warned('there is no filter state'),
+        individual_method_stats_allowlist: supportedWhole(),
+        stats_for_all_methods: supported('of at most 1,000 methods of a cluster; the others are counted together'),
+        enable_upstream_stats: supported('from the end of the request to that of the response'),
+      },
+    },
+  },
+  convert: convertGrpcStatsFilter,
+};
+
+function convertGrpcStatsFilter(message: object): HttpFilterSettings {
   const filter = message as GrpcStatsFilterMessage;
   const { services = [] } = filter.individual_method_stats_allowlist ?? {};
   const settings: GrpcStatsSettings = {

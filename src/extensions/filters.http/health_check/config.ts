@@ -5,13 +5,31 @@ import {
   convertHeaderMatchers,
   durationMsOr,
   type HealthCheckFilterMessage,
+  type HttpFilterManifest,
+  rejected,
+  supported,
   valueOr,
 } from '../../../config/index.ts';
 import type { HeaderMatch, HttpFilterSettings } from '../../../snapshot/index.ts';
 import type { HealthCheckFilterSettings } from './settings.ts';
 
-/** @param at path of the filter's configuration. */
-export function convertHealthCheckFilter(message: object, at: string, conversion: Conversion): HttpFilterSettings {
+export const HEALTH_CHECK: HttpFilterManifest = {
+  support: {
+    'proxy.extensions.filters.http.health_check.v3.HealthCheck': {
+      otherwise: rejected(),
+      fields: {
+        pass_through_mode: supported(),
+        endpoint: supported('an exact match of the path'),
+        cache_time: supported('each worker has a cache of its own'),
+        cluster_min_healthy_percentages: supported(),
+        headers: supported(),
+      },
+    },
+  },
+  convert: convertHealthCheckFilter,
+};
+
+function convertHealthCheckFilter(message: object, at: string, conversion: Conversion): HttpFilterSettings {
   const filter = message as HealthCheckFilterMessage;
   const isPassThrough = valueOr(filter.pass_through_mode, false);
   const clusters = Object.entries(filter.cluster_min_healthy_percentages);

@@ -1,14 +1,42 @@
 // Tap message → settings of the tap filter: what the admin interface can have it record, or what it writes to files by itself.
 
-import { type Conversion, convertTapConfig, type HttpTapMessage, type TapConfig } from '../../../config/index.ts';
+import {
+  type Conversion,
+  convertTapConfig,
+  type HttpFilterManifest,
+  type HttpTapMessage,
+  rejected,
+  supported,
+  type TapConfig,
+  warned,
+} from '../../../config/index.ts';
 import type { HttpFilterSettings, TapSession } from '../../../snapshot/index.ts';
 import type { TapFilterSettings } from './settings.ts';
 
 /** Behind `http.<stat_prefix>.`. */
 const RQ_TAPPED = 'tap.rq_tapped';
 
-/** @param at path of the filter's configuration. */
-export function convertTapFilter(message: object, at: string, { faults }: Conversion): HttpFilterSettings {
+export const TAP: HttpFilterManifest = {
+  support: {
+    'proxy.extensions.filters.http.tap.v3.Tap': {
+      otherwise: rejected(),
+      fields: {
+        common_config: supported(),
+        record_headers_received_time: supported(),
+        record_downstream_connection: warned(),
+        record_upstream_connection: warned(),
+      },
+    },
+    'proxy.extensions.common.tap.v3.CommonExtensionConfig': {
+      otherwise: rejected(),
+      fields: { admin_config: supported(), static_config: supported() },
+    },
+    'proxy.extensions.common.tap.v3.AdminConfig': { otherwise: rejected(), fields: { config_id: supported() } },
+  },
+  convert: convertTapFilter,
+};
+
+function convertTapFilter(message: object, at: string, { faults }: Conversion): HttpFilterSettings {
   const { common_config: common, record_headers_received_time: recordsTimes } = message as HttpTapMessage;
   // Rules and the support table let nothing else through.
   const configId = common?.admin_config?.config_id ?? '';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { disableExtensions, linkedExtensions } from '../../../../src/config/index.ts';
-import { STAT_SINKS } from '../../../../src/extensions/control-registry.ts';
+import { EXTENSIONS } from '../../../../src/extensions/control-registry.ts';
 import {
   clusterNamed,
   faultTexts,
@@ -25,7 +25,7 @@ const CLUSTER = 'static_resources.clusters[0]';
 const LISTENER = 'static_resources.listeners[0]';
 
 function errorsWithout(name: string, bootstrap: JsonObject): string[] {
-  const { disabled, warnings } = disableExtensions([name], STAT_SINKS);
+  const { disabled, warnings } = disableExtensions([name], EXTENSIONS);
   assert.deepEqual(warnings, []);
   assert.deepEqual(faultTexts(load(bootstrap)), [], 'it is good otherwise');
   return faultTexts(load(bootstrap, { disabledExtensions: disabled }));
@@ -182,7 +182,7 @@ describe('names of extensions to disable', () => {
       'filters.http/filters.http.lua',
       'filters.http/filters.http.tap',
     ];
-    const { done, warnings, disabled } = disableExtensions(names, STAT_SINKS);
+    const { done, warnings, disabled } = disableExtensions(names, EXTENSIONS);
     assert.deepEqual(warnings, [
       "failed to disable invalid extension name 'acme'",
       "failed to disable unknown extension 'acme/acme'",
@@ -190,16 +190,16 @@ describe('names of extensions to disable', () => {
       "failed to disable unknown extension 'filters.http/filters.http.lua'",
     ]);
     assert.deepEqual(done, ['filters.http/filters.http.tap']);
-    const marked = linkedExtensions(STAT_SINKS, disabled).filter((extension) => extension.disabled);
+    const marked = linkedExtensions(EXTENSIONS, disabled).filter((extension) => extension.disabled);
     assert.deepEqual(marked, [{ name: 'proxy.filters.http.tap', category: 'proxy.filters.http', disabled: true }]);
   });
 
   it('are those that are listed', () => {
-    for (const { category, name } of linkedExtensions(STAT_SINKS)) {
+    for (const { category, name } of linkedExtensions(EXTENSIONS)) {
       const spelt = `${category}/${name}`;
-      const { done, disabled } = disableExtensions([spelt], STAT_SINKS);
+      const { done, disabled } = disableExtensions([spelt], EXTENSIONS);
       assert.deepEqual(done, [spelt]);
-      const marked = linkedExtensions(STAT_SINKS, disabled).filter((extension) => extension.disabled);
+      const marked = linkedExtensions(EXTENSIONS, disabled).filter((extension) => extension.disabled);
       assert.deepEqual(marked, [{ name, category, disabled: true }]);
     }
   });

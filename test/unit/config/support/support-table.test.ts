@@ -4,11 +4,11 @@ import { describe, it } from 'node:test';
 import { PACKAGE_ROOT } from '../../../../src/base/package-root.ts';
 import { protoSchema } from '../../../../src/config/proto/root.ts';
 import { coverageFrom, type MessageCoverage, supportWith } from '../../../../src/config/support/index.ts';
-import { STAT_SINKS } from '../../../../src/extensions/control-registry.ts';
+import { EXTENSIONS } from '../../../../src/extensions/control-registry.ts';
 import { runProgram } from '../../../support/child-process.ts';
 
 const schema = protoSchema();
-const SUPPORT = supportWith(STAT_SINKS);
+const SUPPORT = supportWith(EXTENSIONS);
 const BOOTSTRAP = 'proxy.config.bootstrap.v3.Bootstrap';
 
 function coverage(): readonly MessageCoverage[] {

@@ -1,0 +1,12 @@
+// What the extensions of a build say of themselves to those who read configurations.
+
+import type { HttpFilterManifests } from './http-filter.ts';
+import type { StatSinkManifests } from './stat-sink.ts';
+
+export interface ExtensionManifests {
+  readonly statSinks: StatSinkManifests;
+  /** Those beside the router. */
+  readonly httpFilters: HttpFilterManifests;
+}
+
+export const NO_EXTENSIONS: ExtensionManifests = { statSinks: {}, httpFilters: {} };
