@@ -24,7 +24,7 @@ const BATCH = 100;
 const SETTLE_MS = 3000;
 const LOAD_STRETCHES = 5;
 const LOAD_SECONDS = 4;
-const REQUEST = 'GET /small HTTP/1.1\r\nhost: bench\r\n\r\n';
+export const REQUEST = 'GET /small HTTP/1.1\r\nhost: bench\r\n\r\n';
 
 export async function measureMemory(
   contenders: readonly Contender[],
@@ -48,31 +48,40 @@ export async function measureMemory(
   return results;
 }
 
-async function measureIdle(entrant: Entrant): Promise<Omit<MemoryResult, 'name' | 'underLoadBytes'>> {
+/** @param open makes a connection that has been answered and stays open. */
+export async function measureIdle(
+  entrant: Entrant,
+  open: (port: number) => Promise<Socket> = openAndAsk,
+  connections = CONNECTIONS,
+): Promise<Omit<MemoryResult, 'name' | 'underLoadBytes'>> {
   // Code is loaded and compiled by the first connections, not by each.
-  const first = await Promise.all(Array.from({ length: BATCH }, () => openAndAsk(entrant.port)));
+  const first = await Promise.all(Array.from({ length: BATCH }, () => open(entrant.port)));
   for (const socket of first) socket.destroy();
   await delay(SETTLE_MS);
   const before = entrant.process.residentBytes();
   const sockets: Socket[] = [];
-  while (sockets.length < CONNECTIONS) {
-    sockets.push(...(await Promise.all(Array.from({ length: BATCH }, () => openAndAsk(entrant.port)))));
+  while (sockets.length < connections) {
+    sockets.push(...(await Promise.all(Array.from({ length: BATCH }, () => open(entrant.port)))));
   }
   await delay(SETTLE_MS);
   const idleBytes = entrant.process.residentBytes();
   for (const socket of sockets) socket.destroy();
   await delay(SETTLE_MS);
   return {
-    connections: CONNECTIONS,
+    connections,
     idleBytes,
-    perConnectionBytes: Math.max(0, idleBytes - before) / CONNECTIONS,
+    perConnectionBytes: Math.max(0, idleBytes - before) / connections,
   };
 }
 
-/** A connection that has been answered and stays open. */
 function openAndAsk(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1', () => socket.write(REQUEST));
+  return untilAnswered(socket);
+}
+
+/** @param socket about to have sent REQUEST. */
+export function untilAnswered(socket: Socket): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(REQUEST));
     socket.on('error', reject);
     socket.once('close', () => reject(new Error('a connection was closed instead of answered')));
     socket.once('data', (bytes) => {
