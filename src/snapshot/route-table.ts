@@ -256,6 +256,8 @@ export interface VirtualHostSnapshot {
   readonly metadata?: Metadata;
   /** Exact names, `*.suffix`, `prefix.*` or `*`, in lower case, each with an optional port. */
   readonly domains: readonly string[];
+  /** Whose requests over plain HTTP are sent to HTTPS, before any route: those from outside, or all. Absent: nobody's. */
+  readonly requiresTls?: 'external' | 'all';
   readonly routes: readonly RouteSnapshot[];
 }
 

@@ -123,6 +123,8 @@ before(async () => {
     byName(),
     listener('raw', { chain: { filters: [tcpProxyTo('echo')] } }),
     listener('fresh', { context: { disable_stateless_session_resumption: true } }),
+    listener('demanding', { http: routesTo('web', { require_tls: 'ALL' }) }),
+    listener('unsecured', { chain: { transport_socket: undefined }, http: routesTo('web', { require_tls: 'ALL' }) }),
   ];
   const clusters = [clusterAt('web', upstream.port), clusterAt('echo', echo.port)];
   weir = await startWeir({
@@ -144,6 +146,15 @@ describe('a listener with a certificate', () => {
     assert.match(await get('plain'), /^HTTP\/1\.1 200 OK\r\n.*ok$/s);
     assert.match(lastHead(), /\r\nx-forwarded-proto: https\r\n/);
     await weir.untilStat('http.ingress.downstream_cx_ssl_active', 0);
+  });
+
+  it('sends requests that came without TLS to HTTPS where a virtual host asks for it', async () => {
+    assert.match(await get('demanding'), /^HTTP\/1\.1 200 OK\r\n/);
+    const origin = `127.0.0.1:${ports.get('unsecured')}`;
+    const { status, headers } = await fetch(`http://${origin}/x?y=z`, { redirect: 'manual' });
+    assert.equal(status, 301);
+    assert.equal(headers.get('location'), `https://${origin}/x?y=z`);
+    await weir.untilStat('http.ingress.rq_redirect', 1);
   });
 
   it('agrees on a protocol by ALPN, in its own order', async () => {
@@ -291,7 +302,7 @@ describe('the certificates in use', () => {
     assert.equal(mutual.cert_chain[0].path, ec.certificatePath);
     assert.deepEqual(mutual.cert_chain[0].subject_alt_names, [{ dns: 'a.example' }, { uri: 'spiffe://weir/server' }]);
     assert.equal(mutual.cert_chain[0].days_until_expiration, '29');
-    assert.equal(certificates.length, 11);
+    assert.equal(certificates.length, 12);
     assert.equal(await weir.stat('server.days_until_first_cert_expiring'), 29);
   });
 

@@ -1,6 +1,7 @@
 // RouteConfiguration message → RouteTableSnapshot: virtual hosts with their domains, routes in order.
 
 import type { HeaderEdits, RouteSnapshot, RouteTableSnapshot, VirtualHostSnapshot } from '../../snapshot/index.ts';
+import { VirtualHost_TlsRequirementType as TlsRequirement } from '../proto/generated/enums.ts';
 import { quote } from '../source/node.ts';
 import type { Conversion } from './conversion.ts';
 import { DomainTable } from './domains.ts';
@@ -14,6 +15,11 @@ import { convertConditions, convertPathMatch } from './route-match.ts';
 import { valueOr } from './units.ts';
 
 const DEFAULT_MAX_DIRECT_RESPONSE_BYTES = 4096;
+
+const TLS_REQUIREMENTS: Readonly<Record<number, Pick<VirtualHostSnapshot, 'requiresTls'>>> = {
+  [TlsRequirement.EXTERNAL_ONLY]: { requiresTls: 'external' },
+  [TlsRequirement.ALL]: { requiresTls: 'all' },
+};
 
 /** What the routes of a table share. */
 interface TableScope extends RouteScope, TableMirrors {
@@ -79,6 +85,7 @@ function convertVirtualHost(
     name: message.name,
     ...convertMetadata(message.metadata),
     domains: domains.claim(message, at),
+    ...TLS_REQUIREMENTS[message.require_tls],
     routes,
   };
 }

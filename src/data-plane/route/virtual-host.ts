@@ -2,7 +2,7 @@
 // found by look-up, and only what stands before the one found there is tried in turn.
 
 import type { RuntimeValues } from '../../base/runtime.ts';
-import type { VirtualHostSnapshot } from '../../snapshot/index.ts';
+import type { RouteSnapshot, VirtualHostSnapshot } from '../../snapshot/index.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { Route } from './route.ts';
 import type { RouteRequest } from './route-request.ts';
@@ -13,14 +13,41 @@ interface Ranked {
   readonly rank: number;
 }
 
+/** The same place, secured: what clients are told that came without TLS where it is required. */
+const TO_TLS: RouteSnapshot = {
+  name: '',
+  match: { kind: 'prefix', value: '', caseSensitive: true },
+  conditions: null,
+  action: {
+    kind: 'redirect',
+    status: 301,
+    scheme: 'https',
+    host: '',
+    port: 0,
+    path: '',
+    pathRewrite: null,
+    stripQuery: false,
+  },
+  requestEdits: [],
+  responseEdits: [],
+  countsAttemptsInRequest: false,
+  countsAttemptsInResponse: false,
+};
+
 export class VirtualHost {
   readonly name: string;
   readonly #exact = new Map<string, Ranked>();
   /** The others, in order. */
   readonly #scanned: Ranked[] = [];
+  /** Null where no TLS is required. */
+  readonly #tlsRedirect: Route | null;
+  readonly #letsInternalPass: boolean;
 
   constructor(snapshot: VirtualHostSnapshot, names: ProxyHeaders, runtime: RuntimeValues) {
     this.name = snapshot.name;
+    const { requiresTls } = snapshot;
+    this.#tlsRedirect = requiresTls === undefined ? null : new Route(TO_TLS, snapshot, names, runtime);
+    this.#letsInternalPass = requiresTls === 'external';
     for (const [rank, routeSnapshot] of snapshot.routes.entries()) {
       const route = new Route(routeSnapshot, snapshot, names, runtime);
       const { exactPath } = route;
@@ -31,11 +58,17 @@ export class VirtualHost {
   }
 
   find(request: RouteRequest): Route | undefined {
+    if (this.#tlsRedirect !== null && this.#lacksTls(request)) return this.#tlsRedirect;
     const exact = this.#exact.size === 0 || request.isConnect ? undefined : this.#exact.get(request.path);
     for (const { route, rank } of this.#scanned) {
       if (exact !== undefined && rank > exact.rank) break;
       if (route.matches(request)) return route;
     }
     return exact?.route;
+  }
+
+  /** A trusted proxy in front may say that the client came by HTTPS. */
+  #lacksTls(request: RouteRequest): boolean {
+    return request.forwardedProto !== 'https' && !(this.#letsInternalPass && request.isInternal);
   }
 }

@@ -56,7 +56,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       request_headers_to_remove: supported(),
       response_headers_to_add: supported(),
       response_headers_to_remove: supported(),
-      require_tls: only(['NONE']),
+      require_tls: supported(),
       metadata: supportedWhole('METADATA(VIRTUAL_HOST)'),
       request_mirror_policies: supported(),
       virtual_clusters: warned('they only add statistics'),

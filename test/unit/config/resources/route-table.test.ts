@@ -69,6 +69,17 @@ describe('a route table', () => {
     );
   });
 
+  for (const [requirement, requiresTls] of [
+    ['NONE', undefined],
+    ['EXTERNAL_ONLY', 'external'],
+    ['ALL', 'all'],
+  ] as const) {
+    it(`of a virtual host that requires TLS: ${requirement}`, () => {
+      const virtual_hosts = [{ name: 'v', domains: ['*'], routes: [], require_tls: requirement }];
+      assert.equal(tableOf({ virtual_hosts }).virtualHosts[0]!.requiresTls, requiresTls);
+    });
+  }
+
   it('reads rewrites, timeout and the answer for a missing cluster', () => {
     const route = {
       cluster: 'gone',

@@ -92,6 +92,78 @@ function named(kind: PathMatch['kind'], value: string, caseSensitive = true): Ro
   return { ...directRoute('', 200, ''), name: value, match: { kind, value, caseSensitive } };
 }
 
+describe('a virtual host that requires TLS', () => {
+  const routes = [named('path', '/exact'), named('prefix', '/')];
+  const tableFor = (requiresTls?: 'external' | 'all'): RouteTable =>
+    new RouteTable(
+      routeTable([], { virtualHosts: [{ name: 'all', domains: ['*'], routes, ...(requiresTls && { requiresTls }) }] }),
+      NAMES,
+      RUNTIME,
+    );
+  const byHttps = { lines: ['X-Forwarded-Proto: https'] };
+  const cases = [
+    { name: 'of all redirects', requires: 'all', asked: {}, location: 'https://h.example/a?b' },
+    {
+      name: 'of all redirects internal requests, too',
+      requires: 'all',
+      asked: { isInternal: true },
+      location: 'https://h.example/a?b',
+    },
+    {
+      name: 'redirects what an exact path would find',
+      requires: 'all',
+      asked: { path: '/exact' },
+      location: 'https://h.example/exact',
+    },
+    {
+      name: 'keeps a port that is no default',
+      requires: 'all',
+      asked: { host: 'h.example:8080' },
+      location: 'https://h.example:8080/a?b',
+    },
+    {
+      name: 'drops the default port of HTTP',
+      requires: 'all',
+      asked: { host: 'h.example:80' },
+      location: 'https://h.example/a?b',
+    },
+    { name: 'believes a trusted proxy', requires: 'all', asked: byHttps, location: null },
+    {
+      name: 'does not believe others',
+      requires: 'all',
+      asked: { ...byHttps, trustsForwardedProto: false },
+      location: 'https://h.example/a?b',
+    },
+    {
+      name: 'of external requests redirects those',
+      requires: 'external',
+      asked: {},
+      location: 'https://h.example/a?b',
+    },
+    {
+      name: 'of external requests lets internal ones pass',
+      requires: 'external',
+      asked: { isInternal: true },
+      location: null,
+    },
+    { name: 'of nobody lets everybody pass', requires: undefined, asked: {}, location: null },
+  ] as const;
+  for (const { name, requires, asked, location } of cases) {
+    test(name, () => {
+      const given = request({ path: '/a?b', ...asked });
+      const plan = tableFor(requires).find(given)?.plan;
+      assert.equal(plan?.kind === 'redirect' ? plan.location(given) : null, location);
+      if (plan?.kind === 'redirect') assert.equal(plan.status, 301);
+    });
+  }
+
+  test('asks nothing of a secured connection', () => {
+    const given = request({ trustsForwardedProto: false });
+    given.isSecured = true;
+    assert.equal(tableFor('all').find(given)?.name, '/');
+  });
+});
+
 describe('routes', () => {
   const virtualHosts = [
     {
