@@ -5,7 +5,7 @@
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Contender, type ProxyTask, SAME_WORK, TRAITS } from '../contender.ts';
+import { type CertificateFiles, type Contender, type ProxyTask, SAME_WORK, TRAITS } from '../contender.ts';
 import { programVersion } from '../installed.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
@@ -56,6 +56,11 @@ ${http}
 `;
 }
 
+/** This nginx knows TLS 1.3 and would not speak it by itself. */
+function tlsConfig({ certificate, key }: CertificateFiles): string {
+  return `ssl_certificate ${certificate}; ssl_certificate_key ${key}; ssl_protocols TLSv1.2 TLSv1.3;`;
+}
+
 function proxyConfig({ protocol, port, upstreamPort, certificate, workers }: ProxyTask): string {
   const { clientsSpeakHttp2 } = TRAITS[protocol];
   const kinds = [
@@ -63,8 +68,7 @@ function proxyConfig({ protocol, port, upstreamPort, certificate, workers }: Pro
     clientsSpeakHttp2 ? ' http2' : '',
     workers > 1 ? ' reuseport' : '',
   ];
-  const tls =
-    certificate === null ? '' : `ssl_certificate ${certificate.certificate}; ssl_certificate_key ${certificate.key};`;
+  const tls = certificate === null ? '' : tlsConfig(certificate);
   return `
   upstream backend {
     server 127.0.0.1:${upstreamPort};
