@@ -1,6 +1,6 @@
-// `npm run pack`: the package as it is published, build/package/weir-proxy-<version>.tgz, or in the folder given. Its manifest names
-// what it runs with; that of the clone names what it is built with as well, and is private, so that npm publishes nothing but what is made here.
-// Why: docs/decisions/0039-one-file.md.
+// `npm run pack`: the package as it is published, build/package/weir-proxy-<version>.tgz, or in the folder given. It is what
+// `npm pack` makes of a clone that is built, without what only a clone needs; the manifest of the clone is private, so that npm
+// publishes nothing but what is made here. Why: docs/decisions/0039-one-file.md and 0057-npm-pack-in-a-clone.md.
 
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,28 +10,17 @@ import { PACKAGE_ROOT as root } from './setup/runtime.mjs';
 
 const output = process.argv[2] ?? path.join(root, 'build', 'package');
 
-/** Loaded as they are; all others are in the bundles. */
-const LOADED = ['@assemblyscript/loader', 'tinybench'];
-
 const {
   private: _private,
+  workspaces: _workspaces,
   scripts: _scripts,
   devDependencies: _dev,
-  optionalDependencies: _optional,
-  ...manifest
+  ...published
 } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-const { dependencies } = manifest;
-const published = {
-  ...manifest,
-  dependencies: Object.fromEntries(LOADED.map((name) => [name, dependencies[name]])),
-  // Where the addon in the package is not for the Node that loads it.
-  peerDependencies: { re2: dependencies.re2 },
-  peerDependenciesMeta: { re2: { optional: true } },
-};
 
 const stage = mkdtempSync(path.join(tmpdir(), 'weir-pack-'));
 try {
-  for (const part of [...manifest.files, 'README.md', 'LICENSE']) {
+  for (const part of [...published.files, 'README.md', 'LICENSE']) {
     cpSync(path.join(root, part), path.join(stage, part), { recursive: true });
   }
   writeFileSync(path.join(stage, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);

@@ -2,6 +2,8 @@
 
 interface LockedPackage {
   readonly resolved?: string;
+  /** A folder of the clone, which `resolved` names. */
+  readonly link?: boolean;
   readonly version?: string;
   readonly integrity?: string;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -14,7 +16,9 @@ interface Lockfile {
 export function lockfileBreaches(text: string): string[] {
   const { packages } = JSON.parse(text) as Lockfile;
   return Object.entries(packages).flatMap(([location, entry]) => [
-    ...(entry.resolved === undefined ? [] : [`package-lock.json: ${location} holds the address of a registry`]),
+    ...(entry.resolved === undefined || entry.link
+      ? []
+      : [`package-lock.json: ${location} holds the address of a registry`]),
     ...missingOptional(packages, location, entry),
   ]);
 }

@@ -43,6 +43,7 @@ describe('the lockfile', () => {
         optionalDependencies: { 'tool-a': '1', 'tool-b': '1' },
       },
       'node_modules/tool-a': {},
+      'node_modules/part': { resolved: 'part', link: true },
     };
     assert.deepEqual(lockfileBreaches(JSON.stringify({ packages })), [
       'package-lock.json: node_modules/tool holds the address of a registry',

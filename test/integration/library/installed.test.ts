@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -68,12 +69,36 @@ describe('the installed package', () => {
     assert.equal(ofClone.private, true);
   });
 
+  it('is what `npm pack` makes of the clone, but for what only a clone needs', async () => {
+    const args = ['pack', '--dry-run', '--json', '--loglevel=error'];
+    const { code, stdout, stderr } = await runProgram('npm', args, { cwd: PACKAGE_ROOT });
+    assert.equal(code, 0, stderr);
+    const [packed] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+    const ofClone = packed.files.map((file) => file.path).sort();
+    const here = readdirSync(installed, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.relative(installed, path.join(entry.parentPath, entry.name)))
+      .sort();
+    assert.deepEqual(ofClone, here);
+
+    const of = (folder: string) => JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    const { private: _private, workspaces, scripts: _scripts, devDependencies: _dev, ...brought } = of(PACKAGE_ROOT);
+    assert.deepEqual(brought, of(installed));
+    assert.deepEqual(workspaces, ['runtime']);
+  });
+
   it('asks for nothing that is in its bundles, nor for what builds them', () => {
     const manifest = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8'));
     assert.deepEqual(Object.keys(manifest.dependencies), ['@assemblyscript/loader', 'tinybench']);
     assert.deepEqual(
-      [manifest.private, manifest.devDependencies, manifest.optionalDependencies, manifest.scripts],
-      [undefined, undefined, undefined, undefined],
+      [
+        manifest.private,
+        manifest.devDependencies,
+        manifest.optionalDependencies,
+        manifest.workspaces,
+        manifest.scripts,
+      ],
+      [undefined, undefined, undefined, undefined, undefined],
     );
     assert.equal(manifest.peerDependenciesMeta.re2.optional, true);
     // Nobody else brings their licences.
