@@ -86,6 +86,7 @@ export type {
   AcceptLimitSnapshot,
   BackoffSettings,
   ClientCertificateSettings,
+  ConnectionLifeSettings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
   ListenerSettings,

@@ -59,8 +59,25 @@ export interface HttpConnectionManagerSettings {
   readonly http2: Http2Settings;
   /** Between the two steps in which an HTTP/2 client is told that its connection ends. */
   readonly drainTimeoutMs: number;
+  /** What bounds a connection beside its silence; absent where nothing does. */
+  readonly connectionLife?: ConnectionLifeSettings;
+  /** A request and its response together must be done within this time, unless the route says otherwise; 0 for no limit. */
+  readonly maxStreamDurationMs: number;
+  /** What the client has not taken of a complete response waits no longer than this without anything moving; 0 for ever. */
+  readonly streamFlushTimeoutMs: number;
+  /** A connection that has ended from this side waits so long for the client's end; 0 for not at all. */
+  readonly delayedCloseTimeoutMs: number;
   /** Trailers pass over HTTP/1: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
+}
+
+export interface ConnectionLifeSettings {
+  /** 0 for no limit. */
+  readonly maxDurationMs: number;
+  /** 0 for no limit. */
+  readonly maxRequests: number;
+  /** Past its duration a connection of HTTP/1 ends with a response that says so, and never between requests. */
+  readonly endsHttp1WithResponse: boolean;
 }
 
 /** X-Forwarded-Client-Cert of connections whose clients have presented a certificate; of others it is dropped. */

@@ -182,6 +182,8 @@ export interface ForwardAction {
   readonly idleTimeoutMs: number | null;
   /** Request and response together must be done within this time; 0 for no limit. */
   readonly maxStreamDurationMs: number;
+  /** The connection manager's limit of streams does not count: the route has its own, perhaps none. */
+  readonly replacesStreamDuration: boolean;
   /** What gRPC requests say of their time is this time instead; null where it means nothing for it. */
   readonly grpcStreamDuration: GrpcTimeoutSettings | null;
   /** Null: what fails is not tried again, unless the request asks for it. */

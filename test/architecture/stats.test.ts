@@ -51,10 +51,7 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
   },
   'options of connection managers that are refused or warned of': {
     HTTP_STATS: [
-      'downstream_cx_max_duration_reached',
-      'downstream_cx_max_requests_reached',
       'downstream_rq_failed_path_normalization',
-      'downstream_rq_max_duration_reached',
       'downstream_rq_non_relative_path',
       'downstream_rq_redirected_with_normalized_path',
       'downstream_rq_rejected_via_ip_detection',

@@ -2,47 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import { ErrorCode, FrameFlag, FrameType } from '../../src/data-plane/http/codec/http2/frames.ts';
-import type { HttpConnectionManagerSettings } from '../../src/snapshot/index.ts';
-import { DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
+import { direct, http2Bench, settledClient, silentUpstream } from '../support/http2-bench.ts';
 import { answerOf, FrameClient, Http2Client } from '../support/http2-clients.ts';
-import { frame, GET, headers, POST } from '../support/http2-session.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { frame, headers, POST } from '../support/http2-session.ts';
+import type { ManualClock } from '../support/manual-clock.ts';
 import { WireUpstream } from '../support/wire.ts';
-
-const DIRECT = headers(1, [...GET.slice(0, 3), [':path', '/direct']]);
-
-interface Bench {
-  readonly proxy: DataPlaneFixture;
-  readonly port: number;
-  readonly clock: ManualClock;
-}
-
-async function bench(
-  t: TestContext,
-  settings: Partial<HttpConnectionManagerSettings> = {},
-  upstreamPort = 1,
-): Promise<Bench> {
-  const clock = new ManualClock();
-  const proxy = new DataPlaneFixture({ clock });
-  proxy.cluster('web', [loopback(upstreamPort)]);
-  const port = await proxy.http([directRoute('/direct', 200, 'direct'), routeTo('web')], settings);
-  t.after(() => proxy.close());
-  return { proxy, port, clock };
-}
-
-/** Has spoken, and read what was said. */
-async function settled(t: TestContext, { proxy, port }: Bench): Promise<FrameClient> {
-  const client = new FrameClient(t, port);
-  client.acknowledge();
-  client.send(DIRECT);
-  await client.find(({ type, streamId }) => type === FrameType.DATA && streamId === 1);
-  await eventually(() => proxy.http2Stat('streams_active') === 0, 'no stream');
-  return client;
-}
 
 /** What waits by the clock, which is turned until it is done. */
 async function settledAfter(promise: Promise<void>, clock: ManualClock): Promise<void> {
@@ -54,17 +22,10 @@ async function settledAfter(promise: Promise<void>, clock: ManualClock): Promise
   }, 'the end');
 }
 
-async function silentUpstream(t: TestContext): Promise<{ port: number; asked: Promise<void> }> {
-  const asked = Promise.withResolvers<void>();
-  const upstream = await WireUpstream.start((socket) => void socket.once('data', () => asked.resolve()));
-  t.after(() => upstream.close());
-  return { port: upstream.port, asked: asked.promise };
-}
-
 describe('an HTTP/2 connection', () => {
   test('ends when nothing has run on it for its time', async (t) => {
-    const here = await bench(t, { idleTimeoutMs: 1000 });
-    const client = await settled(t, here);
+    const here = await http2Bench(t, { idleTimeoutMs: 1000 });
+    const client = await settledClient(t, here);
     here.clock.turn(1100);
     assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
     await client.ended();
@@ -73,8 +34,8 @@ describe('an HTTP/2 connection', () => {
 
   test('does not end that way while a stream runs', async (t) => {
     const { port, asked } = await silentUpstream(t);
-    const here = await bench(t, { idleTimeoutMs: 1000 }, port);
-    const client = await settled(t, here);
+    const here = await http2Bench(t, { idleTimeoutMs: 1000 }, { upstreamPort: port });
+    const client = await settledClient(t, here);
     client.send(headers(3));
     await asked;
     here.clock.turn(5000);
@@ -83,7 +44,7 @@ describe('an HTTP/2 connection', () => {
   });
 
   test('ends when its client does not confirm settings', async (t) => {
-    const here = await bench(t);
+    const here = await http2Bench(t);
     const client = new FrameClient(t, here.port);
     await client.ofType(FrameType.SETTINGS);
     here.clock.turn(10_100);
@@ -91,8 +52,8 @@ describe('an HTTP/2 connection', () => {
   });
 
   test('ends when a header block does not', async (t) => {
-    const here = await bench(t, { requestHeadersTimeoutMs: 1000 });
-    const client = await settled(t, here);
+    const here = await http2Bench(t, { requestHeadersTimeoutMs: 1000 });
+    const client = await settledClient(t, here);
     client.send(
       frame(FrameType.HEADERS, 0, 3, Buffer.from([0x82])),
       frame(FrameType.CONTINUATION, 0, 3, Buffer.from([0x86])),
@@ -106,8 +67,8 @@ describe('an HTTP/2 connection', () => {
 
   test('is pinged, and ends when there is no answer', async (t) => {
     const keepalive = { intervalMs: 1000, timeoutMs: 500, jitterPercent: 0, idleIntervalMs: 0 };
-    const here = await bench(t, { http2: { ...DEFAULT_HTTP2_SETTINGS, keepalive } });
-    const client = await settled(t, here);
+    const here = await http2Bench(t, { http2: { ...DEFAULT_HTTP2_SETTINGS, keepalive } });
+    const client = await settledClient(t, here);
     here.clock.turn(1100);
     const ping = await client.ofType(FrameType.PING);
     client.send(
@@ -124,20 +85,20 @@ describe('an HTTP/2 connection', () => {
 
   test('that answers no ping ends, too, where pings would come more often than that takes', async (t) => {
     const keepalive = { intervalMs: 400, timeoutMs: 1000, jitterPercent: 0, idleIntervalMs: 0 };
-    const here = await bench(t, { http2: { ...DEFAULT_HTTP2_SETTINGS, keepalive } });
-    const client = await settled(t, here);
+    const here = await http2Bench(t, { http2: { ...DEFAULT_HTTP2_SETTINGS, keepalive } });
+    const client = await settledClient(t, here);
     for (let turns = 0; turns < 16; turns += 1) here.clock.turn(100);
     assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
     assert.equal(here.proxy.http2Stat('keepalive_timeout'), 1);
   });
 
   test('tells of a drain in two steps, between which requests are still answered', async (t) => {
-    const here = await bench(t);
-    const client = await settled(t, here);
+    const here = await http2Bench(t);
+    const client = await settledClient(t, here);
     const shutdown = here.proxy.dataPlane.shutdown(60_000);
     const first = await client.ofType(FrameType.GOAWAY);
     assert.equal(first?.payload.readUInt32BE(0), 2 ** 31 - 1);
-    client.send(headers(3, [...GET.slice(0, 3), [':path', '/direct']]));
+    client.send(direct(3));
     assert.ok(await client.find(({ type, streamId }) => type === FrameType.DATA && streamId === 3));
     const ping = await client.ofType(FrameType.PING);
     client.send(frame(FrameType.PING, FrameFlag.ACK, 0, ping!.payload));
@@ -148,8 +109,8 @@ describe('an HTTP/2 connection', () => {
   });
 
   test('takes the second step by itself when its client answers nothing', async (t) => {
-    const here = await bench(t, { drainTimeoutMs: 2000 });
-    const client = await settled(t, here);
+    const here = await http2Bench(t, { drainTimeoutMs: 2000 });
+    const client = await settledClient(t, here);
     const shutdown = here.proxy.dataPlane.shutdown(60_000);
     await client.ofType(FrameType.GOAWAY);
     here.clock.turn(2100);
@@ -162,7 +123,7 @@ describe('an HTTP/2 connection', () => {
 describe('a stream', () => {
   test('on which nothing moves is answered, and its connection goes on', async (t) => {
     const { port, asked } = await silentUpstream(t);
-    const here = await bench(t, { streamIdleTimeoutMs: 1000 }, port);
+    const here = await http2Bench(t, { streamIdleTimeoutMs: 1000 }, { upstreamPort: port });
     const client = new Http2Client(t, here.port);
     const answer = client.get('/');
     await asked;
@@ -173,7 +134,7 @@ describe('a stream', () => {
   });
 
   test('whose request does not end in time is answered', async (t) => {
-    const here = await bench(t, { requestTimeoutMs: 1000 }, (await silentUpstream(t)).port);
+    const here = await http2Bench(t, { requestTimeoutMs: 1000 }, { upstreamPort: (await silentUpstream(t)).port });
     const client = new Http2Client(t, here.port);
     const stream = client.open({ ':method': 'POST', ':path': '/' });
     const answer = answerOf(stream);
@@ -184,7 +145,7 @@ describe('a stream', () => {
   });
 
   test('whose answer is not taken is reset after its time', async (t) => {
-    const here = await bench(t, { streamIdleTimeoutMs: 1000 });
+    const here = await http2Bench(t, { streamIdleTimeoutMs: 1000 });
     // A window of nothing.
     const noWindow = frame(FrameType.SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0]);
     const client = new FrameClient(
@@ -193,7 +154,7 @@ describe('a stream', () => {
       Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), noWindow]),
     );
     client.acknowledge();
-    client.send(DIRECT);
+    client.send(direct(1));
     await client.ofType(FrameType.HEADERS);
     here.clock.turn(1100);
     assert.equal((await client.ofType(FrameType.RST_STREAM))?.payload.readUInt32BE(0), ErrorCode.CANCEL);
@@ -220,7 +181,7 @@ describe('an extended CONNECT', () => {
       });
     });
     t.after(() => upstream.close());
-    const here = await bench(t, { upgrades, http2 }, upstream.port);
+    const here = await http2Bench(t, { upgrades, http2 }, { upstreamPort: upstream.port });
     const client = new Http2Client(t, here.port);
     await once(client.session, 'remoteSettings');
     const stream = client.open(REQUEST);
@@ -243,12 +204,12 @@ describe('an extended CONNECT', () => {
   });
 
   test('that nobody admits gets a 403, and one that was not announced is a fault', async (t) => {
-    const here = await bench(t, { http2 });
+    const here = await http2Bench(t, { http2 });
     const client = new Http2Client(t, here.port);
     await once(client.session, 'remoteSettings');
     assert.equal((await answerOf(client.open(REQUEST))).status, 403);
     assert.equal((await client.get('/direct')).status, 200);
-    const plain = await bench(t, { upgrades });
+    const plain = await http2Bench(t, { upgrades });
     const other = new FrameClient(t, plain.port);
     other.send(headers(1, [[':method', 'CONNECT'], [':protocol', 'websocket'], ...POST.slice(1)], 0));
     assert.equal(await other.goaway(), ErrorCode.PROTOCOL_ERROR);

@@ -399,6 +399,9 @@ export function httpManager(
     codec: 'auto',
     http2: DEFAULT_HTTP2_SETTINGS,
     drainTimeoutMs: 5000,
+    maxStreamDurationMs: 0,
+    streamFlushTimeoutMs: overrides.streamIdleTimeoutMs ?? 300_000,
+    delayedCloseTimeoutMs: 1000,
     enableTrailers: false,
     ...overrides,
   };

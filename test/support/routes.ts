@@ -73,6 +73,7 @@ export function forwardTo(cluster: string, overrides: Partial<ForwardAction> = {
     isHighPriority: false,
     idleTimeoutMs: null,
     maxStreamDurationMs: 0,
+    replacesStreamDuration: false,
     retry: null,
     hedgesOnPerTryTimeout: false,
     initialRequests: 1,

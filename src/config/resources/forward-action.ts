@@ -40,6 +40,7 @@ export function convertForward(
     grpcTimeout: convertGrpcTimeout(message),
     idleTimeoutMs: message.idle_timeout === null ? null : durationMs(message.idle_timeout),
     maxStreamDurationMs: durationMsOr(message.max_stream_duration?.max_stream_duration ?? null, 0),
+    replacesStreamDuration: (message.max_stream_duration?.max_stream_duration ?? null) !== null,
     grpcStreamDuration: convertGrpcStreamDuration(message),
     ...resilience,
     internalRedirects: convertInternalRedirects(message, at, faults),

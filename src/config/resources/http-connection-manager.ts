@@ -41,6 +41,7 @@ const DEFAULT_SERVER_NAME = 'proxy';
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
 const DEFAULT_STREAM_IDLE_TIMEOUT_MS = 300_000;
 const DEFAULT_DRAIN_TIMEOUT_MS = 5000;
+const DEFAULT_DELAYED_CLOSE_TIMEOUT_MS = 1000;
 const NO_ROUTES: RouteTableSnapshot = { name: '', virtualHosts: [], ignoresPort: false, internalOnlyHeaders: [] };
 
 /** @param at path of the filter's configuration, `…filters[0].typed_config`. */
@@ -50,6 +51,7 @@ export function convertHttpConnectionManager(
   conversion: Conversion,
 ): HttpConnectionManagerSettings {
   const common = message.common_http_protocol_options;
+  const streamIdleTimeoutMs = durationMsOr(message.stream_idle_timeout, DEFAULT_STREAM_IDLE_TIMEOUT_MS);
   const headLimits = convertHeadLimits(
     message.max_request_headers_kb,
     common?.max_headers_count ?? null,
@@ -72,7 +74,7 @@ export function convertHttpConnectionManager(
     generateRequestId: valueOr(message.generate_request_id, true),
     preserveExternalRequestId: message.preserve_external_request_id,
     idleTimeoutMs: durationMsOr(common?.idle_timeout ?? message.idle_timeout, DEFAULT_IDLE_TIMEOUT_MS),
-    streamIdleTimeoutMs: durationMsOr(message.stream_idle_timeout, DEFAULT_STREAM_IDLE_TIMEOUT_MS),
+    streamIdleTimeoutMs,
     requestTimeoutMs: durationMsOr(message.request_timeout, 0),
     requestHeadersTimeoutMs: durationMsOr(message.request_headers_timeout, 0),
     maxRequestHeadersBytes: headLimits.maxHeadBytes,
@@ -81,6 +83,10 @@ export function convertHttpConnectionManager(
     codec: message.codec_type === CodecType.HTTP1 ? 'http1' : message.codec_type === CodecType.HTTP2 ? 'http2' : 'auto',
     http2: convertHttp2(message, at, conversion),
     drainTimeoutMs: durationMsOr(message.drain_timeout, DEFAULT_DRAIN_TIMEOUT_MS),
+    ...convertConnectionLife(message),
+    maxStreamDurationMs: durationMsOr(common?.max_stream_duration ?? null, 0),
+    streamFlushTimeoutMs: durationMsOr(message.stream_flush_timeout, streamIdleTimeoutMs),
+    delayedCloseTimeoutMs: durationMsOr(message.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_TIMEOUT_MS),
     enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
     suppressProxyHeaders: routerOf(message.http_filters)?.suppress_envoy_headers ?? false,
     respectsExpectedTimeout: routerOf(message.http_filters)?.respect_expected_rq_timeout ?? false,
@@ -107,6 +113,16 @@ function convertClientCertificate(
   const said = message.set_current_client_cert_details;
   const { cert = false, dns = false, uri = false } = said ?? {};
   return { clientCertificate: { mode, subject: valueOr(said?.subject, false), cert, dns, uri } };
+}
+
+function convertConnectionLife(message: HttpConnectionManager): Pick<HttpConnectionManagerSettings, 'connectionLife'> {
+  const common = message.common_http_protocol_options;
+  const maxDurationMs = durationMsOr(common?.max_connection_duration ?? null, 0);
+  const maxRequests = valueOr(common?.max_requests_per_connection ?? null, 0);
+  if (maxDurationMs === 0 && maxRequests === 0) return {};
+  return {
+    connectionLife: { maxDurationMs, maxRequests, endsHttp1WithResponse: message.http1_safe_max_connection_duration },
+  };
 }
 
 function convertRoutes(message: HttpConnectionManager, at: string, conversion: Conversion): RouteTableSnapshot {

@@ -91,6 +91,15 @@ export const MAX_STREAM_DURATION: LocalReply = {
 };
 /** The same while the client has not sent all of its request. */
 export const MAX_STREAM_DURATION_REQUEST: LocalReply = { ...MAX_STREAM_DURATION, status: 408 };
+/** By the connection manager's limit, whatever the route's. */
+export const DOWNSTREAM_DURATION: LocalReply = {
+  status: 504,
+  body: 'downstream duration timeout',
+  flag: '-',
+  details: 'max_duration_timeout',
+};
+/** The same while the client has not sent all of its request. */
+export const DOWNSTREAM_DURATION_REQUEST: LocalReply = { ...DOWNSTREAM_DURATION, status: 408 };
 export const REQUEST_TIMEOUT: LocalReply = {
   status: 408,
   body: 'request timeout',

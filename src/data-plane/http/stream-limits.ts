@@ -1,4 +1,4 @@
-// The limits that a route, or a request for itself, sets to a stream: what the client is told when one has passed, and
+// The limits that a connection manager, a route, or a request for itself, sets to a stream: what the client is told when one has passed, and
 // where it is counted.
 
 import { CLUSTER_STATS } from '../../stats/index.ts';
@@ -11,10 +11,18 @@ const {
   upstream_rq_timeout,
 } = CLUSTER_STATS.index;
 
-export interface StreamLimit {
+interface LimitReplies {
   readonly reply: replies.LocalReply;
   /** The same while the client has not sent all of its request. */
   readonly earlyReply: replies.LocalReply;
+}
+
+/** The connection manager's, whatever becomes of the request. */
+interface DownstreamLimit extends LimitReplies {
+  readonly stat: null;
+}
+
+export interface UpstreamLimit extends LimitReplies {
   /** Of CLUSTER_STATS. */
   readonly stat: number;
   /** The cluster counts the reply like a response. */
@@ -23,28 +31,35 @@ export interface StreamLimit {
   readonly endsBudget: boolean;
 }
 
-export const ROUTE_LIMIT: StreamLimit = {
+export type StreamLimit = DownstreamLimit | UpstreamLimit;
+
+export const STREAM_LIMIT: StreamLimit = {
+  reply: replies.DOWNSTREAM_DURATION,
+  earlyReply: replies.DOWNSTREAM_DURATION_REQUEST,
+  stat: null,
+};
+export const ROUTE_LIMIT: UpstreamLimit = {
   reply: replies.ROUTE_TIMEOUT,
   earlyReply: replies.ROUTE_TIMEOUT,
   stat: upstream_rq_timeout,
   isCharged: true,
   endsBudget: true,
 };
-export const PER_TRY_LIMIT: StreamLimit = {
+export const PER_TRY_LIMIT: UpstreamLimit = {
   reply: replies.PER_TRY_TIMEOUT,
   earlyReply: replies.PER_TRY_TIMEOUT,
   stat: upstream_rq_per_try_timeout,
   isCharged: true,
   endsBudget: true,
 };
-export const PER_TRY_IDLE_LIMIT: StreamLimit = {
+export const PER_TRY_IDLE_LIMIT: UpstreamLimit = {
   reply: replies.PER_TRY_IDLE_TIMEOUT,
   earlyReply: replies.PER_TRY_IDLE_TIMEOUT,
   stat: upstream_rq_per_try_idle_timeout,
   isCharged: true,
   endsBudget: true,
 };
-export const DURATION_LIMIT: StreamLimit = {
+export const DURATION_LIMIT: UpstreamLimit = {
   reply: replies.MAX_STREAM_DURATION,
   earlyReply: replies.MAX_STREAM_DURATION_REQUEST,
   stat: upstream_rq_max_duration_reached,

@@ -30,7 +30,7 @@ import {
   requestOrigin,
   UNKNOWN_ORIGIN,
 } from './request-edits.ts';
-import { DURATION_LIMIT, ROUTE_LIMIT, type StreamLimit } from './stream-limits.ts';
+import { DURATION_LIMIT, ROUTE_LIMIT, STREAM_LIMIT, type StreamLimit, type UpstreamLimit } from './stream-limits.ts';
 import { type ResponseManager, StreamResponse } from './stream-response.ts';
 import type { Trailers } from './trailers.ts';
 import { keepUpgradeFields, type Upgrades, upgradeType } from './upgrades.ts';
@@ -41,6 +41,7 @@ const {
   downstream_flow_control_paused_reading_total,
   downstream_flow_control_resumed_reading_total,
   downstream_rq_idle_timeout,
+  downstream_rq_max_duration_reached,
   downstream_rq_overload_close,
   downstream_rq_timeout,
   downstream_rq_ws_on_non_ws_route,
@@ -63,6 +64,8 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   timeoutMs = 0;
   perTryTimeoutMs = 0;
   maxStreamDurationMs = 0;
+  /** The connection manager's own limit does not count. */
+  replacesDuration = false;
   hedgesOnPerTryTimeout = false;
   wantsAltResponse = false;
   /** Of the request's body as it goes on, one of Framing. */
@@ -108,6 +111,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   begin(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     if (this.wantedFacts !== null) this.wantedFacts.bytesReceived = end - start;
     const head = this.context.codec.request;
+    this.#limitDuration(this.startedMs);
     const upgrade = upgradeType(head);
     if (upgrade === '') {
       if (isEnd) this.completeRequest(this.headMs);
@@ -155,11 +159,16 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   // ---- Deadlines that have passed ----
 
   onLimit(limit: StreamLimit): void {
+    if (limit.stat === null) {
+      this.count(downstream_rq_max_duration_reached);
+      this.giveUp(this.isRequestComplete ? limit.reply : limit.earlyReply);
+      return;
+    }
     this.upstream?.timeOut(limit.stat);
     this.onTryLimit(limit);
   }
 
-  onTryLimit(limit: StreamLimit): void {
+  onTryLimit(limit: UpstreamLimit): void {
     this.#endByLimit(limit, this.isRequestComplete ? limit.reply : limit.earlyReply);
   }
 
@@ -201,6 +210,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     }
     const upstream = this.manager.router.route(this, head);
     if (upstream === null) return true;
+    if (this.replacesDuration) this.codec.deadlines.clearLimits();
     if (awaitsContinue) this.#sendContinue();
     this.redirects?.keep(bytes, start, end);
     this.#send(upstream, bytes, start, end, isEnd);
@@ -323,6 +333,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.requestCompleteMs = nowMs;
     this.#send(upstream, body, 0, body.length, true);
     if (this.hasEnded) return;
+    if (!this.replacesDuration) this.#limitDuration(nowMs);
     if (this.maxStreamDurationMs > 0) this.#limit(DURATION_LIMIT, nowMs + this.maxStreamDurationMs);
     this.#armTimeouts(nowMs);
   }
@@ -342,7 +353,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     return replies.OVERLOADED;
   }
 
-  #endByLimit({ isCharged, endsBudget }: StreamLimit, reply: replies.LocalReply): void {
+  #endByLimit({ isCharged, endsBudget }: UpstreamLimit, reply: replies.LocalReply): void {
     const told = this.wantsAltResponse ? replies.altResponse(reply) : reply;
     if (isCharged) this.chargeUpstream(told.status);
     if (endsBudget) this.#recordBudget();
@@ -358,6 +369,12 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   #armTimeouts(nowMs: number): void {
     if (this.timeoutMs > 0) this.#limit(ROUTE_LIMIT, nowMs + this.timeoutMs);
+  }
+
+  /** Where the connection manager limits streams. */
+  #limitDuration(fromMs: number): void {
+    const { maxStreamDurationMs } = this.manager.settings;
+    if (maxStreamDurationMs > 0) this.#limit(STREAM_LIMIT, fromMs + maxStreamDurationMs);
   }
 
   #limit(limit: StreamLimit, atMs: number): void {

@@ -58,6 +58,7 @@ export interface ForwardPlan {
   readonly grpcStreamDuration: GrpcTimeoutSettings | null;
   readonly idleTimeoutMs: number | null;
   readonly maxStreamDurationMs: number;
+  readonly replacesStreamDuration: boolean;
   /** Null when only the request itself can ask for retries. */
   readonly retry: RetryPolicy | null;
   readonly hedgesOnPerTryTimeout: boolean;
@@ -106,6 +107,7 @@ export function compileForward(
     grpcStreamDuration: action.grpcStreamDuration,
     idleTimeoutMs: action.idleTimeoutMs,
     maxStreamDurationMs: action.maxStreamDurationMs,
+    replacesStreamDuration: action.replacesStreamDuration,
     retry: action.retry === null ? null : compileRetryPolicy(action.retry),
     hedgesOnPerTryTimeout: action.hedgesOnPerTryTimeout,
     companions: compileCompanions(action),

@@ -1,7 +1,7 @@
 // Who a request to an upstream is sent for: the stream itself, or, where one attempt may not be enough, what stands
 // between the stream and its attempts.
 
-import type { StreamLimit } from '../http/stream-limits.ts';
+import type { UpstreamLimit } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -77,7 +77,7 @@ export interface RequestClient extends AttemptClient {
   /** A retry goes to another cluster: the first one has been replaced. */
   useCluster(cluster: Cluster): void;
   /** No further attempt is made because this limit of the last one has passed. */
-  onTryLimit(limit: StreamLimit): void;
+  onTryLimit(limit: UpstreamLimit): void;
   /** More of the body has come than is kept for a retry, and there is no attempt that takes it. */
   onReplayAbandoned(): void;
 }

@@ -13,7 +13,7 @@
 
 import { CLUSTER_STATS } from '../../stats/index.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
-import { DURATION_LIMIT, type StreamLimit } from '../http/stream-limits.ts';
+import { DURATION_LIMIT, type UpstreamLimit } from '../http/stream-limits.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
@@ -243,7 +243,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     if (!this.#hasOthers(each)) this.client.onNoHealthyUpstream();
   }
 
-  onTryLimit(each: TimedTry, limit: StreamLimit): void {
+  onTryLimit(each: TimedTry, limit: UpstreamLimit): void {
     if (each === this.#answered) {
       each.attempt.timeOut(limit.stat);
       each.endTimes();

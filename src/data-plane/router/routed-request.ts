@@ -27,6 +27,8 @@ export interface RoutedRequest
   route: Route | null;
   target: ClusterTarget | null;
   readonly cluster: Cluster | null;
+  /** The route says itself how long its streams may last, in place of the connection manager. */
+  replacesDuration: boolean;
   /** Null for requests of routes that follow no redirects. */
   redirects: InternalRedirects | null;
   /** Cookies that the response gives the client; null for none. */

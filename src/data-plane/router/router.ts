@@ -301,7 +301,9 @@ export class Router {
     stream.timeoutMs = plan.timeoutMs;
     if (plan.grpcTimeout !== null && stream.isGrpc) stream.timeoutMs = grpcTimeoutMs(head, plan.grpcTimeout);
     stream.maxStreamDurationMs = plan.maxStreamDurationMs;
+    stream.replacesDuration = plan.replacesStreamDuration;
     if (plan.grpcStreamDuration !== null && namesGrpcTimeout(head)) {
+      stream.replacesDuration = true;
       stream.maxStreamDurationMs = grpcTimeoutMs(head, plan.grpcStreamDuration);
     }
     if (plan.idleTimeoutMs !== null) stream.setIdleTimeout(plan.idleTimeoutMs);

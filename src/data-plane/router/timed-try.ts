@@ -3,7 +3,7 @@
 //
 //   RUNNING ──response that passes──► ANSWERED ──► over        RUNNING ──turned down, failed, out of time──► over
 
-import type { StreamLimit } from '../http/stream-limits.ts';
+import type { UpstreamLimit } from '../http/stream-limits.ts';
 import { DURATION_LIMIT, PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -24,7 +24,7 @@ export interface TryOwner {
   judge(attempt: TimedTry): Verdict;
   onTryFailure(attempt: TimedTry, failure: UpstreamFailure, transport: string): void;
   onTryWithoutHost(attempt: TimedTry): void;
-  onTryLimit(attempt: TimedTry, limit: StreamLimit): void;
+  onTryLimit(attempt: TimedTry, limit: UpstreamLimit): void;
 }
 
 export interface TryTimeouts {

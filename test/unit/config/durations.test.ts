@@ -261,6 +261,14 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => httpManager({ common_http_protocol_options: { idle_timeout: value } }),
     settingMs: (bootstrap) => manager(bootstrap).idleTimeoutMs,
   },
+  'proxy.config.core.v3.HttpProtocolOptions (downstream).max_connection_duration': {
+    bootstrap: (value) => httpManager({ common_http_protocol_options: { max_connection_duration: value } }),
+    settingMs: (bootstrap) => manager(bootstrap).connectionLife?.maxDurationMs,
+  },
+  'proxy.config.core.v3.HttpProtocolOptions (downstream).max_stream_duration': {
+    bootstrap: (value) => httpManager({ common_http_protocol_options: { max_stream_duration: value } }),
+    settingMs: (bootstrap) => manager(bootstrap).maxStreamDurationMs,
+  },
   'proxy.config.core.v3.HttpProtocolOptions (upstream).idle_timeout': {
     bootstrap: (value) => upstreamHttp({ idle_timeout: value }),
     settingMs: (bootstrap) => firstCluster(bootstrap).idleTimeoutMs,
@@ -404,6 +412,14 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       return withListeners(listenerWith([limit, httpFilter({})]));
     },
     settingMs: ({ listeners }) => listeners[0]!.filterChains[0]!.connectionLimits[0]!.delayMs,
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.delayed_close_timeout': {
+    bootstrap: (value) => httpManager({ delayed_close_timeout: value }),
+    settingMs: (bootstrap) => manager(bootstrap).delayedCloseTimeoutMs,
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.stream_flush_timeout': {
+    bootstrap: (value) => httpManager({ stream_flush_timeout: value }),
+    settingMs: (bootstrap) => manager(bootstrap).streamFlushTimeoutMs,
   },
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.drain_timeout': {
     bootstrap: (value) => httpManager({ drain_timeout: value }),

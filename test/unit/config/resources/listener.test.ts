@@ -522,6 +522,9 @@ describe('an HTTP connection manager', () => {
       codec: 'auto',
       http2: DEFAULT_HTTP2_SETTINGS,
       drainTimeoutMs: 5000,
+      maxStreamDurationMs: 0,
+      streamFlushTimeoutMs: 300_000,
+      delayedCloseTimeoutMs: 1000,
       enableTrailers: false,
     });
   });
@@ -536,7 +539,16 @@ describe('an HTTP connection manager', () => {
       skip_xff_append: true,
       generate_request_id: false,
       preserve_external_request_id: true,
-      common_http_protocol_options: { idle_timeout: '1s', max_headers_count: 7 },
+      common_http_protocol_options: {
+        idle_timeout: '1s',
+        max_headers_count: 7,
+        max_connection_duration: '6s',
+        max_requests_per_connection: 8,
+        max_stream_duration: '7s',
+      },
+      http1_safe_max_connection_duration: true,
+      stream_flush_timeout: '8s',
+      delayed_close_timeout: '9s',
       http_protocol_options: { enable_trailers: true },
       stream_idle_timeout: '2s',
       request_timeout: '3s',
@@ -579,6 +591,10 @@ describe('an HTTP connection manager', () => {
       codec: 'http1',
       http2: DEFAULT_HTTP2_SETTINGS,
       drainTimeoutMs: 5000,
+      connectionLife: { maxDurationMs: 6000, maxRequests: 8, endsHttp1WithResponse: true },
+      maxStreamDurationMs: 7000,
+      streamFlushTimeoutMs: 8000,
+      delayedCloseTimeoutMs: 9000,
       enableTrailers: true,
     });
   });

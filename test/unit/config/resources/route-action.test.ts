@@ -120,7 +120,7 @@ describe('a forwarding route', () => {
     {
       name: 'the longest duration',
       fields: { max_stream_duration: { max_stream_duration: '1.5s' } },
-      expected: { maxStreamDurationMs: 1500, grpcStreamDuration: null },
+      expected: { maxStreamDurationMs: 1500, replacesStreamDuration: true, grpcStreamDuration: null },
     },
     {
       name: 'the longest duration of gRPC requests',

@@ -40,6 +40,7 @@ import {
   STREAM_IDLE_REQUEST,
 } from '../../local-reply.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
+import { ConnectionLife, type MortalConnection } from '../connection-life.ts';
 import { connectionLoss, type RequestReceiver } from '../downstream-stream.ts';
 import type { CodecOwner, ServerConnection } from '../server-connection.ts';
 import { StreamConnection } from '../stream-connection.ts';
@@ -74,15 +75,21 @@ const TUNNEL_AWAITED = 1;
 const TUNNEL_OPEN = 2;
 const TUNNEL_REFUSED = 3;
 
-/** How long a closed connection may take to be closed from the other side, too. */
-const DELAYED_CLOSE_MS = 1000;
 const NO_BYTES = Buffer.alloc(0);
 
 export class Http1ServerConnection
-  implements ServerConnection, ServerStreamOwner, ExpensiveStream, SocketOwner, DeadlineOwner, PausedPeerOwner
+  implements
+    ServerConnection,
+    ServerStreamOwner,
+    ExpensiveStream,
+    SocketOwner,
+    DeadlineOwner,
+    PausedPeerOwner,
+    MortalConnection
 {
   readonly connection: StreamConnection;
   readonly deadlines: ServerDeadlines;
+  readonly life: ConnectionLife | null;
   readonly #context: WorkerContext;
   readonly #owner: CodecOwner;
   readonly #limits: HeadLimits;
@@ -120,6 +127,7 @@ export class Http1ServerConnection
     this.connection = new StreamConnection(context, downstream);
     this.#heldCount = new BufferedBytes(context, owner.statBase + downstream_cx_rx_bytes_buffered);
     this.deadlines = new ServerDeadlines(this, owner.settings, owner.overload, context);
+    this.life = ConnectionLife.of(context, owner, this);
     this.#exchange = new Http1ServerStream(socket, context, owner, this);
     this.deadlines.awaitRequest(context.clock.monotonicMs());
     attachAccepted(socket, this, this.#mode);
@@ -269,6 +277,11 @@ export class Http1ServerConnection
     this.#refuseHeadAfter(downstream_rq_header_timeout, HEADERS_TIMEOUT);
   }
 
+  onAged(): number {
+    const { connectionLife, drainTimeoutMs } = this.#owner.settings;
+    return connectionLife!.endsHttp1WithResponse ? 0 : Math.max(1, drainTimeoutMs);
+  }
+
   onIdle(): void {
     this.#count(downstream_cx_idle_timeout, 1);
     this.#closeGracefully(false);
@@ -281,7 +294,7 @@ export class Http1ServerConnection
     this.deadlines.endStream();
     const hasEarlyBytes = this.#tunnel === TUNNEL_REFUSED && this.#held.length > 0;
     this.#tunnel = TUNNEL_NONE;
-    if (isLast || hasEarlyBytes || this.#owner.endsBetweenRequests()) {
+    if (isLast || hasEarlyBytes || this.life?.isOver || this.#owner.endsBetweenRequests()) {
       this.#closeGracefully(false);
       return;
     }
@@ -418,6 +431,7 @@ export class Http1ServerConnection
     this.#state = CLOSED;
     this.#pausedPeer?.resume();
     this.deadlines.remove();
+    this.life?.remove();
   }
 
   #becomeCertain(): void {
@@ -501,15 +515,20 @@ export class Http1ServerConnection
     this.#state = CLOSING;
     this.#closesByPeer = byPeer;
     this.deadlines.endRequests();
+    this.life?.remove();
     this.#held.take();
     this.#heldCount.note(0);
-    if (this.#socket.writableLength === 0) {
+    const { delayedCloseTimeoutMs, streamFlushTimeoutMs } = this.#owner.settings;
+    if (this.#socket.writableLength === 0 && delayedCloseTimeoutMs > 0) {
       this.#socket.end();
-      this.#armClose(DELAYED_CLOSE_MS);
+      this.#armClose(delayedCloseTimeoutMs);
     } else {
       // A slow reader may take its time for what is still on the way, as on any other stream.
-      this.#armClose(this.#owner.settings.streamIdleTimeoutMs);
-      this.#socket.end(() => this.#armClose(DELAYED_CLOSE_MS));
+      this.#armClose(streamFlushTimeoutMs);
+      this.#socket.end(() => {
+        if (delayedCloseTimeoutMs > 0) this.#armClose(delayedCloseTimeoutMs);
+        else this.destroy();
+      });
     }
     this.#updateReading();
   }
@@ -530,6 +549,7 @@ export class Http1ServerConnection
     this.#exchange.noteSent();
     this.#pausedPeer?.resume();
     this.deadlines.remove();
+    this.life?.remove();
     this.#owner.onConnectionClosed(this, isLocal, hadStream);
     stream?.onDownstreamGone(connectionLoss(isLocal, isReset));
   }

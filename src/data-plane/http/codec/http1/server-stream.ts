@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { Framing, Method, type RequestHead } from '../../../../wasm/http1.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { Trailers } from '../../trailers.ts';
+import type { ConnectionLife } from '../connection-life.ts';
 import type { DownstreamStream, RequestReceiver, ResponseNotes } from '../downstream-stream.ts';
 import type { CodecOwner } from '../server-connection.ts';
 import type { StreamConnection } from '../stream-connection.ts';
@@ -18,6 +19,8 @@ const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 export interface ServerStreamOwner {
   readonly connection: StreamConnection;
   readonly deadlines: ServerDeadlines;
+  /** Null where the connection has none. */
+  readonly life: ConnectionLife | null;
   readonly isMessageDone: boolean;
   /** The request asks, or has asked, for a tunnel. */
   readonly isTunnelRequest: boolean;
@@ -54,6 +57,7 @@ export class Http1ServerStream implements DownstreamStream {
   begin(head: RequestHead, startedMs: number, headMs: number): RequestReceiver {
     this.#mustClose = false;
     this.#isPersistent = head.isPersistent && head.methodId !== Method.CONNECT;
+    if (this.#owner.life?.onRequest()) this.#isPersistent = false;
     this.#writer.isForHttp10 = head.minorVersion === 0;
     this.#receiver = this.#codecOwner.newStream(this, startedMs, headMs);
     return this.#receiver;
@@ -150,7 +154,7 @@ export class Http1ServerStream implements DownstreamStream {
 
   /** Whether the response at hand is the last one. A request that has not arrived in full leaves bytes behind. */
   #isLast(isResponseEnd: boolean): boolean {
-    if (!this.#isPersistent || this.#codecOwner.endsWithResponse()) return true;
+    if (!this.#isPersistent || this.#owner.life?.isAged || this.#codecOwner.endsWithResponse()) return true;
     // Behind a refused upgrade such bytes may have come already.
     return !this.#receiver!.isRequestComplete && (isResponseEnd || this.#owner.isTunnelRequest);
   }

@@ -16,6 +16,7 @@ import { type ExpensiveStream, QUIET_MS } from '../../../network/filter.ts';
 import { attachAccepted, resetSocket, type SocketOwner } from '../../../network/socket-events.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import { protocolViolation } from '../../local-reply.ts';
+import { ConnectionLife, type MortalConnection } from '../connection-life.ts';
 import type { CodecOwner, ServerConnection } from '../server-connection.ts';
 import { StreamConnection } from '../stream-connection.ts';
 import { Deadlines, type DeadlinesOwner } from './deadlines.ts';
@@ -58,15 +59,21 @@ const DRAIN = 3;
 const IDLE = 4;
 const KINDS = 5;
 
-/** How long a closed connection may take to be closed from the other side, too. */
-const DELAYED_CLOSE_MS = 1000;
 /** From the first byte, to the client's confirmation of this side's settings. */
 const SETTINGS_TIMEOUT_MS = 10_000;
 /** Up to here a latin1 string is cheaper than any buffer. */
 const TEXT_LIMIT_BYTES = 1024;
 
 export class Http2ServerConnection
-  implements ServerConnection, SocketOwner, SessionOwner, Http2StreamOwner, Flushable, DeadlinesOwner, KeepaliveOwner
+  implements
+    ServerConnection,
+    SocketOwner,
+    SessionOwner,
+    Http2StreamOwner,
+    Flushable,
+    DeadlinesOwner,
+    KeepaliveOwner,
+    MortalConnection
 {
   readonly codec = 'http2';
   readonly connection: StreamConnection;
@@ -77,6 +84,8 @@ export class Http2ServerConnection
   readMs: number;
   readonly #socket: Socket;
   readonly #deadlines: Deadlines;
+  /** Null where it has none. */
+  readonly #life: ConnectionLife | null;
   /** Null where clients are not pinged. */
   readonly #keepalive: Keepalive | null;
   readonly #streams = new Set<Http2ServerStream>();
@@ -102,6 +111,7 @@ export class Http2ServerConnection
     this.#unsent = new BufferedBytes(context, statBase + downstream_cx_tx_bytes_buffered);
     this.#pending = new BufferedBytes(context, context.http2StatBase + pending_send_bytes);
     this.#deadlines = new Deadlines(this, context.wheel, KINDS);
+    this.#life = ConnectionLife.of(context, owner, this);
     this.session = new Http2Session(context.http2, this, true, settings.http2, owner.headLimits);
     this.#awaitStream();
     const { keepalive } = settings.http2;
@@ -199,6 +209,7 @@ export class Http2ServerConnection
   onStream(stream: SessionStream): void {
     this.#count(downstream_rq_http2_total, 1);
     this.#deadlines.clear(IDLE);
+    if (this.#life?.onRequest()) this.#drain();
     const exchange = new Http2ServerStream(this, stream);
     stream.handler = exchange;
     this.#streams.add(exchange);
@@ -285,6 +296,11 @@ export class Http2ServerConnection
     }
   }
 
+  onAged(): number {
+    if (this.#state === OPEN) this.#drain();
+    return 0;
+  }
+
   // ---- From the keepalive ----
 
   sendPing(): void {
@@ -348,7 +364,9 @@ export class Http2ServerConnection
     this.#deadlines.set(IDLE, this.context.clock.monotonicMs(), timeoutMs);
   }
 
+  /** The client is told in two steps, and has its time between them. */
   #drain(): void {
+    if (this.session.isDraining) return;
     this.session.drain();
     this.#deadlines.set(DRAIN, this.context.clock.monotonicMs(), Math.max(1, this.codecOwner.settings.drainTimeoutMs));
   }
@@ -363,9 +381,9 @@ export class Http2ServerConnection
     this.#closesByPeer = byPeer;
     this.#deadlines.remove();
     this.#keepalive?.remove();
+    this.#life?.remove();
     // A slow reader may take its time for what is still on the way, as on any other stream.
-    const { streamIdleTimeoutMs } = this.codecOwner.settings;
-    this.#deadlines.set(CLOSE, this.context.clock.monotonicMs(), streamIdleTimeoutMs);
+    this.#deadlines.set(CLOSE, this.context.clock.monotonicMs(), this.codecOwner.settings.streamFlushTimeoutMs);
     if (this.#isBlocked) return;
     this.#write();
     this.#finishClosing();
@@ -373,8 +391,13 @@ export class Http2ServerConnection
 
   #finishClosing(): void {
     if (this.#isBlocked || this.#socket.writableEnded) return;
+    const { delayedCloseTimeoutMs } = this.codecOwner.settings;
+    if (delayedCloseTimeoutMs === 0) {
+      this.#socket.end(() => this.destroy());
+      return;
+    }
     this.#socket.end();
-    this.#deadlines.set(CLOSE, this.context.clock.monotonicMs(), DELAYED_CLOSE_MS);
+    this.#deadlines.set(CLOSE, this.context.clock.monotonicMs(), delayedCloseTimeoutMs);
   }
 
   /** @param isLocal this side ends the connection. @param isReset it is broken off. */
@@ -384,6 +407,7 @@ export class Http2ServerConnection
     this.#state = CLOSED;
     this.#deadlines.remove();
     this.#keepalive?.remove();
+    this.#life?.remove();
     this.#unsent.note(0);
     this.#pending.note(0);
     this.codecOwner.onConnectionClosed(this, isLocal, hadStream);

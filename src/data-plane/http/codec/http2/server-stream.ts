@@ -286,7 +286,7 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
     if (!stream.isWaiting) return;
     // Whoever does not take its answer gets some time for it.
     stream.handler = this;
-    this.deadlines.setStreamIdleTimeout(codecOwner.settings.streamIdleTimeoutMs, nowMs);
+    this.deadlines.setStreamIdleTimeout(codecOwner.settings.streamFlushTimeoutMs, nowMs);
   }
 
   resetStream(reason: ResetReason): void {
