@@ -98,7 +98,7 @@ describe('a request to an upstream of HTTP/2', () => {
     const client = new WireClient(port);
     const chunks = '4\r\nbody\r\n0\r\nX-End: there\r\n\r\n';
     client.write(`POST / HTTP/1.1\r\nhost: a\r\nte: trailers\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`);
-    const answer = await client.until(/0\r\n(.+\r\n)*\r\n/);
+    const answer = await client.until(/\r\n0\r\n(.+\r\n)*\r\n/);
     assert.match(answer, /4\r\nbody\r\n0\r\nx-back: there\r\n\r\n$/);
     client.close();
   });
