@@ -148,10 +148,11 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
     this.#stats.attemptedAgain();
   }
 
-  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): void {
+  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): this {
     this.#socket = socket;
     this.tls = tls;
     this.remoteAddress = address;
+    return this;
   }
 
   onConnect(): void {

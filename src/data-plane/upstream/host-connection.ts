@@ -22,15 +22,19 @@ import type { UpstreamTls } from './tls/upstream-tls.ts';
 
 const ATTEMPT_DELAY_MS = 300;
 
-export interface HostConnectionOwner extends UpstreamSocketOwner {
+/** Who waits for a connection, and then gives it to whoever speaks its protocol. */
+export interface AttemptsOwner extends Pick<UpstreamSocketOwner, 'readBuffer' | 'onClose' | 'onFault'> {
   /** Another address is tried, too. */
   onFurtherAttempt(): void;
   /**
-   * The connection will be over this socket, and to this address; `onConnect` follows.
+   * The connection will be over this socket, and to this address.
    * @param tls what a handshake has agreed on; null for a plain connection.
+   * @returns whose its events are from now on; `onConnect` is the first.
    */
-  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): void;
+  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): UpstreamSocketOwner;
 }
+
+export interface HostConnectionOwner extends AttemptsOwner, UpstreamSocketOwner {}
 
 /** Where connections go, and how. */
 interface ConnectedHost {
@@ -55,12 +59,23 @@ export function connectToHost(
   if (connectOrder === null && opening.tls === null) {
     return context.connectUpstream(address, owner, context, cluster.settings, opening.preamble);
   }
+  return attemptConnection(context, host, owner, opening, alpn);
+}
+
+/** The same for an owner that learns from the attempts who will own the connection. */
+export function attemptConnection(
+  context: WorkerContext,
+  { connectOrder, cluster, address }: ConnectedHost,
+  owner: AttemptsOwner,
+  opening: Opening,
+  alpn: AlpnWish,
+): Socket {
   return new SeveralAttempts(context, cluster.settings, connectOrder ?? [address], owner, opening, alpn).standIn;
 }
 
 class SeveralAttempts implements TimeoutOwner {
   readonly standIn = new Socket();
-  readonly owner: HostConnectionOwner;
+  readonly owner: AttemptsOwner;
   readonly #context: WorkerContext;
   readonly #settings: UpstreamSocketOptions;
   readonly #addresses: readonly Address[];
@@ -75,7 +90,7 @@ class SeveralAttempts implements TimeoutOwner {
     context: WorkerContext,
     settings: UpstreamSocketOptions,
     addresses: readonly Address[],
-    owner: HostConnectionOwner,
+    owner: AttemptsOwner,
     opening: Opening,
     alpn: AlpnWish,
   ) {
@@ -98,9 +113,9 @@ class SeveralAttempts implements TimeoutOwner {
   onConnected(attempt: Attempt): void {
     if (this.#isOver) return;
     this.#end(attempt);
-    attempt.isChosen = true;
-    this.owner.onChosen(attempt.socket!, attempt.address, null);
-    this.owner.onConnect();
+    const chosen = this.owner.onChosen(attempt.socket!, attempt.address, null);
+    attempt.chosen = chosen;
+    chosen.onConnect();
   }
 
   onSecured(attempt: SecuredAttempt, socket: TLSSocket, tls: ConnectionTls): void {
@@ -109,9 +124,9 @@ class SeveralAttempts implements TimeoutOwner {
       return;
     }
     this.#end(attempt);
-    attachSecured(socket, this.owner);
-    this.owner.onChosen(socket, attempt.address, tls);
-    this.owner.onConnect();
+    const chosen = this.owner.onChosen(socket, attempt.address, tls);
+    attachSecured(socket, chosen);
+    chosen.onConnect();
   }
 
   onFailed(attempt: AnyAttempt, error: NodeJS.ErrnoException | null): void {
@@ -211,12 +226,11 @@ class Attempt implements AnyAttempt, UpstreamSocketOwner {
   readonly address: Address;
   socket: Socket | null = null;
   readonly #all: SeveralAttempts;
-  readonly #owner: HostConnectionOwner;
-  isChosen = false;
+  /** Whose the connection is; null before it is chosen. */
+  chosen: UpstreamSocketOwner | null = null;
 
   constructor(all: SeveralAttempts, address: Address) {
     this.#all = all;
-    this.#owner = all.owner;
     this.address = address;
   }
 
@@ -229,31 +243,32 @@ class Attempt implements AnyAttempt, UpstreamSocketOwner {
   }
 
   onClose(error: NodeJS.ErrnoException | null): void {
-    if (this.isChosen) this.#owner.onClose(error);
-    else this.#all.onFailed(this, error);
+    if (this.chosen === null) this.#all.onFailed(this, error);
+    else this.chosen.onClose(error);
   }
 
   onFault(error: unknown): void {
-    this.#all.onFault(error);
+    if (this.chosen === null) this.#all.onFault(error);
+    else this.chosen.onFault(error);
   }
 
   readBuffer(): Buffer {
-    return this.#owner.readBuffer();
+    return (this.chosen ?? this.#all.owner).readBuffer();
   }
 
   onBytes(chunk: Buffer, length: number): boolean {
-    return this.#owner.onBytes(chunk, length);
+    return this.chosen!.onBytes(chunk, length);
   }
 
   onEnd(): void {
-    this.#owner.onEnd();
+    this.chosen?.onEnd();
   }
 
   onDrain(): void {
-    this.#owner.onDrain();
+    this.chosen?.onDrain();
   }
 
   onSendFailed(error: NodeJS.ErrnoException): void {
-    this.#owner.onSendFailed(error);
+    this.chosen?.onSendFailed(error);
   }
 }

@@ -26,11 +26,11 @@ import { readLimit } from '../../../network/limited-reads.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
 import { resetSocket, resumeUpstream } from '../../../network/socket-events.ts';
-import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
 import type { TlsFacts } from '../../../network/tls/connection-tls.ts';
-import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
+import type { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import { connectToHost, type HostConnectionOwner } from '../../../upstream/host-connection.ts';
 import { HTTP1_ALPN } from '../../../upstream/opening.ts';
+import { type BegunConnection, ConnectionLife, type LifeOwner } from '../../../upstream/pool/connection-life.ts';
 import type { ConnectionOwner, PooledConnection } from '../../../upstream/pool/connection-owner.ts';
 import type { PoolHost } from '../../../upstream/pool/pool-host.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
@@ -44,8 +44,6 @@ const FILE = 'src/data-plane/http/codec/http1/client-connection.ts';
 const {
   upstream_cx_close_notify,
   upstream_cx_http1_total,
-  upstream_cx_idle_timeout,
-  upstream_cx_max_duration_reached,
   upstream_cx_max_requests,
   upstream_cx_protocol_error,
   upstream_cx_rx_bytes_total,
@@ -60,16 +58,15 @@ const CLOSED = 3;
 /** Bodies with less than this to come are read through the shared buffer and copied. */
 const SLAB_THRESHOLD = 64 * 1024;
 
-export class Http1ClientConnection implements UpstreamStream, PooledConnection, HostConnectionOwner, TimeoutOwner {
+export class Http1ClientConnection implements UpstreamStream, PooledConnection, HostConnectionOwner, LifeOwner {
   readonly protocol = 'HTTP/1.1';
   readonly host: PoolHost;
   readonly #context: WorkerContext;
   readonly #pool: ConnectionOwner;
   /** Of a host with several addresses, or TLS: a stand-in until the connection is there. */
   #socket: Socket;
-  readonly #timer: TimerEntry;
+  readonly #life: ConnectionLife;
   readonly #stats: UpstreamConnectionStats;
-  #ageLimit: TimerEntry | null = null;
   readonly #body = new MessageBody();
   /** The host's may be another one by now. */
   remoteAddress: Address;
@@ -100,21 +97,21 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   /** Of a tunnel; null otherwise. */
   #bulk: BulkReads | null = null;
 
-  constructor(context: WorkerContext, host: PoolHost, pool: ConnectionOwner) {
+  /** @param begun null for one that is to be made. */
+  constructor(context: WorkerContext, host: PoolHost, pool: ConnectionOwner, begun: BegunConnection | null = null) {
     const { settings } = host.cluster;
     this.#context = context;
     this.host = host;
     this.#pool = pool;
     this.#requestsLeft =
       settings.maxRequestsPerConnection === 0 ? Number.MAX_SAFE_INTEGER : settings.maxRequestsPerConnection;
-    this.#timer = new TimerEntry(this);
     this.remoteAddress = host.address;
-    this.#socket = connectToHost(context, host, this, pool.opening, HTTP1_ALPN);
-    const startMs = context.clock.monotonicMs();
-    this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
+    this.#socket = begun?.socket ?? connectToHost(context, host, this, pool.opening, HTTP1_ALPN);
+    this.#life = begun?.life ?? new ConnectionLife(context, host, pool.breaker, this);
+    this.#life.owner = this;
+    this.#stats = this.#life.stats;
     this.#stats.count(upstream_cx_http1_total);
     host.cluster.showHttp1Stats();
-    context.wheel.arm(this.#timer, startMs + settings.connectTimeoutMs);
   }
 
   get freeStreams(): number {
@@ -158,7 +155,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     this.#isHeadDone = false;
     this.#hasResponseBytes = false;
     this.#requestsLeft--;
-    this.#context.wheel.disarm(this.#timer);
+    this.#life.used();
     const framing = receiver.requestFraming;
     this.#isInChunks = isInChunks(framing);
     if (!this.#isInChunks) return this.#begin(head, bytes, start, end);
@@ -232,19 +229,17 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     this.#stats.attemptedAgain();
   }
 
-  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): void {
+  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): this {
     this.#socket = socket;
     this.tls = tls;
     this.remoteAddress = address;
+    return this;
   }
 
   onConnect(): void {
     if (this.#state !== CONNECTING) return;
     this.#state = IDLE;
-    const nowMs = this.#context.clock.monotonicMs();
-    this.#stats.connected(nowMs);
-    this.#armIdleTimeout(nowMs);
-    this.#armAgeLimit(nowMs);
+    this.#life.connected(this.#context.clock.monotonicMs());
     this.#pool.onConnected(this);
   }
 
@@ -288,8 +283,8 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   onClose(error: NodeJS.ErrnoException | null): void {
     if (this.#state === CLOSED) return;
     if (this.#state === CONNECTING) {
-      this.#leave(false);
-      this.#stats.connectFailed(error);
+      this.#state = CLOSED;
+      this.#life.connectFailed(error);
       this.#pool.onConnectFailed(this, error);
       return;
     }
@@ -302,16 +297,10 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     else this.#close(false);
   }
 
-  onTimeout(): void {
-    if (this.#state === CONNECTING) {
-      this.#leave(true);
-      this.#stats.connectTimedOut();
-      this.#socket.destroy();
-      this.#pool.onConnectTimeout(this);
-    } else if (this.#state === IDLE) {
-      this.#stats.count(upstream_cx_idle_timeout);
-      this.#close(true);
-    }
+  onConnectTimeout(): void {
+    this.#state = CLOSED;
+    this.#socket.destroy();
+    this.#pool.onConnectTimeout(this);
   }
 
   #write(head: string, bytes: Buffer, start: number, end: number): boolean {
@@ -442,7 +431,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     this.#stats.endRequest();
     if (this.#mayCarryAnother()) {
       this.#state = IDLE;
-      this.#armIdleTimeout(nowMs);
+      this.#life.idle(nowMs);
       this.#pool.onStreamEnd(this);
       return;
     }
@@ -487,42 +476,17 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
     // Whoever received from the slab may still be writing it.
     this.#returnSlab(this.#slab, false);
     this.#slab = null;
-    this.#leave(isLocal);
+    this.#state = CLOSED;
+    this.#lastBytes?.remove();
+    this.#life.ended(isLocal);
     this.#socket.destroy();
     this.#pool.onClosed(this, lostStreams);
     if (!isLocal) receiver?.onUpstreamReset('connection termination', transportDetail);
-  }
-
-  /** The part of every end: no timer, no place under the circuit breaker, no active connection. */
-  #leave(isLocal: boolean): void {
-    this.#state = CLOSED;
-    this.#context.wheel.remove(this.#timer);
-    if (this.#ageLimit !== null) this.#context.wheel.remove(this.#ageLimit);
-    this.#lastBytes?.remove();
-    this.#stats.closed(isLocal);
   }
 
   #returnSlab(slab: Buffer | null, isFree: boolean): void {
     if (slab === null) return;
     if (isFree) this.#context.slabs.give(slab);
     else this.#context.slabs.forget(slab);
-  }
-
-  #armIdleTimeout(nowMs: number): void {
-    const { idleTimeoutMs } = this.host.cluster.settings;
-    if (idleTimeoutMs > 0) this.#context.wheel.arm(this.#timer, nowMs + idleTimeoutMs);
-    else this.#context.wheel.disarm(this.#timer);
-  }
-
-  #armAgeLimit(nowMs: number): void {
-    const { maxConnectionDurationMs } = this.host.cluster.settings;
-    if (maxConnectionDurationMs === 0) return;
-    this.#ageLimit = new TimerEntry({ onTimeout: () => this.#onAgeLimit() });
-    this.#context.wheel.arm(this.#ageLimit, nowMs + maxConnectionDurationMs);
-  }
-
-  #onAgeLimit(): void {
-    this.#stats.count(upstream_cx_max_duration_reached);
-    this.closeAfterStreams();
   }
 }

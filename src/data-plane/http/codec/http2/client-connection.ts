@@ -15,11 +15,11 @@ import { tlsFailureOf } from '../../../../tls/failure.ts';
 import type { Endpoint } from '../../../format/facts.ts';
 import { LastBytes } from '../../../network/last-bytes.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
-import { type TimeoutOwner, TimerEntry } from '../../../network/timer-wheel.ts';
 import type { TlsFacts } from '../../../network/tls/connection-tls.ts';
-import { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
+import type { UpstreamConnectionStats } from '../../../upstream/connection-stats.ts';
 import { connectToHost, type HostConnectionOwner } from '../../../upstream/host-connection.ts';
 import { HTTP2_ALPN } from '../../../upstream/opening.ts';
+import { type BegunConnection, ConnectionLife, type LifeOwner } from '../../../upstream/pool/connection-life.ts';
 import type { ConnectionOwner, PooledConnection } from '../../../upstream/pool/connection-owner.ts';
 import type { UpstreamFailure } from '../../../upstream/pool/failure.ts';
 import type { PoolHost } from '../../../upstream/pool/pool-host.ts';
@@ -34,8 +34,6 @@ import type { SessionFault } from './options.ts';
 const {
   upstream_cx_close_notify,
   upstream_cx_http2_total,
-  upstream_cx_idle_timeout,
-  upstream_cx_max_duration_reached,
   upstream_cx_max_requests,
   upstream_cx_protocol_error,
   upstream_cx_rx_bytes_total,
@@ -51,7 +49,7 @@ const OPEN = 1;
 const CLOSED = 2;
 
 export class Http2ClientConnection
-  implements PooledConnection, HostConnectionOwner, TimeoutOwner, ClientSessionOwner, ConnectionEnds, Flushable
+  implements PooledConnection, HostConnectionOwner, LifeOwner, ClientSessionOwner, ConnectionEnds, Flushable
 {
   readonly host: PoolHost;
   readonly #context: WorkerContext;
@@ -63,9 +61,8 @@ export class Http2ClientConnection
   remoteAddress: Address;
   /** Null for a plain connection. */
   tls: TlsFacts | null = null;
-  readonly #timer: TimerEntry;
+  readonly #life: ConnectionLife;
   readonly #stats: UpstreamConnectionStats;
-  #ageLimit: TimerEntry | null = null;
   readonly #keepalive: Keepalive | null;
   #state: number = CONNECTING;
   readonly #maxStreams: number;
@@ -79,7 +76,14 @@ export class Http2ClientConnection
   isReady = false;
   expected = 0;
 
-  constructor(context: WorkerContext, host: PoolHost, pool: ConnectionOwner, http2: Http2Settings) {
+  /** @param begun null for one that is to be made. */
+  constructor(
+    context: WorkerContext,
+    host: PoolHost,
+    pool: ConnectionOwner,
+    http2: Http2Settings,
+    begun: BegunConnection | null = null,
+  ) {
     const { cluster } = host;
     const { settings } = cluster;
     this.#context = context;
@@ -88,14 +92,13 @@ export class Http2ClientConnection
     this.#maxStreams = http2.maxConcurrentStreams;
     this.#requestsLeft = settings.maxRequestsPerConnection || Number.MAX_SAFE_INTEGER;
     this.#session = new ClientSession(context, this, http2, cluster.responseHeadLimits);
-    this.#timer = new TimerEntry(this);
     this.#keepalive = http2.keepalive === null ? null : new Keepalive(context, this, http2.keepalive);
     this.remoteAddress = host.address;
-    this.#socket = connectToHost(context, host, this, pool.opening, HTTP2_ALPN);
-    const startMs = context.clock.monotonicMs();
-    this.#stats = new UpstreamConnectionStats(context, host, pool.breaker, startMs);
+    this.#socket = begun?.socket ?? connectToHost(context, host, this, pool.opening, HTTP2_ALPN);
+    this.#life = begun?.life ?? new ConnectionLife(context, host, pool.breaker, this);
+    this.#life.owner = this;
+    this.#stats = this.#life.stats;
     this.#stats.count(upstream_cx_http2_total);
-    context.wheel.arm(this.#timer, startMs + settings.connectTimeoutMs);
   }
 
   // ---- From the pool ----
@@ -112,9 +115,8 @@ export class Http2ClientConnection
   }
 
   openStream(): UpstreamStream {
-    const { wheel, clock } = this.#context;
-    wheel.disarm(this.#timer);
-    this.#keepalive?.beforeStream(clock.monotonicMs());
+    this.#life.used();
+    this.#keepalive?.beforeStream(this.#context.clock.monotonicMs());
     this.#stats.beginRequest(0);
     this.#countSession(streams_active, 1);
     const stream = this.#session.openStream(this.#stats.requests > 1);
@@ -147,21 +149,20 @@ export class Http2ClientConnection
     this.#stats.attemptedAgain();
   }
 
-  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): void {
+  onChosen(socket: Socket, address: Address, tls: TlsFacts | null): this {
     this.#socket = socket;
     this.tls = tls;
     this.remoteAddress = address;
+    return this;
   }
 
   onConnect(): void {
     if (this.#state !== CONNECTING) return;
     this.#state = OPEN;
     const nowMs = this.#context.clock.monotonicMs();
-    this.#stats.connected(nowMs);
+    this.#life.connected(nowMs);
     this.#session.start();
     this.#keepalive?.start(nowMs);
-    this.#armIdleTimeout(nowMs);
-    this.#armAgeLimit(nowMs);
     this.#pool.onConnected(this);
   }
 
@@ -199,8 +200,8 @@ export class Http2ClientConnection
       this.#close(false, 'connection termination', tlsFailureOf(error));
       return;
     }
-    this.#leave(false);
-    this.#stats.connectFailed(error);
+    this.#state = CLOSED;
+    this.#life.connectFailed(error);
     this.#pool.onConnectFailed(this, error);
   }
 
@@ -209,16 +210,10 @@ export class Http2ClientConnection
     this.onClose(null);
   }
 
-  onTimeout(): void {
-    if (this.#state === CONNECTING) {
-      this.#leave(true);
-      this.#stats.connectTimedOut();
-      this.#socket.destroy();
-      this.#pool.onConnectTimeout(this);
-    } else if (this.#state === OPEN && this.#session.streamCount === 0) {
-      this.#stats.count(upstream_cx_idle_timeout);
-      this.close();
-    }
+  onConnectTimeout(): void {
+    this.#state = CLOSED;
+    this.#socket.destroy();
+    this.#pool.onConnectTimeout(this);
   }
 
   // ---- From the session ----
@@ -257,7 +252,7 @@ export class Http2ClientConnection
   onStreamEnd(): void {
     this.#stats.endRequest();
     this.#countSession(streams_active, -1);
-    if (this.#session.streamCount === 0) this.#armIdleTimeout(this.#context.clock.monotonicMs());
+    if (this.#session.streamCount === 0) this.#life.idle(this.#context.clock.monotonicMs());
     this.#pool.onStreamEnd(this);
     this.#closeIfDone();
   }
@@ -308,42 +303,16 @@ export class Http2ClientConnection
     const lost = this.#session.end();
     for (const _ of lost) this.#stats.cutRequest(isLocal);
     this.#countSession(streams_active, -lost.length);
-    this.#leave(isLocal);
+    this.#state = CLOSED;
+    this.#keepalive?.remove();
+    this.#lastBytes?.remove();
+    this.#life.ended(isLocal);
     this.#socket.destroy();
     this.#pool.onClosed(this, lost.length);
     if (failure !== null) for (const stream of lost) stream.lose(failure, detail);
   }
 
-  /** The part of every end: no timer, no place under the circuit breaker, no active connection. */
-  #leave(isLocal: boolean): void {
-    this.#state = CLOSED;
-    const { wheel } = this.#context;
-    wheel.remove(this.#timer);
-    if (this.#ageLimit !== null) wheel.remove(this.#ageLimit);
-    this.#keepalive?.remove();
-    this.#lastBytes?.remove();
-    this.#stats.closed(isLocal);
-  }
-
   #countSession(stat: number, change: number): void {
     this.#context.stats.values[this.host.cluster.http2StatBase + stat]! += change;
-  }
-
-  #armIdleTimeout(nowMs: number): void {
-    const { idleTimeoutMs } = this.host.cluster.settings;
-    if (idleTimeoutMs > 0) this.#context.wheel.arm(this.#timer, nowMs + idleTimeoutMs);
-    else this.#context.wheel.disarm(this.#timer);
-  }
-
-  #armAgeLimit(nowMs: number): void {
-    const { maxConnectionDurationMs } = this.host.cluster.settings;
-    if (maxConnectionDurationMs === 0) return;
-    this.#ageLimit = new TimerEntry({ onTimeout: () => this.#onAgeLimit() });
-    this.#context.wheel.arm(this.#ageLimit, nowMs + maxConnectionDurationMs);
-  }
-
-  #onAgeLimit(): void {
-    this.#stats.count(upstream_cx_max_duration_reached);
-    this.closeAfterStreams();
   }
 }
