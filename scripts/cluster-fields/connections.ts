@@ -10,6 +10,7 @@ import {
   ENDPOINT_STATS,
   FAILURES,
   HOST_ADDRESSES,
+  HTTP_BY_ALPN,
   HTTP2_OPTIONS,
   HTTP2_POOL,
   HTTP2_UPSTREAM,
@@ -292,6 +293,11 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
       upstream_http_protocol_options: ['Names of TLS that requests bring.', 'none', UPSTREAM_TLS],
       explicit_http_config: ['The protocol, and its options.', 'HTTP/1.1'],
       use_downstream_protocol_config: ['The protocol is that of the client.', 'none', HTTP2_UPSTREAM],
+      auto_config: [
+        'The protocol is what each host chooses by ALPN: HTTP/2, or HTTP/1.1, which it is without an answer, too.',
+        'none',
+        HTTP_BY_ALPN,
+      ],
       retry_policy: [
         'Retries of requests to this cluster, in place of those of routes.',
         'that of the route',
@@ -321,6 +327,13 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       http_protocol_options: ['Options of HTTP/1, for clients that speak it.', 'none'],
       http2_protocol_options: ['Options of HTTP/2, for clients that speak it.', 'none'],
+    },
+  },
+  'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig': {
+    test: HTTP_BY_ALPN,
+    fields: {
+      http_protocol_options: ['Options of HTTP/1, for hosts that choose it.', 'none'],
+      http2_protocol_options: ['Options of HTTP/2, for hosts that choose it.', 'none'],
     },
   },
   'proxy.config.core.v3.Http2ProtocolOptions (upstream)': {

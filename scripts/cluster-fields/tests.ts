@@ -48,6 +48,7 @@ export const UPDATES = 'test/integration/host-updates.test.ts';
 export const ORIGINAL_DST = 'test/integration/original-dst.test.ts';
 export const HTTP2_UPSTREAM = 'test/integration/http2-upstream.test.ts';
 export const HTTP2_POOL = 'test/integration/http2-pool.test.ts';
+export const HTTP_BY_ALPN = 'test/integration/http-by-alpn.test.ts';
 export const HTTP2_OPTIONS = 'test/unit/config/resources/http2-options.test.ts';
 export const TRAILERS = 'test/integration/http-trailers.test.ts';
 export const METADATA = 'test/integration/metadata.test.ts';

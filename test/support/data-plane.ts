@@ -46,6 +46,7 @@ import {
   TCP_PROXY_STATS,
   TIMEOUT_BUDGET_STATS,
   TLS_INSPECTOR_STATS,
+  TLS_STATS,
 } from '../../src/stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../src/wasm/http1.ts';
 import { compileHttp2 } from '../../src/wasm/http2.ts';
@@ -162,7 +163,7 @@ export class DataPlaneFixture {
       budgetBlock: settings.tracksTimeoutBudgets ? this.#allocate(`budgets.${name}`, TIMEOUT_BUDGET_STATS) : 0,
       http2Block: settings.http2 === undefined ? 0 : this.#allocate(`http2.${name}`, HTTP2_STATS),
       sizeBlock: settings.tracksMessageSizes ? this.#allocate(`sizes.${name}`, MESSAGE_SIZE_STATS) : 0,
-      tlsBlock: 0,
+      tlsBlock: settings.tls === undefined ? 0 : this.#allocate(`tls.${name}`, TLS_STATS),
       recordAddress: before?.recordAddress ?? this.#fixture.owner.recordAllocator.allocateCluster(),
       addedViaApi: false,
       isHealthChecked: false,

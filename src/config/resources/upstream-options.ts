@@ -27,6 +27,7 @@ import type {
 import { convertMirrorPolicies } from './mirror-policy.ts';
 import { convertRetryPolicy } from './retry-policy.ts';
 import { durationMsOr, valueOr } from './units.ts';
+import { isSecuredThroughout } from './upstream-transport.ts';
 
 const HTTP_OPTIONS_TYPE = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const DEFAULT_BUFFER_LIMIT_BYTES = 1024 * 1024;
@@ -115,15 +116,24 @@ function ofCluster(cluster: Cluster, at: string): Protocols {
   return { http1, use, http2, at: `${at}.http2_protocol_options` };
 }
 
+interface OptionsOfBoth {
+  readonly http_protocol_options: Http1ProtocolOptions | null;
+  readonly http2_protocol_options: Http2ProtocolOptions | null;
+}
+
 function ofExtension(
-  { explicit_http_config: explicit, use_downstream_protocol_config: like }: UpstreamHttpOptions,
+  { explicit_http_config: explicit, use_downstream_protocol_config: like, auto_config: auto }: UpstreamHttpOptions,
   at: string,
 ): Protocols {
-  const [options, field] =
-    like === null ? [explicit, 'explicit_http_config'] : [like, 'use_downstream_protocol_config'];
-  const http2 = options?.http2_protocol_options ?? null;
-  const use = like !== null ? 'like-client' : http2 === null ? null : 'always';
-  return { http1: options?.http_protocol_options ?? null, use, http2, at: `${at}.${field}.http2_protocol_options` };
+  const of = (options: OptionsOfBoth | null, use: Protocols['use'], field: keyof UpstreamHttpOptions): Protocols => ({
+    http1: options?.http_protocol_options ?? null,
+    use,
+    http2: options?.http2_protocol_options ?? null,
+    at: `${at}.${field}.http2_protocol_options`,
+  });
+  if (auto !== null) return of(auto, 'by-alpn', 'auto_config');
+  if (like !== null) return of(like, 'like-client', 'use_downstream_protocol_config');
+  return of(explicit, (explicit?.http2_protocol_options ?? null) === null ? null : 'always', 'explicit_http_config');
 }
 
 function http2Options(
@@ -136,6 +146,10 @@ function http2Options(
   const names = upstreamHttpOptions(cluster, clusterAt);
   if (use === 'like-client' && names?.message.auto_sni === true) {
     faults.error(`${names.at}.auto_sni`, 'is not supported where requests go over the protocol of their clients');
+  }
+  if (use === 'by-alpn' && !isSecuredThroughout(cluster)) {
+    const message = 'needs TLS, by which hosts choose their protocol, in each transport socket of the cluster';
+    faults.error(at.slice(0, at.lastIndexOf('.')), message);
   }
   const settings = convertHttp2Options(http2, at, faults);
   const isWindowSaid = http2 !== null && saysWindow(http2);

@@ -43,13 +43,19 @@ export function convertUpstreamTransport(message: Cluster, at: string, conversio
 }
 
 /** TLS is in one of its transport sockets at least. */
-export function isSecured({
-  transport_socket: socket,
-  tls_context: older,
-  transport_socket_matches: matches,
-}: Cluster) {
+export function isSecured(cluster: Cluster): boolean {
+  return speakTls(cluster).includes(true);
+}
+
+/** TLS is in all of them. */
+export function isSecuredThroughout(cluster: Cluster): boolean {
+  return !speakTls(cluster).includes(false);
+}
+
+/** Whether they do: the one of the cluster, and those of its matches. */
+function speakTls({ transport_socket: socket, tls_context: older, transport_socket_matches: matches }: Cluster) {
   const own = socket === null ? older !== null : speaksTls(socket);
-  return own || matches.some(({ transport_socket: matched }) => matched !== null && speaksTls(matched));
+  return [own, ...matches.map(({ transport_socket: matched }) => matched !== null && speaksTls(matched))];
 }
 
 function speaksTls({ typed_config }: TransportSocket): boolean {

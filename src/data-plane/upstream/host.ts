@@ -18,7 +18,7 @@ import type { Opening } from './opening.ts';
 import { OutlierMonitor } from './outlier-monitor.ts';
 import { ClientPools } from './pool/client-pools.ts';
 import type { ConnectionPool } from './pool/connection-pool.ts';
-import { type CreatePool, createPool } from './pool/create-pool.ts';
+import { type CreatePool, createPool, type PoolProtocol } from './pool/create-pool.ts';
 import { HostPools } from './pool/host-pools.ts';
 import { NamedPools } from './pool/named-pools.ts';
 import type { PoolHost } from './pool/pool-host.ts';
@@ -83,6 +83,7 @@ export class Host implements PoolHost {
   metadata: Metadata | undefined;
   /** How its connections are secured; null for plain ones. */
   tls: UpstreamTls | null;
+  choosesHttp2 = true;
   /** Null unless its zone and that of this proxy are known. */
   readonly zoneCodes: ResponseCodeStats | null;
   readonly #context: WorkerContext;
@@ -121,19 +122,21 @@ export class Host implements PoolHost {
     this.tls = cluster.tlsOf(snapshot.metadata);
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
     const use = cluster.settings.http2?.use;
-    const makePools = (opening: Opening, isHttp2: boolean): HostPools<ConnectionPool> =>
-      new HostPools((priority) => create(context, this, cluster.breakerFor(priority), opening, isHttp2));
-    const speaksHttp2 = (downstream: DownstreamConnection): boolean =>
-      use === 'always' || (use === 'like-client' && downstream.isHttp2);
-    this.pools = makePools(this.openingFor(null), use === 'always');
-    this.#http2Pools = use === 'like-client' ? makePools(this.openingFor(null), true) : null;
+    const makePools = (opening: Opening, protocol: PoolProtocol): HostPools<ConnectionPool> =>
+      new HostPools((priority) => create(context, this, cluster.breakerFor(priority), opening, protocol));
+    const protocolFor = (isHttp2Client: boolean): PoolProtocol => {
+      if (use === 'by-alpn') return use;
+      return use === 'always' || (use === 'like-client' && isHttp2Client) ? 'http2' : 'http1';
+    };
+    this.pools = makePools(this.openingFor(null), protocolFor(false));
+    this.#http2Pools = use === 'like-client' ? makePools(this.openingFor(null), 'http2') : null;
     this.#clientPools = cluster.settings.poolsPerClient
-      ? new ClientPools((downstream) => makePools(this.openingFor(downstream), speaksHttp2(downstream)))
+      ? new ClientPools((downstream) => makePools(this.openingFor(downstream), protocolFor(downstream.isHttp2)))
       : null;
     this.#namedPools =
       cluster.requestServerName === null
         ? null
-        : new NamedPools((names) => makePools(new HostOpening(this, null, names), use === 'always'));
+        : new NamedPools((names) => makePools(new HostOpening(this, null, names), protocolFor(false)));
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
   }
 

@@ -19,8 +19,12 @@ export interface AlpnWish {
   readonly protocols: readonly string[];
   /** Also of what the configuration offers; otherwise where that offers none. */
   readonly takesPlace: boolean;
+  /** A server that chooses one of these is refused: what it would speak is not what will be said. */
+  readonly refused?: readonly string[];
 }
 
 export const NO_ALPN: AlpnWish = { protocols: [], takesPlace: false };
-export const HTTP1_ALPN: AlpnWish = { protocols: ['http/1.1'], takesPlace: false };
-export const HTTP2_ALPN: AlpnWish = { protocols: ['h2'], takesPlace: false };
+export const HTTP1_ALPN: AlpnWish = { protocols: ['http/1.1'], takesPlace: false, refused: ['h2'] };
+export const HTTP2_ALPN: AlpnWish = { protocols: ['h2'], takesPlace: false, refused: ['http/1.1', 'http/1.0'] };
+/** The server decides. */
+export const EITHER_ALPN: AlpnWish = { protocols: ['h2', 'http/1.1'], takesPlace: false };

@@ -165,7 +165,7 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
       upstream_http_protocol_options: supported(),
       explicit_http_config: supported(),
       use_downstream_protocol_config: supported(),
-      auto_config: rejected('this build learns no protocol from the handshake with an upstream'),
+      auto_config: supported('needs TLS; a server that names no protocol by ALPN speaks HTTP/1.1'),
       http_filters: rejected('this build has no filters of upstream requests'),
       header_validation_config: rejected('this build has one way to validate headers'),
       outlier_detection: warned('the status of a response decides'),
@@ -188,6 +188,15 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
       http_protocol_options: supportedAs('upstream'),
       http2_protocol_options: supportedAs('upstream'),
       http3_protocol_options: rejected(HTTP3),
+    },
+  },
+  'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig': {
+    otherwise: rejected(),
+    fields: {
+      http_protocol_options: supportedAs('upstream'),
+      http2_protocol_options: supportedAs('upstream'),
+      http3_protocol_options: rejected(HTTP3),
+      alternate_protocols_cache_options: rejected(HTTP3),
     },
   },
   'proxy.config.core.v3.Http2ProtocolOptions (upstream)': {

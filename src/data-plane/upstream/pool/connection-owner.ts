@@ -30,6 +30,8 @@ export interface ConnectionOwner {
   readonly breaker: CircuitBreaker;
   /** How each connection begins. */
   readonly opening: Opening;
+  /** Another connection, which is just coming about, is what this one has become. */
+  onReplaced(connection: PooledConnection, by: PooledConnection): void;
   onConnected(connection: PooledConnection): void;
   onConnectFailed(connection: PooledConnection, error: NodeJS.ErrnoException | null): void;
   onConnectTimeout(connection: PooledConnection): void;

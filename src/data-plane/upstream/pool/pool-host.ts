@@ -44,6 +44,8 @@ export interface PoolHost {
   readonly record: number;
   /** First cell of HOST_STATS in this worker's slab. */
   readonly statBase: number;
+  /** What it has chosen last, where it chooses by ALPN; true before it has chosen anything. */
+  choosesHttp2: boolean;
   /** Neither unhealthy nor degraded. */
   readonly isHealthy: boolean;
   /** Takes places for a connection: one of the host, and one of the cluster. @returns false when either has no more. */

@@ -183,6 +183,11 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
 
   // ---- Called by connections ----
 
+  onReplaced(connection: PooledConnection, by: PooledConnection): void {
+    this.#forget(connection);
+    this.#add(by);
+  }
+
   onConnected(connection: PooledConnection): void {
     this.onCapacity(connection);
     this.#openForPending();
@@ -352,10 +357,13 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
   }
 
   #openConnection(): void {
-    const connection = this.#open(this.#context, this.#host, this);
+    this.#add(this.#open(this.#context, this.#host, this));
+    this.#note();
+  }
+
+  #add(connection: PooledConnection): void {
     this.#connections.add(connection);
     this.#expect(connection, connection.comingStreams);
-    this.#note();
   }
 
   #openFirst(): void {

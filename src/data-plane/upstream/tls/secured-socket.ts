@@ -8,6 +8,7 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type Address, formatAddress } from '../../../base/address.ts';
+import { peerRefusal } from '../../../tls/failure.ts';
 import { connectUnderlying, layOver, type UpstreamSocketOptions } from '../../network/socket-events.ts';
 import { ConnectionTls } from '../../network/tls/connection-tls.ts';
 import type { WorkerContext } from '../../worker-context.ts';
@@ -52,7 +53,7 @@ export class SecuredSocket {
     this.#raw.destroy();
   }
 
-  #shake(address: Address, opening: Opening, { protocols, takesPlace }: AlpnWish): void {
+  #shake(address: Address, opening: Opening, { protocols, takesPlace, refused = [] }: AlpnWish): void {
     if (this.#isDone) return;
     const own = this.#tls.settings.alpnProtocols;
     const handshake = this.#tls.begin(this.#raw, {
@@ -68,15 +69,21 @@ export class SecuredSocket {
     socket.on('error', this.#onError);
     socket.on('close', this.#onClose);
     socket.once('end', this.#onEnd);
-    socket.once('secureConnect', () => this.#guard(() => this.#judge(handshake)));
+    socket.once('secureConnect', () => this.#guard(() => this.#judge(handshake, refused)));
   }
 
-  #judge(handshake: ClientHandshake): void {
+  /** @param refused protocols. */
+  #judge(handshake: ClientHandshake, refused: readonly string[]): void {
     if (this.#isDone) return;
     const { socket } = handshake;
     const tls = handshake.judge();
     if (!(tls instanceof ConnectionTls)) {
       this.#error = tls;
+      this.#end();
+      return;
+    }
+    if (refused.includes(tls.protocol)) {
+      this.#error = peerRefusal(`the server has chosen ${tls.protocol}, which is not what its cluster speaks`);
       this.#end();
       return;
     }

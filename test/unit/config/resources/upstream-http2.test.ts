@@ -4,10 +4,19 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_HTTP2_SETTINGS } from '../../../../src/config/resources/http2-options.ts';
 import type { UpstreamHttp2 } from '../../../../src/snapshot/index.ts';
-import { clusterErrors, clusterNamed, clusterSettings, type JsonObject } from '../../../support/bootstrap.ts';
+import {
+  clusterErrors,
+  clusterNamed,
+  clusterSettings,
+  type Json,
+  type JsonObject,
+} from '../../../support/bootstrap.ts';
+import { securely } from '../../../support/secure-upstream.ts';
 
 const NAME = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const AT = 'static_resources.clusters[0]';
+const OPTIONS_AT = `${AT}.typed_extension_protocol_options["${NAME}"]`;
+const TYPES = 'type.googleapis.com/envoy.extensions.transport_sockets';
 const BUFFER_LIMIT_BYTES = 1024 * 1024;
 
 function typed(fields: JsonObject): JsonObject {
@@ -51,6 +60,11 @@ describe('requests to a cluster', () => {
       fields: typed({ use_downstream_protocol_config: {} }),
       use: 'like-client',
     },
+    {
+      name: 'what hosts choose by ALPN',
+      fields: { ...typed({ auto_config: {} }), ...securely() },
+      use: 'by-alpn',
+    },
   ];
   for (const { name, fields, use } of forms) {
     it(`follow ${name}`, () => {
@@ -65,6 +79,7 @@ describe('requests to a cluster', () => {
       { protocol_selection: 'USE_DOWNSTREAM_PROTOCOL', http2_protocol_options: options },
       typed({ explicit_http_config: { http2_protocol_options: options } }),
       typed({ use_downstream_protocol_config: { http2_protocol_options: options } }),
+      { ...typed({ auto_config: { http2_protocol_options: options } }), ...securely() },
     ]) {
       assert.equal(http2Of(fields)!.settings.maxConcurrentStreams, 7);
     }
@@ -84,12 +99,26 @@ describe('requests to a cluster', () => {
     assert.equal(windowOf({ custom_settings_parameters: [{ identifier: 4, value: 2 ** 27 }] }), 2 ** 27);
   });
 
+  it('follow no choice by ALPN where a transport socket has none', () => {
+    const plain = { name: 'plain', typed_config: { '@type': `${TYPES}.raw_buffer.v3.RawBuffer` } };
+    const matched = (transport_socket: Json): JsonObject => ({
+      transport_socket_matches: [{ name: 'some', match: {}, transport_socket }],
+    });
+    const secured = securely() as { readonly transport_socket: Json };
+    const auto = typed({ auto_config: {} });
+    const needed = 'needs TLS, by which hosts choose their protocol, in each transport socket of the cluster';
+    const error = `${OPTIONS_AT}.auto_config: ${needed}`;
+    assert.deepEqual(errorsOf(auto), [error]);
+    assert.deepEqual(errorsOf({ ...auto, transport_socket: plain }), [error]);
+    assert.deepEqual(errorsOf({ ...auto, ...secured, ...matched(plain) }), [error]);
+    assert.deepEqual(errorsOf({ ...auto, ...secured, ...matched(secured.transport_socket) }), []);
+  });
+
   it('are refused what this build cannot do, by name', () => {
-    const at = `${AT}.typed_extension_protocol_options["${NAME}"]`;
+    const at = OPTIONS_AT;
     assert.deepEqual(errorsOf(typed({ explicit_http_config: { http3_protocol_options: {} } })), [
       `${at}.explicit_http_config.http3_protocol_options: http3_protocol_options is not supported by this build`,
     ]);
-    assert.match(errorsOf(typed({ auto_config: {} }))[0]!, /auto_config is not supported by this build/);
     const both = { http2_protocol_options: {}, ...typed({ explicit_http_config: { http2_protocol_options: {} } }) };
     assert.match(errorsOf(both)[0]!, /http2_protocol_options: has no place beside HttpProtocolOptions/);
   });
