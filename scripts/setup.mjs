@@ -112,6 +112,8 @@ const BUILD_STEPS = [
       'tsconfig.json',
       'tsconfig.build.json',
       'tsconfig.library.json',
+      'build/proto/comments.json',
+      'scripts/bootstrap-types.mjs',
       'scripts/build-dist.mjs',
       'scripts/bundle',
     ],

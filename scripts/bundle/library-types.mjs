@@ -4,8 +4,11 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { documentedBootstrapTypes } from './field-documentation.ts';
 
 const DOOR = 'src/library/index';
+/** Types without values: what tsc would make of them is what they are. */
+const BOOTSTRAP_TYPES = 'src/library/generated/bootstrap.d.ts';
 
 /**
  * Through Node's own loader: a test runner that has one of its own may not know ES modules in there, or would load all of this for
@@ -71,6 +74,7 @@ export async function declareLibrary(compile, root) {
       }
     }
     for (const file of reached) cpSync(path.join(folder, file), path.join(root, 'dist', file));
+    writeFileSync(path.join(root, 'dist', BOOTSTRAP_TYPES), documentedBootstrapTypes());
     const door = path.join(root, 'dist', DOOR);
     mkdirSync(path.dirname(door), { recursive: true });
     writeFileSync(`${door}.cjs`, COMMONJS);

@@ -20,6 +20,7 @@ export interface Diagnostic {
 export interface Completion {
   readonly label: string;
   readonly documentation?: string | { readonly value: string };
+  readonly tags?: readonly number[];
 }
 
 interface Message {
@@ -29,6 +30,14 @@ interface Message {
   readonly result?: unknown;
   readonly error?: { readonly message: string };
 }
+
+const COMPLETION = {
+  completionItem: {
+    documentationFormat: ['plaintext'],
+    tagSupport: { valueSet: [1] },
+    resolveSupport: { properties: ['documentation'] },
+  },
+};
 
 type Settings = Readonly<Record<string, unknown>>;
 
@@ -64,7 +73,7 @@ export class LanguageServer implements AsyncDisposable {
       rootUri: pathToFileURL(folder).href,
       capabilities: {
         workspace: { configuration: true },
-        textDocument: { completion: {}, hover: { contentFormat: ['plaintext'] }, publishDiagnostics: {} },
+        textDocument: { completion: COMPLETION, hover: { contentFormat: ['plaintext'] }, publishDiagnostics: {} },
       },
     });
     server.#send({ method: 'initialized', params: {} });
@@ -98,6 +107,12 @@ export class LanguageServer implements AsyncDisposable {
     const answer = await this.#ask('textDocument/completion', { textDocument: { uri: this.#uri(name) }, position });
     const { items = answer } = answer as { items?: unknown };
     return items as readonly Completion[];
+  }
+
+  /** What is shown beside something that may be written. */
+  async documentationOf(completion: Completion): Promise<string> {
+    const { documentation } = (await this.#ask('completionItem/resolve', completion)) as Completion;
+    return typeof documentation === 'string' ? documentation : (documentation?.value ?? '');
   }
 
   /** What is shown of the word at a place. */

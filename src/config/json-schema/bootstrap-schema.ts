@@ -9,7 +9,7 @@ import { envoySpelling, type Generation } from '../proto/message-names.ts';
 import type { FieldOptions, MessageOptions, OneofOptions } from '../proto/options.ts';
 import { describeType, type ProtoSchema, typeName } from '../proto/root.ts';
 import type { ExtensionManifests } from '../resources/extension-manifests.ts';
-import { type SupportTable, supportWith, type Verdict } from '../support/index.ts';
+import { fieldRemarks, type SupportTable, supportWith, type Verdict } from '../support/index.ts';
 import { supportKey } from '../support/verdict.ts';
 import { enumSchema, type JsonSchema, ruleSchemas, scalarSchema, wellKnownSchema } from './value-schema.ts';
 
@@ -171,20 +171,13 @@ class SchemaWriter {
 
   #remarks(field: Field, verdict: Verdict | undefined): JsonSchema {
     const comment = this.#comments[`${typeName(field.parent!)}.${field.name}`];
-    const isUnsupported = verdict?.kind === 'unsupported';
-    const note =
-      verdict === undefined || isUnsupported || verdict.note === '' ? undefined : `In weir: ${verdict.note}.`;
-    const values = verdict?.kind === 'limited' ? `weir takes ${verdict.accepts.join(', ')}.` : undefined;
-    const description = [comment, values, note].filter((text) => text !== undefined).join('\n');
+    const { notes, against } = fieldRemarks(verdict);
+    const description = [...(comment === undefined ? [] : [comment]), ...notes].join('\n');
     return {
       ...(description === '' ? {} : { description }),
-      ...(isUnsupported ? { deprecationMessage: `not supported by this build: ${consequence(verdict)}` } : {}),
+      ...(against === undefined ? {} : { deprecationMessage: against }),
     };
   }
-}
-
-function consequence({ severity, note }: Extract<Verdict, { kind: 'unsupported' }>): string {
-  return severity === 'error' ? 'the configuration is refused' : note || 'it has no effect';
 }
 
 /** Lists, maps and single values; where v2 had one message, a list may be that message. */

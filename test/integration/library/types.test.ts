@@ -9,6 +9,8 @@ import { PACKAGE_ROOT } from '../../../src/base/package-root.ts';
 import { runProgram } from '../../support/child-process.ts';
 import { LanguageServer, placeBehind } from '../../support/language-server.ts';
 
+/** A tag of completions, which editors strike through. */
+const DEPRECATED = 1;
 const TSC = path.join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc');
 const project = realpathSync(mkdtempSync(path.join(tmpdir(), 'weir-types-')));
 after(() => rmSync(project, { recursive: true }));
@@ -148,5 +150,27 @@ await createProxy({
     isSubset(['connect_timeout', 'connectTimeout', 'ring_hash_lb_config', 'circuit_breakers'], ofCluster);
     isSubset(['RING_HASH', 'MAGLEV'], await offered("lb_policy: '"));
     isSubset(['route_config', 'http_filters', 'stream_idle_timeout'], await offered('/* settings */ '));
+  });
+
+  it('tell what each field is, what holds without it, and what this build takes of it', async () => {
+    const text = `
+import type { Bootstrap } from 'weir-proxy';
+export const bootstrap: Bootstrap = { static_resources: { clusters: [{ /* cluster */ }] } };
+`;
+    await using editor = await LanguageServer.start([process.execPath, TSC, '--lsp', '--stdio'], project);
+    editor.open('explained.ts', text);
+    const offered = await editor.completions('explained.ts', placeBehind(text, '/* cluster */ '));
+    const said = async (name: string): Promise<string> => {
+      const completion = offered.find(({ label }) => label === `${name}?`);
+      assert.ok(completion, name);
+      return await editor.documentationOf(completion);
+    };
+    for (const name of ['connect_timeout', 'connectTimeout'])
+      assert.match(await said(name), /connections.* Default 5 s/);
+    assert.match(await said('type'), /^How the members are found\.\s+weir takes STATIC, STRICT_DNS,/);
+    assert.match(await said('eds_cluster_config'), /not supported by this build: the configuration is refused/);
+    assert.match(await said('transport_socket_matches'), /Transport sockets by endpoint metadata/);
+    assert.equal(offered.find(({ label }) => label === 'eds_cluster_config?')!.tags?.includes(DEPRECATED), true);
+    assert.equal(offered.find(({ label }) => label === 'connect_timeout?')!.tags, undefined);
   });
 });
