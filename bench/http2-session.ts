@@ -33,7 +33,7 @@ class Owner implements SessionOwner {
     this.session = new Http2Session(shared, this, isServer, DEFAULT_HTTP2_SETTINGS, LIMITS);
     this.session.start();
     socket.on('data', (bytes: Buffer) => this.session.receive(bytes, 0, bytes.length));
-    socket.on('drain', () => this.session.onFlushed());
+    socket.on('drain', () => this.session.drained());
     socket.on('close', () => this.session.close(0, false, 'closed'));
   }
 
@@ -46,7 +46,11 @@ class Owner implements SessionOwner {
   onSettings(): void {}
 
   onDirty(): void {
-    setImmediate(() => this.session.written(this.#socket.write(this.session.output.bytes())));
+    setImmediate(() => this.session.flush());
+  }
+
+  write(slab: Buffer, length: number): boolean {
+    return this.#socket.write(slab.subarray(0, length));
   }
 
   count(): void {

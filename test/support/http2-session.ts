@@ -119,6 +119,9 @@ export class TestSession implements SessionOwner {
   readonly stats: string[] = [];
   readonly streams: SessionStream[] = [];
   fault: SessionFault | null = null;
+  /** The socket takes what it is given, and not only holds it. */
+  isRead = true;
+  #said: Buffer[] = [];
   /** Content is of use to somebody, who gives its credit back. */
   consumes = true;
   /** Called with each new stream, behind its handler's making. */
@@ -147,10 +150,10 @@ export class TestSession implements SessionOwner {
 
   /** What was said since the last time. */
   take(): Frame[] {
-    const { output } = this.session;
-    if (output.length === 0) return [];
-    const bytes = Buffer.from(output.bytes());
-    this.session.written(true);
+    if (this.session.isBlocked) this.session.drained();
+    else this.session.flush();
+    const bytes = Buffer.concat(this.#said);
+    this.#said = [];
     return readFrames(bytes.subarray(0, 24).equals(PREFACE) ? bytes.subarray(24) : bytes);
   }
 
@@ -175,6 +178,11 @@ export class TestSession implements SessionOwner {
 
   onDirty(): void {
     // Tests take the output themselves.
+  }
+
+  write(slab: Buffer, length: number): boolean {
+    this.#said.push(Buffer.from(slab.subarray(0, length)));
+    return this.isRead;
   }
 
   onBlock(): void {

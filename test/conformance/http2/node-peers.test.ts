@@ -29,7 +29,7 @@ class SocketOwner implements SessionOwner {
     this.session = new Http2Session(codecs, this, isServer, OPTIONS, LIMITS);
     this.session.start();
     socket.on('data', (bytes: Buffer) => this.session.receive(bytes, 0, bytes.length));
-    socket.on('drain', () => this.session.onFlushed());
+    socket.on('drain', () => this.session.drained());
     socket.on('error', () => undefined);
     socket.on('close', () => this.session.close(2, false, 'gone'));
   }
@@ -48,11 +48,12 @@ class SocketOwner implements SessionOwner {
 
   onDirty(): void {
     setImmediate(() => {
-      const { output } = this.session;
-      if (output.length === 0) return;
-      const isTaken = this.#socket.write(Buffer.from(output.bytes()));
-      this.session.written(isTaken);
+      this.session.flush();
     });
+  }
+
+  write(slab: Buffer, length: number): boolean {
+    return this.#socket.write(slab.subarray(0, length));
   }
 
   count(): void {

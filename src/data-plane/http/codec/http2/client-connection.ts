@@ -69,8 +69,6 @@ export class Http2ClientConnection
   #requestsLeft: number;
   /** It takes no further streams. */
   #isLast = false;
-  /** The kernel holds what was written. */
-  #isBlocked = false;
   /** Null as long as the upstream takes bytes. */
   #lastBytes: LastBytes | null = null;
   isReady = false;
@@ -181,10 +179,8 @@ export class Http2ClientConnection
 
   onDrain(): void {
     if (this.#state !== OPEN) return;
-    this.#isBlocked = false;
     this.#stats.drained();
-    this.#session.onFlushed();
-    this.flush();
+    this.#session.drained();
   }
 
   onSendFailed(): void {
@@ -230,15 +226,15 @@ export class Http2ClientConnection
     this.#context.http2.flushes.add(this);
   }
 
-  /** Writes what the session has to say, unless the kernel holds what it has said before. */
   flush(): void {
-    if (this.#state !== OPEN || this.#isBlocked) return;
-    const bytes = this.#session.output();
-    if (bytes === null) return;
-    this.#stats.count(upstream_cx_tx_bytes_total, bytes.length);
-    this.#isBlocked = !this.#socket.write(bytes);
-    if (this.#isBlocked) this.#stats.backedUp(this.#socket.writableLength);
-    this.#session.written(!this.#isBlocked);
+    if (this.#state === OPEN) this.#session.flush();
+  }
+
+  write(slab: Buffer, length: number): boolean {
+    this.#stats.count(upstream_cx_tx_bytes_total, length);
+    const isTaken = this.#socket.write(slab.subarray(0, length));
+    if (!isTaken) this.#stats.backedUp(this.#socket.writableLength);
+    return isTaken;
   }
 
   count(stat: number): void {

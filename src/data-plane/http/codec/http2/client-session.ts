@@ -18,6 +18,8 @@ export interface ClientSessionOwner {
   readonly ends: ConnectionEnds;
   /** There is something to write. */
   onDirty(): void;
+  /** As in OutputSink. */
+  write(slab: Buffer, length: number): boolean;
   /** @param stat of CLUSTER_STATS. */
   count(stat: number): void;
   countSession(stat: string): void;
@@ -107,17 +109,12 @@ export class ClientSession implements SessionOwner {
     this.#session.ping();
   }
 
-  /** Empty when there is nothing to write. */
-  output(): Buffer | null {
-    return this.#session.output.length === 0 ? null : this.#session.output.bytes();
+  flush(): void {
+    this.#session.flush();
   }
 
-  written(isTaken: boolean): void {
-    this.#session.written(isTaken);
-  }
-
-  onFlushed(): void {
-    this.#session.onFlushed();
+  drained(): void {
+    this.#session.drained();
   }
 
   /** Takes its streams away, whose connection has ended. @returns those that hear of it by `lose`. */
@@ -203,6 +200,10 @@ export class ClientSession implements SessionOwner {
 
   onDirty(): void {
     this.#owner.onDirty();
+  }
+
+  write(slab: Buffer, length: number): boolean {
+    return this.#owner.write(slab, length);
   }
 
   onBlock(): void {

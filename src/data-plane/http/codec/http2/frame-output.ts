@@ -1,12 +1,16 @@
-// Frames to send, one behind the other in a slab: what a session has to say in one turn of the event loop leaves in one
-// write. A slab that the kernel has not taken whole is left to it (I8); an idle session has none.
+// Frames to send, one behind the other in slabs: what a session has to say in one turn of the event loop leaves in one
+// write, or in one for each slab that it fills. A slab that the kernel has not taken whole is left to it (I8); an idle
+// session has none.
+//
+//   full: [ slab 0 ][ slab 1 ]   at hand: [ frames ....      ]      given: what the kernel still reads from
 
 import type { Http2Heads } from '../../../../wasm/http2.ts';
-import { FRAME_HEADER_BYTES, FrameFlag, FrameType } from './frames.ts';
+import { DEFAULT_FRAME_BYTES, FRAME_HEADER_BYTES, FrameFlag, FrameType } from './frames.ts';
 
-/** What most turns need, and what a turn of bodies does. */
+/** What most turns need. */
 const SMALL_BYTES = 8192;
-const LARGE_BYTES = 131072;
+/** Room for four full frames of content with their heads: larger ones would leave the processor's cache before they are written. */
+const LARGE_BYTES = 69632;
 /** Slabs of a size that wait for the next session of the worker. */
 const FREE_LIMIT = 64;
 
@@ -15,22 +19,27 @@ export class FrameSlabs {
   readonly #small: Buffer[] = [];
   readonly #large: Buffer[] = [];
 
+  /** @param bytes at most one frame with its header. */
   take(bytes: number): Buffer {
     if (bytes <= SMALL_BYTES) return this.#small.pop() ?? Buffer.allocUnsafeSlow(SMALL_BYTES);
-    if (bytes <= LARGE_BYTES) return this.#large.pop() ?? Buffer.allocUnsafeSlow(LARGE_BYTES);
-    return Buffer.allocUnsafeSlow(bytes);
+    return this.#large.pop() ?? Buffer.allocUnsafeSlow(LARGE_BYTES);
   }
 
   give(slab: Buffer): void {
-    const free = slab.length === SMALL_BYTES ? this.#small : slab.length === LARGE_BYTES ? this.#large : null;
-    if (free !== null && free.length < FREE_LIMIT) free.push(slab);
+    const free = slab.length === SMALL_BYTES ? this.#small : this.#large;
+    if (free.length < FREE_LIMIT) free.push(slab);
   }
 }
 
 export class FrameOutput {
   readonly #pool: FrameSlabs;
+  /** The one at hand, and how far it is written. */
   #slab: Buffer | null = null;
   #length = 0;
+  /** Those that are full, oldest first, and how far each is. */
+  readonly #full: Buffer[] = [];
+  readonly #fullLengths: number[] = [];
+  #fullBytes = 0;
   /** Slabs that the kernel has not taken whole. */
   #given: Buffer[] = [];
   /** Frames since the kernel had taken all of them, and those of them that carry neither heads nor bodies. */
@@ -43,23 +52,35 @@ export class FrameOutput {
 
   /** Bytes to be written. */
   get length(): number {
-    return this.#length;
+    return this.#fullBytes + this.#length;
   }
 
-  /** What is to be written; valid until `done`. */
-  bytes(): Buffer {
-    return this.#slab!.subarray(0, this.#length);
+  /** A slab is full: to wait with it until the turn ends saves nothing. */
+  get hasFull(): boolean {
+    return this.#full.length > 0;
   }
 
-  /** The bytes have been given to a socket. @param isTaken it has taken all of them. */
+  /** What is to be written first: a slab up to `nextLength`; valid until `done`. */
+  get next(): Buffer {
+    return this.#full.length > 0 ? this.#full[0]! : this.#slab!;
+  }
+
+  get nextLength(): number {
+    return this.#full.length > 0 ? this.#fullLengths[0]! : this.#length;
+  }
+
+  /** `next` has been given to a socket. @param isTaken it has taken all of it. */
   done(isTaken: boolean): void {
-    const slab = this.#slab;
-    if (slab !== null) {
-      if (isTaken) this.#pool.give(slab);
-      else this.#given.push(slab);
+    let slab = this.#slab!;
+    if (this.#full.length > 0) {
+      slab = this.#full.shift()!;
+      this.#fullBytes -= this.#fullLengths.shift()!;
+    } else {
+      this.#slab = null;
+      this.#length = 0;
     }
-    this.#slab = null;
-    this.#length = 0;
+    if (isTaken) this.#pool.give(slab);
+    else this.#given.push(slab);
   }
 
   /** All that was written has left. */
@@ -107,10 +128,10 @@ export class FrameOutput {
   }
 
   /** The block that `heads` has written last, as HEADERS and as many CONTINUATIONs as it takes. */
-  block(streamId: number, heads: Http2Heads, length: number, isEnd: boolean, frameBytes: number): void {
+  block(streamId: number, heads: Http2Heads, length: number, isEnd: boolean): void {
     let from = 0;
     do {
-      const to = Math.min(length, from + frameBytes);
+      const to = Math.min(length, from + DEFAULT_FRAME_BYTES);
       const isFirst = from === 0;
       const flags = (to === length ? FrameFlag.END_HEADERS : 0) | (isFirst && isEnd ? FrameFlag.END_STREAM : 0);
       const slab = this.#header(to - from, isFirst ? FrameType.HEADERS : FrameType.CONTINUATION, flags, streamId);
@@ -133,15 +154,29 @@ export class FrameOutput {
   }
 
   #reserve(bytes: number): Buffer {
-    const needed = this.#length + bytes;
     const slab = this.#slab;
-    if (slab !== null && needed <= slab.length) return slab;
-    const larger = this.#pool.take(slab === null ? needed : Math.max(needed, slab.length * 2));
-    if (slab !== null) {
-      slab.copy(larger, 0, 0, this.#length);
-      this.#pool.give(slab);
-    }
+    if (slab !== null && this.#length + bytes <= slab.length) return slab;
+    return slab?.length === SMALL_BYTES ? this.#enlarge(slab) : this.#begin(slab, bytes);
+  }
+
+  /** A small slab has turned out to be too small. */
+  #enlarge(slab: Buffer): Buffer {
+    const larger = this.#pool.take(LARGE_BYTES);
+    slab.copy(larger, 0, 0, this.#length);
+    this.#pool.give(slab);
     this.#slab = larger;
     return larger;
+  }
+
+  #begin(full: Buffer | null, bytes: number): Buffer {
+    if (full !== null) {
+      this.#full.push(full);
+      this.#fullLengths.push(this.#length);
+      this.#fullBytes += this.#length;
+      this.#length = 0;
+    }
+    const slab = this.#pool.take(bytes);
+    this.#slab = slab;
+    return slab;
   }
 }

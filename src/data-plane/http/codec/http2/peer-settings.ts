@@ -9,7 +9,6 @@ export class PeerSettings {
   tableBytes = 4096;
   maxStreams = Number.POSITIVE_INFINITY;
   windowBytes = DEFAULT_WINDOW;
-  frameBytes = DEFAULT_FRAME_BYTES;
   takesConnectProtocol = false;
 
   /** Takes over the payload of a SETTINGS frame; what is wrong with it, or null. */
@@ -37,9 +36,8 @@ export class PeerSettings {
         this.windowBytes = value;
         return null;
       case Setting.MAX_FRAME_SIZE:
-        if (value < DEFAULT_FRAME_BYTES || value > LARGEST_FRAME_BYTES) return Fault.settings;
-        this.frameBytes = value;
-        return null;
+        // Nothing is gained by frames above the least size that every peer takes: no larger ones are sent.
+        return value < DEFAULT_FRAME_BYTES || value > LARGEST_FRAME_BYTES ? Fault.settings : null;
       case Setting.ENABLE_CONNECT_PROTOCOL:
         // It may not be taken back (RFC 8441 section 3).
         if (value > 1 || (value === 0 && this.takesConnectProtocol)) return Fault.settings;

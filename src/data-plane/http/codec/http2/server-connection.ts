@@ -94,8 +94,6 @@ export class Http2ServerConnection
   /** Of content that waits for windows. */
   readonly #pending: BufferedBytes;
   #state: number = OPEN;
-  /** The kernel has not taken all that was written. */
-  #isBlocked = false;
   #closesByPeer = false;
   #hasBytes = false;
 
@@ -177,7 +175,7 @@ export class Http2ServerConnection
   onEnd(): void {
     if (this.#state === CLOSED) return;
     // A client that has closed does not want an answer any more; one that is complete may still be on its way.
-    if (this.#state === OPEN && !this.isBusy && (this.#isBlocked || this.session.output.length > 0)) {
+    if (this.#state === OPEN && !this.isBusy && (this.session.isBlocked || this.session.output.length > 0)) {
       this.#closeGracefully(true);
       return;
     }
@@ -188,10 +186,9 @@ export class Http2ServerConnection
 
   onDrain(): void {
     if (this.#state === CLOSED) return;
-    this.#isBlocked = false;
     this.#unsent.note(0);
-    if (!this.session.isEnded) this.session.onFlushed();
-    this.#write();
+    this.session.drained();
+    this.#pending.note(this.session.pendingBytes);
     if (this.#state === CLOSING) this.#finishClosing();
   }
 
@@ -245,7 +242,7 @@ export class Http2ServerConnection
     if (log.enabled('debug')) log.debug(`${this.connection.peerAddress} ended by ${fault.reason}`);
     this.#count(downstream_cx_protocol_error, 1);
     // Who reads nothing would not read why, either.
-    if (this.#isBlocked) this.destroy();
+    if (this.session.isBlocked) this.destroy();
     else this.#closeGracefully(false);
   }
 
@@ -314,26 +311,20 @@ export class Http2ServerConnection
   // ---- Writing ----
 
   flush(): void {
-    if (this.#state === CLOSED || this.#isBlocked) return;
-    this.#write();
+    if (this.#state === CLOSED || this.session.isBlocked) return;
+    this.session.flush();
+    this.#pending.note(this.session.pendingBytes);
     if (this.#state === CLOSING) this.#finishClosing();
   }
 
-  #write(): void {
-    const { output } = this.session;
-    const { length } = output;
-    if (length > 0) {
-      const bytes = output.bytes();
-      this.#count(downstream_cx_tx_bytes_total, length);
-      const isTaken =
-        length <= TEXT_LIMIT_BYTES
-          ? this.#socket.write(bytes.toString('latin1', 0, length), 'latin1')
-          : this.#socket.write(bytes);
-      this.#isBlocked = !isTaken;
-      this.session.written(isTaken);
-      if (!isTaken) this.#unsent.note(this.#socket.writableLength);
-    }
-    this.#pending.note(this.session.pendingBytes);
+  write(slab: Buffer, length: number): boolean {
+    this.#count(downstream_cx_tx_bytes_total, length);
+    const isTaken =
+      length <= TEXT_LIMIT_BYTES
+        ? this.#socket.write(slab.toString('latin1', 0, length), 'latin1')
+        : this.#socket.write(slab.subarray(0, length));
+    if (!isTaken) this.#unsent.note(this.#socket.writableLength);
+    return isTaken;
   }
 
   // ---- Inside ----
@@ -384,13 +375,13 @@ export class Http2ServerConnection
     this.#life?.remove();
     // A slow reader may take its time for what is still on the way, as on any other stream.
     this.#deadlines.set(CLOSE, this.context.clock.monotonicMs(), this.codecOwner.settings.streamFlushTimeoutMs);
-    if (this.#isBlocked) return;
-    this.#write();
+    if (this.session.isBlocked) return;
+    this.session.flush();
     this.#finishClosing();
   }
 
   #finishClosing(): void {
-    if (this.#isBlocked || this.#socket.writableEnded) return;
+    if (this.session.isBlocked || this.#socket.writableEnded) return;
     const { delayedCloseTimeoutMs } = this.codecOwner.settings;
     if (delayedCloseTimeoutMs === 0) {
       this.#socket.end(() => this.destroy());

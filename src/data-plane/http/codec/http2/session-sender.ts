@@ -3,14 +3,22 @@
 import type { Http2Heads } from '../../../../wasm/http2.ts';
 import type { FloodGuard } from './flood-guard.ts';
 import { FrameOutput, type FrameSlabs } from './frame-output.ts';
-import { DEFAULT_WINDOW, FrameType, LARGEST_WINDOW } from './frames.ts';
+import { DEFAULT_FRAME_BYTES, DEFAULT_WINDOW, FrameType, LARGEST_WINDOW } from './frames.ts';
 import { PeerSettings } from './peer-settings.ts';
 import type { SessionStream } from './session-stream.ts';
 
 /** Content is not framed ahead of what the peer reads: beyond this it waits in its stream. */
 const OUTPUT_LIMIT_BYTES = 262144;
 
+/** Where frames go. */
+export interface OutputSink {
+  /** Gives slab[0..length) to the socket, which holds nothing. @returns whether it has taken all of it. */
+  write(slab: Buffer, length: number): boolean;
+}
+
 export class SessionSender {
+  /** The socket has not taken all that it was given. */
+  isBlocked = false;
   readonly output: FrameOutput;
   readonly peer = new PeerSettings();
   readonly #heads: Http2Heads;
@@ -30,6 +38,16 @@ export class SessionSender {
     this.#heads = heads;
     this.#guard = guard;
     this.output = new FrameOutput(pool);
+  }
+
+  /** Writes what there is, as far as the socket takes it; without `isAll` what will not grow any more. */
+  write(sink: OutputSink, isAll: boolean): void {
+    const { output } = this;
+    while (!this.isBlocked && (output.hasFull || (isAll && output.length > 0))) {
+      const isTaken = sink.write(output.next, output.nextLength);
+      this.isBlocked = !isTaken;
+      output.done(isTaken);
+    }
   }
 
   /** Gives its table back. */
@@ -56,7 +74,7 @@ export class SessionSender {
 
   /** Sends the block that was prepared last. */
   sendHead(stream: SessionStream, length: number, isEnd: boolean): void {
-    this.output.block(stream.id, this.#heads, length, isEnd, this.peer.frameBytes);
+    this.output.block(stream.id, this.#heads, length, isEnd);
   }
 
   /**
@@ -130,7 +148,7 @@ export class SessionSender {
   /** Frames of bytes[at..end) as far as they may go; returns how far that was. An end without content needs no window. */
   #frames(stream: SessionStream, bytes: Buffer, at: number, end: number, isEnd: boolean): number {
     do {
-      const allowed = Math.min(stream.sendWindow, this.#window, this.peer.frameBytes);
+      const allowed = Math.min(stream.sendWindow, this.#window, DEFAULT_FRAME_BYTES);
       const length = Math.min(end - at, Math.max(0, allowed));
       const isFull = this.output.length >= OUTPUT_LIMIT_BYTES;
       if (end > at && (length === 0 || isFull)) return at;
@@ -161,7 +179,7 @@ export class SessionSender {
   #sendOne(stream: SessionStream): boolean {
     const [first = EMPTY] = stream.pending;
     const isLast = stream.pending.length <= 1;
-    const end = Math.min(first.length, this.peer.frameBytes);
+    const end = Math.min(first.length, DEFAULT_FRAME_BYTES);
     const isEnd = stream.isEndPending && isLast && end === first.length;
     const sent = this.#frames(stream, first, 0, end, isEnd);
     if (sent === 0 && !stream.isLocalEnded) return false;

@@ -21,7 +21,7 @@ import {
   Setting,
 } from './frames.ts';
 import { Fault, type Http2Options, type SessionFault } from './options.ts';
-import { SessionSender } from './session-sender.ts';
+import { type OutputSink, SessionSender } from './session-sender.ts';
 import { SessionStream } from './session-stream.ts';
 import { StreamSet } from './stream-set.ts';
 
@@ -29,7 +29,7 @@ import { StreamSet } from './stream-set.ts';
 export type SessionTools = Pick<Http2Codec, 'codec' | 'heads' | 'slabs'>;
 
 /** Who owns a session. */
-export interface SessionOwner {
+export interface SessionOwner extends OutputSink {
   /** A request has come on a new stream: give it a handler, or reset it. Its `onHead` follows. Servers only. */
   onStream(stream: SessionStream): void;
   /** A request goes beyond the bounds of heads. @returns lines of the answer, which has no content. Servers only. */
@@ -202,17 +202,24 @@ export class Http2Session {
     this.#checkOutput();
   }
 
-  /** All output has left: what waited for that may go on. */
-  onFlushed(): void {
-    this.output.forget();
-    this.#flushWaiting();
+  /** The socket holds what was written, and nothing more is until it `drained`. */
+  get isBlocked(): boolean {
+    return this.#sender.isBlocked;
   }
 
-  /** The output has been given to the socket, which has taken it or still holds it. */
-  written(isTaken: boolean): void {
-    this.output.done(isTaken);
+  /** Writes the output, unless the socket holds some. */
+  flush(): void {
+    if (this.isBlocked) return;
     this.#wasDirty = false;
-    if (isTaken) this.onFlushed();
+    this.#sender.write(this.#owner, true);
+    if (!this.isBlocked) this.#flushed();
+  }
+
+  /** The socket has taken all that was written: the rest follows. */
+  drained(): void {
+    this.#sender.isBlocked = false;
+    this.#flushed();
+    this.flush();
   }
 
   // ---- sending ----------------------------------------------------------------------------------------
@@ -277,6 +284,7 @@ export class Http2Session {
     if (stream.isLocalEnded || this.#isEnded) return true;
     if (trailers !== undefined && trailers !== '') stream.pendingTrailers = trailers;
     const isThrough = this.#sender.content(stream, bytes, start, end, isEnd);
+    this.#sender.write(this.#owner, false);
     this.#dirty();
     if (stream.isClosed) this.#close(stream);
     return isThrough;
@@ -714,6 +722,12 @@ export class Http2Session {
     stream.receiveWindow += stream.creditBytes;
     stream.creditBytes = 0;
     this.#dirty();
+  }
+
+  /** All output has left: what waited for that may go on. */
+  #flushed(): void {
+    this.output.forget();
+    if (!this.#isEnded) this.#flushWaiting();
   }
 
   #flushWaiting(): void {

@@ -88,11 +88,28 @@ describe('a session of a server', () => {
     const wide = frame(FrameType.SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, 4]), word(10 ** 7)]));
     const { test, stream } = asked(wide);
     test.feed(windowUpdate(0, 10 ** 7));
+    test.isRead = false;
     assert.equal(send(test, stream, 'x'.repeat(10 ** 6), true), false);
     assert.ok(test.session.output.length < 300_000);
     let received = 0;
     for (let frames = test.take(); frames.length > 0; frames = test.take()) received += bodyOf(frames, 1).length;
     assert.equal(received, 10 ** 6);
+  });
+
+  it('writes a slab as soon as it is full, and none while the socket holds one', () => {
+    const wide = frame(FrameType.SETTINGS, 0, 0, Buffer.concat([Buffer.from([0, 4]), word(10 ** 7)]));
+    const { test, stream } = asked(wide);
+    test.feed(windowUpdate(0, 10 ** 7));
+    test.session.flush();
+    send(test, stream, 'x'.repeat(100_000), false);
+    assert.ok(test.session.output.length < 40_000);
+    test.isRead = false;
+    send(test, stream, 'x'.repeat(100_000), false);
+    assert.equal(test.session.isBlocked, true);
+    assert.ok(test.session.output.length > 60_000);
+    test.isRead = true;
+    assert.equal(bodyOf(test.take(), 1).length, 200_000);
+    assert.equal(test.session.isBlocked, false);
   });
 
   it('gives credit back in bulk, for content that somebody has used', () => {
@@ -170,7 +187,8 @@ describe('a session of a client', () => {
 
   it('says its preface, then refuses pushes', () => {
     const test = new TestSession(false);
-    const bytes = Buffer.from(test.session.output.bytes());
+    const { next, nextLength } = test.session.output;
+    const bytes = Buffer.from(next.subarray(0, nextLength));
     assert.equal(bytes.toString('latin1', 0, 24), 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
     test.feed(SETTINGS, frame(FrameType.PUSH_PROMISE, FrameFlag.END_HEADERS, 1, Buffer.alloc(8)));
     assert.equal(test.fault?.reason, 'http2_push_refused');
