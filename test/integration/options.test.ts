@@ -30,7 +30,12 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 interface ServerInfo {
   readonly command_line_options: Readonly<Record<string, unknown>>;
-  readonly node: { readonly extensions: readonly { name: string; category: string; disabled: boolean }[] };
+  readonly node: {
+    readonly id: string;
+    readonly cluster: string;
+    readonly locality: Readonly<Record<string, string>>;
+    readonly extensions: readonly { name: string; category: string; disabled: boolean }[];
+  };
 }
 
 describe('--enable-core-dump', () => {
@@ -127,9 +132,11 @@ describe('--mode init_only', () => {
   });
 });
 
-describe('--disable-extensions', () => {
-  const disabling = (names: string): string[] => ['--disable-extensions', names];
+function disabling(names: string): string[] {
+  return ['--disable-extensions', names];
+}
 
+describe('--disable-extensions', () => {
   it('marks what it disables, and says what it cannot', async () => {
     const names =
       'envoy.filters.http/envoy.filters.http.tap,filters.http,envoy.filters.http/acme,filters.network/tcp_proxy';
@@ -166,6 +173,94 @@ describe('--disable-extensions', () => {
         /http_filters\[0\]\.typed_config: "filters\.http\.tap" is disabled by --disable-extensions\n/,
       );
     }
+  });
+});
+
+describe('options that name the node', () => {
+  it('go before the bootstrap', async () => {
+    const node = { id: 'one', cluster: 'own', locality: { zone: 'z1', region: 'r1' } };
+    const configYaml = JSON.stringify({ ...ADMIN, node });
+    const args = ['--service-node', 'two', '--service-cluster=edge', '--service-zone', 'z2'];
+    await using weir = await startWeir({ configYaml, args });
+    const { id, cluster, locality } = (await serverInfo(weir)).node;
+    assert.deepEqual(
+      { id, cluster, locality },
+      {
+        id: 'two',
+        cluster: 'edge',
+        locality: { region: 'r1', zone: 'z2', sub_zone: '' },
+      },
+    );
+  });
+});
+
+describe('options of the log', () => {
+  const checked = async (args: readonly string[]): Promise<string> => {
+    const { code, stderr } = await runWeir(['--mode', 'validate', '--config-yaml', 'node: {}', ...args]);
+    assert.equal(code, 0, stderr);
+    return stderr;
+  };
+
+  it('--log-level says which lines there are', async () => {
+    const args = ['--enable-core-dump', ...disabling('filters.http')];
+    const [info, warning, off] = await Promise.all(
+      [[], ['-l', 'warn'], ['--log-level=off']].map((level) => checked([...args, ...level])),
+    );
+    assert.match(info!, /\[info\]\[misc\].* core dump enabled\n/);
+    assert.match(warning!, /^\[.*\[warning\]\[main\].* failed to disable invalid extension name 'filters\.http'\n$/);
+    assert.equal(off, '');
+  });
+
+  it('--component-log-level says it of single components', async () => {
+    const args = ['--enable-core-dump', ...disabling('filters.http'), '--log-level', 'error'];
+    const stderr = await checked([...args, '--component-log-level', 'misc:info,upstream:debug']);
+    assert.match(stderr, /^\[.*\[info\]\[misc\].* core dump enabled\n$/);
+  });
+
+  it('--log-format-escaped writes quotes as C has them', async () => {
+    const args = [...disabling('filters.http'), '--log-format', '%v'];
+    const lines = [await checked(args), await checked([...args, '--log-format-escaped'])];
+    assert.deepEqual(lines, [
+      "failed to disable invalid extension name 'filters.http'\n",
+      "failed to disable invalid extension name \\'filters.http\\'\n",
+    ]);
+  });
+});
+
+describe('unknown fields', () => {
+  const layer = path.join(folder, 'layer.yaml');
+  const far = { name: 'far', rtds_layer: { name: 'rtds', rtds_config: { path_config_source: { path: layer } } } };
+  const resource = '{"@type": type.googleapis.com/envoy.service.runtime.v3.Runtime, name: rtds, layer: {some.key: 7}}';
+  const configYaml = JSON.stringify({ ...ADMIN, layered_runtime: { layers: [far] }, odd: 1 });
+  writeFileSync(layer, `version_info: v1\nresources:\n- ${resource}\nodd: 1\n`);
+
+  for (const { args, dynamic } of [
+    { args: [], dynamic: 1 },
+    { args: ['--ignore-unknown-dynamic-fields'], dynamic: 0 },
+  ]) {
+    it(`of a bootstrap pass with --allow-unknown-fields; of discovery: ${args.join() || 'a warning'}`, async () => {
+      await using weir = await startWeir({ configYaml, args: ['--allow-unknown-fields', ...args] });
+      assert.equal(await weir.stat('server.static_unknown_fields'), 1);
+      assert.equal(await weir.stat('server.dynamic_unknown_fields'), dynamic);
+      assert.match(await weir.admin('/runtime'), /"final_value": "7"/);
+      const { stderr } = await weir.stop();
+      assert.equal(stderr.split('\n').filter((line) => line.includes('odd')).length, 1 + dynamic, stderr);
+    });
+  }
+});
+
+describe('options of older start scripts', () => {
+  it('are accepted, with a warning where something was promised', async () => {
+    const file = path.join(folder, 'older.yaml');
+    writeFileSync(file, 'node: {}\n');
+    const args = ['--max-stats', '1000', '--max-obj-name-len', '100', '--use-fake-symbol-table', '1'];
+    const { code, stdout, stderr } = await runWeir(['--mode=validate', '--config-path', file, ...args]);
+    assert.deepEqual([code, stdout], [0, `configuration '${file}' OK\n`]);
+    const warned = [...stderr.matchAll(/\[warning\].* --(\S+) is not supported by this build and has no effect\n/g)];
+    assert.deepEqual(
+      warned.map(([, name]) => name),
+      ['max-stats', 'max-obj-name-len'],
+    );
   });
 });
 
