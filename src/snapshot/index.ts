@@ -99,6 +99,7 @@ export type {
   TrafficDirection,
   UpgradeSettings,
 } from './listener.ts';
+export type { LocalReplySettings, ReplyFormat, ReplyMapperSettings } from './local-reply.ts';
 export type {
   DynamicStatKey,
   InheritedSockets,

@@ -11,6 +11,7 @@ import type {
   ListenerFilterSnapshot,
 } from './filter-chain.ts';
 import type { Http2Settings } from './http2.ts';
+import type { LocalReplySettings } from './local-reply.ts';
 import type { Metadata } from './metadata.ts';
 import type { RouteTableSnapshot } from './route-table.ts';
 
@@ -54,6 +55,8 @@ export interface HttpConnectionManagerSettings {
   readonly strictlyCheckedHeaders: readonly string[];
   /** What requests say of their client's certificate; absent where nothing, and where what they bring is dropped. */
   readonly clientCertificate?: ClientCertificateSettings;
+  /** Absent where replies of the proxy's own go out as they are. */
+  readonly localReplies?: LocalReplySettings;
   /** What clients are spoken to in; 'auto' finds it out by ALPN, or by the first bytes. */
   readonly codec: 'auto' | 'http1' | 'http2';
   readonly http2: Http2Settings;

@@ -47,11 +47,7 @@ function editsOf(
 ): HeaderEdits | null {
   const addField = `${direction}_headers_to_add` as const;
   const removeField = `${direction}_headers_to_remove` as const;
-  const add: HeaderAddition[] = [];
-  for (const [index, option] of message[addField].entries()) {
-    const addition = convertAddition(option, `${at}.${addField}[${index}]`, conversion);
-    if (addition !== undefined) add.push(addition);
-  }
+  const add = additionsOf(message[addField], `${at}.${addField}`, conversion);
   const remove: string[] = [];
   for (const [index, written] of message[removeField].entries()) {
     const name = written.toLowerCase();
@@ -59,6 +55,22 @@ function editsOf(
       remove.push(name);
   }
   return add.length + remove.length === 0 ? null : { remove, add };
+}
+
+/** Of a list that only adds. @returns null when nothing will be added. */
+export function convertHeaderAdditions(
+  options: readonly HeaderValueOption[],
+  at: string,
+  conversion: Conversion,
+): HeaderEdits | null {
+  const add = additionsOf(options, at, conversion);
+  return add.length === 0 ? null : { remove: [], add };
+}
+
+function additionsOf(options: readonly HeaderValueOption[], at: string, conversion: Conversion): HeaderAddition[] {
+  return options
+    .map((option, index) => convertAddition(option, `${at}[${index}]`, conversion))
+    .filter((addition) => addition !== undefined);
 }
 
 /** @returns one level for each mutation, since each sees what those before it have done. */

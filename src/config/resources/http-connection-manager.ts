@@ -20,6 +20,7 @@ import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
 import { convertHeadLimits } from './head-limits.ts';
 import { convertHttp2Options } from './http2-options.ts';
+import { convertLocalReplies } from './local-reply.ts';
 import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
 import { convertRouteTable } from './route-table.ts';
 import { durationMsOr, valueOr } from './units.ts';
@@ -80,6 +81,7 @@ export function convertHttpConnectionManager(
     maxRequestHeadersBytes: headLimits.maxHeadBytes,
     maxHeadersCount: headLimits.maxFields,
     ...convertClientCertificate(message),
+    ...convertReplies(message, at, conversion),
     codec: message.codec_type === CodecType.HTTP1 ? 'http1' : message.codec_type === CodecType.HTTP2 ? 'http2' : 'auto',
     http2: convertHttp2(message, at, conversion),
     drainTimeoutMs: durationMsOr(message.drain_timeout, DEFAULT_DRAIN_TIMEOUT_MS),
@@ -123,6 +125,17 @@ function convertConnectionLife(message: HttpConnectionManager): Pick<HttpConnect
   return {
     connectionLife: { maxDurationMs, maxRequests, endsHttp1WithResponse: message.http1_safe_max_connection_duration },
   };
+}
+
+function convertReplies(
+  message: HttpConnectionManager,
+  at: string,
+  conversion: Conversion,
+): Pick<HttpConnectionManagerSettings, 'localReplies'> {
+  const config = message.local_reply_config;
+  const localReplies =
+    config === null ? undefined : convertLocalReplies(config, `${at}.local_reply_config`, conversion);
+  return localReplies === undefined ? {} : { localReplies };
 }
 
 function convertRoutes(message: HttpConnectionManager, at: string, conversion: Conversion): RouteTableSnapshot {

@@ -21,7 +21,8 @@ export interface FormatFacts {
   readonly connectionTerminationDetails: string;
   /** Bits of RESPONSE_FLAGS. */
   readonly flags: number;
-  readonly localReplyBody: string;
+  /** What a reply of the proxy's own says, before a format words it; undefined without one. */
+  readonly localReplyBody: string | undefined;
 
   /** Body bytes from and to the client. */
   readonly bytesReceived: number;

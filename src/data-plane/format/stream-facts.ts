@@ -48,7 +48,7 @@ export class StreamFacts implements FormatFacts {
   details = '';
   connectionTerminationDetails = '';
   flags = NO_FLAGS;
-  localReplyBody = '';
+  localReplyBody: string | undefined = undefined;
   bytesReceived = 0;
   bytesSent = 0;
   upstream: UpstreamFacts | null = null;

@@ -198,7 +198,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   FILTER_CHAIN_NAME: plain((facts) => text(facts.ingress.chainName)),
   GRPC_STATUS: grpcReader,
   GRPC_STATUS_NUMBER: () => grpcReader(['NUMBER']),
-  LOCAL_REPLY_BODY: plain((facts) => text(facts.localReplyBody)),
+  LOCAL_REPLY_BODY: plain(({ localReplyBody: body }) => (body === undefined ? undefined : utf8Bytes(body))),
   METADATA: metadataReader,
   PROTOCOL: plain((facts) => text(facts.protocol)),
   QUERY_PARAM: queryReader,

@@ -18,12 +18,13 @@ import type { DownstreamStream, RequestReceiver } from './codec/downstream-strea
 import { Http1ServerConnection } from './codec/http1/server-connection.ts';
 import { beginsAsHttp2 } from './codec/http2/frames.ts';
 import { Http2ServerConnection } from './codec/http2/server-connection.ts';
-import type { CodecName, CodecOwner, ServerConnection } from './codec/server-connection.ts';
+import type { CodecName, CodecOwner, Refusal, ServerConnection } from './codec/server-connection.ts';
 import type { StreamConnection } from './codec/stream-connection.ts';
 import { CodecRequestHead } from './codec-request-head.ts';
 import { FilterChain } from './filter-chain.ts';
 import type { LocalReply } from './local-reply.ts';
 import { refuseRequest } from './refused-request.ts';
+import { ReplyRules } from './reply-rules.ts';
 import { RequestLines } from './request-edits.ts';
 import { ResponseLines } from './response-edits.ts';
 import { HttpStream, type StreamManager } from './stream.ts';
@@ -76,6 +77,8 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
   readonly listenerStatBase: number;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
+  /** Null when replies of the proxy's own go out as they are. */
+  readonly replyRules: ReplyRules | null;
   readonly ingress: IngressFacts;
   /** Finds request headers for logs of requests that were never forwarded. */
   readonly liveHead: LiveHead;
@@ -104,6 +107,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
     this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
     this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
     this.accessLog = AccessLog.compile(context, settings.accessLogs);
+    this.replyRules = ReplyRules.compile(context, settings.localReplies);
     this.ingress = ingress;
     this.liveHead = new CodecRequestHead(context.codec);
     this.requestLines = new RequestLines(settings, context.proxyHeaders);
@@ -182,7 +186,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
     return new HttpStream(this.#context, this, stream, startedMs, headMs);
   }
 
-  refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): string {
+  refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): Refusal {
     return refuseRequest(this.#context, this, connection, reply, startedMs);
   }
 

@@ -14,8 +14,12 @@ export interface LocalReply {
   readonly body: string;
   /** What is sent as body, when it need not be text; `body` is then for logs. */
   readonly bytes?: Buffer;
+  /** Of a body that a connection manager has worded; others are text/plain, unless their route says more of them. */
+  readonly contentType?: string;
   readonly flag: ResponseFlag;
   readonly details: string;
+  /** Goes out as it is, whatever rules there are for replies. */
+  readonly isFixed?: boolean;
   /** Tells well-behaved callers to back off: a limit was met, not a fault. */
   readonly isOverload?: boolean;
   /** Of what the load assignment has dropped. */
@@ -170,8 +174,13 @@ export function altResponse(timeout: LocalReply): LocalReply {
 
 export function inForm(reply: LocalReply, form: ReplyForm): LocalReply {
   if (form === ReplyForm.http) return reply;
-  const grpc = { status: grpcStatusOfHttp(reply.status), message: grpcMessage(reply.body) };
+  const grpc = { status: grpcStatusOfHttp(reply.status), message: grpcMessage(messageOf(reply)) };
   return { ...reply, status: form === ReplyForm.grpc ? 200 : reply.status, grpc };
+}
+
+/** The last line of a worded body ends with the message. */
+function messageOf({ body, bytes, contentType }: LocalReply): string {
+  return bytes === undefined || contentType === undefined ? body : bytes.toString().replace(/\n$/, '');
 }
 
 /** A request that broke HTTP: the reason is the codec's. */
@@ -226,17 +235,20 @@ export function statusLine(status: number): string {
 
 /** The lines that describe the reply itself. */
 export function replyFields(reply: LocalReply): string {
-  const type = reply.grpc === undefined ? textField(reply) : grpcFields(reply.grpc);
   const location = reply.location === undefined ? '' : `location: ${reply.location}\r\n`;
-  // A status without a body must not announce one (RFC 9110 section 8.6).
-  const length = mayHaveBody(reply.status)
-    ? `content-length: ${hasBody(reply) ? (reply.bytes?.length ?? Buffer.byteLength(reply.body)) : 0}\r\n`
-    : '';
-  return length + type + location;
+  return lengthField(reply) + typeFields(reply) + location;
 }
 
-function textField({ body }: LocalReply): string {
-  return body === '' ? '' : 'content-type: text/plain\r\n';
+/** A status without a body must not announce one (RFC 9110 section 8.6). */
+export function lengthField(reply: LocalReply): string {
+  if (!mayHaveBody(reply.status)) return '';
+  return `content-length: ${hasBody(reply) ? bodyLength(reply) : 0}\r\n`;
+}
+
+/** What the body is, or what is said in its place. */
+export function typeFields(reply: LocalReply): string {
+  if (reply.grpc !== undefined) return grpcFields(reply.grpc);
+  return hasBody(reply) ? `content-type: ${reply.contentType ?? 'text/plain'}\r\n` : '';
 }
 
 function grpcFields({ status, message }: NonNullable<LocalReply['grpc']>): string {
@@ -245,8 +257,12 @@ function grpcFields({ status, message }: NonNullable<LocalReply['grpc']>): strin
 }
 
 /** The reply has a body, if its request may be answered with one. */
-export function hasBody({ status, body, grpc }: LocalReply): boolean {
-  return body !== '' && grpc === undefined && mayHaveBody(status);
+export function hasBody(reply: LocalReply): boolean {
+  return bodyLength(reply) > 0 && reply.grpc === undefined && mayHaveBody(reply.status);
+}
+
+function bodyLength({ body, bytes }: LocalReply): number {
+  return bytes?.length ?? Buffer.byteLength(body);
 }
 
 export function mayHaveBody(status: number): boolean {

@@ -5,12 +5,16 @@ import { HTTP_STATS } from '../../stats/index.ts';
 import { StreamFacts } from '../format/stream-facts.ts';
 import { flagBit } from '../response-flags.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { Refusal } from './codec/server-connection.ts';
 import type { StreamConnection } from './codec/stream-connection.ts';
-import { type LocalReply, localReplyLines } from './local-reply.ts';
+import { hasBody, type LocalReply, localReplyLines } from './local-reply.ts';
+import { ReplyHead } from './reply-head.ts';
 import type { ResponseLines } from './response-edits.ts';
 import type { RequestLedger } from './stream-record.ts';
 
 const { downstream_rq_time, downstream_rq_total } = HTTP_STATS.index;
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** The part of a connection manager that a refusal needs. */
 interface Refuser extends RequestLedger {
@@ -18,32 +22,43 @@ interface Refuser extends RequestLedger {
   countResponse(status: number): void;
 }
 
-/**
- * @param startedMs monotonic, of its first byte.
- * @returns the lines of the answer's head, without the empty one behind them.
- */
+/** @param startedMs monotonic, of its first byte. */
 export function refuseRequest(
   context: WorkerContext,
   manager: Refuser,
   connection: StreamConnection,
   reply: LocalReply,
   startedMs: number,
-): string {
+): Refusal {
   const { values } = context.stats;
   values[manager.statBase + downstream_rq_total]! += 1;
-  manager.countResponse(reply.status);
   const nowMs = context.clock.monotonicMs();
   context.stats.record(manager.statBase + downstream_rq_time, nowMs - startedMs);
-  if (manager.accessLog !== null) {
-    const facts = new StreamFacts(context.clock, startedMs, connection.facts, 'DownstreamEnd', manager.ingress);
-    facts.status = reply.status;
-    facts.flags = flagBit(reply.flag);
-    facts.details = reply.details;
-    facts.localReplyBody = reply.body;
-    facts.bytesSent = reply.body.length;
-    facts.endMs = nowMs;
-    manager.accessLog.write(facts);
-  }
+  const facts = new StreamFacts(context.clock, startedMs, connection.facts, 'DownstreamEnd', manager.ingress);
+  facts.status = reply.status;
+  facts.flags = flagBit(reply.flag);
+  facts.details = reply.details;
   const date = context.date.text(nowMs);
-  return localReplyLines(reply, manager.responseLines.local, date, '');
+  const ownLines = manager.responseLines.local;
+  const { accessLog, replyRules } = manager;
+  let told = reply;
+  let lines: string;
+  if (replyRules === null || reply.isFixed) {
+    lines = localReplyLines(reply, ownLines, date, '');
+  } else {
+    const head = new ReplyHead(reply);
+    told = replyRules.rewrite(reply, head, facts, nowMs);
+    head.restate(told);
+    head.setOwn(ownLines, date);
+    lines = head.lines();
+  }
+  const body = hasBody(told) ? (told.bytes ?? Buffer.from(told.body)) : NO_BYTES;
+  manager.countResponse(told.status);
+  if (accessLog !== null) {
+    facts.localReplyBody = told.body;
+    facts.bytesSent = body.length;
+    facts.endMs = nowMs;
+    accessLog.write(facts);
+  }
+  return { lines, body };
 }

@@ -1,12 +1,22 @@
 // The head of a local reply whose route edits headers. Other local replies are put together as text at once
 // (localReplyLines).
 
-import { type LocalReply, replyFields, statusLine } from './local-reply.ts';
+import { hasBody, type LocalReply, lengthField, replyFields, statusLine, typeFields } from './local-reply.ts';
 import { TextHead } from './text-head.ts';
 
 export class ReplyHead extends TextHead {
   constructor(reply: LocalReply) {
     super(statusLine(reply.status).slice(0, -2), replyFields(reply));
+  }
+
+  /** Becomes the head of what this reply has been made into: what describes its body is said anew, all else stays. */
+  restate(reply: LocalReply): void {
+    this.startLine = statusLine(reply.status).slice(0, -2);
+    this.removeField('content-length');
+    this.appendMissing(lengthField(reply));
+    if (reply.contentType === undefined && hasBody(reply)) return;
+    this.removeField('content-type');
+    this.appendMissing(typeFields(reply));
   }
 
   /** Sets what the connection manager insists on. @param ownLines as for localReplyLines. */

@@ -17,6 +17,7 @@ import type { DownstreamStream } from './codec/downstream-stream.ts';
 import { isGrpc } from './grpc-request.ts';
 import { HttpStreamFacts } from './http-stream-facts.ts';
 import { ReplyForm } from './local-reply.ts';
+import type { ReplyRules } from './reply-rules.ts';
 import type { RoutedStream } from './route-response-edits.ts';
 
 const { downstream_rq_active, downstream_rq_time, downstream_rq_total } = HTTP_STATS.index;
@@ -29,6 +30,8 @@ export interface RequestLedger {
   readonly statBase: number;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
+  /** Null when replies of the proxy's own go out as they are. */
+  readonly replyRules: ReplyRules | null;
   readonly ingress: IngressFacts;
   /** Finds request headers while nothing has been written of them. */
   readonly liveHead: LiveHead;
@@ -88,7 +91,7 @@ export abstract class StreamRecord implements RoutedStream {
     const { values } = context.stats;
     values[base + downstream_rq_total]! += 1;
     values[base + downstream_rq_active]! += 1;
-    if (manager.accessLog !== null) this.wantedFacts = this.#newFacts();
+    if (manager.accessLog !== null || manager.replyRules !== null) this.wantedFacts = this.#newFacts();
     context.traffic.requestBegun(this, codec.connection.downstream, codec.protocol, request);
   }
 

@@ -200,14 +200,19 @@ export abstract class StreamResponse extends StreamRecord {
 
   /** Answers in place of an upstream, in the form that this client expects. Only before a response has begun. */
   reply(wanted: replies.LocalReply): void {
-    const reply = replies.inForm(wanted, this.replyForm);
     this.filters?.abandon();
     if (this.#tunnel === TUNNEL_AWAITED) this.#refuseTunnel();
     const nowMs = this.context.clock.monotonicMs();
+    this.status = wanted.status;
+    this.flags |= flagBit(wanted.flag);
+    this.details = wanted.details;
+    const { replyRules } = this.manager;
+    const edited = replyRules === null ? null : this.#editedHead(wanted);
+    const told = edited === null ? wanted : replyRules!.rewrite(wanted, edited, this.facts, nowMs);
+    const reply = replies.inForm(told, this.replyForm);
+    edited?.restate(reply);
     this.status = reply.status;
-    this.flags |= flagBit(reply.flag);
-    this.details = reply.details;
-    const head = this.codec.prepareReply(this.#replyLines(reply, nowMs));
+    const head = this.codec.prepareReply(this.#replyLines(reply, edited, nowMs));
     const body =
       this.methodId !== Method.HEAD && replies.hasBody(reply) ? (reply.bytes ?? Buffer.from(reply.body)) : NO_BYTES;
     this.#response = STARTED;
@@ -287,7 +292,8 @@ export abstract class StreamResponse extends StreamRecord {
     return goesOn;
   }
 
-  #replyLines(reply: replies.LocalReply, nowMs: number): string {
+  /** @param edited the head, where it is there already. */
+  #replyLines(reply: replies.LocalReply, edited: ReplyHead | null, nowMs: number): string {
     const { settings, responseLines } = this.manager;
     const date = this.context.date.text(nowMs);
     let extra = '';
@@ -295,13 +301,20 @@ export abstract class StreamResponse extends StreamRecord {
     if (reply.isDropOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.dropOverload}: true\r\n`;
     const filters = this.filters;
     const isFiltered = filters?.encodes ?? false;
-    const isEdited = hasResponseEdits(this);
-    if (!isEdited && !isFiltered) return replies.localReplyLines(reply, responseLines.local, date, extra);
-    const head = new ReplyHead(reply);
-    if (isEdited) this.#editResponse(head, reply.status, true);
+    if (edited === null && !isFiltered && !hasResponseEdits(this)) {
+      return replies.localReplyLines(reply, responseLines.local, date, extra);
+    }
+    const head = edited ?? this.#editedHead(reply);
     if (isFiltered) filters!.encodeLocalReply(head, reply);
     head.setOwn(responseLines.local, date);
     return head.lines() + extra;
+  }
+
+  /** Of a reply, with what its route asks for. */
+  #editedHead(reply: replies.LocalReply): ReplyHead {
+    const head = new ReplyHead(reply);
+    if (hasResponseEdits(this)) this.#editResponse(head, reply.status, true);
+    return head;
   }
 
   /** Applies what the route asks for. @param status of the response at hand. */

@@ -35,8 +35,8 @@ export class TextHead implements EditableHead {
 
   entries(): readonly (readonly [name: string, value: string])[] {
     return this.#lines.map((line) => {
-      const colon = line.indexOf(':');
-      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const;
+      const name = nameOf(line);
+      return [name, line.slice(name.length + 1).trim()] as const;
     });
   }
 
@@ -67,6 +67,11 @@ export class TextHead implements EditableHead {
     }
   }
 
+  /** Those of names that are not there yet. @param lines each with its line end. */
+  appendMissing(lines: string): void {
+    for (const line of linesOf(lines)) if (!this.hasField(nameOf(line))) this.#lines.push(line);
+  }
+
   /** Without the empty line at the end. */
   lines(): string {
     return `${this.startLine}\r\n${this.#lines.map((line) => `${line}\r\n`).join('')}`;
@@ -79,6 +84,10 @@ export class TextHead implements EditableHead {
 
 function linesOf(text: string): string[] {
   return text === '' ? [] : text.slice(0, -2).split('\r\n');
+}
+
+function nameOf(line: string): string {
+  return line.slice(0, line.indexOf(':')).toLowerCase();
 }
 
 function isNamed(line: string, name: string): boolean {

@@ -77,7 +77,7 @@ export const HTTP_SUPPORT: SupportTable = {
       stream_flush_timeout: supported(),
       stream_error_on_invalid_http_message: supported('over HTTP/1 the connection closes all the same'),
       http1_safe_max_connection_duration: supported(),
-      local_reply_config: warned(),
+      local_reply_config: supported('replies to heads of HTTP/2 that are too large stay as they are'),
       proxy_status_config: warned(),
       tracing: warned(),
       upgrade_configs: supported(),
@@ -85,6 +85,20 @@ export const HTTP_SUPPORT: SupportTable = {
       access_log_flush_interval: warned(),
       flush_access_log_on_new_request: warned(),
       access_log_options: warned(),
+    },
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': {
+    otherwise: rejected(),
+    fields: { mappers: supported(), body_format: supported() },
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.ResponseMapper': {
+    otherwise: rejected(),
+    fields: {
+      filter: supported(),
+      status_code: supported(),
+      body: supported(),
+      body_format_override: supported(),
+      headers_to_add: supported('a body that is changed has the type of its format'),
     },
   },
   [`${HTTP_CONNECTION_MANAGER}.UpgradeConfig`]: {

@@ -32,6 +32,13 @@ export interface ServerConnection {
 /** Those that there are. */
 export type CodecName = 'http1' | 'http2';
 
+/** The answer to what never became a stream. */
+export interface Refusal {
+  /** Of its head, without the empty one behind them. */
+  readonly lines: string;
+  readonly body: Buffer;
+}
+
 /** What a connection manager provides. */
 export interface CodecOwner {
   readonly settings: HttpConnectionManagerSettings;
@@ -52,9 +59,8 @@ export interface CodecOwner {
   /**
    * Counts and logs a request that never became a stream, because nothing of it could be read.
    * @param startedMs monotonic, of its first byte.
-   * @returns the lines of the answer's head, without the empty one behind them; its body is the reply's.
    */
-  refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): string;
+  refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): Refusal;
 
   /** Whether the response at hand is the last one of its connection, by a drain or for overload; counted then. Once per response. */
   endsWithResponse(): boolean;

@@ -457,8 +457,8 @@ export class Http1ServerConnection
   #refuse(reply: LocalReply, nowMs: number): void {
     if (!this.#isCertain) this.#becomeCertain();
     this.#count(downstream_rq_http1_total, 1);
-    const lines = this.#owner.refuseRequest(this.connection, reply, this.deadlines.endHead(nowMs));
-    this.#exchange.writeRefusal(lines, reply.body);
+    const { lines, body } = this.#owner.refuseRequest(this.connection, reply, this.deadlines.endHead(nowMs));
+    this.#exchange.writeRefusal(lines, body);
     this.#closeGracefully(false);
   }
 

@@ -69,8 +69,8 @@ export class Http1ServerStream implements DownstreamStream {
   }
 
   /** Answers what never became an exchange; nothing may follow. @param lines as for `prepareReply`. */
-  writeRefusal(lines: string, body: string): void {
-    this.#writer.writeText(this.#writer.prepareReply(lines, true) + body);
+  writeRefusal(lines: string, body: Buffer): void {
+    this.#writer.writeReply(this.#writer.prepareReply(lines, true), body);
   }
 
   // ---- What the HTTP stream asks for ----

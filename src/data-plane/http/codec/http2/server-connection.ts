@@ -217,7 +217,9 @@ export class Http2ServerConnection
     this.#count(downstream_rq_http2_total, 1);
     this.#count(downstream_rq_too_large, 1);
     const reply = protocolViolation(431, 'head_too_large');
-    const lines = this.codecOwner.refuseRequest(this.connection, { ...reply, body: '' }, this.readMs);
+    // The session answers with a head of its own status and nothing else.
+    const fixed = { ...reply, body: '', isFixed: true };
+    const { lines } = this.codecOwner.refuseRequest(this.connection, fixed, this.readMs);
     return lines.slice(lines.indexOf('\n') + 1);
   }
 
