@@ -2,6 +2,7 @@ export type { ActiveCluster } from './cluster-manager/active-cluster.ts';
 export type { ActiveHost } from './cluster-manager/active-host.ts';
 export { History } from './history/history.ts';
 export { HostTimes } from './history/host-times.ts';
+export { TicketSecret } from './listener-manager/ticket-secret.ts';
 export { engines } from './profiling/engines.ts';
 export { type ProfileKind, type ProfilerAnswer, Profilers } from './profiling/profilers.ts';
 export { type Contention, measureContention } from './server/contention.ts';

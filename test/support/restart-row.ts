@@ -107,8 +107,8 @@ export class RestartRow implements AsyncDisposable {
   }
 
   /** The same, and it has told the last one to drain. */
-  async takeOver(args: readonly string[] = []): Promise<WeirProcess> {
-    const weir = await this.start(args);
+  async takeOver(args: readonly string[] = [], options: WeirOptions = {}): Promise<WeirProcess> {
+    const weir = await this.start(args, options);
     await untilSaid(weir, 'hot restart: has taken over');
     return weir;
   }

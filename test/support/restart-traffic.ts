@@ -3,7 +3,14 @@
 
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { PIECE } from './restart-row.ts';
+
+/** Where a client connects to. */
+export type RestartPlace = NetConnectOpts & {
+  /** Absent for one that speaks plainly. */
+  readonly secure?: ConnectionOptions;
+};
 
 export interface TrafficCounts {
   requests: number;
@@ -16,7 +23,7 @@ export interface TrafficCounts {
 /** Between two of what a client does: they are many, and the weirs need the processors. */
 const USUAL_PAUSE_MS = 20;
 
-export class RestartTraffic {
+export class RestartTraffic implements AsyncDisposable {
   readonly counts: TrafficCounts = { requests: 0, connections: 0, streamed: 0, failures: [] };
   readonly #pauseMs: number;
   #isStopping = false;
@@ -28,7 +35,7 @@ export class RestartTraffic {
   }
 
   /** Requests over one connection until its answer says that it is to close, then over another. */
-  keepAlive(place: NetConnectOpts, clients: number): void {
+  keepAlive(place: RestartPlace, clients: number): void {
     this.#run('keep-alive', clients, async () => {
       const connection = await this.#open(place);
       for (let isOpen = true; isOpen && !this.#isStopping; ) {
@@ -42,7 +49,7 @@ export class RestartTraffic {
   }
 
   /** One request for each connection. */
-  fresh(place: NetConnectOpts, clients: number): void {
+  fresh(place: RestartPlace, clients: number): void {
     this.#run('fresh', clients, async () => {
       const connection = await this.#open(place);
       await connection.ask('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', '\r\n\r\nok');
@@ -52,7 +59,7 @@ export class RestartTraffic {
   }
 
   /** Some exchanges over each connection. */
-  echo(place: NetConnectOpts, clients: number): void {
+  echo(place: RestartPlace, clients: number): void {
     this.#run('echo', clients, async () => {
       const connection = await this.#open(place);
       for (let round = 0; round < 5; round++) await connection.ask(`round ${round}.`, `round ${round}.`);
@@ -61,7 +68,7 @@ export class RestartTraffic {
   }
 
   /** Long answers, one after the other. */
-  stream(place: NetConnectOpts, clients: number, mib: number): void {
+  stream(place: RestartPlace, clients: number, mib: number): void {
     this.#run('stream', clients, async () => {
       const connection = await this.#open(place);
       const request = `GET /mib/${mib} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`;
@@ -77,6 +84,11 @@ export class RestartTraffic {
     this.#isStopping = true;
     await Promise.all(this.#running);
     return this.counts;
+  }
+
+  /** A test that fails in between ends, too. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
   }
 
   #run(kind: string, clients: number, round: () => Promise<void>): void {
@@ -100,7 +112,7 @@ export class RestartTraffic {
     else await new Promise(setImmediate);
   }
 
-  async #open(place: NetConnectOpts): Promise<Connection> {
+  async #open(place: RestartPlace): Promise<Connection> {
     const connection = await Connection.open(place);
     this.counts.connections += 1;
     return connection;
@@ -116,11 +128,12 @@ class Connection {
   #isEnded = false;
   #wake = (): void => {};
 
-  static open(place: NetConnectOpts): Promise<Connection> {
+  static open(place: RestartPlace): Promise<Connection> {
     return new Promise((resolve, reject) => {
-      const socket = connect(place);
+      const { secure } = place;
+      const socket = secure === undefined ? connect(place) : connectTls({ ...place, ...secure });
       socket.once('error', reject);
-      socket.once('connect', () => {
+      socket.once(secure === undefined ? 'connect' : 'secureConnect', () => {
         socket.off('error', reject);
         resolve(new Connection(socket));
       });

@@ -1,7 +1,6 @@
 // Makes the snapshot of a listener: names and allocates the stats of the listener, its chains and their filters.
 // Main thread.
 
-import { randomBytes } from 'node:crypto';
 import { formatAddress } from '../../base/address.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
 import { GLOBAL_CONNECTION_LIMIT, listenerConnectionLimit } from '../../base/runtime-values.ts';
@@ -36,6 +35,7 @@ import {
   TLS_STATS,
 } from '../../stats/index.ts';
 import type { Holdings } from '../holdings.ts';
+import type { TicketSecret } from './ticket-secret.ts';
 
 export interface ListenerSnapshotDependencies {
   /** Keeps all that the listener is given. */
@@ -47,10 +47,9 @@ export interface ListenerSnapshotDependencies {
   readonly connectionLimit?: number | undefined;
   /** Count record of the connections of all listeners; null when there is no limit to them. */
   readonly globalRecord: number | null;
+  readonly ticketSecret: TicketSecret;
 }
 
-/** As Node takes them: name, HMAC key and cipher key. */
-const TICKET_KEY_BYTES = 48;
 /** The largest count that a shared record can hold. */
 const UNLIMITED = 0x7fff_ffff;
 
@@ -63,8 +62,8 @@ export function makeListenerSnapshot(
   const prefix = listenerStatPrefix(settings);
   // Main accepts no connections; its rows stand beside those of the workers, as in other builds.
   holdings.scope(`${prefix}main_thread.`).allocate(LISTENER_WORKER_STATS);
-  const chain = (chainSettings: FilterChainSettings): FilterChainSnapshot =>
-    makeFilterChain(prefix, chainSettings, deps);
+  const chain = (chainSettings: FilterChainSettings, isDefault: boolean): FilterChainSnapshot =>
+    makeFilterChain(settings, chainSettings, isDefault, deps);
   return Object.freeze({
     id,
     settings,
@@ -76,8 +75,8 @@ export function makeListenerSnapshot(
     globalLimit: globalLimit(settings, deps),
     limit: listenerLimit(settings, deps),
     listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, holdings)),
-    filterChains: settings.filterChains.map(chain),
-    defaultFilterChain: settings.defaultFilterChain && chain(settings.defaultFilterChain),
+    filterChains: settings.filterChains.map((own) => chain(own, false)),
+    defaultFilterChain: settings.defaultFilterChain && chain(settings.defaultFilterChain, true),
   });
 }
 
@@ -117,13 +116,14 @@ function listenerLimit(
   };
 }
 
-/** @param prefix of the listener's stats, with its final dot. */
 function makeFilterChain(
-  prefix: string,
+  listener: ListenerSettings,
   settings: FilterChainSettings,
+  isDefault: boolean,
   deps: ListenerSnapshotDependencies,
 ): FilterChainSnapshot {
-  const { holdings } = deps;
+  const { holdings, ticketSecret } = deps;
+  const prefix = listenerStatPrefix(listener);
   const { filter } = settings;
   const isHttp = filter.kind === 'http-connection-manager';
   if (isHttp) {
@@ -139,15 +139,30 @@ function makeFilterChain(
       : 0,
     filterCounters: makeFilterCounters(filter, filterScope),
     connectionLimits: settings.connectionLimits.map((limit) => makeConnectionLimit(limit, deps)),
-    ...(settings.tls === undefined ? {} : { tls: makeTls(`${prefix}ssl.`, settings.tls, holdings) }),
+    ...(settings.tls === undefined
+      ? {}
+      : {
+          tls: makeTls(`${prefix}ssl.`, settings.tls, holdings, () =>
+            ticketSecret.keyOf(prefix, isDefault ? null : settings.match),
+          ),
+        }),
   };
 }
 
-/** @param statScope of all chains of the listener together. */
-function makeTls(statScope: string, settings: DownstreamTlsSettings, holdings: Holdings): DownstreamTlsSnapshot {
+/**
+ * @param statScope of all chains of the listener together.
+ * @param randomKey where the configuration names no keys.
+ */
+function makeTls(
+  statScope: string,
+  settings: DownstreamTlsSettings,
+  holdings: Holdings,
+  randomKey: () => Uint8Array,
+): DownstreamTlsSnapshot {
+  const { ticketKeys } = settings;
   return {
     settings,
-    ticketKeys: ticketKeysOf(settings),
+    ticketKeys: ticketKeys === 'random' ? [randomKey()] : ticketKeys,
     statBlock: holdings.scope(statScope).allocate(TLS_STATS).cell,
     statScope,
   };
@@ -155,12 +170,8 @@ function makeTls(statScope: string, settings: DownstreamTlsSettings, holdings: H
 
 /** What was random stays as it is, so that clients can go on. */
 export function withOtherTls(former: DownstreamTlsSnapshot, settings: DownstreamTlsSettings): DownstreamTlsSnapshot {
-  const isStillRandom = settings.ticketKeys === 'random' && former.settings.ticketKeys === 'random';
-  return { ...former, settings, ticketKeys: isStillRandom ? former.ticketKeys : ticketKeysOf(settings) };
-}
-
-function ticketKeysOf({ ticketKeys }: DownstreamTlsSettings): readonly Uint8Array[] | null {
-  return ticketKeys === 'random' ? [randomBytes(TICKET_KEY_BYTES)] : ticketKeys;
+  const { ticketKeys } = settings;
+  return { ...former, settings, ticketKeys: ticketKeys === 'random' ? former.ticketKeys : ticketKeys };
 }
 
 /** What requests meet before the router, whatever they are; nothing for a TCP proxy. */

@@ -1,6 +1,7 @@
 // What the server is told of hot restarts: which one in the row it is, and what the process before it holds while that drains.
 
 import type { Address } from '../../base/address.ts';
+import type { TicketSecret } from '../listener-manager/ticket-secret.ts';
 
 export interface ParentLoad {
   readonly connections: number;
@@ -17,6 +18,8 @@ export interface RestartFacts {
   readonly parentLoad: () => ParentLoad;
   /** Descriptors of the sockets that the process before has on an address, which become this one's; absent without one. */
   readonly inherit?: (address: Address) => Promise<readonly number[]>;
+  /** The server's own when absent. */
+  readonly ticketSecret?: TicketSecret;
 }
 
 /** Of a process that follows no other. */

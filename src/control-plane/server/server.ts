@@ -30,6 +30,7 @@ import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-
 import { DrainManager } from '../drain/drain-manager.ts';
 import { CertificateInventory } from '../listener-manager/certificate-inventory.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
+import { TicketSecret } from '../listener-manager/ticket-secret.ts';
 import { TlsReloads } from '../listener-manager/tls-reloads.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
@@ -189,6 +190,7 @@ export class Server {
       drainStrategy: deps.drainStrategy,
       connectionLimit: connectionLimitOf(bootstrap),
       ...(restart.inherit && { inherit: restart.inherit }),
+      ticketSecret: restart.ticketSecret ?? new TicketSecret(),
     });
     this.#overload = makeOverloadManager(this, { clock, faults, log: this.#log });
     this.#clock = clock;

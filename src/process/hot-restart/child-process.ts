@@ -29,6 +29,7 @@ export interface Inheritance {
   /** How many processes have followed one another, this one with them, and for how long. */
   generation(): number;
   runMs(): number;
+  ticketSecret(): Uint8Array;
   /** A successor is about to take over: this process's own parent has to leave. */
   begin(): void;
   /** Closes the admin interface, for now. @returns a descriptor of its socket, the caller's, where the address is its. */
@@ -141,7 +142,13 @@ export class ChildProcess {
     this.#state = 'welcome';
     onWelcome();
     const given = inheritance();
-    return { type: 'welcome', version: HOT_RESTART_VERSION, generation: given.generation(), runMs: given.runMs() };
+    return {
+      type: 'welcome',
+      version: HOT_RESTART_VERSION,
+      generation: given.generation(),
+      runMs: given.runMs(),
+      ticketSecret: Buffer.from(given.ticketSecret()).toString('base64'),
+    };
   }
 
   #hand(descriptors: readonly number[], token: string): Answer {

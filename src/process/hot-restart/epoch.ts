@@ -6,7 +6,7 @@ import type { Address } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
 import { SystemCalls } from '../../base/system-calls.ts';
-import { FIRST_OF_ALL, type RestartFacts, type Server } from '../../control-plane/index.ts';
+import { FIRST_OF_ALL, type RestartFacts, type Server, TicketSecret } from '../../control-plane/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { StatImport } from '../../stats/index.ts';
 import { ChildProcess, type Inheritance } from './child-process.ts';
@@ -42,6 +42,7 @@ export class Epoch {
   readonly #names: NetServer;
   readonly #parent: ParentProcess | undefined;
   readonly #startMs: number;
+  readonly #ticketSecret: TicketSecret;
   #calls: SystemCalls | undefined;
   #child: ChildProcess | undefined;
   #cancelTermination: (() => void) | undefined;
@@ -74,6 +75,7 @@ export class Epoch {
     this.#names = names;
     this.#calls = calls;
     this.#parent = parent;
+    this.#ticketSecret = new TicketSecret(parent?.ticketSecret);
     this.#startMs = options.clock.monotonicMs();
     names.on('connection', (socket) => this.#onConnection(socket));
   }
@@ -86,13 +88,15 @@ export class Epoch {
   get restart(): RestartFacts {
     const { place } = this.#options;
     const parent = this.#parent;
-    if (parent === undefined) return { ...FIRST_OF_ALL, epoch: place.epoch };
+    const ticketSecret = this.#ticketSecret;
+    if (parent === undefined) return { ...FIRST_OF_ALL, epoch: place.epoch, ticketSecret };
     return {
       epoch: place.epoch,
       generation: this.#generation,
       earlierMs: this.#runMs,
       parentLoad: () => parent.load,
       inherit: (address) => parent.inherit(address),
+      ticketSecret,
     };
   }
 
@@ -198,6 +202,7 @@ export class Epoch {
       load: () => server.load,
       generation: () => this.#generation,
       runMs: () => this.#runMs,
+      ticketSecret: () => this.#ticketSecret.bytes,
       begin: () => void this.#terminateParent(),
       stopAdmin: (address) => this.#admin?.yield(address),
       resumeAdmin: () => this.#admin?.resume(),

@@ -26,9 +26,18 @@ export type Question =
   | { readonly type: 'drain' }
   | { readonly type: 'terminate' };
 
+export interface Welcome {
+  readonly type: 'welcome';
+  readonly version: string;
+  readonly generation: number;
+  /** Since the first process of the row was started. */
+  readonly runMs: number;
+  /** Base64; sessions of TLS go on with it. Absent from those that know nothing of it. */
+  readonly ticketSecret?: string;
+}
+
 export type Answer =
-  /** `runMs` since the first process of the row was started. */
-  | { readonly type: 'welcome'; readonly version: string; readonly generation: number; readonly runMs: number }
+  | Welcome
   | { readonly type: 'refused'; readonly reason: string }
   | { readonly type: 'descriptors'; readonly count: number }
   | { readonly type: 'stat-batch'; readonly batch: StatBatch }

@@ -54,6 +54,8 @@ export class ParentProcess {
   /** How many processes were in the row before this one, and for how long. */
   generation = 0;
   runMs = 0;
+  /** Null when it has none to tell. */
+  ticketSecret: Uint8Array | null = null;
 
   /** @throws WeirError WEIR_HOT_RESTART when there is none, or it does not let this process take over. */
   static async connect(parts: ParentProcessParts): Promise<ParentProcess> {
@@ -139,6 +141,7 @@ export class ParentProcess {
     if (answer.version !== HOT_RESTART_VERSION) throw otherVersion(HOT_RESTART_VERSION, answer.version);
     this.generation = answer.generation;
     this.runMs = answer.runMs;
+    if (answer.ticketSecret !== undefined) this.ticketSecret = Buffer.from(answer.ticketSecret, 'base64');
   }
 
   #take(answer: Answer | undefined, token: string, what: string): readonly number[] {

@@ -16,6 +16,7 @@ import { ProbeConnection } from '../../../src/control-plane/cluster-manager/heal
 import { startExchange } from '../../../src/control-plane/dns/exchange.ts';
 import { HeldResolver } from '../../../src/control-plane/dns/resolvers.ts';
 import { ListenerManager } from '../../../src/control-plane/listener-manager/listener-manager.ts';
+import { TicketSecret } from '../../../src/control-plane/listener-manager/ticket-secret.ts';
 import { OverloadManager } from '../../../src/control-plane/overload/overload-manager.ts';
 import { Runtime } from '../../../src/control-plane/runtime/runtime.ts';
 import { BootstrapUpdates } from '../../../src/control-plane/server/bootstrap-update.ts';
@@ -215,6 +216,7 @@ describe('a fault on the main thread is contained', () => {
       clock: new ManualClock(),
       drainMs: 0,
       drainStrategy: 'immediate',
+      ticketSecret: new TicketSecret(),
       workers: {
         openListener: async () => [4000],
         secureListener() {},

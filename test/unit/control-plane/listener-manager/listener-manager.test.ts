@@ -8,6 +8,7 @@ import { after, describe, it } from 'node:test';
 import { WeirError } from '../../../../src/base/errors.ts';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
+import { TicketSecret } from '../../../../src/control-plane/listener-manager/ticket-secret.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import type { DrainProgress, ListenerSettings, ListenerSnapshot } from '../../../../src/snapshot/index.ts';
 import { LISTENER_STATS } from '../../../../src/stats/index.ts';
@@ -59,6 +60,7 @@ class Fixture {
       clock: this.clock,
       drainMs: 600,
       drainStrategy: 'immediate',
+      ticketSecret: new TicketSecret(),
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
         secureListener: (_listener, _chains, applied) => applied(),

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { Holdings } from '../../../../src/control-plane/holdings.ts';
 import { makeListenerSnapshot } from '../../../../src/control-plane/listener-manager/listener-snapshot.ts';
+import { TicketSecret } from '../../../../src/control-plane/listener-manager/ticket-secret.ts';
 import type { ListenerSnapshot } from '../../../../src/snapshot/index.ts';
 import {
   httpFilter,
@@ -39,6 +40,7 @@ function snapshotOf(listener: JsonObject, { concurrency = 2, globalRecord = null
     concurrency,
     runtime: new RuntimeValues(new Map(Object.entries(runtime))),
     globalRecord,
+    ticketSecret: new TicketSecret(),
   });
   /** Whether the counter of this name is the one at a cell. */
   const isAt = (name: string, cell: number): boolean => {
