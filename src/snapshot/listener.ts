@@ -70,6 +70,8 @@ export interface HttpConnectionManagerSettings {
   readonly streamFlushTimeoutMs: number;
   /** A connection that has ended from this side waits so long for the client's end; 0 for not at all. */
   readonly delayedCloseTimeoutMs: number;
+  /** Interim responses pass, and whoever waits for leave to send a body gets it of the upstream. */
+  readonly proxiesInterim: boolean;
   /** Trailers pass over HTTP/1: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
 }

@@ -87,6 +87,10 @@ export class NotingClient implements RequestClient {
     return this.verdict;
   }
 
+  onInterimHead(): boolean {
+    return false;
+  }
+
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
     this.told.push(`head ${bytes.toString('latin1', start, end)}${isEnd ? '|' : ''} @${nowMs}`);
     return this.isFast;

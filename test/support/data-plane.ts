@@ -403,6 +403,7 @@ export function httpManager(
     maxStreamDurationMs: 0,
     streamFlushTimeoutMs: overrides.streamIdleTimeoutMs ?? 300_000,
     delayedCloseTimeoutMs: 1000,
+    proxiesInterim: false,
     enableTrailers: false,
     ...overrides,
   };

@@ -157,6 +157,10 @@ export class LetterClient implements DownstreamStream {
 
   // ---- The proxy's side ----
 
+  writeInterim(): boolean {
+    return false;
+  }
+
   writeContinue(): void {
     this.continues += 1;
   }

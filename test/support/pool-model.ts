@@ -89,6 +89,8 @@ class Request implements PoolClient, ResponseReceiver {
     this.#end();
   }
 
+  onInterimHead(): void {}
+
   onResponseHead(): boolean {
     assert.equal(this.state, 'active');
     this.#end();

@@ -37,6 +37,8 @@ export class UpstreamRequest implements PoolClient, ResponseReceiver {
     this.outcome = failure + detail;
   }
 
+  onInterimHead(): void {}
+
   onResponseHead(): boolean {
     this.outcome = 'answered';
     return true;

@@ -79,7 +79,10 @@ export function applyConnectionManagerEdits(
   if (!origin.isInternal) for (const name of lines.internalOnly) head.dropByName(name);
   const { tls } = peer.downstream;
   forwardClientCertificate(head, settings.clientCertificate, tls);
-  if (head.has(HEADER_ID.expect)) head.dropKnown(HEADER_ID.expect);
+  // HTTP/1.0 knows no interim responses.
+  if (head.has(HEADER_ID.expect) && (!settings.proxiesInterim || head.minorVersion === 0)) {
+    head.dropKnown(HEADER_ID.expect);
+  }
   if (useRemoteAddress && !settings.skipXffAppend && peer.forwardedAddress !== '')
     appendForwardedFor(head, peer.forwardedAddress);
 

@@ -36,6 +36,11 @@ export class ResponseLines {
   apply(head: ResponseHead, date: string, isEdited: boolean): void {
     this.#applyServer(head, isEdited);
     if (isEdited ? !head.hasField('date') : !head.has(HEADER_ID.date)) head.append('date', date);
+    this.applyVia(head);
+  }
+
+  /** All that interim responses get. */
+  applyVia(head: ResponseHead): void {
     if (this.via === null) return;
     const before = head.header(HEADER_ID.via);
     if (before === undefined) {

@@ -41,6 +41,7 @@ const NO_TUNNEL = 0;
 const TUNNEL_AWAITED = 1;
 const TUNNEL_OPEN = 2;
 
+const CONTINUE = 100;
 const NO_BYTES = Buffer.alloc(0);
 
 /** The part of a connection manager that responses depend on. */
@@ -61,6 +62,8 @@ export abstract class StreamResponse extends StreamRecord {
   protected upstream: ForwardedRequest | null = null;
   /** Null when the request meets only the router. */
   protected filters: StreamFilters | null = null;
+  /** Leave to send the request's body was given by this proxy. */
+  protected isContinueSent = false;
   /** The upgrade that the request asks for was admitted, and counts as active. */
   protected isUpgradeCounted = false;
   /** Of an upstream that was given up. */
@@ -121,6 +124,18 @@ export abstract class StreamResponse extends StreamRecord {
       this.count(rq_reset_after_downstream_response_started);
     }
     this.giveUp(reply);
+  }
+
+  onInterimHead(): boolean {
+    const { settings, responseLines } = this.manager;
+    const { response: head } = this.context.codec;
+    if (!settings.proxiesInterim || this.#response !== NOTHING) return false;
+    const { status } = head;
+    if (status === CONTINUE && this.isContinueSent) return false;
+    responseLines.applyVia(head);
+    if (!this.codec.writeInterim()) return false;
+    this.manager.countResponse(status);
+    return true;
   }
 
   /** The response head lies in the codec. @returns false when no more should come before `resumeResponse`. */

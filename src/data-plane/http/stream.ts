@@ -75,7 +75,6 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   /** Of a message whose end has come, or comes with the next call; its body holds none. */
   requestTrailers: Trailers | null = null;
   #isRequestPaused = false;
-  #isContinueSent = false;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
 
   constructor(
@@ -211,7 +210,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     const upstream = this.manager.router.route(this, head);
     if (upstream === null) return true;
     if (this.replacesDuration) this.codec.deadlines.clearLimits();
-    if (awaitsContinue) this.#sendContinue();
+    if (awaitsContinue && !this.manager.settings.proxiesInterim) this.#sendContinue();
     this.redirects?.keep(bytes, start, end);
     this.#send(upstream, bytes, start, end, isEnd);
     if (this.hasEnded) return true;
@@ -313,8 +312,9 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
       this.#takeRequestTrailers(),
       this.awaitsTunnel,
     );
-    // A filter may be waiting for the body, and the client for leave to send it.
-    if (awaitsContinue && !this.hasEnded) this.#sendContinue();
+    // A filter may be waiting for the body, and the client for leave to send it, which nobody else has been asked for yet.
+    const mayAsk = this.manager.settings.proxiesInterim && this.upstream !== null;
+    if (awaitsContinue && !this.hasEnded && !mayAsk) this.#sendContinue();
     return this.#noteSending(goesOn);
   }
 
@@ -339,8 +339,8 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   }
 
   #sendContinue(): void {
-    if (this.#isContinueSent) return;
-    this.#isContinueSent = true;
+    if (this.isContinueSent) return;
+    this.isContinueSent = true;
     this.codec.writeContinue();
   }
 

@@ -58,6 +58,9 @@ export interface AttemptClient {
   /** More of the request's body may come. */
   onUpstreamWritable(): void;
 
+  /** The head of an interim response lies in the codec. @returns whether the client gets it, which binds it to this attempt. */
+  onInterimHead(): boolean;
+
   /** The response head lies in the codec, and nobody has counted it. What does not pass ends the attempt. */
   judgeResponse(): Verdict;
 

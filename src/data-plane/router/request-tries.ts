@@ -202,6 +202,13 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     if (this.#isRequestDone) each.startTimes();
   }
 
+  /** As long as somebody else may bring the answer, nobody is told of what comes before it. */
+  onTryInterimHead(each: TimedTry): boolean {
+    if (this.#hasOthers(each) || !this.client.onInterimHead()) return false;
+    this.#giveUpRetries();
+    return true;
+  }
+
   judge(each: TimedTry): Verdict {
     const terms = this.#terms;
     if (terms === null) return this.#settle(each, 0);

@@ -94,6 +94,10 @@ export class Shadow implements AttemptClient, TimeoutOwner {
 
   onUpstreamWritable(): void {}
 
+  onInterimHead(): boolean {
+    return false;
+  }
+
   judgeResponse(): Verdict {
     return Verdict.pass;
   }

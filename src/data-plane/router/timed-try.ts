@@ -24,6 +24,8 @@ export interface TryOwner {
   judge(attempt: TimedTry): Verdict;
   onTryFailure(attempt: TimedTry, failure: UpstreamFailure, transport: string): void;
   onTryWithoutHost(attempt: TimedTry): void;
+  /** As AttemptClient.onInterimHead. */
+  onTryInterimHead(attempt: TimedTry): boolean;
   onTryLimit(attempt: TimedTry, limit: UpstreamLimit): void;
 }
 
@@ -186,6 +188,11 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
   onUpstreamWritable(): void {
     this.#noteProgress();
     this.#owner.client.onUpstreamWritable();
+  }
+
+  onInterimHead(): boolean {
+    this.#noteProgress();
+    return this.#owner.onTryInterimHead(this);
   }
 
   judgeResponse(): Verdict {

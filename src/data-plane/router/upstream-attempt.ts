@@ -21,7 +21,13 @@ import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { HostUser } from '../upstream/original-destinations.ts';
 import type { ConnectionPool, PoolClient } from '../upstream/pool/connection-pool.ts';
 import type { PoolFailure, UpstreamFailure } from '../upstream/pool/failure.ts';
-import { countGrpcEnd, countResponse, grpcHeadStatus, recordResponseTime } from '../upstream/response-count.ts';
+import {
+  countGrpcEnd,
+  countResponse,
+  countStatus,
+  grpcHeadStatus,
+  recordResponseTime,
+} from '../upstream/response-count.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
@@ -261,6 +267,12 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   // ---- From the stream to the upstream ----
+
+  onInterimHead(): void {
+    const { status } = this.#context.codec.response;
+    if (!this.#client.onInterimHead()) return;
+    countStatus(this.#context, this.cluster, this.#host!, status, this.#client.isInternal, false);
+  }
 
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, _isSlab: boolean, nowMs: number): boolean {
     const { response } = this.#context.codec;

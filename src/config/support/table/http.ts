@@ -67,7 +67,7 @@ export const HTTP_SUPPORT: SupportTable = {
       set_current_client_cert_details: supported(),
       add_user_agent: onlyElseWarned([false]),
       represent_ipv4_remote_address_as_ipv4_mapped_ipv6: warned(),
-      proxy_100_continue: warned(),
+      proxy_100_continue: supported('all interim responses pass then, those of 103 too'),
       append_x_forwarded_port: warned(),
       append_local_overload: warned(),
       add_proxy_protocol_connection_state: supported('there is no PROXY protocol'),

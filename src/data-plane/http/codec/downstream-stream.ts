@@ -76,6 +76,9 @@ export interface DownstreamStream {
   /** Sends an interim 100. */
   writeContinue(): void;
 
+  /** Sends the head of an interim response, which lies in the codec's table. @returns false when this client gets none. */
+  writeInterim(): boolean;
+
   /**
    * The response's head lies in the codec's table with all edits. Adds what belongs to this connection and writes it down.
    * Once per response, and followed by `writeHead`.

@@ -59,9 +59,10 @@ export interface ResponseReceiver {
   readonly bufferLimitBytes: number;
   /** The request has asked for an upgrade, so that a 101 is a final head. */
   readonly awaitsUpgrade: boolean;
+  /** The head of an interim response, but none of 101, lies in the codec's table. There may be several, or none. */
+  onInterimHead(): void;
   /**
-   * The final response head lies in the codec's table, the first body bytes in bytes[start..end). Interim 1xx heads never
-   * come here.
+   * The final response head lies in the codec's table, the first body bytes in bytes[start..end).
    * @param isSlab the bytes stay untouched until `resume` when false is returned; otherwise they do not.
    * @returns false when the other side cannot take more for now; `resume` goes on.
    */

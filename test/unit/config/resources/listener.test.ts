@@ -525,6 +525,7 @@ describe('an HTTP connection manager', () => {
       maxStreamDurationMs: 0,
       streamFlushTimeoutMs: 300_000,
       delayedCloseTimeoutMs: 1000,
+      proxiesInterim: false,
       enableTrailers: false,
     });
   });
@@ -549,6 +550,7 @@ describe('an HTTP connection manager', () => {
       http1_safe_max_connection_duration: true,
       stream_flush_timeout: '8s',
       delayed_close_timeout: '9s',
+      proxy_100_continue: true,
       http_protocol_options: { enable_trailers: true },
       stream_idle_timeout: '2s',
       request_timeout: '3s',
@@ -595,6 +597,7 @@ describe('an HTTP connection manager', () => {
       maxStreamDurationMs: 7000,
       streamFlushTimeoutMs: 8000,
       delayedCloseTimeoutMs: 9000,
+      proxiesInterim: true,
       enableTrailers: true,
     });
   });

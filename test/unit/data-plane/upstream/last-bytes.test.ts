@@ -50,6 +50,8 @@ class Taker implements PoolClient, ResponseReceiver, TcpUpstreamOwner {
     this.events.push(failure);
   }
 
+  onInterimHead(): void {}
+
   onResponseHead(_bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     this.events.push(`head ${end - start}${isEnd ? ' end' : ''}`);
     return this.takes;

@@ -40,6 +40,8 @@ class Request implements PoolClient {
     this.state = 'over';
   }
 
+  onInterimHead(): void {}
+
   onResponseHead(): boolean {
     this.state = 'over';
     return true;

@@ -356,12 +356,12 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
       start += headLength;
       const { status } = codec.response;
       if (status >= 200) break;
-      // Interim heads answer nothing that was asked on behalf of the client: 100 was sent by this proxy already.
       if (status === 101) {
         if (this.#receiver!.awaitsUpgrade && (codec.response.flags & HeadFlag.UPGRADE) !== 0) break;
         this.#protocolError('upgrade_not_requested');
         return false;
       }
+      this.#receiver!.onInterimHead();
     }
     const { response } = codec;
     this.#isReusable = response.isPersistent;

@@ -110,6 +110,14 @@ export class ResponseWriter {
     this.#write(head, body, 0, body.length, true, false);
   }
 
+  /** As DownstreamStream.writeInterim. */
+  writeInterim(): boolean {
+    const { codec } = this.#context;
+    const length = codec.writeResponse();
+    if (length > 0) this.writeText(codec.responseText(length));
+    return length > 0;
+  }
+
   /** Writes what has a framing of its own: an interim response, or one that is ready as it is. */
   writeText(text: string): void {
     this.#count(text.length);

@@ -95,6 +95,10 @@ export class Http1ServerStream implements DownstreamStream {
     this.#writer.writeText(CONTINUE);
   }
 
+  writeInterim(): boolean {
+    return !this.#writer.isForHttp10 && this.#writer.writeInterim();
+  }
+
   prepareHead(framing: number, isEnd: boolean): number {
     const endsWithClose = this.#writer.isForHttp10 && framing >= Framing.CHUNKED;
     this.#mustClose = this.#isLast(isEnd) || endsWithClose || framing === Framing.TUNNEL;

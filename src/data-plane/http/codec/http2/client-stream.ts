@@ -23,6 +23,7 @@ import { UpgradedAnswer } from './upgraded-answer.ts';
 
 const { upstream_flow_control_paused_reading_total, upstream_flow_control_resumed_reading_total } = CLUSTER_STATS.index;
 
+const SWITCHING_PROTOCOLS = 101;
 const NO_BYTES = Buffer.alloc(0);
 const FORWARDED_PROTO = HEADER_ID['x-forwarded-proto'];
 
@@ -159,9 +160,9 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
     this.#deliver(NO_BYTES, 0, 0, true);
   }
 
-  onInterimHead(): void {
-    // It answers nothing that was asked on behalf of the client: 100 was sent by this proxy already.
+  onInterimHead(status: number): void {
     this.hasResponseBytes = true;
+    if (status !== SWITCHING_PROTOCOLS) this.#receiver?.onInterimHead();
   }
 
   onData(bytes: Buffer, start: number, end: number, isEnd: boolean): void {

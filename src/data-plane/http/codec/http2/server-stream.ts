@@ -217,6 +217,14 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
     this.#owner.session.respondLines(this.#stream, 100, '', false);
   }
 
+  writeInterim(): boolean {
+    const { session } = this.#owner;
+    const length = session.prepareResponse(0);
+    if (length < 0) return false;
+    session.sendHead(this.#stream, length, false, false);
+    return true;
+  }
+
   prepareHead(framing: number, _isEnd: boolean, isNoted: boolean): number {
     const { session, context } = this.#owner;
     const { codec } = context;

@@ -27,6 +27,8 @@ class Receiver implements ResponseReceiver {
     this.#takesLast = takesLast;
   }
 
+  onInterimHead(): void {}
+
   onResponseHead(_bytes: Buffer, start: number, end: number): boolean {
     this.bytes += end - start;
     return true;
