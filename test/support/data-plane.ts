@@ -265,6 +265,11 @@ export class DataPlaneFixture {
   }
 
   readonly http2Stat: StatReader<Http2Stat> = (name) => this.#read('http2', HTTP2_STATS.index[name]);
+  /** Of the sessions to its hosts. */
+  clusterHttp2Stat(cluster: string, name: Http2Stat): number {
+    return this.#read(`http2.${cluster}`, HTTP2_STATS.index[name]);
+  }
+
   readonly httpStat: StatReader<keyof typeof HTTP_STATS.index> = (name) => this.#read('http', HTTP_STATS.index[name]);
   readonly tcpStat: StatReader<keyof typeof TCP_PROXY_STATS.index> = (name) =>
     this.#read('tcp', TCP_PROXY_STATS.index[name]);

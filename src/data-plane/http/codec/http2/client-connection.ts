@@ -13,6 +13,7 @@ import type { Http2Settings } from '../../../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP2_STATS, type Http2Stat } from '../../../../stats/index.ts';
 import { tlsFailureOf } from '../../../../tls/failure.ts';
 import type { Endpoint } from '../../../format/facts.ts';
+import { BufferedBytes } from '../../../network/buffered-bytes.ts';
 import { LastBytes } from '../../../network/last-bytes.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
 import type { TlsFacts } from '../../../network/tls/connection-tls.ts';
@@ -39,7 +40,7 @@ const {
   upstream_cx_rx_bytes_total,
   upstream_cx_tx_bytes_total,
 } = CLUSTER_STATS.index;
-const { keepalive_timeout, streams_active } = HTTP2_STATS.index;
+const { keepalive_timeout, pending_send_bytes, streams_active } = HTTP2_STATS.index;
 
 /** As loggers know this file. */
 const FILE = 'src/data-plane/http/codec/http2/client-connection.ts';
@@ -63,6 +64,7 @@ export class Http2ClientConnection
   tls: TlsFacts | null = null;
   readonly #life: ConnectionLife;
   readonly #stats: UpstreamConnectionStats;
+  readonly #pending: BufferedBytes;
   readonly #keepalive: Keepalive | null;
   #state: number = CONNECTING;
   readonly #maxStreams: number;
@@ -97,6 +99,7 @@ export class Http2ClientConnection
     this.#life.owner = this;
     this.#stats = this.#life.stats;
     this.#stats.count(upstream_cx_http2_total);
+    this.#pending = new BufferedBytes(context, cluster.http2StatBase + pending_send_bytes);
   }
 
   // ---- From the pool ----
@@ -227,7 +230,9 @@ export class Http2ClientConnection
   }
 
   flush(): void {
-    if (this.#state === OPEN) this.#session.flush();
+    if (this.#state !== OPEN) return;
+    this.#pending.note(this.#session.pendingBytes);
+    this.#session.flush();
   }
 
   write(slab: Buffer, length: number): boolean {
@@ -251,6 +256,12 @@ export class Http2ClientConnection
     if (this.#session.streamCount === 0) this.#life.idle(this.#context.clock.monotonicMs());
     this.#pool.onStreamEnd(this);
     this.#closeIfDone();
+  }
+
+  onStreamCut(): void {
+    this.#stats.cutRequest(true);
+    this.#countSession(streams_active, -1);
+    this.#pool.onStreamEnd(this);
   }
 
   onCapacity(): void {
@@ -302,6 +313,7 @@ export class Http2ClientConnection
     this.#state = CLOSED;
     this.#keepalive?.remove();
     this.#lastBytes?.remove();
+    this.#pending.note(0);
     this.#life.ended(isLocal);
     this.#socket.destroy();
     this.#pool.onClosed(this, lost.length);

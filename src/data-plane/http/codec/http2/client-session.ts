@@ -25,6 +25,8 @@ export interface ClientSessionOwner {
   countSession(stat: string): void;
   /** A stream has ended. */
   onStreamEnd(): void;
+  /** The same of one that the end of the session has ended. */
+  onStreamCut(): void;
   /** It takes more streams than before, or fewer. */
   onCapacity(): void;
   onGoaway(): void;
@@ -71,6 +73,11 @@ export class ClientSession implements SessionOwner {
 
   get isEnded(): boolean {
     return this.#session.isEnded;
+  }
+
+  /** Octets of requests for which the upstream has left no window yet. */
+  get pendingBytes(): number {
+    return this.#session.pendingBytes;
   }
 
   get streamCount(): number {
@@ -176,7 +183,9 @@ export class ClientSession implements SessionOwner {
 
   /** Once for each stream, whatever has ended it; not at the end of the connection. */
   onStreamEnd(stream: Http2ClientStream): void {
-    if (this.#streams.delete(stream)) this.#owner.onStreamEnd();
+    if (!this.#streams.delete(stream)) return;
+    if (this.#session.isEnded) this.#owner.onStreamCut();
+    else this.#owner.onStreamEnd();
   }
 
   countCluster(stat: number): void {
