@@ -1,16 +1,18 @@
-// The examples of TLS as they stand, on ports and with certificates of their own.
+// The examples of TLS and of HTTP/2 behind the proxy as they stand, on ports and with certificates of their own.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import path from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { CertificateFolder } from '../../support/certificates.ts';
 import { runProgram } from '../../support/child-process.ts';
 import { eventually } from '../../support/eventually.ts';
+import { SecureUpstream } from '../../support/secure-upstream.ts';
 import { startWeir } from '../../support/weir-process.ts';
 
 const EXAMPLES = path.join(import.meta.dirname, '../../../examples');
@@ -88,4 +90,66 @@ it('TLS ends here with a certificate for each site, whose upstreams are told of 
   }
   assertRedirect(await curl(folder, SITES[0], `http://${SITES[0]}:${port}/basket`));
   await weir.untilStat('http.news.downstream_rq_2xx', 1);
+});
+
+it('two proxies carry what clients of either protocol say over HTTP/2, under TLS in which both prove who they are', async (t) => {
+  using folder = new CertificateFolder();
+  const authority = await folder.make('authority', { isAuthority: true });
+  for (const name of ['near', 'far']) {
+    await folder.make(name, { altNames: `DNS:${name}.internal.example`, issuer: authority });
+  }
+  const stranger = await folder.make('stranger', { altNames: 'DNS:stranger.example', issuer: authority });
+  const answer: RequestListener = ({ headers }, response) => response.end(`${headers['x-forwarded-client-cert']}`);
+  const service = await portOf(t, createHttpServer(answer));
+  await using far = await startExample('double-proxy-far.yaml', { 9090: service }, folder.path);
+  const { port: farPort } = (await far.listeners()).get('proxies')!;
+  await using near = await startExample('double-proxy-near.yaml', { 8443: farPort }, folder.path);
+  const { port } = (await near.listeners()).get('clients')!;
+  for (const version of ['--http1.1', '--http2-prior-knowledge']) {
+    const { stdout } = await runProgram('curl', ['-sS', version, `http://127.0.0.1:${port}/`]);
+    assert.match(stdout, /;DNS=near\.internal\.example$/);
+  }
+  await far.untilStat('http.proxies.downstream_rq_http2_total', 2);
+  await near.untilStat('cluster.far.upstream_cx_http1_total', 0);
+
+  const own = ['--cacert', authority.certificatePath, '--resolve', `far.internal.example:${farPort}:127.0.0.1`];
+  const pair = ['--cert', stranger.certificatePath, '--key', stranger.keyPath];
+  for (const shown of [[], pair]) {
+    const refused = await runProgram('curl', ['-sS', ...own, ...shown, `https://far.internal.example:${farPort}/`]);
+    assert.notEqual(refused.code, 0, refused.stdout);
+  }
+  await far.untilStat('listener.127.0.0.1_0.ssl.fail_verify_no_cert', 1);
+  await far.untilStat('listener.127.0.0.1_0.ssl.fail_verify_san', 1);
+});
+
+it('hosts are spoken to in HTTP/2 by their choice, by knowledge of it, or as their clients speak', async (t) => {
+  using folder = new CertificateFolder();
+  const authority = await folder.make('authority', { isAuthority: true });
+  const pair = await folder.make('shop', { altNames: 'DNS:shop.example.com', issuer: authority });
+  const internal = createHttp2Server((request, response) => void response.end(request.httpVersion));
+  const ports: Record<string, number> = { 9090: await portOf(t, internal) };
+  // It serves both, by what the first bytes are.
+  const first = createHttpServer((request, response) => void response.end(request.httpVersion));
+  const either = createServer((socket) => {
+    socket.once('readable', () => {
+      const bytes = socket.read() as Buffer;
+      socket.unshift(bytes);
+      (bytes.toString('latin1', 0, 3) === 'PRI' ? internal : first).emit('connection', socket);
+    });
+  });
+  ports['9091'] = await portOf(t, either);
+  for (const [chosen, version] of [
+    ['h2', 'HTTP/2'],
+    ['http/1.1', 'HTTP/1.1'],
+  ] as const) {
+    const host = await SecureUpstream.start(t, pair, [chosen], ({ protocol, answer }) => answer(protocol));
+    await using weir = await startExample('http2-upstreams.yaml', { ...ports, 9443: host.port }, folder.path);
+    const { port } = (await weir.listeners()).get('clients')!;
+    const get = async (path: string, ...options: string[]): Promise<string> =>
+      (await runProgram('curl', ['-sS', ...options, `http://127.0.0.1:${port}${path}`])).stdout;
+    assert.equal(await get('/by-alpn'), version);
+    assert.equal(await get('/internal'), '2.0');
+    assert.equal(await get('/like-clients'), '1.1');
+    assert.equal(await get('/like-clients', '--http2-prior-knowledge'), '2.0');
+  }
 });
