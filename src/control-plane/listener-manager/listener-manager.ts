@@ -219,19 +219,23 @@ export class ListenerManager {
       (listener) => isAmong(which, listener) && listener.accepting !== 'stopped',
     );
     for (const listener of listeners) {
-      listener.accepting = 'stopped';
-      this.#drained.add(listener);
-      this.#stats.add('listener_stopped');
-      this.#log.info(`listener ${listener.name} accepts no more connections`);
-      const onGone = (): void => {
-        if (this.#drained.delete(listener))
-          this.#log.info(`the last connection of listener ${listener.name} has ended`);
-        this.#count();
-      };
-      this.#deps.workers.stopAccepting(listener.snapshot.id, onGone, leavesPaths);
+      // One that fails shall hold up neither the others nor their coming back.
+      this.#deps.faults.run(`stopping listener ${listener.name}`, () => this.#stopOne(listener, leavesPaths));
     }
     this.#count();
     return listeners;
+  }
+
+  #stopOne(listener: ActiveListener, leavesPaths: boolean): void {
+    listener.accepting = 'stopped';
+    this.#drained.add(listener);
+    this.#stats.add('listener_stopped');
+    const onGone = (): void => {
+      if (this.#drained.delete(listener)) this.#log.info(`the last connection of listener ${listener.name} has ended`);
+      this.#count();
+    };
+    this.#deps.workers.stopAccepting(listener.snapshot.id, onGone, leavesPaths);
+    this.#log.info(`listener ${listener.name} accepts no more connections`);
   }
 
   #isRefused({ name, trafficDirection }: ListenerSettings): boolean {

@@ -24,7 +24,7 @@ import { MoveWatch } from '../../../src/control-plane/subscription/move-watch.ts
 import { TapFilesWriter } from '../../../src/control-plane/tap/tap-files.ts';
 import { Watchdog } from '../../../src/control-plane/watchdog/watchdog.ts';
 import { WorkerThread } from '../../../src/control-plane/workers/worker-thread.ts';
-import { Loggers } from '../../../src/log/index.ts';
+import { type Logger, Loggers } from '../../../src/log/index.ts';
 import {
   clusterNamed,
   httpFilter,
@@ -153,39 +153,40 @@ describe('a fault on the main thread is contained', () => {
     }
   });
 
-  it('when a cluster takes an answer in, and its name is looked up on', async () => {
-    const { faults, reports } = notedFaults();
-    const clock = new ManualClock();
-    const resolver = { lookup: async () => found(['10.0.0.1']), cancel() {} };
-    const resolvers = { hold: () => new HeldResolver(resolver, () => {}) };
-    let answers = 0;
-    const listener = {
-      clusterName: 'shop',
-      onLookup() {},
-      onAnswer: failOnce(() => {
-        answers += 1;
-      }),
-    };
-    const settings = {
-      kind: 'strict-dns',
-      targets: [],
-      lookupFamily: 'AUTO',
-      familyOrder: undefined as never,
-      refreshRateMs: 1000,
-      failureRefresh: undefined,
-      jitterMs: 0,
-      respectTtl: false,
-      resolver: RESOLVER,
-    } as const;
-    const tools = { clock, faults, random: { u32: () => 0 }, resolvers, log: LOGGERS.get('upstream') };
-    const lookups = new ResolveTarget(target('web.test'), settings, tools, resolver, listener);
-    lookups.start();
-    await turn();
-    assert.deepEqual(reports, ['a DNS lookup: Error: injected']);
-    clock.turn(1000);
-    await turn();
-    assert.equal(answers, 1);
-    lookups.stop();
+  it('when a cluster takes an answer in, or before that, and its name is looked up on', async () => {
+    for (const step of ['onLookup', 'warning', 'onAnswer'] as const) {
+      const { faults, reports } = notedFaults();
+      const clock = new ManualClock();
+      const answer = step === 'warning' ? ({ kind: 'failure', reason: 'none' } as const) : found(['10.0.0.1']);
+      const resolver = { lookup: async () => answer, cancel() {} };
+      const resolvers = { hold: () => new HeldResolver(resolver, () => {}) };
+      let steps = 0;
+      const failing = failOnce(() => {
+        steps += 1;
+      });
+      const listener = { clusterName: 'shop', onLookup() {}, onAnswer() {}, [step]: failing };
+      const settings = {
+        kind: 'strict-dns',
+        targets: [],
+        lookupFamily: 'AUTO',
+        familyOrder: undefined as never,
+        refreshRateMs: 1000,
+        failureRefresh: undefined,
+        jitterMs: 0,
+        respectTtl: false,
+        resolver: RESOLVER,
+      } as const;
+      const log = { warning: step === 'warning' ? failing : () => {}, info() {} } as unknown as Logger;
+      const tools = { clock, faults, random: { u32: () => 0 }, resolvers, log };
+      const lookups = new ResolveTarget(target('web.test'), settings, tools, resolver, listener);
+      lookups.start();
+      await turn();
+      assert.deepEqual(reports, ['a DNS lookup: Error: injected']);
+      clock.turn(1000);
+      await turn();
+      assert.equal(steps, 1, step);
+      lookups.stop();
+    }
   });
 
   it('when hosts that were wanted are published', async () => {
@@ -202,10 +203,14 @@ describe('a fault on the main thread is contained', () => {
     clusters.manager.stop();
   });
 
-  it('when listeners stop, and others change behind that', async () => {
+  it('when one of several listeners is left to another process, and all come back', async () => {
     const { faults, reports } = notedFaults();
     const { store, owner } = statsFixture();
-    const stopAccepting = failOnce((_id: number, applied: () => void) => applied());
+    const stopped: number[] = [];
+    const stopAccepting = failOnce((id: number, applied: () => void) => {
+      stopped.push(id);
+      applied();
+    });
     const listeners = new ListenerManager({
       faults,
       stats: store,
@@ -218,27 +223,25 @@ describe('a fault on the main thread is contained', () => {
       drainStrategy: 'immediate',
       ticketSecret: new TicketSecret(),
       workers: {
-        openListener: async () => [4000],
+        openListener: async () => [0],
         secureListener() {},
         shareSockets: async () => [],
         stopAccepting,
         stopListener() {},
       },
     });
-    for (const [index, name] of ['one', 'two'].entries()) {
+    for (const [index, name] of ['one', 'two', 'three'].entries()) {
       const address = socketAddress('127.0.0.1', 4000 + index);
       const config = mustLoad(withListeners(listenerWith([httpFilter({ stat_prefix: name })], { name, address })));
       await listeners.addStatic(config.listeners[0]!);
     }
+    const states = () => [...listeners.listeners()].map(({ accepting }) => accepting);
     listeners.leave();
-    await eventually(() => reports.length === 1, 'the fault');
-    assert.deepEqual(reports, ['leaving listeners: Error: injected']);
-    listeners.stopAccepting('all');
+    await eventually(() => stopped.length === 2, 'the other listeners');
+    assert.deepEqual(reports, ['stopping listener one: Error: injected']);
+    assert.deepEqual(states(), ['stopped', 'stopped', 'stopped']);
     await listeners.takeBack();
-    assert.deepEqual(
-      [...listeners.listeners()].map(({ accepting }) => accepting),
-      ['stopped', 'stopped'],
-    );
+    assert.deepEqual(states(), ['yes', 'yes', 'yes']);
   });
 
   it('when the last connection of a former bootstrap has ended', async () => {

@@ -57,17 +57,24 @@ export class ResolveTarget {
 
   async #lookUp(): Promise<void> {
     const { name } = this.target;
-    this.#listener.onLookup();
     if (isIP(name) !== 0) {
+      this.#listener.onLookup();
       // An address is its own answer, for ever.
       this.#listener.onAnswer(this, { kind: 'success', addresses: [{ ip: name, ttlSeconds: 0 }] });
       return;
     }
-    const answer = this.#judge(await this.#ask(name));
-    if (this.#isStopped) return;
-    this.#logChange(answer);
-    this.#cancelTimer = this.#tools.clock.after(this.#waitMs(answer), () => this.#lookUp());
-    this.#listener.onAnswer(this, answer);
+    // Until the answer says otherwise: whatever fails here, another lookup follows.
+    let waitMs = this.#settings.refreshRateMs;
+    try {
+      this.#listener.onLookup();
+      const answer = this.#judge(await this.#ask(name));
+      if (this.#isStopped) return;
+      waitMs = this.#waitMs(answer);
+      this.#logChange(answer);
+      this.#listener.onAnswer(this, answer);
+    } finally {
+      if (!this.#isStopped) this.#cancelTimer = this.#tools.clock.after(waitMs, () => this.#lookUp());
+    }
   }
 
   /** A lookup that throws is a failed one: the next must follow it. */
