@@ -15,6 +15,7 @@ import { createStatsdSink } from '../src/extensions/stat_sinks/statsd/sink.ts';
 import { SinkFlush, STAT_SINK_STATS, type StatSink, StatsStore, statTable } from '../src/stats/index.ts';
 import { compileModule } from '../src/wasm/instantiate.ts';
 import { SharedMemoryOwner } from '../src/wasm/shared-memory-owner.ts';
+import { NO_FAULTS } from '../test/support/faults.ts';
 import { median } from './support/contest.ts';
 
 const CLUSTERS = 5000;
@@ -43,6 +44,7 @@ const [ports] = (await once(receivers, 'message')) as [{ udp: number; otlp: numb
 
 const context: StatSinkContext = {
   clock: SYSTEM_CLOCK,
+  faults: NO_FAULTS,
   log: { debug() {} } as unknown as StatSinkContext['log'],
   scope,
   counts,

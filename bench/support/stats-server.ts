@@ -5,8 +5,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { AdminServer, type AdminServerOptions } from '../../src/admin/index.ts';
+import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
 import { Loggers } from '../../src/log/index.ts';
 import { RecentLookups } from '../../src/stats/index.ts';
+import { NO_FAULTS } from '../../test/support/faults.ts';
 import { manyStats, promClient } from './many-stats.ts';
 
 const { clusters, hasHistograms, hasPeer } = workerData as Record<'clusters', number> &
@@ -15,6 +17,8 @@ const { store } = await manyStats(clusters, hasHistograms);
 const loggers = new Loggers({ levels: { default: 'off' }, threadId: 0, sink: { write() {} } });
 // What an answer of statistics does not look at is left out.
 const options = {
+  clock: SYSTEM_CLOCK,
+  faults: NO_FAULTS,
   address: { kind: 'ip', ip: '127.0.0.1', port: 0 },
   loggers,
   lookups: new RecentLookups(),

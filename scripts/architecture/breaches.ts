@@ -1,7 +1,15 @@
 // Holds modules against the rules. Each breach is one line that names the place, the rule and what to do instead.
 
 import { type ModuleImport, type SourceModule, unitOf } from './modules.ts';
-import { BOUNDARY_RULES, BOUNDED_FOLDERS, IMPORT_RULES, MAX_TYPE_KNOT, OPEN_UNITS, OWNER_RULES } from './rules.ts';
+import {
+  BOUNDARY_RULES,
+  BOUNDED_PLACES,
+  IMPORT_RULES,
+  MAX_TYPE_KNOT,
+  OPEN_UNITS,
+  OWNER_RULES,
+  UNBOUNDED_PLACES,
+} from './rules.ts';
 
 type Modules = ReadonlyMap<string, SourceModule>;
 
@@ -52,8 +60,10 @@ export function ownerBreaches(modules: Modules): string[] {
 
 /** In folders of main: what begins a turn of the event loop without a boundary for its faults. */
 export function boundaryBreaches(modules: Modules): string[] {
-  const bounded = [...modules.values()].filter(({ path }) =>
-    BOUNDED_FOLDERS.some((folder) => path.startsWith(`src/${folder}`)),
+  const isIn = (places: readonly string[], { path }: SourceModule): boolean =>
+    places.some((place) => path.startsWith(`src/${place}`));
+  const bounded = [...modules.values()].filter(
+    (module) => isIn(BOUNDED_PLACES, module) && !isIn(UNBOUNDED_PLACES, module),
   );
   return bounded.flatMap(({ path, code }) =>
     BOUNDARY_RULES.flatMap(({ name, pattern, instead }) =>

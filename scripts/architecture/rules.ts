@@ -195,23 +195,45 @@ export interface BoundaryRule {
   readonly instead: string;
 }
 
-/** Folders of main whose every turn of the event loop ends at a boundary: the process may be somebody else's. */
-export const BOUNDED_FOLDERS: readonly string[] = ['control-plane/'];
+/** Of main, whose every turn of the event loop ends at a boundary: the process may be somebody else's. */
+export const BOUNDED_PLACES: readonly string[] = [
+  'admin/',
+  'control-plane/',
+  'extensions/stat_sinks/',
+  'library/',
+  'process/',
+  'stats/',
+];
+
+/** Among those, what runs in a process of its own or in a worker only. */
+export const UNBOUNDED_PLACES: readonly string[] = [
+  'process/hot-restart/',
+  'process/log.ts',
+  'process/serve.ts',
+  'process/signals.ts',
+  'stats/worker-stats.ts',
+];
 
 export const BOUNDARY_RULES: readonly BoundaryRule[] = [
   {
     name: 'a bare handler of an event',
-    pattern: /\.(?:on|once|prependListener|addListener|addEventListener)\([^,()]*,(?!\s*[\w.#]*faults\.handler\()/g,
+    pattern:
+      /\.(?:on|once|prependListener|prependOnceListener|addListener|addEventListener)\([^,()]*,(?!\s*[\w.#]*faults\.handler\()/g,
     instead: 'make it one of FaultBoundary.handler',
   },
   {
     name: 'a bare callback of fs.watch',
-    pattern: /(?<![.\w#])watch\((?:(?!faults\.handler\()[^;])*;/g,
+    pattern: /(?<![.\w#])watch\((?![^()]*\): )(?:(?!faults\.handler\()[^;])*;/g,
     instead: 'make it one of FaultBoundary.handler',
   },
   {
     name: 'a bare callback of the event loop (setImmediate, queueMicrotask, nextTick)',
-    pattern: /\b(?:setImmediate|queueMicrotask|nextTick)\b(?!\([\w.#]*faults\.handler\()/g,
+    pattern: /\b(?:setImmediate|queueMicrotask|nextTick)\b(?!\s+as\b)(?!\([\w.#]*faults\.handler\()/g,
+    instead: 'make it one of FaultBoundary.handler',
+  },
+  {
+    name: 'a bare callback of what has been written',
+    pattern: /(?:socket|call)\.(?:write|send|end)\((?:[^;()]*,)?\s*(?:\([^()]*\)|\w+)\s*=>/gi,
     instead: 'make it one of FaultBoundary.handler',
   },
   {
@@ -221,7 +243,7 @@ export const BOUNDARY_RULES: readonly BoundaryRule[] = [
   },
   {
     name: 'the clock of the system',
-    pattern: /\bSYSTEM_CLOCK\b/g,
+    pattern: /(?<!faults\.clock\()\bSYSTEM_CLOCK\b(?![^;]* from )/g,
     instead: 'take the clock of the proxy, whose timers fail without harm',
   },
 ];

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../base/clock.ts';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 
 declare module 'fastify' {
   interface FastifyReply {
@@ -55,19 +56,21 @@ const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/;
 export class AccessLog {
   readonly #writer: AccessLogWriter;
   readonly #clock: Clock;
+  readonly #faults: FaultBoundary;
   readonly #connections = new WeakMap<Socket, Connection>();
   #lastConnection = 0;
 
-  constructor(writer: AccessLogWriter, clock: Clock) {
+  constructor(writer: AccessLogWriter, clock: Clock, faults: FaultBoundary) {
     this.#writer = writer;
     this.#clock = clock;
+    this.#faults = faults;
   }
 
   /** Call when the request has come in. */
   watch(request: FastifyRequest, reply: FastifyReply): void {
     const startMs = this.#clock.monotonicMs();
     const { id: connectionId, remote, local } = this.#connectionOf(request.raw.socket);
-    reply.raw.once('close', () => {
+    const onClose = (): void => {
       const { raw } = request;
       this.#writer.write({
         startMs,
@@ -83,7 +86,8 @@ export class AccessLog {
         remote,
         local,
       });
-    });
+    };
+    reply.raw.once('close', this.#faults.handler('the admin access log', onClose));
   }
 
   /** Its addresses are known as long as it is open only. */

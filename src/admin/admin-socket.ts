@@ -6,6 +6,7 @@ import { chmodSync, closeSync, unlinkSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { type Address, formatAddress, sameAddress, systemPath } from '../base/address.ts';
 import { descriptorOf } from '../base/descriptor-budget.ts';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { bindPath } from '../base/own-sockets.ts';
 import { removeStaleSocket } from '../base/stale-socket.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
@@ -15,6 +16,7 @@ type PipeAddress = Extract<Address, { readonly kind: 'pipe' }>;
 export class AdminSocket {
   readonly #app: FastifyInstance;
   readonly #systemCalls: SystemCalls | undefined;
+  readonly #faults: FaultBoundary;
   /** A descriptor of the socket while nobody accepts on it here. */
   #yielded: number | undefined;
   /** There is a file that Node does not remove. */
@@ -25,10 +27,11 @@ export class AdminSocket {
   #address: Address;
 
   /** @param address where to listen; port 0 takes a free one. @param systemCalls without them the socket cannot be lent. */
-  constructor(app: FastifyInstance, address: Address, systemCalls: SystemCalls | undefined) {
+  constructor(app: FastifyInstance, address: Address, systemCalls: SystemCalls | undefined, faults: FaultBoundary) {
     this.#app = app;
     this.#address = address;
     this.#systemCalls = systemCalls;
+    this.#faults = faults;
   }
 
   get address(): Address {
@@ -109,14 +112,15 @@ export class AdminSocket {
     }
     const restricted = Promise.withResolvers<void>();
     // Before anything else runs on this thread: nobody else shall connect in between.
-    this.#app.server.once('listening', () => {
+    const onListening = (): void => {
       try {
         restrict(address);
         restricted.resolve();
       } catch (error) {
         restricted.reject(error);
       }
-    });
+    };
+    this.#app.server.once('listening', this.#faults.handler('opening the admin interface', onListening));
     await this.#app.listen({ path: systemPath(address.path) });
     await restricted.promise;
   }

@@ -3,6 +3,7 @@
 
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { type AdminResponse, textResponse } from './response.ts';
 
 export interface AnswerLimitsOptions {
@@ -15,20 +16,23 @@ export const ANSWER_LIMITS: AnswerLimitsOptions = { mostLongAnswers: 32, stallMs
 
 export class AnswerLimits {
   readonly #options: AnswerLimitsOptions;
+  readonly #faults: FaultBoundary;
   readonly #answering = new WeakSet<Socket>();
   #longAnswers = 0;
 
-  constructor(options: AnswerLimitsOptions) {
+  constructor(options: AnswerLimitsOptions, faults: FaultBoundary) {
     this.#options = options;
+    this.#faults = faults;
   }
 
   /** Call before the server listens. */
   watch(server: Server): void {
     server.timeout = this.#options.stallMs;
-    server.on('timeout', (socket: Socket) => {
+    const onTimeout = (socket: Socket): void => {
       // An answer that has nothing to say for a while (a stream of events) is its endpoint's affair.
       if (socket.writableLength > 0 || !this.#answering.has(socket)) socket.destroy();
-    });
+    };
+    server.on('timeout', this.#faults.handler('an idle admin connection', onTimeout));
   }
 
   /** @param onEnd registers what is called when the answer is complete or its client gone. @returns what is sent. */

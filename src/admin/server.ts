@@ -7,9 +7,10 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Address, formatAddress } from '../base/address.ts';
-import { SYSTEM_CLOCK } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { descriptorOf } from '../base/descriptor-budget.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import type { Logger } from '../log/index.ts';
 import { AccessLog, type AccessLogWriter } from './access-log.ts';
@@ -56,6 +57,9 @@ function refuseSchemas(): never {
 export interface AdminServerOptions extends AdminContext, AdmissionRules {
   /** Where to listen; port 0 takes a free one. */
   readonly address: Address;
+  /** Timers of it fail without harm. */
+  readonly clock: Clock;
+  readonly faults: FaultBoundary;
   readonly traffic?: AdminTraffic;
   /** Clients from this descriptor on are refused, so that some are left for the rest of the process. */
   readonly acceptBelow?: number;
@@ -70,6 +74,8 @@ export interface AdminServerOptions extends AdminContext, AdmissionRules {
 
 export class AdminServer {
   readonly #context: AdminContext;
+  readonly #clock: Clock;
+  readonly #faults: FaultBoundary;
   readonly #traffic: TrafficWatch | undefined;
   readonly #accessLog: AccessLog | undefined;
   readonly #admission: Admission;
@@ -86,19 +92,22 @@ export class AdminServer {
   readonly #socket: AdminSocket;
 
   constructor(options: AdminServerOptions) {
+    const { clock, faults } = options;
     this.#context = options;
-    this.#traffic = options.traffic && new TrafficWatch(options.traffic, SYSTEM_CLOCK);
-    this.#accessLog = options.accessLog && new AccessLog(options.accessLog, SYSTEM_CLOCK);
+    this.#clock = clock;
+    this.#faults = faults;
+    this.#traffic = options.traffic && new TrafficWatch(options.traffic, clock, faults);
+    this.#accessLog = options.accessLog && new AccessLog(options.accessLog, clock, faults);
     this.#acceptBelow = options.acceptBelow ?? Number.POSITIVE_INFINITY;
     this.#log = options.loggers.get('admin');
     this.#admission = new Admission(options, this.#log);
-    this.#limits = new AnswerLimits(options.limits ?? ANSWER_LIMITS);
+    this.#limits = new AnswerLimits(options.limits ?? ANSWER_LIMITS, faults);
     this.#pageFiles = options.pageFiles === undefined ? readPageFiles() : (options.pageFiles ?? undefined);
     this.#isReadOnly = options.isReadOnly ?? false;
     const ofPage = this.#pageFiles && [...pageEndpoints(this.#isReadOnly), ...pageFileEndpoints(this.#pageFiles)];
     this.#routes = new Map([...ANSWERED, ...(ofPage ?? [])].map((endpoint) => [endpoint.path, endpoint]));
     this.#app = this.#build();
-    this.#socket = new AdminSocket(this.#app, options.address, options.systemCalls);
+    this.#socket = new AdminSocket(this.#app, options.address, options.systemCalls, faults);
   }
 
   /** The bound address once `listen` has returned. */
@@ -118,7 +127,8 @@ export class AdminServer {
       throw new WeirError('WEIR_ADMIN_LISTEN', text, { cause: error });
     }
     // Accepting may fail; without anybody who hears of it, that would end the process.
-    this.#app.server.on('error', (error) => this.#log.error(`admin accepting failed: ${error.message}`));
+    const onError = ({ message }: Error): void => this.#log.error(`admin accepting failed: ${message}`);
+    this.#app.server.on('error', this.#faults.handler('the admin interface', onError));
     const { address } = this;
     const text = formatAddress(address);
     this.#log.info(`admin address: ${text}`);
@@ -159,7 +169,7 @@ export class AdminServer {
 
   /** Stops listening, lets answers that are under way finish for `graceMs`, then cuts them off. Idempotent. */
   async close(graceMs = 1000): Promise<void> {
-    const callOff = SYSTEM_CLOCK.after(graceMs, () => {
+    const callOff = this.#clock.after(graceMs, () => {
       for (const socket of this.#connections) socket.destroy();
     });
     await this.#app.close();
@@ -175,14 +185,16 @@ export class AdminServer {
       schemaController: { compilersFactory: NO_SCHEMAS },
       // Judged with the other malformed requests below.
       http: { requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
-      clientErrorHandler: (error, socket) => refuseUnparsed(error, socket),
+      clientErrorHandler: this.#faults.handler('a malformed admin request', refuseUnparsed),
       // A path that cannot be decoded is an unknown one; fastify has no hooks for it.
       frameworkErrors: (_error, request, reply) =>
-        this.#admit(request, reply, () => void this.#dispatch(request, reply)),
+        this.#faults.run('an admin request', () => this.#answerUndecodable(request, reply)),
     });
     this.#limits.watch(app.server);
-    app.server.on('connection', (socket: Socket) => this.#track(socket));
-    app.addHook('onRequest', (request, reply, done) => this.#admit(request, reply, done));
+    app.server.on('connection', this.#faults.handler('an admin connection', this.#track.bind(this)));
+    app.addHook('onRequest', (request, reply, done) => {
+      if (this.#admits(request, reply)) done();
+    });
     // Any body is taken, whatever its content type says; only forms are read.
     app.removeAllContentTypeParsers();
     app.addHook('onRequest', async ({ raw: { headers } }) => {
@@ -205,24 +217,31 @@ export class AdminServer {
       return;
     }
     this.#connections.add(socket);
+    const onClose = (): boolean => this.#connections.delete(socket);
+    socket.once('close', this.#faults.handler('an admin connection', onClose));
     this.#traffic?.watchConnection(socket);
-    socket.once('close', () => this.#connections.delete(socket));
   }
 
   /** Runs while the head is parsed, so before that of a request behind it. */
-  #admit(request: FastifyRequest, reply: FastifyReply, goOn: () => void): void {
+  #admits(request: FastifyRequest, reply: FastifyReply): boolean {
     const { socket } = request.raw;
     // The answer to the malformed one closes the connection; what has come behind it is never looked at.
-    if (this.#refused.has(socket)) return;
+    if (this.#refused.has(socket)) return false;
     this.#accessLog?.watch(request, reply);
     this.#traffic?.watchRequest(request, reply);
     const refusal = malformedRequestAnswer(request.raw);
-    if (refusal === undefined) {
-      goOn();
-      return;
-    }
+    if (refusal === undefined) return true;
     this.#refused.add(socket);
     this.#send(reply, refusal);
+    return false;
+  }
+
+  async #answerUndecodable(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    try {
+      if (this.#admits(request, reply)) await this.#dispatch(request, reply);
+    } catch (error) {
+      this.#sendError(error, request, reply);
+    }
   }
 
   async #dispatch(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -259,11 +278,11 @@ export class AdminServer {
 
   #send(reply: FastifyReply, made: AdminResponse): FastifyReply {
     // Also of an answer that is not admitted.
-    if (made.afterSent !== undefined) reply.raw.once('close', made.afterSent);
+    if (made.afterSent !== undefined) this.#onEnd(reply, made.afterSent);
     // HEAD has no body, so that one without an end must not begin.
     const finite =
       made.isOpenEnded && reply.request.method === 'HEAD' ? { ...made, body: '', isOpenEnded: false } : made;
-    const response = this.#limits.admit(finite, reply.raw.req.socket, (end) => reply.raw.once('close', end));
+    const response = this.#limits.admit(finite, reply.raw.req.socket, (end) => this.#onEnd(reply, end));
     const { status, contentType, headers = {}, body, isOpenEnded = false } = response;
     reply.code(status).headers({
       'content-type': contentType,
@@ -274,12 +293,18 @@ export class AdminServer {
     // As bytes, because fastify adds a charset to the type of a JSON string.
     if (typeof body === 'string' || body instanceof Uint8Array) return reply.send(countedBytes(reply, body));
     const stream = Readable.from(countedStream(reply, body));
-    stream.once('error', (error) => {
+    const onError = (error: unknown): void => {
       // Before the head is out the error handler answers, and logs.
       if (reply.raw.headersSent) this.#log.error(`admin response failed: ${String(error)}`, stackFrames(error));
-    });
+    };
+    stream.once('error', this.#faults.handler('an admin response', onError));
     if (isOpenEnded) return sendOpenEnded(reply, stream);
     return reply.send(stream);
+  }
+
+  /** Its answer has been sent, or its client has gone. */
+  #onEnd(reply: FastifyReply, then: () => void): void {
+    reply.raw.once('close', this.#faults.handler('the end of an admin request', then));
   }
 
   /** Requests that fastify refuses (a body that is too large) and failures of our own. */

@@ -2,6 +2,7 @@
 // docs/library.md.
 
 import { WeirError } from '../base/errors.ts';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { readVersion } from '../base/version.ts';
 import { optionsFromValues, type ServerOptions } from '../cli/index.ts';
 import { formatFault } from '../config/index.ts';
@@ -55,12 +56,9 @@ export async function createProxy(config: Bootstrap | string, given: ProxyOption
     return loaded;
   };
   const proxy = new EmbeddedProxy({ concurrency: options.concurrency, version, loggers, load: loadAnother });
-  const onAbort = (): void => void proxy.close();
-  signal?.addEventListener('abort', onAbort);
-  const forget = (): void => signal?.removeEventListener('abort', onAbort);
-  proxy.closed.then(forget, forget);
+  if (signal !== undefined) proxy.closeOn(signal);
   try {
-    await untilAborted(signal, proxy.start(loadAnother(config)));
+    await untilAborted(signal, proxy.start(loadAnother(config)), proxy.faults);
     return proxy;
   } catch (error) {
     await proxy.close({ graceMs: 0 });
@@ -69,15 +67,20 @@ export async function createProxy(config: Bootstrap | string, given: ProxyOption
 }
 
 /** @throws what the signal was aborted with, as soon as it is. */
-async function untilAborted(signal: AbortSignal | undefined, work: Promise<void>): Promise<void> {
+async function untilAborted(
+  signal: AbortSignal | undefined,
+  work: Promise<void>,
+  faults: FaultBoundary,
+): Promise<void> {
   if (signal === undefined) return work;
   const aborted = Promise.withResolvers<never>();
+  const over = new AbortController();
   const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort);
+  signal.addEventListener('abort', faults.handler('the end', onAbort), { signal: over.signal });
   try {
     await Promise.race([work, aborted.promise]);
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    over.abort();
   }
 }
 

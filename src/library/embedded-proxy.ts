@@ -6,6 +6,7 @@
 
 import { type Address, formatAddress } from '../base/address.ts';
 import { WeirError } from '../base/errors.ts';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Version } from '../base/version.ts';
 import type { Server } from '../control-plane/index.ts';
@@ -46,8 +47,20 @@ export class EmbeddedProxy implements WeirProxy {
       // Flags of the host's process are not meant for these threads: loaders of tests, inspectors.
       threadFlags: [],
       systemCalls: () => SystemCalls.open(),
-      quit: () => void this.close(),
+      quit: () => this.faults.run('the end', () => this.close()),
     });
+  }
+
+  /** Ends with an order to abort, whenever that comes. */
+  closeOn(signal: AbortSignal): void {
+    const over = new AbortController();
+    signal.addEventListener(
+      'abort',
+      this.faults.handler('the end', () => this.close()),
+      { signal: over.signal },
+    );
+    const forget = (): void => over.abort();
+    this.closed.then(forget, forget);
   }
 
   /** Resolves when the proxy is live. @throws WeirError; call `close` then as well. */
@@ -56,6 +69,11 @@ export class EmbeddedProxy implements WeirProxy {
     await this.#running.start(options, result);
     if (this.#isClosing) throw stoppedError();
     this.#stats = new EmbeddedStats(this.#server);
+  }
+
+  /** Where faults of its own end, and not in the host's process. */
+  get faults(): FaultBoundary {
+    return this.#running.faults;
   }
 
   get admin(): AdminAddress | undefined {

@@ -68,8 +68,8 @@ export class AdminAccessLog implements AccessLogWriter {
     for (const destination of this.#destinations.values()) destination.close();
   }
 
-  #open(path: string, { onDropped }: AdminAccessLogOptions): LogDestination {
-    const known = this.#destinations.get(path) ?? LogDestination.open(logTarget(path), { onDropped });
+  #open(path: string, { clock, onDropped }: AdminAccessLogOptions): LogDestination {
+    const known = this.#destinations.get(path) ?? LogDestination.open(logTarget(path), { clock, onDropped });
     this.#destinations.set(path, known);
     return known;
   }

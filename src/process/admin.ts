@@ -2,8 +2,9 @@
 
 import { AdminServer, type AdminServerOptions, type AdmissionRules } from '../admin/index.ts';
 import type { Address } from '../base/address.ts';
-import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { descriptorBudget } from '../base/descriptor-budget.ts';
+import type { FaultBoundary } from '../base/fault-boundary.ts';
 import { STATS_FILTER_BY_RE2 } from '../base/runtime-values.ts';
 import { compileStringMatch } from '../base/string-match.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
@@ -29,8 +30,9 @@ export interface AdminParts {
   readonly systemCalls: SystemCalls | undefined;
   readonly workers: WorkerPool;
   readonly clock: Clock;
-  /** Of the configuration. */
-  readonly faults: readonly ConfigFault[];
+  readonly faults: FaultBoundary;
+  /** What there was to say about the configuration. */
+  readonly configFaults: readonly ConfigFault[];
   /** Begins the clean shutdown. */
   readonly quit: () => void;
   /** What SIGUSR1 does. */
@@ -53,7 +55,7 @@ export async function startAdmin(parts: AdminParts): Promise<RunningAdmin> {
   const { administerBelow: acceptBelow } = descriptorBudget(parts.systemCalls?.descriptorLimit());
   const { systemCalls } = parts;
   const { address } = parts.server.bootstrap.admin!;
-  const warnings = parts.faults.filter(({ severity }) => severity === 'warning').map(formatFault);
+  const warnings = parts.configFaults.filter(({ severity }) => severity === 'warning').map(formatFault);
   const overview = new AdminOverview({ ...parts, warnings, epoch: parts.options.restartEpoch });
   const admin = new AdminServer({
     ...adminContext(parts),
@@ -89,18 +91,20 @@ function admissionRules({ server, options }: AdminParts): AdmissionRules {
 }
 
 function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | 'acceptBelow'> {
-  const { server, options, version, loggers, accessLog, quit, reopenLogs } = parts;
+  const { server, options, version, loggers, accessLog, clock, faults, quit, reopenLogs } = parts;
   const { node, admin } = server.bootstrap;
   const profilers = new Profilers({
     engines: engines(server.workers),
-    clock: SYSTEM_CLOCK,
+    clock,
     log: loggers.get('main'),
     path: admin!.profilePath,
   });
   return {
+    clock,
+    faults,
     server: {
       state: () => server.state,
-      wallMs: () => SYSTEM_CLOCK.wallMs(),
+      wallMs: () => clock.wallMs(),
       certificates: () => server.certificates.list(),
       beforeStatsRead: () => server.beforeStatsRead(),
       uptimeCurrentEpochSeconds: () => server.uptimeSeconds,
@@ -112,7 +116,7 @@ function adminContext(parts: AdminParts): Omit<AdminServerOptions, 'address' | '
       memory: () => server.memoryReport(),
       profilePath: admin!.profilePath,
       heapDump: () => profilers.dumpHeaps(),
-      contention: options.enableMutexTracing ? () => measureContention(SYSTEM_CLOCK) : undefined,
+      contention: options.enableMutexTracing ? () => measureContention(clock) : undefined,
       node: {
         ...node,
         extensions: linkedExtensions(EXTENSIONS, disabledBy(options).disabled),

@@ -138,7 +138,7 @@ export class RunningProxy {
   async #openAdmin(
     server: Server,
     options: ServerOptions,
-    { faults }: LoadBootstrapResult,
+    { faults: configFaults }: LoadBootstrapResult,
     systemCalls: SystemCalls | undefined,
     inherited: number | undefined,
   ): Promise<RunningAdmin | undefined> {
@@ -167,7 +167,8 @@ export class RunningProxy {
       version,
       loggers,
       systemCalls,
-      faults,
+      faults: this.faults,
+      configFaults,
       accessLog: this.#accessLog,
       quit,
       reopenLogs: () => this.reopenLogs(),

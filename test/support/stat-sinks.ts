@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
+import type { FaultBoundary } from '../../src/base/fault-boundary.ts';
 import type { ClusterHost, CreateStatSink, StatSinkContext } from '../../src/control-plane/index.ts';
 import type { Logger } from '../../src/log/index.ts';
 import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../../src/stats/index.ts';
 import { eventually } from './eventually.ts';
+import { NO_FAULTS } from './faults.ts';
 import { statsFixture } from './stats.ts';
 
 const NO_LOG = {
@@ -30,13 +32,14 @@ export interface SinkSurroundings {
 
 export interface SurroundingsOptions {
   readonly clock?: Clock;
+  readonly faults?: FaultBoundary;
   readonly store?: StatsStore;
   readonly hostOf?: (cluster: string) => ClusterHost | undefined;
 }
 
 /** Its own counts stand in another store, so that they are not among what is flushed. */
 export function sinkSurroundings(options: SurroundingsOptions = {}): SinkSurroundings {
-  const { store = statsFixture().store, clock = SYSTEM_CLOCK, hostOf = () => undefined } = options;
+  const { store = statsFixture().store, clock = SYSTEM_CLOCK, faults = NO_FAULTS, hostOf = () => undefined } = options;
   const own = statsFixture().store;
   const scope = own.scope('stat_sinks.tested.');
   const counts = scope.allocate(STAT_SINK_STATS);
@@ -47,6 +50,7 @@ export function sinkSurroundings(options: SurroundingsOptions = {}): SinkSurroun
   return {
     context: {
       clock,
+      faults,
       log: NO_LOG as unknown as Logger,
       scope,
       counts,

@@ -269,7 +269,7 @@ export class Server {
       clusters: () => clusterManager.clusters(),
       node: bootstrap.node,
       flushIntervalMs: bootstrap.statsFlushIntervalMs,
-      onError: (where, error) => faults.report(where, error),
+      faults,
     });
     if (!this.statSinks.isEmpty) this.#flush.add('sinks', () => this.statSinks.flush());
     this.taps = new TapManager({

@@ -2,6 +2,7 @@
 
 import type { BoundedFeed } from '../../base/bounded-feed.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { NodeSettings } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { Scope, STAT_SINK_STATS, StatBlock, StatSink, StatsStore } from '../../stats/index.ts';
@@ -17,6 +18,8 @@ export type StatSinkCounts = StatBlock<RowsOf<typeof STAT_SINK_STATS>>;
 export interface StatSinkContext {
   /** Timers of it fail without harm. */
   readonly clock: Clock;
+  /** Where those of its events end. */
+  readonly faults: FaultBoundary;
   readonly log: Logger;
   /** `stat_sinks.<kind>.`. */
   readonly scope: Scope;

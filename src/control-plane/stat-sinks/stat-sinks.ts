@@ -1,6 +1,7 @@
 // The sinks of the bootstrap: made with the server, fed by each flush, closed at its end. Main thread.
 
 import type { Clock } from '../../base/clock.ts';
+import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { StatSinkSettings } from '../../config/index.ts';
 import type { Loggers } from '../../log/index.ts';
 import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../../stats/index.ts';
@@ -16,8 +17,7 @@ export interface StatSinksOptions extends Pick<StatSinkContext, 'cluster' | 'clu
   readonly stats: StatsStore;
   readonly clock: Clock;
   readonly loggers: Loggers;
-  /** A sink has thrown. */
-  readonly onError: (where: string, error: unknown) => void;
+  readonly faults: FaultBoundary;
 }
 
 interface NamedSink {
@@ -30,23 +30,23 @@ export class StatSinks {
   readonly eventStream: EventStream | undefined;
   readonly #sinks: readonly NamedSink[];
   readonly #flush: SinkFlush;
-  readonly #onError: StatSinksOptions['onError'];
+  readonly #faults: FaultBoundary;
   readonly #clock: Clock;
   readonly #startMs: number;
   #lastMs: number;
 
   constructor(options: StatSinksOptions) {
-    const { settings, stats, clock, onError } = options;
+    const { settings, stats, clock, faults } = options;
     this.#clock = clock;
     this.#startMs = clock.wallMs();
     this.#lastMs = this.#startMs;
     const made = settings.map((sink) => ({ name: sink.name, sink: create(sink, options) }));
     this.eventStream = made.map(({ sink }) => sink).find(isStream);
     this.#sinks = made.filter((each): each is NamedSink => !isStream(each.sink));
-    this.#onError = onError;
+    this.#faults = faults;
     this.#flush = new SinkFlush(stats, (sink, error) => {
       const name = this.#sinks.find((each) => each.sink === sink)!.name;
-      onError(`the stats sink ${name}`, error);
+      faults.report(`the stats sink ${name}`, error);
     });
   }
 
@@ -61,7 +61,7 @@ export class StatSinks {
     try {
       await this.eventStream?.flush();
     } catch (error) {
-      this.#onError('the event stream', error);
+      this.#faults.report('the event stream', error);
     }
   }
 
@@ -97,7 +97,7 @@ function isStream(sink: StatSink | EventStream): sink is EventStream {
 function create({ name, settings }: StatSinkSettings, options: StatSinksOptions): StatSink | EventStream {
   const hosts = new HostRotation();
   const hostOf = (name: string): ClusterHost | undefined => hosts.next(options.cluster(name));
-  const { kinds, stats, clock, loggers, cluster, clusters, node, flushIntervalMs } = options;
+  const { kinds, stats, clock, faults, loggers, cluster, clusters, node, flushIntervalMs } = options;
   const create = kinds.get(name);
   if (create === undefined) throw new Error(`no code has been loaded for ${name}`);
   const kind = name.slice(name.indexOf('.') + 1);
@@ -106,7 +106,7 @@ function create({ name, settings }: StatSinkSettings, options: StatSinksOptions)
   const countsOf = (): StatSinkCounts => scope.allocate(STAT_SINK_STATS);
   let counts: StatSinkCounts | undefined;
   const context: StatSinkContext = {
-    ...{ clock, log, scope, stats, cluster, clusters, hostOf, node, flushIntervalMs },
+    ...{ clock, faults, log, scope, stats, cluster, clusters, hostOf, node, flushIntervalMs },
     get counts() {
       counts ??= countsOf();
       return counts;

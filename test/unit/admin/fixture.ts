@@ -20,6 +20,7 @@ import {
 } from '../../../src/admin/index.ts';
 import type { Address } from '../../../src/base/address.ts';
 import { formatAddress } from '../../../src/base/address.ts';
+import { SYSTEM_CLOCK } from '../../../src/base/clock.ts';
 import type { Version } from '../../../src/base/version.ts';
 import { commandLineOptionsJson, parseCommandLine } from '../../../src/cli/index.ts';
 import { UnknownFieldPolicy } from '../../../src/config/index.ts';
@@ -188,6 +189,8 @@ export const ANY_PORT: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 };
 async function adminOptions(world: World): Promise<AdminServerOptions> {
   return {
     address: ANY_PORT,
+    clock: SYSTEM_CLOCK,
+    faults: NO_FAULTS,
     pageFiles: {
       script: { name: 'page.js', body: Buffer.from('/* script */') },
       style: { name: 'page.css', body: Buffer.from('/* style */') },

@@ -117,7 +117,8 @@ describe('closing the admin server', () => {
   it('is possible before it has listened', async () => {
     await using server = await startAdmin();
     const { loggers } = server.world;
+    const { clock, faults } = server.options;
     const unused = {} as AdminServerOptions;
-    await new AdminServer({ ...unused, loggers, address: ANY_PORT }).close();
+    await new AdminServer({ ...unused, clock, faults, loggers, address: ANY_PORT }).close();
   });
 });

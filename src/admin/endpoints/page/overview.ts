@@ -2,7 +2,6 @@
 // slice goes through all of it: the first answer is made by code that has never run, and each part would begin a slice of its own.
 
 import { formatAddress } from '../../../base/address.ts';
-import { SYSTEM_CLOCK } from '../../../base/clock.ts';
 import { TimeSlice } from '../../../base/time-slice.ts';
 import { formatVersion } from '../../../base/version.ts';
 import type { Cluster, Head, Listener, Overview, Points } from '../../../page/data.ts';
@@ -60,7 +59,7 @@ async function* pieces(
   const { tick } = history;
   const from = history.firstAfter(since);
   const start: Omit<Overview, 'listeners' | 'clusters'> = {
-    nowMs: SYSTEM_CLOCK.wallMs(),
+    nowMs: context.server.wallMs(),
     head: shownHead,
     tick,
     times: history.times(from),

@@ -4,9 +4,9 @@
 import { type ClientWritableStream, connectivityState, type ServiceError } from '@grpc/grpc-js';
 import type { StatSinkContext } from '../../../control-plane/index.ts';
 import { MessageQueue, type OutgoingMessage } from './message-queue.ts';
-import { asItIs, type GrpcServiceSettings, type OpenChannel, ServiceChannel } from './service-channel.ts';
+import { asItIs, GRPC_CALL, type GrpcServiceSettings, type OpenChannel, ServiceChannel } from './service-channel.ts';
 
-export type StreamContext = Pick<StatSinkContext, 'clock' | 'counts' | 'hostOf' | 'log'>;
+export type StreamContext = Pick<StatSinkContext, 'clock' | 'counts' | 'faults' | 'hostOf' | 'log'>;
 
 /** What waits without any of it being taken. */
 const STALLED_AFTER_MS = 15_000;
@@ -61,7 +61,10 @@ export class ClientStream {
     if (!this.#queue.begin(message)) return;
     if (stream.messages.size === 0) stream.progressMs = this.#context.clock.monotonicMs();
     stream.messages.add(message);
-    stream.call.write(message.bytes, () => this.#taken(stream, message));
+    stream.call.write(
+      message.bytes,
+      this.#context.faults.handler(GRPC_CALL, () => this.#taken(stream, message)),
+    );
   }
 
   /** Ends the stream and waits a moment for the service to do the same. */
@@ -90,10 +93,13 @@ export class ClientStream {
       asItIs,
       this.#channel.metadata(),
       {},
-      (error) => this.#ended(stream, error),
+      this.#context.faults.handler(GRPC_CALL, (error: ServiceError | null) => this.#ended(stream, error)),
     );
     // The end is told of by the call above.
-    call.on('error', () => {});
+    call.on(
+      'error',
+      this.#context.faults.handler(GRPC_CALL, () => {}),
+    );
     const progressMs = this.#context.clock.monotonicMs();
     const stream: Stream = { channel, call, messages: new Set(), handed: new Set(), progressMs };
     this.#stream = stream;
@@ -115,12 +121,12 @@ export class ClientStream {
   }
 
   #ended(stream: Stream, error: ServiceError | null): void {
+    if (this.#stream === stream) this.#stream = undefined;
+    this.#onEnd();
     stream.channel.cluster?.stats.add('upstream_rq_active', -1);
     for (const message of stream.messages) this.#settle(stream, message, error === null && stream.handed.has(message));
-    if (this.#stream === stream) this.#stream = undefined;
     if (error !== null) this.#context.counts.add('send_failures');
     this.#channel.failed(stream.channel, error?.message ?? 'it has ended the stream');
-    this.#onEnd();
   }
 }
 

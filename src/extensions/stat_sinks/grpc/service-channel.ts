@@ -7,6 +7,9 @@ import { JitteredBackoff } from '../../../base/backoff.ts';
 import { SYSTEM_RANDOM } from '../../../base/random.ts';
 import type { ActiveCluster, StatSinkContext } from '../../../control-plane/index.ts';
 
+/** Where faults are, as the log says it. */
+export const GRPC_CALL = 'the gRPC call of a stats sink';
+
 /** As loggers know this file. */
 const FILE = 'src/extensions/stat_sinks/grpc/service-channel.ts';
 

@@ -4,9 +4,9 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import type { StatSinkContext } from '../../../control-plane/index.ts';
 import { MessageQueue, type OutgoingMessage } from './message-queue.ts';
-import { asItIs, type GrpcServiceSettings, type OpenChannel, ServiceChannel } from './service-channel.ts';
+import { asItIs, GRPC_CALL, type GrpcServiceSettings, type OpenChannel, ServiceChannel } from './service-channel.ts';
 
-export type UnaryContext = Pick<StatSinkContext, 'clock' | 'counts' | 'hostOf' | 'log'>;
+export type UnaryContext = Pick<StatSinkContext, 'clock' | 'counts' | 'faults' | 'hostOf' | 'log'>;
 
 export interface UnaryMethod {
   /** `/package.Service/Method`. */
@@ -63,6 +63,10 @@ export class UnaryCalls {
     const deadline = this.#context.clock.wallMs() + this.#timeoutMs;
     channel.cluster?.stats.add('upstream_rq_total');
     channel.cluster?.stats.add('upstream_rq_active');
+    const onAnswer = (error: ServiceError | null, answer?: Buffer): void => {
+      this.#running.delete(call);
+      this.#ended(channel, message, error, answer);
+    };
     const call = channel.client.makeUnaryRequest(
       this.#method.path,
       asItIs,
@@ -70,10 +74,7 @@ export class UnaryCalls {
       message.bytes,
       this.#channel.metadata(),
       { deadline },
-      (error, answer) => {
-        this.#running.delete(call);
-        this.#ended(channel, message, error, answer);
-      },
+      this.#context.faults.handler(GRPC_CALL, onAnswer),
     );
     this.#running.add(call);
   }
@@ -81,14 +82,14 @@ export class UnaryCalls {
   #ended(channel: OpenChannel, message: OutgoingMessage, error: ServiceError | null, answer?: Buffer): void {
     channel.cluster?.stats.add('upstream_rq_active', -1);
     this.#queue.end(message, error === null);
+    if (this.#running.size === 0) this.#onIdle();
     if (error === null) {
       this.#channel.succeeded();
       this.#method.onAnswer(answer!);
-    } else {
-      this.#context.counts.add('send_failures');
-      if (error.code === status.DEADLINE_EXCEEDED) channel.cluster?.stats.add('upstream_rq_timeout');
-      if (UNREACHABLE.includes(error.code)) this.#channel.failed(channel, error.message);
+      return;
     }
-    if (this.#running.size === 0) this.#onIdle();
+    this.#context.counts.add('send_failures');
+    if (error.code === status.DEADLINE_EXCEEDED) channel.cluster?.stats.add('upstream_rq_timeout');
+    if (UNREACHABLE.includes(error.code)) this.#channel.failed(channel, error.message);
   }
 }

@@ -18,7 +18,7 @@ export type DatagramTarget =
   | { readonly kind: 'udp'; readonly ip: string; readonly port: number }
   | { readonly kind: 'pipe'; readonly path: string };
 
-export interface DatagramOptions extends Pick<StatSinkContext, 'clock' | 'counts' | 'log'> {
+export interface DatagramOptions extends Pick<StatSinkContext, 'clock' | 'counts' | 'faults' | 'log'> {
   /** Of a datagram, unless a single line is longer; 0 sends each line in one of its own. */
   readonly maxBytes: number;
 }
@@ -105,7 +105,7 @@ export class Datagrams implements LineTransport {
   }
 
   #open(): void {
-    const { counts, log } = this.#options;
+    const { counts, faults, log } = this.#options;
     const onLost = (reason: string): void => {
       counts.add('send_failures');
       log.ofFile(FILE).debug(`a stats sink has lost its socket: ${reason}`);
@@ -115,7 +115,7 @@ export class Datagrams implements LineTransport {
     const onSent = (): void => this.#backoff.reset();
     this.#socket =
       this.#target.kind === 'udp'
-        ? UdpSocket.open(this.#target, this.#systemCalls, { counts, onLost, onSent })
+        ? UdpSocket.open(this.#target, this.#systemCalls, { counts, faults, onLost, onSent })
         : UnixDatagramSocket.open(this.#target.path, this.#systemCalls!, { counts, onLost, onSent });
   }
 }

@@ -23,7 +23,7 @@ const STALLED_AFTER_MS = 15_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
-export type TcpLinesContext = Pick<StatSinkContext, 'clock' | 'counts' | 'hostOf' | 'log' | 'stats'>;
+export type TcpLinesContext = Pick<StatSinkContext, 'clock' | 'counts' | 'faults' | 'hostOf' | 'log' | 'stats'>;
 
 /** Some lines that wait for their connection. */
 interface Chunk {
@@ -97,7 +97,7 @@ export class TcpLines implements LineTransport {
   }
 
   #connect(): void {
-    const { hostOf, log, clock, counts } = this.#context;
+    const { hostOf, log, clock, counts, faults } = this.#context;
     const host = hostOf(this.#cluster);
     if (host === undefined) {
       this.#lost(`cluster ${this.#cluster} has no host`);
@@ -107,6 +107,7 @@ export class TcpLines implements LineTransport {
     this.#connection = new Connection(host, {
       clock,
       counts,
+      faults,
       onOpen: () => {
         this.#backoff.reset();
         const waiting = this.#waiting;
@@ -131,7 +132,10 @@ export class TcpLines implements LineTransport {
   }
 }
 
-interface ConnectionOptions extends Pick<StatSinkContext, 'clock' | 'counts'> {
+/** Where faults are, as the log says it. */
+const CONNECTION = 'the connection of a stats sink';
+
+interface ConnectionOptions extends Pick<StatSinkContext, 'clock' | 'counts' | 'faults'> {
   readonly onOpen: () => void;
   /** Called once, unless it is closed. */
   readonly onLost: (reason: string) => void;
@@ -154,7 +158,7 @@ class Connection {
     this.#host = host;
     this.#options = options;
     const { stats, settings } = host.cluster;
-    const { clock } = options;
+    const { clock, faults } = options;
     this.#progressMs = clock.monotonicMs();
     stats.add('upstream_cx_total');
     stats.add('upstream_cx_active');
@@ -164,17 +168,19 @@ class Connection {
       stats.add('upstream_cx_connect_timeout');
       this.giveUp('it takes too long');
     });
-    this.#socket.on('connect', () => {
+    const onConnect = (): void => {
       this.isOpen = true;
       this.#callOff();
       options.onOpen();
-    });
-    this.#socket.on('error', (error) => {
-      this.#reason = error.message;
-    });
+    };
+    const onError = ({ message }: Error): void => {
+      this.#reason = message;
+    };
+    this.#socket.on('connect', faults.handler(CONNECTION, onConnect));
+    this.#socket.on('error', faults.handler(CONNECTION, onError));
     // Nothing that a receiver says is of interest, but its end is.
     this.#socket.resume();
-    this.#socket.on('close', () => this.#ended());
+    this.#socket.on('close', faults.handler(CONNECTION, this.#ended.bind(this)));
   }
 
   get queuedBytes(): number {
@@ -182,11 +188,12 @@ class Connection {
   }
 
   write({ text, lines }: Chunk): void {
-    const { counts } = this.#options;
-    this.#socket.write(text, (error) => {
+    const { counts, faults } = this.#options;
+    const onTaken = (error?: Error | null): void => {
       counts.add(error ? 'metrics_dropped' : 'metrics_sent', lines);
       if (!error) this.#host.cluster.stats.add('upstream_cx_tx_bytes_total', Buffer.byteLength(text));
-    });
+    };
+    this.#socket.write(text, faults.handler(CONNECTION, onTaken));
   }
 
   /** Gives it up when it has had something to take for long, and has taken nothing. */
@@ -206,12 +213,16 @@ class Connection {
   }
 
   /** Resolves when all that was written has been taken. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#isGivenUp = true;
-    return new Promise((resolve) => {
-      this.#socket.once('close', () => resolve());
-      this.#socket.end(() => this.#socket.destroy());
-    });
+    const { faults } = this.#options;
+    const closed = Promise.withResolvers<void>();
+    this.#socket.once(
+      'close',
+      faults.handler(CONNECTION, () => closed.resolve()),
+    );
+    this.#socket.end(faults.handler(CONNECTION, () => this.#socket.destroy()));
+    await closed.promise;
   }
 
   #ended(): void {

@@ -2,8 +2,11 @@
 // main busy for a second. What the system does not take at once waits in Node, within a bound. Main thread.
 
 import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { familyOf } from '../../../base/address-families.ts';
 import type { DatagramBatch } from '../../../base/datagram-batch.ts';
+import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import type { SystemCalls } from '../../../base/system-calls.ts';
 import type { StatSinkCounts } from '../../../control-plane/index.ts';
 import type { DatagramSocket } from './datagrams.ts';
@@ -17,6 +20,7 @@ const ECONNREFUSED = 111;
 
 export interface UdpOptions {
   readonly counts: StatSinkCounts;
+  readonly faults: FaultBoundary;
   /** There is no socket, or not any more. */
   readonly onLost: (reason: string) => void;
   /** A connected socket is there. */
@@ -35,11 +39,15 @@ interface Datagram {
   readonly lines: number;
 }
 
+/** Where faults are, as the log says it. */
+const SOCKET = 'the socket of a stats sink';
+
 /** Connected, so that the system tells of a port that nobody listens to. */
 export class UdpSocket implements DatagramSocket {
   readonly #socket: Socket;
   readonly #counts: StatSinkCounts;
   readonly #batching: Batching | undefined;
+  readonly #onSent: (error: Error | null) => void;
   /** Those in the batch. */
   #batched: Datagram[] = [];
   #isConnected = false;
@@ -64,13 +72,16 @@ export class UdpSocket implements DatagramSocket {
   private constructor(
     { ip, port }: { readonly ip: string; readonly port: number },
     batching: Batching | undefined,
-    { counts, onLost, onSent }: UdpOptions,
+    { counts, faults, onLost, onSent }: UdpOptions,
   ) {
     this.#counts = counts;
+    this.#onSent = faults.handler(SOCKET, (error: Error | null) => {
+      if (error !== null) counts.add('send_failures');
+    });
     this.#batching = batching;
     this.#socket = createSocket(familyOf(ip) === 'v4' ? 'udp4' : 'udp6');
     this.#socket.unref();
-    this.#socket.on('error', (error) => {
+    const onError = (error: Error): void => {
       // Whoever listened has gone, and may come back; the socket stays as good as it was.
       if (this.#isConnected) {
         counts.add('send_failures');
@@ -79,12 +90,14 @@ export class UdpSocket implements DatagramSocket {
       this.#dropEarly();
       this.#end();
       onLost(error.message);
-    });
-    // Given to `connect`, it would be told of failures, too.
-    this.#socket.on('connect', () => {
+    };
+    const onConnect = (): void => {
       this.#connected();
       onSent();
-    });
+    };
+    this.#socket.on('error', faults.handler(SOCKET, onError));
+    // Given to `connect`, it would be told of failures, too.
+    this.#socket.on('connect', faults.handler(SOCKET, onConnect));
     // Node owns the descriptor from here on.
     if (batching !== undefined) this.#socket.bind({ fd: batching.descriptor });
     this.#socket.connect(port, ip);
@@ -132,11 +145,12 @@ export class UdpSocket implements DatagramSocket {
   }
 
   async close(): Promise<void> {
-    if (!this.#isConnected && !this.#isClosed) await new Promise((resolve) => this.#socket.once('connect', resolve));
+    // A failure to connect has been told of by then.
+    if (!this.#isConnected && !this.#isClosed) await once(this.#socket, 'connect').catch(() => {});
     this.flush();
     for (let size = -1; !this.#isClosed && this.queuedBytes > 0 && this.queuedBytes !== size; ) {
       size = this.queuedBytes;
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
     this.#end();
   }
@@ -169,10 +183,6 @@ export class UdpSocket implements DatagramSocket {
     // The flush that brought them may be over.
     this.flush();
   }
-
-  readonly #onSent = (error: Error | null): void => {
-    if (error !== null) this.#counts.add('send_failures');
-  };
 
   #dropEarly(): void {
     for (const { lines } of this.#early) this.#counts.add('metrics_dropped', lines);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
 import type { EventStream, StatSinkContext } from '../../../../src/control-plane/stat-sinks/stat-sink-kind.ts';
 import { StatSinks, type StatSinksOptions } from '../../../../src/control-plane/stat-sinks/stat-sinks.ts';
 import type { Loggers } from '../../../../src/log/index.ts';
@@ -45,7 +46,7 @@ function fixture(made: Readonly<Record<string, StatSink | EventStream>>): Fixtur
     clusters: () => [],
     node: { id: '', cluster: '', locality: { region: '', zone: '', subZone: '' }, metadata: {} },
     flushIntervalMs: 5000,
-    onError: (where, error) => faults.push(`${where}: ${String(error)}`),
+    faults: new FaultBoundary((where, error) => faults.push(`${where}: ${String(error)}`)),
   };
   return { sinks: new StatSinks(options), clock, faults, contexts };
 }

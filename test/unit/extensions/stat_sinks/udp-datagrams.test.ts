@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { SystemCalls } from '../../../../src/base/system-calls.ts';
 import { UdpSocket } from '../../../../src/extensions/stat_sinks/lines/udp-datagrams.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { NO_FAULTS } from '../../../support/faults.ts';
 import { DatagramReceiver } from '../../../support/metric-receivers.ts';
 import { sinkSurroundings } from '../../../support/stat-sinks.ts';
 
@@ -23,7 +24,7 @@ async function openSocket(receiver: DatagramReceiver, refuse: (call: number) => 
   const { context, count } = sinkSurroundings();
   const connected = Promise.withResolvers<void>();
   const target = { ip: '127.0.0.1', port: receiver.port };
-  const options = { counts: context.counts, onLost: connected.reject, onSent: connected.resolve };
+  const options = { counts: context.counts, faults: NO_FAULTS, onLost: connected.reject, onSent: connected.resolve };
   const socket = UdpSocket.open(target, calls, options)!;
   await connected.promise;
   return { socket, count, made };
