@@ -58,6 +58,7 @@ async function round(): Promise<Record<string, number>> {
     workers: {
       publishCluster() {},
       removeCluster() {},
+      secureCluster() {},
       publishHosts: (update, applied) => updates.push({ update, applied }),
     },
     resolvers: new DnsResolvers(workers.clock, NO_FAULTS),

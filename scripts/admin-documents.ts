@@ -244,8 +244,8 @@ const TABLES: Readonly<Record<string, Listed>> = {
   CONNECTION_LIMIT_STATS: { under: 'connection_limit.<stat_prefix>.', what: 'Connection limit filters' },
   PROXY_PROTOCOL_STATS: { under: 'proxy_proto.<stat_prefix>.', what: 'PROXY protocol listener filters' },
   SSL_SOCKET_FACTORY_STATS: {
-    under: 'listener.<address or stat_prefix>.server_ssl_socket_factory.',
-    what: 'Certificates, keys and authorities of a listener that come anew from files',
+    under: 'listener.<address or stat_prefix>.server_ssl_socket_factory., cluster.<name>.client_ssl_socket_factory.',
+    what: 'Certificates, keys and authorities of a listener or cluster that come anew from files',
   },
   TLS_INSPECTOR_STATS: { under: 'tls_inspector.', what: 'TLS inspector listener filters' },
   HTTP_INSPECTOR_STATS: { under: 'http_inspector.', what: 'HTTP inspector listener filters' },

@@ -85,6 +85,8 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.updateClusters([], [message.name], applied(message.generation, stats));
     case 'hosts':
       return dataPlane.updateHosts(message.update, applied(message.generation, stats));
+    case 'cluster-tls':
+      return dataPlane.secureCluster(message.name, message.transports, applied(message.generation, stats));
     case 'host-refused':
       return dataPlane.refuseHost(message.cluster, message.address);
     case 'listen':

@@ -18,6 +18,7 @@ import type {
   PackedCluster,
   RuntimeTexts,
   SecuredChain,
+  SecuredTransport,
   StreamReset,
   WorkerToMain,
   WorkerWatchdog,
@@ -152,6 +153,15 @@ export class DataPlane {
   /** Takes over what has changed about the members of a cluster. @param onApplied as for updateClusters. */
   updateHosts(update: HostsUpdate, onApplied: () => void): void {
     this.#clusters.updateHosts(update, onApplied);
+  }
+
+  /** Has connections of a cluster be secured by other settings. @param onApplied called once, when they are. */
+  secureCluster(name: string, transports: readonly SecuredTransport[], onApplied: () => void): void {
+    try {
+      this.#clusters.secure(name, transports);
+    } finally {
+      onApplied();
+    }
   }
 
   /** There is no room for a host that was wanted. @param address as text. */

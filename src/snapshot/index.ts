@@ -119,6 +119,7 @@ export {
   type TimeoutFloor,
 } from './overload.ts';
 export { type PackedCluster, packClusters, unpackCluster } from './packed-cluster.ts';
+export { packTls, unpackTls } from './packed-tls.ts';
 export type {
   BackOffSettings,
   RateLimitedBackOffSettings,
@@ -187,4 +188,5 @@ export type {
   TlsVersion,
   UpstreamTlsSettings,
 } from './tls.ts';
+export { type SecuredTransport, upstreamContextsOf, withUpstreamContexts } from './upstream-contexts.ts';
 export type { WatchdogSettings, WorkerWatchdog } from './watchdog.ts';

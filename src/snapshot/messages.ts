@@ -12,6 +12,7 @@ import type { OverloadState, StreamReset } from './overload.ts';
 import type { PackedCluster } from './packed-cluster.ts';
 import type { TapFile, TapSession, TapTrace } from './tap.ts';
 import type { SecuredChain } from './tls.ts';
+import type { SecuredTransport } from './upstream-contexts.ts';
 import type { WorkerWatchdog } from './watchdog.ts';
 
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
@@ -100,6 +101,13 @@ export type MainToWorker =
   | { readonly type: 'cluster-removed'; readonly generation: number; readonly name: string }
   /** Members of a cluster that stays as it is. */
   | { readonly type: 'hosts'; readonly generation: number; readonly update: HostsUpdate }
+  /** Connections of a cluster are secured by other settings. Answered by `applied`, at once. */
+  | {
+      readonly type: 'cluster-tls';
+      readonly generation: number;
+      readonly name: string;
+      readonly transports: readonly SecuredTransport[];
+    }
   /** There is no room for a host that was wanted. */
   | { readonly type: 'host-refused'; readonly cluster: string; readonly address: string }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */

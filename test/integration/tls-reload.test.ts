@@ -3,14 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
 import { CertificateFolder, type TestCertificate } from '../support/certificates.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { getOverTls, isResumed, newSession, shownSubject } from '../support/tls-client.ts';
-import { bootstrapOf, pair, tlsListener, tlsMessage } from '../support/tls-config.ts';
+import { bootstrapOf, pair, tlsListener } from '../support/tls-config.ts';
+import { copyPair, type PairOfFiles, pairIn, replaceFile, secretFrom, secretResponse } from '../support/tls-files.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 
 let folder: CertificateFolder;
@@ -26,30 +27,8 @@ function place(...names: string[]): string {
 }
 
 /** The paths of a pair in a folder of its own. */
-function inFolder(name: string): TestCertificate {
-  const certificatePath = place(name, 'tls.crt');
-  const keyPath = place(name, 'tls.key');
-  return { certificatePath, keyPath, certificate: '', key: '' };
-}
-
-function copyTo(to: TestCertificate, from: TestCertificate): void {
-  mkdirSync(path.dirname(to.certificatePath), { recursive: true });
-  copyFileSync(from.certificatePath, to.certificatePath);
-  copyFileSync(from.keyPath, to.keyPath);
-}
-
-/** Made beside it, and moved over it. */
-function replace(file: string, content: string | Buffer): void {
-  writeFileSync(`${file}.new`, content);
-  renameSync(`${file}.new`, file);
-}
-
-function responseOf(secret: object): string {
-  return JSON.stringify({ version_info: '1', resources: [tlsMessage('Secret', secret)] });
-}
-
-function fromFile(name: string, file: string): object {
-  return { name, sds_config: { path_config_source: { path: file } } };
+function inFolder(name: string): PairOfFiles {
+  return pairIn(place(name));
 }
 
 /** Both workers show it: the kernel spreads connections over them. */
@@ -68,19 +47,19 @@ before(async () => {
   ca = await folder.make('ca', { isAuthority: true });
   otherCa = await folder.make('other-ca', { isAuthority: true });
   for (const name of ['one', 'two', 'three']) await make(name);
-  for (const name of ['written', 'neighbour', 'broken', 'named']) copyTo(inFolder(name), certificate('one'));
+  for (const name of ['written', 'neighbour', 'broken', 'named']) copyPair(inFolder(name), certificate('one'));
   // As Kubernetes has it: files are links through a link to a folder.
-  copyTo(inFolder('mounted/..1'), certificate('one'));
+  copyPair(inFolder('mounted/..1'), certificate('one'));
   symlinkSync('..1', place('mounted', '..data'));
   for (const file of ['tls.crt', 'tls.key']) symlinkSync(`..data/${file}`, place('mounted', file));
-  copyTo(inFolder('release-1'), certificate('one'));
+  copyPair(inFolder('release-1'), certificate('one'));
   symlinkSync('release-1', place('current'));
   copyFileSync(ca.certificatePath, place('trusted.pem'));
   writeFileSync(place('key-1'), randomBytes(80));
   copyFileSync(place('key-1'), place('newest-key'));
   copyFileSync(place('key-1'), place('older-key'));
-  writeFileSync(place('secret.json'), responseOf({ name: 'server', tls_certificate: pair(certificate('one')) }));
-  writeFileSync(place('naming.json'), responseOf({ name: 'named', tls_certificate: pair(inFolder('named')) }));
+  writeFileSync(place('secret.json'), secretResponse({ name: 'server', tls_certificate: pair(certificate('one')) }));
+  writeFileSync(place('naming.json'), secretResponse({ name: 'named', tls_certificate: pair(inFolder('named')) }));
   const of = (name: string): object => ({ tls_certificates: [pair(inFolder(name))] });
   const trusted = { validation_context: { trusted_ca: { filename: place('trusted.pem') } } };
   const listeners = [
@@ -98,10 +77,10 @@ before(async () => {
       context: { session_ticket_keys: { keys: [{ filename: place('newest-key') }, { filename: place('older-key') }] } },
     }),
     tlsListener('secret', {
-      common: { tls_certificate_sds_secret_configs: [fromFile('server', place('secret.json'))] },
+      common: { tls_certificate_sds_secret_configs: [secretFrom('server', place('secret.json'))] },
     }),
     tlsListener('naming', {
-      common: { tls_certificate_sds_secret_configs: [fromFile('named', place('naming.json'))] },
+      common: { tls_certificate_sds_secret_configs: [secretFrom('named', place('naming.json'))] },
     }),
   ];
   weir = await startWeir({ configYaml: bootstrapOf(listeners), args: ['--concurrency', '2'] });
@@ -113,10 +92,8 @@ after(async () => {
   folder[Symbol.dispose]();
 });
 
-function certificate(name: string): TestCertificate {
-  const certificatePath = place(`${name}.pem`);
-  const keyPath = place(`${name}.key`);
-  return { certificatePath, keyPath, certificate: '', key: '' };
+function certificate(name: string): PairOfFiles {
+  return { certificatePath: place(`${name}.pem`), keyPath: place(`${name}.key`) };
 }
 
 describe('certificates in files that change', () => {
@@ -135,8 +112,8 @@ describe('certificates in files that change', () => {
     writeFileSync(to.keyPath, readFileSync(certificate('two').keyPath));
     writeFileSync(to.certificatePath, readFileSync(certificate('two').certificatePath));
     await untilShown('written', 'two');
-    replace(to.certificatePath, readFileSync(certificate('three').certificatePath));
-    replace(to.keyPath, readFileSync(certificate('three').keyPath));
+    replaceFile(to.certificatePath, readFileSync(certificate('three').certificatePath));
+    replaceFile(to.keyPath, readFileSync(certificate('three').keyPath));
     await untilShown('written', 'three');
     isOver.value = true;
     await Promise.all(clients);
@@ -146,39 +123,39 @@ describe('certificates in files that change', () => {
   });
 
   it('are found behind a link that leads elsewhere now', async () => {
-    copyTo(inFolder('mounted/..2'), certificate('two'));
+    copyPair(inFolder('mounted/..2'), certificate('two'));
     symlinkSync('..2', place('mounted', '..new'));
     renameSync(place('mounted', '..new'), place('mounted', '..data'));
     await untilShown('mounted', 'two');
-    copyTo(inFolder('release-2'), certificate('two'));
+    copyPair(inFolder('release-2'), certificate('two'));
     symlinkSync('release-2', place('next'));
     renameSync(place('next'), place('current'));
     await untilShown('current', 'two');
     // What lies behind the new link is watched in turn.
-    copyTo(inFolder('release-2'), certificate('three'));
+    copyPair(inFolder('release-2'), certificate('three'));
     await untilShown('current', 'three');
   });
 
   it('are found when their folder is another one', async () => {
-    copyTo(inFolder('neighbour-2'), certificate('two'));
+    copyPair(inFolder('neighbour-2'), certificate('two'));
     renameSync(place('neighbour'), place('neighbour-1'));
     renameSync(place('neighbour-2'), place('neighbour'));
     await untilShown('neighbour', 'two');
-    copyTo(inFolder('neighbour'), certificate('three'));
+    copyPair(inFolder('neighbour'), certificate('three'));
     await untilShown('neighbour', 'three');
   });
 
   it('stay as they were while the new ones cannot be used', async () => {
     const { certificatePath, keyPath } = inFolder('broken');
     const failures = 'listener.broken.server_ssl_socket_factory.ssl_context_update_failed';
-    replace(keyPath, readFileSync(certificate('two').keyPath));
+    replaceFile(keyPath, readFileSync(certificate('two').keyPath));
     await weir.untilStat(failures, 1);
     assert.equal(await shownSubject(ports.get('broken')!, client), 'CN=one');
     const line = `listener broken: TLS goes on with what it had: .*${keyPath}" is not the key of the certificate in "${certificatePath}"`;
     assert.match(weir.output.stderr, new RegExp(line));
-    replace(certificatePath, 'nothing');
+    replaceFile(certificatePath, 'nothing');
     await weir.untilStat(failures, 2);
-    copyTo(inFolder('broken'), certificate('three'));
+    copyPair(inFolder('broken'), certificate('three'));
     await untilShown('broken', 'three');
     const { certificates } = JSON.parse(await weir.admin('/certs'));
     assert.equal(certificates[2].cert_chain[0].path, certificatePath);
@@ -198,7 +175,7 @@ describe('authorities in a file that changes', () => {
     assert.match(await getOverTls(port, asAlice), /200 OK/);
     await assert.rejects(getOverTls(port, asBob));
     const session = await newSession(port, asAlice);
-    replace(place('trusted.pem'), otherCa.certificate);
+    replaceFile(place('trusted.pem'), otherCa.certificate);
     await weir.untilStat('listener.mutual.server_ssl_socket_factory.ssl_context_update_by_file', 1);
     assert.match(await getOverTls(port, asBob), /200 OK/);
     await assert.rejects(getOverTls(port, { ...asAlice, session }));
@@ -211,11 +188,11 @@ describe('ticket keys in files', () => {
     const port = ports.get('tickets')!;
     const first = await newSession(port, client);
     const updates = 'listener.tickets.server_ssl_socket_factory.ssl_context_update_by_file';
-    replace(place('newest-key'), randomBytes(80));
+    replaceFile(place('newest-key'), randomBytes(80));
     await weir.untilStat(updates, 1);
     assert.equal(await isResumed(port, first, client), true);
     const second = await newSession(port, { ...client, session: first });
-    replace(place('older-key'), randomBytes(80));
+    replaceFile(place('older-key'), randomBytes(80));
     await weir.untilStat(updates, 2);
     assert.equal(await isResumed(port, first, client), false);
     assert.equal(await isResumed(port, second, client), true);
@@ -227,31 +204,31 @@ describe('secrets in files', () => {
     const file = place('secret.json');
     assert.equal(await shownSubject(ports.get('secret')!, client), 'CN=one');
     assert.equal(await weir.stat('sds.server.update_success'), 1);
-    replace(file, responseOf({ name: 'server', tls_certificate: pair(certificate('two')) }));
+    replaceFile(file, secretResponse({ name: 'server', tls_certificate: pair(certificate('two')) }));
     await untilShown('secret', 'two');
     await weir.untilStat('sds.server.update_success', 2);
     await weir.untilStat('listener.secret.server_ssl_socket_factory.ssl_context_update_by_sds', 1);
-    replace(file, '{');
+    replaceFile(file, '{');
     await weir.untilStat('sds.server.update_failure', 1);
-    replace(
+    replaceFile(
       file,
-      responseOf({ name: 'server', tls_certificate: pair({ ...certificate('two'), keyPath: place('none') }) }),
+      secretResponse({ name: 'server', tls_certificate: pair({ ...certificate('two'), keyPath: place('none') }) }),
     );
     await weir.untilStat('sds.server.update_rejected', 1);
     assert.equal(await shownSubject(ports.get('secret')!, client), 'CN=two');
     // What was missing is waited for.
     copyFileSync(certificate('two').keyPath, place('none'));
-    replace(file, responseOf({ name: 'server', tls_certificate: pair(certificate('three')) }));
+    replaceFile(file, secretResponse({ name: 'server', tls_certificate: pair(certificate('three')) }));
     await untilShown('secret', 'three');
     assert.equal(await weir.stat('sds.server.key_rotation_failed'), 0);
   });
 
   it('tell of keys that cannot be used', async () => {
     const { keyPath } = inFolder('named');
-    replace(keyPath, readFileSync(certificate('two').keyPath));
+    replaceFile(keyPath, readFileSync(certificate('two').keyPath));
     await weir.untilStat('sds.named.key_rotation_failed', 1);
     assert.equal(await shownSubject(ports.get('naming')!, client), 'CN=one');
-    copyTo(inFolder('named'), certificate('two'));
+    copyPair(inFolder('named'), certificate('two'));
     await untilShown('naming', 'two');
     assert.equal(await weir.stat('sds.named.update_attempt'), 1);
   });

@@ -50,6 +50,7 @@ export class Watched implements Disposable {
       workers: {
         publishCluster: () => {},
         removeCluster: () => {},
+        secureCluster: () => {},
         publishHosts: (_update, applied) => {
           this.published.push(this.manager.snapshots()[0]!);
           applied();

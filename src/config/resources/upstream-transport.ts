@@ -44,25 +44,29 @@ export function convertUpstreamTransport(message: Cluster, at: string, conversio
 
 /** TLS is in one of its transport sockets at least. */
 export function isSecured(cluster: Cluster): boolean {
-  return speakTls(cluster).includes(true);
+  return upstreamMessagesOf(cluster).some((context) => context !== undefined);
 }
 
 /** TLS is in all of them. */
 export function isSecuredThroughout(cluster: Cluster): boolean {
-  return !speakTls(cluster).includes(false);
+  return upstreamMessagesOf(cluster).every((context) => context !== undefined);
 }
 
-/** Whether they do: the one of the cluster, and those of its matches. */
-function speakTls({ transport_socket: socket, tls_context: older, transport_socket_matches: matches }: Cluster) {
-  const own = socket === null ? older !== null : speaksTls(socket);
-  return [own, ...matches.map(({ transport_socket: matched }) => matched !== null && speaksTls(matched))];
+/** By place: that of the cluster itself, then those of its matches; undefined where connections are plain. */
+export function upstreamMessagesOf({
+  transport_socket: socket,
+  tls_context: older,
+  transport_socket_matches: matches,
+}: Cluster): readonly (UpstreamTlsContext | undefined)[] {
+  const own = socket === null ? (older ?? undefined) : contextIn(socket);
+  return [own, ...matches.map(({ transport_socket: matched }) => contextIn(matched))];
 }
 
-function speaksTls({ typed_config }: TransportSocket): boolean {
-  const opened = openExtension(typed_config);
-  if (opened?.typeName !== PROXY_TRANSPORT) return opened?.typeName === UPSTREAM_TLS;
-  const { transport_socket: inner } = opened.message as ProxyProtocolUpstreamTransport;
-  return inner !== null && speaksTls(inner);
+function contextIn(socket: TransportSocket | null): UpstreamTlsContext | undefined {
+  const opened = socket === null ? undefined : openExtension(socket.typed_config);
+  if (opened?.typeName === UPSTREAM_TLS) return opened.message as UpstreamTlsContext;
+  if (opened?.typeName !== PROXY_TRANSPORT) return undefined;
+  return contextIn((opened.message as ProxyProtocolUpstreamTransport).transport_socket);
 }
 
 export function convertTransportSocket(socket: TransportSocket, at: string, conversion: Conversion): UpstreamTransport {

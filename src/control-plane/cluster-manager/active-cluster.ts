@@ -16,6 +16,8 @@ import {
   NO_CELLS,
   type SlowStartSettings,
   type UpstreamTlsSettings,
+  upstreamContextsOf,
+  withUpstreamContexts,
   type ZoneRoutingSettings,
 } from '../../snapshot/index.ts';
 import {
@@ -62,15 +64,6 @@ function flagsBeforeChecks({ healthCheck: check, originalDst }: ClusterSettings)
   if (check === undefined || originalDst !== null) return 0;
   const { failedActiveHealthCheck, pendingActiveHealthCheck } = HealthFlag;
   return check.excludesNewHosts ? failedActiveHealthCheck | pendingActiveHealthCheck : failedActiveHealthCheck;
-}
-
-/** How its connections are secured: by its own transport socket, and by those of matches. */
-export function tlsSettingsOf({
-  tls,
-  transportSocketMatches = [],
-}: ClusterSnapshot['settings']): UpstreamTlsSettings[] {
-  const ofMatches = transportSocketMatches.flatMap((match) => match.tls ?? []);
-  return tls === undefined ? ofMatches : [tls, ...ofMatches];
 }
 
 type RuntimeSettings = Pick<BalancingSettings, 'healthyPanicThreshold' | 'zoneRouting' | 'leastRequest'>;
@@ -150,10 +143,9 @@ export class ActiveCluster {
       }));
       const { hosts: _members, discovery: _discovery, healthCheck: _check, ...clusterSettings } = settings;
       const budgetBlock = settings.tracksTimeoutBudgets ? scope.allocate(TIMEOUT_BUDGET_STATS).cell : NO_CELLS;
-      const tlsBlock =
-        tlsSettingsOf(settings).length > 0
-          ? holdings.scope(`cluster.${settings.statName}.ssl.`).allocate(TLS_STATS).cell
-          : NO_CELLS;
+      const tlsBlock = upstreamContextsOf(settings).some((tls) => tls !== undefined)
+        ? holdings.scope(`cluster.${settings.statName}.ssl.`).allocate(TLS_STATS).cell
+        : NO_CELLS;
       const http2Block =
         settings.http2 === undefined
           ? NO_CELLS
@@ -291,6 +283,12 @@ export class ActiveCluster {
     this.#snapshot = Object.freeze({ ...this.#snapshot, hostLists: this.#lists.address });
     this.#showLists(formerLists);
     return this.#places.memory.reclaimer.collect(() => formerLists.retire());
+  }
+
+  /** Has connections be secured by other settings. @param changed by place (upstreamContextsOf). */
+  secure(changed: ReadonlyMap<number, UpstreamTlsSettings>): void {
+    const settings = withUpstreamContexts(this.#snapshot.settings, changed);
+    this.#snapshot = Object.freeze({ ...this.#snapshot, settings });
   }
 
   /** What has changed about the members since this was asked last: the next update of the workers. */

@@ -20,15 +20,16 @@ import type {
   Locality,
   TlsSettings,
 } from '../../snapshot/index.ts';
+import { upstreamContextsOf } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
-import { type ActiveCluster, type ClusterPlaces, tlsSettingsOf } from './active-cluster.ts';
+import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
 import { LocalCluster } from './local-cluster.ts';
-import { ManagedCluster, type ManagedClusterTools, type PutCluster } from './managed-cluster.ts';
+import { type ChangedTls, ManagedCluster, type ManagedClusterTools, type PutCluster } from './managed-cluster.ts';
 import { OutlierEventLog } from './outlier-detection/event-log.ts';
 
 /** Takes updates to the workers; WorkerPool does. Each tells `onApplied` once, when no worker uses what it has removed. */
@@ -36,7 +37,16 @@ export interface ClusterPublisher {
   /** A cluster that is new, or in the place of another. */
   publishCluster(cluster: ClusterSnapshot, onApplied: () => void): void;
   publishHosts(update: HostsUpdate, onApplied: () => void): void;
+  /** Has connections of a cluster be secured by other settings. */
+  secureCluster(name: string, changed: ChangedTls, onApplied: () => void): void;
   removeCluster(name: string, onApplied: () => void): void;
+}
+
+export interface ClusterObserver {
+  /** It has been made; nobody has asked it for anything yet. */
+  add(cluster: ManagedCluster): void;
+  /** It opens no connections any more. */
+  remove(cluster: ManagedCluster): void;
 }
 
 export interface ClusterManagerDependencies extends Omit<ClusterPlaces, 'local'> {
@@ -75,6 +85,7 @@ export class ClusterManager {
   /** Told when none is to follow any more. */
   readonly #onAllFollowed: (() => void)[] = [];
   #isStarted = false;
+  observer: ClusterObserver | undefined;
 
   constructor(deps: ClusterManagerDependencies) {
     this.#deps = deps;
@@ -97,6 +108,11 @@ export class ClusterManager {
         if (this.#clusters.get(managed.cluster.name) === managed) deps.workers.publishHosts(update, free);
         else free();
       },
+      publishTls: (managed, changed, onApplied) => {
+        const { name } = managed.cluster;
+        if (this.#clusters.get(name) === managed) deps.workers.secureCluster(name, changed, onApplied);
+        else onApplied();
+      },
       onChange: (managed) => this.#changed(managed),
       onReady: (managed) => this.#becameReady(managed),
     };
@@ -109,7 +125,7 @@ export class ClusterManager {
   addStatic(settings: ClusterSettings, message: Uint8Array = NO_MESSAGE): void {
     const { name } = settings;
     if (settings.waitForWarmOnInit) this.#awaited.add(name);
-    this.#serve(new ManagedCluster({ settings, message, version: '', addedViaApi: false }, this.#tools));
+    this.#serve(this.#make({ settings, message, version: '', addedViaApi: false }));
     this.#stats.add('cluster_added');
   }
 
@@ -264,7 +280,9 @@ export class ClusterManager {
 
   /** Those in use. */
   *tlsContexts(): Iterable<TlsSettings> {
-    for (const { settings } of this.clusters()) yield* tlsSettingsOf(settings);
+    for (const { settings } of this.clusters()) {
+      for (const tls of upstreamContextsOf(settings)) if (tls !== undefined) yield tls;
+    }
   }
 
   #changed(managed: ManagedCluster): void {
@@ -282,7 +300,7 @@ export class ClusterManager {
       this.#giveUpWarming(name);
       return;
     }
-    const managed = new ManagedCluster(given, this.#tools);
+    const managed = this.#make(given);
     this.#giveUpWarming(name);
     this.#stats.add(active === undefined ? 'cluster_added' : 'cluster_modified');
     this.#warming.set(name, managed);
@@ -291,12 +309,23 @@ export class ClusterManager {
     else this.#activate(managed);
   }
 
+  #make(given: PutCluster): ManagedCluster {
+    const managed = new ManagedCluster(given, this.#tools);
+    this.observer?.add(managed);
+    return managed;
+  }
+
+  #stop(managed: ManagedCluster): void {
+    this.observer?.remove(managed);
+    managed.stop();
+  }
+
   /** @returns whether there was one. */
   #giveUpWarming(name: string): boolean {
     const managed = this.#warming.get(name);
     if (managed === undefined) return false;
     this.#warming.delete(name);
-    managed.stop();
+    this.#stop(managed);
     managed.close();
     this.#countWarming();
     return true;
@@ -326,7 +355,7 @@ export class ClusterManager {
 
   /** @returns what gives everything back, to be called when no worker uses it any more. */
   #drain(managed: ManagedCluster): () => void {
-    managed.stop();
+    this.#stop(managed);
     this.#draining.add(managed);
     return () => {
       this.#draining.delete(managed);

@@ -21,7 +21,9 @@ import type {
   HostsUpdate,
   OriginalDstDiscoverySettings,
   OutlierSettings,
+  UpstreamTlsSettings,
 } from '../../snapshot/index.ts';
+import { withUpstreamContexts } from '../../snapshot/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
 import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
@@ -49,11 +51,16 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly systemCalls: () => SystemCalls | undefined;
   /** @param free to be called when no worker uses any more what the update replaces. */
   readonly publish: (cluster: ManagedCluster, update: HostsUpdate, free: () => void) => void;
+  /** Tells workers that know the cluster. @param onApplied called once, when its handshakes go by it in all of them. */
+  readonly publishTls: (cluster: ManagedCluster, changed: ChangedTls, onApplied: () => void) => void;
   /** Its members or their health have changed. */
   readonly onChange: (cluster: ManagedCluster) => void;
   /** The cluster is warm. */
   readonly onReady: (cluster: ManagedCluster) => void;
 }
+
+/** Settings by place (upstreamContextsOf). */
+export type ChangedTls = ReadonlyMap<number, UpstreamTlsSettings>;
 
 /** A cluster as it comes to its manager. */
 export interface PutCluster {
@@ -152,6 +159,13 @@ export class ManagedCluster {
     this.version = version;
     this.updatedMs = this.#tools.clock.wallMs();
     return true;
+  }
+
+  /** Has connections from now on be secured by other settings. @param onApplied called once, when all workers do. */
+  secure(changed: ChangedTls, onApplied: () => void): void {
+    this.settings = withUpstreamContexts(this.settings, changed);
+    this.cluster.secure(changed);
+    this.#tools.publishTls(this, changed, onApplied);
   }
 
   /** Starts to look for members, and to check them. */

@@ -13,6 +13,7 @@ import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
 import type { Logger, Loggers } from '../../log/index.ts';
 import type {
+  DownstreamTlsSettings,
   DrainedListeners,
   DrainProgress,
   DrainStrategy,
@@ -27,7 +28,6 @@ import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import { ActiveListener, type PutListener } from './active-listener.ts';
 import { globalConnectionLimit, httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
-import type { ChangedContexts } from './tls-reloads.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
@@ -287,8 +287,8 @@ export class ListenerManager {
     }
   }
 
-  /** Has handshakes go by other settings. @param onApplied called once, when they do in every worker. */
-  secure(listener: ActiveListener, changed: ChangedContexts, onApplied: () => void): void {
+  /** Has handshakes go by other settings. @param changed by filter chain, the default one last. @param onApplied called once, when they do in every worker. */
+  secure(listener: ActiveListener, changed: ReadonlyMap<number, DownstreamTlsSettings>, onApplied: () => void): void {
     this.#deps.workers.secureListener(listener.snapshot, listener.secure(changed), onApplied);
   }
 

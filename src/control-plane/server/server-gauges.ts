@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { ProcessMemory } from '../../base/process-memory.ts';
 import { SERVER_STATS, SERVER_VERSION_TEXT, type StatsStore } from '../../stats/index.ts';
-import type { CertificateInventory } from '../listener-manager/certificate-inventory.ts';
+import type { CertificateInventory } from '../tls/certificate-inventory.ts';
 import type { MemoryReport } from './memory-report.ts';
 import type { RestartFacts } from './restart-facts.ts';
 import { SERVER_STATES, type ServerState } from './server-state.ts';

@@ -28,10 +28,8 @@ import { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import { DnsResolvers } from '../dns/resolvers.ts';
 import { type ConnectionsLeft, tellConnectionsLeft } from '../drain/connections-left.ts';
 import { DrainManager } from '../drain/drain-manager.ts';
-import { CertificateInventory } from '../listener-manager/certificate-inventory.ts';
 import { ListenerManager } from '../listener-manager/listener-manager.ts';
 import { TicketSecret } from '../listener-manager/ticket-secret.ts';
-import { TlsReloads } from '../listener-manager/tls-reloads.ts';
 import { connectionLimitOf, makeOverloadManager } from '../overload/make.ts';
 import type { OverloadManager } from '../overload/overload-manager.ts';
 import { Runtime } from '../runtime/runtime.ts';
@@ -39,6 +37,9 @@ import type { StatSinkKinds } from '../stat-sinks/stat-sink-kind.ts';
 import { StatSinks } from '../stat-sinks/stat-sinks.ts';
 import { FileWatches } from '../subscription/file-watches.ts';
 import { TapManager } from '../tap/tap-manager.ts';
+import { CertificateInventory } from '../tls/certificate-inventory.ts';
+import { followTlsOwners } from '../tls/tls-owners.ts';
+import { TlsReloads } from '../tls/tls-reloads.ts';
 import { Watchdog } from '../watchdog/watchdog.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BootstrapUpdates } from './bootstrap-update.ts';
@@ -227,9 +228,8 @@ export class Server {
       watches: this.#fileWatches,
       input: () => ({ secrets: this.config.bootstrap.secrets, environment: bootstrap.environment }),
       readAtMs: clock.wallMs() - process.uptime() * 1000,
-      secure: (listener, changed, onApplied) => this.listenerManager.secure(listener, changed, onApplied),
     });
-    this.listenerManager.observer = this.#tlsReloads;
+    followTlsOwners(this.#tlsReloads, this.listenerManager, this.clusterManager);
     this.updates = new BootstrapUpdates(bootstrap, { clock, faults, ...managers, config: this.config });
     this.certificates = new CertificateInventory(() => [
       ...this.listenerManager.tlsContexts(),

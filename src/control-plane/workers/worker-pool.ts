@@ -23,11 +23,14 @@ import {
   type OverloadState,
   type PackedCluster,
   packClusters,
+  packTls,
   type SecuredChain,
+  type SecuredTransport,
   type StreamReset,
   type TapFile,
   type TapSession,
   type TapTrace,
+  type UpstreamTlsSettings,
   type WorkerInit,
   type WorkerToMain,
   type WorkerWatchdog,
@@ -176,6 +179,12 @@ export class WorkerPool {
   /** Brings what has changed about the members of a cluster. @param onApplied as for publishCluster. */
   publishHosts(update: HostsUpdate, onApplied: () => void): void {
     this.#publish((generation) => ({ type: 'hosts', generation, update }), onApplied);
+  }
+
+  /** Has connections of a cluster be secured by other settings. @param changed by place (upstreamContextsOf). */
+  secureCluster(name: string, changed: ReadonlyMap<number, UpstreamTlsSettings>, onApplied: () => void): void {
+    const transports = [...changed].map(([index, tls]): SecuredTransport => ({ index, tls: packTls(tls) }));
+    this.#publish((generation) => ({ type: 'cluster-tls', generation, name, transports }), onApplied);
   }
 
   /**

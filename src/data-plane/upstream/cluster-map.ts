@@ -7,7 +7,11 @@ import {
   type HostsAmendment,
   type HostsUpdate,
   type PackedCluster,
+  type SecuredTransport,
+  type UpstreamTlsSettings,
   unpackCluster,
+  unpackTls,
+  withUpstreamContexts,
 } from '../../snapshot/index.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { Cluster } from './cluster.ts';
@@ -55,6 +59,13 @@ export class ClusterMap {
     if (unopened === undefined) this.#clusters.get(update.cluster)?.applyUpdate(update, retired);
     else if (unopened.hostCount > MAX_HOSTS_PER_REQUEST) this.#open(unopened.snapshot());
     retired.seal();
+  }
+
+  /** Has connections of a cluster, which may have gone, be secured by other settings. */
+  secure(name: string, transports: readonly SecuredTransport[]): void {
+    const changed = new Map(transports.map(({ index, tls }) => [index, unpackTls(tls)]));
+    this.#unopened.get(name)?.secure(changed);
+    this.#clusters.get(name)?.secure(changed);
   }
 
   /** Main has no room for a host. @param address as text. */
@@ -105,6 +116,8 @@ class UnopenedCluster {
   #order: readonly number[] | null = null;
   /** New and changed ones by record; null while there are none. */
   #hosts: Map<number, HostSnapshot> | null = null;
+  /** By place; null while they are as they were packed. */
+  #tls: Map<number, UpstreamTlsSettings> | null = null;
 
   constructor(packed: PackedCluster) {
     this.#packed = packed;
@@ -128,6 +141,10 @@ class UnopenedCluster {
     this.#hosts = changed.size === 0 ? null : changed;
   }
 
+  secure(changed: ReadonlyMap<number, UpstreamTlsSettings>): void {
+    this.#tls = new Map([...(this.#tls ?? []), ...changed]);
+  }
+
   #amended({ joined, gone }: HostsAmendment): readonly number[] {
     const records = new Set(this.#order ?? unpackCluster(this.#packed).hosts.map(({ recordAddress }) => recordAddress));
     for (const record of gone) records.delete(record);
@@ -137,7 +154,7 @@ class UnopenedCluster {
 
   /** As it is now. */
   snapshot(): ClusterSnapshot {
-    const packed = unpackCluster(this.#packed);
+    const packed = this.#unpacked();
     if (this.#hostLists === null) return packed;
     const hosts = new Map(packed.hosts.map((host) => [host.recordAddress, host]));
     for (const [record, host] of this.#hosts ?? []) hosts.set(record, host);
@@ -147,5 +164,11 @@ class UnopenedCluster {
       hostLists: this.#hostLists,
       hosts: order.map((record) => hosts.get(record)!),
     };
+  }
+
+  #unpacked(): ClusterSnapshot {
+    const packed = unpackCluster(this.#packed);
+    if (this.#tls === null) return packed;
+    return { ...packed, settings: withUpstreamContexts(packed.settings, this.#tls) };
   }
 }

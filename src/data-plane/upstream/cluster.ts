@@ -15,7 +15,9 @@ import type {
   HostsUpdate,
   Metadata,
   ResponseHeadLimits,
+  UpstreamTlsSettings,
 } from '../../snapshot/index.ts';
+import { withUpstreamContexts } from '../../snapshot/index.ts';
 import type { DynamicCounter, DynamicHistogram } from '../../stats/index.ts';
 import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
@@ -62,7 +64,7 @@ export interface ClusterResponseCodes {
 
 export class Cluster {
   readonly name: string;
-  readonly settings: ClusterRuntimeSettings;
+  #settings: ClusterRuntimeSettings;
   /** First cell of CLUSTER_STATS in this worker's slab. */
   readonly statBase: number;
   /** The same of HTTP2_STATS; of no meaning where requests go over HTTP/1 alone. */
@@ -117,7 +119,7 @@ export class Cluster {
     this.#context = context;
     this.#createPool = create;
     this.name = settings.name;
-    this.settings = settings;
+    this.#settings = settings;
     this.responseHeadLimits = settings.responseHeadLimits ?? RESPONSE_HEAD_LIMITS;
     this.requestForm = settings.requestForm === undefined ? null : new RequestForm(settings.requestForm);
     this.requestServerName = settings.requestServerName ? new RequestServerName(settings.requestServerName) : null;
@@ -178,6 +180,10 @@ export class Cluster {
     this.forecast = ratio > 1 ? new HostForecast(ratio, () => this.#pick(null)) : null;
   }
 
+  get settings(): ClusterRuntimeSettings {
+    return this.#settings;
+  }
+
   get hosts(): readonly Host[] {
     return this.destinations === null ? this.#order : [...this.#hosts.values()];
   }
@@ -195,6 +201,12 @@ export class Cluster {
   /** True when the snapshot differs from this cluster by its members only. */
   hasSameSettings(snapshot: ClusterSnapshot): boolean {
     return JSON.stringify(snapshot.settings) === JSON.stringify(this.settings);
+  }
+
+  /** Connections from now on are secured by other settings. @param changed by place (upstreamContextsOf). */
+  secure(changed: ReadonlyMap<number, UpstreamTlsSettings>): void {
+    this.#settings = withUpstreamContexts(this.settings, changed);
+    this.#transports?.update(changed);
   }
 
   /** Takes over the members. Those that stay keep their connections; those that left drain, and go to `retired`. */

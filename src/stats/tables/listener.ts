@@ -46,7 +46,7 @@ export const TLS_STATS = statTable({
   ocsp_staple_requests: 'counter',
 });
 
-/** listener.<address>.server_ssl_socket_factory.*: certificates, keys and authorities that come anew. */
+/** listener.<address>.server_ssl_socket_factory.*, cluster.<name>.client_ssl_socket_factory.*: certificates, keys and authorities that come anew. */
 export const SSL_SOCKET_FACTORY_STATS = statTable({
   ssl_context_update_by_sds: 'counter',
   upstream_context_secrets_not_ready: 'counter',

@@ -5,37 +5,39 @@ import {
   type Metadata,
   socketMatchOf,
   type UpstreamTlsSettings,
+  upstreamContextsOf,
 } from '../../../snapshot/index.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import { UpstreamTls } from './upstream-tls.ts';
 
 export class Transports {
-  readonly #snapshot: ClusterSnapshot;
-  readonly #default: UpstreamTls | null;
-  /** By the places of the matches. */
-  readonly #matched: readonly (UpstreamTls | null)[];
+  readonly #matches: ClusterSnapshot['settings']['transportSocketMatches'];
+  /** That of the cluster, then those of the matches. */
+  readonly #byPlace: readonly (UpstreamTls | null)[];
 
-  private constructor(context: WorkerContext, snapshot: ClusterSnapshot, scope: string) {
-    const statBase = context.stats.base(snapshot.tlsBlock);
-    const make = (tls: UpstreamTlsSettings | undefined): UpstreamTls | null =>
-      tls === undefined ? null : new UpstreamTls(context, tls, statBase, scope);
-    const { tls, transportSocketMatches = [] } = snapshot.settings;
-    this.#snapshot = snapshot;
-    this.#default = make(tls);
-    this.#matched = transportSocketMatches.map((match) => make(match.tls));
+  private constructor(context: WorkerContext, { settings, tlsBlock }: ClusterSnapshot, scope: string) {
+    const statBase = context.stats.base(tlsBlock);
+    this.#matches = settings.transportSocketMatches;
+    this.#byPlace = upstreamContextsOf(settings).map((tls) =>
+      tls === undefined ? null : new UpstreamTls(context, tls, statBase, scope),
+    );
   }
 
   /** @param scope of the cluster's stats, with its final dot. @returns null where no connection is secured. */
   static of(context: WorkerContext, snapshot: ClusterSnapshot, scope: string): Transports | null {
-    const { tls, transportSocketMatches = [] } = snapshot.settings;
-    const isSecured = tls !== undefined || transportSocketMatches.some((match) => match.tls !== undefined);
+    const isSecured = upstreamContextsOf(snapshot.settings).some((tls) => tls !== undefined);
     return isSecured ? new Transports(context, snapshot, scope) : null;
   }
 
   of(metadata: Metadata | undefined): UpstreamTls | null {
-    const { transportSocketMatches } = this.#snapshot.settings;
-    if (transportSocketMatches === undefined) return this.#default;
-    const at = socketMatchOf(transportSocketMatches, metadata);
-    return at === -1 ? this.#default : this.#matched[at]!;
+    const own = this.#byPlace[0] ?? null;
+    if (this.#matches === undefined) return own;
+    const at = socketMatchOf(this.#matches, metadata);
+    return at === -1 ? own : this.#byPlace[at + 1]!;
+  }
+
+  /** For connections from now on. @param changed by place; of those that are there. */
+  update(changed: ReadonlyMap<number, UpstreamTlsSettings>): void {
+    for (const [place, settings] of changed) this.#byPlace[place]!.update(settings);
   }
 }

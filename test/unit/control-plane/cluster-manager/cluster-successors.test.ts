@@ -5,6 +5,9 @@ import { mkdtempSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import type { ChangedTls, ManagedCluster } from '../../../../src/control-plane/cluster-manager/managed-cluster.ts';
+import type { ClusterSettings, UpstreamTlsSettings } from '../../../../src/snapshot/index.ts';
+import type { JsonObject } from '../../../support/bootstrap.ts';
 import { DnsServer } from '../../../support/dns-server.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { answer, HealthServer } from '../../../support/health-server.ts';
@@ -195,5 +198,61 @@ describe('a cluster that is to follow another', () => {
     await eventually(() => !statesOf(fixture).includes('warming'), 'the other cluster of the proxies');
     // What others were told before would keep them from hearing this now.
     assert.deepEqual([fixture.lists().kind, fixture.value('cluster_manager.warming_clusters')], ['list', 0]);
+  });
+});
+
+describe('a cluster whose TLS comes anew', () => {
+  const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
+  const secured = (sni: string, fields: JsonObject = {}): ClusterSettings =>
+    clusterAt([1], { transport_socket: { name: 'tls', typed_config: { '@type': TLS, sni } }, ...fields });
+  const change = (sni: string): ChangedTls => new Map([[0, secured(sni).tls!]]);
+  const servedName = ({ manager }: ManagedClusters): string | undefined =>
+    manager.snapshots()[0]?.settings.tls?.serverName;
+
+  it('is one for workers that start later, and the same one when it is put as it is then', () => {
+    using fixture = new ManagedClusters([secured('a.example')]);
+    const [cluster] = fixture.manager.managed();
+    let applied = 0;
+    cluster!.secure(change('b.example'), () => (applied += 1));
+    assert.equal(servedName(fixture), 'b.example');
+    assert.deepEqual(
+      [...fixture.manager.tlsContexts()].map((tls) => (tls as UpstreamTlsSettings).serverName),
+      ['b.example'],
+    );
+    assert.deepEqual([fixture.published.length, applied], [1, 0]);
+    fixture.published[0]!.applied();
+    assert.equal(applied, 1);
+    fixture.manager.put(secured('b.example'), '', undefined, false);
+    assert.equal([...fixture.manager.managed()][0], cluster);
+  });
+
+  it('tells no worker before it serves, which begins with it, and is observed from its beginning to its end', async () => {
+    await using server = await DnsServer.start();
+    server.set('web.test', ['127.0.0.1']);
+    using fixture = new ManagedClusters();
+    const { manager, published } = fixture;
+    const observed: string[] = [];
+    const seen: ManagedCluster[] = [];
+    manager.observer = {
+      add: (cluster) => {
+        seen.push(cluster);
+        observed.push(`+${cluster.settings.tls?.serverName}`);
+      },
+      remove: ({ settings }) => observed.push(`-${settings.tls?.serverName}`),
+    };
+    await manager.start();
+    const socket = { name: 'tls', typed_config: { '@type': TLS, sni: 'a.example' } };
+    manager.put(dnsCluster(server, 80, { transport_socket: socket }), 'one');
+    let applied = 0;
+    seen[0]!.secure(change('b.example'), () => (applied += 1));
+    assert.deepEqual([published.length, applied], [0, 1]);
+    await eventually(() => published.length === 1, 'a warm cluster');
+    assert.equal(published[0]!.snapshot.settings.tls?.serverName, 'b.example');
+    manager.put(secured('c.example'), 'two');
+    manager.remove('web');
+    assert.deepEqual(observed, ['+a.example', '+c.example', '-b.example', '-c.example']);
+    manager.put(dnsCluster(server, 80, { transport_socket: socket }), 'three');
+    manager.remove('web');
+    assert.deepEqual(observed.slice(4), ['+a.example', '-a.example']);
   });
 });

@@ -10,7 +10,10 @@ import {
   type HostSnapshot,
   type HostsUpdate,
   packClusters,
+  packTls,
+  type UpstreamTlsSettings,
 } from '../../../../src/snapshot/index.ts';
+import { clusterNamed, clusterSettings } from '../../../support/bootstrap.ts';
 import { ANSWER, UpstreamRequest } from '../../../support/upstream-request.ts';
 import { type FakeUpstreamSocket, UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
@@ -261,3 +264,55 @@ for (const isOpened of [true, false]) {
     assert.equal(await promise, '127.0.0.1:3');
   });
 }
+
+/** With its server name alone to tell it from others. */
+function secured(serverName: string): UpstreamTlsSettings {
+  const { tls } = clusterSettings(
+    clusterNamed('web', {
+      transport_socket: {
+        name: 'tls',
+        typed_config: {
+          '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+          sni: serverName,
+        },
+      },
+    }),
+  );
+  return tls!;
+}
+
+test('a cluster is secured by what came last, whether it is in use by then or not', () => {
+  const bench = new Bench();
+  const plain = bench.workers.cluster(1, {});
+  const matches = [
+    { name: 'plain', criteria: [] },
+    { name: 'tls', criteria: [], tls: secured('a.match') },
+  ];
+  const settings = { ...plain.settings, tls: secured('a.example'), transportSocketMatches: matches };
+  const snapshot = { ...plain, tlsBlock: 0, settings };
+  const names = (): unknown[] => {
+    const { tls, transportSocketMatches } = bench.cluster.settings;
+    return [tls?.serverName, ...transportSocketMatches!.map((match) => match.tls?.serverName)];
+  };
+  const secure = (place: number, serverName: string): void =>
+    bench.map.secure('web', [{ index: place, tls: packTls(secured(serverName)) }]);
+  bench.update('first', [snapshot]);
+  secure(0, 'b.example');
+  secure(2, 'b.match');
+  assert.deepEqual(names(), ['b.example', undefined, 'b.match']);
+  const { cluster } = bench;
+  assert.equal(cluster.tlsOf(undefined), null);
+  secure(0, 'c.example');
+  secure(2, 'c.match');
+  assert.deepEqual(names(), ['c.example', undefined, 'c.match']);
+  // Main knows of it, too: what it says of members later is no reason for another cluster.
+  const known = { ...settings, tls: secured('c.example') };
+  bench.update('second', [
+    {
+      ...snapshot,
+      settings: { ...known, transportSocketMatches: [matches[0]!, { ...matches[1]!, tls: secured('c.match') }] },
+    },
+  ]);
+  assert.equal(bench.cluster, cluster);
+  bench.map.secure('gone', []);
+});

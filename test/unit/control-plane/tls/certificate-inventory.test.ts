@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CertificateInventory } from '../../../../src/control-plane/listener-manager/certificate-inventory.ts';
+import { CertificateInventory } from '../../../../src/control-plane/tls/certificate-inventory.ts';
 import type { TlsSettings } from '../../../../src/snapshot/index.ts';
 import { CertificateFolder, type TestCertificate } from '../../../support/certificates.ts';
 

@@ -5,8 +5,10 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { FaultBoundary } from '../../../../src/base/fault-boundary.ts';
 import { loadBootstrap } from '../../../../src/config/index.ts';
 import type { ActiveListener } from '../../../../src/control-plane/listener-manager/active-listener.ts';
-import { type ChangedContexts, TlsReloads } from '../../../../src/control-plane/listener-manager/tls-reloads.ts';
+import type { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
 import type { FileWatches, WatchedFile } from '../../../../src/control-plane/subscription/file-watches.ts';
+import { ListenerTls } from '../../../../src/control-plane/tls/tls-owners.ts';
+import { type ChangedContexts, TlsReloads } from '../../../../src/control-plane/tls/tls-reloads.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { CertificateFolder, type TestCertificate } from '../../../support/certificates.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -78,9 +80,10 @@ class Fixture {
       watches: this.watches as unknown as FileWatches,
       input: () => ({ secrets: messages.secrets }),
       readAtMs: 0,
-      secure: ({ name }, changed, apply) => void this.secured.push({ name, changed, apply }),
     });
-    for (const listener of this.listeners) this.reloads.add(listener);
+    const secure: ListenerManager['secure'] = ({ name }, changed, apply) =>
+      void this.secured.push({ name, changed, apply });
+    for (const listener of this.listeners) this.reloads.add(listener, new ListenerTls(listener, { secure }));
   }
 
   count(name: string, listener = 'tls-0'): number {

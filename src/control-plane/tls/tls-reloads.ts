@@ -1,5 +1,5 @@
-// Reads the TLS contexts of listeners again when the files change that they come from, and has the workers use what was read
-// for handshakes from then on. What cannot be used changes nothing. Main thread.
+// Reads the TLS contexts of listeners and clusters again when the files change that they come from, and has their handshakes go
+// by what was read from then on. What cannot be used changes nothing. Main thread.
 //
 //   files ──changed──► read anew, equal contexts once ──right──► published, when it is something else
 //                            ▲            └──wrong──► once more after a rest, and then logged and counted
@@ -11,15 +11,27 @@ import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import { TimeSlice } from '../../base/time-slice.ts';
 import { type ReadContext, type ReadFault, type RereadInput, TlsReader } from '../../config/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { DownstreamTlsSettings, ListenerSettings, TlsFile } from '../../snapshot/index.ts';
+import type { TlsFile, TlsSettings } from '../../snapshot/index.ts';
 import { type Scope, SSL_SOCKET_FACTORY_STATS, type StatsStore } from '../../stats/index.ts';
 import type { FileWatches } from '../subscription/file-watches.ts';
-import type { ActiveListener } from './active-listener.ts';
-import { listenerStatPrefix } from './listener-snapshot.ts';
 import { type SecretOutcome, SecretStats } from './secret-stats.ts';
 
-/** By filter chain, the default one last. */
-export type ChangedContexts = ReadonlyMap<number, DownstreamTlsSettings>;
+/** Whose connections contexts of the configuration secure. */
+export interface TlsOwner<Settings extends TlsSettings = TlsSettings> {
+  readonly kind: 'listener' | 'cluster';
+  readonly name: string;
+  /** Of what is counted of its contexts, with its final dot. */
+  readonly statPrefix: string;
+  /** Those in force, by place; undefined where connections are plain. */
+  readonly contexts: readonly (Settings | undefined)[];
+  /** The same as its message and the files have them now. */
+  read(reader: TlsReader): readonly (ReadContext<Settings> | undefined)[];
+  /** Has handshakes go by other settings. @param onApplied called once, when all do. */
+  secure(changed: ChangedContexts<Settings>, onApplied: () => void): void;
+}
+
+/** By place. */
+export type ChangedContexts<Settings extends TlsSettings = TlsSettings> = ReadonlyMap<number, Settings>;
 
 export interface TlsReloadsDependencies {
   readonly stats: Pick<StatsStore, 'scope'>;
@@ -31,21 +43,19 @@ export interface TlsReloadsDependencies {
   readonly input: () => RereadInput;
   /** When the configuration was read, milliseconds of Unix time, or before that. */
   readonly readAtMs: number;
-  /** Has handshakes of a listener go by other settings. @param onApplied called once, when they do in every worker. */
-  readonly secure: (listener: ActiveListener, changed: ChangedContexts, onApplied: () => void) => void;
 }
 
 /** What is wrong is looked at once more after this: half of it may not be written yet. */
 const SETTLE_MS = 1_000;
 /** More than a tick, and less than files have been left alone before they are read. */
 const TICK_MS = 50;
-/** Listeners that workers make contexts for before they have said that they are done with them. */
+/** Owners that workers make contexts for before they have said that they are done with them. */
 const MAX_UNCONFIRMED = 16;
 /** A worker that does not answer holds nothing up for longer. */
 const CONFIRM_LIMIT_MS = 2_000;
 
 interface Watched {
-  readonly listener: ActiveListener;
+  readonly owner: TlsOwner;
   readonly scope: Scope;
   readonly stats: ReturnType<typeof allocateStats>;
   files: readonly TlsFile[];
@@ -62,7 +72,7 @@ interface Change {
 export class TlsReloads {
   readonly #deps: TlsReloadsDependencies;
   readonly #secrets: SecretStats;
-  readonly #watched = new Map<ActiveListener, Watched>();
+  readonly #watched = new Map<object, Watched>();
   #changes = new Map<Watched, Change>();
   readonly #endRetries = new Set<() => void>();
   #isReading = false;
@@ -72,22 +82,22 @@ export class TlsReloads {
     this.#secrets = new SecretStats(deps.stats, deps.clock);
   }
 
-  /** A listener has been opened. */
-  add(listener: ActiveListener): void {
-    const contexts = contextsOf(listener.settings).filter((tls) => tls !== undefined);
+  /** @param key what `remove` is told: the listener or cluster itself. */
+  add(key: object, owner: TlsOwner): void {
+    const contexts = owner.contexts.filter((tls) => tls !== undefined);
     if (contexts.length === 0) return;
-    const scope = this.#deps.stats.scope(`${listenerStatPrefix(listener.settings)}server_ssl_socket_factory.`);
+    const scope = this.#deps.stats.scope(owner.statPrefix);
     const stats = allocateStats(scope);
-    const watched: Watched = { listener, scope, stats, files: [], endWatch: () => {}, isGone: false };
-    this.#watched.set(listener, watched);
+    const watched: Watched = { owner, scope, stats, files: [], endWatch: () => {}, isGone: false };
+    this.#watched.set(key, watched);
     this.#watch(watched, distinct(contexts.flatMap(({ files }) => files)), this.#deps.readAtMs);
   }
 
-  /** It accepts no more. */
-  remove(listener: ActiveListener): void {
-    const watched = this.#watched.get(listener);
+  /** It has no handshakes any more. @param key perhaps of one that was never added. */
+  remove(key: object): void {
+    const watched = this.#watched.get(key);
     if (watched === undefined) return;
-    this.#watched.delete(listener);
+    this.#watched.delete(key);
     watched.isGone = true;
     this.#changes.delete(watched);
     watched.endWatch();
@@ -96,7 +106,7 @@ export class TlsReloads {
   }
 
   close(): void {
-    for (const listener of [...this.#watched.keys()]) this.remove(listener);
+    for (const key of [...this.#watched.keys()]) this.remove(key);
     for (const end of this.#endRetries) end();
   }
 
@@ -159,14 +169,14 @@ export class TlsReloads {
   }
 }
 
-/** Of several listeners whose files have changed at a time. */
+/** Of several owners whose files have changed at a time. */
 class Round {
   readonly #deps: TlsReloadsDependencies;
   readonly #secrets: SecretStats;
   readonly #reader: TlsReader;
   #unconfirmed: Promise<void>[] = [];
-  /** Listeners by what is told of them. */
-  readonly #told = { info: new Map<string, string[]>(), warning: new Map<string, string[]>() };
+  /** By text. */
+  readonly #told = { info: new Map<string, TlsOwner[]>(), warning: new Map<string, TlsOwner[]>() };
   readonly #outcomes = new Map<string, SecretOutcome>();
 
   constructor(deps: TlsReloadsDependencies, secrets: SecretStats) {
@@ -180,12 +190,12 @@ class Round {
     watched: Watched,
     { paths, isRetry }: Change,
   ): Promise<{ readonly files: readonly TlsFile[]; readonly isWrong: boolean }> {
-    const { listener } = watched;
-    const contexts = this.#reader.read(listener.message);
-    const changed = new Map<number, DownstreamTlsSettings>();
+    const { owner } = watched;
+    const contexts = owner.read(this.#reader);
+    const changed = new Map<number, TlsSettings>();
     const files: TlsFile[] = [];
     let isWrong = false;
-    for (const [index, former] of contextsOf(listener.settings).entries()) {
+    for (const [index, former] of owner.contexts.entries()) {
       const context = contexts[index];
       if (former === undefined || context === undefined) continue;
       files.push(...former.files, ...context.files);
@@ -194,7 +204,7 @@ class Round {
         if (isRetry) this.#refused(watched, context, paths);
         continue;
       }
-      for (const fault of context.warnings) this.#tell('warning', textOf(fault), listener.name);
+      for (const fault of context.warnings) this.#tell('warning', textOf(fault), owner);
       this.#note(context.files, paths, 'updated');
       if (!isDeepStrictEqual(context.settings, former)) changed.set(index, context.settings);
     }
@@ -207,18 +217,15 @@ class Round {
   end(): void {
     for (const [secret, outcome] of this.#outcomes) this.#secrets.attempted(secret, outcome);
     for (const level of ['info', 'warning'] as const) {
-      for (const [text, [first, ...others]] of this.#told[level]) {
-        const who = others.length === 0 ? `listener ${first}` : `listener ${first} and ${others.length} more`;
-        this.#deps.log[level](`${who}: ${text}`);
-      }
+      for (const [text, owners] of this.#told[level]) this.#deps.log[level](`${namesOf(owners)}: ${text}`);
     }
   }
 
-  #refused({ listener, stats }: Watched, { faults, files }: ReadContext, paths: Set<string>): void {
+  #refused({ owner, stats }: Watched, { faults, files }: ReadContext, paths: Set<string>): void {
     stats.add('ssl_context_update_failed');
     const isUnread = faults.some(({ at }) => at.endsWith('.sds_config'));
     this.#note(files, paths, isUnread ? 'failed' : 'rejected');
-    this.#tell('warning', `TLS goes on with what it had: ${faults.map(textOf).join('; ')}`, listener.name);
+    this.#tell('warning', `TLS goes on with what it had: ${faults.map(textOf).join('; ')}`, owner);
   }
 
   #note(files: readonly TlsFile[], paths: ReadonlySet<string>, outcome: SecretOutcome['response']): void {
@@ -233,12 +240,12 @@ class Round {
   }
 
   async #publish(watched: Watched, changed: ChangedContexts, paths: ReadonlySet<string>): Promise<void> {
-    const { listener, stats } = watched;
-    this.#tell('info', `TLS goes by what has changed in ${[...paths].join(', ')}`, listener.name);
-    const { clock, secure } = this.#deps;
+    const { owner, stats } = watched;
+    this.#tell('info', `TLS goes by what has changed in ${[...paths].join(', ')}`, owner);
+    const { clock } = this.#deps;
     const applied = Promise.withResolvers<void>();
     const endWait = clock.after(CONFIRM_LIMIT_MS, () => applied.resolve());
-    secure(listener, changed, () => {
+    owner.secure(changed, () => {
       endWait();
       applied.resolve();
       if (watched.isGone) return;
@@ -253,10 +260,10 @@ class Round {
     this.#unconfirmed = [];
   }
 
-  #tell(level: 'info' | 'warning', text: string, listener: string): void {
-    const listeners = this.#told[level].get(text);
-    if (listeners === undefined) this.#told[level].set(text, [listener]);
-    else if (!listeners.includes(listener)) listeners.push(listener);
+  #tell(level: 'info' | 'warning', text: string, owner: TlsOwner): void {
+    const owners = this.#told[level].get(text);
+    if (owners === undefined) this.#told[level].set(text, [owner]);
+    else if (!owners.includes(owner)) owners.push(owner);
   }
 }
 
@@ -264,8 +271,10 @@ function allocateStats(scope: Scope) {
   return scope.allocate(SSL_SOCKET_FACTORY_STATS);
 }
 
-function contextsOf({ filterChains, defaultFilterChain }: ListenerSettings): (DownstreamTlsSettings | undefined)[] {
-  return [...filterChains, ...(defaultFilterChain === null ? [] : [defaultFilterChain])].map(({ tls }) => tls);
+/** `listener web and 3 more`. */
+function namesOf([first, ...others]: readonly TlsOwner[]): string {
+  const { kind, name } = first!;
+  return others.length === 0 ? `${kind} ${name}` : `${kind} ${name} and ${others.length} more`;
 }
 
 /** One of each path for each secret. */
