@@ -6,6 +6,7 @@ import http from 'node:http';
 import http2, { type ClientHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import { parseFormat } from '../../src/config/resources/format/format-string.ts';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import { DataPlaneFixture, loopback, routeTo } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
@@ -16,10 +17,20 @@ type Version = 'HTTP/1' | 'HTTP/2';
 const VERSIONS: readonly Version[] = ['HTTP/1', 'HTTP/2'];
 const SIZES = [0, 1, 16_384, 1_000_000];
 
+const PROTOCOLS = {
+  name: 'x-protocols',
+  value: parseFormat('%PROTOCOL% to %UPSTREAM_PROTOCOL%').segments!,
+  action: 'append',
+  keepsEmptyValue: false,
+} as const;
+const ROUTE = { ...routeTo('web'), responseEdits: [{ remove: [], add: [PROTOCOLS] }] };
+
 interface Answer {
   readonly status: number;
   readonly body: Buffer;
   readonly trailers: Readonly<Record<string, unknown>>;
+  /** As the proxy has named them. */
+  readonly protocols: unknown;
 }
 
 /** Sends back body and the trailer `x-end`; a request for /cut is cut. */
@@ -82,7 +93,12 @@ async function exchange(t: TestContext, port: number, version: Version, path: st
     });
     stream.end(body);
     const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders];
-    return { status: Number(headers[':status']), body: await readAll(stream), trailers };
+    return {
+      status: Number(headers[':status']),
+      body: await readAll(stream),
+      trailers,
+      protocols: headers['x-protocols'],
+    };
   }
   const headers = { 'transfer-encoding': 'chunked', trailer: 'x-end' };
   const request = http.request({ port, host: '127.0.0.1', agent: false, method: 'POST', path, headers });
@@ -91,7 +107,12 @@ async function exchange(t: TestContext, port: number, version: Version, path: st
   request.addTrailers({ 'x-end': 'there' });
   request.end(body);
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  return { status: response.statusCode!, body: await readAll(response), trailers: response.trailers };
+  return {
+    status: response.statusCode!,
+    body: await readAll(response),
+    trailers: response.trailers,
+    protocols: response.headers['x-protocols'],
+  };
 }
 
 for (const client of VERSIONS) {
@@ -104,7 +125,7 @@ for (const client of VERSIONS) {
           ...(upstream === 'HTTP/1' ? {} : { http2: { settings: DEFAULT_HTTP2_SETTINGS, use: 'always' } }),
         });
         t.after(() => proxy.close());
-        return { proxy, port: await proxy.http([routeTo('web')], { enableTrailers: true }) };
+        return { proxy, port: await proxy.http([ROUTE], { enableTrailers: true }) };
       };
 
       test('passes bodies of all sizes and trailers, both ways', async (t) => {
@@ -117,6 +138,13 @@ for (const client of VERSIONS) {
         }
         await eventually(() => proxy.httpStat('downstream_rq_active') === 0, 'the end of all requests');
         assert.equal(proxy.clusterStat('web', 'upstream_rq_active'), 0);
+      });
+
+      test('tells logs and headers what either side spoke', async (t) => {
+        const { port } = await proxyTo(t);
+        const answer = await exchange(t, port, client, '/', Buffer.alloc(0));
+        const version = (spoken: Version): string => (spoken === 'HTTP/1' ? 'HTTP/1.1' : spoken);
+        assert.equal(answer.protocols, `${version(client)} to ${version(upstream)}`);
       });
 
       test('passes a cut answer as one that is cut', async (t) => {

@@ -28,8 +28,6 @@ interface ForwardedRequest {
   readonly attempts: number;
 }
 
-const UPSTREAM_PROTOCOL = 'HTTP/1.1';
-
 export class HttpStreamFacts extends StreamFacts {
   readonly #clock: Clock;
   #upstreamEnd: UpstreamEnd | null = null;
@@ -66,7 +64,7 @@ export class HttpStreamFacts extends StreamFacts {
 
   /** An attempt goes to this host. */
   noteHost(host: Host, attempts: number): void {
-    this.#upstreamEnd = new UpstreamEnd(host, UPSTREAM_PROTOCOL);
+    this.#upstreamEnd = new UpstreamEnd(host);
     this.upstream = this.#upstreamEnd;
     this.attempts = attempts;
   }
@@ -74,8 +72,12 @@ export class HttpStreamFacts extends StreamFacts {
   /** The request goes out from this end, with this head, and perhaps with all of its body. */
   noteConnection(connection: ConnectionEnds, head: string, isRequestComplete: boolean): void {
     this.requestHead = head;
-    this.#upstreamEnd?.noteConnection(connection);
+    this.noteEnds(connection);
     if (isRequestComplete) this.requestSentMs = this.#clock.monotonicMs();
+  }
+
+  noteEnds(connection: ConnectionEnds): void {
+    this.#upstreamEnd?.noteConnection(connection);
   }
 
   noteResponse(head: string, bodyBytes: number, nowMs: number): void {

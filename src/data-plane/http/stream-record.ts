@@ -69,6 +69,8 @@ export abstract class StreamRecord implements RoutedStream {
   protected wantedFacts: HttpStreamFacts | null = null;
   /** The response head whose fields are being changed. */
   protected editedHead: EditableHead | null = null;
+  /** Of the attempt at hand, for facts that are asked for later. */
+  #upstreamEnds: ConnectionEnds | null = null;
   #isHealthCheck = false;
 
   constructor(
@@ -100,6 +102,7 @@ export abstract class StreamRecord implements RoutedStream {
     if (this.wantedFacts === null) {
       this.wantedFacts = this.#newFacts();
       this.tellFacts(this.wantedFacts);
+      if (this.#upstreamEnds !== null) this.wantedFacts.noteEnds(this.#upstreamEnds);
     }
     const facts = this.wantedFacts;
     facts.isGrpc = this.isGrpc;
@@ -148,12 +151,14 @@ export abstract class StreamRecord implements RoutedStream {
 
   /** An attempt goes to this host. */
   onUpstreamHost(host: Host, attempts: number): void {
+    this.#upstreamEnds = null;
     this.wantedFacts?.noteHost(host, attempts);
     this.context.traffic.requestAttempted(this, this.codec.connection.downstream, attempts, host.label);
   }
 
   /** The request goes out, with this head. */
   onUpstreamConnection(connection: ConnectionEnds, head: string): void {
+    this.#upstreamEnds = connection;
     this.wantedFacts?.noteConnection(connection, head, this.isRequestComplete);
   }
 

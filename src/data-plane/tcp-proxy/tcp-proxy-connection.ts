@@ -351,7 +351,7 @@ export class TcpProxyConnection
     this.#deadlineMs = nowMs + cluster.settings.connectTimeoutMs;
     this.#arm();
     if (this.#facts !== null) {
-      this.#upstreamEnd = new UpstreamEnd(host, '');
+      this.#upstreamEnd = new UpstreamEnd(host);
       this.#facts.upstream = this.#upstreamEnd;
     }
     this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker, this.downstream);

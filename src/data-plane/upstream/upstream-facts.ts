@@ -7,6 +7,8 @@ import type { TlsFacts } from '../network/tls/connection-tls.ts';
 
 /** Both ends of a connection to an upstream. */
 export interface ConnectionEnds {
+  /** Of requests, as logs name it: `HTTP/2`; absent where bytes pass as they are. */
+  readonly protocol?: string;
   readonly localEndpoint: Endpoint;
   /** The host's address when the connection was made. */
   readonly remoteAddress: Address;
@@ -27,19 +29,20 @@ export class UpstreamEnd implements UpstreamFacts {
   remote: Endpoint;
   readonly hostname: string;
   readonly metadata: Metadata | undefined;
-  readonly protocol: string;
+  /** Empty until there is a connection, which may turn out to be of either. */
+  protocol = '';
   local: Endpoint = UNKNOWN;
   tls: TlsFacts | null = null;
 
-  constructor({ address, hostname, metadata }: ToldHost, protocol: string) {
+  constructor({ address, hostname, metadata }: ToldHost) {
     this.remote = endpointOf(address);
     this.hostname = hostname;
     this.metadata = metadata;
-    this.protocol = protocol;
   }
 
   /** Which ends the bytes go through, once there is a connection: an older one may lead to another address. */
-  noteConnection({ localEndpoint, remoteAddress, tls }: ConnectionEnds): void {
+  noteConnection({ localEndpoint, remoteAddress, tls, protocol = '' }: ConnectionEnds): void {
+    this.protocol = protocol;
     this.tls = tls;
     this.local = localEndpoint;
     this.remote = endpointOf(remoteAddress);

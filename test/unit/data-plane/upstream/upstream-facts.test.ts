@@ -9,13 +9,13 @@ import { UpstreamEnd } from '../../../../src/data-plane/upstream/upstream-facts.
 const IP: Address = { kind: 'ip', ip: '10.0.0.1', port: 80 };
 const PIPE: Address = { kind: 'pipe', path: '/run/web.sock', mode: 0 };
 
-function endOf(address: Address, protocol = 'HTTP/1.1'): UpstreamEnd {
+function endOf(address: Address): UpstreamEnd {
   const metadata = { filterMetadata: new Map() } as unknown as Host['metadata'];
   const host = { address, hostname: 'web.example', metadata } as Host;
-  const end = new UpstreamEnd(host, protocol);
+  const end = new UpstreamEnd(host);
   assert.equal(end.hostname, 'web.example');
   assert.equal(end.metadata, metadata);
-  assert.equal(end.protocol, protocol);
+  assert.equal(end.protocol, '');
   return end;
 }
 
@@ -27,7 +27,7 @@ const ends = ({ remote, local }: UpstreamEnd) => ({
 describe('the upstream end', () => {
   test('is the address of the host as long as there is no connection, which may be the path of a pipe', () => {
     assert.deepEqual(ends(endOf(IP)), { remote: ['10.0.0.1', 80], local: ['', 0] });
-    assert.deepEqual(ends(endOf(PIPE, '')), { remote: ['/run/web.sock', 0], local: ['', 0] });
+    assert.deepEqual(ends(endOf(PIPE)), { remote: ['/run/web.sock', 0], local: ['', 0] });
   });
 
   test('is both ends of the connection that was taken, whatever the address of the host is by now', () => {
@@ -38,6 +38,16 @@ describe('the upstream end', () => {
       const end = endOf(IP);
       end.noteConnection({ localEndpoint: { ip: '10.0.0.9', port: 4711 }, remoteAddress, tls: null });
       assert.deepEqual(ends(end), { remote, local: ['10.0.0.9', 4711] });
+      assert.equal(end.protocol, '');
+    }
+  });
+
+  test('speaks what its connection speaks, which another attempt may change', () => {
+    const end = endOf(IP);
+    const connection = { localEndpoint: { ip: '10.0.0.9', port: 4711 }, remoteAddress: IP, tls: null };
+    for (const protocol of ['HTTP/2', 'HTTP/1.1']) {
+      end.noteConnection({ ...connection, protocol });
+      assert.equal(end.protocol, protocol);
     }
   });
 });
