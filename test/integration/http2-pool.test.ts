@@ -169,6 +169,22 @@ describe('a GOAWAY', () => {
     await eventually(() => proxy.clusterStat('web', 'upstream_cx_destroy_local') === 1, 'the end of the first');
   });
 
+  test('moves them again from the next connection, four times in all', async (t) => {
+    for (const [leaving, status] of [
+      [4, 200],
+      [5, 503],
+    ] as const) {
+      const upstream = await FrameUpstream.start(t, ({ type, streamId }, connection) => {
+        if (type !== FrameType.HEADERS) return null;
+        if (connection >= leaving) return headers(streamId, OK_FRAME);
+        return frame(FrameType.GOAWAY, 0, 0, Buffer.concat([word(0), word(0)]));
+      });
+      const { proxy, port } = await http2Proxy(t, upstream.port);
+      assert.equal((await get(port, 'POST')).status, status);
+      assert.equal(proxy.clusterStat('web', 'upstream_rq_retry'), 4);
+    }
+  });
+
   test('of an idle connection closes it', async (t) => {
     const upstream = await Http2Upstream.start(t, OK);
     const { proxy, port } = await http2Proxy(t, upstream.port);

@@ -229,6 +229,7 @@ export class LetterClient implements DownstreamStream {
 export class LetterUpstream implements UpstreamStream {
   readonly protocol = PROTOCOL;
   readonly isReused = false;
+  readonly wasLeftBehind = false;
   readonly unsentBytes = 0;
   readonly localEndpoint = { ip: '127.0.0.1', port: 1 };
   readonly remoteAddress = { kind: 'ip', ip: '127.0.0.1', port: 1 } as const;

@@ -53,6 +53,11 @@ const BY_PEER: ReadonlySet<UpstreamFailure> = new Set([
   'remote reset',
   'remote refused stream reset',
 ]);
+/**
+ * Behind a GOAWAY, as often as this. Upstreams that end connections after so many requests end several at about the same time; no
+ * connection gets a request a second time, so that an upstream that refuses its work is not asked for more of it.
+ */
+const MAX_RESENDS = 4;
 const NO_BYTES = Buffer.alloc(0);
 const IMMEDIATE_FAIL = HEADER_ID['x-proxy-immediate-health-check-fail'];
 /** Doing these twice is doing them once (RFC 9110 section 9.2.2). */
@@ -91,7 +96,8 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #earlyEnd = 0;
   #isRequestDone = false;
   #hasSentBody = false;
-  #hasRetried = false;
+  /** How often it has gone out again by itself. */
+  #resends = 0;
   #isBackedUp = false;
   /** What came of a gRPC request stands behind the response's body. */
   #awaitsGrpcStatus = false;
@@ -140,7 +146,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   get attempts(): number {
-    return this.#before + (this.#hasRetried ? 2 : 1);
+    return this.#before + 1 + this.#resends;
   }
 
   get host(): Host | null {
@@ -223,7 +229,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#host = null;
     this.#end();
     if (reason === 'overflow') {
-      this.#client.onUpstreamFailure('overflow', '', this.#hasRetried);
+      this.#client.onUpstreamFailure('overflow', '', this.#resends > 0);
       return;
     }
     this.#count(upstream_cx_none_healthy);
@@ -263,7 +269,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       return;
     }
     if (failure !== 'overflow') this.#noteFailure();
-    this.#client.onUpstreamFailure(failure, transportDetail, this.#hasRetried);
+    this.#client.onUpstreamFailure(failure, transportDetail, this.#resends > 0);
   }
 
   // ---- From the stream to the upstream ----
@@ -287,7 +293,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       this.#turnDown(response, verdict, isEnd);
       return true;
     }
-    if (this.#hasRetried) this.#count(upstream_rq_retry_success);
+    if (this.#resends > 0) this.#count(upstream_rq_retry_success);
     const judged = this.#client.isGrpc ? this.#judgeGrpc(response) : status;
     this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, judged, this.#client.isInternal);
     if (isEnd) this.#complete(nowMs);
@@ -308,7 +314,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     const stream = this.#stream!;
     this.#stream = null;
     if (this.#mayRetry(stream, failure)) {
-      this.#hasRetried = true;
+      this.#resends += 1;
       this.#count(upstream_rq_retry);
       this.#attempt();
       return;
@@ -316,7 +322,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#end();
     this.#count(BY_PEER.has(failure) ? upstream_rq_rx_reset : upstream_rq_tx_reset);
     this.#noteFailure();
-    this.#client.onUpstreamFailure(failure, detail, this.#hasRetried);
+    this.#client.onUpstreamFailure(failure, detail, this.#resends > 0);
   }
 
   onUpstreamDrain(): void {
@@ -358,9 +364,10 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     else this.#abort(false);
   }
 
-  #mayRetry({ isReused, hasResponseBytes }: UpstreamStream, failure: UpstreamFailure): boolean {
+  #mayRetry({ isReused, hasResponseBytes, wasLeftBehind }: UpstreamStream, failure: UpstreamFailure): boolean {
     const isWhole = this.#isRequestDone || this.#client.awaitsTunnel;
-    if (this.#hasRetried || hasResponseBytes || this.#hasSentBody || !isWhole) return false;
+    if (hasResponseBytes || this.#hasSentBody || !isWhole) return false;
+    if (this.#resends >= (wasLeftBehind ? MAX_RESENDS : 1)) return false;
     // The upstream has not begun with it (RFC 9113 section 8.7).
     if (failure === 'remote refused stream reset') return true;
     return failure === 'connection termination' && isReused && IDEMPOTENT.has(this.#client.methodId);

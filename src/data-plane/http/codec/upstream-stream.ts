@@ -17,6 +17,8 @@ export interface UpstreamStream extends ConnectionEnds {
   readonly protocol: string;
   /** The request at hand is not the first one of its connection. */
   readonly isReused: boolean;
+  /** A GOAWAY has said that nobody has looked at it; its connection takes no more. */
+  readonly wasLeftBehind: boolean;
   /** Any byte of the response at hand has arrived. */
   readonly hasResponseBytes: boolean;
   /** Of the request, not taken by the kernel yet. */

@@ -18,7 +18,7 @@ import { Trailers } from '../../trailers.ts';
 import type { ResponseReceiver, UpstreamStream } from '../upstream-stream.ts';
 import type { ClientSession } from './client-session.ts';
 import { ErrorCode } from './frames.ts';
-import type { SessionStream, StreamHandler } from './session-stream.ts';
+import { LEFT_BEHIND, type SessionStream, type StreamHandler } from './session-stream.ts';
 import { UpgradedAnswer } from './upgraded-answer.ts';
 
 const { upstream_flow_control_paused_reading_total, upstream_flow_control_resumed_reading_total } = CLUSTER_STATS.index;
@@ -37,6 +37,7 @@ interface Waiting {
 export class Http2ClientStream implements UpstreamStream, StreamHandler {
   readonly protocol = 'HTTP/2';
   readonly isReused: boolean;
+  wasLeftBehind = false;
   hasResponseBytes = false;
   readonly #session: ClientSession;
   /** Null before the request has gone out, and when the exchange is over for the session. */
@@ -195,6 +196,7 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
     this.#session.releaseHeadBut(null);
     this.#stream = null;
     this.#session.onStreamEnd(this);
+    this.wasLeftBehind = reason === LEFT_BEHIND;
     if (isLocal) this.#fail('protocol error', reason);
     else this.#fail(code === ErrorCode.REFUSED_STREAM ? 'remote refused stream reset' : 'remote reset', '');
   }

@@ -6,6 +6,9 @@
 // A stream is in its session's map until it is closed.
 
 /** What a session tells the user of a stream. Heads lie in the worker's codec until the call returns. */
+/** Why a request was reset that a GOAWAY has named as not looked at. */
+export const LEFT_BEHIND = 'goaway';
+
 export interface StreamHandler {
   /** A final head; of a response perhaps behind interim ones. */
   onHead(isEnd: boolean): void;

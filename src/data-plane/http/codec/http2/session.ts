@@ -22,7 +22,7 @@ import {
 } from './frames.ts';
 import { Fault, type Http2Options, type SessionFault } from './options.ts';
 import { type OutputSink, SessionSender } from './session-sender.ts';
-import { SessionStream } from './session-stream.ts';
+import { LEFT_BEHIND, SessionStream } from './session-stream.ts';
 import { StreamSet } from './stream-set.ts';
 
 /** What a session works with, of what all sessions of its worker share. */
@@ -688,7 +688,7 @@ export class Http2Session {
     for (const stream of this.#streams.all()) {
       if (stream.id <= last) continue;
       this.#remove(stream);
-      stream.handler?.onReset(ErrorCode.REFUSED_STREAM, false, 'goaway');
+      stream.handler?.onReset(ErrorCode.REFUSED_STREAM, false, LEFT_BEHIND);
     }
     this.#idle();
     return !this.#isEnded;
