@@ -42,9 +42,10 @@ export { convertAddress } from './resources/address.ts';
 export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
-export type { HttpFilterManifest, HttpFilterManifests } from './resources/http-filter.ts';
+export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';
 export type {
   AddressMessage,
+  CorsPolicyMessage,
   DogStatsdSink,
   GraphiteStatsdSink,
   GrpcBridgeFilterMessage,
@@ -54,13 +55,16 @@ export type {
   HttpTapMessage,
   HystrixSink,
   MetricsServiceConfig,
+  OlderCorsPolicyMessage,
   OpenTelemetrySinkConfig,
   StatsdSink,
   TapConfig,
 } from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
+export { runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
+export { convertStringMatcher, regexMatch } from './resources/string-match.ts';
 export { type ReadContext, type ReadFault, type RereadInput, TlsReader } from './resources/tls/reread.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
 export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';

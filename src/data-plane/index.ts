@@ -1,3 +1,4 @@
+export { compileByteMatch } from '../base/string-match.ts';
 export { compileFilter } from './access-log/filter.ts';
 export { compileLine } from './access-log/line.ts';
 export { DataPlane, type DataPlaneDependencies } from './data-plane.ts';

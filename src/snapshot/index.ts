@@ -129,6 +129,7 @@ export type {
 } from './retry.ts';
 export type {
   DirectResponseAction,
+  FiltersOfRoute,
   ForwardAction,
   GrpcTimeoutSettings,
   HashCookie,
@@ -147,6 +148,7 @@ export type {
   RegexSubstitution,
   RouteAction,
   RouteConditions,
+  RouteFilterSettings,
   RouteSnapshot,
   RouteTableSnapshot,
   RouteUpgrade,

@@ -111,6 +111,10 @@ export interface HttpFilterSettings {
   readonly name: string;
   /** For the extension alone; anything that can be cloned. */
   readonly settings: unknown;
+  /** What the configuration calls it, and its routes when they speak to it; `name` when absent. */
+  readonly configName?: string;
+  /** Only routes that turn it on have it. */
+  readonly isDisabled?: boolean;
   /** Counters that it writes, by the part of their names behind `http.<stat prefix>.`; none when absent. */
   readonly counters?: readonly string[];
   /** Under which POST /tap has it record; absent where it cannot. */

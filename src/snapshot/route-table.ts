@@ -236,6 +236,17 @@ export interface RedirectAction {
 
 export type RouteAction = ForwardAction | DirectResponseAction | RedirectAction;
 
+/** What one level of a route says to one filter. */
+export interface RouteFilterSettings {
+  /** It takes no part. */
+  readonly isDisabled: boolean;
+  /** As its extension has converted them; absent where the level only turns it off or on. */
+  readonly settings?: object;
+}
+
+/** By the names of filters in their chains: the levels that say something, the most specific one first; never empty. */
+export type FiltersOfRoute = ReadonlyMap<string, readonly RouteFilterSettings[]>;
+
 export interface RouteSnapshot {
   readonly name: string;
   /** For formats; absent without any. */
@@ -250,6 +261,8 @@ export interface RouteSnapshot {
   /** Write the number of the attempt into the request, the response. */
   readonly countsAttemptsInRequest: boolean;
   readonly countsAttemptsInResponse: boolean;
+  /** Those of route, virtual host and table; the same object for all that say the same. Absent where none says anything. */
+  readonly filters?: FiltersOfRoute;
 }
 
 export interface VirtualHostSnapshot {

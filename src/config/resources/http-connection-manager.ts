@@ -22,6 +22,7 @@ import { convertHeadLimits } from './head-limits.ts';
 import { convertHttp2Options } from './http2-options.ts';
 import { convertLocalReplies } from './local-reply.ts';
 import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
+import { RouteFilters } from './route-filters.ts';
 import { convertRouteTable } from './route-table.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { UpgradeTypes } from './upgrades.ts';
@@ -141,7 +142,9 @@ function convertReplies(
 
 function convertRoutes(message: HttpConnectionManager, at: string, conversion: Conversion): RouteTableSnapshot {
   if (message.route_config === null) return NO_ROUTES;
-  return convertRouteTable(message.route_config, `${at}.route_config`, true, conversion);
+  const chains = [message.http_filters, ...message.upgrade_configs.map(({ filters }) => filters)];
+  const filters = new RouteFilters(chains.flat(), conversion);
+  return convertRouteTable(message.route_config, `${at}.route_config`, true, filters, conversion);
 }
 
 function convertUpgrades(
@@ -181,12 +184,16 @@ function convertHttpFilters(
 ): readonly HttpFilterSettings[] {
   const settings: HttpFilterSettings[] = [];
   const members: ChainMember[] = [];
-  for (const [index, { name, typed_config, is_optional }] of filters.entries()) {
+  for (const [index, { name, typed_config, is_optional, disabled }] of filters.entries()) {
     const opened = openExtension(typed_config);
     const isRouter = opened?.typeName === ROUTER;
     const manifest = opened && conversion.httpFilters?.[opened.typeName];
     const converted = manifest?.convert(opened!.message, `${at}[${index}].typed_config`, conversion);
-    if (converted !== undefined) settings.push(converted);
+    if (converted !== undefined) {
+      settings.push({ ...converted, configName: name, ...(disabled ? { isDisabled: true } : {}) });
+    } else if (isRouter && disabled) {
+      conversion.faults.error(`${at}[${index}].disabled`, 'the router ends the chain and cannot be disabled');
+    }
     // An optional filter that this build lacks is left out: whatever it is, it ends nothing.
     const isKnown = isRouter || manifest !== undefined || is_optional;
     members.push({ name, isTerminal: isKnown ? isRouter : undefined });

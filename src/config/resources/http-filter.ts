@@ -12,7 +12,20 @@ export interface HttpFilterManifest {
   /** Rows for its message and for those in it that nothing else leads to. */
   readonly support: SupportTable;
   readonly convert: ConvertHttpFilter;
+  /** What routes, virtual hosts and tables may say to the filter; absent where they can only turn it off. */
+  readonly ofRoutes?: RouteFilterManifest;
 }
+
+export interface RouteFilterManifest {
+  /** Full name of the message. */
+  readonly type: string;
+  readonly convert: ConvertRouteFilter;
+  /** A field of virtual hosts and route actions that says the same, from before there was a map by filters. */
+  readonly olderField?: { readonly name: 'cors'; readonly convert: ConvertRouteFilter };
+}
+
+/** @returns undefined when there are faults; else for the extension alone, anything that can be cloned. */
+export type ConvertRouteFilter = (message: object, at: string, conversion: Conversion) => object | undefined;
 
 /** By the full name of the message that configures the filter. None of them is terminal: only the router is. */
 export type HttpFilterManifests = Readonly<Record<string, HttpFilterManifest>>;

@@ -1,6 +1,12 @@
 // RouteConfiguration message → RouteTableSnapshot: virtual hosts with their domains, routes in order.
 
-import type { HeaderEdits, RouteSnapshot, RouteTableSnapshot, VirtualHostSnapshot } from '../../snapshot/index.ts';
+import type {
+  FiltersOfRoute,
+  HeaderEdits,
+  RouteSnapshot,
+  RouteTableSnapshot,
+  VirtualHostSnapshot,
+} from '../../snapshot/index.ts';
 import { VirtualHost_TlsRequirementType as TlsRequirement } from '../proto/generated/enums.ts';
 import { quote } from '../source/node.ts';
 import type { Conversion } from './conversion.ts';
@@ -11,6 +17,7 @@ import { convertMetadata } from './metadata.ts';
 import { convertMirrorPolicies } from './mirror-policy.ts';
 import { type RouteResilience, routeResilience, type TableMirrors, virtualHostResilience } from './resilience.ts';
 import { convertAction, type RouteScope } from './route-action.ts';
+import type { RouteFilters } from './route-filters.ts';
 import { convertConditions, convertPathMatch } from './route-match.ts';
 import { valueOr } from './units.ts';
 
@@ -26,19 +33,26 @@ interface TableScope extends RouteScope, TableMirrors {
   readonly edits: BothHeaderEdits;
   /** Later edits can undo earlier ones; by default those of the whole table come last. */
   readonly mostSpecificEditsLast: boolean;
+  readonly filters: RouteFilters;
+  readonly filtersOfTable: FiltersOfRoute | null;
 }
 
 /** What a virtual host says for its routes. */
 interface HostLevels {
   readonly edits: BothHeaderEdits;
   readonly resilience: RouteResilience;
+  readonly filters: FiltersOfRoute | null;
 }
 
-/** @param isStatic whether the table is part of the static configuration, where clusters must exist by default. */
+/**
+ * @param isStatic whether the table is part of the static configuration, where clusters must exist by default.
+ * @param filters those that requests of the table meet.
+ */
 export function convertRouteTable(
   message: RouteConfiguration,
   at: string,
   isStatic: boolean,
+  filters: RouteFilters,
   conversion: Conversion,
 ): RouteTableSnapshot {
   const validateClusters = valueOr(message.validate_clusters, isStatic);
@@ -53,6 +67,11 @@ export function convertRouteTable(
     maxDirectResponseBytes: valueOr(message.max_direct_response_body_size_bytes, DEFAULT_MAX_DIRECT_RESPONSE_BYTES),
     edits: convertHeaderEdits(message, at, conversion),
     mostSpecificEditsLast: message.most_specific_header_mutations_wins,
+    filters,
+    filtersOfTable: filters.convert(message.typed_per_filter_config, `${at}.typed_per_filter_config`, null, {
+      fields: null,
+      at,
+    }),
   };
   const domains = new DomainTable(conversion.faults);
   const virtualHosts = message.virtual_hosts.map((virtualHost, index) =>
@@ -75,7 +94,15 @@ function convertVirtualHost(
   conversion: Conversion,
 ): VirtualHostSnapshot {
   const edits = convertHeaderEdits(message, at, conversion);
-  const levels: HostLevels = { edits, resilience: virtualHostResilience(message, at, scope, conversion) };
+  const perFilter = message.typed_per_filter_config;
+  const levels: HostLevels = {
+    edits,
+    resilience: virtualHostResilience(message, at, scope, conversion),
+    filters: scope.filters.convert(perFilter, `${at}.typed_per_filter_config`, scope.filtersOfTable, {
+      fields: message,
+      at,
+    }),
+  };
   const routes: RouteSnapshot[] = [];
   for (const [index, route] of message.routes.entries()) {
     const converted = convertRoute(route, `${at}.routes[${index}]`, message, levels, scope, conversion);
@@ -106,6 +133,9 @@ function convertRoute(
   const action = convertAction(route, at, scope, resilience, conversion);
   const levels = [...routeEdits(route, at, conversion), ofHost.edits, scope.edits];
   if (scope.mostSpecificEditsLast) levels.reverse();
+  const older = { fields: route.route, at: `${at}.route` };
+  const perFilter = route.typed_per_filter_config;
+  const filters = scope.filters.convert(perFilter, `${at}.typed_per_filter_config`, ofHost.filters, older);
   if (match === undefined || action === undefined) return undefined;
   return {
     name: route.name,
@@ -117,6 +147,7 @@ function convertRoute(
     responseEdits: levels.map(({ response }) => response).filter(isPresent),
     countsAttemptsInRequest: virtualHost.include_request_attempt_count,
     countsAttemptsInResponse: virtualHost.include_attempt_count_in_response,
+    ...(filters === null ? {} : { filters }),
   };
 }
 

@@ -7,18 +7,32 @@ import type { ExtensionVerdict, MessageSupport, SupportTable } from './verdict.t
 const STAT_SINK = 'proxy.config.metrics.v3.StatsSink';
 const HTTP_FILTER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
+/** Where routes speak to filters. */
+const PER_FILTER_HOLDERS = [
+  'proxy.config.route.v3.RouteConfiguration',
+  'proxy.config.route.v3.VirtualHost',
+  'proxy.config.route.v3.Route',
+];
+const ROUTE_FILTER = 'proxy.config.route.v3.FilterConfig';
+
 export function supportWith({ statSinks, httpFilters }: ExtensionManifests): SupportTable {
   const manifests = [...Object.values(statSinks), ...Object.values(httpFilters)];
+  const ofRoutes = Object.values(httpFilters).flatMap((filter) => filter.ofRoutes?.type ?? []);
   return {
     ...SUPPORT,
-    [STAT_SINK]: withTypes(SUPPORT[STAT_SINK]!, Object.keys(statSinks)),
-    [HTTP_FILTER]: withTypes(SUPPORT[HTTP_FILTER]!, Object.keys(httpFilters)),
+    [STAT_SINK]: withTypes(STAT_SINK, 'typed_config', Object.keys(statSinks)),
+    [HTTP_FILTER]: withTypes(HTTP_FILTER, 'typed_config', Object.keys(httpFilters)),
+    [ROUTE_FILTER]: withTypes(ROUTE_FILTER, 'config', ofRoutes),
+    ...Object.fromEntries(
+      PER_FILTER_HOLDERS.map((holder) => [holder, withTypes(holder, 'typed_per_filter_config', ofRoutes)]),
+    ),
     ...Object.assign({}, ...manifests.map(({ support }) => support)),
   };
 }
 
-/** @param types of what `typed_config` may hold beside those that the row itself names. */
-function withTypes({ otherwise, fields }: MessageSupport, types: readonly string[]): MessageSupport {
-  const own = fields.typed_config as ExtensionVerdict;
-  return { otherwise, fields: { ...fields, typed_config: { ...own, types: [...own.types, ...types] } } };
+/** @param types of what the field may hold beside those that its row names. */
+function withTypes(holder: string, field: string, types: readonly string[]): MessageSupport {
+  const { otherwise, fields } = SUPPORT[holder]!;
+  const own = fields[field] as ExtensionVerdict;
+  return { otherwise, fields: { ...fields, [field]: { ...own, types: [...own.types, ...types] } } };
 }

@@ -33,7 +33,9 @@ export class DecodingPass extends FilterPass {
 
   /** As FilterCallbacks.settleRequestHead. */
   settleHead(): void {
-    if (this.saveHead()) this.restoreHead();
+    if (!this.saveHead()) return;
+    this.restoreHead();
+    this.#stream.findRoute();
   }
 
   protected override visitHead(index: number, isEnd: boolean): FilterStatus {

@@ -2,7 +2,7 @@
 // of the request flow. A manager without filters has no chain, and its streams go straight to the router.
 
 import { WeirError } from '../../base/errors.ts';
-import type { HttpFilterSettings } from '../../snapshot/index.ts';
+import type { FiltersOfRoute, HttpFilterSettings } from '../../snapshot/index.ts';
 import { Method, type RequestHead } from '../../wasm/http1.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
@@ -19,7 +19,17 @@ interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'respo
   readonly create: CreateFilter;
   /** Null for one that always takes part. */
   readonly isAwake: ((head: RequestHead) => boolean) | null;
+  /** What routes call it. */
+  readonly configName: string;
+  /** Only routes that turn it on have it. */
+  readonly isDisabled: boolean;
+  /** What a level of a route says to it, prepared. */
+  readonly prepared: (settings: object) => unknown;
 }
+
+type SettingsByMember = readonly (readonly unknown[])[];
+
+const NO_SETTINGS: readonly unknown[] = [];
 
 /** As many as fit into the bits of a number; further ones are always awake. */
 const MOST_SLEEPERS = 31;
@@ -35,6 +45,11 @@ export class FilterChain {
   readonly #sleepers: readonly Member[];
   /** By a bit for each that sleeps: the chain of the others. */
   readonly #without = new Map<number, FilterChain | null>();
+  /** What each filter hears from a route that says nothing to any. */
+  readonly #unaddressed: SettingsByMember;
+  /** By what routes say: the chain of those that they leave on, and what each of this chain hears. */
+  readonly #enabled = new Map<FiltersOfRoute | null, FilterChain | null>();
+  readonly #settings = new Map<FiltersOfRoute, SettingsByMember>();
 
   /**
    * @param counters cells of what the filters count, by name.
@@ -47,13 +62,14 @@ export class FilterChain {
     counters: Readonly<Record<string, number>> = {},
   ): FilterChain | null {
     const chainContext = new ChainContext(context, clusters, counters);
-    const members = filters.map(({ name, settings }): Member => {
+    const members = filters.map(({ name, settings, configName = name, isDisabled = false }): Member => {
       const kind = context.httpFilters[name];
       if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);
       const { requestBody, encodes, responseBody, isAwake } = kind;
       const create = kind.compile(settings, chainContext);
       const asks = isAwake === undefined ? null : (head: RequestHead) => isAwake(settings, chainContext, head);
-      return { requestBody, encodes, responseBody, create, isAwake: asks };
+      const prepared = onePerSettings((ofRoute) => kind.compileForRoute?.(ofRoute, chainContext) ?? ofRoute);
+      return { requestBody, encodes, responseBody, create, isAwake: asks, configName, isDisabled, prepared };
     });
     return FilterChain.#of(members);
   }
@@ -66,6 +82,7 @@ export class FilterChain {
     this.#members = members;
     this.#sleepers = members.filter(({ isAwake }) => isAwake !== null).slice(0, MOST_SLEEPERS);
     this.create = members.map(({ create }) => create);
+    this.#unaddressed = members.map(() => NO_SETTINGS);
     this.encodes = members.some(({ encodes }) => encodes);
     this.requestUses = members.map(({ requestBody }) => requestBody);
     this.responseUses = members.map(({ responseBody }) => responseBody).toReversed();
@@ -86,6 +103,34 @@ export class FilterChain {
     return rest;
   }
 
+  /** The chain of those that a route leaves on; null when it turns all off. @param said null for one that says nothing. */
+  enabledBy(said: FiltersOfRoute | null): FilterChain | null {
+    let enabled = this.#enabled.get(said);
+    if (enabled === undefined) {
+      const on = this.#members.filter(
+        ({ configName, isDisabled }) => !(said?.get(configName)?.[0]?.isDisabled ?? isDisabled),
+      );
+      enabled = on.length === this.#members.length ? this : FilterChain.#of(on);
+      this.#enabled.set(said, enabled);
+    }
+    return enabled;
+  }
+
+  /** What a route says to each filter of this chain. */
+  settingsOf(said: FiltersOfRoute | null): SettingsByMember {
+    if (said === null) return this.#unaddressed;
+    let settings = this.#settings.get(said);
+    if (settings === undefined) {
+      settings = this.#members.map(({ configName, prepared }) =>
+        (said.get(configName) ?? []).flatMap((level) =>
+          level.settings === undefined ? [] : [prepared(level.settings)],
+        ),
+      );
+      this.#settings.set(said, settings);
+    }
+    return settings;
+  }
+
   open(context: WorkerContext, stream: FilteredStream): StreamFilters {
     return new StreamFilters(context, this, stream);
   }
@@ -97,9 +142,11 @@ export class StreamFilters {
   readonly decoding: DecodingPass;
   readonly encoding: EncodingPass;
   readonly #filters: readonly HttpFilter[];
+  readonly #chain: FilterChain;
   readonly #isForHead: boolean;
 
   constructor(context: WorkerContext, chain: FilterChain, stream: FilteredStream) {
+    this.#chain = chain;
     this.encodes = chain.encodes;
     this.#isForHead = stream.methodId === Method.HEAD;
     this.#filters = chain.create.map((create, index) => create(this.#callbacksOf(stream, index)));
@@ -140,6 +187,7 @@ export class StreamFilters {
   }
 
   #callbacksOf(stream: FilteredStream, index: number): FilterCallbacks {
+    const chain = this.#chain;
     return {
       reply: (reply) => {
         if (!stream.hasEnded) stream.giveUp(reply);
@@ -168,6 +216,18 @@ export class StreamFilters {
         return this.encoding.editHeldHead(this.#filters.length - 1 - index, status);
       },
       settleRequestHead: () => this.decoding.settleHead(),
+      get routeSettings() {
+        return chain.settingsOf(stream.filtersOfRoute)[index]!;
+      },
     };
   }
+}
+
+/** Levels are shared by many routes, and prepared once. */
+function onePerSettings(prepare: (settings: object) => unknown): (settings: object) => unknown {
+  const known = new Map<object, unknown>();
+  return (settings) => {
+    if (!known.has(settings)) known.set(settings, prepare(settings));
+    return known.get(settings);
+  };
 }

@@ -97,8 +97,13 @@ export interface FilterCallbacks {
    * that it came with. @throws WeirError WEIR_FILTER_EDIT when it has gone on.
    */
   heldResponseHead(status?: number): EditableHead | null;
-  /** From within decodeHeaders: others read the head as it is by now, edits and all, and choose the route by that. */
+  /**
+   * From within decodeHeaders: others read the head as it is by now, edits and all, and the route is chosen anew by
+   * that; it stays that of the head as it came otherwise.
+   */
   settleRequestHead(): void;
+  /** What the request's route says to this filter, as its kind has prepared it, the most specific level first; often empty. */
+  readonly routeSettings: readonly unknown[];
 }
 
 /** Where a filter counts what it sees of the requests to a cluster; the same object for the same generation of it. */
@@ -171,6 +176,8 @@ export interface HttpFilterKind {
    * nothing else. Asked with each request, of its head as it came.
    */
   isAwake?(settings: unknown, context: FilterContext, head: RequestHead): boolean;
+  /** Prepares what a level of a route says to the filter, once per snapshot; it stays as it came when this is absent. */
+  compileForRoute?(settings: object, context: FilterContext): unknown;
   /** @param settings as the filter's configuration made them. */
   compile(settings: unknown, context: FilterContext): CreateFilter;
 }

@@ -1,5 +1,6 @@
 // What the filters of a request know of their stream.
 
+import type { FiltersOfRoute } from '../../snapshot/index.ts';
 import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1.ts';
 import type { CountedCluster } from './filter.ts';
 import type { LocalReply, ReplyForm } from './local-reply.ts';
@@ -18,6 +19,8 @@ export interface FilteredStream {
   replyForm: ReplyForm;
   /** Null before the router has chosen one. */
   readonly cluster: CountedCluster | null;
+  /** What the route of the request says to filters; null when it says nothing, or there is no route. */
+  readonly filtersOfRoute: FiltersOfRoute | null;
   /** Of the request's body as it goes on, one of Framing. */
   requestFraming: number;
   /** Trailers of the message that ends with the next call. */
@@ -40,6 +43,8 @@ export interface FilteredStream {
   resumeRequest(): void;
   resumeResponse(): void;
   refuseResponse(reason: string): void;
+  /** Chooses the route by the head that lies in the codec. */
+  findRoute(): void;
   noteHeldHead(head: string): void;
   markHealthCheck(): void;
   giveUp(reply: LocalReply): void;

@@ -46,6 +46,8 @@ export abstract class StreamRecord implements RoutedStream {
   readonly startedMs: number;
   readonly headMs: number;
   isInternal = false;
+  /** The route that the router goes by once the request gets there; filters know it before. */
+  foundRoute: Route | null = null;
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null = null;
   target: ClusterTarget | null = null;
@@ -112,7 +114,8 @@ export abstract class StreamRecord implements RoutedStream {
     facts.isHealthCheck = this.#isHealthCheck;
     facts.liveResponse = this.editedHead;
     if (this.isRequestComplete) facts.noteRequestEnd(this.requestCompleteMs);
-    if (this.route !== null) facts.noteRoute(this.route);
+    const route = this.route ?? this.foundRoute;
+    if (route !== null) facts.noteRoute(route);
     if (this.cluster !== null) facts.noteCluster(this.cluster);
     return facts;
   }

@@ -7,6 +7,7 @@
 // a request is complete when the client's side of the tunnel is. Until then the limits of the route do not run.
 
 import { isIP } from 'node:net';
+import type { FiltersOfRoute } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
@@ -228,6 +229,14 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     return this.#noteSending(goesOn) || isEnd;
   }
 
+  get filtersOfRoute(): FiltersOfRoute | null {
+    return this.foundRoute?.filters ?? null;
+  }
+
+  findRoute(): void {
+    this.manager.router.find(this, this.context.codec.request);
+  }
+
   // ---- From the router ----
 
   /** Finds out who sent the request. */
@@ -297,7 +306,10 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   #enter(filters: FilterChain | null, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     const awake = filters === null ? null : filters.awake(this.context.codec.request);
     if (awake === null) return this.forward(bytes, start, end, isEnd);
-    return this.#beginFiltered(awake.open(this.context, this), bytes.subarray(start, end), isEnd);
+    if (this.foundRoute === null) this.findRoute();
+    const enabled = awake.enabledBy(this.filtersOfRoute);
+    if (enabled === null) return this.forward(bytes, start, end, isEnd);
+    return this.#beginFiltered(enabled.open(this.context, this), bytes.subarray(start, end), isEnd);
   }
 
   #beginFiltered(filters: StreamFilters, bytes: Buffer, isEnd: boolean): boolean {

@@ -3,6 +3,7 @@
 import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
 import type { StringTest } from '../../base/string-match.ts';
 import type {
+  FiltersOfRoute,
   Metadata,
   PathMatch,
   RouteAction,
@@ -38,6 +39,8 @@ export class Route {
   readonly plan: RoutePlan;
   readonly requestEditor: HeaderEditor | null;
   readonly responseEditor: HeaderEditor | null;
+  /** What it says to HTTP filters; null for nothing. */
+  readonly filters: FiltersOfRoute | null;
   readonly countsAttemptsInRequest: boolean;
   readonly countsAttemptsInResponse: boolean;
   readonly attemptEdits: AttemptEdits | null;
@@ -57,6 +60,7 @@ export class Route {
     this.plan = compileAction(snapshot.action, match, names, runtime);
     this.requestEditor = compileHeaderEdits(snapshot.requestEdits);
     this.responseEditor = compileHeaderEdits(snapshot.responseEdits);
+    this.filters = snapshot.filters ?? null;
     this.countsAttemptsInRequest = snapshot.countsAttemptsInRequest;
     this.countsAttemptsInResponse = snapshot.countsAttemptsInResponse;
     const usesUpstreamHostname = this.plan.kind === 'cluster' && this.plan.usesUpstreamHostname;

@@ -23,6 +23,8 @@ export interface RoutedRequest
   readonly downstream: DownstreamConnection;
   /** By TLS. */
   readonly isSecured: boolean;
+  /** The route of a request whose filters know it before the router does; null for others. */
+  foundRoute: Route | null;
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null;
   target: ClusterTarget | null;

@@ -91,12 +91,12 @@ export class Router {
     this.#statBase = statBase;
   }
 
-  /** The route of a request whose filters depend on it. It stays the request's route. */
+  /** The route of a request that meets filters first, by its head as it is now. The router goes by it later. */
   find(stream: RoutedRequest, head: RequestHead): Route | undefined {
     stream.identify(head);
     this.#request.read(head, stream.isInternal, stream.isSecured);
     const route = this.#routes.find(this.#request);
-    stream.route = route ?? null;
+    stream.foundRoute = route ?? null;
     return route;
   }
 
@@ -105,7 +105,7 @@ export class Router {
     const request = this.#request;
     stream.identify(head);
     request.read(head, stream.isInternal, stream.isSecured);
-    const route = stream.route ?? this.#routes.find(request);
+    const route = stream.foundRoute ?? this.#routes.find(request);
     if (route === undefined) {
       this.#count(no_route);
       this.#context.traffic.requestRouted(stream, stream.downstream, '');

@@ -42,15 +42,22 @@ describe('the filters of gRPC', () => {
         names,
       );
     }
-    assert.deepEqual(settingsOf({ name: 'envoy.grpc_web' }), [{ name: 'filters.http.grpc_web', settings: null }]);
+    assert.deepEqual(settingsOf({ name: 'envoy.grpc_web' }), [
+      { name: 'filters.http.grpc_web', settings: null, configName: 'envoy.grpc_web' },
+    ]);
   });
 
   it('do nothing by default that they are not asked for', () => {
     assert.deepEqual(settingsOf({ name: 'envoy.grpc_http1_bridge' }, { name: 'envoy.filters.http.grpc_stats' }), [
-      { name: 'filters.http.grpc_http1_bridge', settings: { upgradesProtobuf: false, dropsQuery: false } },
+      {
+        name: 'filters.http.grpc_http1_bridge',
+        settings: { upgradesProtobuf: false, dropsQuery: false },
+        configName: 'envoy.grpc_http1_bridge',
+      },
       {
         name: 'filters.http.grpc_stats',
         settings: { countsAllMethods: false, methods: [], countsTimes: false },
+        configName: 'envoy.filters.http.grpc_stats',
       },
     ]);
   });

@@ -165,6 +165,7 @@ export const HTTP_SUPPORT: SupportTable = {
       config: supported(READ_AS_TYPED),
       typed_config: extensions([ROUTER]),
       is_optional: supported('a filter that this build lacks is then left out, with a warning'),
+      disabled: supported(),
     },
   },
   [ROUTER]: {

@@ -6,6 +6,7 @@ import {
   only,
   rejected,
   type SupportTable,
+  settingsOf,
   supported,
   supportedAs,
   supportedWhole,
@@ -13,6 +14,7 @@ import {
 } from '../verdict.ts';
 import { READ_AS_TYPED } from './extensions.ts';
 
+const FILTER_CONFIG = 'proxy.config.route.v3.FilterConfig';
 const RETRY_POLICY = 'proxy.config.route.v3.RetryPolicy';
 const RETRY_HOST = 'proxy.extensions.retry.host';
 const PREVIOUS_HOSTS = `${RETRY_HOST}.previous_hosts.v3.PreviousHostsPredicate`;
@@ -26,6 +28,11 @@ const PREVIOUS_ROUTES = `${REDIRECT}.previous_routes.v3.PreviousRoutesConfig`;
 const SAFE_CROSS_SCHEME = `${REDIRECT}.safe_cross_scheme.v3.SafeCrossSchemeConfig`;
 
 const TYPED_RETRY_POLICY = extensionsElseWarned([RETRY_POLICY], 'retry_policy is read first, and alone');
+
+/** Note on the v2 field. */
+const READ_AS_PER_FILTER = 'read as typed_per_filter_config';
+/** The settings themselves join the table with their filters. */
+const PER_FILTER = extensions([FILTER_CONFIG]);
 
 export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.RouteConfiguration': {
@@ -44,6 +51,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       response_headers_to_remove: supported(),
       internal_only_headers: supported(),
       ignore_port_in_host_matching: supported(),
+      typed_per_filter_config: PER_FILTER,
     },
   },
   'proxy.config.route.v3.VirtualHost': {
@@ -59,6 +67,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       require_tls: supported(),
       metadata: supportedWhole('METADATA(VIRTUAL_HOST)'),
       request_mirror_policies: supported(),
+      cors: supported('read by the cors filter'),
       virtual_clusters: warned('they only add statistics'),
       retry_policy: supported(),
       retry_policy_typed_config: TYPED_RETRY_POLICY,
@@ -66,6 +75,8 @@ export const ROUTE_SUPPORT: SupportTable = {
       include_request_attempt_count: supported(),
       include_attempt_count_in_response: supported(),
       include_is_timeout_retry_header: supported(),
+      per_filter_config: supported(READ_AS_PER_FILTER),
+      typed_per_filter_config: PER_FILTER,
       per_request_buffer_limit_bytes: supported('of bodies that are kept for retries'),
       request_body_buffer_limit: supported('of bodies that are kept for retries'),
     },
@@ -88,7 +99,15 @@ export const ROUTE_SUPPORT: SupportTable = {
       stat_prefix: warned(),
       per_request_buffer_limit_bytes: supported('of bodies that are kept for retries'),
       request_body_buffer_limit: supported('of bodies that are kept for retries'),
+      per_filter_config: supported(READ_AS_PER_FILTER),
+      typed_per_filter_config: PER_FILTER,
     },
+  },
+  // Of the fields `cors`; the same in typed_per_filter_config is its filter's own.
+  'proxy.config.route.v3.CorsPolicy': { otherwise: supported(), fields: {} },
+  [FILTER_CONFIG]: {
+    otherwise: rejected(),
+    fields: { config: settingsOf([]), is_optional: supported(), disabled: supported() },
   },
   'proxy.config.route.v3.RouteMatch': {
     otherwise: rejected(),
@@ -223,6 +242,7 @@ export const ROUTE_SUPPORT: SupportTable = {
   'proxy.config.route.v3.RouteAction': {
     otherwise: rejected(),
     fields: {
+      cors: supported('read by the cors filter'),
       cluster: supported(),
       cluster_header: supported(),
       weighted_clusters: supported(),

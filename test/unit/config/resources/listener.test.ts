@@ -631,18 +631,18 @@ describe('an HTTP connection manager', () => {
   });
 
   it('refuses a filter that it lacks, unless the filter is optional', () => {
-    const cors = { name: 'envoy.filters.http.cors' };
-    assert.deepEqual(errorsOf(listenerWith([httpFilter({ http_filters: [cors, ROUTER] })])), [
-      `${FILTERS}[0].typed_config: "envoy.filters.http.cors" is not supported by this build`,
+    const rbac = { name: 'envoy.filters.http.rbac' };
+    assert.deepEqual(errorsOf(listenerWith([httpFilter({ http_filters: [rbac, ROUTER] })])), [
+      `${FILTERS}[0].typed_config: "envoy.filters.http.rbac" is not supported by this build`,
     ]);
-    const optional = { ...cors, is_optional: true };
+    const optional = { ...rbac, is_optional: true };
     const result = load(withListeners(listenerWith([httpFilter({ http_filters: [optional, ROUTER] })])));
     assert.deepEqual(faultTexts(result), []);
     assert.deepEqual(faultTexts(result, 'warning'), [
-      `${FILTERS}[0].typed_config: "envoy.filters.http.cors" is not supported by this build; it is left out, being optional`,
+      `${FILTERS}[0].typed_config: "envoy.filters.http.rbac" is not supported by this build; it is left out, being optional`,
     ]);
     assert.deepEqual(errorsOf(listenerWith([httpFilter({ http_filters: [optional] })])), [
-      `${FILTERS}[0]: "envoy.filters.http.cors" is not terminal; the last filter must be the router`,
+      `${FILTERS}[0]: "envoy.filters.http.rbac" is not terminal; the last filter must be the router`,
     ]);
   });
 

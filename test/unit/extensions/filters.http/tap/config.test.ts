@@ -31,7 +31,8 @@ function settingsOf(bootstrap: JsonObject): unknown {
 
 test('a tap filter says under which name it can be had', () => {
   const settings = { configId: 'edge', own: null, recordsTimes: false, counter: 'tap.rq_tapped' };
-  const filter = { name: 'filters.http.tap', settings, counters: ['tap.rq_tapped'], tapConfigId: 'edge' };
+  const configName = 'envoy.filters.http.tap';
+  const filter = { name: 'filters.http.tap', settings, counters: ['tap.rq_tapped'], tapConfigId: 'edge', configName };
   assert.deepEqual(settingsOf(bootstrapWith(ADMIN)), filter);
   assert.deepEqual(settingsOf(bootstrapWith(ADMIN, V2)), filter);
   assert.deepEqual(settingsOf(bootstrapWith(ADMIN, V3, { record_headers_received_time: true })), {
@@ -64,6 +65,7 @@ test('a tap filter that records by itself says what and where to', () => {
       name: 'filters.http.tap',
       settings: { configId: '', own, recordsTimes: false, counter: 'tap.rq_tapped' },
       counters: ['tap.rq_tapped'],
+      configName: 'envoy.filters.http.tap',
     });
   }
 });
