@@ -32,6 +32,7 @@ const FAULT_STATS: Readonly<Record<NonNullable<PeerFault>, number>> = {
   hash: stats.fail_verify_cert_hash,
   name: stats.fail_verify_san,
 };
+const PEER_LEFT = 'the client has left before the handshake was done';
 const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
 
 /** Whoever gets connections that are secured. */
@@ -141,10 +142,8 @@ export class TlsAcceptor {
     return chosen === undefined ? null : certificateFacts(chosen);
   }
 
-  onFailed(error: NodeJS.ErrnoException): void {
-    const { code = '' } = error;
-    if (code === NO_CERTIFICATE) this.#count(stats.fail_verify_no_cert);
-    else if (isOpensslError(error)) this.#count(stats.connection_error);
+  onFailed({ code }: NodeJS.ErrnoException): void {
+    this.#count(code === NO_CERTIFICATE ? stats.fail_verify_no_cert : stats.connection_error);
   }
 
   #countAgreed({ cipher, version, isResumed }: ConnectionTls): void {
@@ -210,7 +209,6 @@ class Handshake implements TimeoutOwner {
     if (timeoutMs > 0) context.wheel.arm(this.#timer, context.clock.monotonicMs() + timeoutMs);
     socket.once('secure', () => this.#onSecure());
     socket.on('error', this.#onError);
-    // Half a handshake is none.
     socket.once('end', this.#onEnd);
     socket.once('close', this.#onClose);
     connection.secureWith(socket);
@@ -257,14 +255,18 @@ class Handshake implements TimeoutOwner {
     this.#error ??= error;
   };
 
-  readonly #onEnd = (): void => this.destroy();
+  /** Half a handshake is none. */
+  readonly #onEnd = (): void => {
+    this.#socket.destroy(new Error(PEER_LEFT));
+  };
 
   readonly #onClose = (): void => {
     if (this.#state !== SHAKING) return;
     this.#end(CLOSED);
     const error = this.#error as NodeJS.ErrnoException | null;
     if (error !== null) {
-      this.#acceptor.onFailed(error);
+      // Whoever has sent nothing, such as a probe of a port, has not failed at TLS.
+      if (isOpensslError(error) || this.#raw.bytesRead > 0) this.#acceptor.onFailed(error);
       this.#connection.transportFailure = tlsFailureText(error);
       this.#log(this.#connection.transportFailure);
     }

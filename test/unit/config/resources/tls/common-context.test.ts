@@ -127,6 +127,11 @@ describe('certificates of a TLS context', () => {
         error: `.private_key: "/nowhere/a.key" cannot be read: ENOENT: no such file or directory, open '/nowhere/a.key'`,
       },
       {
+        name: 'key that cannot be read',
+        certificate: { ...pair(ec), private_key: file(folder.path) },
+        error: `.private_key: "${folder.path}" cannot be read: EISDIR: illegal operation on a directory, read`,
+      },
+      {
         name: 'no password',
         certificate: pair(locked),
         error: `.private_key: "${locked.keyPath}" is encrypted, and no password is given`,
