@@ -30,7 +30,9 @@ export async function shownSubject(port: number, options: ConnectionOptions): Pr
   const socket = tlsClient(port, options);
   await once(socket, 'secureConnect');
   const { subject } = socket.getPeerX509Certificate()!;
-  socket.destroy();
+  // Destroyed here, it would never have sent the last message of its handshake.
+  socket.end();
+  await once(socket.resume(), 'close');
   return subject;
 }
 
