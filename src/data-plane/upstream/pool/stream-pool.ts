@@ -144,6 +144,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
     this.#pending.splice(index, 1);
     this.#leaveQueue();
     this.#count(upstream_rq_cancelled);
+    if (this.#isDraining) this.drain();
     this.#note();
     this.#host.onUserGone();
     return true;
@@ -162,6 +163,8 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
   drain(): void {
     this.#isDraining = true;
     this.#retireReady();
+    // Those that take no stream now may carry none either, and would stay. Who waits still needs them.
+    if (this.#pending.length === 0) this.renew();
   }
 
   close(): void {
@@ -303,6 +306,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
   #failConnecting(connection: PooledConnection, failure: UpstreamFailure, detail: string): void {
     this.#forget(connection);
     this.#failPending(failure, detail);
+    if (this.#isDraining) this.drain();
     this.#leaveUnused();
     this.#note();
     this.#host.onUserGone();
