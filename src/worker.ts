@@ -4,7 +4,7 @@
 
 import { parentPort, threadId } from 'node:worker_threads';
 import { errorMessage } from './base/errors.ts';
-import { collectGarbage } from './base/garbage.ts';
+import { collectGarbage, settleMemory } from './base/garbage.ts';
 import { chooseReadMode, DataPlane } from './data-plane/index.ts';
 import { HTTP_FILTERS } from './extensions/data-registry.ts';
 import { LineTable, Loggers, RelaySink } from './log/index.ts';
@@ -16,6 +16,7 @@ import { SharedMemory } from './wasm/shared-memory.ts';
 
 if (!parentPort) throw new Error('worker.ts runs as a worker thread of main.ts only');
 const main = parentPort;
+const MEGABYTE = 1e6;
 
 function tell(message: WorkerToMain): void {
   main.postMessage(message);
@@ -121,6 +122,12 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return dataPlane.resetStreams(message.reset);
     case 'shrink-heap':
       return collectGarbage();
+    case 'settle':
+      return dataPlane.settle(() => {
+        const megabytes = (settleMemory() / MEGABYTE).toFixed(0);
+        const log = loggers.get('main').ofFile('src/worker.ts');
+        log.debug(`the start of this worker is over: ${megabytes} MB given back to the system`);
+      });
     case 'dynamic-stat':
       return stats.resolve(message.key, message.cell);
     case 'reopen-access-logs':

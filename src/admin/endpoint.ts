@@ -47,6 +47,8 @@ export interface AdminContext {
 export interface AdminRequest {
   readonly query: AdminQuery;
   readonly headers: IncomingHttpHeaders;
+  /** The client wants no body. */
+  readonly isHead: boolean;
   /** Undefined without one. */
   readonly body: Buffer | undefined;
   /** Those that are served now. */

@@ -269,6 +269,7 @@ export class AdminServer {
     return {
       query: new AdminQuery(queryText || formBody(request)),
       headers: request.headers,
+      isHead: request.method === 'HEAD',
       body: request.body instanceof Buffer ? request.body : undefined,
       endpoints: this.#listed(),
       pageFiles: this.#pageFiles,

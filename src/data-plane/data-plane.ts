@@ -133,6 +133,11 @@ export class DataPlane {
     );
   }
 
+  /** @param giveBack what the start has left: not while there are clients, who would have to wait for it. */
+  settle(giveBack: () => void): void {
+    if (this.connectionCount === 0) giveBack();
+  }
+
   /** Bytes of private read buffers that connections hold now; 0 when no long body is on its way. */
   get readSlabBytes(): number {
     return this.#context.slabs.outstandingBytes;

@@ -6,6 +6,7 @@ import type { Address } from '../base/address.ts';
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts';
 import { errorMessage, stackFrames, WeirError } from '../base/errors.ts';
 import { FaultBoundary } from '../base/fault-boundary.ts';
+import { settleMemory } from '../base/garbage.ts';
 import type { SystemCalls } from '../base/system-calls.ts';
 import { formatVersion, revisionNumber, type Version } from '../base/version.ts';
 import type { ServerOptions } from '../cli/index.ts';
@@ -108,6 +109,12 @@ export class RunningProxy {
     const [, admin] = await Promise.all([started, this.#admin]);
     await epoch?.takeOver(server, admin);
     this.#adminAddress = admin?.address;
+  }
+
+  /** The start is over: threads give back what it has left. @returns bytes that this one has given back. */
+  settle(): number {
+    this.#workers.settle();
+    return settleMemory();
   }
 
   /** Opens all files of logs anew, where they are now. */

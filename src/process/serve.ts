@@ -6,7 +6,7 @@
 import { constants } from 'node:os';
 import { SYSTEM_CLOCK } from '../base/clock.ts';
 import { stackFrames, WeirError } from '../base/errors.ts';
-import { collectGarbage, settleMemory } from '../base/garbage.ts';
+import { collectGarbage } from '../base/garbage.ts';
 import { SystemCalls } from '../base/system-calls.ts';
 import type { Version } from '../base/version.ts';
 import { hasConfiguration, type ServerOptions } from '../cli/index.ts';
@@ -78,7 +78,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     if (options.mode === 'init_only') return 0;
     if (proxy.server?.state === 'LIVE') sayReady(process.env.WEIR_READY_FD);
     proxy.faults.clock(SYSTEM_CLOCK).after(SETTLED_AFTER_MS, () => {
-      const megabytes = (settleMemory() / MEGABYTE).toFixed(0);
+      const megabytes = (proxy.settle() / MEGABYTE).toFixed(0);
       loggers
         .get('main')
         .ofFile('src/process/serve.ts')

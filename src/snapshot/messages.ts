@@ -161,6 +161,8 @@ export type MainToWorker =
   | { readonly type: 'reset-streams'; readonly reset: StreamReset }
   /** Give back what the engine does not use. */
   | { readonly type: 'shrink-heap' }
+  /** The start is over: give back what it has left, unless there are clients already, who would have to wait for it. */
+  | { readonly type: 'settle' }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey; readonly cell: number }
   | { readonly type: 'reopen-access-logs' }
   /** The values in force; those of before are no more. */

@@ -264,6 +264,11 @@ export class WorkerPool {
     this.#order({ type: 'shrink-heap' });
   }
 
+  /** Has workers that nobody uses yet give back what their start has left. */
+  settle(): void {
+    this.#order({ type: 'settle' });
+  }
+
   /** Has every worker record for this, and those that start later; null for nothing. */
   publishTap(session: TapSession | null): void {
     this.#orders.tap = session;

@@ -122,6 +122,32 @@ describe('another bootstrap', () => {
     await untilEqual(1, () => proxy.stats.value('cluster_manager.active_clusters'), 'clusters');
   });
 
+  it('has connections of before end with a response, or behind the drain time, whatever they do', async () => {
+    await using first = await NamedUpstream.start('first');
+    await using second = await NamedUpstream.start('second');
+    for (const [drainStrategy, drainTimeS] of [
+      ['immediate', 600],
+      ['gradual', 1],
+    ] as const) {
+      const port = await freePort();
+      const config = (upstream: NamedUpstream, cluster: string) =>
+        bootstrapOf([httpListener('http', cluster, at(port))], [clusterAt(cluster, upstream.port)]);
+      await using proxy = await createProxy(config(first, 'one'), { drainStrategy, drainTimeS });
+      const client = connect(port, IP).setEncoding('utf8');
+      const request = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
+      client.write(request);
+      assert.match(String((await once(client, 'data'))[0]), /first$/);
+      await proxy.applyBootstrap(config(second, 'two'));
+      if (drainStrategy === 'immediate') {
+        client.write(request);
+        assert.match(String((await once(client, 'data'))[0]), /\r\nconnection: close\r\n[\s\S]*first$/);
+      }
+      await once(client, 'end');
+      client.destroy();
+      assert.equal(await textOf(proxy.listeners.get('http')!.url), 'second');
+    }
+  });
+
   it('changes members and settings of a cluster under the same listener', async () => {
     await using first = await NamedUpstream.start('first');
     await using second = await NamedUpstream.start('second');

@@ -168,6 +168,19 @@ describe('the admin server', () => {
     assert.deepEqual(await call(`${server.url}/ready`, { method: 'HEAD' }), { status: 200, body: '' });
   });
 
+  it('dumps no heap for a client that wants no body', async () => {
+    await using usual = await startAdmin();
+    let dumps = 0;
+    const heapDump = async () => {
+      dumps += 1;
+      return Buffer.from(`dump ${dumps}`);
+    };
+    await using server = await startAdmin({ server: { ...usual.options.server, heapDump } });
+    assert.deepEqual(await call(`${server.url}/heap_dump`, { method: 'HEAD' }), { status: 200, body: '' });
+    assert.equal(dumps, 0);
+    assert.equal((await call(`${server.url}/heap_dump`)).body, 'dump 1');
+  });
+
   it('changes nothing unless the method is POST', async () => {
     await using server = await startAdmin();
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PURGE', 'PROPFIND']) {

@@ -72,6 +72,7 @@ describe('the pool of workers', () => {
     pool.publishTap(null);
     pool.publishOverload(NO_OVERLOAD);
     pool.shrinkHeaps();
+    pool.settle();
     const reset = { fromBytes: 1, countCell: 2 };
     pool.resetStreams(reset);
     assert.deepEqual(take(), [
@@ -89,6 +90,8 @@ describe('the pool of workers', () => {
       [1, 'overload', { state: NO_OVERLOAD }],
       [0, 'shrink-heap', {}],
       [1, 'shrink-heap', {}],
+      [0, 'settle', {}],
+      [1, 'settle', {}],
       [0, 'reset-streams', { reset }],
       [1, 'reset-streams', { reset }],
     ]);
