@@ -230,7 +230,10 @@ export interface ListenerSettings {
 
 /** A bound on accepted connections over all workers; what comes beyond it is closed at once. */
 export interface AcceptLimitSnapshot {
+  /** Where the runtime says nothing else. */
   readonly maxConnections: number;
+  /** What the runtime calls it; empty where it has no say. */
+  readonly runtimeKey: string;
   /** The count record of the connections that are limited. */
   readonly recordAddress: number;
 }
@@ -243,10 +246,10 @@ export interface ListenerSnapshot {
   readonly statBlock: number;
   /** First cell of LISTENER_WORKER_STATS by worker index. */
   readonly workerStatBlocks: readonly number[];
-  /** For all listeners together; null without a limit. */
-  readonly globalLimit: AcceptLimitSnapshot | null;
-  /** For this listener; null without a limit. */
-  readonly limit: AcceptLimitSnapshot | null;
+  /** For all listeners together. */
+  readonly globalLimit: AcceptLimitSnapshot;
+  /** For this listener. */
+  readonly limit: AcceptLimitSnapshot;
   readonly listenerFilters: readonly ListenerFilterSnapshot[];
   readonly filterChains: readonly FilterChainSnapshot[];
   readonly defaultFilterChain: FilterChainSnapshot | null;

@@ -278,6 +278,28 @@ describe('a limit of accepted connections', () => {
     return { proxy, client, own: own!, other: other!, overflows };
   }
 
+  test('may come, change and go while connections are open, which count', async (t) => {
+    const upstream = await namedUpstream(t, 'up');
+    const { proxy, client } = await listening(t, {}, { clusters: { raw: upstream.port } });
+    const unlimited = Number.POSITIVE_INFINITY;
+    const [port] = await proxy.listenWith(
+      { filterChains: [filterChain(tcpProxy('raw'))] },
+      { globalLimit: proxy.acceptLimit(unlimited, 'all'), limit: proxy.acceptLimit(unlimited, 'own') },
+    );
+    const isServed = async (): Promise<boolean> => (await client(port!).write('a').until('up:a')) === 'up:a';
+    assert.ok(await isServed());
+    for (const [key, stat] of [
+      ['all', 'downstream_global_cx_overflow'],
+      ['own', 'downstream_cx_overflow'],
+    ] as const) {
+      proxy.dataPlane.updateRuntime(new Map([[key, '1']]));
+      assert.equal(await client(port!).write('b').rest(), '');
+      assert.equal(proxy.listenerStat(stat), 1);
+      proxy.dataPlane.updateRuntime(new Map());
+      assert.ok(await isServed());
+    }
+  });
+
   test('closes at once what comes beyond it, before anything else sees it', async (t) => {
     const { proxy, client, own, other, overflows } = await limited(t);
     // Places are taken by connections that have not said anything yet.

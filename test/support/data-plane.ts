@@ -213,8 +213,8 @@ export class DataPlaneFixture {
   }
 
   /** A limit with a count of its own. */
-  acceptLimit(maxConnections: number): AcceptLimitSnapshot {
-    return { maxConnections, recordAddress: this.#fixture.owner.recordAllocator.allocateCount() };
+  acceptLimit(maxConnections: number, runtimeKey = ''): AcceptLimitSnapshot {
+    return { maxConnections, runtimeKey, recordAddress: this.#fixture.owner.recordAllocator.allocateCount() };
   }
 
   /** A counter of its own: its cell, and what this worker has counted. */
@@ -236,8 +236,8 @@ export class DataPlaneFixture {
       settings,
       statBlock: this.#allocate('listener', LISTENER_STATS),
       workerStatBlocks: [this.#allocate('listener-worker', LISTENER_WORKER_STATS)],
-      globalLimit: null,
-      limit: null,
+      globalLimit: this.acceptLimit(Number.POSITIVE_INFINITY),
+      limit: this.acceptLimit(Number.POSITIVE_INFINITY),
       ...limits,
       listenerFilters: settings.listenerFilters.map((filter) => ({
         settings: filter,

@@ -27,7 +27,7 @@ import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../s
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import { ActiveListener, type PutListener } from './active-listener.ts';
-import { globalConnectionLimit, httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
+import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
 export interface ListenerPublisher {
@@ -68,8 +68,8 @@ const REOPEN_TRIES = 100;
 
 export class ListenerManager {
   readonly #deps: ListenerManagerDependencies;
-  /** Decided with the first listener, when all runtime values are known. */
-  #globalRecord: number | null | undefined;
+  /** Count record of the connections of all listeners. */
+  readonly #globalRecord: number;
   readonly #log: Logger;
   readonly #stats;
   readonly #listeners = new Map<string, ActiveListener>();
@@ -94,6 +94,7 @@ export class ListenerManager {
 
   constructor(deps: ListenerManagerDependencies) {
     this.#deps = deps;
+    this.#globalRecord = deps.memory.recordAllocator.allocateCount();
     this.#log = deps.loggers.get('config').ofFile('src/control-plane/listener-manager/listener-manager.ts');
     this.#stats = deps.stats.scope('listener_manager.').allocate(LISTENER_MANAGER_STATS);
   }
@@ -379,7 +380,7 @@ export class ListenerManager {
       if (former !== undefined) this.#refuseSharing(former, settings);
       listener = new ActiveListener(this.#nextId++, given, {
         ...this.#deps,
-        globalRecord: this.#countOfAll(),
+        globalRecord: this.#globalRecord,
       });
       this.#warming.add(listener);
       this.#count();
@@ -430,16 +431,6 @@ export class ListenerManager {
       listener.close();
       this.#count();
     });
-  }
-
-  /** Record of the connections over all listeners; null where nothing limits them. */
-  #countOfAll(): number | null {
-    const { memory } = this.#deps;
-    if (this.#globalRecord === undefined) {
-      const isLimited = globalConnectionLimit(this.#deps) !== undefined;
-      this.#globalRecord = isLimited ? memory.recordAllocator.allocateCount() : null;
-    }
-    return this.#globalRecord;
   }
 
   /** Workers share ports: the system would let two listeners have the same. */

@@ -2,7 +2,6 @@
 // Main thread.
 
 import { formatAddress } from '../../base/address.ts';
-import type { RuntimeValues } from '../../base/runtime.ts';
 import { GLOBAL_CONNECTION_LIMIT, listenerConnectionLimit } from '../../base/runtime-values.ts';
 import type {
   AcceptLimitSnapshot,
@@ -41,17 +40,14 @@ export interface ListenerSnapshotDependencies {
   /** Keeps all that the listener is given. */
   readonly holdings: Holdings;
   readonly concurrency: number;
-  /** Says how many connections there may be. */
-  readonly runtime: Pick<RuntimeValues, 'integer'>;
   /** Most connections over all listeners, where the overload manager says so and not the runtime. */
   readonly connectionLimit?: number | undefined;
-  /** Count record of the connections of all listeners; null when there is no limit to them. */
-  readonly globalRecord: number | null;
+  /** Count record of the connections of all listeners. */
+  readonly globalRecord: number;
   readonly ticketSecret: TicketSecret;
 }
 
-/** The largest count that a shared record can hold. */
-const UNLIMITED = 0x7fff_ffff;
+const UNLIMITED = Number.POSITIVE_INFINITY;
 
 export function makeListenerSnapshot(
   id: number,
@@ -73,7 +69,11 @@ export function makeListenerSnapshot(
       (_, index) => holdings.scope(`${prefix}worker_${index}.`).allocate(LISTENER_WORKER_STATS).cell,
     ),
     globalLimit: globalLimit(settings, deps),
-    limit: listenerLimit(settings, deps),
+    limit: {
+      maxConnections: UNLIMITED,
+      runtimeKey: listenerConnectionLimit(settings.name),
+      recordAddress: holdings.countRecord(),
+    },
     listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, holdings)),
     filterChains: settings.filterChains.map((own) => chain(own, false)),
     defaultFilterChain: settings.defaultFilterChain && chain(settings.defaultFilterChain, true),
@@ -88,32 +88,13 @@ export function listenerStatPrefix({ statPrefix, addresses }: ListenerSettings):
 /** A listener that ignores the limit still takes places under it. */
 function globalLimit(
   { ignoresGlobalLimit }: ListenerSettings,
-  deps: Pick<ListenerSnapshotDependencies, 'globalRecord' | 'runtime' | 'connectionLimit'>,
-): AcceptLimitSnapshot | null {
-  const { globalRecord } = deps;
-  if (globalRecord === null) return null;
-  const maxConnections = ignoresGlobalLimit ? UNLIMITED : (globalConnectionLimit(deps) ?? UNLIMITED);
-  return { maxConnections: Math.min(maxConnections, UNLIMITED), recordAddress: globalRecord };
-}
-
-/** Of all listeners; undefined for any number. */
-export function globalConnectionLimit({
-  runtime,
-  connectionLimit,
-}: Pick<ListenerSnapshotDependencies, 'runtime' | 'connectionLimit'>): number | undefined {
-  return connectionLimit ?? runtime.integer(GLOBAL_CONNECTION_LIMIT);
-}
-
-function listenerLimit(
-  { name }: ListenerSettings,
-  { runtime, holdings }: ListenerSnapshotDependencies,
-): AcceptLimitSnapshot | null {
-  const maxConnections = runtime.integer(listenerConnectionLimit(name));
-  if (maxConnections === undefined) return null;
-  return {
-    maxConnections: Math.min(maxConnections, UNLIMITED),
-    recordAddress: holdings.countRecord(),
-  };
+  { globalRecord: recordAddress, connectionLimit }: ListenerSnapshotDependencies,
+): AcceptLimitSnapshot {
+  if (ignoresGlobalLimit) return { maxConnections: UNLIMITED, runtimeKey: '', recordAddress };
+  if (connectionLimit === undefined) {
+    return { maxConnections: UNLIMITED, runtimeKey: GLOBAL_CONNECTION_LIMIT, recordAddress };
+  }
+  return { maxConnections: connectionLimit, runtimeKey: '', recordAddress };
 }
 
 function makeFilterChain(

@@ -9,7 +9,6 @@ import { formatAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorMessage, WeirError } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
-import { GLOBAL_CONNECTION_LIMIT, runtimeKey } from '../../base/runtime-values.ts';
 import type { BootstrapConfig } from '../../config/index.ts';
 import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts';
 import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
@@ -49,15 +48,7 @@ const FIXED_FIELDS: Readonly<Record<FixedSetting, string>> = {
 export function fixedChanges(from: BootstrapConfig, to: BootstrapConfig): readonly string[] {
   const fixed = Object.entries(FIXED_FIELDS) as [FixedSetting, string][];
   const fields = fixed.flatMap(([setting, field]) => (isSame(from[setting], to[setting]) ? [] : field));
-  // Listeners that are open count their connections over all, or do not.
-  if (hasGlobalLimit(from) !== hasGlobalLimit(to)) fields.push(`layered_runtime: ${GLOBAL_CONNECTION_LIMIT}`);
   return [...new Set(fields)];
-}
-
-function hasGlobalLimit({ runtimeLayers }: BootstrapConfig): boolean {
-  return runtimeLayers.some(({ values }) =>
-    [...values.keys()].some((key) => runtimeKey(key) === GLOBAL_CONNECTION_LIMIT),
-  );
 }
 
 function isSame(a: unknown, b: unknown): boolean {

@@ -184,7 +184,6 @@ export class Server {
       workers,
       loggers,
       concurrency,
-      runtime: runtime.values,
       clock,
       faults,
       drainMs: deps.drainMs,

@@ -1,32 +1,38 @@
 // The bounds on accepted connections over all workers: that of all listeners, and that of one. A socket holds its places
-// from the accept until it is closed, whatever becomes of it between.
+// from the accept until it is closed, whatever becomes of it between. They are counted also while there is no limit: the runtime may
+// set one at any time.
 
 import type { Socket } from 'node:net';
+import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
 import type { AcceptLimitSnapshot, ListenerSnapshot } from '../../snapshot/index.ts';
 import type { SharedRecords } from '../../wasm/shared-records.ts';
 
+interface LimitContext {
+  readonly records: SharedRecords;
+  readonly runtime: RuntimeValues;
+}
+
 export class AcceptLimits {
-  readonly #global: AcceptLimit | null;
-  readonly #own: AcceptLimit | null;
+  readonly #global: AcceptLimit;
+  readonly #own: AcceptLimit;
   /** Sockets that have places. */
   held = 0;
   readonly #release = (): void => {
     this.held -= 1;
-    this.#global?.release();
-    this.#own?.release();
+    this.#global.release();
+    this.#own.release();
   };
 
-  constructor(records: SharedRecords, { globalLimit, limit }: ListenerSnapshot) {
-    this.#global = globalLimit && new AcceptLimit(records, globalLimit);
-    this.#own = limit && new AcceptLimit(records, limit);
+  constructor(context: LimitContext, { globalLimit, limit }: ListenerSnapshot) {
+    this.#global = new AcceptLimit(context, globalLimit);
+    this.#own = new AcceptLimit(context, limit);
   }
 
   /** @returns the limit that has no place left; then none has been taken. */
   admit(socket: Socket): 'global' | 'listener' | null {
-    if (this.#global === null && this.#own === null) return null;
-    if (this.#global !== null && !this.#global.tryAcquire()) return 'global';
-    if (this.#own !== null && !this.#own.tryAcquire()) {
-      this.#global?.release();
+    if (!this.#global.tryAcquire()) return 'global';
+    if (!this.#own.tryAcquire()) {
+      this.#global.release();
       return 'listener';
     }
     this.held += 1;
@@ -36,19 +42,14 @@ export class AcceptLimits {
 
   /** The socket is another listener's from now on: it has its places there, also beyond a limit of that. */
   handOver(socket: Socket, other: AcceptLimits): void {
-    if (this.#global === null && this.#own === null) {
-      other.#take(socket);
-      return;
-    }
     socket.off('close', this.#release);
     this.#release();
     other.#take(socket);
   }
 
   #take(socket: Socket): void {
-    if (this.#global === null && this.#own === null) return;
-    this.#global?.acquire();
-    this.#own?.acquire();
+    this.#global.acquire();
+    this.#own.acquire();
     this.held += 1;
     socket.on('close', this.#release);
   }
@@ -57,16 +58,16 @@ export class AcceptLimits {
 class AcceptLimit {
   readonly #records: SharedRecords;
   readonly #record: number;
-  readonly #maxConnections: number;
+  readonly #maxConnections: RuntimeDerived<number>;
 
-  constructor(records: SharedRecords, { recordAddress, maxConnections }: AcceptLimitSnapshot) {
+  constructor({ records, runtime }: LimitContext, { recordAddress, maxConnections, runtimeKey }: AcceptLimitSnapshot) {
     this.#records = records;
     this.#record = recordAddress;
-    this.#maxConnections = maxConnections;
+    this.#maxConnections = runtime.derived((values) => values.integer(runtimeKey) ?? maxConnections);
   }
 
   tryAcquire(): boolean {
-    return this.#records.tryAcquireCount(this.#record, this.#maxConnections);
+    return this.#records.tryAcquireCount(this.#record, this.#maxConnections.value);
   }
 
   /** Whatever the limit is. */

@@ -137,7 +137,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
       return new ActiveFilterChain(context, this, ingress, limits, createFilter(chain, ingress), security);
     };
     this.#noChain = { chainName: '', chainMetadata: undefined, listenerMetadata: settings.metadata };
-    this.#limits = new AcceptLimits(context.records, snapshot);
+    this.#limits = new AcceptLimits(context, snapshot);
     const log = AccessLog.compile(context, settings.accessLogs);
     this.#accessLog = log === null ? null : new ListenerAccessLog(context, log);
     const candidates = snapshot.filterChains.map((chain) => ({ match: chain.settings.match, chain: activate(chain) }));

@@ -201,7 +201,6 @@ describe('another bootstrap', () => {
       node: { id: 'other' },
       stats_flush_interval: '9s',
       header_prefix: 'x-other',
-      layered_runtime: { layers: [{ name: 'a', static_layer: { 'overload.global_downstream_max_connections': 5 } }] },
     });
     const error = await proxy.applyBootstrap(other).catch((reason: unknown) => reason);
     assert.ok(error instanceof ConfigError);
@@ -209,7 +208,6 @@ describe('another bootstrap', () => {
     assert.deepEqual(error.faults.map(({ path }) => path).sort(), [
       'admin',
       'header_prefix',
-      'layered_runtime: overload.global_downstream_max_connections',
       'node',
       'stats_flush_interval',
     ]);

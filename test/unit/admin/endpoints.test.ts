@@ -46,7 +46,7 @@ async function read<Value>(parameter: Parameter<Value>, query: string): Promise<
       return textResponse('done');
     },
   });
-  const request = { query: new AdminQuery(query), headers: {}, body: undefined, endpoints: [row] };
+  const request = { query: new AdminQuery(query), headers: {}, isHead: false, body: undefined, endpoints: [row] };
   const { status, body } = await row.answer!(NO_CONTEXT, request);
   return body === 'done' ? value : `${status} ${String(body)}`;
 }
@@ -102,7 +102,7 @@ describe('a parameter', () => {
       },
       handle: () => textResponse('done'),
     });
-    const request = { query: new AdminQuery('b=2&a=2'), headers: {}, body: undefined, endpoints: [row] };
+    const request = { query: new AdminQuery('b=2&a=2'), headers: {}, isHead: false, body: undefined, endpoints: [row] };
     assert.equal((await row.answer!(NO_CONTEXT, request)).body, 'a');
   });
 });

@@ -9,7 +9,6 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { IpAddress } from '../../../src/base/address.ts';
-import { RuntimeValues } from '../../../src/base/runtime.ts';
 import { UnknownFieldPolicy } from '../../../src/config/index.ts';
 import { ResolveTarget } from '../../../src/control-plane/cluster-manager/discovery/resolve-target.ts';
 import { ProbeConnection } from '../../../src/control-plane/cluster-manager/health-check/probe-connection.ts';
@@ -217,7 +216,6 @@ describe('a fault on the main thread is contained', () => {
       memory: owner,
       concurrency: 1,
       loggers: LOGGERS,
-      runtime: new RuntimeValues(),
       clock: new ManualClock(),
       drainMs: 0,
       drainStrategy: 'immediate',

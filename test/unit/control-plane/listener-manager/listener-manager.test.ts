@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { WeirError } from '../../../../src/base/errors.ts';
-import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { ListenerManager } from '../../../../src/control-plane/listener-manager/listener-manager.ts';
 import { TicketSecret } from '../../../../src/control-plane/listener-manager/ticket-secret.ts';
 import { Loggers } from '../../../../src/log/index.ts';
@@ -47,8 +46,7 @@ class Fixture {
   gate: Promise<void> | undefined;
   readonly manager: ListenerManager;
 
-  constructor(runtime: readonly (readonly [string, string])[] = []) {
-    const limit = ['proxy.resource_limits.listener.new.connection_limit', '7'] as const;
+  constructor() {
     const sink = { write: ({ message }: { message: string }) => void this.log.push(message) };
     this.manager = new ListenerManager({
       faults: NO_FAULTS,
@@ -56,7 +54,6 @@ class Fixture {
       memory: this.stats.owner,
       concurrency: 2,
       loggers: new Loggers({ levels: { default: 'debug' }, threadId: 0, sink }),
-      runtime: new RuntimeValues(new Map([limit, ...runtime])),
       clock: this.clock,
       drainMs: 600,
       drainStrategy: 'immediate',
@@ -488,13 +485,12 @@ describe('listeners that come and go', () => {
     );
   });
 
-  it('have a limit together where the runtime sets one', async () => {
-    const limits: unknown[] = [];
-    for (const runtime of [[], [['overload.global_downstream_max_connections', '50']]] as const) {
-      const { manager, opened } = new Fixture(runtime);
-      await manager.put(settings(), 'one');
-      limits.push(opened[0]!.snapshot.globalLimit?.maxConnections);
-    }
-    assert.deepEqual(limits, [undefined, 50]);
+  it('are counted together, in case that there is a limit to all of them', async () => {
+    const { manager, opened } = new Fixture();
+    await manager.put(settings({ name: 'one' }), '');
+    await manager.put(settings({ name: 'two', address: socketAddress('127.0.0.1', 4001) }), '');
+    const [one, two] = opened.map(({ snapshot }) => snapshot);
+    assert.deepEqual(one!.globalLimit, two!.globalLimit);
+    assert.notEqual(one!.limit.recordAddress, two!.limit.recordAddress);
   });
 });

@@ -2,11 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { Holdings } from '../../../../src/control-plane/holdings.ts';
 import { makeListenerSnapshot } from '../../../../src/control-plane/listener-manager/listener-snapshot.ts';
 import { TicketSecret } from '../../../../src/control-plane/listener-manager/ticket-secret.ts';
-import type { ListenerSnapshot } from '../../../../src/snapshot/index.ts';
 import {
   httpFilter,
   type JsonObject,
@@ -21,25 +19,21 @@ import {
 import { statsFixture } from '../../../support/stats.ts';
 
 const TYPES = 'type.googleapis.com/envoy.extensions.filters';
-const UNLIMITED = 0x7fff_ffff;
 const GLOBAL_RECORD = 640;
-const GLOBAL_LIMIT = 'overload.global_downstream_max_connections';
-const OWN_LIMIT = 'proxy.resource_limits.listener.main.connection_limit';
 
 interface Options {
   readonly concurrency?: number;
-  readonly globalRecord?: number | null;
-  readonly runtime?: Readonly<Record<string, string>>;
+  readonly connectionLimit?: number;
 }
 
-function snapshotOf(listener: JsonObject, { concurrency = 2, globalRecord = null, runtime = {} }: Options = {}) {
+function snapshotOf(listener: JsonObject, { concurrency = 2, connectionLimit }: Options = {}) {
   const { store: stats, owner: memory } = statsFixture();
   const before = memory.recordAllocator.usedRecords;
   const snapshot = makeListenerSnapshot(3, mustLoad(withListeners(listener)).listeners[0]!, {
     holdings: new Holdings({ stats, memory }),
     concurrency,
-    runtime: new RuntimeValues(new Map(Object.entries(runtime))),
-    globalRecord,
+    connectionLimit,
+    globalRecord: GLOBAL_RECORD,
     ticketSecret: new TicketSecret(),
   });
   /** Whether the counter of this name is the one at a cell. */
@@ -65,8 +59,6 @@ const ORIGINAL_DST: JsonObject = {
   name: 'original',
   typed_config: { '@type': `${TYPES}.listener.original_dst.v3.OriginalDst` },
 };
-
-const limits = ({ globalLimit, limit }: ListenerSnapshot) => [globalLimit, limit];
 
 describe('the snapshot of a listener', () => {
   it('has stats under its address, for each worker, and for the main thread', () => {
@@ -161,32 +153,29 @@ describe('the snapshot of a listener', () => {
     assert.ok(isAt('http_inspector.http10_found', http!.statBlock));
   });
 
-  it('has no limits where the runtime sets none', () => {
+  it('may be limited by the runtime at any time, by itself and with all others', () => {
     const { snapshot, records } = snapshotOf(listenerWith([tcpFilter({})]));
-    assert.deepEqual([limits(snapshot), records], [[null, null], 0]);
+    const { globalLimit, limit } = snapshot;
+    assert.deepEqual(globalLimit, {
+      maxConnections: Number.POSITIVE_INFINITY,
+      runtimeKey: 'overload.global_downstream_max_connections',
+      recordAddress: GLOBAL_RECORD,
+    });
+    assert.equal(limit.maxConnections, Number.POSITIVE_INFINITY);
+    assert.equal(limit.runtimeKey, 'proxy.resource_limits.listener.main.connection_limit');
+    assert.ok(limit.recordAddress > 0);
+    assert.equal(records, 1);
   });
 
-  it('has those that the runtime sets, each with its count', () => {
-    const { snapshot } = snapshotOf(listenerWith([tcpFilter({})]), {
-      globalRecord: GLOBAL_RECORD,
-      runtime: { [GLOBAL_LIMIT]: '50', [OWN_LIMIT]: '7' },
+  it('has the limit of the overload manager before that of the runtime, and none with others where it is to ignore that', () => {
+    const listener = listenerWith([tcpFilter({})]);
+    const limited = snapshotOf(listener, { connectionLimit: 50 }).snapshot.globalLimit;
+    assert.deepEqual(limited, { maxConnections: 50, runtimeKey: '', recordAddress: GLOBAL_RECORD });
+    const ignoring = snapshotOf({ ...listener, ignore_global_conn_limit: true }, { connectionLimit: 50 });
+    assert.deepEqual(ignoring.snapshot.globalLimit, {
+      maxConnections: Number.POSITIVE_INFINITY,
+      runtimeKey: '',
+      recordAddress: GLOBAL_RECORD,
     });
-    const [global, own] = limits(snapshot);
-    assert.deepEqual(global, { maxConnections: 50, recordAddress: GLOBAL_RECORD });
-    assert.equal(own!.maxConnections, 7);
-    assert.ok(own!.recordAddress > 0);
-  });
-
-  it('has none that no count can reach, nor one for all where it is to be left out of that', () => {
-    const runtime = { [GLOBAL_LIMIT]: '4000000000', [OWN_LIMIT]: '4000000000' };
-    const { snapshot } = snapshotOf(listenerWith([tcpFilter({})]), { globalRecord: GLOBAL_RECORD, runtime });
-    const ignoring = snapshotOf(listenerWith([tcpFilter({})], { ignore_global_conn_limit: true }), {
-      globalRecord: GLOBAL_RECORD,
-      runtime: { [GLOBAL_LIMIT]: '50' },
-    });
-    for (const [global] of [limits(snapshot), limits(ignoring.snapshot)]) {
-      assert.deepEqual(global, { maxConnections: UNLIMITED, recordAddress: GLOBAL_RECORD });
-    }
-    assert.equal(snapshot.limit!.maxConnections, UNLIMITED);
   });
 });

@@ -328,7 +328,7 @@ describe('what cannot change while a server runs', () => {
           layers: [{ name: 'base', static_layer: { 'overload.global_downstream_max_connections': 5 } }],
         },
       },
-      ['layered_runtime: overload.global_downstream_max_connections'],
+      [],
     ],
     [{ static_resources: { clusters: [clusterNamed('x')] } }, []],
     [{ layered_runtime: { layers: [{ name: 'base', static_layer: { key: 5 } }] } }, []],
