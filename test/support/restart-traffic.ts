@@ -4,6 +4,7 @@
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { RestartHttp2Client } from './restart-http2.ts';
 import { PIECE } from './restart-row.ts';
 
 /** Where a client connects to. */
@@ -22,6 +23,8 @@ export interface TrafficCounts {
 
 /** Between two of what a client does: they are many, and the weirs need the processors. */
 const USUAL_PAUSE_MS = 20;
+/** At a time on one connection. */
+const STREAMS = 4;
 
 export class RestartTraffic implements AsyncDisposable {
   readonly counts: TrafficCounts = { requests: 0, connections: 0, streamed: 0, failures: [] };
@@ -79,6 +82,34 @@ export class RestartTraffic implements AsyncDisposable {
     });
   }
 
+  /** Requests over HTTP/2, several at a time, until the connection takes no more, then over another. */
+  http2(place: RestartPlace, clients: number): void {
+    this.#run('http2', clients, async () => {
+      const client = await this.#openHttp2(place);
+      while (client.takesMore && !this.#isStopping) {
+        const answers = Array.from({ length: STREAMS }, () => client.get('/'));
+        await Promise.all(answers);
+        this.counts.requests += STREAMS;
+        await this.#pause();
+      }
+      client.close();
+    });
+  }
+
+  /** Long answers over HTTP/2, several at a time. */
+  http2Stream(place: RestartPlace, clients: number, mib: number): void {
+    this.#run('http2 stream', clients, async () => {
+      const client = await this.#openHttp2(place);
+      const answers = await Promise.all([client.get(`/mib/${mib}`), client.get(`/mib/${mib}`)]);
+      for (const octets of answers) {
+        if (octets !== mib * PIECE.length) throw new Error(`only ${octets} octets of ${mib} MiB`);
+        this.counts.requests += 1;
+        this.counts.streamed += octets;
+      }
+      client.close();
+    });
+  }
+
   /** Resolves when what runs has ended. */
   async stop(): Promise<TrafficCounts> {
     this.#isStopping = true;
@@ -110,6 +141,12 @@ export class RestartTraffic implements AsyncDisposable {
     if (this.#pauseMs > 0) await delay(this.#pauseMs);
     // Also a client that never rests leaves room for what comes in.
     else await new Promise(setImmediate);
+  }
+
+  async #openHttp2(place: RestartPlace): Promise<RestartHttp2Client> {
+    const client = await RestartHttp2Client.open(place);
+    this.counts.connections += 1;
+    return client;
   }
 
   async #open(place: RestartPlace): Promise<Connection> {

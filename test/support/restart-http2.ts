@@ -1,0 +1,58 @@
+// A client of HTTP/2 as restart traffic needs it: it keeps to what a GOAWAY says, and knows when it was cut off.
+
+import { once } from 'node:events';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { RestartPlace } from './restart-traffic.ts';
+
+/** Long answers come as quickly as over HTTP/1. */
+const WINDOW_OCTETS = 1 << 20;
+
+export class RestartHttp2Client {
+  readonly #session: ClientHttp2Session;
+
+  /** @returns once both sides have said what they take. */
+  static async open(place: RestartPlace): Promise<RestartHttp2Client> {
+    const { secure } = place;
+    const createConnection = () =>
+      secure === undefined ? connect(place) : connectTls({ ...place, ...secure, ALPNProtocols: ['h2'] });
+    const settings = { initialWindowSize: WINDOW_OCTETS };
+    const session = connectHttp2('http://a.example', { createConnection, settings });
+    session.once('connect', () => session.setLocalWindowSize(2 * WINDOW_OCTETS));
+    // Comes with the streams that it breaks off, or before there are any.
+    session.on('error', () => {});
+    await once(session, 'remoteSettings');
+    return new RestartHttp2Client(session);
+  }
+
+  private constructor(session: ClientHttp2Session) {
+    this.#session = session;
+  }
+
+  /** Requests may begin: no GOAWAY has come. */
+  get takesMore(): boolean {
+    return !this.#session.closed && !this.#session.destroyed;
+  }
+
+  /** @returns the octets of the answer. @throws Error for an answer that is not 200, and for one that is cut. */
+  async get(path: string): Promise<number> {
+    const stream = this.#session.request({ ':path': path });
+    let octets = 0;
+    let status: unknown;
+    stream.on('response', (headers) => {
+      status = headers[':status'];
+    });
+    stream.on('data', (bytes: Buffer) => {
+      octets += bytes.length;
+    });
+    await once(stream, 'close');
+    if (stream.rstCode !== 0) throw new Error(`reset with ${stream.rstCode} after ${octets} octets`);
+    if (status !== 200) throw new Error(`status ${status}`);
+    return octets;
+  }
+
+  close(): void {
+    this.#session.close();
+  }
+}
