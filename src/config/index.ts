@@ -45,6 +45,8 @@ export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';
 export type {
   AddressMessage,
+  BufferMessage,
+  BufferPerRouteMessage,
   CorsPolicyMessage,
   DogStatsdSink,
   GraphiteStatsdSink,

@@ -20,7 +20,7 @@ export type {
   HttpFilterRegistry,
 } from './http/filter.ts';
 export { isGrpc } from './http/grpc-request.ts';
-export { type LocalReply, ReplyForm } from './http/local-reply.ts';
+export { type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
 export { chooseReadMode } from './network/read-mode.ts';

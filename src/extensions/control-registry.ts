@@ -2,6 +2,7 @@
 // they do is in data-registry.ts, for those that run in workers, and in stat-sink-registry.ts.
 
 import type { ExtensionManifests, HttpFilterManifests, StatSinkManifests } from '../config/index.ts';
+import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
 import { CORS } from './filters.http/cors/config.ts';
 import { GRPC_BRIDGE } from './filters.http/grpc_http1_bridge/config.ts';
 import { GRPC_STATS } from './filters.http/grpc_stats/config.ts';
@@ -16,6 +17,7 @@ import { OPEN_TELEMETRY } from './stat_sinks/open_telemetry/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
 
 const HTTP_FILTERS: HttpFilterManifests = {
+  'proxy.extensions.filters.http.buffer.v3.Buffer': BUFFER_MANIFEST,
   'proxy.extensions.filters.http.cors.v3.Cors': CORS,
   'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GRPC_BRIDGE,
   'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': GRPC_STATS,

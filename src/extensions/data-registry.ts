@@ -2,6 +2,7 @@
 // is control-registry.ts.
 
 import type { HttpFilterRegistry } from '../data-plane/index.ts';
+import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
 import { CORS_FILTER } from './filters.http/cors/filter.ts';
 import { GRPC_BRIDGE_FILTER } from './filters.http/grpc_http1_bridge/filter.ts';
 import { GRPC_STATS_FILTER } from './filters.http/grpc_stats/filter.ts';
@@ -10,6 +11,7 @@ import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
+  'filters.http.buffer': BUFFER_FILTER,
   'filters.http.cors': CORS_FILTER,
   'filters.http.grpc_http1_bridge': GRPC_BRIDGE_FILTER,
   'filters.http.grpc_stats': GRPC_STATS_FILTER,

@@ -24,8 +24,8 @@ export interface RouteFilterManifest {
   readonly olderField?: { readonly name: 'cors'; readonly convert: ConvertRouteFilter };
 }
 
-/** @returns undefined when there are faults; else for the extension alone, anything that can be cloned. */
-export type ConvertRouteFilter = (message: object, at: string, conversion: Conversion) => object | undefined;
+/** @returns undefined when there are faults, 'off' for a filter that takes no part; else for the extension alone, anything that can be cloned. */
+export type ConvertRouteFilter = (message: object, at: string, conversion: Conversion) => object | 'off' | undefined;
 
 /** By the full name of the message that configures the filter. None of them is terminal: only the router is. */
 export type HttpFilterManifests = Readonly<Record<string, HttpFilterManifest>>;

@@ -13,6 +13,8 @@ export type {
   BackoffStrategy,
   BindConfig,
   Bootstrap,
+  Buffer as BufferMessage,
+  BufferPerRoute as BufferPerRouteMessage,
   CaresDnsResolverConfig,
   CertificateValidationContext,
   CidrRange as CidrRangeMessage,

@@ -69,7 +69,7 @@ export class RouteFilters {
       const named = this.#filters.filter((filter) => filter.type === type);
       if (named.length === 0) this.#warnOfNobody(here, 'reads it');
       const settings = field.convert(message, here, this.#conversion);
-      if (settings !== undefined) for (const { name } of named) own.set(name, { isDisabled: false, settings });
+      if (settings !== undefined) for (const { name } of named) own.set(name, levelOf(settings, false));
     }
   }
 
@@ -115,8 +115,12 @@ export class RouteFilters {
       return undefined;
     }
     const settings = ofRoutes.convert(opened!.message, at, this.#conversion);
-    return settings && { isDisabled, settings };
+    return settings && levelOf(settings, isDisabled);
   }
+}
+
+function levelOf(settings: object | 'off', isDisabled: boolean): RouteFilterSettings {
+  return settings === 'off' ? { isDisabled: true } : { isDisabled, settings };
 }
 
 function ofRoutesOf(type: string, manifests: HttpFilterManifests | undefined): HttpFilterManifest['ofRoutes'] {

@@ -211,6 +211,7 @@ export class StreamFilters {
         return stream.cluster;
       },
       bufferLimitBytes: stream.bufferLimitBytes,
+      limitHeldRequest: (bytes) => this.decoding.limitHeld(bytes),
       heldResponseHead: (status) => {
         if (!this.encoding.hasBegun) return null;
         return this.encoding.editHeldHead(this.#filters.length - 1 - index, status);

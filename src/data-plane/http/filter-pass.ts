@@ -25,7 +25,7 @@ export abstract class FilterPass {
   readonly #uses: readonly BodyUse[];
   readonly #readsBody: boolean;
   readonly #editsBody: boolean;
-  readonly #limitBytes: number;
+  #limitBytes: number;
   readonly #queue: MessagePart[] = [];
   readonly #statuses: FilterStatus[];
   #stopCount = 0;
@@ -66,6 +66,10 @@ export abstract class FilterPass {
   /** Of the body, while filters keep it back. */
   get heldBytes(): number {
     return this.#queue.reduce((sum, part) => sum + Math.max(part.raw.length, part.bytes.length), 0);
+  }
+
+  limitHeld(bytes: number): void {
+    this.#limitBytes = bytes;
   }
 
   /** True while filters keep back the head. */

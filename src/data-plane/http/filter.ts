@@ -91,6 +91,8 @@ export interface FilterCallbacks {
   readonly cluster: CountedCluster | null;
   /** How much filters may hold up. */
   readonly bufferLimitBytes: number;
+  /** Another limit for this request's body alone. */
+  limitHeldRequest(bytes: number): void;
   /**
    * The head of a response that this filter is looking at, or has held back so that no other has seen it since. Valid until
    * return. @param status in place of the one that it has. @returns null for a reply of the proxy's own, which has only the head
