@@ -162,7 +162,8 @@ export class ChildProcess {
   async #tellStats(id: number): Promise<void> {
     const { stats, load } = this.#parts.inheritance();
     this.#export ??= new StatExport(stats);
-    for await (const batch of this.#export.batches()) await this.#peer.send({ type: 'stat-batch', batch, id });
+    const batches = this.#export.batches(this.#state === 'drained');
+    for await (const batch of batches) await this.#peer.send({ type: 'stat-batch', batch, id });
     await this.#peer.send({ type: 'stats-end', load: load(), id });
   }
 

@@ -13,8 +13,12 @@ export class StatExport {
     this.#stats = stats;
   }
 
-  /** Those that have been used, in pieces between which other work gets its turn. Sinks must not be told of anything meanwhile. */
-  async *batches(): AsyncGenerator<StatBatch> {
+  /**
+   * Those that have been used, in pieces between which other work gets its turn. Sinks must not be told of anything meanwhile.
+   * @param isLeft the other process serves: what it has been told of is its to tell sinks of, also should this one serve again.
+   * Before that it may have told nobody.
+   */
+  async *batches(isLeft: boolean): AsyncGenerator<StatBatch> {
     for await (const stats of this.#stats.countersAndGauges()) {
       const counters: string[] = [];
       const increments: number[] = [];
@@ -31,12 +35,13 @@ export class StatExport {
         }
         const told = this.#told.get(name);
         const increment = value - (told ?? 0);
+        const unflushed = isLeft ? stat.takeIncrement() : stat.increment;
         if (increment <= 0) continue;
         this.#told.set(name, value);
         counters.push(name);
         increments.push(increment);
         // Later increments have been told to nobody: sinks rest.
-        flushed.push(told === undefined ? Math.max(increment - stat.increment, 0) : 0);
+        flushed.push(told === undefined ? Math.max(increment - unflushed, 0) : 0);
       }
       yield { counters, increments, flushed, gauges, values };
     }

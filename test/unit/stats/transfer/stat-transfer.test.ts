@@ -12,7 +12,8 @@ interface Pair {
   readonly parent: StatsFixture;
   readonly child: StatsFixture;
   readonly imported: StatImport;
-  pull(): Promise<void>;
+  /** @param isLeft the child has taken over. */
+  pull(isLeft?: boolean): Promise<void>;
 }
 
 function pair(): Pair {
@@ -20,8 +21,8 @@ function pair(): Pair {
   const child = statsFixture();
   const exported = new StatExport(parent.store);
   const imported = new StatImport(child.store);
-  const pull = async (): Promise<void> => {
-    for await (const batch of exported.batches()) imported.take(JSON.parse(JSON.stringify(batch)));
+  const pull = async (isLeft = false): Promise<void> => {
+    for await (const batch of exported.batches(isLeft)) imported.take(JSON.parse(JSON.stringify(batch)));
     imported.end();
   };
   return { parent, child, imported, pull };
@@ -95,7 +96,7 @@ describe('stats of a process that leaves', () => {
     const child = statsFixture({ accepts: (name) => !name.includes('gone') });
     parent.store.scope('cluster.gone.').allocate(TABLE).add('rq', 2);
     const imported = new StatImport(child.store);
-    for await (const batch of new StatExport(parent.store).batches()) imported.take(batch);
+    for await (const batch of new StatExport(parent.store).batches(false)) imported.take(batch);
     assert.deepEqual(await listing(child.store), []);
   });
 
@@ -137,5 +138,40 @@ describe('stats of a process that leaves', () => {
     let told = 0;
     for await (const batch of parent.store.countersAndGauges()) for (const stat of batch) told += stat.takeIncrement();
     assert.equal(told, 3);
+  });
+
+  it('are told to sinks once, also when their process serves again, and its successor has taken over and gone', async () => {
+    const steps = fc.array(fc.record({ who: fc.constantFrom('old', 'own', 'flush'), n: fc.nat(9) }));
+    await fc.assert(
+      fc.asyncProperty(fc.nat(9), fc.nat(9), steps, fc.nat(9), async (flushed, unflushed, then, last) => {
+        const { parent, child, pull } = pair();
+        const old = parent.store.scope('cluster.web.').allocate(TABLE);
+        const own = child.store.scope('cluster.web.').allocate(TABLE);
+        let told = 0;
+        const flush = async ({ store }: StatsFixture): Promise<void> => {
+          for await (const batch of store.countersAndGauges()) for (const stat of batch) told += stat.takeIncrement();
+        };
+        old.add('rq', flushed);
+        await flush(parent);
+        old.add('rq', unflushed);
+        await pull(false);
+        let counted = flushed + unflushed;
+        for (const { who, n } of then) {
+          if (who === 'flush') {
+            // What a successor is told of it tells its sinks of with the same flush.
+            await pull(true);
+            await flush(child);
+          } else {
+            (who === 'old' ? old : own).add('rq', n);
+            counted += n;
+          }
+        }
+        await pull(true);
+        await flush(child);
+        old.add('rq', last);
+        await flush(parent);
+        assert.equal(told, counted + last);
+      }),
+    );
   });
 });
