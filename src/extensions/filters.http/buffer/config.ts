@@ -6,6 +6,7 @@ import {
   type HttpFilterManifest,
   rejected,
   supported,
+  warned,
 } from '../../../config/index.ts';
 import type { BufferSettings } from './settings.ts';
 
@@ -18,7 +19,7 @@ export const BUFFER_MANIFEST: HttpFilterManifest = {
       otherwise: rejected(),
       fields: {
         max_request_bytes: supported("whatever the listener's limit is"),
-        max_request_time: supported('without effect'),
+        max_request_time: warned(),
       },
     },
     [PER_ROUTE]: { otherwise: rejected(), fields: { disabled: supported(), buffer: supported() } },
