@@ -1,6 +1,7 @@
 // TLS as other programs speak it, and what is told of it: to upstreams, in logs, in key logs; revocation lists; a restart.
 
 import assert from 'node:assert/strict';
+import { createHash, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -26,6 +27,22 @@ let heads: string[];
 let upstream: WireUpstream;
 let weir: WeirProcess;
 let ports: Map<string, number>;
+
+/** All that formats can say of the certificates and the handshake of a client, but for what the tests of logs have. */
+const OPERATORS = [
+  'DOWNSTREAM_LOCAL_DNS_SAN',
+  'DOWNSTREAM_LOCAL_SUBJECT',
+  'DOWNSTREAM_LOCAL_URI_SAN',
+  'DOWNSTREAM_PEER_CERT',
+  'DOWNSTREAM_PEER_CERT_V_START(%Y-%m-%d)',
+  'DOWNSTREAM_PEER_CERT_V_END(%Y-%m-%d)',
+  'DOWNSTREAM_PEER_DNS_SAN',
+  'DOWNSTREAM_PEER_FINGERPRINT_1',
+  'DOWNSTREAM_PEER_FINGERPRINT_256',
+  'DOWNSTREAM_PEER_ISSUER',
+  'DOWNSTREAM_PEER_SERIAL',
+  'DOWNSTREAM_TLS_CIPHER',
+] as const;
 
 function place(name: string): string {
   return path.join(folder.path, name);
@@ -97,6 +114,10 @@ before(async () => {
       },
       http: { access_log: [logTo('access.log', facts)] },
     }),
+    tlsListener('told', {
+      common: asking,
+      http: { access_log: [logTo('told.log', OPERATORS.map((operator) => `%${operator}%`).join('|'))] },
+    }),
     tlsListener('elsewhere', {
       common: {
         tls_certificates,
@@ -165,6 +186,34 @@ describe('logs', () => {
     assert.equal(statSync(place('keys.log')).mode & 0o777, 0o600);
     await getOverTls(ports.get('elsewhere')!, as(alice));
     assert.throws(() => statSync(place('no-keys.log')), { code: 'ENOENT' });
+  });
+
+  it('say all of the certificates of both sides', async () => {
+    const old = { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' } as const;
+    const port = ports.get('told')!;
+    const untilWritten = (lines: number): Promise<void> =>
+      untilEqual(lines, () => written('told.log').split('\n').length - 1, 'lines');
+    assert.match(await getOverTls(port, { ...as(alice), ...old }), /200 OK/);
+    await untilWritten(1);
+    assert.match(await getOverTls(port, { ca: ca.certificate, ...old }), /200 OK/);
+    await untilWritten(2);
+    const [withCertificate, without] = written('told.log').split('\n');
+    const { raw, serialNumber, validFromDate, validToDate } = new X509Certificate(alice.certificate);
+    const hashOf = (algorithm: string): string => createHash(algorithm).update(raw).digest('hex');
+    const shown = ['a.example', 'CN=own', 'spiffe://weir/server'];
+    const proved = [
+      encodeURIComponent(alice.certificate),
+      validFromDate.toISOString().slice(0, 10),
+      validToDate.toISOString().slice(0, 10),
+      'alice.example,b.example',
+      hashOf('sha1'),
+      hashOf('sha256'),
+      'CN=ca',
+      serialNumber.toLowerCase(),
+    ];
+    const cipher = 'ECDHE-ECDSA-AES128-GCM-SHA256';
+    assert.deepEqual(withCertificate!.split('|'), [...shown, ...proved, cipher]);
+    assert.deepEqual(without!.split('|'), [...shown, ...proved.map(() => '-'), cipher]);
   });
 
   it('of raw connections have handshakes that fail', async () => {
