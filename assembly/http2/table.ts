@@ -12,16 +12,21 @@ import {
   ENTRY_OVERHEAD,
   ENTRY_TEXT,
   ENTRY_VALUE_LENGTH,
+  SPILL,
+  SPILL_SLOTS,
+  SPILL_TEXT_BYTES,
   STATIC_COUNT,
   STATIC_ENTRIES,
   TABLE_BUCKETS,
   TABLE_CAPACITY,
   TABLE_COUNT,
+  TABLE_ENTRIES,
   TABLE_FIRST_POSITION,
   TABLE_HEADER_BYTES,
   TABLE_INSERTED,
   TABLE_MAX,
   TABLE_NEXT_POSITION,
+  TABLE_OUTGROWN,
   TABLE_SIZE,
   TABLE_SLOT_MASK,
   TABLE_SMALLEST,
@@ -32,29 +37,48 @@ import {
 import { copy } from '../http1/bytes';
 
 /**
- * Makes an empty table of the block at `table`, which has room for `slots` entries (a power of two) and `textBytes`.
+ * Makes an empty table without a body, which moveTable() gives it.
  * @param capacity  octets that the table may ever hold
  * @param max  octets that it may hold until a size update says otherwise
  */
-export function initTable(table: usize, capacity: u32, slots: u32, textBytes: u32, max: u32, encodes: u32): void {
+export function initTable(table: usize, capacity: u32, max: u32, encodes: u32): void {
   memory.fill(table, 0, TABLE_HEADER_BYTES);
   store<u32>(table, capacity, TABLE_CAPACITY);
   store<u32>(table, max, TABLE_MAX);
   store<u32>(table, max, TABLE_SMALLEST);
-  store<u32>(table, slots - 1, TABLE_SLOT_MASK);
-  let text = table + TABLE_HEADER_BYTES + <usize>slots * ENTRY_BYTES;
-  if (encodes != 0) {
-    store<u32>(table, <u32>text, TABLE_BUCKETS);
-    memory.fill(text, 0, BUCKET_COUNT * BUCKET_BYTES);
-    text += BUCKET_COUNT * BUCKET_BYTES;
+  if (encodes == 0) return;
+  store<u32>(table, <u32>(table + TABLE_HEADER_BYTES), TABLE_BUCKETS);
+  memory.fill(table + TABLE_HEADER_BYTES, 0, BUCKET_COUNT * BUCKET_BYTES);
+}
+
+/** Position of the oldest byte in use. */
+function oldestPosition(table: usize): u32 {
+  const count = load<u32>(table, TABLE_COUNT);
+  if (count == 0) return load<u32>(table, TABLE_NEXT_POSITION);
+  return load<u32>(slotOf(table, load<u32>(table, TABLE_INSERTED) - count), ENTRY_TEXT);
+}
+
+/** Moves what the table holds to a body with room for `slots` entries (a power of two) and `textBytes`, which it fits. */
+export function moveTable(table: usize, body: usize, slots: u32, textBytes: u32): void {
+  const inserted = load<u32>(table, TABLE_INSERTED);
+  const oldest = oldestPosition(table);
+  const text = body + <usize>slots * ENTRY_BYTES;
+  for (let number = inserted - load<u32>(table, TABLE_COUNT); number != inserted; number++) {
+    memory.copy(body + <usize>(number & (slots - 1)) * ENTRY_BYTES, slotOf(table, number), ENTRY_BYTES);
   }
+  const from = <usize>load<u32>(table, TABLE_TEXT) + (oldest - load<u32>(table, TABLE_FIRST_POSITION));
+  memory.copy(text, from, load<u32>(table, TABLE_NEXT_POSITION) - oldest);
+  store<u32>(table, oldest, TABLE_FIRST_POSITION);
+  store<u32>(table, slots - 1, TABLE_SLOT_MASK);
   store<u32>(table, <u32>text, TABLE_TEXT);
   store<u32>(table, textBytes, TABLE_TEXT_BYTES);
+  store<u32>(table, body == SPILL ? load<u32>(table, TABLE_ENTRIES) : 0, TABLE_OUTGROWN);
+  store<u32>(table, <u32>body, TABLE_ENTRIES);
 }
 
 @inline
 function slotOf(table: usize, number: u32): usize {
-  return table + TABLE_HEADER_BYTES + <usize>(number & load<u32>(table, TABLE_SLOT_MASK)) * ENTRY_BYTES;
+  return <usize>load<u32>(table, TABLE_ENTRIES) + <usize>(number & load<u32>(table, TABLE_SLOT_MASK)) * ENTRY_BYTES;
 }
 
 /** The entry with an index of HPACK, 0 when there is none. */
@@ -121,14 +145,26 @@ export function setPeerLimit(table: usize, octets: u32): void {
 
 /** Moves the bytes in use to the beginning of their region. */
 function compact(table: usize): void {
-  const count = load<u32>(table, TABLE_COUNT);
   const next = load<u32>(table, TABLE_NEXT_POSITION);
   const first = load<u32>(table, TABLE_FIRST_POSITION);
-  const oldest =
-    count == 0 ? next : load<u32>(slotOf(table, load<u32>(table, TABLE_INSERTED) - count), ENTRY_TEXT);
+  const oldest = oldestPosition(table);
   const text = <usize>load<u32>(table, TABLE_TEXT);
   memory.copy(text, text + (oldest - first), next - oldest);
   store<u32>(table, oldest, TABLE_FIRST_POSITION);
+}
+
+@inline
+function hasRoom(table: usize, length: u32): bool {
+  const used = load<u32>(table, TABLE_NEXT_POSITION) - load<u32>(table, TABLE_FIRST_POSITION);
+  return used + length <= load<u32>(table, TABLE_TEXT_BYTES);
+}
+
+/** Sees to it that one more entry with so many bytes fits the body. */
+function makeRoom(table: usize, length: u32): void {
+  const hasSlot = load<u32>(table, TABLE_COUNT) <= load<u32>(table, TABLE_SLOT_MASK);
+  if (hasSlot && hasRoom(table, length)) return;
+  if (hasSlot) compact(table);
+  if (!hasSlot || !hasRoom(table, length)) moveTable(table, SPILL, SPILL_SLOTS, SPILL_TEXT_BYTES);
 }
 
 /**
@@ -153,13 +189,9 @@ export function insert(
   }
   evictTo(table, max - octets);
   const length = nameLength + valueLength;
-  let position = load<u32>(table, TABLE_NEXT_POSITION);
-  let at = position - load<u32>(table, TABLE_FIRST_POSITION);
-  if (at + length > load<u32>(table, TABLE_TEXT_BYTES)) {
-    compact(table);
-    at = position - load<u32>(table, TABLE_FIRST_POSITION);
-  }
-  const text = <usize>load<u32>(table, TABLE_TEXT) + at;
+  makeRoom(table, length);
+  const position = load<u32>(table, TABLE_NEXT_POSITION);
+  const text = <usize>load<u32>(table, TABLE_TEXT) + (position - load<u32>(table, TABLE_FIRST_POSITION));
   copyExactly(text, name, nameLength);
   copyExactly(text + nameLength, value, valueLength);
 

@@ -15,6 +15,7 @@
 //                │ cookie        64 KiB + slack   │  crumbs, joined
 //                │ lines         64 KiB + slack   │  trailers as text, decoded or to encode
 //                │ block out    256 KiB + slack   │  an encoded header block
+//                │ spill        112 KiB + slack   │  a table that has outgrown its body
 //                ├──────────────────────────────┤
 //                │ dynamic tables, one per        │  TABLE_*; handed out by the facade, which
 //                │ connection and direction       │  grows the memory for them
@@ -153,19 +154,27 @@ export const FIELD_LINES = COOKIE + COOKIE_BYTES + HTTP2_SLACK;
 export const FIELD_LINES_BYTES = 65536;
 export const BLOCK_OUT = FIELD_LINES + FIELD_LINES_BYTES + HTTP2_SLACK;
 export const BLOCK_OUT_BYTES = 262144;
-export const HTTP2_AREAS_END = BLOCK_OUT + BLOCK_OUT_BYTES + HTTP2_SLACK;
+/** Room for a table of the largest size that there is, between the call in which it outgrew its body and the end of that. */
+export const SPILL = BLOCK_OUT + BLOCK_OUT_BYTES + HTTP2_SLACK;
+export const SPILL_SLOTS = 2048;
+export const SPILL_TEXT_BYTES = 81920;
+export const HTTP2_AREAS_END = SPILL + SPILL_SLOTS * ENTRY_BYTES + SPILL_TEXT_BYTES + HTTP2_SLACK;
 
 /** Dynamic tables lie from here on. */
-export const TABLES = 1638400;
-export const CODEC_PAGES = 25;
-/** 1 GiB, reserved as addresses only; room for the tables of 50,000 connections. */
+export const TABLES = 1703936;
+export const CODEC_PAGES = 26;
+/** 1 GiB, reserved as addresses only; room for full tables of 50,000 connections. */
 export const CODEC_MAXIMUM_PAGES = 16384;
 
-// A dynamic table: header, entries as a ring, bytes. An encoder's has buckets in front of the bytes.
+// A dynamic table: a header, which stays where it is, and a body: entries as a ring, and bytes. An encoder has buckets
+// behind its header.
 //
-//   | header 64 | entries, 16 each, slots = size / 32 | [encoder: 128 x (u32 hash, u32 number)] | bytes, 1.25 x size |
+//   | header 64 | [encoder: 128 x (u32 hash, u32 number)] |     | entries, 16 each | bytes |
 //
-// Bytes are written one behind the other; at the end of the region those in use move to its beginning.
+// Bytes are written one behind the other; at the end of the region those in use move to its beginning. Most connections
+// use little of what their settings allow, so a body begins small. When an entry does not fit, all of it moves to the
+// spill area, and at the end of the call the facade gives it a larger body; the largest has size / 32 entries and
+// 1.25 x size bytes.
 export const TABLE_HEADER_BYTES = 64;
 /** u32: octets in use as RFC 7541 section 4.1 counts them, and how many may be. */
 export const TABLE_SIZE = 0;
@@ -188,6 +197,10 @@ export const TABLE_UPDATE = 40;
 export const TABLE_SMALLEST = 44;
 /** Encoder, u32: address of the buckets; 0 in a decoder's. */
 export const TABLE_BUCKETS = 48;
+/** u32: address of the body, which begins with the entries. */
+export const TABLE_ENTRIES = 52;
+/** u32: while the body is the spill area, address of the one that was too small; 0 otherwise. */
+export const TABLE_OUTGROWN = 56;
 
 export const ENTRY_OVERHEAD = 32;
 export const BUCKET_COUNT = 128;

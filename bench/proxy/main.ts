@@ -13,7 +13,7 @@ import { nginx, nginxVersion } from './contenders/nginx.ts';
 import { FASTIFY_HTTP_PROXY, HTTP_PROXY_3 } from './contenders/node-peers.ts';
 import { weir } from './contenders/weir.ts';
 import { programVersion } from './installed.ts';
-import { measureMemory } from './memory.ts';
+import { measureHttp2Memory, measureMemory } from './memory.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';
 import { type Report, renderReport, writeSection } from './report.ts';
 import { type Entrant, judge, type Turn, takeRounds, type WorkloadResult } from './rounds.ts';
@@ -116,7 +116,10 @@ async function main(args: readonly string[]): Promise<void> {
     starts: options.starts,
     seconds: options.seconds,
     workloads: await runWorkloads(contenders, options),
-    memory: await measureMemory(takingPart(contenders, 'memory', options), options),
+    memory: [
+      ...(await measureMemory(takingPart(contenders, 'memory', options), options)),
+      ...(await measureHttp2Memory(takingPart(contenders, 'h2-memory', options), options)),
+    ],
     scaling: await measureScaling(takingPart(contenders, 'scaling', options), options),
   };
   const section = renderReport(report);

@@ -5,12 +5,14 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Arena } from './arena.ts';
 import type { Contender } from './contender.ts';
+import { openHttp2 } from './http2-client.ts';
 import { runWrk } from './load.ts';
 import type { BenchOptions } from './options.ts';
 import type { Entrant } from './rounds.ts';
 
 export interface MemoryResult {
   readonly name: string;
+  readonly protocol: 'HTTP/1' | 'HTTP/2';
   readonly connections: number;
   readonly idleBytes: number;
   readonly perConnectionBytes: number;
@@ -43,7 +45,22 @@ export async function measureMemory(
       await load();
       underLoadBytes.push(entrant.process.residentBytes());
     }
-    results.push({ name: contender.name, ...idle, underLoadBytes });
+    results.push({ name: contender.name, protocol: 'HTTP/1', ...idle, underLoadBytes });
+  }
+  return results;
+}
+
+/** Of idle connections of HTTP/2 only: bodies and heads are the same under load. */
+export async function measureHttp2Memory(
+  contenders: readonly Contender[],
+  { generatorCores, proxyCores }: BenchOptions,
+): Promise<readonly MemoryResult[]> {
+  const results: MemoryResult[] = [];
+  for (const contender of contenders) {
+    await using arena = new Arena();
+    await arena.startUpstream(generatorCores);
+    const idle = await measureIdle(await arena.enter(contender, 'http2', proxyCores), openHttp2);
+    results.push({ name: contender.name, protocol: 'HTTP/2', ...idle, underLoadBytes: [] });
   }
   return results;
 }
@@ -53,7 +70,7 @@ export async function measureIdle(
   entrant: Entrant,
   open: (port: number) => Promise<Socket> = openAndAsk,
   connections = CONNECTIONS,
-): Promise<Omit<MemoryResult, 'name' | 'underLoadBytes'>> {
+): Promise<Omit<MemoryResult, 'name' | 'protocol' | 'underLoadBytes'>> {
   // Code is loaded and compiled by the first connections, not by each.
   const first = await Promise.all(Array.from({ length: BATCH }, () => open(entrant.port)));
   for (const socket of first) socket.destroy();

@@ -11,7 +11,7 @@ export interface BenchOptions {
   /** Processes of each contender, one after the other, that share the rounds of a workload. */
   readonly starts: number;
   readonly seconds: number;
-  /** Names of workloads, and `memory` and `scaling`. */
+  /** Names of workloads, and `memory`, `h2-memory` and `scaling`. */
   readonly parts: readonly string[];
   /** Contenders that take part beside weir; all when empty. */
   readonly against: readonly string[];
@@ -24,7 +24,7 @@ export interface BenchOptions {
   readonly generatorCores: string;
 }
 
-export const PARTS = [...WORKLOADS.map(({ name }) => name), 'memory', 'scaling'];
+export const PARTS = [...WORKLOADS.map(({ name }) => name), 'memory', 'h2-memory', 'scaling'];
 
 export const USAGE = `npm run bench -- proxy [options]
   --rounds N          alternating rounds per workload (7)

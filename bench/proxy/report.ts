@@ -92,13 +92,17 @@ function figureTable(results: readonly WorkloadResult[]): string {
 }
 
 function memoryTable(results: readonly MemoryResult[]): string {
-  const rows = results.map(({ name, connections, perConnectionBytes, underLoadBytes }) => [
+  const rows = results.map(({ name, protocol, connections, perConnectionBytes, underLoadBytes }) => [
     name,
+    protocol,
     String(connections),
     `${fixed(perConnectionBytes / KIB)} KiB`,
     underLoadBytes.map((bytes) => (bytes / KIB / KIB).toFixed(0)).join(', '),
   ]);
-  return table(['proxy', 'idle connections', 'resident per connection', 'MiB after each 4 s of load'], rows);
+  return table(
+    ['proxy', 'protocol', 'idle connections', 'resident per connection', 'MiB after each 4 s of load'],
+    rows,
+  );
 }
 
 function scalingTable(results: readonly ScalingResult[]): string {

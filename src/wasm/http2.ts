@@ -18,7 +18,7 @@ import type { Http1Codec } from './http1.ts';
 import { writeHuffmanCode } from './http2/huffman.ts';
 import { writeReasons } from './http2/reasons.ts';
 import { writeStaticTable } from './http2/static-table.ts';
-import { TABLE_LIMIT_BYTES, TableArena, tableSizes } from './http2/table-arena.ts';
+import { bodySizes, headerBytes, TABLE_LIMIT_BYTES, TableArena } from './http2/table-arena.ts';
 import { compileModule, instantiateModule, type WasmExports } from './instantiate.ts';
 
 export { blockFault, HTTP2_FAULTS } from './http2/codes.ts';
@@ -47,7 +47,8 @@ export const DEFAULT_TABLE_BYTES = 4096;
 
 /** The functions of assembly/http2. */
 interface Http2Exports extends WasmExports {
-  initTable(table: number, capacity: number, slots: number, textBytes: number, max: number, encodes: number): void;
+  initTable(table: number, capacity: number, max: number, encodes: number): void;
+  moveTable(table: number, body: number, slots: number, textBytes: number): void;
   setPeerLimit(table: number, octets: number): void;
   decodeRequest(table: number, length: number, maxBytes: number, maxFields: number, flags: number): number;
   decodeResponse(
@@ -128,7 +129,9 @@ export class Http2Heads {
   }
 
   release(table: number): void {
+    const body = this.#word(table, layout.TABLE_OUTGROWN) || this.#word(table, layout.TABLE_ENTRIES);
     this.#arena.release(table);
+    this.#arena.release(body);
   }
 
   /** SETTINGS_HEADER_TABLE_SIZE of the peer, which the next block of this encoder takes notice of. */
@@ -144,7 +147,8 @@ export class Http2Heads {
    */
   decodeRequest(decoder: number, bytes: Buffer, start: number, end: number, limits: HeadLimits, flags: number): number {
     const length = this.#copyIn(bytes, start, end);
-    return this.#exports.decodeRequest(decoder, length, limits.maxHeadBytes, maxFields(limits), flags);
+    const result = this.#exports.decodeRequest(decoder, length, limits.maxHeadBytes, maxFields(limits), flags);
+    return this.#settle(decoder) ? result : layout.ERROR_COMPRESSION;
   }
 
   /** The same to `codec.response`. @param requestMethod  Method id of the request that it answers. */
@@ -159,13 +163,16 @@ export class Http2Heads {
   ): number {
     const length = this.#copyIn(bytes, start, end);
     const { maxHeadBytes } = limits;
-    return this.#exports.decodeResponse(decoder, length, maxHeadBytes, maxFields(limits), flags, requestMethod);
+    const fields = maxFields(limits);
+    const result = this.#exports.decodeResponse(decoder, length, maxHeadBytes, fields, flags, requestMethod);
+    return this.#settle(decoder) ? result : layout.ERROR_COMPRESSION;
   }
 
   /** Decodes the fields behind a body, for linesText(): bytes of their text, 0 for none, or a negative code. */
   decodeTrailers(decoder: number, bytes: Buffer, start: number, end: number, limits: HeadLimits): number {
     const length = this.#copyIn(bytes, start, end);
-    return this.#exports.decodeTrailers(decoder, length, limits.maxHeadBytes, maxFields(limits));
+    const result = this.#exports.decodeTrailers(decoder, length, limits.maxHeadBytes, maxFields(limits));
+    return this.#settle(decoder) ? result : layout.ERROR_COMPRESSION;
   }
 
   /** Lines of decoded trailers, `name: value` CRLF each, as latin1 text; before the next block. */
@@ -180,12 +187,12 @@ export class Http2Heads {
    * @returns its length, for copyBlock() before the next one, or a negative code.
    */
   encodeRequest(encoder: number, flags: number): number {
-    return this.#exports.encodeRequest(encoder, flags);
+    return this.#encoded(encoder, this.#exports.encodeRequest(encoder, flags));
   }
 
   /** The same for `codec.response`. */
   encodeResponse(encoder: number, flags: number): number {
-    return this.#exports.encodeResponse(encoder, flags);
+    return this.#encoded(encoder, this.#exports.encodeResponse(encoder, flags));
   }
 
   /**
@@ -195,7 +202,7 @@ export class Http2Heads {
   encodeLines(encoder: number, lines: string, status: number, flags: number): number {
     if (lines.length > layout.FIELD_LINES_BYTES) return http1Layout.ERROR_EDITS_TOO_LARGE;
     const length = this.#memory.bytes.write(lines, layout.FIELD_LINES, 'latin1');
-    return this.#exports.encodeLines(encoder, length, status, flags);
+    return this.#encoded(encoder, this.#exports.encodeLines(encoder, length, status, flags));
   }
 
   /** Copies bytes [from, to) of the written block to target[at…]; returns the index behind them. */
@@ -204,11 +211,44 @@ export class Http2Heads {
   }
 
   #create(capacity: number, encodes: boolean): number {
-    const sizes = tableSizes(Math.min(capacity, TABLE_LIMIT_BYTES), encodes);
-    const table = this.#arena.allocate(sizes.blockBytes);
+    const table = this.#arena.allocate(headerBytes(encodes));
     if (table === 0) return 0;
-    this.#exports.initTable(table, sizes.capacity, sizes.slots, sizes.textBytes, DEFAULT_TABLE_BYTES, encodes ? 1 : 0);
-    return table;
+    this.#exports.initTable(table, Math.min(capacity, TABLE_LIMIT_BYTES), DEFAULT_TABLE_BYTES, encodes ? 1 : 0);
+    if (this.#giveBody(table)) return table;
+    this.#arena.release(table);
+    return 0;
+  }
+
+  /** @returns the result of a call that encodes. @throws RangeError when the table has outgrown the memory. */
+  #encoded(encoder: number, result: number): number {
+    if (!this.#settle(encoder)) throw new RangeError('no memory for a larger table of an HTTP/2 connection');
+    return result;
+  }
+
+  /** A table that has outgrown its body gets a larger one. @returns false when there is no memory for it. */
+  #settle(table: number): boolean {
+    const outgrown = this.#word(table, layout.TABLE_OUTGROWN);
+    if (outgrown === 0) return true;
+    if (!this.#giveBody(table)) return false;
+    this.#arena.release(outgrown);
+    return true;
+  }
+
+  #giveBody(table: number): boolean {
+    const bytes = this.#word(table, layout.TABLE_NEXT_POSITION) - this.#word(table, layout.TABLE_FIRST_POSITION);
+    const sizes = bodySizes(
+      this.#word(table, layout.TABLE_CAPACITY),
+      this.#word(table, layout.TABLE_COUNT),
+      bytes >>> 0,
+    );
+    const body = this.#arena.allocate(sizes.blockBytes);
+    if (body === 0) return false;
+    this.#exports.moveTable(table, body, sizes.slots, sizes.textBytes);
+    return true;
+  }
+
+  #word(table: number, field: number): number {
+    return this.#memory.u32[(table + field) >>> 2]!;
   }
 
   #copyIn(bytes: Buffer, start: number, end: number): number {

@@ -1,5 +1,6 @@
-// Memory of the dynamic tables: blocks of the sizes that settings ask for, at the end of the codec's memory, which
-// grows for them. A block is given back when its connection ends, and serves the next one of its size.
+// Memory of the dynamic tables: blocks for their headers and bodies, at the end of the codec's memory, which grows for
+// them. A body grows with what its table holds, up to what settings ask for. A block that is given back serves the next
+// one of its size.
 
 import * as layout from '../../../assembly/layout/http2.ts';
 import type { CodecMemory } from '../http1/memory.ts';
@@ -11,21 +12,35 @@ const GROWTH_PAGES = 16;
 const PAGE_BYTES = 65536;
 const BLOCK_ALIGNMENT = 64;
 
-export interface TableSizes {
-  readonly capacity: number;
-  /** Entries that fit at most, as a power of two. */
+/** What the first request of most clients fits into, and the first answer. */
+const LEAST_SLOTS = 8;
+const LEAST_TEXT_BYTES = 256;
+
+export interface BodySizes {
+  /** Entries that fit, a power of two. */
   readonly slots: number;
   readonly textBytes: number;
   readonly blockBytes: number;
 }
 
-export function tableSizes(capacity: number, encodes: boolean): TableSizes {
-  const most = Math.floor(capacity / layout.ENTRY_OVERHEAD);
-  const slots = 2 ** Math.ceil(Math.log2(Math.max(1, most)));
-  const textBytes = Math.ceil(capacity * 1.25);
-  const buckets = encodes ? layout.BUCKET_COUNT * layout.BUCKET_BYTES : 0;
-  const bytes = layout.TABLE_HEADER_BYTES + slots * layout.ENTRY_BYTES + buckets + textBytes + layout.HTTP2_SLACK;
-  return { capacity, slots, textBytes, blockBytes: Math.ceil(bytes / BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT };
+/** Of the next body of a table that may hold `capacity` octets: for so many entries and bytes, with some room beyond. */
+export function bodySizes(capacity: number, entries: number, bytes: number): BodySizes {
+  const slots = powerOfTwo(Math.max(LEAST_SLOTS, Math.min(entries + 1, capacity / layout.ENTRY_OVERHEAD)));
+  // In a full table bytes are moved less often when there are some to spare.
+  const textBytes = Math.min(Math.ceil(capacity * 1.25), powerOfTwo(Math.max(LEAST_TEXT_BYTES, bytes + 1)));
+  return { slots, textBytes, blockBytes: aligned(slots * layout.ENTRY_BYTES + textBytes + layout.HTTP2_SLACK) };
+}
+
+export function headerBytes(encodes: boolean): number {
+  return aligned(layout.TABLE_HEADER_BYTES + (encodes ? layout.BUCKET_COUNT * layout.BUCKET_BYTES : 0));
+}
+
+function powerOfTwo(least: number): number {
+  return 2 ** Math.ceil(Math.log2(least));
+}
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT;
 }
 
 export class TableArena {
