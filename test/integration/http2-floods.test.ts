@@ -2,8 +2,10 @@
 // neighbours go on.
 
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { ErrorCode, FrameFlag, FrameType } from '../../src/data-plane/http/codec/http2/frames.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ErrorCode, FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
 import type { Http2Stat } from '../../src/stats/index.ts';
 import { DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
@@ -12,6 +14,27 @@ import { data, frame, GET, headers, POST, SETTINGS, word } from '../support/http
 import { WireUpstream } from '../support/wire.ts';
 
 const { CONTINUATION, DATA, HEADERS, PING, PRIORITY, RST_STREAM, WINDOW_UPDATE } = FrameType;
+
+/** Beyond what kernels hold of a connection. */
+const UNREAD_LIMIT_BYTES = 2 ** 28;
+const UNREAD: readonly {
+  readonly name: string;
+  readonly stat: Http2Stat;
+  readonly piece: (streamId: number) => Buffer;
+}[] = [
+  { name: 'pings', stat: 'outbound_control_flood', piece: () => frame(PING, 0, 0, Buffer.alloc(8)) },
+  { name: 'settings', stat: 'outbound_control_flood', piece: () => SETTINGS },
+  {
+    name: 'requests that are answered',
+    stat: 'outbound_flood',
+    piece: (streamId) => get(streamId, '/empty'),
+  },
+  {
+    name: 'requests whose answers do not end',
+    stat: 'outbound_control_flood',
+    piece: (streamId) => get(streamId, '/large'),
+  },
+];
 
 interface Flood {
   readonly name: string;
@@ -27,6 +50,7 @@ function many(count: number, make: (index: number) => Buffer): Buffer[] {
 }
 
 const open = headers(1, POST, 0);
+const get = (streamId: number, path: string): Buffer => headers(streamId, [...GET.slice(0, 3), [':path', path]]);
 const reset = (streamId: number): Buffer => frame(RST_STREAM, 0, streamId, word(ErrorCode.CANCEL));
 
 const FLOODS: readonly Flood[] = [
@@ -66,16 +90,58 @@ const FLOODS: readonly Flood[] = [
   },
 ];
 
-async function bench(t: TestContext): Promise<{ proxy: DataPlaneFixture; port: number; asked: () => number }> {
+interface Bench {
+  readonly proxy: DataPlaneFixture;
+  readonly port: number;
+  readonly asked: () => number;
+}
+
+async function bench(t: TestContext): Promise<Bench> {
   const upstream = await WireUpstream.start(() => {});
   const proxy = new DataPlaneFixture();
   proxy.cluster('web', [loopback(upstream.port)]);
-  const port = await proxy.http([directRoute('/direct', 200, 'direct'), routeTo('web')]);
+  const port = await proxy.http([
+    directRoute('/direct', 200, 'direct'),
+    directRoute('/empty', 204, ''),
+    directRoute('/large', 200, 'x'.repeat(4096)),
+    routeTo('web'),
+  ]);
   t.after(async () => {
     await proxy.close();
     await upstream.close();
   });
   return { proxy, port, asked: () => proxy.clusterStat('web', 'upstream_rq_active') };
+}
+
+/** Takes content without end, as far as HTTP/2 knows. */
+const ENDLESS_WINDOWS = [
+  frame(FrameType.SETTINGS, 0, 0, [0, 4, 0x7f, 0xff, 0xff, 0xff]),
+  frame(FrameType.SETTINGS, FrameFlag.ACK, 0),
+  frame(WINDOW_UPDATE, 0, 0, word(2 ** 30)),
+];
+
+/**
+ * Reads nothing, asks for content until that waits in the proxy, because kernels on both sides hold all that they take, and
+ * then sends pieces until the connection is over.
+ */
+async function sendUnread(t: TestContext, { proxy, port }: Bench, piece: (streamId: number) => Buffer): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  socket.on('error', () => {});
+  socket.pause();
+  const ended = new Promise((resolve) => socket.once('close', resolve));
+  const hasRoom = (): Promise<unknown> => new Promise((resolve) => socket.once('drain', resolve));
+  let streamId = 1;
+  const send = async (make: (streamId: number) => Buffer, count: number): Promise<void> => {
+    assert.ok(socket.bytesWritten < UNREAD_LIMIT_BYTES, 'the proxy answers without end');
+    const isTaken = socket.write(Buffer.concat(many(count, (index) => make(streamId + 2 * index))));
+    streamId += 2 * count;
+    await (isTaken ? nextTurn() : Promise.race([hasRoom(), ended]));
+  };
+  socket.write(Buffer.concat([PREFACE, ...ENDLESS_WINDOWS]));
+  while (proxy.httpStat('downstream_cx_tx_bytes_buffered') === 0) await send((id) => get(id, '/large'), 10);
+  while (!socket.destroyed) await send(piece, 100);
+  await ended;
 }
 
 describe('a client that floods', () => {
@@ -93,6 +159,19 @@ describe('a client that floods', () => {
       assert.equal((await neighbour.get('/direct')).body, 'direct');
       await eventually(() => asked() === 0, 'the end of what it has asked');
       assert.equal(proxy.http2Stat('streams_active'), 0);
+    });
+  }
+
+  for (const { name, stat, piece } of UNREAD) {
+    test(`with ${name}, and reads nothing, is cut off`, async (t) => {
+      const here = await bench(t);
+      const { proxy, port } = here;
+      const neighbour = new Http2Client(t, port);
+      await sendUnread(t, here, piece);
+      assert.equal(proxy.http2Stat(stat), 1);
+      assert.equal((await neighbour.get('/direct')).body, 'direct');
+      await eventually(() => proxy.httpStat('downstream_cx_http2_active') === 1, 'the neighbour alone');
+      assert.equal(proxy.httpStat('downstream_cx_tx_bytes_buffered'), 0);
     });
   }
 
