@@ -9,6 +9,7 @@ import {
   OUTLIER_ROWS,
   OUTLIERS,
   PROBES,
+  SECURED_PROBES,
   TCP_PROBE,
 } from './tests.ts';
 
@@ -88,6 +89,13 @@ toward \`unhealthy_threshold\`. An answer by HTTP counts when it has ended. What
       alt_port: ['The port of checks.', 'that of the host'],
       reuse_connection: ['Checks of a host share a connection.', '`true`', PROBES],
       http_health_check: ['By a request and its answer.', 'none', PROBES],
+      grpc_health_check: ['By a call of the health service of gRPC.', 'none', SECURED_PROBES],
+      tls_options: ['What checks offer in TLS.', 'as the transport socket says', SECURED_PROBES],
+      transport_socket_match_criteria: [
+        'Chooses among `transport_socket_matches` for checks.',
+        'the metadata of each host',
+        SECURED_PROBES,
+      ],
       tcp_health_check: ['By a connection and what comes over it.', 'none', TCP_PROBE],
       no_traffic_interval: ['Between checks until the cluster has had its first connection.', '60 s', CHECK_STATE],
       no_traffic_healthy_interval: [
@@ -102,6 +110,20 @@ toward \`unhealthy_threshold\`. An answer by HTTP counts when it has ended. What
       event_logger: ['The newer form of `event_log_path`: sinks for events.', 'none', CHECK_EVENTS],
       always_log_health_check_failures: ['Every failure is an event.', '`false`', CHECK_EVENTS],
       always_log_health_check_success: ['Every success is an event.', '`false`', CHECK_EVENTS],
+    },
+  },
+  'proxy.config.core.v3.HealthCheck.TlsOptions': {
+    test: SECURED_PROBES,
+    fields: { alpn_protocols: ['Offered by ALPN.', 'those of the transport socket, or what the check speaks'] },
+  },
+  'proxy.config.core.v3.HealthCheck.GrpcHealthCheck': {
+    about: `Over HTTP/2, which the cluster has to speak. Only status 0 with SERVING is well. Everything else that a host answers makes it unhealthy at
+once.`,
+    test: SECURED_PROBES,
+    fields: {
+      service_name: ['The service that is asked after.', 'the server as a whole'],
+      authority: ['The authority; `hostname` of an endpoint goes before it.', 'the name of the cluster'],
+      initial_metadata: ['Fields of the request.', 'none'],
     },
   },
   'proxy.config.core.v3.HealthCheck.HttpHealthCheck': {
@@ -122,6 +144,7 @@ toward \`unhealthy_threshold\`. An answer by HTTP counts when it has ended. What
       expected_statuses: ['Ranges of statuses that pass; their ends are outside.', '200 alone'],
       retriable_statuses: ['Statuses that count toward the threshold instead of failing the host at once.', 'none'],
       codec_client_type: ['The protocol of checks.', '`HTTP1`', CHECK_SETTINGS],
+      use_http2: ['The older form of `codec_client_type: HTTP2`.', '`false`', CHECK_SETTINGS],
       method: ['The method of the request; not `CONNECT`.', '`GET`'],
     },
   },

@@ -8,6 +8,7 @@ export const DNS_SETTINGS = 'test/unit/config/resources/dns-discovery.test.ts';
 export const CHECK_SETTINGS = 'test/unit/config/resources/health-check.test.ts';
 export const CHECK_STATE = 'test/unit/control-plane/cluster-manager/health-check/check-state.test.ts';
 export const CHECKER = 'test/unit/control-plane/cluster-manager/health-check/health-checker.test.ts';
+export const SECURED_PROBES = 'test/integration/secured-health-checks.test.ts';
 export const PROBES = 'test/unit/control-plane/cluster-manager/health-check/probes.test.ts';
 export const TCP_PROBE = 'test/unit/control-plane/cluster-manager/health-check/tcp-probe.test.ts';
 export const CHECK_EVENTS = 'test/unit/control-plane/cluster-manager/health-check/event-log.test.ts';

@@ -2,6 +2,7 @@
 
 import type { Address } from '../base/address.ts';
 import type { StringMatch } from '../base/string-match.ts';
+import type { Metadata } from './metadata.ts';
 
 /** Waits of one host's checks, from the end of one to the start of the next. */
 export interface CheckIntervals {
@@ -39,16 +40,22 @@ export interface StatusRange {
   readonly end: number;
 }
 
-export interface HttpProbeSettings {
+/** What the head of a check says beside what it says by itself. */
+export interface CheckHeaders {
+  /** Names in lower case; they replace what a check has by itself, and one another unless they append. */
+  readonly headersToAdd: readonly { readonly name: string; readonly value: string; readonly appends: boolean }[];
+  readonly headersToRemove: readonly string[];
+}
+
+export interface HttpProbeSettings extends CheckHeaders {
   readonly kind: 'http';
+  /** Over HTTP/2; absent for HTTP/1.1. */
+  readonly speaksHttp2?: true;
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS' | 'TRACE' | 'PATCH';
   readonly path: string;
   /** Of hosts that bring none of their own. */
   readonly authority: string;
   readonly body: Buffer;
-  /** Names in lower case; they replace what a check has by itself, and one another unless they append. */
-  readonly headersToAdd: readonly { readonly name: string; readonly value: string; readonly appends: boolean }[];
-  readonly headersToRemove: readonly string[];
   readonly expectedStatuses: readonly StatusRange[];
   /** Failures that count toward the threshold instead of at once. */
   readonly retriableStatuses: readonly StatusRange[];
@@ -59,7 +66,16 @@ export interface HttpProbeSettings {
   readonly serviceName: StringMatch | undefined;
 }
 
-export type ProbeSettings = TcpProbeSettings | HttpProbeSettings;
+/** A call of grpc.health.v1.Health/Check. */
+export interface GrpcProbeSettings extends CheckHeaders {
+  readonly kind: 'grpc';
+  /** Which service is asked after; empty for the server as a whole. */
+  readonly serviceName: string;
+  /** Of hosts that bring none of their own. */
+  readonly authority: string;
+}
+
+export type ProbeSettings = TcpProbeSettings | HttpProbeSettings | GrpcProbeSettings;
 
 export interface HealthCheckSettings {
   readonly probe: ProbeSettings;
@@ -70,6 +86,10 @@ export interface HealthCheckSettings {
   /** Passed checks in a row that make it healthy again; the first of all is enough by itself. */
   readonly healthyThreshold: number;
   readonly reusesConnection: boolean;
+  /** Offered in TLS in place of what the cluster offers; absent for that. */
+  readonly alpnProtocols?: readonly string[];
+  /** Chooses the transport socket in place of the metadata of hosts; absent for that. */
+  readonly transportMetadata?: Metadata;
   /** Port to check instead of a host's own, 0 for that; one of the endpoint's goes first. */
   readonly port: number;
   /** Files that get a line with each event. */

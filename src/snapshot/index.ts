@@ -71,8 +71,10 @@ export type {
   LineFormat,
 } from './format.ts';
 export type {
+  CheckHeaders,
   CheckIntervals,
   EndpointCheckSettings,
+  GrpcProbeSettings,
   HealthCheckSettings,
   HttpProbeSettings,
   ProbeSettings,

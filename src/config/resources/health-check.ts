@@ -1,6 +1,7 @@
 // The health checks of a Cluster message → HealthCheckSettings, and those fields of endpoints that concern checks.
 
 import type {
+  CheckHeaders,
   CheckIntervals,
   EndpointCheckSettings,
   HealthCheckSettings,
@@ -8,7 +9,7 @@ import type {
   ProbeSettings,
   StatusRange,
 } from '../../snapshot/index.ts';
-import { RequestMethod } from '../proto/generated/enums.ts';
+import { CodecClientType, RequestMethod } from '../proto/generated/enums.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import { quote } from '../source/node.ts';
 import { checkLogPath } from './access-log/log-path.ts';
@@ -21,6 +22,7 @@ import { convertHeaderEdits } from './header-edits.ts';
 import type {
   Cluster,
   Endpoint,
+  GrpcHealthCheck,
   HealthCheckEventFileSink,
   HealthCheckMessage,
   HttpHealthCheck,
@@ -28,7 +30,9 @@ import type {
   TcpHealthCheck,
 } from './messages.ts';
 import { convertStringMatcher } from './string-match.ts';
+import { structToJson } from './struct.ts';
 import { durationMsOr, valueOr } from './units.ts';
+import { speaksHttp2 } from './upstream-options.ts';
 import { isSecured } from './upstream-transport.ts';
 
 const DEFAULT_NO_TRAFFIC_MS = 60_000;
@@ -41,6 +45,8 @@ const STATUSES_END = 600;
 const FILE_SINK = 'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink';
 /** What would let a name end the line that it is written into. */
 const LINE_BREAKERS = /[\r\n\0]/;
+/** Of the metadata that transport socket matches go by. */
+const MATCH_NAMESPACE = 'envoy.transport_socket_match';
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** @returns undefined for a cluster whose members are not checked, and for one whose checks are refused. */
@@ -54,8 +60,11 @@ export function convertHealthCheck(
   if (message === undefined) return undefined;
   if (second !== undefined) faults.error(`${at}.health_checks[1]`, 'a cluster can have one health check only');
   const checkAt = `${at}.health_checks[0]`;
-  if (isSecured(cluster)) faults.error(checkAt, 'checks use no TLS, which secures this cluster');
   const probe = convertProbe(message, cluster.name, checkAt, conversion);
+  if (probe?.kind === 'grpc' && !speaksHttp2(cluster, at)) {
+    faults.error(`${checkAt}.grpc_health_check`, `${cluster.name} cluster must support HTTP/2 for gRPC healthchecking`);
+  }
+  const isPlain = !isSecured(cluster);
   checkThreshold(message.unhealthy_threshold, `${checkAt}.unhealthy_threshold`, faults);
   checkThreshold(message.healthy_threshold, `${checkAt}.healthy_threshold`, faults);
   // The support table refuses the other kinds of checks, the field rules a check of none.
@@ -67,12 +76,31 @@ export function convertHealthCheck(
     unhealthyThreshold: Math.max(1, valueOr(message.unhealthy_threshold, 1)),
     healthyThreshold: Math.max(1, valueOr(message.healthy_threshold, 1)),
     reusesConnection: valueOr(message.reuse_connection, true),
+    ...convertTransport(message, isPlain, cluster.transport_socket_matches.length === 0, checkAt, faults),
     port: convertPort(message, checkAt, faults),
     eventLogPaths: convertEventLogs(message, checkAt, conversion),
     alwaysLogsFailures: message.always_log_health_check_failures,
     alwaysLogsSuccess: message.always_log_health_check_success,
     excludesNewHosts: cluster.common_lb_config?.ignore_new_hosts_until_first_hc ?? false,
     removesPassingHosts: cluster.ignore_health_on_host_removal,
+  };
+}
+
+/** How checks are secured where it is not as traffic is. */
+function convertTransport(
+  { tls_options: tls, transport_socket_match_criteria: criteria }: HealthCheckMessage,
+  isPlain: boolean,
+  hasNoMatches: boolean,
+  at: string,
+  faults: FaultSink,
+): Pick<HealthCheckSettings, 'alpnProtocols' | 'transportMetadata'> {
+  if (tls !== null && isPlain) faults.warning(`${at}.tls_options`, 'no connection of this cluster is secured');
+  if (criteria !== null && hasNoMatches) {
+    faults.warning(`${at}.transport_socket_match_criteria`, 'there are no transport_socket_matches to choose from');
+  }
+  return {
+    ...(tls !== null && tls.alpn_protocols.length > 0 && { alpnProtocols: tls.alpn_protocols }),
+    ...(criteria && { transportMetadata: { [MATCH_NAMESPACE]: structToJson(criteria) } }),
   };
 }
 
@@ -143,7 +171,8 @@ function convertProbe(
   at: string,
   conversion: Conversion,
 ): ProbeSettings | undefined {
-  const { http_health_check: http, tcp_health_check: tcp } = message;
+  const { http_health_check: http, tcp_health_check: tcp, grpc_health_check: grpc } = message;
+  if (grpc !== null) return convertGrpc(grpc, clusterName, `${at}.grpc_health_check`, conversion);
   if (tcp !== null) return convertTcp(tcp, `${at}.tcp_health_check`, conversion.faults);
   return http === null ? undefined : convertHttp(http, clusterName, `${at}.http_health_check`, conversion);
 }
@@ -154,6 +183,28 @@ function convertTcp(message: TcpHealthCheck, at: string, faults: FaultSink): Pro
     send: message.send === null ? Buffer.alloc(0) : convertPayload(message.send, `${at}.send`, faults),
     receive: convertPayloads(message.receive, `${at}.receive`, faults),
   };
+}
+
+function convertGrpc(
+  { service_name: serviceName, authority, initial_metadata }: GrpcHealthCheck,
+  clusterName: string,
+  at: string,
+  conversion: Conversion,
+): ProbeSettings {
+  checkAuthority(authority, clusterName, `${at}.authority`, conversion.faults);
+  const edits = { request_headers_to_add: initial_metadata, request_headers_to_remove: [] };
+  return {
+    kind: 'grpc',
+    serviceName,
+    authority: authority || clusterName,
+    ...convertHeaders(edits, at, 'initial_metadata', conversion),
+  };
+}
+
+/** A field rule speaks of the field; names of clusters may be anything. */
+function checkAuthority(authority: string, clusterName: string, at: string, faults: FaultSink): void {
+  if (authority !== '' || !LINE_BREAKERS.test(clusterName)) return;
+  faults.error(at, `is needed: ${quote(clusterName)}, the name of the cluster, cannot be a Host header`);
 }
 
 function convertHttp(
@@ -167,10 +218,7 @@ function convertHttp(
   const method = named as HttpProbeSettings['method'];
   // A field rule speaks of an empty one.
   if (!/^[!-~]*$/.test(message.path)) faults.error(`${at}.path`, `${quote(message.path)} cannot be a request target`);
-  // A field rule speaks of the field; names of clusters may be anything.
-  if (message.host === '' && LINE_BREAKERS.test(clusterName)) {
-    faults.error(`${at}.host`, `is needed: ${quote(clusterName)}, the name of the cluster, cannot be a Host header`);
-  }
+  checkAuthority(message.host, clusterName, `${at}.host`, faults);
   if (message.send !== null && !METHODS_WITH_BODY.has(method)) {
     faults.error(`${at}.send`, `a ${method} request has no body`);
   }
@@ -178,11 +226,12 @@ function convertHttp(
   const expected = convertStatuses(message.expected_statuses, `${at}.expected_statuses`, faults);
   return {
     kind: 'http',
+    ...((message.use_http2 || message.codec_client_type === CodecClientType.HTTP2) && { speaksHttp2: true }),
     method,
     path: message.path,
     authority: message.host || clusterName,
     body: message.send === null ? Buffer.alloc(0) : convertPayload(message.send, `${at}.send`, faults),
-    ...convertHeaders(message, at, conversion),
+    ...convertHeaders(message, at, 'request_headers_to_add', conversion),
     expectedStatuses: expected.length === 0 ? OK_ONLY : expected,
     retriableStatuses: convertStatuses(message.retriable_statuses, `${at}.retriable_statuses`, faults),
     receive: convertPayloads(message.receive, `${at}.receive`, faults),
@@ -201,11 +250,13 @@ function convertServiceName(message: HttpHealthCheck, at: string, faults: FaultS
   return { kind: 'prefix', value: message.service_name, ignoresCase: false };
 }
 
+/** @param field that the first of them stand in. */
 function convertHeaders(
-  message: HttpHealthCheck,
+  message: Pick<HttpHealthCheck, 'request_headers_to_add' | 'request_headers_to_remove'>,
   at: string,
+  field: 'request_headers_to_add' | 'initial_metadata',
   conversion: Conversion,
-): Pick<HttpProbeSettings, 'headersToAdd' | 'headersToRemove'> {
+): CheckHeaders {
   const { request_headers_to_add, request_headers_to_remove } = message;
   const none = { response_headers_to_add: [], response_headers_to_remove: [] };
   const { request } = convertHeaderEdits(
@@ -215,10 +266,7 @@ function convertHeaders(
   );
   const headersToAdd = (request?.add ?? []).map(({ name, value, action }) => {
     if (value.some((segment) => typeof segment !== 'string')) {
-      conversion.faults.error(
-        `${at}.request_headers_to_add`,
-        `${quote(name)} cannot hold commands: a check has no client`,
-      );
+      conversion.faults.error(`${at}.${field}`, `${quote(name)} cannot hold commands: a check has no client`);
     }
     return { name, value: value.join(''), appends: action === 'append' };
   });

@@ -51,6 +51,7 @@ export type {
   HeaderMutation,
   HeaderValue,
   HeaderValueOption,
+  HealthCheck_GrpcHealthCheck as GrpcHealthCheck,
   HealthCheck_HttpHealthCheck as HttpHealthCheck,
   HealthCheck_Payload as Payload,
   HealthCheck_TcpHealthCheck as TcpHealthCheck,

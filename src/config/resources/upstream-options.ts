@@ -65,7 +65,7 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
   if (extension !== undefined) checkReplacedFields(cluster, at, conversion.faults);
   const common = extension?.common_http_protocol_options ?? cluster.common_http_protocol_options;
   const commonAt = `${extension?.common_http_protocol_options ? found!.at : at}.common_http_protocol_options`;
-  const protocol = extension === undefined ? ofCluster(cluster, at) : ofExtension(extension, found!.at);
+  const protocol = protocolsOf(cluster, at);
   const { http1 } = protocol;
   const limit = common?.max_requests_per_connection ?? null;
   if (limit !== null && cluster.max_requests_per_connection !== null) {
@@ -107,6 +107,16 @@ interface Protocols {
   readonly http2: Http2ProtocolOptions | null;
   /** Path of the options of HTTP/2. */
   readonly at: string;
+}
+
+/** Its hosts are spoken to in HTTP/2, at times at least. */
+export function speaksHttp2(cluster: Cluster, at: string): boolean {
+  return protocolsOf(cluster, at).use !== null;
+}
+
+function protocolsOf(cluster: Cluster, at: string): Protocols {
+  const found = findHttpOptions(cluster, at);
+  return found === undefined ? ofCluster(cluster, at) : ofExtension(found.message, found.at);
 }
 
 function ofCluster(cluster: Cluster, at: string): Protocols {

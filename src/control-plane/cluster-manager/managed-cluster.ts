@@ -165,6 +165,7 @@ export class ManagedCluster {
   secure(changed: ChangedTls, onApplied: () => void): void {
     this.settings = withUpstreamContexts(this.settings, changed);
     this.cluster.secure(changed);
+    this.#checker?.secure(changed);
     this.#tools.publishTls(this, changed, onApplied);
   }
 
@@ -279,11 +280,13 @@ export class ManagedCluster {
     clusterSettings: ClusterSettings,
     settings: NonNullable<ClusterSettings['healthCheck']>,
   ): HealthChecker {
-    const { name, statName } = clusterSettings;
+    const { name, statName, tls, transportSocketMatches } = clusterSettings;
     const { cluster } = this;
     const checked = {
       name,
       statName,
+      ...(tls && { tls }),
+      ...(transportSocketMatches && { transportSocketMatches }),
       origin: this.#originOfProbes(clusterSettings),
       hasTraffic: () => cluster.hasTraffic(),
       onHealthChange: (host: ActiveHost) => this.#healthChanged(host),

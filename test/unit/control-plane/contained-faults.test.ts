@@ -130,6 +130,7 @@ describe('a fault on the main thread is contained', () => {
       };
       const connection = new ProbeConnection(
         { sourceAddress: undefined, systemCalls: undefined, preamble: Buffer.from('?') },
+        [],
         faults,
         listener,
       );

@@ -10,7 +10,7 @@ import {
   supportedWhole,
   warned,
 } from '../verdict.ts';
-import { HEALTH_EVENT_FILE, HTTP11 } from './extensions.ts';
+import { HEALTH_EVENT_FILE } from './extensions.ts';
 
 export const CLUSTER_HEALTH_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.OutlierDetection': {
@@ -57,8 +57,8 @@ export const CLUSTER_HEALTH_SUPPORT: SupportTable = {
       reuse_connection: supported(),
       http_health_check: supported(),
       tcp_health_check: supported(),
-      grpc_health_check: rejected(HTTP11),
-      custom_health_check: rejected('this build has no checkers beside HTTP and TCP'),
+      grpc_health_check: supported(),
+      custom_health_check: rejected('this build has no checkers beside HTTP, gRPC and TCP'),
       no_traffic_interval: supported(),
       no_traffic_healthy_interval: supported(),
       unhealthy_interval: supported(),
@@ -69,8 +69,20 @@ export const CLUSTER_HEALTH_SUPPORT: SupportTable = {
       always_log_health_check_failures: supported(),
       always_log_health_check_success: supported(),
       event_service: warned('events go to files'),
-      tls_options: warned('checks use no TLS'),
-      transport_socket_match_criteria: warned('checks use no TLS'),
+      tls_options: supported(),
+      transport_socket_match_criteria: supportedWhole(),
+    },
+  },
+  'proxy.config.core.v3.HealthCheck.TlsOptions': {
+    otherwise: rejected(),
+    fields: { alpn_protocols: supported('take the place of those of the transport socket') },
+  },
+  'proxy.config.core.v3.HealthCheck.GrpcHealthCheck': {
+    otherwise: rejected(),
+    fields: {
+      service_name: supported(),
+      authority: supported(),
+      initial_metadata: supportedWhole('without command operators'),
     },
   },
   'proxy.config.core.v3.TypedExtensionConfig (health check event sink)': {
@@ -102,8 +114,8 @@ export const CLUSTER_HEALTH_SUPPORT: SupportTable = {
       service_name_matcher: supported(),
       request_headers_to_add: supportedWhole('without command operators'),
       request_headers_to_remove: supported(),
-      use_http2: rejected('checks speak HTTP/1.1'),
-      codec_client_type: only(['HTTP1'], 'checks speak HTTP/1.1'),
+      use_http2: supported('the older form of codec_client_type HTTP2'),
+      codec_client_type: only(['HTTP1', 'HTTP2'], 'there is no QUIC'),
       expected_statuses: supported(),
       retriable_statuses: supported(),
       method: supported(),

@@ -27,6 +27,4 @@ export const UPSTREAM_NETWORK_FILTERS: readonly string[] = [];
 /** Note on the v2 field `config` beside `typed_config`. */
 export const READ_AS_TYPED = 'read as typed_config';
 export const HTTP_OPTIONS = 'proxy.extensions.upstreams.http.v3.HttpProtocolOptions';
-/** Why checks of other protocols are refused. */
-export const HTTP11 = 'health checks speak HTTP/1.1 alone';
 export const HTTP3 = 'this build speaks no HTTP/3';

@@ -15,7 +15,7 @@ export interface EventSubject {
   readonly checkerKind: ProbeSettings['kind'];
 }
 
-const CHECKER_TYPES: Readonly<Record<ProbeSettings['kind'], string>> = { http: 'HTTP', tcp: 'TCP' };
+const CHECKER_TYPES: Readonly<Record<ProbeSettings['kind'], string>> = { http: 'HTTP', tcp: 'TCP', grpc: 'GRPC' };
 const FAILURE_TYPES: Readonly<Record<FailureType, string>> = {
   active: 'ACTIVE',
   passive: 'PASSIVE',

@@ -8,16 +8,19 @@ import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import type { Random } from '../../../base/random.ts';
 import type { RuntimeValues } from '../../../base/runtime.ts';
 import { MAX_CHECK_INTERVAL, MIN_CHECK_INTERVAL, VERIFY_CLUSTER } from '../../../base/runtime-values.ts';
-import type { HealthCheckSettings } from '../../../snapshot/index.ts';
+import { type HealthCheckSettings, type UpstreamTlsSettings, upstreamContextsOf } from '../../../snapshot/index.ts';
 import { HEALTH_CHECK_STATS, type StatsStore } from '../../../stats/index.ts';
 import type { Http1Codec } from '../../../wasm/http1.ts';
 import { HealthFlag } from '../../../wasm/shared-memory.ts';
 import type { ActiveHost } from '../active-host.ts';
 import type { FailureType, Verdict } from './check-state.ts';
 import type { HealthEventLogs } from './event-log.ts';
+import { GrpcProbe } from './grpc-probe.ts';
 import { HostCheck, type HostCheckListener } from './host-check.ts';
 import { HttpProbe } from './http-probe.ts';
+import { Http2Probe } from './http2-probe.ts';
 import type { Probe, ProbeOrigin } from './probe.ts';
+import { ProbeTls, type SecuredCluster } from './probe-tls.ts';
 import { TcpProbe } from './tcp-probe.ts';
 
 const { failedActiveHealthCheck: FAILED, degradedActiveHealthCheck: DEGRADED } = HealthFlag;
@@ -32,12 +35,13 @@ export interface HealthCheckTools {
   readonly events: HealthEventLogs;
   /** Made when the first check by HTTP needs it. */
   readonly codec: () => Http1Codec;
+  /** First part of the names of the proxy's own headers, without its final '-'. */
+  readonly headerPrefix: string;
 }
 
 /** The cluster whose hosts are checked. */
-export interface CheckedCluster {
+export interface CheckedCluster extends SecuredCluster {
   readonly name: string;
-  readonly statName: string;
   /** Where connections come from. */
   readonly origin: ProbeOrigin;
   /** It has had a connection that was no check. */
@@ -56,6 +60,8 @@ export class HealthChecker implements HostCheckListener {
   readonly #cluster: CheckedCluster;
   readonly #tools: HealthCheckTools;
   readonly #stats;
+  /** Undefined where all checks go in cleartext. */
+  readonly #tls: ProbeTls | undefined;
   #checks = new Map<ActiveHost, HostCheck>();
   /** Hosts of the first round that have not been checked yet. */
   #unchecked = new Set<HostCheck>();
@@ -69,6 +75,13 @@ export class HealthChecker implements HostCheckListener {
     this.#cluster = cluster;
     this.#tools = tools;
     this.#stats = tools.stats.scope(`cluster.${cluster.statName}.health_check.`).allocate(HEALTH_CHECK_STATS);
+    const isSecured = upstreamContextsOf(cluster).some((tls) => tls !== undefined);
+    this.#tls = isSecured ? new ProbeTls(cluster, settings, tools.stats) : undefined;
+  }
+
+  /** Connections from now on are secured by other settings. @param changed by place (upstreamContextsOf). */
+  secure(changed: ReadonlyMap<number, UpstreamTlsSettings>): void {
+    this.#tls?.update(changed);
   }
 
   /** Called once. */
@@ -181,18 +194,22 @@ export class HealthChecker implements HostCheckListener {
       }),
       hasTraffic: () => this.#cluster.hasTraffic(),
     };
-    return new HostCheck(host, this.#settings, tools, this.#createProbe(), this);
+    return new HostCheck(host, this.#settings, tools, this.#createProbe(host), this);
   }
 
-  #createProbe(): Probe {
+  #createProbe(host: ActiveHost): Probe {
     const { probe, reusesConnection } = this.#settings;
-    const { origin } = this.#cluster;
-    if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, origin, this.#tools.faults);
-    return new HttpProbe(probe, reusesConnection, origin, {
-      codec: this.#tools.codec(),
-      faults: this.#tools.faults,
-      verifiesService: () => this.#verifiesService(),
-    });
+    const { faults, headerPrefix } = this.#tools;
+    const tls = this.#tls;
+    const origin =
+      tls === undefined ? this.#cluster.origin : { ...this.#cluster.origin, security: () => tls.of(host.snapshot) };
+    if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, origin, faults);
+    if (probe.kind === 'grpc') return new GrpcProbe(probe, reusesConnection, origin, faults);
+    const verifiesService = (): boolean => this.#verifiesService();
+    if (probe.speaksHttp2) {
+      return new Http2Probe(probe, reusesConnection, origin, { faults, headerPrefix, verifiesService });
+    }
+    return new HttpProbe(probe, reusesConnection, origin, { codec: this.#tools.codec(), faults, verifiesService });
   }
 
   #verifiesService(): boolean {

@@ -1,17 +1,15 @@
 // A check by HTTP/1: one request, and what its answer says. Main thread.
 
 import type { Socket } from 'node:net';
-import { utf8Bytes } from '../../../base/byte-text.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
-import { compileByteMatch, type StringTest } from '../../../base/string-match.ts';
-import type { HttpProbeSettings, StatusRange } from '../../../snapshot/index.ts';
+import type { HttpProbeSettings } from '../../../snapshot/index.ts';
 import { type Http1Codec, Method } from '../../../wasm/http1.ts';
-import { type AnswerFacts, type AnswerState, HttpAnswer } from './http-answer.ts';
+import { checkFields } from './check-fields.ts';
+import { type AnswerState, HttpAnswer } from './http-answer.ts';
+import { HttpJudge } from './http-judge.ts';
 import { PayloadMatch } from './payload-match.ts';
-import { broken, type Probe, type ProbeOrigin, type ProbeResult, type ProbeTarget, passed } from './probe.ts';
+import { broken, type Probe, type ProbeOrigin, type ProbeResult, type ProbeTarget } from './probe.ts';
 import { type ConnectionListener, ProbeConnection } from './probe-connection.ts';
-
-const USER_AGENT = 'weir/HC';
 
 export interface HttpProbeTools {
   readonly codec: Http1Codec;
@@ -25,7 +23,7 @@ export class HttpProbe implements Probe, ConnectionListener {
   readonly #reusesConnection: boolean;
   readonly #tools: HttpProbeTools;
   readonly #connection: ProbeConnection;
-  readonly #isService: StringTest | undefined;
+  readonly #judge: HttpJudge;
   #request: Buffer = Buffer.alloc(0);
   #authority: string | undefined;
   #answer: HttpAnswer | undefined;
@@ -42,8 +40,8 @@ export class HttpProbe implements Probe, ConnectionListener {
     this.#settings = settings;
     this.#reusesConnection = reusesConnection;
     this.#tools = tools;
-    this.#connection = new ProbeConnection(origin, tools.faults, this);
-    this.#isService = settings.serviceName && compileByteMatch(settings.serviceName);
+    this.#connection = new ProbeConnection(origin, ['http/1.1'], tools.faults, this);
+    this.#judge = new HttpJudge(settings, tools.verifiesService);
   }
 
   check(target: ProbeTarget, onResult: (result: ProbeResult) => void): void {
@@ -87,7 +85,8 @@ export class HttpProbe implements Probe, ConnectionListener {
 
   #proceed(state: AnswerState): void {
     if (state.kind === 'reading') return;
-    const result = state.kind === 'broken' ? broken(state.reason) : this.#judge(this.#answer!.facts!);
+    const result =
+      state.kind === 'broken' ? broken(state.reason) : this.#judge.judge(this.#answer!.facts!, this.#match);
     if (state.kind === 'complete' && state.isReusable && this.#reusesConnection) this.#connection.keep();
     else this.#connection.close();
     const onResult = this.#onResult;
@@ -96,44 +95,11 @@ export class HttpProbe implements Probe, ConnectionListener {
     // An aborted check has no connection that could bring it here.
     onResult!(result);
   }
-
-  #judge({ status, isDegraded, isImmediateFailure: isImmediate, cluster }: AnswerFacts): ProbeResult {
-    const wrong = (detail: string, isRetriable = false): ProbeResult => ({
-      kind: 'wrong',
-      isRetriable,
-      isImmediate,
-      detail,
-    });
-    const { expectedStatuses, retriableStatuses } = this.#settings;
-    if (!isWithin(expectedStatuses, status)) return wrong(`HTTP ${status}`, isWithin(retriableStatuses, status));
-    if (!this.#match.isMatched) return wrong(`HTTP ${status} without the expected body`);
-    const service = cluster ?? '';
-    if (this.#isService !== undefined && this.#tools.verifiesService() && !this.#isService(service)) {
-      return wrong(`HTTP ${status} of another service: ${JSON.stringify(service)}`);
-    }
-    return passed(`HTTP ${status}`, isDegraded);
-  }
-}
-
-function isWithin(ranges: readonly StatusRange[], status: number): boolean {
-  return ranges.some(({ start, end }) => status >= start && status < end);
 }
 
 function writeCheck(settings: HttpProbeSettings, authority: string, reusesConnection: boolean): Buffer {
-  const { method, path, body, headersToAdd, headersToRemove } = settings;
-  const headers: (readonly [name: string, value: string])[] = [
-    // A name of the configuration, which may hold any character; what else there is has been made bytes with it.
-    ['host', utf8Bytes(authority)],
-    ['user-agent', USER_AGENT],
-  ];
-  if (body.length > 0) headers.push(['content-length', `${body.length}`]);
-  if (!reusesConnection) headers.push(['connection', 'close']);
-  const removed = new Set(headersToRemove);
-  const kept = headers.filter(([name]) => !removed.has(name));
-  for (const { name, value, appends } of headersToAdd) {
-    const others = appends ? kept : kept.filter(([other]) => other !== name);
-    kept.splice(0, kept.length, ...others, [name, value]);
-  }
-  const lines = kept.map(([name, value]) => `${name}: ${value}\r\n`);
+  const { method, path, body } = settings;
+  const fields = checkFields(settings, authority, body, reusesConnection ? [] : [['connection', 'close']]);
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1'), body]);
 }

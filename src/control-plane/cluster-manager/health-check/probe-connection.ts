@@ -4,10 +4,12 @@
 import type { Socket } from 'node:net';
 import { formatAddress } from '../../../base/address.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
-import { connectTo, faultOf, type ProbeOrigin, type ProbeTarget } from './probe.ts';
+import type { ProbeOrigin, ProbeTarget } from './probe.ts';
+import { ProbeSocket } from './probe-socket.ts';
 
 /** Of one check. No answer is as long, and main has other things to do than to read one without end. */
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+export const ANSWER_TOO_LONG = `no end of the answer within ${MAX_ANSWER_BYTES} bytes`;
 
 const WHERE = 'the connection of a health check';
 
@@ -22,8 +24,11 @@ export interface ConnectionListener {
 
 export class ProbeConnection {
   readonly #origin: ProbeOrigin | undefined;
+  readonly #protocols: readonly string[];
   readonly #faults: FaultBoundary;
   readonly #listener: ConnectionListener;
+  #connection: ProbeSocket | undefined;
+  /** Undefined while it is being made. */
   #socket: Socket | undefined;
   #target: ProbeTarget | undefined;
   #label: string | undefined;
@@ -33,10 +38,19 @@ export class ProbeConnection {
   /** An earlier check has used it, and nothing has come back in this one. */
   #isUntried = false;
 
-  /** @param faults where those of handlers end: a check that has met one runs out of its time. */
-  constructor(origin: ProbeOrigin | undefined, faults: FaultBoundary, listener: ConnectionListener) {
+  /**
+   * @param protocols what is spoken over it, for ALPN.
+   * @param faults where those of handlers end: a check that has met one runs out of its time.
+   */
+  constructor(
+    origin: ProbeOrigin | undefined,
+    protocols: readonly string[],
+    faults: FaultBoundary,
+    listener: ConnectionListener,
+  ) {
     this.#faults = faults;
     this.#origin = origin;
+    this.#protocols = protocols;
     this.#listener = listener;
   }
 
@@ -61,31 +75,20 @@ export class ProbeConnection {
 
   /** Idempotent. */
   close(): void {
-    const socket = this.#socket;
+    this.#connection?.destroy();
+    this.#connection = undefined;
     this.#socket = undefined;
-    socket?.destroy();
   }
 
   #connect(): void {
-    const socket = connectTo(this.#target!.address, this.#origin);
-    this.#socket = socket;
-    const preamble = this.#origin?.preamble;
-    let reason: string | undefined;
-    const onConnect = (): void => {
-      if (preamble !== undefined) socket.write(preamble);
+    const onOpen = (socket: Socket): void => {
+      this.#socket = socket;
+      const onData = (bytes: Buffer): void => this.#onData(bytes);
+      socket.on('data', this.#faults.handler(WHERE, onData));
       this.#listener.onOpen(socket);
     };
-    const onData = (bytes: Buffer): void => this.#onData(bytes);
-    const onError = (error: Error): void => {
-      reason = faultOf(error);
-    };
-    const onLost = (): void => this.#onLost(socket, reason);
-    socket.on('connect', this.#faults.handler(WHERE, onConnect));
-    socket.on('data', this.#faults.handler(WHERE, onData));
-    socket.on('error', this.#faults.handler(WHERE, onError));
-    // A peer that ends its side has nothing more to say.
-    socket.on('end', this.#faults.handler(WHERE, onLost));
-    socket.on('close', this.#faults.handler(WHERE, onLost));
+    const onLost = (reason: string | undefined): void => this.#onLost(reason);
+    this.#connection = new ProbeSocket(this.#target!, this.#origin, this.#protocols, this.#faults, { onOpen, onLost });
   }
 
   /** Only what is open now has bytes to tell of: a former socket has been destroyed. */
@@ -99,14 +102,13 @@ export class ProbeConnection {
     this.#allowance -= bytes.length;
     if (this.#allowance < 0) {
       this.close();
-      this.#listener.onLost(`no end of the answer within ${MAX_ANSWER_BYTES} bytes`);
+      this.#listener.onLost(ANSWER_TOO_LONG);
     } else this.#listener.onBytes(bytes);
   }
 
-  #onLost(socket: Socket, reason: string | undefined): void {
-    if (socket !== this.#socket) return;
+  #onLost(reason: string | undefined): void {
+    this.#connection = undefined;
     this.#socket = undefined;
-    socket.destroy();
     if (!this.#isBusy) return;
     if (this.#isUntried) {
       this.#isUntried = false;

@@ -8,6 +8,7 @@ import { connect, Socket } from 'node:net';
 import { type Address, systemPath } from '../../../base/address.ts';
 import { beginConnection, type ConnectionOrigin } from '../../../base/own-sockets.ts';
 import type { SystemCalls } from '../../../base/system-calls.ts';
+import type { ProbeSecurity } from './probe-tls.ts';
 
 export type ProbeResult =
   | { readonly kind: 'passed'; readonly isDegraded: boolean; readonly detail: string }
@@ -40,6 +41,8 @@ export interface ProbeOrigin extends ConnectionOrigin {
   readonly systemCalls: SystemCalls | undefined;
   /** What each connection begins with. */
   readonly preamble?: Buffer;
+  /** How those to the host are secured now; undefined where they are plain. */
+  readonly security?: () => ProbeSecurity | undefined;
 }
 
 /** @param origin undefined leaves it to the system. @returns a socket that is to fail in a moment, or connects. */
@@ -56,6 +59,13 @@ export function connectTo(address: Address, origin: ProbeOrigin | undefined): So
 
 export function passed(detail: string, isDegraded = false): ProbeResult {
   return { kind: 'passed', isDegraded, detail };
+}
+
+export function wrong(
+  detail: string,
+  { isRetriable = false, isImmediate = false }: { readonly isRetriable?: boolean; readonly isImmediate?: boolean } = {},
+): ProbeResult {
+  return { kind: 'wrong', isRetriable, isImmediate, detail };
 }
 
 export function broken(detail: string): ProbeResult {

@@ -23,7 +23,7 @@ export class TcpProbe implements Probe, ConnectionListener {
     this.#settings = settings;
     // Without bytes that come back, only a new connection tells anything.
     this.#reusesConnection = reusesConnection && settings.receive.length > 0;
-    this.#connection = new ProbeConnection(origin, faults, this);
+    this.#connection = new ProbeConnection(origin, [], faults, this);
   }
 
   check(target: ProbeTarget, onResult: (result: ProbeResult) => void): void {

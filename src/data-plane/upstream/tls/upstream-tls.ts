@@ -9,23 +9,13 @@ import { TLS_STATS } from '../../../stats/index.ts';
 import { ClientTls, type TlsTarget } from '../../../tls/client-tls.ts';
 import { isOpensslError, peerRefusal, type TlsError } from '../../../tls/failure.ts';
 import type { PeerFault } from '../../../tls/peer-verifier.ts';
+import { REFUSAL_STATS, refusalText } from '../../../tls/refusal.ts';
 import { KeyLog } from '../../listener/tls/key-log.ts';
 import { ConnectionTls } from '../../network/tls/connection-tls.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import { curveOf } from './curve-name.ts';
 
 const stats = TLS_STATS.index;
-
-const FAULT_STATS: Readonly<Record<NonNullable<PeerFault>, number>> = {
-  untrusted: stats.fail_verify_error,
-  hash: stats.fail_verify_cert_hash,
-  name: stats.fail_verify_san,
-};
-const FAULT_TEXTS: Readonly<Record<NonNullable<PeerFault>, string>> = {
-  untrusted: 'certificate verify failed',
-  hash: 'certificate verify failed: no hash fits',
-  name: 'certificate verify failed: no subject alternative name fits',
-};
 
 export class UpstreamTls {
   readonly #context: WorkerContext;
@@ -67,7 +57,7 @@ export class UpstreamTls {
   }
 
   noteRefusal(fault: NonNullable<PeerFault>): void {
-    this.#count(FAULT_STATS[fault]);
+    this.#count(stats[REFUSAL_STATS[fault]]);
   }
 
   noteAgreed(socket: TLSSocket, { version, cipher, isResumed, peer }: ConnectionTls): void {
@@ -110,11 +100,11 @@ export class ClientHandshake {
   /** The handshake is done. @returns what is known of the connection from now on, or why the server is refused. */
   judge(): ConnectionTls | TlsError {
     const { socket } = this;
-    const { certificate, fault, reason } = this.#client.judge(socket, this.#target);
+    const peer = this.#client.judge(socket, this.#target);
+    const { certificate, fault } = peer;
     if (fault !== null) {
       this.#tls.noteRefusal(fault);
-      const text = FAULT_TEXTS[fault];
-      return peerRefusal(fault === 'untrusted' && reason !== '' ? `${text}: ${reason}` : text);
+      return peerRefusal(refusalText(fault, peer));
     }
     const tls = new ConnectionTls(socket, certificate, this.#client.verifiesPeer);
     this.#tls.noteAgreed(socket, tls);

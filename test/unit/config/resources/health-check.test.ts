@@ -27,8 +27,8 @@ function httpOf(http: JsonObject): HttpProbeSettings {
   return checkOf({ http_health_check: { path: '/', ...http } }).probe as HttpProbeSettings;
 }
 
-function errorsOf(check: JsonObject): string[] {
-  const fields = { health_checks: [{ ...REQUIRED, ...check }] };
+function errorsOf(check: JsonObject, cluster: JsonObject = {}): string[] {
+  const fields = { health_checks: [{ ...REQUIRED, ...check }], ...cluster };
   return faultTexts(load(withClusters(clusterNamed('web', fields))));
 }
 
@@ -37,10 +37,52 @@ describe('the health checks of a cluster', () => {
     assert.equal(mustLoad(withClusters(clusterNamed('web'))).clusters[0]!.healthCheck, undefined);
   });
 
-  it('cannot be made where TLS secures the connections', () => {
-    const fields = { tls_context: {}, health_checks: [{ ...REQUIRED, ...TCP }] };
-    assert.deepEqual(faultTexts(load(withClusters(clusterNamed('web', fields)))), [
-      `${CHECK_AT}: checks use no TLS, which secures this cluster`,
+  it('may have wishes of their own for TLS, which say nothing in cleartext', () => {
+    const wishes = { tls_options: { alpn_protocols: ['h2'] }, transport_socket_match_criteria: { mode: 'tls' } };
+    const socket = {
+      name: 'raw',
+      typed_config: { '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer' },
+    };
+    const matches = [{ name: 'tls', match: { mode: 'tls' }, transport_socket: socket }];
+    const check = checkOf({ ...TCP, ...wishes }, { tls_context: {}, transport_socket_matches: matches });
+    assert.deepEqual(check.alpnProtocols, ['h2']);
+    assert.deepEqual(check.transportMetadata, { 'envoy.transport_socket_match': { mode: 'tls' } });
+    const plain = load(withClusters(clusterNamed('web', { health_checks: [{ ...REQUIRED, ...TCP, ...wishes }] })));
+    assert.deepEqual(faultTexts(plain, 'warning'), [
+      `${CHECK_AT}.tls_options: no connection of this cluster is secured`,
+      `${CHECK_AT}.transport_socket_match_criteria: there are no transport_socket_matches to choose from`,
+    ]);
+    assert.equal(checkOf({ ...TCP, tls_options: {} }, { tls_context: {} }).alpnProtocols, undefined);
+  });
+
+  it('are by HTTP/2 in either form', () => {
+    assert.equal(httpOf({}).speaksHttp2, undefined);
+    assert.equal(httpOf({ codec_client_type: 'HTTP1' }).speaksHttp2, undefined);
+    assert.equal(httpOf({ codec_client_type: 'HTTP2' }).speaksHttp2, true);
+    assert.equal(httpOf({ use_http2: true }).speaksHttp2, true);
+  });
+
+  it('are by gRPC where the cluster speaks HTTP/2', () => {
+    const http2 = { http2_protocol_options: {} };
+    const header = { key: 'X-Token', value: 'abc' };
+    assert.deepEqual(checkOf({ grpc_health_check: {} }, http2).probe, {
+      kind: 'grpc',
+      serviceName: '',
+      authority: 'web',
+      headersToAdd: [],
+      headersToRemove: [],
+    });
+    const own = { service_name: 'a', authority: 'b', initial_metadata: [{ header }] };
+    assert.deepEqual(checkOf({ grpc_health_check: own }, http2).probe, {
+      kind: 'grpc',
+      serviceName: 'a',
+      authority: 'b',
+      headersToAdd: [{ name: 'x-token', value: 'abc', appends: true }],
+      headersToRemove: [],
+    });
+    const named = clusterNamed('a\nb', { ...http2, health_checks: [{ ...REQUIRED, grpc_health_check: {} }] });
+    assert.deepEqual(faultTexts(load(withClusters(named))), [
+      `${CHECK_AT}.grpc_health_check.authority: is needed: "a\\nb", the name of the cluster, cannot be a Host header`,
     ]);
   });
 
@@ -196,7 +238,12 @@ describe('the health checks of a cluster', () => {
 
   const http = (fields: JsonObject): JsonObject => ({ http_health_check: { path: '/', ...fields } });
   const HTTP_AT = `${CHECK_AT}.http_health_check`;
-  const faults: readonly { readonly name: string; readonly check: JsonObject; readonly error: string }[] = [
+  const faults: readonly {
+    readonly name: string;
+    readonly check: JsonObject;
+    readonly error: string;
+    readonly cluster?: JsonObject;
+  }[] = [
     {
       name: 'a threshold of 0',
       check: { ...TCP, healthy_threshold: 0 },
@@ -243,14 +290,20 @@ describe('the health checks of a cluster', () => {
       error: `${HTTP_AT}.request_headers_to_add: "x" cannot hold commands: a check has no client`,
     },
     {
-      name: 'HTTP/2',
-      check: http({ codec_client_type: 'HTTP2' }),
-      error: `${HTTP_AT}.codec_client_type: codec_client_type HTTP2 is not supported by this build`,
+      name: 'HTTP/3',
+      check: http({ codec_client_type: 'HTTP3' }),
+      error: `${HTTP_AT}.codec_client_type: codec_client_type HTTP3 is not supported by this build`,
     },
     {
-      name: 'gRPC',
+      name: 'gRPC over HTTP/1',
       check: { grpc_health_check: {} },
-      error: `${CHECK_AT}.grpc_health_check: grpc_health_check is not supported by this build`,
+      error: `${CHECK_AT}.grpc_health_check: web cluster must support HTTP/2 for gRPC healthchecking`,
+    },
+    {
+      name: 'metadata that would need a client',
+      check: { grpc_health_check: { initial_metadata: [{ header: { key: 'x', value: '%PROTOCOL%' } }] } },
+      error: `${CHECK_AT}.grpc_health_check.initial_metadata: "x" cannot hold commands: a check has no client`,
+      cluster: { http2_protocol_options: {} },
     },
     {
       name: 'a port above all ports',
@@ -258,8 +311,8 @@ describe('the health checks of a cluster', () => {
       error: `${CHECK_AT}.alt_port: 70000 exceeds the limit 65535`,
     },
   ];
-  for (const { name, check, error } of faults) {
-    it(`cannot be with ${name}`, () => assert.deepEqual(errorsOf(check), [error]));
+  for (const { name, check, error, cluster } of faults) {
+    it(`cannot be with ${name}`, () => assert.deepEqual(errorsOf(check, cluster), [error]));
   }
 
   it('cannot write a line behind their Host, which may be the name of the cluster', () => {

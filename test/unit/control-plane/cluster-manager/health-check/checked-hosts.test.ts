@@ -52,6 +52,7 @@ class Fixture implements Disposable {
         stats: this.stats.store,
         events: new HealthEventLogs(this.clock, loggers),
         codec: () => codec,
+        headerPrefix: 'x-proxy',
       },
     );
   }

@@ -42,7 +42,7 @@ describe('the connection of a probe', () => {
   it('tells of no end between checks, and is made anew for the next one', async () => {
     await using server = await HealthServer.start((socket) => socket.write('yes'));
     const listener = new Listener(Buffer.from('?'));
-    const connection = new ProbeConnection(undefined, NO_FAULTS, listener);
+    const connection = new ProbeConnection(undefined, [], NO_FAULTS, listener);
     connection.open(targetAt(server.port));
     await eventually(() => listener.heard.length === 2, 'the answer');
     connection.keep();
@@ -51,7 +51,7 @@ describe('the connection of a probe', () => {
     // The end has come here, too, when one that begins after it has.
     await using second = await HealthServer.start(() => {});
     const witness = new Listener(Buffer.from('?'));
-    const other = new ProbeConnection(undefined, NO_FAULTS, witness);
+    const other = new ProbeConnection(undefined, [], NO_FAULTS, witness);
     other.open(targetAt(second.port));
     await eventually(() => second.received.length === 1, 'the second connection');
     other.close();
@@ -68,7 +68,7 @@ describe('the connection of a probe', () => {
     await once(server, 'listening');
     const accepted = once(server, 'connection');
     const listener = new Listener(question);
-    new ProbeConnection(undefined, NO_FAULTS, listener).open(targetAt((server.address() as AddressInfo).port));
+    new ProbeConnection(undefined, [], NO_FAULTS, listener).open(targetAt((server.address() as AddressInfo).port));
     const [peer] = (await accepted) as [Socket];
     peer.end();
     await eventually(() => listener.heard.length === 2, 'the loss of the connection');
