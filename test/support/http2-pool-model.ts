@@ -8,6 +8,7 @@ import { ErrorCode, FrameFlag, FrameType, PREFACE, Setting } from '../../src/dat
 import type { ResponseReceiver, UpstreamStream } from '../../src/data-plane/http/codec/upstream-stream.ts';
 import type { Cluster } from '../../src/data-plane/upstream/cluster.ts';
 import type { Host } from '../../src/data-plane/upstream/host.ts';
+import type { PooledConnection } from '../../src/data-plane/upstream/pool/connection-owner.ts';
 import type { PoolClient } from '../../src/data-plane/upstream/pool/connection-pool.ts';
 import type { StreamPool } from '../../src/data-plane/upstream/pool/stream-pool.ts';
 import { RetiredHosts } from '../../src/data-plane/upstream/retired-hosts.ts';
@@ -290,6 +291,7 @@ export class Http2PoolModel {
     this.#upstreams = this.#upstreams.filter(({ socket }) => socket.isLive);
     for (const upstream of this.#open) upstream.read();
     this.#assertCounts();
+    this.#assertReady();
     for (const pool of new Set(this.#requests.map((request) => request.pool))) this.#assertPool(pool);
   }
 
@@ -354,6 +356,14 @@ export class Http2PoolModel {
     assert.ok(active <= this.#limits.maxRequests && waiting <= this.#limits.maxPendingRequests);
     const stat = this.#workers.clusterStat(this.#snapshot, 'upstream_rq_active');
     assert.equal(stat, active);
+  }
+
+  /** What takes streams is known to its pool: nobody else would give it any. */
+  #assertReady(): void {
+    for (const { socket } of this.#open) {
+      const { freeStreams, isReady } = socket.owner as unknown as PooledConnection;
+      assert.equal(isReady, freeStreams > 0);
+    }
   }
 
   #assertPool(pool: StreamPool): void {

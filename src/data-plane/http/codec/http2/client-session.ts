@@ -157,6 +157,10 @@ export class ClientSession implements SessionOwner {
     this.#session.reset(stream, code);
   }
 
+  release(stream: SessionStream): void {
+    this.#session.release(stream);
+  }
+
   consume(stream: SessionStream, octets: number): void {
     this.#session.consume(stream, octets);
   }

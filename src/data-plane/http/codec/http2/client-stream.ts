@@ -264,7 +264,9 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
   /** The response has ended: so does the request, and the place on the connection is free. */
   #leave(): void {
     const stream = this.#stream!;
-    if (!stream.isLocalEnded) this.#session.reset(stream, ErrorCode.CANCEL);
+    // Whoever hears of the free place may open a stream there at once.
+    if (stream.isLocalEnded) this.#session.release(stream);
+    else this.#session.reset(stream, ErrorCode.CANCEL);
     // The connection may end with its last stream: this one has ended before.
     stream.handler = null;
     this.#stream = null;

@@ -295,6 +295,11 @@ export class Http2Session {
     this.#fail(fault);
   }
 
+  /** A stream that both sides have ended counts no more, also while its handler is still being told. */
+  release(stream: SessionStream): void {
+    if (stream.isClosed) this.#close(stream);
+  }
+
   /** Breaks a stream off; its handler hears no more. */
   reset(stream: SessionStream, code: number): void {
     if (!this.#streams.has(stream)) return;
