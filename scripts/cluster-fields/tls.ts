@@ -1,7 +1,7 @@
 // Notes on TLS to hosts.
 
 import type { MessageNotes } from './note.ts';
-import { TLS_SETTINGS, UPSTREAM_TLS } from './tests.ts';
+import { TLS_SETTINGS, UPSTREAM_TLS, UPSTREAM_TLS_FILES } from './tests.ts';
 
 const TLS = 'proxy.extensions.transport_sockets.tls.v3';
 const BY_SYSTEM = 'what OpenSSL prefers';
@@ -27,12 +27,12 @@ export const TLS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       tls_params: ['Versions, ciphers and the like.', 'those below'],
       tls_certificates: ['What this proxy shows to servers that ask: one.', 'none'],
-      tls_certificate_sds_secret_configs: ['The same by the name of a secret.', 'none', TLS_SETTINGS],
+      tls_certificate_sds_secret_configs: ['The same by the name of a secret.', 'none', UPSTREAM_TLS_FILES],
       validation_context: ['Which servers are believed.', 'all'],
-      validation_context_sds_secret_config: ['The same by the name of a secret.', 'none', TLS_SETTINGS],
+      validation_context_sds_secret_config: ['The same by the name of a secret.', 'none', UPSTREAM_TLS_FILES],
       combined_validation_context: ['Settings, and a secret that is laid over them.', 'none', TLS_SETTINGS],
       alpn_protocols: ['What the handshake offers.', '`http/1.1` for HTTP, else nothing'],
-      key_log: ['A file for the secrets of connections, for whoever has to read them.', 'none'],
+      key_log: ['A file for the secrets of connections, for whoever has to read them.', 'none', UPSTREAM_TLS_FILES],
     },
   },
   [`${TLS}.CommonTlsContext.CombinedCertificateValidationContext`]: {
@@ -57,9 +57,9 @@ export const TLS_NOTES: Readonly<Record<string, MessageNotes>> = {
     fields: {
       certificate_chain: ['The certificate and those that it leads to, in PEM.', 'required without `pkcs12`'],
       private_key: ['Its key, in PEM.', 'required without `pkcs12`'],
-      password: ['Of the key, or the bundle.', 'none', TLS_SETTINGS],
+      password: ['Of the key, or the bundle.', 'none', UPSTREAM_TLS_FILES],
       ocsp_staple: ['Nothing: servers are not told.', 'none', TLS_SETTINGS],
-      pkcs12: ['Both in one bundle.', 'none'],
+      pkcs12: ['Both in one bundle.', 'none', UPSTREAM_TLS_FILES],
       watched_directory: [
         'Nothing: of clusters, files are read when the configuration is loaded.',
         'none',
@@ -84,7 +84,7 @@ export const TLS_NOTES: Readonly<Record<string, MessageNotes>> = {
       verify_certificate_hash: ['SHA-256 of the certificate; one hash of either kind is enough.', 'none'],
       verify_certificate_spki: ['SHA-256 of its public key, in base64.', 'none'],
       verify_subject_alt_name: ['Names of any type, of which the certificate has one.', 'none', TLS_SETTINGS],
-      crl: ['Certificates that are no longer believed.', 'none', TLS_SETTINGS],
+      crl: ['Certificates that are no longer believed.', 'none', UPSTREAM_TLS_FILES],
       match_subject_alt_names: ['The same by matchers.', 'none', TLS_SETTINGS],
       trust_chain_verification: [
         '`ACCEPT_UNTRUSTED` goes on whatever the certificate leads to.',
@@ -108,7 +108,7 @@ export const TLS_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: TLS_SETTINGS,
     fields: {
       name: ['Of the secret.', 'required'],
-      sds_config: ['A file that holds it.', 'the secrets of the bootstrap'],
+      sds_config: ['A file that holds it.', 'the secrets of the bootstrap', UPSTREAM_TLS_FILES],
     },
   },
   'proxy.config.core.v3.ConfigSource (secrets)': {

@@ -221,7 +221,7 @@ describe('a cluster that has chosen its protocol itself', () => {
   });
 
   test('speaks HTTP/2 to a server that says nothing of it', async (t) => {
-    const upstream = await SecureUpstream.start(t, pair, [], undefined, 'HTTP/2');
+    const upstream = await SecureUpstream.start(t, pair, [], undefined, { spoken: 'HTTP/2' });
     const { port } = await proxyBy(t, upstream.port, { ...http2, ...securely() });
     assert.equal((await get(port)).status, 200);
     assert.deepEqual([upstream.requests[0]!.alpn, upstream.requests[0]!.protocol], ['', 'HTTP/2']);

@@ -5,7 +5,7 @@ import http from 'node:http';
 import { performServerHandshake, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer as createPlainServer, type Server as PlainServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import { clusterNamed, clusterSettings, type JsonObject } from './bootstrap.ts';
 import type { TestCertificate } from './certificates.ts';
 import { closeAtEnd } from './close-at-end.ts';
@@ -21,8 +21,16 @@ export interface SecureRequest {
   /** That was really spoken. */
   readonly protocol: 'HTTP/1.1' | 'HTTP/2';
   readonly serverName: string;
+  /** Common name of the certificate that was shown; empty for none. */
+  readonly clientName: string;
   readonly path: string;
   answer(body?: string): void;
+}
+
+interface SecureOptions {
+  readonly spoken?: 'by-alpn' | 'HTTP/2';
+  /** Beside its certificate. */
+  readonly tls?: TlsOptions;
 }
 
 type OnRequest = (request: SecureRequest) => void;
@@ -45,9 +53,9 @@ export class SecureUpstream {
     pair: TestCertificate,
     protocols: readonly string[],
     onRequest: OnRequest = (request) => request.answer(),
-    spoken: 'by-alpn' | 'HTTP/2' = 'by-alpn',
+    options: SecureOptions = {},
   ): Promise<SecureUpstream> {
-    const upstream = new SecureUpstream(pair, protocols, onRequest, spoken);
+    const upstream = new SecureUpstream(pair, protocols, onRequest, options);
     upstream.#server.listen(0, '127.0.0.1');
     await once(upstream.#server, 'listening');
     const forget = closeAtEnd(() => upstream.close());
@@ -62,14 +70,14 @@ export class SecureUpstream {
     { certificate, key }: TestCertificate,
     protocols: readonly string[],
     onRequest: OnRequest,
-    spoken: 'by-alpn' | 'HTTP/2',
+    { spoken = 'by-alpn', tls = {} }: SecureOptions,
   ) {
     this.protocols = [...protocols];
     this.#onRequest = onRequest;
     const ALPNCallback = ({ protocols: offered }: { readonly protocols: string[] }): string | undefined =>
       this.protocols.find((protocol) => offered.includes(protocol));
     const alpn = protocols.length === 0 ? {} : { ALPNCallback };
-    this.#secured = createServer({ cert: certificate, key, ...alpn }, (socket) => {
+    this.#secured = createServer({ cert: certificate, key, ...alpn, ...tls }, (socket) => {
       this.connections.push(socket);
       socket.on('error', () => {});
       if (spoken === 'HTTP/2' || socket.alpnProtocol === 'h2') this.#serveHttp2(socket);
@@ -116,7 +124,15 @@ export class SecureUpstream {
 
   #tell(socket: TLSSocket, protocol: SecureRequest['protocol'], path: string, answer: (body?: string) => void): void {
     const { servername } = socket as TLSSocket & { readonly servername?: string | false };
-    const request = { alpn: socket.alpnProtocol || '', serverName: servername || '', protocol, path, answer };
+    const clientName = String(socket.getPeerCertificate().subject?.CN ?? '');
+    const request = {
+      alpn: socket.alpnProtocol || '',
+      serverName: servername || '',
+      clientName,
+      protocol,
+      path,
+      answer,
+    };
     this.requests.push(request);
     this.#onRequest(request);
   }
