@@ -527,12 +527,12 @@ export class Http2Session {
     const { heads, codec } = this.#shared;
     const result = heads.decodeRequest(this.#decoder, bytes, start, end, this.#limits, flags);
     if (isCompressionError(result)) return this.#fail(Fault.compression);
-    const stream = new SessionStream(streamId, this.#sender.peer.windowBytes, options.streamWindowBytes);
     if (this.#streams.size >= options.maxConcurrentStreams) {
       this.#owner.count('stream_refused_errors');
       this.#sendReset(streamId, ErrorCode.REFUSED_STREAM);
       return !this.#isEnded;
     }
+    const stream = new SessionStream(streamId, this.#sender.peer.windowBytes, options.streamWindowBytes);
     this.#streams.add(stream);
     stream.hasRemoteHead = true;
     stream.isRemoteEnded = isEnd;
