@@ -25,11 +25,12 @@ through a pipe is given as text, \`weir --config-yaml "$(cat)"\`: \`--config-pat
 | an unknown option, or a value that is none: \`PARSE ERROR\`, the reason, what is allowed or the nearest name | standard error | 1 |
 | a value that is not allowed, or not beside another option: \`error: …\` | standard error | 1 |
 | \`--mode validate\`, good: \`configuration '<path>' OK\` | standard output | 0 |
+| a \`--log-path\` that cannot be opened: \`failed to open log file …\` | standard error | 1 |
 | a configuration with errors: \`error initializing configuration '<path>'\` and a line for each | the log, critical | 1 |
 | a start that fails: \`cannot serve: …\` | the log, critical | 1 |
 | SIGTERM, SIGINT, \`/quitquitquit\`, \`--mode init_only\` once everything is ready | | 0 |
 
-Critical lines of the last two stand on standard error as well, without the log's format, where the log is a file or leaves them out.
+Critical lines stand on standard error as well, without the log's format, where the log is a file or leaves them out.
 
 `;
 
