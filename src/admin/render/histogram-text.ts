@@ -2,20 +2,17 @@
 
 import type { HistogramSpanName, HistogramView } from '../views/index.ts';
 import { formatG } from './number.ts';
-import { type Quantile, quantilesOf } from './stat-selection.ts';
+import { type Quantile, USUAL_QUANTILES } from './stat-selection.ts';
 
 /** The values of `histogram_buckets`, the default first; `none` and `summary` are the same but for Prometheus. */
 export const HISTOGRAM_FORMS = ['none', 'cumulative', 'disjoint', 'detailed', 'summary'] as const;
 export type HistogramForm = (typeof HISTOGRAM_FORMS)[number];
 
-/** Quantiles that text shows when none are asked for. */
-const TEXT_QUANTILES = quantilesOf(['0', '25', '50', '75', '90', '95', '99', '99.5', '99.9', '100']);
-
 /** The line (lines for `detailed`) of a histogram, with its final line break. */
 export function histogramText(
   histogram: HistogramView,
   form: HistogramForm,
-  quantiles: readonly Quantile[] = TEXT_QUANTILES,
+  quantiles: readonly Quantile[] = USUAL_QUANTILES,
 ): string {
   const { name } = histogram;
   if (!histogram.isUsed) return `${name}: No recorded values\n`;

@@ -24,6 +24,9 @@ export function quantilesOf(percents: readonly string[]): readonly Quantile[] {
   return percents.map((label) => ({ share: Number(`${label}e-2`), label }));
 }
 
+/** Where a request names none. */
+export const USUAL_QUANTILES = quantilesOf(['0', '25', '50', '75', '90', '95', '99', '99.5', '99.9', '100']);
+
 export function asksFor(selection: StatSelection, type: Exclude<StatSelection['type'], 'All'>): boolean {
   return selection.type === 'All' || selection.type === type;
 }

@@ -9,7 +9,7 @@ import type { HistogramForm } from './histogram-text.ts';
 import { type HostSeries, hostFamilies } from './host-series.ts';
 import { type Metric, type MetricSource, type MetricStyle, metricOf } from './metric-style.ts';
 import { canonicalNumber, escapeLabel, labelsText, numberText } from './prometheus-names.ts';
-import { asksFor, quantilesOf, type StatSelection, wanted } from './stat-selection.ts';
+import { asksFor, type StatSelection, USUAL_QUANTILES, wanted } from './stat-selection.ts';
 
 export interface PrometheusOptions {
   readonly selection: StatSelection;
@@ -21,9 +21,6 @@ export interface PrometheusOptions {
   /** Clusters whose hosts have series. */
   readonly hostsOf: Iterable<ClusterView>;
 }
-
-/** Quantiles of summaries when none are asked for. */
-const SUMMARY_QUANTILES = quantilesOf(['0', '25', '50', '75', '90', '95', '99', '99.5', '99.9', '100']);
 
 export async function* statsPrometheus(stats: StatsView, options: PrometheusOptions): AsyncGenerator<string> {
   const { selection, showsTexts, isOpenMetrics, hostsOf } = options;
@@ -97,7 +94,7 @@ class MetricWriter {
   }
 
   #quantiles(histogram: HistogramView, labels: string): string {
-    const { quantiles = SUMMARY_QUANTILES } = this.#options.selection;
+    const { quantiles = USUAL_QUANTILES } = this.#options.selection;
     const values = histogram.quantiles(
       'interval',
       quantiles.map(({ share }) => share),
