@@ -1,9 +1,10 @@
-// A thousand hosts under HTTP checks, once a second each: what the main thread pays for them, and what requests notice
+// A thousand hosts under HTTP checks, once a second each, over TLS with `--tls`: what the main thread pays for them, and what requests notice
 // that go to one cluster beside them, at a fixed rate, in turns with a weir without checks. Linux.
 // Bars: 35 % of one core on main; p99 with checks at most 1.1 times that without.
-// `npm run bench -- health-checks --rounds 5 --seconds 10 --hosts 1000`
+// `npm run bench -- health-checks --rounds 5 --seconds 10 --hosts 1000 --tls`
 
 import os from 'node:os';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
@@ -11,7 +12,7 @@ import { Arena } from './proxy/arena.ts';
 import { socketAddress, weir } from './proxy/contenders/weir.ts';
 import { programVersion } from './proxy/installed.ts';
 import { type LoadResult, runAtRate } from './proxy/load.ts';
-import { cpuSecondsOfThread } from './proxy/pinned-process.ts';
+import { cpuSecondsOfThread, PinnedProcess } from './proxy/pinned-process.ts';
 import type { Entrant } from './proxy/rounds.ts';
 import { median } from './support/contest.ts';
 
@@ -22,39 +23,64 @@ const REQUESTS_PER_SECOND = 1000;
 const HOSTS_PER_SUBNET = 250;
 /** Until all hosts have been checked for the first time and again. */
 const WARM_UP_MS = 4000;
+const SECURED_WARM_UP_MS = 20_000;
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '10' },
     hosts: { type: 'string', default: '1000' },
+    tls: { type: 'boolean', default: false },
   },
 });
 const [rounds, seconds, hosts] = [Number(values.rounds), Number(values.seconds), Number(values.hosts)];
 const cores = `0-${os.availableParallelism() - 1}`;
 
-/** All of them are one upstream, at an address of 127/8 each. */
-function manyHosts(port: number, fields: object): object {
+/** All of them are one upstream, at an address of 127/8 each. @param checkPort of checks; 0 for that of the upstream. */
+function manyHosts(port: number, fields: object, checkPort = 0): object {
   const addresses = Array.from({ length: hosts }, (_, index) => {
     return `127.1.${Math.floor(index / HOSTS_PER_SUBNET)}.${(index % HOSTS_PER_SUBNET) + 1}`;
   });
-  const lbEndpoints = addresses.map((address) => ({ endpoint: { address: socketAddress(port, address) } }));
+  const own = checkPort === 0 ? {} : { health_check_config: { port_value: checkPort } };
+  const lbEndpoints = addresses.map((address) => ({ endpoint: { address: socketAddress(port, address), ...own } }));
   return { load_assignment: { cluster_name: 'upstream', endpoints: [{ lb_endpoints: lbEndpoints }] }, ...fields };
 }
 
-const CHECKS = {
-  health_checks: [
+const CHECK = {
+  timeout: '1s',
+  interval: '1s',
+  no_traffic_interval: '1s',
+  initial_jitter: '1s',
+  unhealthy_threshold: 3,
+  healthy_threshold: 1,
+  http_health_check: { path: '/small' },
+};
+const CHECKS = { health_checks: [CHECK] };
+/** Of checks alone: traffic is that of the other proxy. */
+const CRITERIA = { mode: 'checks' };
+const SECURED_CHECKS = {
+  // A thousand handshakes at once are more than one host does within a second, and those that time out begin anew.
+  health_checks: [{ ...CHECK, timeout: '20s', initial_jitter: '15s', transport_socket_match_criteria: CRITERIA }],
+  transport_socket_matches: [
     {
-      timeout: '1s',
-      interval: '1s',
-      no_traffic_interval: '1s',
-      initial_jitter: '1s',
-      unhealthy_threshold: 3,
-      healthy_threshold: 1,
-      http_health_check: { path: '/small' },
+      name: 'checks',
+      match: CRITERIA,
+      transport_socket: {
+        name: 'tls',
+        typed_config: { '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext' },
+      },
     },
   ],
 };
+
+/** @returns the port of hosts that speak TLS to checks, and what ends them. */
+async function startSecured(arena: Arena): Promise<readonly [port: number, process: PinnedProcess]> {
+  const port = await arena.reservePort();
+  const script = path.join(import.meta.dirname, 'support/tls-host.ts');
+  const { certificate, key } = arena.certificate;
+  const command = [process.execPath, script, String(port), '0.0.0.0', certificate, key];
+  return [port, await PinnedProcess.start(cores, command, port)];
+}
 
 interface Turn {
   readonly load: LoadResult;
@@ -74,13 +100,17 @@ async function takeTurn(entrant: Entrant, folder: string): Promise<Turn> {
 async function main(): Promise<void> {
   await using arena = new Arena();
   await arena.startUpstream(cores, '0.0.0.0');
-  const checked = weir('checked', PACKAGE_ROOT, { cluster: (port) => manyHosts(port, CHECKS) });
+  const [checkPort, secured] = values.tls ? await startSecured(arena) : [0, undefined];
+  await using ends = new AsyncDisposableStack();
+  ends.defer(() => secured?.stop());
+  const checks = values.tls ? SECURED_CHECKS : CHECKS;
+  const checked = weir('checked', PACKAGE_ROOT, { cluster: (port) => manyHosts(port, checks, checkPort) });
   const unchecked = weir('unchecked', PACKAGE_ROOT, { cluster: (port) => manyHosts(port, {}) });
   const entrants = [
     await arena.enter(checked, 'http', cores, 2),
     await arena.enter(unchecked, 'http', cores, 2),
   ] as const;
-  await delay(WARM_UP_MS);
+  await delay(values.tls ? SECURED_WARM_UP_MS : WARM_UP_MS);
   const turns: [Turn, Turn][] = [];
   for (const entrant of entrants) await takeTurn(entrant, arena.folder);
   for (let round = 0; round < rounds; round += 1) {

@@ -42,6 +42,11 @@ export class Arena implements AsyncDisposable {
     return { name: contender.name, process, port };
   }
 
+  /** For what else speaks TLS here. */
+  get certificate(): CertificateFiles {
+    return this.#makeCertificate();
+  }
+
   /** Nobody else's while this arena stands. */
   async reservePort(): Promise<number> {
     const reserved = await ReservedPort.take();
