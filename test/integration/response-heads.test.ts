@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClusterOverrides } from '../support/data-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { assertBalanced, GET, httpBench, RESET_BODY, TELL_FLAGS } from '../support/http-bench.ts';
-import { WireUpstream } from '../support/wire.ts';
+import { type WireClient, WireUpstream } from '../support/wire.ts';
 
 const FIRST_LINE = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n';
 
@@ -136,4 +137,30 @@ test('a length beside chunks is left out where the cluster bears it, and the con
     assert.equal(proxy.clusterStat('web', 'upstream_cx_total'), connections);
   }
   assertBalanced(proxy);
+});
+
+test('a reply in the place of an upstream that fails late tells of its own request, also where nothing is logged', async (t) => {
+  const upstream = await WireUpstream.start((socket, index) => {
+    // The first request waits until another has come and gone over the same worker.
+    socket.on('data', () => index > 0 && socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
+  });
+  const { client } = await httpBench(t, {
+    upstream,
+    routeFields: {
+      responseEdits: [
+        {
+          remove: [],
+          add: [{ ...TELL_FLAGS.add[0]!, name: 'x-told', value: [{ operator: 'REQ', args: ['x-id'], maxLength: 0 }] }],
+        },
+      ],
+    },
+  });
+  const ask = (id: string): WireClient => client().write(`GET / HTTP/1.1\r\nhost: a\r\nx-id: ${id}\r\n\r\n`);
+  const first = ask('first');
+  await eventually(() => upstream.sockets.length === 1, 'the first request');
+  assert.match((await ask('second').response()).head, /\r\nx-told: second\r\n/);
+  upstream.sockets[0]!.destroy();
+  const late = await first.response();
+  assert.equal(late.status, 503);
+  assert.match(late.head, /\r\nx-told: first\r\n/);
 });

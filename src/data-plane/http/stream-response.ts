@@ -60,6 +60,8 @@ export abstract class StreamResponse extends StreamRecord {
   responseTrailers: Trailers | null = null;
   /** Null before the request is forwarded, and again when that has failed. */
   protected upstream: ForwardedRequest | null = null;
+  /** The one that was dropped last: facts that are asked for later tell of it, its request's head among them. */
+  protected formerUpstream: ForwardedRequest | null = null;
   /** Null when the request meets only the router. */
   protected filters: StreamFilters | null = null;
   /** Leave to send the request's body was given by this proxy. */
@@ -277,6 +279,7 @@ export abstract class StreamResponse extends StreamRecord {
   protected dropUpstream(): ForwardedRequest | null {
     const { upstream } = this;
     if (upstream !== null && upstream.host !== null) this.#attempts = upstream.attempts;
+    if (upstream !== null) this.formerUpstream = upstream;
     this.upstream = null;
     return upstream;
   }

@@ -299,7 +299,8 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   // ---- Inside ----
 
   protected override tellFacts(facts: HttpStreamFacts): void {
-    if (this.upstream !== null) facts.noteForwarding(this.upstream);
+    const upstream = this.upstream ?? this.formerUpstream;
+    if (upstream !== null) facts.noteForwarding(upstream);
     else if (this.filters !== null) facts.requestHead = this.filters.heldRequestHead;
   }
 
