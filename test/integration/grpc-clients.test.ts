@@ -7,48 +7,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import {
-  Client,
-  credentials,
-  Metadata,
-  Server,
-  ServerCredentials,
-  type ServerDuplexStream,
-  type ServiceError,
-  status,
-} from '@grpc/grpc-js';
+import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import type { HttpFilterSettings } from '../../src/snapshot/index.ts';
 import { DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
-
-const HEAD_BYTES = 5;
-
-/** Takes the whole messages off the beginning of a body. */
-function takeMessages(body: Buffer): { readonly messages: Buffer[]; readonly rest: Buffer } {
-  const messages: Buffer[] = [];
-  let at = 0;
-  while (body.length - at >= HEAD_BYTES && body.length - at - HEAD_BYTES >= body.readUInt32BE(at + 1)) {
-    const end = at + HEAD_BYTES + body.readUInt32BE(at + 1);
-    messages.push(body.subarray(at + HEAD_BYTES, end));
-    at = end;
-  }
-  return { messages, rest: body.subarray(at) };
-}
-
-function framed(text: string): Buffer {
-  const head = Buffer.alloc(HEAD_BYTES);
-  head.writeUInt32BE(Buffer.byteLength(text), 1);
-  return Buffer.concat([head, Buffer.from(text)]);
-}
-
-/** The methods: what they answer to each message, and to all of them. */
-const METHODS: Readonly<
-  Record<string, { readonly each?: (text: string) => string[]; readonly all?: (texts: string[]) => string[] }>
-> = {
-  '/test.Service/Echo': { each: (text) => [text] },
-  '/test.Service/Many': { each: (text) => [`${text}1`, `${text}2`, `${text}3`] },
-  '/test.Service/Join': { all: (texts) => [texts.join('+')] },
-};
+import { framed, type GrpcService, grpcService, METHODS, read, takeMessages, write } from '../support/grpc-calls.ts';
 
 function serve(request: IncomingMessage, response: ServerResponse): void {
   const type = { 'content-type': 'application/grpc' };
@@ -80,12 +43,7 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-interface Upstream {
-  readonly port: number;
-  readonly close: () => void;
-}
-
-async function chunkedService(): Promise<Upstream> {
+async function chunkedService(): Promise<GrpcService> {
   const server = createServer(serve);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -94,48 +52,6 @@ async function chunkedService(): Promise<Upstream> {
     server.close();
   };
   return { port: (server.address() as AddressInfo).port, close };
-}
-
-/** The same methods, by a server of gRPC. */
-async function grpcService(): Promise<Upstream> {
-  const server = new Server();
-  const definition = (name: string) => ({
-    path: `/test.Service/${name}`,
-    requestStream: true as const,
-    responseStream: true as const,
-    requestSerialize: write,
-    requestDeserialize: read,
-    responseSerialize: write,
-    responseDeserialize: read,
-  });
-  const answer = (name: string) => (call: ServerDuplexStream<string, string>) => {
-    const { each, all } = METHODS[`/test.Service/${name}`]!;
-    const texts: string[] = [];
-    call.on('data', (text: string) => {
-      texts.push(text);
-      for (const line of each?.(text) ?? []) call.write(line);
-    });
-    call.on('end', () => {
-      for (const line of all?.(texts) ?? []) call.write(line);
-      const trailers = new Metadata();
-      trailers.set('x-end', 'yes');
-      call.end(trailers);
-    });
-  };
-  const refuse = (call: ServerDuplexStream<string, string>): void => {
-    call.emit('error', { code: status.PERMISSION_DENIED, details: 'not ü' });
-  };
-  const names = ['Echo', 'Many', 'Join'];
-  server.addService(Object.fromEntries([...names, 'Refuse'].map((name) => [name, definition(name)])), {
-    ...Object.fromEntries(names.map((name) => [name, answer(name)])),
-    Refuse: refuse,
-  });
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    );
-  });
-  return { port, close: () => server.forceShutdown() };
 }
 
 interface Bench {
@@ -169,9 +85,6 @@ async function benchOf(t: TestContext, isHttp2: boolean, filters: readonly HttpF
   });
   return { proxy, port, client };
 }
-
-const write = (text: string): Buffer => Buffer.from(text);
-const read = (bytes: Buffer): string => bytes.toString();
 
 interface Outcome {
   readonly code: number;
