@@ -27,14 +27,13 @@ export function addonName(): string {
 function ownAddon(): Re2Class | undefined {
   const file = buildOutput(path.join('addons', addonName()));
   if (!existsSync(file)) return undefined;
-  const addon = { exports: {} };
   try {
-    process.dlopen(addon, file);
+    // Once per thread, however many copies of this module are in it: Node ends the process when one is loaded twice.
+    return createRequire(file)(file) as Re2Class;
   } catch {
     // Another C library, as Alpine Linux has. The package may have been built for that.
     return undefined;
   }
-  return addon.exports as Re2Class;
 }
 
 function packageAddon(): Re2Class {

@@ -21,4 +21,12 @@ describe('re2', () => {
     );
     assert.equal(re2(), RE2);
   });
+
+  it('is the same for every copy of the module, as a process may have two of the library', async () => {
+    const copy = (await import(`${import.meta.resolve('../../../src/base/re2.ts')}?copy`)) as {
+      readonly re2: typeof re2;
+    };
+    assert.notEqual(copy.re2, re2);
+    assert.equal(copy.re2(), re2());
+  });
 });
