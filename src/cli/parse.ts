@@ -37,12 +37,13 @@ const MAX_COUNT = 0xffff_ffff;
 export function parseCommandLine(argv: readonly string[], context: CommandLineContext): CommandLineOutcome {
   const tokens = joinValues(argv, ROWS);
   if (tokens.problem !== undefined) return parseError(context, tokens.problem);
-  const given = withEnvironment(readTokens(tokens.tokens), context.environment ?? process.env);
+  const typed = readTokens(tokens.tokens);
+  const given = withEnvironment(typed, context.environment ?? process.env);
   // These answer before anything else is looked at, as a user in doubt expects.
   if (given.help !== undefined) return exitWith(helpText(context.program, ROWS));
   if (given.version !== undefined) return exitWith(versionText(context));
   const read = readValues(given);
-  if (read.problem !== undefined) return parseError(context, read.problem);
+  if (read.problem !== undefined) return parseError(context, withSource(read.problem, typed));
   const checked = checkOptions(read.values as Omit<ServerOptions, 'componentLogLevels'>, new Set(Object.keys(given)));
   if (checked.error !== undefined) return { kind: 'exit', code: 1, stdout: '', stderr: `${checked.error}\n` };
   if (checked.options.hotRestartVersion) {
@@ -83,6 +84,11 @@ function withEnvironment(given: GivenOptions, { RESTART_EPOCH }: NonNullable<Com
   return RESTART_EPOCH === undefined ? given : { 'restart-epoch': RESTART_EPOCH, ...given };
 }
 
+/** Says so where nobody has typed the value. */
+function withSource({ row, reason }: ValueProblem, typed: GivenOptions): ValueProblem {
+  return { row, reason: row.name in typed ? reason : `${reason}; RESTART_EPOCH of the environment has it` };
+}
+
 function isRow(name: string): boolean {
   return ROWS.some((row) => row.name === name);
 }
@@ -93,8 +99,13 @@ function yargsOption(row: OptionRow) {
   return row.kind === 'texts' ? { type, array: true, nargs: 1, ...alias } : { type, ...alias };
 }
 
+/** Of an option that there is. */
+interface ValueProblem extends OptionProblem {
+  readonly row: OptionRow;
+}
+
 type ReadValues =
-  | { readonly problem: OptionProblem; readonly values?: undefined }
+  | { readonly problem: ValueProblem; readonly values?: undefined }
   | { readonly problem: undefined; readonly values: Readonly<Record<string, unknown>> };
 
 function readValues(given: GivenOptions): ReadValues {

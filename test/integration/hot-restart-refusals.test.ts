@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemPath } from '../../src/base/address.ts';
 import { FrameReader, frameOf } from '../../src/process/hot-restart/frames.ts';
@@ -118,5 +119,38 @@ test("a process hands over to nobody else's", { skip: WITHOUT_OTHERS }, async ()
   // It may be a reset that says so.
   await new Promise((resolve) => stranger.once('close', resolve));
   await untilSaid(weir, 'a process of another user has been refused');
+  await row.takeOver();
+});
+
+test('a process that has nobody to take over from says where it has looked', async () => {
+  await using row = await RestartRow.open();
+  const name = `@proxy_domain_socket_parent_${row.baseId * 10}`;
+  assert.match(
+    await refusalOf(row, 1),
+    new RegExp(`of restart epoch 0: there is none with base id ${row.baseId} at ${name}`),
+  );
+});
+
+test('a socket path without its folder is named, with what is wrong with it', async () => {
+  await using row = await RestartRow.open();
+  const socketPath = path.join(row.folder, 'missing', 'row');
+  const { code, stderr } = await runWeir(['--base-id', '7', '--socket-path', socketPath, '--config-yaml', '{}']);
+  assert.equal(code, 1, stderr);
+  assert.match(
+    stderr,
+    /unable to bind domain socket .*\/missing\/row_parent_70: EACCES; its folder has to be there and writable \(see --socket-path option\)/,
+  );
+});
+
+test('a process serves on that sees another fail before that has taken over', async () => {
+  await using row = await RestartRow.open();
+  const weir = await row.start();
+  const place = ['--base-id', String(row.baseId), '--restart-epoch', '1'];
+  const { code, stderr } = await runWeir([...place, '--config-yaml', '{ clusters: [] }']);
+  assert.equal(code, 1, stderr);
+  await untilSaid(weir, 'the process of restart epoch 1 starts, to take over from epoch 0');
+  await untilSaid(weir, 'the next process is gone before it has begun to take over');
+  assert.equal((await fetch(`http://${row.ip}:${PORTS.http}/`)).status, 200);
+  // The sockets of both names are free again.
   await row.takeOver();
 });

@@ -138,7 +138,7 @@ export class ChildProcess {
     const { refusal, place, log, inheritance, onWelcome } = this.#parts;
     const reason = version === HOT_RESTART_VERSION ? refusal() : otherVersion(HOT_RESTART_VERSION, version).message;
     if (reason !== undefined) return { type: 'refused', reason };
-    log.info(`hot restart: the process of restart epoch ${epoch} takes over from epoch ${place.epoch}`);
+    log.info(`hot restart: the process of restart epoch ${epoch} starts, to take over from epoch ${place.epoch}`);
     this.#state = 'welcome';
     onWelcome();
     const given = inheritance();
@@ -170,7 +170,8 @@ export class ChildProcess {
   async #onGone(): Promise<void> {
     const { log, onGone } = this.#parts;
     onGone();
-    if (this.#state === 'yielding') {
+    if (this.#state === 'welcome') log.info('hot restart: the next process is gone before it has begun to take over');
+    else if (this.#state === 'yielding') {
       log.warning('hot restart: the next process is gone before it has taken over; serving on');
       this.#resume();
     } else if (this.#state === 'drained') await this.#onSuccessorGone();

@@ -23,7 +23,7 @@ export class DescriptorSocket {
     // Whoever has the name of the parent has this one as well.
     if (!isAbstract(name)) await removeStaleSocket(name);
     const descriptor = calls.bindDatagramSocket(systemPath(name));
-    if (descriptor < 0) throw bindError(place, descriptor);
+    if (descriptor < 0) throw bindError('child', place, descriptor);
     if (!isAbstract(name)) chmodSync(name, place.socketMode);
     return new DescriptorSocket(calls, name, descriptor);
   }

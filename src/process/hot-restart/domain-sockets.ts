@@ -6,6 +6,8 @@
 
 import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
+import { constants } from 'node:os';
+import { getSystemErrorName } from 'node:util';
 import { systemPath } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
@@ -47,18 +49,28 @@ export async function listenAsParent(place: EpochPlace): Promise<Server> {
     });
   } catch (error) {
     server.close();
-    throw bindError(place, (error as NodeJS.ErrnoException).errno ?? 0, error);
+    throw bindError('parent', place, (error as NodeJS.ErrnoException).errno ?? 0, error);
   }
   // Accepting may fail for want of descriptors; it goes on.
   server.on('error', () => {});
   return server.unref();
 }
 
-/** @param errno of the system, with either sign. */
-export function bindError({ baseId, epoch }: EpochPlace, errno: number, cause?: unknown): WeirError {
+/** @param errno of the system, below 0. */
+export function bindError(role: Role, place: EpochPlace, errno: number, cause?: unknown): WeirError {
+  const { baseId, epoch } = place;
   const id = epoch % PROCESSES_AT_A_TIME;
-  const text = `unable to bind domain socket with base_id=${baseId}, id=${id}, errno=${Math.abs(errno)} (see --base-id option)`;
+  const text =
+    errno === -constants.errno.EADDRINUSE
+      ? `unable to bind domain socket with base_id=${baseId}, id=${id}, errno=${-errno} (see --base-id option)`
+      : `unable to bind domain socket ${socketName(role, place)}: ${getSystemErrorName(errno)}${folderHint(errno)} (see --socket-path option)`;
   return new WeirError('WEIR_HOT_RESTART', text, { cause });
+}
+
+/** Node says EACCES of a missing folder, too. */
+function folderHint(errno: number): string {
+  const { EACCES, ENOENT } = constants.errno;
+  return errno === -EACCES || errno === -ENOENT ? '; its folder has to be there and writable' : '';
 }
 
 /** Whether the process of that place is gone, or goes within the time: one that dies closes its sockets one after the other. */
@@ -78,6 +90,11 @@ export function isLeft(place: EpochPlace, clock: Clock, limitMs: number): Promis
   });
 }
 
+/** @param code of the error that connecting to a name has met. */
+export function isNobodyThere(code: string | undefined): boolean {
+  return code === 'ECONNREFUSED' || code === 'ENOENT';
+}
+
 /** Whether a process listens there; the socket of one that was killed lies about. */
 function isAnswered(name: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -86,6 +103,6 @@ function isAnswered(name: string): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(!isNobodyThere(code)));
   });
 }

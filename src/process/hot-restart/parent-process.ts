@@ -11,7 +11,7 @@ import type { ParentLoad } from '../../control-plane/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { StatBatch } from '../../stats/index.ts';
 import { DescriptorSocket } from './descriptor-socket.ts';
-import { type EpochPlace, socketName } from './domain-sockets.ts';
+import { type EpochPlace, isNobodyThere, socketName } from './domain-sockets.ts';
 import type { Answer, Numbered, Question } from './messages.ts';
 import { isTrusted, Peer } from './peer.ts';
 
@@ -62,7 +62,7 @@ export class ParentProcess {
     const { place, calls } = parts;
     const epoch = place.epoch - 1;
     const name = socketName('parent', { ...place, epoch });
-    const socket = await connectTo(name, epoch);
+    const socket = await connectTo(name, { ...place, epoch });
     if (!isTrusted(socket, calls)) {
       socket.destroy();
       throw new WeirError('WEIR_HOT_RESTART', `the process at ${name} belongs to another user`);
@@ -215,10 +215,13 @@ function unreachable(epoch: number, reason: string): WeirError {
   return new WeirError('WEIR_HOT_RESTART', `cannot take over from the process of restart epoch ${epoch}: ${reason}`);
 }
 
-function connectTo(name: string, epoch: number): Promise<Socket> {
+function connectTo(name: string, { epoch, baseId }: EpochPlace): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(systemPath(name));
-    socket.once('error', ({ code }: NodeJS.ErrnoException) => reject(unreachable(epoch, `${code} at ${name}`)));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      const reason = isNobodyThere(code) ? `there is none with base id ${baseId}` : code;
+      reject(unreachable(epoch, `${reason} at ${name}`));
+    });
     socket.once('connect', () => {
       socket.removeAllListeners('error');
       resolve(socket);

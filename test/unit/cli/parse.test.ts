@@ -242,6 +242,15 @@ describe('the command line', () => {
     assert.match(String(epoch('--use-dynamic-base-id')), /cannot use --restart-epoch=3/);
   });
 
+  it('says where a bad restart epoch comes from', () => {
+    const problem = (environment: Record<string, string>, ...argv: string[]): string => {
+      const outcome = parseCommandLine(argv, { ...CONTEXT, environment });
+      return outcome.kind === 'exit' ? outcome.stderr : '';
+    };
+    assert.match(problem({ RESTART_EPOCH: 'x' }), /string 'x'.*; RESTART_EPOCH of the environment has it\n/);
+    assert.doesNotMatch(problem({ RESTART_EPOCH: '1' }, '--restart-epoch', 'x'), /environment/);
+  });
+
   it('explains every option in its help', () => {
     const { code, stdout, stderr } = exit('-h');
     assert.deepEqual([code, stderr], [0, '']);
