@@ -77,7 +77,7 @@ export class ServerGauges {
   }
 
   countStaticUnknownFields(count: number): void {
-    this.#block.add('static_unknown_fields', count);
+    this.#count('static_unknown_fields', count);
   }
 
   countDynamicUnknownField(): void {
@@ -103,10 +103,15 @@ export class ServerGauges {
     this.#block.set('total_connections', this.#deps.connections() + parent.connections);
     this.#showExpiry();
     const droppedLogLines = this.#deps.droppedLogLines();
-    this.#block.add('dropped_log_lines', droppedLogLines - this.#droppedLogLines);
+    this.#count('dropped_log_lines', droppedLogLines - this.#droppedLogLines);
     this.#droppedLogLines = droppedLogLines;
-    this.#block.add('contained_faults', faults - this.#countedFaults);
+    this.#count('contained_faults', faults - this.#countedFaults);
     this.#countedFaults = faults;
+  }
+
+  /** A counter that has nothing to count is not written, and so stays out of listings of what is used. */
+  #count(name: 'static_unknown_fields' | 'dropped_log_lines' | 'contained_faults', amount: number): void {
+    if (amount > 0) this.#block.add(name, amount);
   }
 
   #showExpiry(): void {

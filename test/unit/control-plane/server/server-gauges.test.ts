@@ -50,6 +50,20 @@ describe('the gauges of the server', () => {
     assert.equal(stat('days_until_first_cert_expiring'), 2_147_483_647);
   });
 
+  it('leave counters unused that have counted nothing', async () => {
+    const { gauges, faults, store } = openGauges();
+    const used = async (): Promise<string[]> => {
+      const stats = (await Array.fromAsync(store.countersAndGauges())).flat();
+      return stats.filter(({ kind, isUsed }) => kind === 'counter' && isUsed).map(({ name }) => name);
+    };
+    gauges.countStaticUnknownFields(0);
+    gauges.update();
+    assert.deepEqual(await used(), []);
+    faults.count = 1;
+    gauges.update();
+    assert.deepEqual(await used(), ['server.contained_faults']);
+  });
+
   it('count the days until the first certificate expires', () => {
     const { gauges, server, stat } = openGauges();
     server.daysUntilFirstExpires = 0;
