@@ -122,15 +122,6 @@ test("a process hands over to nobody else's", { skip: WITHOUT_OTHERS }, async ()
   await row.takeOver();
 });
 
-test('a process that has nobody to take over from says where it has looked', async () => {
-  await using row = await RestartRow.open();
-  const name = `@proxy_domain_socket_parent_${row.baseId * 10}`;
-  assert.match(
-    await refusalOf(row, 1),
-    new RegExp(`of restart epoch 0: there is none with base id ${row.baseId} at ${name}`),
-  );
-});
-
 test('a socket path without its folder is named, with what is wrong with it', async () => {
   await using row = await RestartRow.open();
   const socketPath = path.join(row.folder, 'missing', 'row');
