@@ -75,7 +75,10 @@ test('a process that cannot take over leaves the one before as it was', async ()
   assert.match(early.stderr, /unable to bind domain socket with base_id=\d+, id=0, errno=98/);
   const orphan = await runWeir([...base, '--restart-epoch', '5', '--config-yaml', '{}']);
   assert.equal(orphan.code, 1);
-  assert.match(orphan.stderr, /cannot take over from the process of restart epoch 4: there is none with base id \d+ at @proxy_domain/);
+  assert.match(
+    orphan.stderr,
+    /cannot take over from the process of restart epoch 4: there is none with base id \d+ at @proxy_domain/,
+  );
   await serves();
   assert.ok(existsSync(row.pipe));
   await row.takeOver();
