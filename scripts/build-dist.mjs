@@ -1,8 +1,8 @@
 // Compiles src/ to dist/, in two ways side by side:
 //
 //   the program   one bundle for each kind of thread, packages included: a start opens a few files, not hundreds; and one of
-//                 the library `weir-proxy`, whose threads are those of the program
-//   the core      `weir-proxy/core` and the command `weir-bench`, file by file and with types, by tsc
+//                 the library `weir-proxy`, whose threads are those of the program, and of each other command
+//   the core      `weir-proxy/core`, file by file and with types, by tsc
 //
 // Beside each file of a bundle lies its source map, which Node reads when it prints a stack trace; beside its first file
 // the line table of all, which the log reads (scripts/bundle/line-table.mjs). Why: docs/decisions/0012-the-program-is-bundled.md.
@@ -25,6 +25,7 @@ const THREADS = [
   'src/demo/upstream-worker.ts',
   'src/library/index.ts',
   'src/hot-restarter/main.ts',
+  'src/bench-cli/main.ts',
 ];
 
 /**

@@ -15,18 +15,16 @@ const BOOTSTRAP_TYPES = 'src/library/generated/bootstrap.d.ts';
  * each of its tests. Such a runner may show its modules another `process`, but not the context that all begin with.
  */
 const COMMONJS = `'use strict';
+require('./node-check.cjs');
 const { createRequire } = require('node:vm').runInThisContext("process.getBuiltinModule('node:module')");
-module.exports = createRequire(__filename)('./door.js');
+module.exports = createRequire(__filename)('./index.js');
 `;
 
-/** The first that is evaluated: what comes behind it would end an older Node with what only its authors understand. */
+/** Before the library is looked at: an older Node would end in one of its imports, with what only its authors understand. */
 const NODE_CHECK = `const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 15)) {
   throw new Error('weir-proxy runs under Node 22.15 or newer; this is ' + process.versions.node);
 }
-`;
-const ESM = `import './node-check.js';
-export * from './index.js';
 `;
 
 /** Relative paths of the declarations that one imports. */
@@ -46,6 +44,12 @@ function exportsOf(text) {
     values: lists.filter(([, isType]) => !isType).flatMap(names),
     types: lists.filter(([, isType]) => isType).flatMap(names),
   };
+}
+
+/** Modules are linked before the first one runs; only what is asked for by a call can wait for the check. */
+function esm(text) {
+  const { values } = exportsOf(text);
+  return `import library from './index.cjs';\nexport const { ${values.join(', ')} } = library;\n`;
 }
 
 /** For TypeScript that compiles to CommonJS. */
@@ -78,9 +82,10 @@ export async function declareLibrary(compile, root) {
     const door = path.join(root, 'dist', DOOR);
     mkdirSync(path.dirname(door), { recursive: true });
     writeFileSync(`${door}.cjs`, COMMONJS);
-    writeFileSync(path.join(path.dirname(door), 'door.js'), ESM);
-    writeFileSync(path.join(path.dirname(door), 'node-check.js'), NODE_CHECK);
-    writeFileSync(`${door}.d.cts`, commonJsTypes(readFileSync(`${door}.d.ts`, 'utf8')));
+    writeFileSync(path.join(path.dirname(door), 'node-check.cjs'), NODE_CHECK);
+    const declarations = readFileSync(`${door}.d.ts`, 'utf8');
+    writeFileSync(path.join(path.dirname(door), 'door.js'), esm(declarations));
+    writeFileSync(`${door}.d.cts`, commonJsTypes(declarations));
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -46,8 +46,8 @@ const ONE_WORKER = { concurrency: 1 };
  */
 export async function createProxy(config: Bootstrap | string, given: ProxyOptions = {}): Promise<WeirProxy> {
   const { signal, log } = given;
-  signal?.throwIfAborted();
   const options = readOptions(given);
+  signal?.throwIfAborted();
   const version = readVersion();
   const loggers = openLog(options, log, import.meta.url);
   const loadAnother = (another: Bootstrap | string): Loaded => {
@@ -85,11 +85,15 @@ async function untilAborted(
 }
 
 /** @throws WeirError WEIR_OPTIONS. */
-function readOptions({ log, signal: _signal, ...values }: ProxyOptions): ServerOptions {
+function readOptions({ log, signal, ...values }: ProxyOptions): ServerOptions {
   const unknown = Object.keys(values).find((name) => !Object.hasOwn(TAKEN, name));
   if (unknown !== undefined) throw new WeirError('WEIR_OPTIONS', `unknown option ${unknown}`);
   if (log !== undefined && typeof log !== 'function') {
     throw new WeirError('WEIR_OPTIONS', `option log: expected a function, got ${typeof log}`);
+  }
+  // A test runner's page may have a class of its own for them.
+  if (signal !== undefined && typeof signal?.throwIfAborted !== 'function') {
+    throw new WeirError('WEIR_OPTIONS', `option signal: expected an AbortSignal, got ${typeof signal}`);
   }
   const given = Object.entries(values).filter(([, value]) => value !== undefined);
   const checked = optionsFromValues({ ...ONE_WORKER, ...Object.fromEntries(given) });

@@ -118,6 +118,10 @@ export class EmbeddedProxy implements WeirProxy {
   }
 
   close({ graceMs = GRACE_MS }: CloseOptions = {}): Promise<void> {
+    if (!Number.isFinite(graceMs) || graceMs < 0) {
+      const text = `option graceMs: expected a number of milliseconds from 0 on, got ${String(graceMs)}`;
+      return Promise.reject(new WeirError('WEIR_OPTIONS', text));
+    }
     if (this.#isClosing) return this.closed;
     this.#isClosing = true;
     this.#running.stop(graceMs).then(this.#closed.resolve, this.#closed.reject);

@@ -164,12 +164,23 @@ describe('a proxy in this process', () => {
       [{ serviceNode: 1 }, /^option serviceNode: expected a string, got 1$/],
       [{ logLevel: 'loud' }, /^invalid log level specified 'loud'/],
       [{ log: true }, /^option log: expected a function, got boolean$/],
+      [{ signal: 5 }, /^option signal: expected an AbortSignal, got number$/],
     ];
     for (const [options, message] of cases) {
       const error = await failureOf(createProxy({}, options as ProxyOptions));
       assert.equal(error.code, 'WEIR_OPTIONS');
       assert.match(error.message, message);
     }
+  });
+
+  it('refuses a grace that is no time, and runs on', async () => {
+    await using proxy = await createProxy({});
+    for (const graceMs of [-1, Number.NaN, Number.POSITIVE_INFINITY, '1']) {
+      const error = await failureOf(proxy.close({ graceMs: graceMs as number }));
+      assert.equal(error.code, 'WEIR_OPTIONS');
+      assert.match(error.message, /^option graceMs: expected a number of milliseconds from 0 on, got /);
+    }
+    await proxy.applyBootstrap({});
   });
 
   it('tells that an address is taken, and leaves the host as it was', async () => {

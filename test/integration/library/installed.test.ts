@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -89,7 +90,7 @@ describe('the installed package', () => {
 
   it('asks for nothing that is in its bundles, nor for what builds them', () => {
     const manifest = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8'));
-    assert.deepEqual(Object.keys(manifest.dependencies), ['@assemblyscript/loader', 'tinybench']);
+    assert.deepEqual(Object.keys(manifest.dependencies), ['@assemblyscript/loader']);
     assert.deepEqual(
       [
         manifest.private,
@@ -105,6 +106,38 @@ describe('the installed package', () => {
     const licences = readFileSync(path.join(installed, 'dist/LICENCES.txt'), 'utf8');
     for (const name of ['fastify', 'protobufjs', 'uplot', 're2', 'js-yaml', '@grpc/grpc-js']) {
       assert.match(licences, new RegExp(`^${name} [\\d.]+ \\(`, 'm'));
+    }
+  });
+
+  it('has commands that find all that they need', async () => {
+    for (const [name, said] of [
+      ['weir', /USAGE/],
+      ['weir-bench', /distribution/],
+    ] as const) {
+      const command = path.join(project, 'node_modules/.bin', name);
+      mkdirSync(path.dirname(command), { recursive: true });
+      symlinkSync(path.join(installed, 'bin/weir'), command);
+      const { code, stdout, stderr } = await runProgram(command, ['--help'], {
+        env: { PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` },
+      });
+      assert.deepEqual([code, stderr], [0, ''], name);
+      assert.match(stdout, said, name);
+    }
+  });
+
+  it('says which Node it needs before it looks at what only that one has', async () => {
+    const old = path.join(project, 'old');
+    cpSync(path.join(installed, 'package.json'), path.join(old, 'node_modules/weir-proxy/package.json'));
+    const doors = 'dist/src/library';
+    for (const file of ['door.js', 'index.cjs', 'node-check.cjs'])
+      cpSync(path.join(installed, doors, file), path.join(old, 'node_modules/weir-proxy', doors, file));
+    const library = path.join(old, 'node_modules/weir-proxy', doors, 'index.js');
+    writeFileSync(library, "import { whatOnlyNewOnesHave } from 'node:tls';");
+    const versions = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.1' } });";
+    for (const load of ["import('weir-proxy')", "Promise.try(() => require('weir-proxy'))"]) {
+      const text = `${versions} ${load}.catch(({ message }) => console.log(message));`;
+      const { stdout } = await runProgram(process.execPath, ['--input-type=commonjs', '-e', text], { cwd: old });
+      assert.equal(stdout, 'weir-proxy runs under Node 22.15 or newer; this is 20.19.1\n', load);
     }
   });
 
