@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { GRPC_FIELDS, GRPC_MESSAGE } from './grpc-call.ts';
 import { pinned } from './pinned-process.ts';
 
 export interface LoadResult {
@@ -31,6 +32,8 @@ export interface LoadTask {
   readonly bodyBytes?: number | undefined;
   /** Every request opens a connection of its own. */
   readonly newConnections?: boolean | undefined;
+  /** Every request is the call of gRPC. */
+  readonly isGrpc?: boolean | undefined;
 }
 
 const MICROSECONDS_PER_MS = 1000;
@@ -94,15 +97,23 @@ export async function runCount({ cores, connections, url }: LoadTask, requests: 
 }
 
 /** As many requests as the proxy can take, over HTTP/2. @throws Error when any of them failed. */
-export async function runStreams({ cores, connections, url, seconds }: LoadTask, streams: number): Promise<LoadResult> {
+export async function runStreams(task: LoadTask, streams: number): Promise<LoadResult> {
+  const { cores, connections, url, seconds } = task;
   const numbers = ['-D', seconds, '-c', connections, '-m', streams, '-t', 1];
-  const output = await run(cores, ['h2load', ...numbers.map(String), url]);
+  const output = await run(cores, ['h2load', ...numbers.map(String), ...callArguments(task), url]);
   const [done, failed, , lost] =
     /(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout/.exec(output)?.slice(1) ?? [];
   const requests = Number(done ?? 0);
   if (requests === 0 || failed !== '0' || lost !== '0') throw new Error(`requests failed: ${output}`);
   // It counts for so long, and would have to write a line for each request to tell more of their times.
   return { requests, seconds, p50Ms: Number.NaN, p99Ms: Number.NaN };
+}
+
+function callArguments({ isGrpc, folder }: LoadTask): readonly string[] {
+  if (!isGrpc) return [];
+  const message = path.join(folder, 'grpc-message');
+  writeFileSync(message, GRPC_MESSAGE);
+  return ['-d', message, ...Object.entries(GRPC_FIELDS).flatMap(([name, value]) => ['-H', `${name}: ${value}`])];
 }
 
 /** Lines of start in µs, status, duration in µs; the first tenth is the warm-up. */

@@ -3,6 +3,7 @@
 
 import { median } from '../support/contest.ts';
 import { TRAITS } from './contender.ts';
+import { checkGrpcCall, GRPC_PATH } from './grpc-call.ts';
 import { type LoadResult, type LoadTask, runAtRate, runStreams, runWrk } from './load.ts';
 import type { PinnedProcess } from './pinned-process.ts';
 import type { Workload } from './workloads.ts';
@@ -79,6 +80,7 @@ export async function takeRounds(
   options: RoundOptions,
 ): Promise<Turn[][]> {
   const turns = entrants.map((): Turn[] => []);
+  if (workload.path === GRPC_PATH) for (const { port } of entrants) await checkGrpcCall(port);
   for (const entrant of entrants) await takeTurn(workload, entrant, { ...options, seconds: WARM_UP_SECONDS });
   for (let round = 0; round < options.rounds; round += 1) {
     // Every other round runs backwards, so that nobody always follows the same one.
@@ -115,6 +117,7 @@ async function takeTurn(workload: Workload, { name, process, port }: Entrant, op
     seconds: options.seconds,
     bodyBytes: workload.bodyBytes,
     newConnections: workload.newConnections,
+    isGrpc: workload.path === GRPC_PATH,
   };
   const cpuBefore = process.cpuSeconds();
   try {

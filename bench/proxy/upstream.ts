@@ -4,6 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { nginxVersion, startNginx } from './contenders/nginx.ts';
+import { GRPC_MESSAGE, GRPC_PATH } from './grpc-call.ts';
 import { PinnedProcess } from './pinned-process.ts';
 
 const KIB = 1024;
@@ -11,6 +12,8 @@ const KIB = 1024;
 /** The answers, by path. /post takes any body and says ok. */
 export const ANSWER_BYTES = { '/small': 12, '/16k': 16 * KIB, '/1m': KIB * KIB, '/post': 3 } as const;
 const FILES = ['/16k', '/1m'] as const;
+/** Not below the root. */
+const GRPC_FILE = 'grpc-message';
 
 /** Of the same answers over HTTP/1 and over HTTP/2 with prior knowledge, which only nginx has. */
 export interface UpstreamPorts {
@@ -28,13 +31,15 @@ export async function startUpstream(
   const root = path.join(folder, 'files');
   mkdirSync(root, { recursive: true });
   for (const name of FILES) writeFileSync(path.join(root, name), Buffer.alloc(ANSWER_BYTES[name], 'weir '));
-  if (nginxVersion() !== undefined) return startNginx(cores, folder, port, answers(host, ports, root), 1);
+  const message = path.join(folder, GRPC_FILE);
+  writeFileSync(message, GRPC_MESSAGE);
+  if (nginxVersion() !== undefined) return startNginx(cores, folder, port, answers(host, ports, root, message), 1);
   process.stdout.write('nginx is not installed: the upstream is a Node server, which may limit what is measured\n');
   const script = path.join(import.meta.dirname, 'upstream-server.ts');
   return PinnedProcess.start(cores, [process.execPath, script, String(port), host], port);
 }
 
-function answers(host: string, ports: UpstreamPorts, root: string): string {
+function answers(host: string, ports: UpstreamPorts, root: string, message: string): string {
   return `
   sendfile on;
   # Head and file in one piece, as servers send that have both in memory.
@@ -62,5 +67,26 @@ function answers(host: string, ports: UpstreamPorts, root: string): string {
       proxy_set_header Content-Length "";
     }
     location = /taken { return 200 "ok\n"; }
+    # A service of gRPC: the mirror waits for the call's message, a file may not be posted to, so that the error's page is
+    # the answer, and its status comes behind it.
+    location = ${GRPC_PATH} {
+      alias ${message};
+      mirror /message-has-come;
+      error_page 405 =200 /grpc-answer;
+    }
+    location = /message-has-come { internal; return 204; }
+    location = /grpc-answer {
+      internal;
+      alias ${message};
+      default_type application/grpc;
+      # Or head and message would wait for more of them.
+      sendfile off;
+      tcp_nopush off;
+      # What no service would say.
+      etag off;
+      max_ranges 0;
+      add_header Last-Modified "";
+      add_trailer grpc-status 0;
+    }
   }`;
 }

@@ -1,12 +1,13 @@
 // What is measured, and what must be reached: ratios of weir to a peer within one run.
 
 import type { Protocol } from './contender.ts';
+import { GRPC_PATH } from './grpc-call.ts';
 
 export interface Workload {
   readonly name: string;
   readonly title: string;
   readonly protocol: Protocol;
-  readonly path: '/small' | '/16k' | '/1m' | '/post';
+  readonly path: '/small' | '/16k' | '/1m' | '/post' | typeof GRPC_PATH;
   readonly connections: number;
   /** Of each connection at a time, where clients speak HTTP/2. */
   readonly streams?: number | undefined;
@@ -134,5 +135,14 @@ export const WORKLOADS: readonly Workload[] = [
     path: '/small',
     connections: 64,
     bars: { haproxy: 0.85 },
+  },
+  {
+    name: 'grpc',
+    title: 'gRPC, unary calls, 32 connections of 32 streams, upstream of HTTP/2',
+    protocol: 'http2-to-http2',
+    path: GRPC_PATH,
+    connections: 32,
+    streams: 32,
+    bars: { haproxy: 0.9 },
   },
 ];
