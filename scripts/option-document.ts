@@ -30,7 +30,7 @@ through a pipe is given as text, \`weir --config-yaml "$(cat)"\`: \`--config-pat
 | a start that fails: \`cannot serve: …\` | the log, critical | 1 |
 | SIGTERM, SIGINT, \`/quitquitquit\`, \`--mode init_only\` once everything is ready | | 0 |
 
-Critical lines stand on standard error as well, without the log's format, where the log is a file or leaves them out.
+What ends a start stands on standard error as well, without the log's format, where the log is a file or leaves them out.
 
 `;
 

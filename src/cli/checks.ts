@@ -136,6 +136,10 @@ function* warnings(options: UncheckedOptions, given: ReadonlySet<string>): Gener
   if (options.cpusetThreads && given.has('concurrency')) {
     yield 'Both --concurrency and --cpuset-threads options are set; not applying --cpuset-threads.';
   }
+  const { drainTimeS, parentShutdownTimeS, disableHotRestart } = options;
+  if (drainTimeS >= parentShutdownTimeS && !disableHotRestart) {
+    yield `--drain-time-s ${drainTimeS} is not less than --parent-shutdown-time-s ${parentShutdownTimeS}: a hot restart ends the old process before its connections have drained`;
+  }
 }
 
 type ReadLevels =

@@ -110,14 +110,15 @@ describe('the installed package', () => {
   });
 
   it('has commands that find all that they need', async () => {
-    for (const [name, said] of [
-      ['weir', /USAGE/],
-      ['weir-bench', /distribution/],
+    const distribution = ['distribution', '--hosts', '3', '--keys', '1000', '--table-size', '31'];
+    for (const [name, args, said] of [
+      ['weir', ['--help'], /USAGE/],
+      ['weir-bench', distribution, /\n +3 {2}maglev 31 /],
     ] as const) {
       const command = path.join(project, 'node_modules/.bin', name);
       mkdirSync(path.dirname(command), { recursive: true });
-      symlinkSync(path.join(installed, 'bin/weir'), command);
-      const { code, stdout, stderr } = await runProgram(command, ['--help'], {
+      symlinkSync('../weir-proxy/bin/weir', command);
+      const { code, stdout, stderr } = await runProgram(command, args, {
         env: { PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` },
       });
       assert.deepEqual([code, stderr], [0, ''], name);

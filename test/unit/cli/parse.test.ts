@@ -287,6 +287,16 @@ describe('the command line', () => {
     assert.deepEqual(warnings, ['--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.']);
   });
 
+  it('warns of a parent that a hot restart ends before it has drained', () => {
+    const times = (drain: string, shutdown: string, ...more: string[]): readonly string[] =>
+      run('--drain-time-s', drain, '--parent-shutdown-time-s', shutdown, ...more).warnings;
+    assert.deepEqual(times('60', '61'), []);
+    assert.deepEqual(times('60', '60', '--disable-hot-restart'), []);
+    assert.match(times('60', '60').join(), /^--drain-time-s 60 is not less than --parent-shutdown-time-s 60: /);
+    // The default of the other counts as well.
+    assert.match(run('--parent-shutdown-time-s', '90').warnings.join(), /^--drain-time-s 600 is not less than/);
+  });
+
   it('takes the number of workers from the CPU set where it is told to', () => {
     assert.equal(run('--cpuset-threads').options.concurrency, availableParallelism());
   });
