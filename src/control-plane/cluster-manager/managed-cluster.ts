@@ -332,10 +332,10 @@ export class ManagedCluster {
     this.#isWarming = false;
     this.cluster.stats.set('warming_state', 0);
     if (this.#hasNews) {
-      this.#window.cancel();
       this.#tools.updates.add('cluster_updated');
       this.#refresh();
     }
+    this.#window.begin();
     this.#tools.onReady(this);
   }
 

@@ -38,6 +38,11 @@ export class MergeWindow {
     this.#now();
   }
 
+  /** The cluster begins to serve. What has been delivered for that was no update of it: the first one waits for nothing. */
+  begin(): void {
+    this.#lastMs = Number.NEGATIVE_INFINITY;
+  }
+
   /** Somebody has just delivered everything, or the cluster has gone. */
   cancel(): void {
     this.#lastMs = this.#clock.monotonicMs();

@@ -172,16 +172,27 @@ describe('a cluster that is kept up to date', () => {
     assert.deepEqual(names(), ['proxies', 'proxies', 'web']);
   });
 
-  it('begins its window of changes when it is warm', async () => {
+  it('has the first change wait for nothing that its start has begun, checks or members', async () => {
     await using server = await HealthServer.start(answer(200));
-    using fixture = new ManagedClusters([clusterAt([server.port], { health_checks: [CHECK] })]);
+    using fixture = new ManagedClusters([clusterAt([server.port, server.port + 1], { health_checks: [CHECK] })]);
     const { manager, published, clock } = fixture;
     await manager.start();
     assert.equal(published.length, 1);
     manager.hostFailed('web', fixture.hosts()[0]!.recordAddress);
-    assert.equal(published.length, 1);
-    clock.turn(WINDOW_MS);
     assert.equal(published.length, 2);
+    manager.hostFailed('web', fixture.hosts()[1]!.recordAddress);
+    assert.equal(published.length, 2);
+    clock.turn(WINDOW_MS);
+    assert.equal(published.length, 3);
+
+    await using names = await DnsServer.start();
+    names.set('web.test', ['127.0.0.1']);
+    using found = new ManagedClusters();
+    void found.manager.start();
+    found.manager.put(dnsCluster(names, 80, WATCHED), 'one');
+    await eventually(() => found.published.length === 1, 'its members');
+    found.eject(0);
+    assert.equal(found.published.length, 2);
   });
 
   it('takes along what waits when its members change, and lets go of it at its end', async () => {
