@@ -1,8 +1,6 @@
-// The example of gRPC as it stands, with a service of `@grpc/grpc-js` in place of the one that it names.
+// The examples of gRPC as they stand, with a service of `@grpc/grpc-js` in place of the one that they name.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { it } from 'node:test';
 import {
   Client,
@@ -15,9 +13,8 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { eventually } from '../../support/eventually.ts';
-import { startWeir } from '../../support/weir-process.ts';
+import { startExample } from '../../support/examples.ts';
 
-const EXAMPLE = path.join(import.meta.dirname, '../../../examples/grpc-bridge.yaml');
 const asBytes = (text: string): Buffer => Buffer.from(text);
 const asText = (bytes: Buffer): string => bytes.toString();
 
@@ -49,10 +46,7 @@ it('a service of gRPC is there for its own clients, for browsers and for those o
   const server = new Server();
   t.after(() => server.forceShutdown());
   const upstream = await serviceOf(server);
-  const configYaml = readFileSync(EXAMPLE, 'utf8')
-    .replaceAll(/port_value: (\d+)/g, (_all, port: string) => `port_value: ${port === '9090' ? upstream : 0}`)
-    .replace('0.0.0.0', '127.0.0.1');
-  await using weir = await startWeir({ configYaml });
+  await using weir = await startExample('grpc-bridge.yaml', { 9090: upstream });
   const { port } = (await weir.listeners()).get('services')!;
 
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
@@ -76,4 +70,41 @@ it('a service of gRPC is there for its own clients, for browsers and for those o
   await weir.untilStat('cluster.stock.grpc.shop.Stock.Get.total', 4);
   await weir.untilStat('cluster.stock.grpc.shop.Stock.Get.failure', 1);
   await eventually(() => weir.output.stdout.includes('/shop.Stock/Get NOT_FOUND via_upstream'), 'a log line');
+});
+
+it('a page from somewhere else calls a service of gRPC, in bytes or in base64, once it has asked whether it may', async (t) => {
+  const server = new Server();
+  t.after(() => server.forceShutdown());
+  await using weir = await startExample('grpc-web.yaml', { 9090: await serviceOf(server) });
+  const { port } = (await weir.listeners()).get('services')!;
+  const origin = 'https://shop.example.com';
+  const ask = (init: RequestInit): Promise<Response> => fetch(`http://127.0.0.1:${port}/shop.Stock/Get`, init);
+  const preflight = (from: string): Promise<Response> =>
+    ask({
+      method: 'OPTIONS',
+      headers: {
+        origin: from,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'x-grpc-web',
+      },
+    });
+
+  const allowed = await preflight(origin);
+  assert.equal(allowed.headers.get('access-control-allow-origin'), origin);
+  assert.match(allowed.headers.get('access-control-allow-headers')!, /\bx-grpc-web\b/);
+  assert.equal((await preflight('https://other.example')).headers.get('access-control-allow-origin'), null);
+  await weir.untilStat('cluster.stock.upstream_rq_total', 1);
+
+  const message = Buffer.concat([Buffer.from([0, 0, 0, 0, 3]), asBytes('jam')]);
+  const post = async (type: string, body: Buffer | string): Promise<[Headers, string]> => {
+    const answer = await ask({ method: 'POST', headers: { origin, 'content-type': type, accept: type }, body });
+    return [answer.headers, Buffer.from(await answer.arrayBuffer()).toString('latin1')];
+  };
+  const [fields, bytes] = await post('application/grpc-web+proto', message);
+  assert.match(bytes, /jam[\s\S]*grpc-status:0\r\n/);
+  assert.equal(fields.get('access-control-allow-origin'), origin);
+  assert.equal(fields.get('access-control-expose-headers'), 'grpc-status, grpc-message');
+  const [, text] = await post('application/grpc-web-text', message.toString('base64'));
+  const parts = text.match(/[^=]+=*/g)!.map((part) => Buffer.from(part, 'base64').toString('latin1'));
+  assert.match(parts.join(''), /jam[\s\S]*grpc-status:0\r\n/);
 });

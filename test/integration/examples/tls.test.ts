@@ -1,40 +1,19 @@
 // The examples of TLS and of HTTP/2 behind the proxy as they stand, on ports and with certificates of their own.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import path from 'node:path';
-import { it, type TestContext } from 'node:test';
+import { it } from 'node:test';
 import { CertificateFolder } from '../../support/certificates.ts';
 import { runProgram } from '../../support/child-process.ts';
 import { eventually } from '../../support/eventually.ts';
+import { portOf, startExample } from '../../support/examples.ts';
 import { SecureUpstream } from '../../support/secure-upstream.ts';
-import { startWeir } from '../../support/weir-process.ts';
 
-const EXAMPLES = path.join(import.meta.dirname, '../../../examples');
 const SITES = ['shop.example.com', 'news.example.com'] as const;
-/** Where the examples keep keys. */
-const KEY_FOLDER = '/etc/weir';
-
-async function portOf(t: TestContext, server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  return (server.address() as AddressInfo).port;
-}
-
-/** @param ports in place of those in the file; the system chooses the others. */
-async function startExample(name: string, ports: Readonly<Record<string, number>>, keyFolder = KEY_FOLDER) {
-  const configYaml = readFileSync(path.join(EXAMPLES, name), 'utf8')
-    .replaceAll(/port_value: (\d+)/g, (_all, port: string) => `port_value: ${ports[port] ?? 0}`)
-    .replaceAll(KEY_FOLDER, keyFolder)
-    .replace('0.0.0.0', '127.0.0.1');
-  return await startWeir({ configYaml });
-}
 
 /** @returns head and body, and what the server's certificate is held against is that of `site`. */
 async function curl(folder: CertificateFolder, site: string, url: string): Promise<string> {
