@@ -189,6 +189,19 @@ describe('an entry of a request', () => {
     assert.deepEqual(await entries(), ['"a\\x22 200\\x5C\\x09\\x22b"']);
   });
 
+  test('of a request that goes nowhere has the headers that it would have gone on with', async (t) => {
+    const format = '%REQ(:PATH)% %REQ(X-REQUEST-ID)% %REQ(X-FORWARDED-FOR)% %REQ(USER-AGENT)%\n';
+    const routes = [directRoute('/direct', 418, ''), routeTo('gone', { prefix: '/gone' })];
+    const settings = { useRemoteAddress: true, generateRequestId: true };
+    const { client, entries } = await bench(t, { routes, format, settings });
+    const targets = ['/direct', '/gone', '/nowhere'];
+    for (const target of targets) await client().write(GET.replace('/a', target)).response();
+    const told = await entries();
+    targets.forEach((target, index) => {
+      assert.match(told[index]!, new RegExp(`^${target}\\?b=1 [0-9a-f-]{36} [0-9.]+ probe$`));
+    });
+  });
+
   test('of a request that is answered without an upstream knows its headers', async (t) => {
     const format =
       '%REQ(:METHOD)% %REQ(:AUTHORITY)%%REQ(:PATH)% %REQ(user-agent)% %UPSTREAM_HOST% %LOCAL_REPLY_BODY%\n';

@@ -52,6 +52,8 @@ export class NotingStream extends NotingClient {
     this.idleTimeouts.push(ms);
   }
 
+  tellOfUnsent(): void {}
+
   applyConnectionManagerEdits(head: RequestHead): void {
     head.append('edited', '1');
   }

@@ -255,6 +255,14 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     applyConnectionManagerEdits(head, settings, requestLines, this.codec.connection, this.#origin);
   }
 
+  tellOfUnsent(head: RequestHead): void {
+    if (this.wantedFacts === null) return;
+    this.applyConnectionManagerEdits(head);
+    const { codec } = this.context;
+    const length = codec.writeRequest();
+    if (length > 0) this.noteHeldHead(codec.requestText(length));
+  }
+
   /** The client's address by the trusted hops, else that of the peer; empty for a pipe. */
   get clientAddress(): string {
     const { address } = this.#origin;

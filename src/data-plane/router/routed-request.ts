@@ -46,6 +46,9 @@ export interface RoutedRequest
   /** Sets what every request gets from its connection manager. */
   applyConnectionManagerEdits(head: RequestHead): void;
 
+  /** The request goes nowhere: whoever tells of it tells of the head that would have gone on. */
+  tellOfUnsent(head: RequestHead): void;
+
   /** Replaces the time after which the request counts as idle; 0 for never. */
   setIdleTimeout(timeoutMs: number): void;
 

@@ -9,6 +9,7 @@ import { NO_LIMITS } from '../http/filtered-stream.ts';
 import {
   clusterNotFound,
   DROPPED_OVERLOAD,
+  type LocalReply,
   MAINTENANCE,
   NO_ROUTE,
   REWRITE_FAILED,
@@ -109,6 +110,7 @@ export class Router {
     if (route === undefined) {
       this.#count(no_route);
       this.#context.traffic.requestRouted(stream, stream.downstream, '');
+      stream.tellOfUnsent(head);
       stream.reply(NO_ROUTE);
       return null;
     }
@@ -184,13 +186,18 @@ export class Router {
         return this.#forward(stream, head, route, plan, isFollowing);
       case 'redirect':
         this.#count(rq_redirect);
-        stream.reply(redirect(plan.status, plan.location(request)));
-        return null;
+        return this.#answer(stream, head, isFollowing, redirect(plan.status, plan.location(request)));
       case 'direct-response':
         this.#count(rq_direct_response);
-        stream.reply(plan.reply);
-        return null;
+        return this.#answer(stream, head, isFollowing, plan.reply);
     }
+  }
+
+  /** The request goes nowhere. @param isFollowing as for `#act`. */
+  #answer(stream: RoutedRequest, head: RequestHead, isFollowing: boolean, reply: LocalReply): null {
+    if (!isFollowing) stream.tellOfUnsent(head);
+    stream.reply(reply);
+    return null;
   }
 
   #forward(
@@ -205,8 +212,7 @@ export class Router {
     const cluster = target === undefined ? undefined : this.#clusters.get(target.name);
     if (target === undefined || cluster === undefined) {
       this.#count(no_cluster);
-      stream.reply(clusterNotFound(plan.clusterNotFoundStatus));
-      return null;
+      return this.#answer(stream, head, isFollowing, clusterNotFound(plan.clusterNotFoundStatus));
     }
     const invalid = stream.isInternal ? this.#checks.firstInvalid(head) : null;
     if (invalid !== null) {
