@@ -30,6 +30,9 @@ export class JsonFact {
 export type FormatValue = string | number | JsonFact | undefined;
 export type ReadValue = (facts: FormatFacts) => FormatValue;
 
+/** A value like others, in JSON as well: dashboards filter by it. */
+const NO_FLAGS_TEXT = '-';
+
 type MakeReader = (args: readonly string[]) => ReadValue;
 
 /** Of the operators without an argument. */
@@ -211,8 +214,8 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   RESPONSE_CODE: plain((facts) => facts.status),
   RESPONSE_CODE_DETAILS: plain((facts) => text(facts.details)),
   RESPONSE_DURATION: plain((facts) => known(facts.responseDurationMs)),
-  RESPONSE_FLAGS: plain((facts) => text(shortFlags(facts.flags))),
-  RESPONSE_FLAGS_LONG: plain((facts) => text(longFlags(facts.flags))),
+  RESPONSE_FLAGS: plain((facts) => shortFlags(facts.flags) || NO_FLAGS_TEXT),
+  RESPONSE_FLAGS_LONG: plain((facts) => longFlags(facts.flags) || NO_FLAGS_TEXT),
   RESPONSE_HEADERS_BYTES: plain((facts) => facts.responseHeadersBytes),
   RESPONSE_TRAILERS_BYTES: plain((facts) => facts.responseTrailersBytes),
   RESPONSE_TX_DURATION: plain((facts) => known(facts.responseTxDurationMs)),

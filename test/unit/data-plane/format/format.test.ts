@@ -106,6 +106,11 @@ describe('text formats', () => {
     assert.equal(render(format, newFacts()), '0 - - - - - -');
   });
 
+  test('no flags are a value of their own, which nothing else stands in for', () => {
+    const { segments } = parseFormat('%RESPONSE_FLAGS% %RESPONSE_FLAGS_LONG% [%UPSTREAM_HOST%]');
+    assert.equal(new TextFormatter(segments!, { missing: '' }).render(newFacts()), '- - []');
+  });
+
   test('every operator can be filled in for any stream', () => {
     for (const [operator, argument] of Object.entries(OPERATORS)) {
       const text = { header: '(x)', name: '(x)', metadata: '(CLUSTER:com.test)', time: '', style: '', none: '' }[
