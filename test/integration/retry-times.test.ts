@@ -346,7 +346,7 @@ describe('what is known of a request after its tries', () => {
     clock.turn(GRAIN_MS);
     await eventually(() => slow.requests.length === 1 && other.requests.length === 1, 'the second try has come');
     first.requests[0]!.socket.write(OK);
-    assert.deepEqual(await facts(wire), [String(first.port), '', '2']);
+    assert.deepEqual(await facts(wire), [String(first.port), '-', '2']);
     assertBalanced(proxy);
   });
 
