@@ -6,7 +6,7 @@ import type { StatsStore } from '../store.ts';
 import type { StatBatch } from './stat-batch.ts';
 
 /** Gauges of one process: a sum of them over two would be wrong, or they are worked out from both elsewhere. */
-const OWN_PREFIXES = ['server.', 'runtime.', 'listener_manager.', 'cluster_manager.'];
+const OWN_PREFIXES = ['server.', 'runtime.', 'listener_manager.', 'cluster_manager.', 'overload.'];
 const OWN_NAMES = new Set([
   'membership_total',
   'membership_healthy',
@@ -14,6 +14,7 @@ const OWN_NAMES = new Set([
   'membership_excluded',
   'membership_change',
   'max_host_weight',
+  'warming_state',
   'version',
   'connected_state',
 ]);

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { StatExport, StatImport, statTable } from '../../../../src/stats/index.ts';
 import { listing, type StatsFixture, statsFixture } from '../../../support/stats.ts';
 
-const TABLE = statTable({ rq: 'counter', cx_active: 'gauge', membership_total: 'gauge' });
+const TABLE = statTable({ rq: 'counter', cx_active: 'gauge', membership_total: 'gauge', warming_state: 'gauge' });
 
 interface Pair {
   readonly parent: StatsFixture;
@@ -62,8 +62,10 @@ describe('stats of a process that leaves', () => {
 
   it('leave gauges alone that are those of one process', async () => {
     const { parent, child, pull } = pair();
-    parent.store.scope('cluster.web.').allocate(TABLE).set('membership_total', 3);
-    for (const prefix of ['server.', 'runtime.', 'listener_manager.', 'cluster_manager.'])
+    const told = parent.store.scope('cluster.web.').allocate(TABLE);
+    told.set('membership_total', 3);
+    told.set('warming_state', 1);
+    for (const prefix of ['server.', 'runtime.', 'listener_manager.', 'cluster_manager.', 'overload.a.'])
       parent.store.scope(prefix).gauge('some').set(9);
     child.store.scope('cluster.web.').allocate(TABLE).set('membership_total', 2);
     await pull();
