@@ -18,9 +18,11 @@ import { licenceText } from './bundle/licences.mjs';
 import { lineTable } from './bundle/line-table.mjs';
 import { PACKAGE_ROOT as root } from './setup/runtime.mjs';
 
+const MAIN = 'src/main.ts';
+
 /** One build for each kind of thread: chunks that several of them shared would be more files for each. */
 const THREADS = [
-  'src/main.ts',
+  MAIN,
   'src/worker.ts',
   'src/demo/upstream-worker.ts',
   'src/library/index.ts',
@@ -69,6 +71,44 @@ const UTIL_IN_PARTS = {
   },
 };
 
+/** Modules of Node that a start without TLS can do without; to load all of them takes some 15 ms. */
+const SELDOM_NEEDED = ['crypto', 'dgram', 'http2', 'https', 'tls', 'zlib'];
+
+/** What is imported of them is asked for where it is used, and the module is loaded with the first of it. For main: workers use them all the time. */
+const BUILTINS_AT_NEED = {
+  name: 'builtins at need',
+  setup(plugin) {
+    plugin.onResolve({ filter: new RegExp(`^(node:)?(${SELDOM_NEEDED.join('|')})$`) }, ({ path: name }) => ({
+      path: name.replace('node:', ''),
+      namespace: 'builtin-at-need',
+    }));
+    plugin.onLoad({ filter: /./, namespace: 'builtin-at-need' }, ({ path: name }) => ({
+      contents: `for (const name of ${JSON.stringify(Object.getOwnPropertyNames(process.getBuiltinModule(name)))})
+        Object.defineProperty(exports, name, { enumerable: true, get: () => process.getBuiltinModule('${name}')[name] });`,
+    }));
+  },
+};
+
+/**
+ * yargs measures texts for its help, which weir writes itself; what string-width makes ahead of the first text (a segmenter,
+ * a pattern of all emoji) takes 25 ms of each start that has an argument.
+ */
+const WIDTHS_AT_NEED = {
+  name: 'widths at need',
+  setup(plugin) {
+    plugin.onResolve({ filter: /^string-width$/ }, async ({ pluginData, path: name, ...asked }) => {
+      if (pluginData === 'found') return undefined;
+      const { kind, importer, resolveDir } = asked;
+      const { path: found } = await plugin.resolve(name, { kind, importer, resolveDir, pluginData: 'found' });
+      return { path: path.relative(root, found), namespace: 'at-need' };
+    });
+    plugin.onLoad({ filter: /./, namespace: 'at-need' }, ({ path: found }) => ({
+      resolveDir: path.join(root, path.dirname(found)),
+      contents: `export default (...given) => require('./${path.basename(found)}').default(...given);`,
+    }));
+  },
+};
+
 const logging = filesThatLog(root);
 
 /**
@@ -94,7 +134,7 @@ async function bundle(entry) {
     platform: 'node',
     target: 'node22',
     external: EXTERNAL,
-    plugins: [LOADED_AT_NEED, UTIL_IN_PARTS],
+    plugins: [LOADED_AT_NEED, UTIL_IN_PARTS, WIDTHS_AT_NEED, ...(entry === MAIN ? [BUILTINS_AT_NEED] : [])],
     banner: { js: REQUIRE },
     sourcemap: 'linked',
     sourcesContent: false,

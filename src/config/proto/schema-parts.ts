@@ -4,6 +4,7 @@
 // Field types in the bundle are absolute (scripts/build-proto.mjs), so that parts are known without looking for them.
 
 import protobuf from 'protobufjs/light.js';
+import { encodeAtNeed } from './lone-encoder.ts';
 import type { MessageOptions } from './options.ts';
 
 export interface NamedMessage {
@@ -72,6 +73,7 @@ export class SchemaParts {
     const { packageName, name, declaration } = part;
     const namespace = packageName === '' ? this.root : this.root.define(packageName);
     namespace.addJSON({ [name]: declaration as protobuf.AnyNestedObject });
+    encodeAtNeed(namespace.get(name)!);
     for (const referred of this.#referred(declaration)) this.#make(referred);
     return true;
   }
