@@ -291,7 +291,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
   },
   TAP_STATS: {
     under: 'tap.',
-    what: 'What taps record: traces that reached their reader or their files, and those that a reader who is too slow has missed or that could not be written; each connection manager with a tap filter also has `tap.rq_tapped`, one with a cors filter `cors.origin_valid` and `cors.origin_invalid`',
+    what: 'What taps record: traces that reached their reader or their files, and those that a reader who is too slow has missed or that could not be written; each connection manager with a tap filter also has `tap.rq_tapped`, one with a cors filter `cors.origin_valid` and `cors.origin_invalid`, one with a fault filter those of [filters.md](filters.md)',
   },
   WATCHDOG_STATS: {
     under: 'main_thread., workers., server.main_thread., server.worker_<n>.',

@@ -22,6 +22,7 @@ export { shownConfigYaml } from './bootstrap/shown-yaml.ts';
 export { type ReadResponse, readResponseFile } from './discovery/response-file.ts';
 export { type ConfigFault, type FaultSeverity, formatFault, hasErrors } from './fault.ts';
 export { bootstrapSchema, type ProtoComments } from './json-schema/bootstrap-schema.ts';
+export type { MessageTypes } from './proto/generated/messages.ts';
 export { int64ToNumber as toNumber } from './proto/int64.ts';
 export {
   isMaskOf,
@@ -63,10 +64,11 @@ export type {
   TapConfig,
 } from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
-export { runtimeFractionOf } from './resources/runtime-settings.ts';
+export { fractionOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
 export { convertStringMatcher, regexMatch } from './resources/string-match.ts';
+export { structToJson } from './resources/struct.ts';
 export { type ReadContext, type ReadFault, type RereadInput, TlsReader } from './resources/tls/reread.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
 export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';

@@ -12,6 +12,7 @@ export type {
   FilterCallbacks,
   FilterContext,
   FilterCounter,
+  FilterGauge,
   FilterStatus,
   FilterTimes,
   HeadTest,

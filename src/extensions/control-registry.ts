@@ -4,6 +4,7 @@
 import type { ExtensionManifests, HttpFilterManifests, StatSinkManifests } from '../config/index.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
 import { CORS } from './filters.http/cors/config.ts';
+import { FAULT_MANIFEST } from './filters.http/fault/config.ts';
 import { GRPC_BRIDGE } from './filters.http/grpc_http1_bridge/config.ts';
 import { GRPC_STATS } from './filters.http/grpc_stats/config.ts';
 import { GRPC_WEB } from './filters.http/grpc_web/config.ts';
@@ -19,6 +20,7 @@ import { STATSD } from './stat_sinks/statsd/config.ts';
 const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.buffer.v3.Buffer': BUFFER_MANIFEST,
   'proxy.extensions.filters.http.cors.v3.Cors': CORS,
+  'proxy.extensions.filters.http.fault.v3.HTTPFault': FAULT_MANIFEST,
   'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GRPC_BRIDGE,
   'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': GRPC_STATS,
   'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': GRPC_WEB,

@@ -117,6 +117,8 @@ export interface HttpFilterSettings {
   readonly isDisabled?: boolean;
   /** Counters that it writes, by the part of their names behind `http.<stat prefix>.`; none when absent. */
   readonly counters?: readonly string[];
+  /** The same of gauges. */
+  readonly gauges?: readonly string[];
   /** Under which POST /tap has it record; absent where it cannot. */
   readonly tapConfigId?: string;
 }

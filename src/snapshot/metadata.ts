@@ -6,7 +6,7 @@ import type { JsonObject } from '../base/json.ts';
 /** By namespace. */
 export type Metadata = Readonly<Record<string, JsonObject>>;
 
-/** Whose metadata a format asks for. Nothing in this build makes any for a single request (DYNAMIC). */
+/** Whose metadata a format asks for; DYNAMIC is what filters say of a request. */
 export type MetadataSource =
   | 'CLUSTER'
   | 'DYNAMIC'

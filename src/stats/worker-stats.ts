@@ -76,6 +76,14 @@ export class WorkerStats {
     return this.#memory.cellIndex(block);
   }
 
+  /** What all threads have added to a cell. */
+  total(block: number): number {
+    const memory = this.#memory;
+    let total = 0;
+    for (let slab = 0; slab < memory.slabCount; slab += 1) total += memory.f64[memory.cellIndex(block, slab)]!;
+    return total;
+  }
+
   /**
    * Records a value of 0 to 2^53, fractions cut off, in a histogram of a block:
    *

@@ -35,7 +35,13 @@ export {
   Method,
 } from './http1/codes.ts';
 export { isForbiddenTrailer } from './http1/forbidden-trailers.ts';
-export { DEFAULT_HEADER_PREFIX, HEADER_ID, type HeaderId, type KnownHeader } from './http1/known-headers.ts';
+export {
+  DEFAULT_HEADER_PREFIX,
+  HEADER_ALIAS_PREFIX,
+  HEADER_ID,
+  type HeaderId,
+  type KnownHeader,
+} from './http1/known-headers.ts';
 export { type IdSet, idSet, type MessageHead } from './http1/message-head.ts';
 export { PreparedLines } from './http1/prepared-lines.ts';
 export type { RequestHead } from './http1/request-head.ts';

@@ -162,8 +162,10 @@ export function httpFiltersOf(filter: NetworkFilterSettings): readonly HttpFilte
 }
 
 function makeFilterCounters(filter: NetworkFilterSettings, scope: Scope): Readonly<Record<string, number>> {
-  const names = httpFiltersOf(filter).flatMap(({ counters = [] }) => counters);
-  return Object.fromEntries(names.map((name) => [name, scope.counter(name).cell]));
+  const filters = httpFiltersOf(filter);
+  const counters = filters.flatMap((own) => own.counters ?? []).map((name) => [name, scope.counter(name).cell]);
+  const gauges = filters.flatMap((own) => own.gauges ?? []).map((name) => [name, scope.gauge(name).cell]);
+  return Object.fromEntries([...counters, ...gauges]);
 }
 
 function makeConnectionLimit(

@@ -58,6 +58,7 @@ export class StreamFacts implements FormatFacts {
   routeMetadata: Metadata | undefined = undefined;
   virtualHostMetadata: Metadata | undefined = undefined;
   clusterMetadata: Metadata | undefined = undefined;
+  dynamicMetadata: Metadata | undefined = undefined;
   attempts = 0;
   upstreamTransportFailure = '';
   isHealthCheck = false;
@@ -145,7 +146,7 @@ export class StreamFacts implements FormatFacts {
       case 'CLUSTER':
         return this.clusterMetadata;
       case 'DYNAMIC':
-        return undefined;
+        return this.dynamicMetadata;
       case 'LISTENER':
         return this.ingress.listenerMetadata;
       case 'LISTENER_FILTER_CHAIN':

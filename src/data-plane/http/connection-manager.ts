@@ -86,6 +86,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
   readonly #context: WorkerContext;
   readonly #connections = new Set<ServerConnection>();
   readonly #listenerDrain: ListenerDrain;
+  readonly #statScope: string;
   /** The listener goes, or the process does. */
   #isDraining = false;
   #hasEndedIdle = false;
@@ -103,6 +104,8 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
     this.settings = settings;
     this.#listenerDrain = drain;
     this.overload = overload;
+    this.#statScope = `http.${settings.statPrefix}.`;
+    context.stats.openScope(this.#statScope);
     this.statBase = context.stats.base(chain.filterStatBlock);
     this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
     this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
@@ -113,7 +116,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
     this.requestLines = new RequestLines(settings, context.proxyHeaders);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
     const compile = (filters: HttpConnectionManagerSettings['httpFilters']) =>
-      FilterChain.compile(context, clusters, filters, chain.filterCounters);
+      FilterChain.compile(context, clusters, filters, this.#statScope, chain.filterCounters);
     this.filters = compile(settings.httpFilters);
     this.upgrades = new Upgrades(settings.upgrades, this.filters, compile);
     this.router = new Router(context, clusters, settings, this.statBase);
@@ -225,6 +228,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
 
   close(): void {
     this.accessLog?.close();
+    this.#context.stats.closeScope(this.#statScope);
   }
 
   onConnectionClosed(connection: ServerConnection, isLocal: boolean, hadStream: boolean): void {

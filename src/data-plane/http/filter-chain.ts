@@ -52,16 +52,17 @@ export class FilterChain {
   readonly #settings = new Map<FiltersOfRoute, SettingsByMember>();
 
   /**
-   * @param counters cells of what the filters count, by name.
+   * @param statScope of the connection manager, with its final dot. @param cells of what the filters count, by name.
    * @returns null when there are none. @throws WeirError for a filter that this build lacks.
    */
   static compile(
     context: WorkerContext,
     clusters: ClusterMap,
     filters: readonly HttpFilterSettings[],
-    counters: Readonly<Record<string, number>> = {},
+    statScope: string,
+    cells: Readonly<Record<string, number>> = {},
   ): FilterChain | null {
-    const chainContext = new ChainContext(context, clusters, counters);
+    const chainContext = new ChainContext(context, clusters, statScope, cells);
     const members = filters.map(({ name, settings, configName = name, isDisabled = false }): Member => {
       const kind = context.httpFilters[name];
       if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);
@@ -151,7 +152,7 @@ export class StreamFilters {
     this.#isForHead = stream.methodId === Method.HEAD;
     this.#filters = chain.create.map((create, index) => create(this.#callbacksOf(stream, index)));
     this.decoding = new DecodingPass(context, stream, this.#filters, chain.requestUses);
-    this.encoding = new EncodingPass(context, stream, this.#filters, chain.responseUses);
+    this.encoding = new EncodingPass(context, stream, this.#filters, this.#responseUses(chain));
   }
 
   /** The request's head as it was when a filter stopped it; empty if none did. */
@@ -186,6 +187,18 @@ export class StreamFilters {
     for (const filter of this.#filters) filter.onDestroy?.();
   }
 
+  /** A filter that would only read and has no use for the body of this response does not see it. */
+  #responseUses({ responseUses }: FilterChain): readonly BodyUse[] {
+    const filters = this.#filters;
+    const last = filters.length - 1;
+    const isUnused = (use: BodyUse, index: number): boolean =>
+      use === 'reads' &&
+      filters[last - index]!.encodeData === undefined &&
+      filters[last - index]!.encodeTrailers === undefined;
+    if (!responseUses.some(isUnused)) return responseUses;
+    return responseUses.map((use, index) => (isUnused(use, index) ? 'none' : use));
+  }
+
   #callbacksOf(stream: FilteredStream, index: number): FilterCallbacks {
     const chain = this.#chain;
     return {
@@ -196,7 +209,16 @@ export class StreamFilters {
       continueEncoding: () => this.encoding.goOn(this.#filters.length - 1 - index),
       addRequestData: (bytes) => this.decoding.addData(index, bytes),
       addResponseData: (bytes) => this.encoding.addData(this.#filters.length - 1 - index, bytes),
+      releaseResponse: (bytes) => this.encoding.release(this.#filters.length - 1 - index, bytes),
       markHealthCheck: () => stream.markHealthCheck(),
+      addFlag: (flag) => stream.addFlag(flag),
+      addMetadata: (namespace, values) => stream.addMetadata(namespace, values),
+      get isFromEdge() {
+        return stream.isFromEdge;
+      },
+      get routeCluster() {
+        return stream.routeCluster;
+      },
       becomeGrpc: (form) => {
         stream.isGrpc = true;
         stream.replyForm = form;

@@ -2,14 +2,14 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
-import { isWithin } from '../../base/runtime.ts';
+import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
 import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import { HealthMask } from '../../wasm/shared-records.ts';
 import { compileHeaderMatch } from '../route/header-matcher.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { FilterContext, FilterCounter, HeadTest, HostCounts, ServerHealth } from './filter.ts';
+import type { FilterContext, FilterCounter, FilterGauge, HeadTest, HostCounts, ServerHealth } from './filter.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import type { Taps } from './taps.ts';
 
@@ -22,15 +22,24 @@ export class ChainContext implements FilterContext {
   readonly taps: Taps;
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
-  readonly #counters: Readonly<Record<string, number>>;
+  readonly runtime: RuntimeValues;
+  readonly #cells: Readonly<Record<string, number>>;
+  readonly #statScope: string;
   /** Filled anew for each test; before the router nobody has found out yet whether a request is internal. */
   readonly #request: RouteRequest;
 
-  /** @param counters cells of what the filters count, by name. */
-  constructor(context: WorkerContext, clusters: ClusterMap, counters: Readonly<Record<string, number>>) {
+  /** @param statScope with its final dot. @param cells of what the filters count, by name. */
+  constructor(
+    context: WorkerContext,
+    clusters: ClusterMap,
+    statScope: string,
+    cells: Readonly<Record<string, number>>,
+  ) {
     this.#context = context;
     this.taps = context.taps;
-    this.#counters = counters;
+    this.runtime = context.runtime;
+    this.#cells = cells;
+    this.#statScope = statScope;
     this.clock = context.clock;
     this.headerNames = context.proxyHeaders;
     this.serverHealth = context.serverHealth;
@@ -47,15 +56,32 @@ export class ChainContext implements FilterContext {
   }
 
   counter(name: string): FilterCounter {
-    const cell = this.#counters[name];
-    if (cell === undefined) throw new WeirError('WEIR_UNKNOWN_COUNTER', `no filter has said that it counts ${name}`);
     const { stats } = this.#context;
-    const index = stats.base(cell);
+    const index = stats.base(this.#cellOf(name));
     return {
       add(n) {
         stats.values[index]! += n;
       },
     };
+  }
+
+  gauge(name: string): FilterGauge {
+    const { stats } = this.#context;
+    const cell = this.#cellOf(name);
+    return {
+      ...this.counter(name),
+      get total() {
+        return stats.total(cell);
+      },
+    };
+  }
+
+  namedCounter(name: string): FilterCounter {
+    return this.#context.stats.dynamicCounter(this.#statScope, name);
+  }
+
+  random(): number {
+    return this.#context.random.u32();
   }
 
   share(setting: RuntimeSetting<Fraction>): () => boolean {
@@ -74,5 +100,11 @@ export class ChainContext implements FilterContext {
       else if ((healthFlags & ~DEGRADED) === 0) counts.degraded += 1;
     }
     return counts;
+  }
+
+  #cellOf(name: string): number {
+    const cell = this.#cells[name];
+    if (cell === undefined) throw new WeirError('WEIR_UNKNOWN_COUNTER', `no filter has said that it counts ${name}`);
+    return cell;
   }
 }

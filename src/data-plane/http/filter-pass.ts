@@ -65,7 +65,7 @@ export abstract class FilterPass {
 
   /** Of the body, while filters keep it back. */
   get heldBytes(): number {
-    return this.#queue.reduce((sum, part) => sum + Math.max(part.raw.length, part.bytes.length), 0);
+    return this.#queue.reduce((sum, part) => sum + part.size, 0);
   }
 
   limitHeld(bytes: number): void {
@@ -111,6 +111,33 @@ export abstract class FilterPass {
       return;
     }
     this.#setStatus(index, 'continue');
+    this.#pumpAgain();
+  }
+
+  /** As FilterCallbacks.releaseResponse. */
+  release(index: number, bytes: number): number {
+    if (this.#isOver) return 0;
+    let left = bytes;
+    let held = 0;
+    for (let at = 0; at < this.#queue.length; at += 1) {
+      const part = this.#queue[at]!;
+      // The head and the trailers go on with the filter.
+      if (part.kind !== 'data' || part.next !== index + 1 || part.releasedBy === index) continue;
+      if (left === 0) held += part.size;
+      else if (part.size > left) {
+        this.#queue.splice(at, 0, part.splitOff(left));
+        this.#queue[at]!.releasedBy = index;
+        left = 0;
+      } else {
+        part.releasedBy = index;
+        left -= part.size;
+      }
+    }
+    this.#pumpAgain();
+    return held;
+  }
+
+  #pumpAgain(): void {
     if (this.#isPumping) return;
     const wasAboveLimit = this.#isAboveLimit;
     const goesOn = this.#pumpAndHold();
@@ -209,7 +236,7 @@ export abstract class FilterPass {
     let ahead = count + 1;
     for (let at = 0; at < queue.length; at += 1) {
       const part = queue[at]!;
-      while (part.next < ahead && (part.next === 0 || this.#statuses[part.next - 1] === 'continue')) {
+      while (part.next < ahead && this.#mayPass(part)) {
         const { length } = queue;
         if (part.next < count) this.#visit(part);
         else part.next = count + 1;
@@ -221,6 +248,11 @@ export abstract class FilterPass {
       ahead = part.next;
     }
     return hasMoved;
+  }
+
+  /** The filter that saw it last lets it go on. */
+  #mayPass({ next, releasedBy }: MessagePart): boolean {
+    return next === 0 || this.#statuses[next - 1] === 'continue' || releasedBy === next - 1;
   }
 
   #visit(part: MessagePart): void {

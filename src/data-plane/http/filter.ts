@@ -7,8 +7,11 @@
 // A filter is made for one request, runs in its worker, and is let go with the stream.
 
 import type { Clock } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { RuntimeValues } from '../../base/runtime.ts';
 import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
+import type { ResponseFlagName } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { LocalReply, ReplyForm } from './local-reply.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
@@ -79,8 +82,21 @@ export interface FilterCallbacks {
   addRequestData(bytes: Buffer): void;
   /** The same for encodeHeaders and encodeTrailers. */
   addResponseData(bytes: Buffer): void;
+  /**
+   * Of a response that this filter has stopped, so many bytes of its body go on all the same, framing included. Only for
+   * filters that see the response's body. @returns how many it still holds back.
+   */
+  releaseResponse(bytes: number): number;
   /** Logs can leave out such requests. */
   markHealthCheck(): void;
+  /** Logs show it, whatever becomes of the request. */
+  addFlag(flag: ResponseFlagName): void;
+  /** What filters and logs may read of it from now on, key by key beside what there is under this name. */
+  addMetadata(namespace: string, values: JsonObject): void;
+  /** It came from outside, straight to this proxy. Right once a route has been looked for. */
+  readonly isFromEdge: boolean;
+  /** The cluster that the request's route names; empty where that is decided behind the filters, or there is none. */
+  readonly routeCluster: string;
   /** The request is one of gRPC from here on, whatever its client takes it for. @param form of replies to that client. */
   becomeGrpc(form: ReplyForm): void;
   /** Of the client, as logs name it: `HTTP/1.1`. */
@@ -136,6 +152,11 @@ export interface FilterCounter {
   add(n: number): void;
 }
 
+export interface FilterGauge extends FilterCounter {
+  /** Over all threads. */
+  readonly total: number;
+}
+
 export type HeadTest = (head: RequestHead) => boolean;
 
 /** What filters are made with, once per snapshot. */
@@ -147,6 +168,14 @@ export interface FilterContext {
   readonly taps: Taps;
   /** One of those that the filter's settings name. @throws WeirError WEIR_UNKNOWN_COUNTER for any other. */
   counter(name: string): FilterCounter;
+  /** The same of gauges. */
+  gauge(name: string): FilterGauge;
+  /** One that is named at run time; whoever asks bounds how many there may be, and keeps it. */
+  namedCounter(name: string): FilterCounter;
+  /** The values in force. */
+  readonly runtime: RuntimeValues;
+  /** A u32. */
+  random(): number;
   /** Draws by a share that the runtime may override: true in as many of all cases. */
   share(setting: RuntimeSetting<Fraction>): () => boolean;
   /** True for a head that passes all. */

@@ -1,7 +1,9 @@
 // What the filters of a request know of their stream.
 
+import type { JsonObject } from '../../base/json.ts';
 import type { FiltersOfRoute } from '../../snapshot/index.ts';
 import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1.ts';
+import type { ResponseFlagName } from '../response-flags.ts';
 import type { CountedCluster } from './filter.ts';
 import type { LocalReply, ReplyForm } from './local-reply.ts';
 import type { Trailers } from './trailers.ts';
@@ -47,5 +49,11 @@ export interface FilteredStream {
   findRoute(): void;
   noteHeldHead(head: string): void;
   markHealthCheck(): void;
+  addFlag(flag: ResponseFlagName): void;
+  addMetadata(namespace: string, values: JsonObject): void;
+  /** It came from outside, straight to this proxy. */
+  readonly isFromEdge: boolean;
+  /** The cluster that the route names; empty where that is not settled. */
+  readonly routeCluster: string;
   giveUp(reply: LocalReply): void;
 }

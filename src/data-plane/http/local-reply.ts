@@ -24,6 +24,8 @@ export interface LocalReply {
   readonly isOverload?: boolean;
   /** Of what the load assignment has dropped. */
   readonly isDropOverload?: boolean;
+  /** For clients of gRPC, in place of what the status stands for. */
+  readonly grpcStatus?: number;
   /** Where a redirect leads. */
   readonly location?: string;
   /** For a client that speaks gRPC: what its trailers would say stands in the head, and `body` is for logs alone. */
@@ -174,7 +176,7 @@ export function altResponse(timeout: LocalReply): LocalReply {
 
 export function inForm(reply: LocalReply, form: ReplyForm): LocalReply {
   if (form === ReplyForm.http) return reply;
-  const grpc = { status: grpcStatusOfHttp(reply.status), message: grpcMessage(messageOf(reply)) };
+  const grpc = { status: reply.grpcStatus ?? grpcStatusOfHttp(reply.status), message: grpcMessage(messageOf(reply)) };
   return { ...reply, status: form === ReplyForm.grpc ? 200 : reply.status, grpc };
 }
 

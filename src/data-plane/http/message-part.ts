@@ -11,13 +11,15 @@ const NO_BYTES = Buffer.alloc(0);
 export class MessagePart implements BodyData {
   readonly kind: PartKind;
   /** As it came, framing included; what travels when no filter edits the body. */
-  readonly raw: Buffer;
+  raw: Buffer;
   /** Of trailers; or those that were added behind data. */
   trailers: Trailers | null = null;
   /** The message ends with this part. */
   isEnd: boolean;
   /** Index of the first filter that has not seen it; one more than there are once the last has let it go. */
   next = 0;
+  /** Index of the filter that lets it go although it holds back what is behind; -1 for none. */
+  releasedBy = -1;
   /** The filter that is looking at it may edit it. */
   isEditable = false;
   #bytes: Buffer;
@@ -51,6 +53,20 @@ export class MessagePart implements BodyData {
   set bytes(bytes: Buffer) {
     this.#checkEditable('change the body');
     this.#bytes = bytes;
+  }
+
+  /** What it holds up. */
+  get size(): number {
+    return Math.max(this.raw.length, this.#bytes.length);
+  }
+
+  /** Data: takes so many bytes off its beginning. @param size less than its own. */
+  splitOff(size: number): MessagePart {
+    const part = MessagePart.data(this.raw.subarray(0, size), this.#bytes.subarray(0, size), false);
+    part.next = this.next;
+    this.raw = this.raw.subarray(size);
+    this.#bytes = this.#bytes.subarray(size);
+    return part;
   }
 
   addTrailers(): Trailers {

@@ -69,7 +69,8 @@ export class ReplyRules {
       }
       mapper.headers?.apply(head, { facts });
       if (status !== null) {
-        told = { ...told, status };
+        const { grpcStatus: _former, ...rest } = told;
+        told = { ...rest, status };
         facts.status = status;
       }
     }

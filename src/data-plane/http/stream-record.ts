@@ -1,11 +1,13 @@
 // What is known of one request and its response, and what is counted of them, beside moving their bytes: who, when,
 // which route, how it ended; the facts for logs and header values, which nobody makes before someone asks.
 
+import type { JsonObject } from '../../base/json.ts';
+import type { Metadata } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
-import { NO_FLAGS } from '../response-flags.ts';
+import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { Route } from '../route/route.ts';
@@ -74,6 +76,8 @@ export abstract class StreamRecord implements RoutedStream {
   /** Of the attempt at hand, for facts that are asked for later. */
   #upstreamEnds: ConnectionEnds | null = null;
   #isHealthCheck = false;
+  /** What filters have said of it; undefined for nothing. */
+  #metadata: Metadata | undefined = undefined;
 
   constructor(
     context: WorkerContext,
@@ -113,6 +117,7 @@ export abstract class StreamRecord implements RoutedStream {
     facts.details = this.details;
     facts.isHealthCheck = this.#isHealthCheck;
     facts.liveResponse = this.editedHead;
+    facts.dynamicMetadata = this.#metadata;
     if (this.isRequestComplete) facts.noteRequestEnd(this.requestCompleteMs);
     const route = this.route ?? this.foundRoute;
     if (route !== null) facts.noteRoute(route);
@@ -150,6 +155,15 @@ export abstract class StreamRecord implements RoutedStream {
 
   markHealthCheck(): void {
     this.#isHealthCheck = true;
+  }
+
+  addFlag(flag: ResponseFlagName): void {
+    this.flags |= flagBit(flag);
+  }
+
+  addMetadata(namespace: string, values: JsonObject): void {
+    // Whoever has read it before keeps what there was.
+    this.#metadata = { ...this.#metadata, [namespace]: { ...this.#metadata?.[namespace], ...values } };
   }
 
   /** An attempt goes to this host. */

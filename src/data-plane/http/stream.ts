@@ -233,6 +233,15 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     return this.foundRoute?.filters ?? null;
   }
 
+  get routeCluster(): string {
+    const plan = this.foundRoute?.plan;
+    return plan?.kind === 'cluster' ? (plan.target?.name ?? '') : '';
+  }
+
+  get isFromEdge(): boolean {
+    return this.manager.settings.useRemoteAddress && !this.isInternal;
+  }
+
   findRoute(): void {
     this.manager.router.find(this, this.context.codec.request);
   }

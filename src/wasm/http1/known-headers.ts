@@ -77,11 +77,11 @@ export type HeaderId = (typeof HEADER_ID)[KnownHeader];
 /** Prefix of the names as they are listed here. */
 export const DEFAULT_HEADER_PREFIX = 'x-proxy';
 /** The same names in the tongue of the reference. */
-const ALIAS_PREFIX = 'x-envoy';
+export const HEADER_ALIAS_PREFIX = 'x-envoy';
 
 /** Every spelling the parser recognizes, with its id. @param headerPrefix one more spelling of `x-proxy`. */
 export function knownSpellings(headerPrefix = DEFAULT_HEADER_PREFIX): (readonly [name: string, id: number])[] {
-  const prefixes = new Set([DEFAULT_HEADER_PREFIX, ALIAS_PREFIX, headerPrefix.toLowerCase()]);
+  const prefixes = new Set([DEFAULT_HEADER_PREFIX, HEADER_ALIAS_PREFIX, headerPrefix.toLowerCase()]);
   const spellings: (readonly [string, number])[] = [];
   for (const [name, id] of Object.entries(HEADER_ID)) {
     if (!name.startsWith(`${DEFAULT_HEADER_PREFIX}-`)) spellings.push([name, id]);

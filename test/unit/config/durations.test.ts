@@ -45,6 +45,7 @@ interface DurationRow {
 }
 
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
+const FAULT = 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault';
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const ROUND_ROBIN = 'type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin';
@@ -396,6 +397,18 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.clusters.dns.v3.DnsCluster.dns_refresh_rate': {
     bootstrap: (value) => typedDnsCluster({ dns_refresh_rate: value }),
     settingMs: (bootstrap) => discovery(bootstrap).refreshRateMs,
+  },
+  'proxy.extensions.filters.common.fault.v3.FaultDelay.fixed_delay': {
+    bootstrap: (value) => {
+      const filter = { name: 'fault', typed_config: { '@type': FAULT, delay: { fixed_delay: value } } };
+      return httpManager({ http_filters: [filter, ROUTER] });
+    },
+    settingMs: (bootstrap) => {
+      const { fault } = manager(bootstrap).httpFilters[0]!.settings as {
+        fault: { delay: { fixedMs: { default: number } } };
+      };
+      return fault.delay.fixedMs.default;
+    },
   },
   'proxy.extensions.filters.http.health_check.v3.HealthCheck.cache_time': {
     bootstrap: (value) => {
