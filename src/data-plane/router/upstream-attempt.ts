@@ -222,7 +222,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (this.#pool === null) {
       this.#count(upstream_cx_pool_overflow);
       this.onPoolFailure('no pool', '');
-    } else this.#pool.newStream(this);
+    } else this.#pool.newStream(this, this.#resends > 0);
   }
 
   onNoHost(reason: 'none' | 'overflow'): void {

@@ -13,8 +13,11 @@ export interface PoolClient {
 }
 
 export interface ConnectionPool extends DrainablePool {
-  /** Gives the client a stream now, later, or tells why not. */
-  newStream(client: PoolClient): void;
+  /**
+   * Gives the client a stream now, later, or tells why not.
+   * @param isAgain it has had one already, whose upstream did not look at its request: it waits before those that are new.
+   */
+  newStream(client: PoolClient, isAgain?: boolean): void;
 
   /** Takes back a request that still waits; returns false when it does not. */
   cancel(client: PoolClient): boolean;

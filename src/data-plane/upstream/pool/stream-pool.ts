@@ -49,6 +49,8 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
   /** Those that take a stream now. */
   readonly #ready: PooledConnection[] = [];
   #pending: PoolClient[] = [];
+  /** The first ones of these, which have had a stream before. */
+  #pendingAgain = 0;
   /** Streams that run, and those that connections take beside them, now or when they are there. */
   #running = 0;
   #expected = 0;
@@ -103,7 +105,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
     return this.#pending.length + this.#running;
   }
 
-  newStream(client: PoolClient): void {
+  newStream(client: PoolClient, isAgain = false): void {
     const connections = this.#connections.size;
     if (this.#ready.length > 0) {
       this.#attach(client);
@@ -128,7 +130,10 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
     }
     this.#count(upstream_rq_pending_total);
     this.#gauge(upstream_rq_pending_active, 1);
-    this.#pending.push(client);
+    if (isAgain) {
+      this.#pending.splice(this.#pendingAgain, 0, client);
+      this.#pendingAgain += 1;
+    } else this.#pending.push(client);
     this.#openForPending();
     this.#openAhead(CONNECTS_PER_CALL - (this.#connections.size - connections));
     this.#note();
@@ -142,6 +147,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
     const index = this.#pending.indexOf(client);
     if (index === -1) return false;
     this.#pending.splice(index, 1);
+    if (index < this.#pendingAgain) this.#pendingAgain -= 1;
     this.#leaveQueue();
     this.#count(upstream_rq_cancelled);
     if (this.#isDraining) this.drain();
@@ -255,6 +261,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
     // A client that fails may come back with its next request meanwhile, and take the connection.
     while (this.#pending.length > 0 && this.#ready.length > 0) {
       const next = this.#pending.shift()!;
+      if (this.#pendingAgain > 0) this.#pendingAgain -= 1;
       this.#leaveQueue();
       this.#attach(next);
     }
@@ -380,6 +387,7 @@ export class StreamPool implements ConnectionPool, ConnectionOwner, WaitingPool 
   #failPending(failure: UpstreamFailure, detail: string): void {
     const failed = this.#pending;
     this.#pending = [];
+    this.#pendingAgain = 0;
     for (const client of failed) {
       this.#leaveQueue();
       this.#count(upstream_rq_pending_failure_eject);

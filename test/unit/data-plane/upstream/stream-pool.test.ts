@@ -140,6 +140,28 @@ describe('a queue of requests', () => {
       assert.deepEqual(served, [true, index > 0, index > 1]);
     }
   });
+
+  test('is led by those that have had a stream before, in their order', () => {
+    const bench = new Bench({});
+    const { default: pool } = bench.clusters[0]!.hosts[0]!.pools;
+    const again = Array.from({ length: 5 }, () => new Client());
+    const before = bench.request(0, 2);
+    for (const client of again.slice(0, 3)) pool.newStream(client, true);
+    assert.ok(pool.cancel(again[1]!));
+    const behind = bench.request(0, 2);
+    assert.ok(pool.cancel(before[0]!));
+    bench.sockets[0]![0]!.accept();
+    for (const client of again.slice(3)) pool.newStream(client, true);
+    const order = [again[0], again[2], again[3], again[4], before[1], ...behind];
+    for (const [index, socket] of bench.sockets[0]!.entries()) {
+      if (index > 0) socket.accept();
+      const served = order.map((client) => client!.connection !== null);
+      assert.deepEqual(
+        served,
+        order.map((_, place) => place <= index),
+      );
+    }
+  });
 });
 
 describe('a place for a connection that is given back', () => {
