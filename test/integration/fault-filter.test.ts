@@ -72,7 +72,16 @@ describe('the fault filter', () => {
       layered_runtime: { layers: [{ name: 'own', static_layer: RUNTIME }] },
     };
     const listener = filteredListener([own], ROUTES, { manager });
-    proxy = await createProxy(bootstrapOf([listener], [clusterAt('web', upstream.port)], fields));
+    const edge = filteredListener([own], ROUTES, {
+      listener: { name: 'edge' },
+      manager: {
+        use_remote_address: true,
+        local_reply_config: {
+          mappers: [{ filter: { response_flag_filter: { flags: ['FI'] } }, status_code: 503 }],
+        },
+      },
+    });
+    proxy = await createProxy(bootstrapOf([listener, edge], [clusterAt('web', upstream.port)], fields));
     port = proxy.listeners.get('main')!.port;
     client = new WireClient(port);
   });
@@ -180,6 +189,17 @@ describe('the fault filter', () => {
     assert.match(head, new RegExp(`content-length: ${BODY.length}\r\n`));
     assert.ok(ms >= SLOW_MS, `${ms} ms`);
     assert.equal(count('response_rl_injected'), before + 1);
+  });
+
+  it('believes no names of clients from outside, and lets mappers have the last word', async () => {
+    const atEdge = new WireClient(proxy.listeners.get('edge')!.port);
+    const node = { 'x-envoy-downstream-service-node': 'b' };
+    const outside = request('/node', { ...node, 'x-forwarded-for': '203.0.113.1' });
+    assert.equal((await atEdge.write(outside).response()).status, 200);
+    assert.equal((await atEdge.write(request('/node', node)).response()).status, 503);
+    const grpc = request('/grpc', { 'content-type': 'application/grpc' });
+    assert.match((await atEdge.write(grpc).response()).head, /\r\ngrpc-status: 14\r\n/);
+    atEdge.close();
   });
 
   it('does the same over HTTP/2', async (t) => {
