@@ -20,6 +20,7 @@ export type {
   HttpFilterKind,
   HttpFilterRegistry,
 } from './http/filter.ts';
+export type { CallAnswer, CallFailure, CallReceiver, CallRequest } from './http/filter-call.ts';
 export { isGrpc } from './http/grpc-request.ts';
 export { type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';

@@ -5,14 +5,16 @@ import { WeirError } from '../../base/errors.ts';
 import type { FiltersOfRoute, HttpFilterSettings } from '../../snapshot/index.ts';
 import { Method, type RequestHead } from '../../wasm/http1.ts';
 import type { EditableHead } from '../route/header-editor.ts';
+import { type UpstreamCall, UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { DecodingPass } from './decoding-pass.ts';
 import { EncodingPass } from './encoding-pass.ts';
 import type { BodyUse, CreateFilter, FilterCallbacks, HttpFilter, HttpFilterKind } from './filter.ts';
+import type { CallReceiver, CallRequest } from './filter-call.ts';
 import { ChainContext } from './filter-context.ts';
 import type { FilteredStream } from './filtered-stream.ts';
-import { hasBody, type LocalReply } from './local-reply.ts';
+import { FILTER_FAULT, hasBody, type LocalReply } from './local-reply.ts';
 
 /** A filter of the chain. */
 interface Member extends Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'> {
@@ -37,6 +39,8 @@ const MOST_SLEEPERS = 31;
 export class FilterChain {
   readonly create: readonly CreateFilter[];
   readonly encodes: boolean;
+  /** For what filters ask others. */
+  readonly calls: UpstreamCalls;
   /** What each filter does with bodies, in the order of each direction. */
   readonly requestUses: readonly BodyUse[];
   readonly responseUses: readonly BodyUse[];
@@ -72,15 +76,16 @@ export class FilterChain {
       const prepared = onePerSettings((ofRoute) => kind.compileForRoute?.(ofRoute, chainContext) ?? ofRoute);
       return { requestBody, encodes, responseBody, create, isAwake: asks, configName, isDisabled, prepared };
     });
-    return FilterChain.#of(members);
+    return FilterChain.#of(members, new UpstreamCalls(context, clusters));
   }
 
-  static #of(members: readonly Member[]): FilterChain | null {
-    return members.length === 0 ? null : new FilterChain(members);
+  static #of(members: readonly Member[], calls: UpstreamCalls): FilterChain | null {
+    return members.length === 0 ? null : new FilterChain(members, calls);
   }
 
-  private constructor(members: readonly Member[]) {
+  private constructor(members: readonly Member[], calls: UpstreamCalls) {
     this.#members = members;
+    this.calls = calls;
     this.#sleepers = members.filter(({ isAwake }) => isAwake !== null).slice(0, MOST_SLEEPERS);
     this.create = members.map(({ create }) => create);
     this.#unaddressed = members.map(() => NO_SETTINGS);
@@ -98,7 +103,10 @@ export class FilterChain {
     let rest = this.#without.get(asleep);
     if (rest === undefined) {
       const sleeping = new Set(sleepers.filter((_, at) => (asleep & (1 << at)) !== 0));
-      rest = FilterChain.#of(this.#members.filter((member) => !sleeping.has(member)));
+      rest = FilterChain.#of(
+        this.#members.filter((member) => !sleeping.has(member)),
+        this.calls,
+      );
       this.#without.set(asleep, rest);
     }
     return rest;
@@ -111,7 +119,7 @@ export class FilterChain {
       const on = this.#members.filter(
         ({ configName, isDisabled }) => !(said?.get(configName)?.[0]?.isDisabled ?? isDisabled),
       );
-      enabled = on.length === this.#members.length ? this : FilterChain.#of(on);
+      enabled = on.length === this.#members.length ? this : FilterChain.#of(on, this.calls);
       this.#enabled.set(said, enabled);
     }
     return enabled;
@@ -145,8 +153,14 @@ export class StreamFilters {
   readonly #filters: readonly HttpFilter[];
   readonly #chain: FilterChain;
   readonly #isForHead: boolean;
+  readonly #context: WorkerContext;
+  readonly #stream: FilteredStream;
+  /** What filters wait for; null as long as none has asked. */
+  #calls: Set<UpstreamCall> | null = null;
 
   constructor(context: WorkerContext, chain: FilterChain, stream: FilteredStream) {
+    this.#context = context;
+    this.#stream = stream;
     this.#chain = chain;
     this.encodes = chain.encodes;
     this.#isForHead = stream.methodId === Method.HEAD;
@@ -184,6 +198,8 @@ export class StreamFilters {
 
   destroy(): void {
     this.abandon();
+    for (const call of this.#calls ?? []) call.cancel();
+    this.#calls = null;
     for (const filter of this.#filters) filter.onDestroy?.();
   }
 
@@ -199,6 +215,28 @@ export class StreamFilters {
     return responseUses.map((use, index) => (isUnused(use, index) ? 'none' : use));
   }
 
+  #call(request: CallRequest, receiver: CallReceiver): void {
+    if (this.#stream.hasEnded) return;
+    let call: UpstreamCall | null = null;
+    // The event is the upstream's, whose connection is not at fault.
+    const tell = (told: () => void): void => {
+      if (call !== null) this.#calls?.delete(call);
+      try {
+        told();
+      } catch (error) {
+        this.#context.logFault('what a filter made of an answer', error);
+        this.#stream.giveUp(FILTER_FAULT);
+      }
+    };
+    call = this.#chain.calls.begin(request, {
+      onAnswer: (answer) => tell(() => receiver.onAnswer(answer)),
+      onCallFailure: (failure) => tell(() => receiver.onCallFailure(failure)),
+    });
+    if (call === null) return;
+    this.#calls ??= new Set();
+    this.#calls.add(call);
+  }
+
   #callbacksOf(stream: FilteredStream, index: number): FilterCallbacks {
     const chain = this.#chain;
     return {
@@ -210,6 +248,7 @@ export class StreamFilters {
       addRequestData: (bytes) => this.decoding.addData(index, bytes),
       addResponseData: (bytes) => this.encoding.addData(this.#filters.length - 1 - index, bytes),
       releaseResponse: (bytes) => this.encoding.release(this.#filters.length - 1 - index, bytes),
+      call: (request, receiver) => this.#call(request, receiver),
       markHealthCheck: () => stream.markHealthCheck(),
       addFlag: (flag) => stream.addFlag(flag),
       addMetadata: (namespace, values) => stream.addMetadata(namespace, values),

@@ -13,6 +13,7 @@ import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index
 import type { RequestHead } from '../../wasm/http1.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
+import type { CallReceiver, CallRequest } from './filter-call.ts';
 import type { LocalReply, ReplyForm } from './local-reply.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import type { Taps } from './taps.ts';
@@ -87,6 +88,11 @@ export interface FilterCallbacks {
    * filters that see the response's body. @returns how many it still holds back.
    */
   releaseResponse(bytes: number): number;
+  /**
+   * Asks a cluster something for this request, and goes on without waiting. The receiver is told once, unless the stream is over
+   * before; perhaps from within this call. What it throws fails the request.
+   */
+  call(request: CallRequest, receiver: CallReceiver): void;
   /** Logs can leave out such requests. */
   markHealthCheck(): void;
   /** Logs show it, whatever becomes of the request. */

@@ -143,6 +143,8 @@ export const RESPONSE_HELD_TOO_LARGE: LocalReply = {
   flag: '-',
   details: 'response_payload_too_large',
 };
+/** A bug of a filter, contained. */
+export const FILTER_FAULT: LocalReply = { status: 500, body: '', flag: '-', details: 'filter_fault' };
 export const REWRITE_FAILED: LocalReply = { status: 500, body: '', flag: '-', details: 'rewritten_head_refused' };
 
 /** A header that steers the router makes no sense, and the router is told to mind. */

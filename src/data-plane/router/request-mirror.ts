@@ -12,12 +12,11 @@ import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { AttemptClient } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
+import { addSender } from './own-request.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
 import { Shadow } from './shadow.ts';
 
 const { retry_or_shadow_abandoned } = CLUSTER_STATS.index;
-
-const FORWARDED_FOR = 'x-forwarded-for';
 
 /** Whose request it is. */
 type MirroredClient = Pick<AttemptClient, 'methodId' | 'isGrpc' | 'isInternal' | 'requestFraming' | 'requestTrailers'> &
@@ -148,18 +147,7 @@ export class RequestMirror implements ForwardedRequest {
     const head = TextHead.of(this.head);
     editor?.apply(head, this.#client);
     head.replaceHost(hostOf(head.headerByName('host') ?? ''));
-    this.#addSender(head);
+    addSender(this.#context, head);
     return head.text();
-  }
-
-  /** The copy is a request of this machine's own, which stands behind all whom the request has come through. */
-  #addSender(head: TextHead): void {
-    const { localAddress, proxyHeaders } = this.#context;
-    head.removeField(proxyHeaders.internalName);
-    head.appendPrepared(proxyHeaders.internal);
-    if (localAddress === '') return;
-    const before = head.headerByName(FORWARDED_FOR);
-    head.removeField(FORWARDED_FOR);
-    head.append(FORWARDED_FOR, before === undefined ? localAddress : `${before},${localAddress}`);
   }
 }

@@ -1,0 +1,162 @@
+// A request of the proxy's own: one attempt, made for no client. Owned by nobody either: it lives until its response is
+// complete, it fails, or its time is over.
+
+import { CLUSTER_STATS } from '../../stats/index.ts';
+import { ClusterPriority } from '../../wasm/shared-records.ts';
+import type { TextHead } from '../http/text-head.ts';
+import type { Trailers } from '../http/trailers.ts';
+import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { Cluster } from '../upstream/cluster.ts';
+import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
+import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { type AttemptClient, Verdict } from './attempt-client.ts';
+import { UpstreamAttempt } from './upstream-attempt.ts';
+
+const { upstream_rq_max_duration_reached, upstream_rq_timeout } = CLUSTER_STATS.index;
+
+/** For those that have any time: somebody has to end them. */
+const DEFAULT_TIMEOUT_MS = 15_000;
+/** Nobody holds up a response of theirs. */
+const BUFFER_LIMIT_BYTES = 64 * 1024;
+const NO_BYTES = Buffer.alloc(0);
+const FORWARDED_FOR = 'x-forwarded-for';
+
+export interface OwnRequestOptions {
+  readonly methodId: number;
+  readonly isGrpc: boolean;
+  readonly isInternal: boolean;
+  readonly head: string;
+  /** What the choice of a host may go by. */
+  readonly pickContext: PickContext | null;
+  /** Given away. */
+  readonly body: Buffer;
+  /** One of Framing. */
+  readonly framing: number;
+  readonly trailers: Trailers | null;
+  /** 0 for the time of those that have none. */
+  readonly timeoutMs: number;
+}
+
+export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
+  readonly methodId: number;
+  readonly isGrpc: boolean;
+  readonly isInternal: boolean;
+  readonly timeoutMs: number;
+  readonly downstream = null;
+  readonly perTryTimeoutMs = 0;
+  readonly bufferLimitBytes = BUFFER_LIMIT_BYTES;
+  readonly awaitsTunnel = false;
+  readonly awaitsUpgrade = false;
+  readonly isRequestComplete = true;
+  readonly requestCompleteMs: number;
+  readonly requestFraming: number;
+  readonly requestTrailers: Trailers | null;
+  responseTrailers: Trailers | null = null;
+  protected readonly context: WorkerContext;
+  readonly #cluster: Cluster;
+  readonly #attempt: UpstreamAttempt;
+  readonly #timer: TimerEntry;
+  /** The cluster ends it before its own time is over. */
+  readonly #isShortened: boolean;
+  #body: Buffer;
+
+  constructor(context: WorkerContext, cluster: Cluster, options: OwnRequestOptions) {
+    this.context = context;
+    this.#cluster = cluster;
+    cluster.acquire();
+    this.methodId = options.methodId;
+    this.isGrpc = options.isGrpc;
+    this.isInternal = options.isInternal;
+    this.timeoutMs = options.timeoutMs || DEFAULT_TIMEOUT_MS;
+    const { maxStreamDurationMs } = cluster;
+    this.#isShortened = maxStreamDurationMs > 0 && maxStreamDurationMs < this.timeoutMs;
+    this.requestCompleteMs = context.clock.monotonicMs();
+    this.#body = options.body;
+    this.requestFraming = options.framing;
+    this.requestTrailers = options.trailers;
+    const { head, pickContext } = options;
+    this.#attempt = new UpstreamAttempt(context, this, cluster, ClusterPriority.default, head, null, pickContext);
+    this.#timer = new TimerEntry(this);
+    context.wheel.arm(this.#timer, this.requestCompleteMs + (this.#isShortened ? maxStreamDurationMs : this.timeoutMs));
+  }
+
+  /** May end it before it returns. */
+  start(): void {
+    const body = this.#body;
+    this.#body = NO_BYTES;
+    this.#attempt.start(body, 0, body.length, true);
+  }
+
+  onTimeout(): void {
+    this.#attempt.timeOut(this.#isShortened ? upstream_rq_max_duration_reached : upstream_rq_timeout);
+    this.#end();
+    this.onFailure('timeout');
+  }
+
+  onUpstreamHost(): void {}
+
+  onUpstreamConnection(): void {}
+
+  onUpstreamWritable(): void {}
+
+  onInterimHead(): boolean {
+    return false;
+  }
+
+  judgeResponse(): Verdict {
+    return Verdict.pass;
+  }
+
+  onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    this.onHead();
+    return this.onResponseBody(bytes, start, end, isEnd);
+  }
+
+  onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
+    if (isEnd) this.#end();
+    this.onBody(bytes, start, end, isEnd);
+    return true;
+  }
+
+  onNoHealthyUpstream(): void {
+    this.#end();
+    this.onFailure('no healthy upstream');
+  }
+
+  onUpstreamFailure(failure: UpstreamFailure): void {
+    this.#end();
+    this.onFailure(failure);
+  }
+
+  /** The response's head lies in the codec. */
+  protected abstract onHead(): void;
+
+  /** The bytes are borrowed. */
+  protected abstract onBody(bytes: Buffer, start: number, end: number, isEnd: boolean): void;
+
+  /** It has ended without a whole response. */
+  protected abstract onFailure(failure: UpstreamFailure | 'no healthy upstream' | 'timeout'): void;
+
+  /** Ends it from outside, once, before it has ended; nothing more is told. */
+  protected abandon(): void {
+    this.#attempt.cancel(true);
+    this.#end();
+  }
+
+  /** Once: the attempt tells of one end, and of none behind its time. */
+  #end(): void {
+    this.context.wheel.remove(this.#timer);
+    this.#cluster.release();
+  }
+}
+
+/** Says in a head that it is this machine that asks, behind all whom the head names already. */
+export function addSender({ localAddress, proxyHeaders }: WorkerContext, head: TextHead): void {
+  head.removeField(proxyHeaders.internalName);
+  head.appendPrepared(proxyHeaders.internal);
+  if (localAddress === '') return;
+  const before = head.headerByName(FORWARDED_FOR);
+  head.removeField(FORWARDED_FOR);
+  head.append(FORWARDED_FOR, before === undefined ? localAddress : `${before},${localAddress}`);
+}
