@@ -5,7 +5,7 @@ import { closeSync } from 'node:fs';
 import type { HeapInfo } from 'node:v8';
 import { formatAddress, type IpAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
-import { errorMessage, WeirError } from '../../base/errors.ts';
+import { WeirError } from '../../base/errors.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { RuntimeTexts } from '../../base/runtime.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
@@ -40,6 +40,7 @@ import { stackOf } from '../watchdog/stack.ts';
 import { SocketQuestions } from './socket-questions.ts';
 import { StandingOrders } from './standing-orders.ts';
 import { UpdateConfirmations } from './update-confirmations.ts';
+import { WorkerRestarts } from './worker-restarts.ts';
 import { type WorkerEvents, WorkerThread } from './worker-thread.ts';
 
 export interface WorkerPoolDependencies {
@@ -100,10 +101,6 @@ interface PendingListen {
   readonly reject: (error: WeirError) => void;
 }
 
-/** Waits before a worker that ends again and again is started anew, by how often it ended lately. */
-const RESTART_DELAYS_MS = [0, 100, 1_000, 5_000];
-/** A worker that has run this long counts as healthy again. */
-const STABLE_AFTER_MS = 30_000;
 /** A worker keeps the bound of a stop itself, and writes its access logs behind that; beyond this it hangs. */
 const LATE_MS = 2_000;
 /** What tells where a thread is. */
@@ -122,8 +119,7 @@ export class WorkerPool {
   readonly #pendingListens = new Map<string, PendingListen>();
   readonly #confirmations = new UpdateConfirmations();
   readonly #socketQuestions = new SocketQuestions();
-  readonly #lossTimesMs: number[][];
-  readonly #cancelRestarts = new Set<() => void>();
+  readonly #restarts: WorkerRestarts;
   #service: WorkerService | undefined;
   /** Why a thread ended before there was anything for it to do. */
   #earlyFailure: WeirError | undefined;
@@ -136,7 +132,7 @@ export class WorkerPool {
   constructor(deps: WorkerPoolDependencies) {
     this.#deps = deps;
     this.#log = deps.loggers.get('main');
-    this.#lossTimesMs = Array.from({ length: deps.concurrency }, () => []);
+    this.#restarts = new WorkerRestarts(deps.concurrency, deps.clock, this.#log, (index) => this.#spawn(index));
     deps.loggers.onLevelsChanged(() => this.#broadcast({ type: 'log-levels', levels: deps.loggers.levels() }));
     for (let index = 0; index < deps.concurrency; index += 1) this.#spawn(index);
   }
@@ -367,7 +363,7 @@ export class WorkerPool {
   /** Stops accepting, lets running requests end within `graceMs`, ends the threads. Can be called again. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    for (const cancel of this.#cancelRestarts) cancel();
+    this.#restarts.cancel();
     const live = this.#workers.filter((worker) => worker !== undefined);
     if (live.length === 0) return;
     if (this.#service) this.#broadcast({ type: 'shutdown', graceMs });
@@ -574,29 +570,7 @@ export class WorkerPool {
       return;
     }
     this.#log.error(`worker ${worker.index} ended unexpectedly, its connections are lost: ${reason}`, stack);
-    this.#restartLater(worker.index);
-  }
-
-  #restartLater(index: number): void {
-    const nowMs = this.#deps.clock.monotonicMs();
-    const losses = this.#lossTimesMs[index]!.filter((timeMs) => nowMs - timeMs < STABLE_AFTER_MS);
-    const delayMs = RESTART_DELAYS_MS[Math.min(losses.length, RESTART_DELAYS_MS.length - 1)]!;
-    this.#lossTimesMs[index] = [...losses, nowMs];
-    const cancel = this.#deps.clock.after(delayMs, () => {
-      this.#cancelRestarts.delete(cancel);
-      this.#restart(index);
-    });
-    this.#cancelRestarts.add(cancel);
-  }
-
-  #restart(index: number): void {
-    try {
-      this.#spawn(index);
-    } catch (error) {
-      // The system has no thread or no descriptor to give, now.
-      this.#log.error(`worker ${index} cannot be started again: ${errorMessage(error)}`);
-      this.#restartLater(index);
-    }
+    this.#restarts.restartLater(worker.index);
   }
 }
 
