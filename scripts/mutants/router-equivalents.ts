@@ -16,6 +16,12 @@ export const ROUTER_EQUIVALENTS: readonly EquivalentMutants[] = [
     why: 'What is not there is no time either.',
   },
   {
+    file: 'src/data-plane/router/own-request.ts',
+    line: 'readonly awaitsTunnel = false;',
+    changes: ['false → true'],
+    why: 'Asked of requests that have not come in full, which these have.',
+  },
+  {
     file: 'src/data-plane/router/request-tries.ts',
     line: '#followsTimeout = false;',
     changes: ['false → true'],
@@ -142,12 +148,6 @@ export const ROUTER_EQUIVALENTS: readonly EquivalentMutants[] = [
     line: 'if (maxStreamDurationMs === 0 || (stream.isInternal && namesStreamDuration(head))) return 0;',
     changes: ['maxStreamDurationMs === 0 → false'],
     why: 'Spares requests to clusters without it the look at their head.',
-  },
-  {
-    file: 'src/data-plane/router/shadow.ts',
-    line: 'readonly awaitsTunnel = false;',
-    changes: ['false → true'],
-    why: 'Asked of requests that have not come in full, which copies have.',
   },
   {
     file: 'src/data-plane/router/strict-checks.ts',
