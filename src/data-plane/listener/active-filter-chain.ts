@@ -107,6 +107,7 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   }
 
   close(): void {
+    this.#tls?.close();
     this.#filter.close();
   }
 

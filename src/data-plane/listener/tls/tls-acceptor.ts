@@ -64,6 +64,7 @@ export class TlsAcceptor {
     this.owner = owner;
     this.timeoutMs = timeoutMs;
     this.#statScope = snapshot.statScope;
+    context.stats.openScope(this.#statScope);
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#settings = snapshot.settings;
     this.update(snapshot);
@@ -99,6 +100,11 @@ export class TlsAcceptor {
 
   destroyConnections(): void {
     for (const handshake of this.#shaking) handshake.destroy();
+  }
+
+  /** Once, when nothing comes any more. */
+  close(): void {
+    this.context.stats.closeScope(this.#statScope);
   }
 
   /** Before the first byte of the handshake. */
