@@ -33,8 +33,9 @@ export function* distributionText(options: DistributionOptions): Generator<strin
   for (const spread of all) yield `\n${spread.balancer}, ${spread.hosts} hosts: hosts by load\n${plot(spread)}`;
 }
 
-function movementText({ share, needed }: Movement): string {
-  return `${significant(share * 100)}% (${significant(needed * 100)}%)`;
+/** As shares of all keys. */
+function movementText({ keys, moved, needed }: Movement): string {
+  return `${significant((moved / keys) * 100)}% (${significant((needed / keys) * 100)}%)`;
 }
 
 /**

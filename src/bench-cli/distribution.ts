@@ -25,10 +25,12 @@ export interface Spread {
   readonly moved: { readonly whenOneLeaves: Movement; readonly whenOneJoins: Movement } | undefined;
 }
 
+/** Whole numbers: Node 26.10 now and then gave the fractions of one object to the one made before it, on a busy machine. */
 export interface Movement {
-  /** Share of all keys that found another host. */
-  readonly share: number;
-  /** Least share that had to: the keys of the host that left, or that went to the new one. */
+  readonly keys: number;
+  /** Keys that found another host. */
+  readonly moved: number;
+  /** Those that had to: of the host that left, or that went to the new one. */
   readonly needed: number;
 }
 
@@ -69,7 +71,7 @@ function keySpread(balancer: KeyBalancer, hosts: readonly Host[], options: Distr
   const fewer = hosts.toSpliced(gone, 1);
   const whenOneLeaves =
     fewer.length === 0
-      ? { share: 1, needed: 1 }
+      ? { keys, moved: keys, needed: keys }
       : movement(before, balancer.assign(fewer, keys), hosts, fewer, hosts[gone]!.key);
   const more = hostsOf(hosts.length + 1, weights);
   const whenOneJoins = movement(before, balancer.assign(more, keys), hosts, more, more.at(-1)!.key);
@@ -92,7 +94,7 @@ function movement(
     if (from !== to) moved += 1;
     if (from === changed || to === changed) needed += 1;
   }
-  return { share: moved / before.length, needed: needed / before.length };
+  return { keys: before.length, moved, needed };
 }
 
 function spreadOf(balancer: string, hosts: readonly Host[], assigned: Uint32Array): Omit<Spread, 'moved'> {
