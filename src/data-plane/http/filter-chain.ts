@@ -10,8 +10,9 @@ import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { DecodingPass } from './decoding-pass.ts';
 import { EncodingPass } from './encoding-pass.ts';
-import type { BodyUse, CreateFilter, FilterCallbacks, HttpFilter, HttpFilterKind } from './filter.ts';
+import type { BodyUse, CreateFilter, HttpFilter, HttpFilterKind } from './filter.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
+import { type FilteredPasses, StreamFilterCallbacks } from './filter-callbacks.ts';
 import { ChainContext } from './filter-context.ts';
 import type { FilteredStream } from './filtered-stream.ts';
 import { FILTER_FAULT, hasBody, type LocalReply } from './local-reply.ts';
@@ -146,7 +147,7 @@ export class FilterChain {
 }
 
 /** The filters of one request, and how far its messages have come through them. */
-export class StreamFilters {
+export class StreamFilters implements FilteredPasses {
   readonly encodes: boolean;
   readonly decoding: DecodingPass;
   readonly encoding: EncodingPass;
@@ -164,7 +165,8 @@ export class StreamFilters {
     this.#chain = chain;
     this.encodes = chain.encodes;
     this.#isForHead = stream.methodId === Method.HEAD;
-    this.#filters = chain.create.map((create, index) => create(this.#callbacksOf(stream, index)));
+    const count = chain.create.length;
+    this.#filters = chain.create.map((create, index) => create(new StreamFilterCallbacks(this, stream, index, count)));
     this.decoding = new DecodingPass(context, stream, this.#filters, chain.requestUses);
     this.encoding = new EncodingPass(context, stream, this.#filters, this.#responseUses(chain));
   }
@@ -215,7 +217,7 @@ export class StreamFilters {
     return responseUses.map((use, index) => (isUnused(use, index) ? 'none' : use));
   }
 
-  #call(request: CallRequest, receiver: CallReceiver): void {
+  call(request: CallRequest, receiver: CallReceiver): void {
     if (this.#stream.hasEnded) return;
     let call: UpstreamCall | null = null;
     // The event is the upstream's, whose connection is not at fault.
@@ -237,51 +239,8 @@ export class StreamFilters {
     this.#calls.add(call);
   }
 
-  #callbacksOf(stream: FilteredStream, index: number): FilterCallbacks {
-    const chain = this.#chain;
-    return {
-      reply: (reply) => {
-        if (!stream.hasEnded) stream.giveUp(reply);
-      },
-      continueDecoding: () => this.decoding.goOn(index),
-      continueEncoding: () => this.encoding.goOn(this.#filters.length - 1 - index),
-      addRequestData: (bytes) => this.decoding.addData(index, bytes),
-      addResponseData: (bytes) => this.encoding.addData(this.#filters.length - 1 - index, bytes),
-      releaseResponse: (bytes) => this.encoding.release(this.#filters.length - 1 - index, bytes),
-      call: (request, receiver) => this.#call(request, receiver),
-      markHealthCheck: () => stream.markHealthCheck(),
-      addFlag: (flag) => stream.addFlag(flag),
-      addMetadata: (namespace, values) => stream.addMetadata(namespace, values),
-      get isFromEdge() {
-        return stream.isFromEdge;
-      },
-      get routeCluster() {
-        return stream.routeCluster;
-      },
-      becomeGrpc: (form) => {
-        stream.isGrpc = true;
-        stream.replyForm = form;
-      },
-      get protocol() {
-        return stream.protocol;
-      },
-      get isGrpc() {
-        return stream.isGrpc;
-      },
-      get cluster() {
-        return stream.cluster;
-      },
-      bufferLimitBytes: stream.bufferLimitBytes,
-      limitHeldRequest: (bytes) => this.decoding.limitHeld(bytes),
-      heldResponseHead: (status) => {
-        if (!this.encoding.hasBegun) return null;
-        return this.encoding.editHeldHead(this.#filters.length - 1 - index, status);
-      },
-      settleRequestHead: () => this.decoding.settleHead(),
-      get routeSettings() {
-        return chain.settingsOf(stream.filtersOfRoute)[index]!;
-      },
-    };
+  routeSettings(index: number): readonly unknown[] {
+    return this.#chain.settingsOf(this.#stream.filtersOfRoute)[index]!;
   }
 }
 

@@ -1,0 +1,121 @@
+// What one filter of a request may ask of its stream. One small object for each filter of each request, so all that it
+// can do stands on the class.
+
+import type { JsonObject } from '../../base/json.ts';
+import type { ResponseFlagName } from '../response-flags.ts';
+import type { EditableHead } from '../route/header-editor.ts';
+import type { DecodingPass } from './decoding-pass.ts';
+import type { EncodingPass } from './encoding-pass.ts';
+import type { CountedCluster, FilterCallbacks } from './filter.ts';
+import type { CallReceiver, CallRequest } from './filter-call.ts';
+import type { FilteredStream } from './filtered-stream.ts';
+import type { LocalReply, ReplyForm } from './local-reply.ts';
+
+/** The filters of a request, as each of them reaches them. */
+export interface FilteredPasses {
+  readonly decoding: DecodingPass;
+  readonly encoding: EncodingPass;
+  call(request: CallRequest, receiver: CallReceiver): void;
+  routeSettings(index: number): readonly unknown[];
+}
+
+export class StreamFilterCallbacks implements FilterCallbacks {
+  readonly #passes: FilteredPasses;
+  readonly #stream: FilteredStream;
+  /** Of the filter, in each direction. */
+  readonly #decodingIndex: number;
+  readonly #encodingIndex: number;
+
+  constructor(passes: FilteredPasses, stream: FilteredStream, index: number, count: number) {
+    this.#passes = passes;
+    this.#stream = stream;
+    this.#decodingIndex = index;
+    this.#encodingIndex = count - 1 - index;
+  }
+
+  reply(reply: LocalReply): void {
+    if (!this.#stream.hasEnded) this.#stream.giveUp(reply);
+  }
+
+  continueDecoding(): void {
+    this.#passes.decoding.goOn(this.#decodingIndex);
+  }
+
+  continueEncoding(): void {
+    this.#passes.encoding.goOn(this.#encodingIndex);
+  }
+
+  addRequestData(bytes: Buffer): void {
+    this.#passes.decoding.addData(this.#decodingIndex, bytes);
+  }
+
+  addResponseData(bytes: Buffer): void {
+    this.#passes.encoding.addData(this.#encodingIndex, bytes);
+  }
+
+  releaseResponse(bytes: number): number {
+    return this.#passes.encoding.release(this.#encodingIndex, bytes);
+  }
+
+  call(request: CallRequest, receiver: CallReceiver): void {
+    this.#passes.call(request, receiver);
+  }
+
+  markHealthCheck(): void {
+    this.#stream.markHealthCheck();
+  }
+
+  addFlag(flag: ResponseFlagName): void {
+    this.#stream.addFlag(flag);
+  }
+
+  addMetadata(namespace: string, values: JsonObject): void {
+    this.#stream.addMetadata(namespace, values);
+  }
+
+  get isFromEdge(): boolean {
+    return this.#stream.isFromEdge;
+  }
+
+  get routeCluster(): string {
+    return this.#stream.routeCluster;
+  }
+
+  becomeGrpc(form: ReplyForm): void {
+    this.#stream.isGrpc = true;
+    this.#stream.replyForm = form;
+  }
+
+  get protocol(): string {
+    return this.#stream.protocol;
+  }
+
+  get isGrpc(): boolean {
+    return this.#stream.isGrpc;
+  }
+
+  get cluster(): CountedCluster | null {
+    return this.#stream.cluster;
+  }
+
+  get bufferLimitBytes(): number {
+    return this.#stream.bufferLimitBytes;
+  }
+
+  limitHeldRequest(bytes: number): void {
+    this.#passes.decoding.limitHeld(bytes);
+  }
+
+  heldResponseHead(status?: number): EditableHead | null {
+    const { encoding } = this.#passes;
+    return encoding.hasBegun ? encoding.editHeldHead(this.#encodingIndex, status) : null;
+  }
+
+  settleRequestHead(): void {
+    this.#passes.decoding.settleHead();
+  }
+
+  get routeSettings(): readonly unknown[] {
+    return this.#passes.routeSettings(this.#decodingIndex);
+  }
+}
