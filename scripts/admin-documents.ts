@@ -323,7 +323,8 @@ function sinksSection(): string {
   return `## Sinks
 
 \`stats_sinks\` names where statistics go with each flush: every \`stats_flush_interval\`, or with \`stats_flush_on_admin\` when the admin
-interface is asked for stats, and once more when the process ends, within two seconds.
+interface is asked for stats, and once more when the process ends: that flush has ten seconds, which only a crowded machine needs,
+and sending it two.
 
 ${table(['sink', 'message', 'what goes where'], rows)}
 

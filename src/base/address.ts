@@ -54,6 +54,9 @@ export function sameAddress(a: Address, b: Address): boolean {
   return formatAddress(a) === formatAddress(b);
 }
 
+/** Of a unix socket's path, in bytes as UTF-8; the system ends what it is given with one more. */
+export const MAX_PIPE_PATH_BYTES = 107;
+
 /** Node spells Linux' abstract namespace with a leading NUL, the configuration with `@`. */
 export function systemPath(path: string): string {
   return path.startsWith('@') ? `\0${path.slice(1)}` : path;

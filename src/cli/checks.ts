@@ -2,6 +2,7 @@
 // The first breach ends the program; warnings are logged.
 
 import { isLogComponent, LOG_COMPONENTS } from '../base/log-components.ts';
+import { describeUnknownLogFlags } from '../base/log-flags.ts';
 import { findLevel, LOG_LEVELS, type LogLevel } from '../base/log-levels.ts';
 import { nearestName } from '../base/nearest-name.ts';
 import { usableThreads } from '../base/processors.ts';
@@ -135,6 +136,12 @@ function* warnings(options: UncheckedOptions, given: ReadonlySet<string>): Gener
   }
   if (options.cpusetThreads && given.has('concurrency')) {
     yield 'Both --concurrency and --cpuset-threads options are set; not applying --cpuset-threads.';
+  }
+  const flags = describeUnknownLogFlags(options.logFormat);
+  if (flags !== undefined) yield `--log-format: ${flags}`;
+  for (const tag of options.statsTag) {
+    if (tag.endsWith(':'))
+      yield `--stats-tag '${tag}' gives its tag an empty value, which many readers of stats take for none`;
   }
   const { drainTimeS, parentShutdownTimeS, disableHotRestart } = options;
   if (drainTimeS >= parentShutdownTimeS && !disableHotRestart) {

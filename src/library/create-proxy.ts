@@ -37,7 +37,8 @@ const TAKEN: Readonly<Record<TakenOption, true>> = {
   logFormat: true,
 };
 
-const ONE_WORKER = { concurrency: 1 };
+/** Quick to start; and nobody takes over from a proxy in somebody's process. */
+const OWN_DEFAULTS = { concurrency: 1, disableHotRestart: true };
 
 /**
  * Starts a proxy; it is live when this resolves.
@@ -46,10 +47,11 @@ const ONE_WORKER = { concurrency: 1 };
  */
 export async function createProxy(config: Bootstrap | string, given: ProxyOptions = {}): Promise<WeirProxy> {
   const { signal, log } = given;
-  const options = readOptions(given);
+  const { options, warnings } = readOptions(given);
   signal?.throwIfAborted();
   const version = readVersion();
   const loggers = openLog(options, log, import.meta.url);
+  for (const warning of warnings) loggers.get('main').warning(warning);
   const loadAnother = (another: Bootstrap | string): Loaded => {
     const loaded = load(another, options, version);
     for (const fault of loaded.result.faults) loggers.get('config').warning(formatFault(fault));
@@ -84,8 +86,10 @@ async function untilAborted(
   }
 }
 
+type ReadOptions = Extract<ReturnType<typeof optionsFromValues>, { readonly error: undefined }>;
+
 /** @throws WeirError WEIR_OPTIONS. */
-function readOptions({ log, signal, ...values }: ProxyOptions): ServerOptions {
+function readOptions({ log, signal, ...values }: ProxyOptions): ReadOptions {
   const unknown = Object.keys(values).find((name) => !Object.hasOwn(TAKEN, name));
   if (unknown !== undefined) throw new WeirError('WEIR_OPTIONS', `unknown option ${unknown}`);
   if (log !== undefined && typeof log !== 'function') {
@@ -96,7 +100,7 @@ function readOptions({ log, signal, ...values }: ProxyOptions): ServerOptions {
     throw new WeirError('WEIR_OPTIONS', `option signal: expected an AbortSignal, got ${typeof signal}`);
   }
   const given = Object.entries(values).filter(([, value]) => value !== undefined);
-  const checked = optionsFromValues({ ...ONE_WORKER, ...Object.fromEntries(given) });
+  const checked = optionsFromValues({ ...OWN_DEFAULTS, ...Object.fromEntries(given) });
   if (checked.error !== undefined) throw new WeirError('WEIR_OPTIONS', checked.error);
-  return checked.options;
+  return checked;
 }

@@ -82,6 +82,8 @@ export class EmbeddedProxy implements WeirProxy {
   }
 
   get listeners(): ReadonlyMap<string, ListenerAddress> {
+    // It has stopped accepting, and the ports may be somebody else's soon.
+    if (this.#isClosing) return new Map();
     const listeners = [...this.#server.listenerManager.listeners()];
     return new Map(listeners.map(({ name, addresses }) => [name, addressOf(addresses[0]!)]));
   }

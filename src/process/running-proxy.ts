@@ -65,7 +65,7 @@ export class RunningProxy {
     return this.#server;
   }
 
-  /** With the port in use; undefined until the interface answers, and without one. */
+  /** With the port in use; undefined without an interface, and while it does not answer. */
   get adminAddress(): Address | undefined {
     return this.#adminAddress;
   }
@@ -137,6 +137,7 @@ export class RunningProxy {
     await this.#server?.stop(graceMs);
     // A failure to open it has been told of by `start`.
     await this.#admin.then((opened) => opened?.close()).catch(() => {});
+    this.#adminAddress = undefined;
     // Without a server there is nobody else to do it.
     await this.#workers.stop(graceMs);
     this.#accessLog?.close();

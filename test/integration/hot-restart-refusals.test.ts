@@ -145,3 +145,11 @@ test('a process serves on that sees another fail before that has taken over', as
   // The sockets of both names are free again.
   await row.takeOver();
 });
+
+test('a place whose name is too long for a socket is refused with the length that it may have', async () => {
+  const socketPath = `/tmp/${'p'.repeat(93)}`;
+  const refused = await runWeir(['--base-id', '7', '--socket-path', socketPath, '--config-yaml', '{}']);
+  assert.equal(refused.code, 1);
+  const text = `socket-path '${socketPath}' is too long: it may have 97 bytes, which are 107 with '_parent_70' behind it, and has 98`;
+  assert.ok(refused.stderr.includes(text), refused.stderr);
+});

@@ -1,7 +1,7 @@
 // Address messages as the addresses of src/base: an IP literal with a port, or a unix socket.
 
 import { isIP } from 'node:net';
-import type { Address, IpAddress } from '../../base/address.ts';
+import { type Address, type IpAddress, MAX_PIPE_PATH_BYTES, type PipeAddress } from '../../base/address.ts';
 import { asciiHostName } from '../../base/host-name.ts';
 import { canonicalIp } from '../../base/ip-number.ts';
 import { quote } from '../source/node.ts';
@@ -42,9 +42,21 @@ export function convertAddress(
     faults.error(at, 'is required');
     return undefined;
   }
-  if (message.pipe !== null) return { kind: 'pipe', path: message.pipe.path, mode: message.pipe.mode };
+  if (message.pipe !== null) return convertPipe(message.pipe, `${at}.pipe`, faults);
   const socket = message.socket_address;
   return socket === null ? undefined : convertSocketAddress(socket, `${at}.socket_address`, use, faults);
+}
+
+function convertPipe(
+  { path, mode }: NonNullable<AddressMessage['pipe']>,
+  at: string,
+  faults: FaultSink,
+): PipeAddress | undefined {
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= MAX_PIPE_PATH_BYTES) return { kind: 'pipe', path, mode };
+  const text = `${quote(path)} has ${bytes} bytes; the path of a unix socket has ${MAX_PIPE_PATH_BYTES} at most`;
+  faults.error(`${at}.path`, text);
+  return undefined;
 }
 
 /** As convertAddress, where the schema leaves no choice but an IP address. */

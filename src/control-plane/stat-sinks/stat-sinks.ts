@@ -1,5 +1,6 @@
 // The sinks of the bootstrap: made with the server, fed by each flush, closed at its end. Main thread.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import type { FaultBoundary } from '../../base/fault-boundary.ts';
 import type { StatSinkSettings } from '../../config/index.ts';
@@ -8,8 +9,12 @@ import { SinkFlush, STAT_SINK_STATS, type StatSink, type StatsStore } from '../.
 import { type ClusterHost, HostRotation } from './host-rotation.ts';
 import type { EventStream, StatSinkContext, StatSinkCounts, StatSinkKinds } from './stat-sink-kind.ts';
 
-/** What the end of the process waits for its sinks. */
-const CLOSE_WITHIN_MS = 2000;
+/** What the end of the process waits for the last flush, which is work of its own but for what a former process has to tell. */
+const FLUSH_WITHIN_MS = 10_000;
+/** And then for those who listen. */
+const CLOSE_WITHIN_MS = 2_000;
+/** Of the event loop, that a sink needs from an event to its end where nobody is waited for. */
+const TURNS_AT_END = 3;
 
 export interface StatSinksOptions extends Pick<StatSinkContext, 'cluster' | 'clusters' | 'node' | 'flushIntervalMs'> {
   readonly settings: readonly StatSinkSettings[];
@@ -76,16 +81,25 @@ export class StatSinks {
   }
 
   /**
-   * Flushes once more and closes all sinks, within a bound.
+   * Flushes once more and closes all sinks, each within a bound: what many stats cost on a crowded machine leaves a sink no less
+   * time to send them.
    * @param lastFlush a flush of everything, `flush` included.
    */
   async close(lastFlush: () => Promise<void>): Promise<void> {
     this.eventStream?.close();
     if (this.#sinks.length === 0) return;
+    await this.#within(FLUSH_WITHIN_MS, lastFlush());
+    await this.#within(CLOSE_WITHIN_MS, Promise.allSettled(this.#sinks.map(({ sink }) => sink.close())));
+  }
+
+  async #within(limitMs: number, work: Promise<unknown>): Promise<void> {
     const isOver = Promise.withResolvers<void>();
-    const callOff = this.#clock.after(CLOSE_WITHIN_MS, isOver.resolve);
-    const closed = lastFlush().then(() => Promise.allSettled(this.#sinks.map(({ sink }) => sink.close())));
-    await Promise.race([closed, isOver.promise]);
+    // The time may have passed while this thread had no processor: what has come meanwhile is looked at first.
+    const callOff = this.#clock.after(limitMs, async () => {
+      for (let turn = 0; turn < TURNS_AT_END; turn += 1) await nextTurn();
+      isOver.resolve();
+    });
+    await Promise.race([work, isOver.promise]);
     callOff();
   }
 }

@@ -8,7 +8,7 @@ import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
-import { systemPath } from '../../base/address.ts';
+import { MAX_PIPE_PATH_BYTES, systemPath } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
 import { removeStaleSocket } from '../../base/stale-socket.ts';
@@ -36,6 +36,7 @@ export function isAbstract(name: string): boolean {
 /** @returns a server that listens at the name of a parent. @throws WeirError WEIR_HOT_RESTART when somebody else does. */
 export async function listenAsParent(place: EpochPlace): Promise<Server> {
   const name = socketName('parent', place);
+  checkLength(place, name);
   if (!isAbstract(name) && !(await isAnswered(name))) await removeStaleSocket(name);
   const server = createServer();
   try {
@@ -54,6 +55,15 @@ export async function listenAsParent(place: EpochPlace): Promise<Server> {
   // Accepting may fail for want of descriptors; it goes on.
   server.on('error', () => {});
   return server.unref();
+}
+
+function checkLength({ socketPath }: EpochPlace, name: string): void {
+  const bytes = Buffer.byteLength(name);
+  if (bytes <= MAX_PIPE_PATH_BYTES) return;
+  const ending = name.slice(socketPath.length);
+  const most = MAX_PIPE_PATH_BYTES - ending.length;
+  const text = `socket-path '${socketPath}' is too long: it may have ${most} bytes, which are ${MAX_PIPE_PATH_BYTES} with '${ending}' behind it, and has ${bytes - ending.length}`;
+  throw new WeirError('WEIR_HOT_RESTART', text);
 }
 
 /** @param errno of the system, below 0. */

@@ -246,8 +246,26 @@ describe('a proxy in this process', () => {
     const proxy = await createProxy(simple(1), { signal: late.signal });
     late.abort();
     await proxy.closed;
-    const { port } = proxy.listeners.get('http') ?? { port: 0 };
-    if (port > 0) await assert.rejects(textOf(`http://127.0.0.1:${port}`));
+    assert.equal(proxy.listeners.size, 0);
+  });
+
+  it('has neither listeners nor an admin interface any more once it is closed', async () => {
+    const proxy = await createProxy(simple(1, ADMIN));
+    assert.equal(proxy.listeners.size, 1);
+    const closed = proxy.close();
+    // Its ports may be somebody else's from now on.
+    assert.equal(proxy.listeners.size, 0);
+    await closed;
+    assert.equal(proxy.admin, undefined);
+  });
+
+  it('logs what is doubtful about its options, and nothing about those that it has not', async () => {
+    const lines: string[] = [];
+    const log = (line: string): void => void lines.push(line);
+    await (await createProxy(simple(1, ADMIN), { log, logFormat: '%l %Q %v', drainTimeS: 3600 })).close();
+    const warnings = lines.filter((line) => line.startsWith('warning'));
+    assert.equal(warnings.length, 1, warnings.join('\n'));
+    assert.match(warnings[0]!, /^warning %Q --log-format: '%Q' is no flag/);
   });
 
   it('ends when its admin interface is told to quit, alone', async () => {

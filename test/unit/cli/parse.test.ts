@@ -287,6 +287,18 @@ describe('the command line', () => {
     assert.deepEqual(warnings, ['--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.']);
   });
 
+  it('warns of what can hardly be meant: flags of log lines that are none, tags without a value', () => {
+    const [flags, ...others] = run('--log-format', '%l %Q %v').warnings;
+    assert.match(
+      flags!,
+      /^--log-format: '%Q' is no flag and stays in each line as written; flags are % with one of v_j/,
+    );
+    assert.deepEqual(others, []);
+    assert.deepEqual(run('--stats-tag', 'a:', '--stats-tag', 'b:c').warnings, [
+      "--stats-tag 'a:' gives its tag an empty value, which many readers of stats take for none",
+    ]);
+  });
+
   it('warns of a parent that a hot restart ends before it has drained', () => {
     const times = (drain: string, shutdown: string, ...more: string[]): readonly string[] =>
       run('--drain-time-s', drain, '--parent-shutdown-time-s', shutdown, ...more).warnings;

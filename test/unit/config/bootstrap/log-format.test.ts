@@ -46,6 +46,19 @@ describe('application_log_config', () => {
     assert.deepEqual(faultTexts(load(configured({ text_format: '%v' }), { logFormatEscaped: true }), 'warning'), []);
   });
 
+  it('is warned of where it has flags that are none', () => {
+    const about = (log_format: JsonObject) => faultTexts(load(configured(log_format)), 'warning').join();
+    assert.match(
+      about({ text_format: '%l %Q %v' }),
+      /^application_log_config\.log_format\.text_format: '%Q' is no flag /,
+    );
+    assert.match(
+      about({ json_format: { '%Q': '%j' } }),
+      /^application_log_config\.log_format\.json_format: '%Q' is no/,
+    );
+    assert.equal(about({ json_format: { level: '%l', message: '%j' } }), '');
+  });
+
   it('wants one of the two', () => {
     assert.equal(faultTexts(load(configured({}))).length, 1);
   });

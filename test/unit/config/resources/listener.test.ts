@@ -106,6 +106,17 @@ describe('a listener', () => {
     assert.deepEqual(filter.kind === 'tcp-proxy' && [filter.idleTimeoutMs, filter.maxConnectAttempts], [0, 3]);
   });
 
+  it('is refused where the path of its unix socket is longer than the system lets it be', () => {
+    const errors = (path: string): readonly string[] =>
+      faultTexts(load(withListeners(listenerWith([tcpFilter({})], { address: { pipe: { path } } }))));
+    // Of two bytes each.
+    const path = `/run/${'ä'.repeat(51)}`;
+    assert.deepEqual(errors(path), []);
+    assert.deepEqual(errors(`${path}s`), [
+      `${AT}.address.pipe.path: "${path}s" has 108 bytes; the path of a unix socket has 107 at most`,
+    ]);
+  });
+
   it('listens on further addresses, and on IPv6 for IPv4 clients where that is asked for', () => {
     const both = { socket_address: { address: '0:0::0', port_value: 80, ipv4_compat: true } };
     const listener = listenerWith([tcpFilter({})], {

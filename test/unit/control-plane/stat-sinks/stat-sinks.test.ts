@@ -51,6 +51,33 @@ function fixture(made: Readonly<Record<string, StatSink | EventStream>>): Fixtur
   return { sinks: new StatSinks(options), clock, faults, contexts };
 }
 
+interface Closing extends Fixture {
+  readonly events: string[];
+  /** Of the sink that closes when it is told. */
+  readonly slow: PromiseWithResolvers<void>;
+}
+
+/** A sink that closes at once, and another. */
+function closing(): Closing {
+  const events: string[] = [];
+  const slow = Promise.withResolvers<void>();
+  const sinkOf = (name: string, closed: Promise<void>): StatSink => {
+    const sink = new KeepingSink();
+    sink.close = () => {
+      events.push(name);
+      return closed;
+    };
+    return sink;
+  };
+  const made = { 'stat_sinks.one': sinkOf('one', Promise.resolve()), 'stat_sinks.slow': sinkOf('slow', slow.promise) };
+  return { ...fixture(made), events, slow };
+}
+
+/** Of the event loop: promises and immediates have had theirs. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+}
+
 describe('the sinks of a server', () => {
   it('are told since when a flush counts, and what the flush before was', async () => {
     const sink = new TimedSink();
@@ -121,27 +148,53 @@ describe('the sinks of a server', () => {
   });
 
   it('are closed after a last flush, which one that never ends holds up for two seconds', async () => {
-    const events: string[] = [];
-    const sink = new KeepingSink();
-    sink.close = () => {
-      events.push('close');
-      return Promise.resolve();
-    };
-    const hanging = new KeepingSink();
-    hanging.close = () => new Promise(() => {});
-    const { sinks, clock } = fixture({ 'stat_sinks.one': sink, 'stat_sinks.hanging': hanging });
-    const closed = sinks
-      .close(() => {
-        events.push('flush');
-        return Promise.resolve();
-      })
-      .then(() => events.push('closed'));
+    const { sinks, clock, events } = closing();
+    const closed = sinks.close(async () => void events.push('flush')).then(() => events.push('closed'));
+    await turns();
     clock.turn(1999);
-    await new Promise(setImmediate);
-    assert.deepEqual(events, ['flush', 'close']);
+    await turns();
+    assert.deepEqual(events, ['flush', 'one', 'slow']);
     clock.turn(1);
     await closed;
-    assert.deepEqual(events, ['flush', 'close', 'closed']);
+    assert.deepEqual(events, ['flush', 'one', 'slow', 'closed']);
+  });
+
+  it('have their own time however long the last flush has taken, which has ten seconds', async () => {
+    const { sinks, clock, events, slow } = closing();
+    const flush = Promise.withResolvers<void>();
+    const closed = sinks.close(() => flush.promise).then(() => events.push('closed'));
+    clock.turn(9999);
+    await turns();
+    assert.deepEqual(events, []);
+    flush.resolve();
+    await turns();
+    clock.turn(1999);
+    await turns();
+    assert.deepEqual(events, ['one', 'slow']);
+    slow.resolve();
+    await closed;
+
+    const hung = closing();
+    const ended = hung.sinks.close(() => new Promise(() => {}));
+    hung.clock.turn(10_000);
+    await turns();
+    hung.slow.resolve();
+    await ended;
+    assert.deepEqual(hung.events, ['one', 'slow']);
+  });
+
+  it('get what has come while their thread was held up beyond the limit', async () => {
+    const { sinks, clock, events, slow } = closing();
+    const closed = sinks.close(async () => {}).then(() => events.push('closed'));
+    await turns();
+    // As the event loop has it behind a stall: timers come before what sockets have to say.
+    clock.turn(60_000);
+    setImmediate(() => {
+      events.push('sent');
+      slow.resolve();
+    });
+    await closed;
+    assert.deepEqual(events, ['one', 'slow', 'sent', 'closed']);
   });
 
   it('that are none flush nothing at the end', async () => {
