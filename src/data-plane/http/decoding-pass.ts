@@ -50,6 +50,10 @@ export class DecodingPass extends FilterPass {
     return this.#filters[index]!.decodeTrailers?.(trailers);
   }
 
+  protected override visitWithRoom(index: number): void {
+    this.#filters[index]!.onRequestRoom?.();
+  }
+
   protected override saveHead(): boolean {
     const { codec, logs } = this.#context;
     const length = codec.writeRequest();

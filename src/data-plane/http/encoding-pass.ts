@@ -54,6 +54,10 @@ export class EncodingPass extends FilterPass {
     return this.#filters[index]!.encodeTrailers?.(trailers);
   }
 
+  protected override visitWithRoom(index: number): void {
+    this.#filters[index]!.onResponseRoom?.();
+  }
+
   protected override saveHead(): boolean {
     const { codec } = this.#context;
     const length = codec.writeResponse();

@@ -16,6 +16,9 @@ export interface FilteredPasses {
   readonly decoding: DecodingPass;
   readonly encoding: EncodingPass;
   call(request: CallRequest, receiver: CallReceiver): void;
+  /** False when the act throws, which ends the stream. */
+  guarded(act: () => boolean): boolean;
+  shared<Shared extends object>(key: string, make: () => Shared): Shared;
   routeSettings(index: number): readonly unknown[];
 }
 
@@ -55,6 +58,30 @@ export class StreamFilterCallbacks implements FilterCallbacks {
 
   releaseResponse(bytes: number): number {
     return this.#passes.encoding.release(this.#encodingIndex, bytes);
+  }
+
+  leaveRequest(): void {
+    this.#passes.decoding.leave(this.#decodingIndex);
+  }
+
+  leaveResponse(): void {
+    this.#passes.encoding.leave(this.#encodingIndex);
+  }
+
+  exchangeRequest(taken: number, bytes: Buffer, isLast: boolean): boolean {
+    return this.#passes.guarded(() => this.#passes.decoding.exchange(this.#decodingIndex, taken, bytes, isLast));
+  }
+
+  exchangeResponse(taken: number, bytes: Buffer, isLast: boolean): boolean {
+    return this.#passes.guarded(() => this.#passes.encoding.exchange(this.#encodingIndex, taken, bytes, isLast));
+  }
+
+  get isLocalReply(): boolean {
+    return !this.#passes.encoding.hasBegun;
+  }
+
+  shared<Shared extends object>(key: string, make: () => Shared): Shared {
+    return this.#passes.shared(key, make);
   }
 
   call(request: CallRequest, receiver: CallReceiver): void {

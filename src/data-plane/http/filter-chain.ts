@@ -158,6 +158,8 @@ export class StreamFilters implements FilteredPasses {
   readonly #stream: FilteredStream;
   /** What filters wait for; null as long as none has asked. */
   #calls: Set<UpstreamCall> | null = null;
+  /** What filters know together; null as long as none has asked. */
+  #shared: Map<string, object> | null = null;
 
   constructor(context: WorkerContext, chain: FilterChain, stream: FilteredStream) {
     this.#context = context;
@@ -237,6 +239,26 @@ export class StreamFilters implements FilteredPasses {
     if (call === null) return;
     this.#calls ??= new Set();
     this.#calls.add(call);
+  }
+
+  guarded(act: () => boolean): boolean {
+    try {
+      return act();
+    } catch (error) {
+      this.#context.logFault('what a filter made of a body', error);
+      this.#stream.giveUp(FILTER_FAULT);
+      return false;
+    }
+  }
+
+  shared<Shared extends object>(key: string, make: () => Shared): Shared {
+    this.#shared ??= new Map();
+    let shared = this.#shared.get(key) as Shared | undefined;
+    if (shared === undefined) {
+      shared = make();
+      this.#shared.set(key, shared);
+    }
+    return shared;
   }
 
   routeSettings(index: number): readonly unknown[] {

@@ -9,7 +9,8 @@
 //   trailers       ·             ·                       ·
 //
 // Bodies leave as they came, framing included, unless a filter of the chain edits them: then they lose their framing
-// on the way in, and leave without, announced with their length where all of it leaves at once.
+// on the way in, and leave without, announced with their length where all of it leaves at once. Which filters edit this
+// one is settled once each has seen the head; what comes before that is kept in both forms.
 
 import { Framing } from '../../wasm/http1.ts';
 import { Dechunker, join } from './chunk-framing.ts';
@@ -22,9 +23,11 @@ const EMPTY_LINE = Buffer.from('\r\n');
 const NO_BYTES = Buffer.alloc(0);
 
 export abstract class FilterPass {
-  readonly #uses: readonly BodyUse[];
-  readonly #readsBody: boolean;
-  readonly #editsBody: boolean;
+  #uses: readonly BodyUse[];
+  #readsBody: boolean;
+  #editsBody: boolean;
+  /** Every filter has seen the head, so that what each does with the body stays as it is. */
+  #isSettled = false;
   #limitBytes: number;
   readonly #queue: MessagePart[] = [];
   readonly #statuses: FilterStatus[];
@@ -42,6 +45,10 @@ export abstract class FilterPass {
   #framing: number = Framing.NONE;
   /** More is held than should be; what comes has been asked to wait. */
   #isAboveLimit = false;
+  /** Whoever gets what has passed wants no more for now. */
+  #isReceiverFull = false;
+  /** Filters that wait until more may go on. */
+  readonly #awaitingRoom = new Set<number>();
   /** The body is what a tunnel carries, and leaves as it is. */
   #isUnframed = false;
   #isOver = false;
@@ -137,11 +144,105 @@ export abstract class FilterPass {
     return held;
   }
 
+  /** As FilterCallbacks.exchangeResponse. */
+  exchange(index: number, taken: number, bytes: Buffer, isLast: boolean): boolean {
+    if (this.#isOver) return false;
+    if (this.#isPumping) throw editError('can exchange data only from an event of its own');
+    if (this.#uses[index] !== 'edits') throw editError('cannot exchange data: it has left this body alone');
+    this.#take(index, taken);
+    if (bytes.length > 0) {
+      const part = MessagePart.data(NO_BYTES, bytes, false);
+      part.next = index + 1;
+      part.releasedBy = index;
+      const at = this.#queue.findIndex((other) => other.kind !== 'head' && !this.#isBehind(index, other));
+      this.#queue.splice(at < 0 ? this.#queue.length : at, 0, part);
+    }
+    const [head] = this.#queue;
+    if (head !== undefined && head.kind === 'head' && this.#isHeldBy(index, head)) head.releasedBy = index;
+    if (isLast) this.#setStatus(index, 'continue');
+    this.#pumpAgain();
+    if (this.#isOver) return false;
+    const hasRoom = this.#hasRoomBehind(index);
+    if (!hasRoom) this.#awaitingRoom.add(index);
+    return hasRoom;
+  }
+
+  /** The receiver of what has passed takes more again. */
+  onReceiverDrain(): void {
+    if (this.#isOver) return;
+    this.#isReceiverFull = false;
+    this.#tellOfRoom();
+    if (!this.#isAboveLimit && !this.#isOver) this.resumeReading();
+  }
+
+  /** Takes so many bytes off what a filter holds back. Its parts stay where something ends with them. */
+  #take(index: number, taken: number): void {
+    let left = taken;
+    for (let at = 0; at < this.#queue.length && left > 0; at += 1) {
+      const part = this.#queue[at]!;
+      if (part.kind !== 'data' || !this.#isHeldBy(index, part)) continue;
+      const { length } = part.bytes;
+      if (length > left) part.splitOff(left);
+      else if (part.isEnd) part.empty();
+      else {
+        this.#queue.splice(at, 1);
+        at -= 1;
+      }
+      left -= Math.min(left, length);
+    }
+  }
+
+  #isHeldBy(index: number, part: MessagePart): boolean {
+    return part.next === index + 1 && part.releasedBy !== index;
+  }
+
+  /** It has gone on from a filter, and not yet to the receiver. */
+  #isBehind(index: number, part: MessagePart): boolean {
+    return part.next > index && !this.#isHeldBy(index, part);
+  }
+
+  /** What has gone on from a filter, and not yet to the receiver, may become more. */
+  #hasRoomBehind(index: number): boolean {
+    if (this.#isReceiverFull) return false;
+    let waiting = 0;
+    for (const part of this.#queue) if (this.#isBehind(index, part)) waiting += part.size;
+    return waiting <= this.#limitBytes;
+  }
+
+  #tellOfRoom(): void {
+    for (const index of this.#awaitingRoom) {
+      if (this.#isOver) return;
+      if (!this.#hasRoomBehind(index)) continue;
+      this.#awaitingRoom.delete(index);
+      this.visitWithRoom(index);
+    }
+  }
+
   #pumpAgain(): void {
     if (this.#isPumping) return;
     const wasAboveLimit = this.#isAboveLimit;
     const goesOn = this.#pumpAndHold();
+    if (!this.#isOver) this.#tellOfRoom();
     if (wasAboveLimit && goesOn && !this.#isOver) this.resumeReading();
+  }
+
+  /** As FilterCallbacks.leaveResponse. */
+  leave(index: number): void {
+    if (this.#isOver) return;
+    if (this.#visiting !== index || this.#visited?.kind !== 'head') {
+      throw editError('can leave the body alone only while it looks at the head');
+    }
+    this.#uses = this.#uses.with(index, 'none');
+  }
+
+  /** All filters have seen the head. */
+  #settle(): void {
+    this.#isSettled = true;
+    this.#readsBody = this.#uses.some((use) => use !== 'none');
+    this.#editsBody = this.#uses.includes('edits');
+    if (!this.#readsBody) this.#dechunker = null;
+    if (!this.#editsBody) return;
+    for (const part of this.#queue) part.dropFraming();
   }
 
   /** Puts the head, which no filter behind this one has seen, where it can be edited until this one returns. */
@@ -183,6 +284,8 @@ export abstract class FilterPass {
   /** Undefined for a filter that has no opinion. */
   protected abstract visitData(index: number, data: MessagePart): FilterStatus | undefined;
   protected abstract visitTrailers(index: number, trailers: Trailers): FilterStatus | undefined;
+  /** More may go on from a filter that has been told to wait. */
+  protected abstract visitWithRoom(index: number): void;
   /** Takes the head with its edits out of the codec, which others will use. False when it cannot be kept. */
   protected abstract saveHead(): boolean;
   protected abstract restoreHead(): void;
@@ -199,7 +302,8 @@ export abstract class FilterPass {
     const endsWithLine = trailers !== null && this.#framing === Framing.CHUNKED;
     const raw = endsWithLine ? bytes.subarray(0, bytes.length - EMPTY_LINE.length) : bytes;
     const data = this.#dechunker === null ? raw : this.#dechunker.decode(raw, 0, raw.length);
-    this.#queue.push(MessagePart.data(this.#editsBody ? NO_BYTES : raw, data, isEnd && trailers === null));
+    const isBare = this.#editsBody && this.#isSettled;
+    this.#queue.push(MessagePart.data(isBare ? NO_BYTES : raw, data, isEnd && trailers === null));
     if (trailers !== null) this.#queue.push(MessagePart.ofTrailers(trailers, endsWithLine ? EMPTY_LINE : NO_BYTES));
   }
 
@@ -216,7 +320,7 @@ export abstract class FilterPass {
       this.#isHeadLive = false;
       if (!this.saveHead()) return true;
     }
-    return this.#checkHeld() && goesOn;
+    return this.#checkHeld() && goesOn && !this.#isReceiverFull;
   }
 
   /** @returns false when reading should stop until less is held. */
@@ -265,6 +369,7 @@ export abstract class FilterPass {
     this.#visiting = NOBODY;
     this.#visited = null;
     this.#setStatus(index, this.#goesOnAtOnce ? 'continue' : status);
+    if (part.kind === 'head' && part.next === this.#uses.length) this.#settle();
   }
 
   #setStatus(index: number, status: FilterStatus): void {
@@ -312,7 +417,9 @@ export abstract class FilterPass {
     const bytes = join(parts.map((part) => (isRaw ? part.raw : part.bytes)).filter(({ length }) => length > 0));
     if (withHead && this.#editsBody && !this.#isUnframed) this.reframe(isEnd && kept === null ? bytes.length : null);
     if (!withHead && !isEnd && bytes.length === 0) return true;
-    return this.deliver(withHead, bytes, isEnd, kept);
+    const goesOn = this.deliver(withHead, bytes, isEnd, kept);
+    this.#isReceiverFull = !goesOn;
+    return goesOn;
   }
 
   #reviveHead(): void {

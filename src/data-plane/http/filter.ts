@@ -62,6 +62,9 @@ export interface HttpFilter {
   encodeHeaders?(head: EditableHead, status: number, isEnd: boolean): FilterStatus;
   encodeData?(data: BodyData): FilterStatus;
   encodeTrailers?(trailers: Trailers): FilterStatus;
+  /** More may go on after an exchange that has returned false. */
+  onRequestRoom?(): void;
+  onResponseRoom?(): void;
   /** The body of a local reply, if it has one, behind its head. Borrowed. */
   localReplyBody?(bytes: Buffer): void;
   /** The stream is over, in whatever way; called once. */
@@ -88,6 +91,28 @@ export interface FilterCallbacks {
    * filters that see the response's body. @returns how many it still holds back.
    */
   releaseResponse(bytes: number): number;
+  /**
+   * From within decodeHeaders: the filter does nothing with this body and its trailers, whatever its kind says. A body that
+   * no filter edits keeps its framing.
+   */
+  leaveRequest(): void;
+  /** The same from within encodeHeaders. */
+  leaveResponse(): void;
+  /**
+   * From an event of the filter's own: what takes the place of a part of what this filter has stopped goes on, while the rest
+   * stays. The head goes with it, if it was stopped, too. What a filter has stopped lies where it was seen until it is taken.
+   * Only for filters that edit the request's body. What goes wrong behind this filter ends the stream.
+   * @param taken bytes of what is held back, from its beginning. @param bytes given away.
+   * @param isLast what is still held back goes on as well, and nothing has been stopped any more.
+   * @returns false when nothing should follow before `onRequestRoom`, or the stream is over.
+   */
+  exchangeRequest(taken: number, bytes: Buffer, isLast: boolean): boolean;
+  /** The same for the response, and `onResponseRoom`. */
+  exchangeResponse(taken: number, bytes: Buffer, isLast: boolean): boolean;
+  /** The answer at hand is one of the proxy's own, whose head alone may be edited. */
+  readonly isLocalReply: boolean;
+  /** What filters of one kind know together of this stream: made by the first that asks. @param key the kind's own. */
+  shared<Shared extends object>(key: string, make: () => Shared): Shared;
   /**
    * Asks a cluster something for this request, and goes on without waiting. The receiver is told once, unless the stream is over
    * before; perhaps from within this call. What it throws fails the request.

@@ -91,7 +91,8 @@ export abstract class StreamResponse extends StreamRecord {
   // ---- From the downstream codec ----
 
   onDownstreamDrain(): void {
-    this.resumeResponse();
+    if (this.filters?.encodes) this.filters.encoding.onReceiverDrain();
+    else this.resumeResponse();
   }
 
   resumeResponse(): void {

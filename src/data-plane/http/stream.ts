@@ -288,7 +288,8 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   }
 
   onUpstreamWritable(): void {
-    this.resumeRequest();
+    if (this.filters === null) this.resumeRequest();
+    else this.filters.decoding.onReceiverDrain();
   }
 
   judgeResponse(): Verdict {
