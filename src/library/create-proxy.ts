@@ -8,6 +8,7 @@ import { optionsFromValues, type ServerOptions } from '../cli/index.ts';
 import { formatFault } from '../config/index.ts';
 import { EmbeddedProxy } from './embedded-proxy.ts';
 import type { Bootstrap } from './generated/bootstrap.ts';
+import { checkGiven } from './given.ts';
 import { type Loaded, load } from './load.ts';
 import { openLog } from './log.ts';
 import type { ProxyOptions, WeirProxy } from './types.ts';
@@ -46,8 +47,8 @@ const OWN_DEFAULTS = { concurrency: 1, disableHotRestart: true };
  * @throws ConfigError with all faults of the configuration. @throws WeirError when an option is wrong, or the proxy cannot start.
  */
 export async function createProxy(config: Bootstrap | string, given: ProxyOptions = {}): Promise<WeirProxy> {
-  const { signal, log } = given;
   const { options, warnings } = readOptions(given);
+  const { signal, log } = given;
   signal?.throwIfAborted();
   const version = readVersion();
   const loggers = openLog(options, log, import.meta.url);
@@ -89,7 +90,9 @@ async function untilAborted(
 type ReadOptions = Extract<ReturnType<typeof optionsFromValues>, { readonly error: undefined }>;
 
 /** @throws WeirError WEIR_OPTIONS. */
-function readOptions({ log, signal, ...values }: ProxyOptions): ReadOptions {
+function readOptions(given: ProxyOptions): ReadOptions {
+  checkGiven(given);
+  const { log, signal, ...values } = given;
   const unknown = Object.keys(values).find((name) => !Object.hasOwn(TAKEN, name));
   if (unknown !== undefined) throw new WeirError('WEIR_OPTIONS', `unknown option ${unknown}`);
   if (log !== undefined && typeof log !== 'function') {
@@ -99,8 +102,8 @@ function readOptions({ log, signal, ...values }: ProxyOptions): ReadOptions {
   if (signal !== undefined && typeof signal?.throwIfAborted !== 'function') {
     throw new WeirError('WEIR_OPTIONS', `option signal: expected an AbortSignal, got ${typeof signal}`);
   }
-  const given = Object.entries(values).filter(([, value]) => value !== undefined);
-  const checked = optionsFromValues({ ...OWN_DEFAULTS, ...Object.fromEntries(given) });
+  const taken = Object.entries(values).filter(([, value]) => value !== undefined);
+  const checked = optionsFromValues({ ...OWN_DEFAULTS, ...Object.fromEntries(taken) });
   if (checked.error !== undefined) throw new WeirError('WEIR_OPTIONS', checked.error);
   return checked;
 }

@@ -14,6 +14,7 @@ import type { Loggers } from '../log/index.ts';
 import { RunningProxy } from '../process/running-proxy.ts';
 import { ConfigError } from './errors.ts';
 import type { Bootstrap } from './generated/bootstrap.ts';
+import { checkGiven } from './given.ts';
 import type { Loaded } from './load.ts';
 import { EmbeddedStats } from './stats.ts';
 import type { AdminAddress, CloseOptions, DrainOptions, Fault, ListenerAddress, WeirProxy } from './types.ts';
@@ -112,17 +113,24 @@ export class EmbeddedProxy implements WeirProxy {
     this.#warnings = warnings;
   }
 
-  async drain({ immediately = false }: DrainOptions = {}): Promise<void> {
+  async drain(options: DrainOptions = {}): Promise<void> {
+    checkGiven(options, ['immediately']);
+    const { immediately = false } = options;
+    if (typeof immediately !== 'boolean') {
+      throw new WeirError('WEIR_OPTIONS', `option immediately: expected a boolean, got ${typeof immediately}`);
+    }
     const { drainManager, listenerManager } = this.#server;
     if (immediately) drainManager.stop('all');
     else drainManager.start('all', false);
     await Promise.race([listenerManager.whenStopped(), this.closed]);
   }
 
-  close({ graceMs = GRACE_MS }: CloseOptions = {}): Promise<void> {
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkGiven(options, ['graceMs']);
+    const { graceMs = GRACE_MS } = options;
     if (!Number.isFinite(graceMs) || graceMs < 0) {
       const text = `option graceMs: expected a number of milliseconds from 0 on, got ${String(graceMs)}`;
-      return Promise.reject(new WeirError('WEIR_OPTIONS', text));
+      throw new WeirError('WEIR_OPTIONS', text);
     }
     if (this.#isClosing) return this.closed;
     this.#isClosing = true;

@@ -165,6 +165,9 @@ describe('a proxy in this process', () => {
       [{ logLevel: 'loud' }, /^invalid log level specified 'loud'/],
       [{ log: true }, /^option log: expected a function, got boolean$/],
       [{ signal: 5 }, /^option signal: expected an AbortSignal, got number$/],
+      [null, /^options: expected an object, got null$/],
+      [2, /^options: expected an object, got number$/],
+      [[], /^options: expected an object, got a list$/],
     ];
     for (const [options, message] of cases) {
       const error = await failureOf(createProxy({}, options as ProxyOptions));
@@ -173,13 +176,32 @@ describe('a proxy in this process', () => {
     }
   });
 
-  it('refuses a grace that is no time, and runs on', async () => {
-    await using proxy = await createProxy({});
+  it('refuses a grace that is no time, and what no end or drain knows, and runs on', async () => {
+    await using upstream = await NamedUpstream.start('web');
+    await using proxy = await createProxy(simple(upstream.port));
+    const wrong: readonly (readonly [(options: object) => Promise<void>, unknown, RegExp])[] = [
+      [(options) => proxy.close(options), { grace: 5 }, /^unknown option grace; allowed: graceMs$/],
+      [(options) => proxy.close(options), 5, /^options: expected an object, got number$/],
+      [(options) => proxy.drain(options), { immediate: true }, /^unknown option immediate; allowed: immediately$/],
+      [
+        (options) => proxy.drain(options),
+        { immediately: 'no' },
+        /^option immediately: expected a boolean, got string$/,
+      ],
+      [(options) => proxy.drain(options), null, /^options: expected an object, got null$/],
+    ];
+    for (const [ask, options, message] of wrong) {
+      const error = await failureOf(ask(options as object));
+      assert.equal(error.code, 'WEIR_OPTIONS');
+      assert.match(error.message, message);
+    }
     for (const graceMs of [-1, Number.NaN, Number.POSITIVE_INFINITY, '1']) {
       const error = await failureOf(proxy.close({ graceMs: graceMs as number }));
       assert.equal(error.code, 'WEIR_OPTIONS');
       assert.match(error.message, /^option graceMs: expected a number of milliseconds from 0 on, got /);
     }
+    assert.equal(await textOf(proxy.listeners.get('http')!.url), 'web');
+    assert.equal(proxy.stats.value('listener_manager.total_listeners_draining'), 0);
     await proxy.applyBootstrap({});
   });
 
