@@ -39,7 +39,7 @@ export interface ListenerPublisher {
   stopListener(id: number, successor: number | null, drain: DrainProgress, onApplied: () => void): void;
   stopAccepting(id: number, onApplied: () => void, leavesPaths: boolean): void;
   secureListener(listener: ListenerSnapshot, chains: readonly SecuredChain[], onApplied: () => void): void;
-  shareSockets(id: number, addressIndex: number): Promise<readonly number[]>;
+  shareSockets(id: number, addressIndex: number, fromWorker?: number): Promise<readonly number[]>;
 }
 
 export interface ListenerObserver {
@@ -384,7 +384,7 @@ export class ListenerManager {
       });
       this.#warming.add(listener);
       this.#count();
-      const inherited = former === undefined ? await this.#inherit(settings) : null;
+      const inherited = await (former === undefined ? this.#inherit(settings) : this.#gather(former, settings));
       for (const [index, address] of addresses.entries()) {
         const isFormers = former !== undefined && former.accepting !== 'stopped' && former.has(address);
         const isFree = !isFormers && !inherited?.[index]?.length;
@@ -416,6 +416,22 @@ export class ListenerManager {
     // A port that the system is to choose is a new one.
     for (const address of addresses)
       sockets.push(address.kind === 'ip' && address.port === 0 ? [] : await inherit(address));
+    return sockets;
+  }
+
+  /**
+   * The sockets that other workers than the first have, where that is to accept alone from now on: clients that wait there are
+   * its own then. By address; null where there is nothing to gather.
+   */
+  async #gather(former: ActiveListener, settings: ListenerSettings): Promise<InheritedSockets | null> {
+    const { addresses, bindsToPort, reusePort } = settings;
+    if (this.#deps.concurrency === 1 || former.accepting === 'stopped' || !bindsToPort || reusePort) return null;
+    if (!former.settings.bindsToPort || !former.settings.reusePort) return null;
+    const sockets: (readonly number[])[] = [];
+    for (const address of addresses) {
+      const index = former.settings.addresses.findIndex((own) => isSameSocket(own, address));
+      sockets.push(index === -1 ? [] : await this.#deps.workers.shareSockets(former.snapshot.id, index, 1));
+    }
     return sockets;
   }
 

@@ -188,7 +188,8 @@ export class WorkerPool {
    * is to choose one, the first worker has it chosen before the others follow. A listener that cannot or must not be shared is
    * served by the first worker alone.
    * @param predecessor whose sockets it gets on addresses of both when that one is stopped; null for nobody's.
-   * @param inherited descriptors of another process's sockets by address, which are shared out: they become the workers'.
+   * @param inherited descriptors of sockets of another process or of other workers by address, which are shared out: they become
+   *   the workers'.
    * @returns the ports in use by address, 0 for a pipe.
    * @throws WeirError WEIR_LISTEN_FAILED when a worker cannot bind; the caller stops the listener then.
    */
@@ -300,9 +301,9 @@ export class WorkerPool {
     this.#broadcast({ type: 'own-sockets' });
   }
 
-  /** Descriptors of all sockets that workers have on one address of a listener, for another process; the caller's. */
-  shareSockets(listenerId: number, addressIndex: number): Promise<readonly number[]> {
-    const running = this.#workers.flatMap((worker, index) => (worker?.isRunning ? [index] : []));
+  /** Descriptors of all sockets that workers from one on have on one address of a listener, for others; the caller's. */
+  shareSockets(listenerId: number, addressIndex: number, fromWorker = 0): Promise<readonly number[]> {
+    const running = this.#workers.flatMap((worker, index) => (index >= fromWorker && worker?.isRunning ? [index] : []));
     return this.#socketQuestions.ask(running, (question) => {
       for (const index of running)
         this.#workers[index]?.send({ type: 'share-sockets', question, listenerId, addressIndex });

@@ -83,7 +83,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #overload: Overload;
   /** By address; several may let the system choose a port of theirs. */
   readonly #sockets: ListeningSocket[];
-  /** Further ones on the same addresses, which a process with more workers has handed over. */
+  /** Further ones on the same addresses, which a process with more workers, or other workers, have handed over. */
   readonly #furtherSockets: ListeningSocket[] = [];
   readonly #statBase: number;
   readonly #workerStatBase: number;
@@ -187,8 +187,9 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     try {
       const held = predecessor === undefined ? [] : this.#shared(predecessor);
       for (const [index, socket] of this.#sockets.entries()) {
-        const [first, ...further] = inherited?.[index] ?? [];
-        bound.push(held[index]?.port ?? (await socket.listen(ports[index]!, first)));
+        const heldPort = held[index]?.port;
+        const further = [...(inherited?.[index] ?? [])];
+        bound.push(heldPort ?? (await socket.listen(ports[index]!, further.shift())));
         for (const descriptor of further) await this.#listenFurther(index, descriptor);
       }
       this.#holdClients();

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { socketAddress } from '../../support/bootstrap.ts';
 import {
   bootstrapOf,
@@ -29,6 +30,21 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
+}
+
+/** Over a connection that exists in the kernel when this returns. @returns the body, or what has gone wrong. */
+async function answerAt(port: number): Promise<string> {
+  const client = connect(port, IP).setEncoding('utf8');
+  client.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  try {
+    const [text] = await Promise.all([
+      client.reduce((sum: string, part: string) => sum + part, ''),
+      once(client, 'end'),
+    ]);
+    return text.slice(text.indexOf('\r\n\r\n') + 4);
+  } catch (error) {
+    return String(error);
+  }
 }
 
 function at(port: number) {
@@ -99,6 +115,32 @@ describe('another bootstrap', () => {
     await asking;
     assert.deepEqual([...answers].sort(), ['first', 'second']);
     assert.equal(proxy.stats.value('listener_manager.listener_modified'), 3);
+  });
+
+  it('has one worker take in the clients that wait at others when it is to accept alone', async () => {
+    await using upstream = await NamedUpstream.start('web');
+    for (const port of [0, await freePort()]) {
+      const config = (reusePort: boolean) =>
+        bootstrapOf(
+          [httpListener('http', 'web', { ...at(port), enable_reuse_port: reusePort })],
+          [clusterAt('web', upstream.port)],
+        );
+      await using proxy = await createProxy(config(true), { concurrency: 4 });
+      const bound = proxy.listeners.get('http')!.port;
+      const update = proxy.applyBootstrap(config(false));
+      const isDone = update.then(() => true);
+      const answers: Promise<string>[] = [];
+      // There are always some that no worker has accepted yet.
+      do for (let n = 0; n < 10; n++) answers.push(answerAt(bound));
+      while (!(await Promise.race([isDone, nextTurn(false)])));
+      assert.deepEqual([...new Set(await Promise.all(answers))], ['web']);
+      assert.equal(proxy.listeners.get('http')!.port, bound);
+      const accepted = (worker: number) =>
+        proxy.stats.value(`listener.${IP}_${port}.worker_${worker}.downstream_cx_total`);
+      const before = [1, 2, 3].map(accepted);
+      for (let n = 0; n < 20; n++) assert.equal(await answerAt(bound), 'web');
+      assert.deepEqual([1, 2, 3].map(accepted), before);
+    }
   });
 
   it('keeps a cluster that is gone for connections of before, as long as there are any', async () => {
