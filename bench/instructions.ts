@@ -3,7 +3,8 @@
 // times of builds differ by a tenth from one process to the next. Slow: the proxy runs at a fiftieth of its speed.
 //
 //   --before FOLDER   another built checkout of weir
-//   --only A,B        small-get, get-16k
+//   --only A,B        small-get, get-16k, https-small, https-16k, or any other workload of `npm run bench -- proxy` that is
+//                     one of HTTP without bodies: h2-small, h2-256x1, h2-tls-256x1 and so on
 //
 // What it does not see: time in the kernel, which is two thirds of a request, and how well the processor gets on.
 
@@ -12,7 +13,9 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../src/base/package-root.ts';
 import { Arena } from './proxy/arena.ts';
+import { TRAITS } from './proxy/contender.ts';
 import { weir } from './proxy/contenders/weir.ts';
+import { GRPC_PATH } from './proxy/grpc-call.ts';
 import { programVersion } from './proxy/installed.ts';
 import { type LoadTask, runCount } from './proxy/load.ts';
 import { WORKLOADS, type Workload } from './proxy/workloads.ts';
@@ -21,6 +24,26 @@ const { values } = parseArgs({
   options: { before: { type: 'string' }, only: { type: 'string', default: 'small-get,get-16k' } },
 });
 
+/** What is measured here alone, beside the workloads of rates. */
+const SECURED: readonly Workload[] = [
+  {
+    name: 'https-small',
+    title: 'small GET over TLS, 64 keep-alive connections',
+    protocol: 'https',
+    path: '/small',
+    connections: 64,
+    bars: {},
+  },
+  {
+    name: 'https-16k',
+    title: '16 KB responses over TLS, 64 connections',
+    protocol: 'https',
+    path: '/16k',
+    connections: 64,
+    bars: {},
+  },
+];
+
 /** Until all that is hot is compiled for good. */
 const WARM_UP_REQUESTS = 40_000;
 const COUNTED_REQUESTS = 8_000;
@@ -28,6 +51,12 @@ const ROUNDS = 3;
 const CORES = '0-63';
 /** The usual times end requests and connections of a proxy that runs at a fiftieth of its speed on a crowded machine. */
 const PATIENCE = { route: { timeout: '600s' }, cluster: () => ({ connect_timeout: '60s' }) };
+
+/** h2load can make its requests as they are. */
+function isCounted({ protocol, path: target, bodyBytes, newConnections, fixedRate }: Workload): boolean {
+  const isPlainGet = bodyBytes === undefined && target !== GRPC_PATH;
+  return protocol !== 'tcp' && isPlainGet && !newConnections && fixedRate === undefined;
+}
 
 /** Instructions so far, by thread. */
 function counts(pid: number): Map<string, number> {
@@ -47,14 +76,16 @@ async function measure(checkout: string, workload: Workload): Promise<number> {
     ...PATIENCE,
   });
   const { process: program, port } = await arena.enter(contender, workload.protocol, CORES);
-  const { connections } = workload;
-  const url = `http://127.0.0.1:${port}${workload.path}`;
+  const { connections, streams } = workload;
+  const { isTls, clientsSpeakHttp2 } = TRAITS[workload.protocol];
+  const url = `${isTls ? 'https' : 'http'}://127.0.0.1:${port}${workload.path}`;
   const task: LoadTask = { cores: CORES, folder: arena.folder, url, connections, seconds: 0 };
-  await runCount(task, WARM_UP_REQUESTS);
+  const run = (requests: number) => runCount(task, requests, clientsSpeakHttp2 ? (streams ?? 1) : null);
+  await run(WARM_UP_REQUESTS);
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round += 1) {
     const before = counts(program.pid);
-    await runCount(task, COUNTED_REQUESTS);
+    await run(COUNTED_REQUESTS);
     const after = counts(program.pid);
     const most = Math.max(...[...after].map(([thread, count]) => count - (before.get(thread) ?? 0)));
     least = Math.min(least, most / COUNTED_REQUESTS);
@@ -67,7 +98,10 @@ if (missing !== undefined) {
   console.log(`instructions are left out: ${missing} is not installed`);
 } else {
   const names = values.only.split(',');
-  for (const workload of WORKLOADS.filter(({ name }) => names.includes(name))) {
+  const known = [...WORKLOADS.filter(isCounted), ...SECURED];
+  const unknown = names.filter((wanted) => known.every(({ name }) => name !== wanted));
+  if (unknown.length > 0) throw new RangeError(`no such workload here: ${unknown.join(', ')}`);
+  for (const workload of known.filter(({ name }) => names.includes(name))) {
     const now = await measure(PACKAGE_ROOT, workload);
     const before = values.before === undefined ? undefined : await measure(path.resolve(values.before), workload);
     const compared = before === undefined ? '' : `, before ${before.toFixed(0)}: ${(now / before).toFixed(3)}`;

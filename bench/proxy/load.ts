@@ -89,10 +89,17 @@ export async function runAtRate(task: LoadTask, requestsPerSecond: number): Prom
   return { ...latencies(log), requests, seconds: Number(/finished in ([\d.]+)s/.exec(output)?.[1] ?? task.seconds) };
 }
 
-/** So many requests, as fast as they go. @throws Error when one failed. */
-export async function runCount({ cores, connections, url }: LoadTask, requests: number): Promise<void> {
-  const numbers = ['-n', requests, '-c', connections, '-t', 1];
-  const output = await run(cores, ['h2load', '--h1', ...numbers.map(String), url]);
+/**
+ * So many requests, as fast as they go. @throws Error when one failed.
+ * @param streams of each connection at a time, over HTTP/2; null for HTTP/1.
+ */
+export async function runCount(
+  { cores, connections, url }: LoadTask,
+  requests: number,
+  streams: number | null = null,
+): Promise<void> {
+  const numbers = ['-n', requests, '-c', connections, '-t', 1, ...(streams === null ? [] : ['-m', streams])];
+  const output = await run(cores, ['h2load', ...(streams === null ? ['--h1'] : []), ...numbers.map(String), url]);
   if (Number(/(\d+) succeeded/.exec(output)?.[1] ?? 0) !== requests) throw new Error(`requests failed: ${output}`);
 }
 
