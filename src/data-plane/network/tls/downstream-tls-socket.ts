@@ -1,0 +1,115 @@
+// A TLS socket whose writes are done when the kernel has taken them.
+//
+// Node tells of a TLS write in a later turn, also when the kernel has taken all of it within the call: whoever wrote would
+// believe that it waits, hold its memory, and stop reading on the other side. Here `write` says so at once. OpenSSL copies what
+// it encrypts, so the memory is the caller's again then (I8).
+//
+//   write ─► Node encrypts, and gives it to the socket below ──nothing waits there──► done; Node tells later, nobody listens
+//                                                            └─something does───────► done when Node tells
+//
+// Node's TLS takes one write at a time, and ends the process when a second one begins before it has told of the first. An
+// end that overtakes it would cut off the alert that says so. Both wait for it here.
+//
+// This leans on what `_handle` tells: how much has been encrypted and not been accounted for (`writeQueueSize`), and the same
+// of the socket below (`_parent`). Where a Node release tells neither, every write is done when Node says so.
+
+import { TLSSocket } from 'node:tls';
+
+type Written = (error?: Error | null) => void;
+type Chunks = { chunk: unknown; encoding: BufferEncoding }[];
+
+interface Handle {
+  /** Bytes that are encrypted, and of which Node has not noticed yet that the socket below has them. */
+  readonly writeQueueSize?: number;
+  readonly _parent?: { readonly writeQueueSize?: number };
+}
+
+/**
+ * What Node passes to the socket below in the call: at least seven of its buffers of ten. What is more follows in later turns,
+ * and waits where nobody below sees it.
+ */
+const MOST_AT_ONCE = 7 * 16 * 1024;
+
+export class DownstreamTlsSocket extends TLSSocket {
+  /** Node has not told of the last write. */
+  #isUntold = false;
+  /** Of the last write, while it is not done. */
+  #callback: Written | null = null;
+  /** What waits until Node tells: at most one of the three. */
+  #chunk: unknown = null;
+  #encoding: BufferEncoding = 'utf8';
+  #chunks: Chunks | null = null;
+  #isEnding = false;
+
+  override _write(chunk: unknown, encoding: BufferEncoding, callback: Written): void {
+    if (this.#isUntold) {
+      this.#chunk = chunk;
+      this.#encoding = encoding;
+      this.#callback = callback;
+      return;
+    }
+    const isIdle = this.#begin(callback);
+    super._write(chunk, encoding, this.#onTold);
+    if (isIdle) this.#settle();
+  }
+
+  override _writev(chunks: Chunks, callback: Written): void {
+    if (this.#isUntold) {
+      this.#chunks = chunks;
+      this.#callback = callback;
+      return;
+    }
+    const isIdle = this.#begin(callback);
+    super._writev!(chunks, this.#onTold);
+    if (isIdle) this.#settle();
+  }
+
+  override _final(callback: Written): void {
+    if (this.#isUntold) {
+      this.#isEnding = true;
+      this.#callback = callback;
+    } else super._final(callback);
+  }
+
+  /** @returns whether nothing that the handshake has left is on its way: what is encrypted now goes down in the call. */
+  #begin(callback: Written): boolean {
+    this.#isUntold = true;
+    this.#callback = callback;
+    return this.#handle?.writeQueueSize === 0;
+  }
+
+  /** Ends the write that has just been made, if the kernel has it. */
+  #settle(): void {
+    const callback = this.#callback;
+    if (callback === null || !this.#hasLeft()) return;
+    this.#callback = null;
+    callback();
+  }
+
+  #hasLeft(): boolean {
+    const handle = this.#handle;
+    const encrypted = handle?.writeQueueSize ?? 0;
+    return encrypted > 0 && encrypted <= MOST_AT_ONCE && handle?._parent?.writeQueueSize === 0;
+  }
+
+  get #handle(): Handle | null {
+    return (this as unknown as { readonly _handle: Handle | null })._handle;
+  }
+
+  readonly #onTold: Written = (error) => {
+    this.#isUntold = false;
+    const callback = this.#callback;
+    this.#callback = null;
+    const chunk = this.#chunk;
+    const chunks = this.#chunks;
+    this.#chunk = null;
+    this.#chunks = null;
+    // It was done: what can go wrong after that is the end of the socket, of which others tell.
+    if (callback === null) return;
+    if (error) callback(error);
+    else if (chunk !== null) this._write(chunk, this.#encoding, callback);
+    else if (chunks !== null) this._writev(chunks, callback);
+    else if (this.#isEnding) super._final(callback);
+    else callback();
+  };
+}
