@@ -168,8 +168,8 @@ const head = Buffer.from(
   'GET /a/b?c=d HTTP/1.1\r\nhost: h.example\r\nuser-agent: bench\r\naccept: */*\r\nx-user: user-session-00c0ffee\r\n\r\n',
 );
 codec.parseRequest(head, 0, head.length, { maxHeadBytes: 60_000, maxFields: 100 });
-const request = new RouteRequest(new RandomSequence(3), true);
-request.read(codec.request, false);
+const request = new RouteRequest(new RandomSequence(3));
+request.read(codec.request, false, false);
 const hasher = new RequestHasher([{ kind: 'header', name: 'x-user', rewrite: null, isTerminal: false }]);
 const client = {
   clientAddress: '10.0.0.1',

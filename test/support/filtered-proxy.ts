@@ -8,7 +8,7 @@ import type {
   HttpFilterKind,
   HttpFilterRegistry,
 } from '../../src/data-plane/index.ts';
-import type { ListenerSettings } from '../../src/snapshot/index.ts';
+import type { HttpConnectionManagerSettings, ListenerSettings } from '../../src/snapshot/index.ts';
 import { DataPlaneFixture, directRoute, httpManager, loopback, routeTo } from './data-plane.ts';
 import { filterChain } from './listeners.ts';
 import { WireClient } from './wire.ts';
@@ -39,6 +39,7 @@ export async function proxyWith(
   upstreamPort: number,
   filters: readonly (CreateScripted | ScriptedFilter)[],
   limitBytes = 1024 * 1024,
+  manager: Partial<HttpConnectionManagerSettings> = {},
 ): Promise<FilteredProxy> {
   const httpFilters: HttpFilterRegistry = Object.fromEntries(
     filters.map((filter, index) => [`test.${index}`, kindOf(filter)]),
@@ -50,7 +51,7 @@ export async function proxyWith(
   const fields: Partial<ListenerSettings> = {
     addresses: [loopback(0)],
     bufferLimitBytes: limitBytes,
-    filterChains: [filterChain(httpManager(routes, { httpFilters: settings, enableTrailers: true }))],
+    filterChains: [filterChain(httpManager(routes, { httpFilters: settings, enableTrailers: true, ...manager }))],
   };
   const [port] = await proxy.listenWith(fields);
   const client = new WireClient(port!);

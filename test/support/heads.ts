@@ -26,8 +26,8 @@ export function responseHead(status: number, ...lines: readonly string[]): Respo
 
 /** What is matched by a route table, of the head that `requestHead` made last. */
 export function routeRequest(head: RequestHead, isInternal = false): RouteRequest {
-  const request = new RouteRequest({ u32: () => 0 }, true);
-  request.read(head, isInternal);
+  const request = new RouteRequest({ u32: () => 0 });
+  request.read(head, isInternal, false);
   return request;
 }
 

@@ -32,7 +32,7 @@ export class NotingStream extends NotingClient {
   readonly connectionEnds: { originalDestination: { ip: string; port: number } | null } = { originalDestination: null };
   readonly replies: LocalReply[] = [];
   readonly idleTimeouts: number[] = [];
-  /** What `identify` finds out. */
+  /** What `prepare` finds out. */
   comesFromInside = false;
 
   /** As the streams that the router knows. */
@@ -40,8 +40,11 @@ export class NotingStream extends NotingClient {
     return this as unknown as HttpStream;
   }
 
-  identify(): void {
+  readonly isFiltered = false;
+
+  prepare(head: RequestHead): void {
     this.isInternal = this.comesFromInside;
+    head.append('edited', '1');
   }
 
   reply(reply: LocalReply): void {
@@ -53,10 +56,6 @@ export class NotingStream extends NotingClient {
   }
 
   tellOfUnsent(): void {}
-
-  applyConnectionManagerEdits(head: RequestHead): void {
-    head.append('edited', '1');
-  }
 
   override useCluster(cluster: Cluster): void {
     this.cluster = cluster;

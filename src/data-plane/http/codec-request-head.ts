@@ -22,10 +22,8 @@ export class CodecRequestHead implements LiveHead {
         return head.authority() || undefined;
       case ':scheme':
         return head.headerByName('x-forwarded-proto') ?? 'http';
-      default: {
-        const index = head.findByName(name, 0);
-        return index < 0 ? undefined : head.valueAt(index);
-      }
+      default:
+        return head.valuesByName(name)[0];
     }
   }
 }

@@ -1,7 +1,7 @@
-// Headers by which a client inside may steer the router for its own request. They are obeyed from inside only, and end
-// here: no upstream sees them.
+// Headers by which a client inside may steer the router for its own request. They are obeyed from inside only: from
+// outside they go before routes and filters see the request. No upstream sees them.
 
-import { HEADER_ID, idSet, type RequestHead } from '../../wasm/http1.ts';
+import { HEADER_ID, type IdSet, idSet, type RequestHead } from '../../wasm/http1.ts';
 
 const TIMEOUT = HEADER_ID['x-proxy-upstream-rq-timeout-ms'];
 const PER_TRY_TIMEOUT = HEADER_ID['x-proxy-upstream-rq-per-try-timeout-ms'];
@@ -11,7 +11,8 @@ const ALT_RESPONSE = HEADER_ID['x-proxy-upstream-rq-timeout-alt-response'];
 
 const EXPECTED_TIMEOUT = HEADER_ID['x-proxy-expected-rq-timeout-ms'];
 
-const CONTROL_HEADERS: readonly number[] = [
+/** What the router of a request from inside goes by, or says anew to the upstream. */
+const ROUTER_HEADERS: readonly number[] = [
   TIMEOUT,
   PER_TRY_TIMEOUT,
   STREAM_DURATION,
@@ -26,8 +27,11 @@ const CONTROL_HEADERS: readonly number[] = [
   HEADER_ID['x-proxy-upstream-alt-stat-name'],
   EXPECTED_TIMEOUT,
   HEADER_ID['x-proxy-original-path'],
-  HEADER_ID['x-proxy-original-url'],
   HEADER_ID['x-proxy-attempt-count'],
+];
+/** What only a connection manager says of a request. */
+const MANAGER_HEADERS: readonly number[] = [
+  HEADER_ID['x-proxy-original-url'],
   HEADER_ID['x-proxy-decorator-operation'],
   HEADER_ID['x-proxy-internal'],
   HEADER_ID['x-proxy-ip-tags'],
@@ -38,7 +42,8 @@ const EDGE_HEADERS: readonly number[] = [
   HEADER_ID['x-proxy-downstream-service-node'],
 ];
 
-const CONTROL_SET = idSet(CONTROL_HEADERS);
+const ROUTER_SET = idSet(ROUTER_HEADERS);
+const MANAGER_SET = idSet(MANAGER_HEADERS);
 const EDGE_SET = idSet(EDGE_HEADERS);
 const LIMIT_SET = idSet([TIMEOUT, PER_TRY_TIMEOUT, STREAM_DURATION, ALT_RESPONSE, HEDGE, EXPECTED_TIMEOUT]);
 
@@ -81,10 +86,23 @@ export function expectedMs({ timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout }
   return perTryTimeoutMs > 0 && !hedgesOnPerTryTimeout ? perTryTimeoutMs : timeoutMs;
 }
 
-/** @param isEdge the request comes from outside, straight to this proxy. */
-export function dropControlHeaders(head: RequestHead, isEdge: boolean): void {
-  if (head.hasAny(CONTROL_SET)) for (const id of CONTROL_HEADERS) head.dropKnown(id);
-  if (isEdge && head.hasAny(EDGE_SET)) for (const id of EDGE_HEADERS) head.dropKnown(id);
+/**
+ * Takes from a request what its client may not say.
+ * @param isEdge the request comes from outside, straight to this proxy.
+ */
+export function dropForeignHeaders(head: RequestHead, isInternal: boolean, isEdge: boolean): void {
+  dropAll(head, MANAGER_SET, MANAGER_HEADERS);
+  if (!isInternal) dropRouterHeaders(head);
+  if (isEdge) dropAll(head, EDGE_SET, EDGE_HEADERS);
+}
+
+/** What the router has gone by ends with it. */
+export function dropRouterHeaders(head: RequestHead): void {
+  dropAll(head, ROUTER_SET, ROUTER_HEADERS);
+}
+
+function dropAll(head: RequestHead, set: IdSet, ids: readonly number[]): void {
+  if (head.hasAny(set)) for (const id of ids) head.dropKnown(id);
 }
 
 function milliseconds(head: RequestHead, id: number): number | undefined {

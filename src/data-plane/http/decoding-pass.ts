@@ -1,6 +1,6 @@
 // A request through the filters, on its way to the router.
 
-import { codecError, Framing } from '../../wasm/http1.ts';
+import { codecError, Framing, HEADER_ID } from '../../wasm/http1.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { announceBody } from './body-announcement.ts';
 import type { BodyData, BodyUse, FilterStatus, HttpFilter } from './filter.ts';
@@ -56,6 +56,8 @@ export class DecodingPass extends FilterPass {
 
   protected override saveHead(): boolean {
     const { codec, logs } = this.#context;
+    // The router passes it on where trailers can pass.
+    codec.request.keepKnown(HEADER_ID.te);
     const length = codec.writeRequest();
     if (length < 0) {
       logs.router.warning(`cannot rewrite a request: ${codecError(length).reason}`);

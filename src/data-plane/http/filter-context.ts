@@ -44,13 +44,15 @@ export class ChainContext implements FilterContext {
     this.headerNames = context.proxyHeaders;
     this.serverHealth = context.serverHealth;
     this.#clusters = clusters;
-    this.#request = new RouteRequest(context.random, true);
+    this.#request = new RouteRequest(context.random);
   }
 
   compileHeaders(matches: readonly HeaderMatch[]): HeadTest {
     const tests = matches.map(compileHeaderMatch);
+    const internalNames = this.headerNames.spellings('internal');
+    const asksOfOrigin = matches.some(({ name }) => internalNames.includes(name));
     return (head) => {
-      this.#request.read(head, false);
+      this.#request.read(head, asksOfOrigin && internalNames.some((name) => head.hasField(name)), true);
       return tests.every((test) => test(this.#request));
     };
   }

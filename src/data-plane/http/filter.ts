@@ -148,7 +148,7 @@ export interface FilterCallbacks {
   heldResponseHead(status?: number): EditableHead | null;
   /**
    * From within decodeHeaders: others read the head as it is by now, edits and all, and the route is chosen anew by
-   * that; it stays that of the head as it came otherwise.
+   * that; otherwise it stays that of the head as the first filter saw it.
    */
   settleRequestHead(): void;
   /** What the request's route says to this filter, as its kind has prepared it, the most specific level first; often empty. */

@@ -1,12 +1,12 @@
-// What a request's head becomes on its way to the upstream: forwarding headers, identity, host and path. Hop-by-hop
-// fields are dropped by the parser already. Order and conditions follow the reference.
+// What a connection manager makes of each request's head before routes and filters see it: forwarding headers and
+// identity. Hop-by-hop fields are dropped by the parser already. Order and conditions follow the reference.
 
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, PreparedLines, type RequestHead } from '../../wasm/http1.ts';
 import { isInternalAddress } from '../network/peer-address.ts';
 import type { TlsFacts } from '../network/tls/connection-tls.ts';
 import { forwardClientCertificate } from './client-certificate.ts';
-import { dropControlHeaders } from './control-headers.ts';
+import { dropForeignHeaders } from './control-headers.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import { RequestIds } from './request-id.ts';
 
@@ -75,7 +75,7 @@ export function applyConnectionManagerEdits(
 ): void {
   const { useRemoteAddress } = settings;
   const isEdge = useRemoteAddress && !origin.isInternal;
-  dropControlHeaders(head, isEdge);
+  dropForeignHeaders(head, origin.isInternal, isEdge);
   if (!origin.isInternal) for (const name of lines.internalOnly) head.dropByName(name);
   const { tls } = peer.downstream;
   forwardClientCertificate(head, settings.clientCertificate, tls);

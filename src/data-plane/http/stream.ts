@@ -76,6 +76,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   /** Of a message whose end has come, or comes with the next call; its body holds none. */
   requestTrailers: Trailers | null = null;
   #isRequestPaused = false;
+  #isPrepared = false;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
 
   constructor(
@@ -124,6 +125,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
       return true;
     }
     if (upgrade === '') return this.#enter(this.manager.filters, bytes, start, end, isEnd);
+    keepUpgradeFields(head);
     const filters = this.manager.upgrades.admit(upgrade, head, this.manager.router.find(this, head));
     if (filters === undefined) {
       this.count(downstream_rq_ws_on_non_ws_route);
@@ -133,7 +135,6 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.isUpgradeCounted = true;
     this.count(downstream_cx_upgrades_total);
     this.count(downstream_cx_upgrades_active);
-    keepUpgradeFields(head);
     return this.#enter(filters, bytes, start, end, false);
   }
 
@@ -248,10 +249,18 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   // ---- From the router ----
 
-  /** Finds out who sent the request. */
-  identify(head: RequestHead): void {
-    this.#origin = requestOrigin(head, this.manager.settings, this.codec.connection);
+  prepare(head: RequestHead): void {
+    if (this.#isPrepared) return;
+    this.#isPrepared = true;
+    const { settings, requestLines } = this.manager;
+    const { connection } = this.codec;
+    this.#origin = requestOrigin(head, settings, connection);
     this.isInternal = this.#origin.isInternal;
+    applyConnectionManagerEdits(head, settings, requestLines, connection, this.#origin);
+  }
+
+  get isFiltered(): boolean {
+    return this.filters !== null;
   }
 
   /** TLS secures the connection. */
@@ -259,14 +268,8 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     return this.codec.connection.downstream.tls !== null;
   }
 
-  applyConnectionManagerEdits(head: RequestHead): void {
-    const { settings, requestLines } = this.manager;
-    applyConnectionManagerEdits(head, settings, requestLines, this.codec.connection, this.#origin);
-  }
-
-  tellOfUnsent(head: RequestHead): void {
+  tellOfUnsent(): void {
     if (this.wantedFacts === null) return;
-    this.applyConnectionManagerEdits(head);
     const { codec } = this.context;
     const length = codec.writeRequest();
     if (length > 0) this.noteHeldHead(codec.requestText(length));

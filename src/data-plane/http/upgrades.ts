@@ -25,7 +25,7 @@ export function upgradeType(head: RequestHead): string {
 export function keepUpgradeFields(head: MessageHead): void {
   const first = head.indexOf(HEADER_ID.upgrade);
   if (first < 0 || !head.isDropped(first)) return;
-  for (let index = first; index >= 0; index = head.nextIndexOf(index)) head.keep(index);
+  head.keepKnown(HEADER_ID.upgrade);
   head.append('connection', 'upgrade');
 }
 

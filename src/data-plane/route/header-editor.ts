@@ -14,7 +14,7 @@ export interface EditableHead {
   /** True when the head will have such a field as things stand. */
   hasField(name: string): boolean;
   removeField(name: string): void;
-  /** Value as it was before all edits, several fields joined. */
+  /** Value as things stand, several fields joined. */
   headerByName(name: string): string | undefined;
   /** All fields that the head will have as things stand, in order, with their names in lower case. */
   entries(): readonly (readonly [name: string, value: string])[];

@@ -2,7 +2,7 @@
 
 import { compileByteMatch, type StringTest } from '../../base/string-match.ts';
 import type { HeaderMatch } from '../../snapshot/index.ts';
-import { HEADER_ID, type KnownHeader } from '../../wasm/http1.ts';
+import { HEADER_ID, type KnownHeader, type RequestHead } from '../../wasm/http1.ts';
 import type { RouteRequest } from './route-request.ts';
 
 export type RequestTest = (request: RouteRequest) => boolean;
@@ -22,6 +22,17 @@ const SPECIAL: Readonly<Record<string, ReadHeader>> = {
   'x-proxy-internal': ({ isInternal }) => (isInternal ? 'true' : undefined),
   'x-envoy-internal': ({ isInternal }) => (isInternal ? 'true' : undefined),
 };
+
+/** Fields that a connection manager adds to requests; without filters nobody else has added any before they are read. */
+const FROM_CONNECTION_MANAGER: ReadonlySet<string> = new Set([
+  'connection',
+  'via',
+  'x-forwarded-client-cert',
+  'x-forwarded-for',
+  'x-request-id',
+]);
+/** The same under whatever prefix. */
+const EXTERNAL_ADDRESS = /-external-address$/;
 
 /** A 64-bit integer at most. */
 const INTEGER = /^[+-]?\d{1,19}$/;
@@ -49,13 +60,12 @@ export function compileHeaderTest(match: HeaderMatch): HeaderTest {
 export function headerReader(name: string): ReadHeader {
   if (Object.hasOwn(SPECIAL, name)) return SPECIAL[name]!;
   const id = knownId(name);
-  if (id !== undefined) return knownHeaderReader(id);
-  return ({ head }) => {
-    let index = head.findByName(name, 0);
-    if (index < 0) return undefined;
-    let value = head.valueAt(index);
-    for (index = head.findByName(name, index + 1); index >= 0; index = head.findByName(name, index + 1)) {
-      value += `,${head.valueAt(index)}`;
+  const isAdded = isManaged(name);
+  return ({ head, isFiltered }) => {
+    if (isFiltered || isAdded) return head.headerByName(name, ',');
+    let value: string | undefined;
+    for (let index = firstField(head, name, id); index >= 0; index = nextField(head, index, name, id)) {
+      value = value === undefined ? head.valueAt(index) : `${value},${head.valueAt(index)}`;
     }
     return value;
   };
@@ -68,13 +78,8 @@ export function headerReader(name: string): ReadHeader {
 export function headerValuesReader(name: string): (request: RouteRequest) => string | readonly string[] | undefined {
   if (Object.hasOwn(SPECIAL, name)) return SPECIAL[name]!;
   return ({ head }) => {
-    const first = head.findByName(name, 0);
-    if (first < 0) return undefined;
-    let next = head.findByName(name, first + 1);
-    if (next < 0) return head.valueAt(first);
-    const values = [head.valueAt(first)];
-    for (; next >= 0; next = head.findByName(name, next + 1)) values.push(head.valueAt(next));
-    return values;
+    const values = head.valuesByName(name);
+    return values.length > 1 ? values : values[0];
   };
 }
 
@@ -85,28 +90,35 @@ export function headerValuesReader(name: string): (request: RouteRequest) => str
 export function firstValueReader(name: string): ReadHeader {
   if (Object.hasOwn(SPECIAL, name)) return SPECIAL[name]!;
   const id = knownId(name);
-  return ({ head }) => {
-    const index = id === undefined ? head.findByName(name, 0) : head.indexOf(id);
+  const isAdded = isManaged(name);
+  return ({ head, isFiltered }) => {
+    if (isFiltered || isAdded) return head.valuesByName(name)[0];
+    const index = firstField(head, name, id);
     return index < 0 ? undefined : head.valueAt(index);
   };
+}
+
+function isManaged(name: string): boolean {
+  return FROM_CONNECTION_MANAGER.has(name) || EXTERNAL_ADDRESS.test(name);
+}
+
+/** Of those that have not been dropped, by id where there is one: that is found faster. -1 when there is none. */
+function firstField(head: RequestHead, name: string, id: number | undefined): number {
+  const index = id === undefined ? head.findByName(name, 0) : head.indexOf(id);
+  return index < 0 || !head.isDropped(index) ? index : nextField(head, index, name, id);
+}
+
+function nextField(head: RequestHead, from: number, name: string, id: number | undefined): number {
+  let index = from;
+  do index = id === undefined ? head.findByName(name, index + 1) : head.nextIndexOf(index);
+  while (index >= 0 && head.isDropped(index));
+  return index;
 }
 
 /** An x-envoy-* name is a spelling of the x-proxy-* one, and both share an id. */
 function knownId(name: string): number | undefined {
   const known = name.replace(/^x-envoy-/, 'x-proxy-');
   return Object.hasOwn(HEADER_ID, known) ? HEADER_ID[known as KnownHeader] : undefined;
-}
-
-function knownHeaderReader(id: number): ReadHeader {
-  return ({ head }) => {
-    let index = head.indexOf(id);
-    if (index < 0) return undefined;
-    let value = head.valueAt(index);
-    for (index = head.nextIndexOf(index); index >= 0; index = head.nextIndexOf(index)) {
-      value += `,${head.valueAt(index)}`;
-    }
-    return value;
-  };
 }
 
 function rangeTest(start: number, end: number): StringTest {

@@ -1,9 +1,7 @@
 // What routes are chosen by. One object per router, filled anew for each request: nothing in it outlives the choice.
 
 import type { Random } from '../../base/random.ts';
-import { HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
-
-const FORWARDED_PROTO = HEADER_ID['x-forwarded-proto'];
+import { Method, type RequestHead } from '../../wasm/http1.ts';
 
 export class RouteRequest {
   /** Borrowed until the next `read`. */
@@ -15,20 +13,17 @@ export class RouteRequest {
   isInternal = false;
   /** A CONNECT request, which has an authority and no path. */
   isConnect = false;
-  /** Its connection is secured. */
-  isSecured = false;
+  /** Filters may have added anything to the head; otherwise only the connection manager has. */
+  isFiltered = false;
   readonly #random: Random;
-  readonly #trustsForwardedProto: boolean;
   #drawn = -1;
   #authority: string | null = null;
 
-  /** @param trustsForwardedProto whether a request may say by which scheme its client came. */
-  constructor(random: Random, trustsForwardedProto: boolean) {
+  constructor(random: Random) {
     this.#random = random;
-    this.#trustsForwardedProto = trustsForwardedProto;
   }
 
-  read(head: RequestHead, isInternal: boolean, isSecured = false): void {
+  read(head: RequestHead, isInternal: boolean, isFiltered: boolean): void {
     const target = head.path();
     const query = target.indexOf('?');
     this.head = head;
@@ -36,7 +31,7 @@ export class RouteRequest {
     this.target = target;
     this.path = query === -1 ? target : target.slice(0, query);
     this.isInternal = isInternal;
-    this.isSecured = isSecured;
+    this.isFiltered = isFiltered;
     this.isConnect = head.methodId === Method.CONNECT;
     this.#drawn = -1;
   }
@@ -58,11 +53,8 @@ export class RouteRequest {
     return this.#drawn;
   }
 
-  /** The scheme that X-Forwarded-Proto will show to the upstream. */
+  /** The scheme by which the client came, as the upstream will be told. */
   get forwardedProto(): string {
-    return (
-      (this.#trustsForwardedProto ? this.head.header(FORWARDED_PROTO) : undefined) ??
-      (this.isSecured ? 'https' : 'http')
-    );
+    return this.head.headerByName('x-forwarded-proto') ?? 'http';
   }
 }

@@ -19,6 +19,8 @@ export interface RoutedRequest
     RequestLimits,
     FactsSource,
     Omit<HashedClient, 'connectionEnds'> {
+  /** It has met filters. */
+  readonly isFiltered: boolean;
   /** The connection that it came by. */
   readonly downstream: DownstreamConnection;
   /** By TLS. */
@@ -40,14 +42,14 @@ export interface RoutedRequest
   /** Of the client's connection. */
   readonly connectionEnds: HashedClient['connectionEnds'] & { readonly originalDestination: Endpoint | null };
 
-  /** Finds out who sent the request: `isInternal` is right from then on. */
-  identify(head: RequestHead): void;
-
-  /** Sets what every request gets from its connection manager. */
-  applyConnectionManagerEdits(head: RequestHead): void;
+  /**
+   * Finds out who sent the request, and gives the head what every request gets from its connection manager; nothing when
+   * that has been done. `isInternal` is right from then on.
+   */
+  prepare(head: RequestHead): void;
 
   /** The request goes nowhere: whoever tells of it tells of the head that would have gone on. */
-  tellOfUnsent(head: RequestHead): void;
+  tellOfUnsent(): void;
 
   /** Replaces the time after which the request counts as idle; 0 for never. */
   setIdleTimeout(timeoutMs: number): void;

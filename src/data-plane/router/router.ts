@@ -4,7 +4,7 @@
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS } from '../../stats/index.ts';
 import { codecError, Framing, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
-import { obeyControlHeaders } from '../http/control-headers.ts';
+import { dropRouterHeaders, obeyControlHeaders } from '../http/control-headers.ts';
 import { NO_LIMITS } from '../http/filtered-stream.ts';
 import {
   clusterNotFound,
@@ -86,16 +86,14 @@ export class Router {
     this.#planner = new TriesPlanner(context, clusters, settings.suppressProxyHeaders);
     this.#checks = new StrictChecks(settings.strictlyCheckedHeaders);
     this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
-    // Only a trusted hop may say how the client came (applyConnectionManagerEdits).
-    const trustsForwardedProto = !settings.useRemoteAddress || settings.xffNumTrustedHops > 0;
-    this.#request = new RouteRequest(context.random, trustsForwardedProto);
+    this.#request = new RouteRequest(context.random);
     this.#statBase = statBase;
   }
 
   /** The route of a request that meets filters first, by its head as it is now. The router goes by it later. */
   find(stream: RoutedRequest, head: RequestHead): Route | undefined {
-    stream.identify(head);
-    this.#request.read(head, stream.isInternal, stream.isSecured);
+    stream.prepare(head);
+    this.#request.read(head, stream.isInternal, stream.isFiltered);
     const route = this.#routes.find(this.#request);
     stream.foundRoute = route ?? null;
     return route;
@@ -104,13 +102,13 @@ export class Router {
   /** Answers the request (and returns null), or makes the request to the upstream, which the stream then starts. */
   route(stream: RoutedRequest, head: RequestHead): ForwardedRequest | null {
     const request = this.#request;
-    stream.identify(head);
-    request.read(head, stream.isInternal, stream.isSecured);
+    stream.prepare(head);
+    request.read(head, stream.isInternal, stream.isFiltered);
     const route = stream.foundRoute ?? this.#routes.find(request);
     if (route === undefined) {
       this.#count(no_route);
       this.#context.traffic.requestRouted(stream, stream.downstream, '');
-      stream.tellOfUnsent(head);
+      stream.tellOfUnsent();
       stream.reply(NO_ROUTE);
       return null;
     }
@@ -154,7 +152,7 @@ export class Router {
     const bytes = Buffer.from(text, 'latin1');
     if (codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0)
       return this.#refuse(passthrough_internal_redirect_bad_location);
-    this.#request.read(codec.request, stream.isInternal, stream.isSecured);
+    this.#request.read(codec.request, stream.isInternal, false);
     const route = this.#routes.find(this.#request);
     if (route === undefined) return this.#refuse(passthrough_internal_redirect_no_route);
     if (!redirects.accepts(policy.predicates, stream.route!.name, route.name, target.isHttps))
@@ -176,7 +174,7 @@ export class Router {
     this.#count(stat);
   }
 
-  /** @param isFollowing the head has the connection manager's edits already. */
+  /** @param isFollowing the head is one that this router has made. */
   #act(stream: RoutedRequest, head: RequestHead, route: Route, isFollowing: boolean): ForwardedRequest | null {
     const request = this.#request;
     stream.route = route;
@@ -186,16 +184,16 @@ export class Router {
         return this.#forward(stream, head, route, plan, isFollowing);
       case 'redirect':
         this.#count(rq_redirect);
-        return this.#answer(stream, head, isFollowing, redirect(plan.status, plan.location(request)));
+        return this.#answer(stream, isFollowing, redirect(plan.status, plan.location(request)));
       case 'direct-response':
         this.#count(rq_direct_response);
-        return this.#answer(stream, head, isFollowing, plan.reply);
+        return this.#answer(stream, isFollowing, plan.reply);
     }
   }
 
   /** The request goes nowhere. @param isFollowing as for `#act`. */
-  #answer(stream: RoutedRequest, head: RequestHead, isFollowing: boolean, reply: LocalReply): null {
-    if (!isFollowing) stream.tellOfUnsent(head);
+  #answer(stream: RoutedRequest, isFollowing: boolean, reply: LocalReply): null {
+    if (!isFollowing) stream.tellOfUnsent();
     stream.reply(reply);
     return null;
   }
@@ -212,7 +210,7 @@ export class Router {
     const cluster = target === undefined ? undefined : this.#clusters.get(target.name);
     if (target === undefined || cluster === undefined) {
       this.#count(no_cluster);
-      return this.#answer(stream, head, isFollowing, clusterNotFound(plan.clusterNotFoundStatus));
+      return this.#answer(stream, isFollowing, clusterNotFound(plan.clusterNotFoundStatus));
     }
     const invalid = stream.isInternal ? this.#checks.firstInvalid(head) : null;
     if (invalid !== null) {
@@ -238,7 +236,7 @@ export class Router {
       stream.redirects ??= new InternalRedirects(plan.replayLimitBytes(stream.bufferLimitBytes));
       stream.redirects.policy = plan.internalRedirects;
     }
-    if (!isFollowing) stream.applyConnectionManagerEdits(head);
+    if (!isFollowing) dropRouterHeaders(head);
     if (head.has(HEADER_ID.te) && this.#passesTrailersOf(stream, cluster)) this.#edits.keepTrailersOption(head);
     this.#edits.apply(stream, request, route, plan, target);
     if (stream.awaitsTunnel) keepUpgradeFields(head);

@@ -120,13 +120,26 @@ export abstract class MessageHead {
     return value;
   }
 
-  /** Value of any header by its lower-case name, several fields joined by ', '. Compares names: not for the hot path. */
-  headerByName(name: string): string | undefined {
-    let value: string | undefined;
+  /**
+   * Value of any header of the head as things stand, received or added, by its lower-case name; several fields joined.
+   * Compares names: not for the hot path.
+   */
+  headerByName(name: string, separator = ', '): string | undefined {
+    const values = this.valuesByName(name);
+    return values.length === 0 ? undefined : values.join(separator);
+  }
+
+  /** The same, field by field, in order. */
+  valuesByName(name: string): string[] {
+    const values: string[] = [];
     for (let index = this.findByName(name, 0); index >= 0; index = this.findByName(name, index + 1)) {
-      value = value === undefined ? this.valueAt(index) : `${value}, ${this.valueAt(index)}`;
+      if (!this.isDropped(index)) values.push(this.valueAt(index));
     }
-    return value;
+    if (!this.#hasAdded) return values;
+    for (const line of splitLines(this.#addedText())) {
+      if (isNamed(line, name)) values.push(line.slice(name.length + 1).trim());
+    }
+    return values;
   }
 
   /** Index of the first field at or after `from` whose lower-case name this is, -1 when there is none. */
@@ -202,7 +215,7 @@ export abstract class MessageHead {
     for (let index = this.findByName(name, 0); index >= 0; index = this.findByName(name, index + 1)) this.drop(index);
   }
 
-  /** True when the rewritten head will have a field of this lower-case name, received or added. Not for the hot path. */
+  /** True when the head has a field of this lower-case name as things stand, received or added. Not for the hot path. */
   hasField(name: string): boolean {
     for (let index = this.findByName(name, 0); index >= 0; index = this.findByName(name, index + 1)) {
       if (!this.isDropped(index)) return true;
@@ -210,7 +223,7 @@ export abstract class MessageHead {
     return splitLines(this.#addedText()).some((line) => isNamed(line, name));
   }
 
-  /** All fields of the rewritten head, received or added, in order, with their names in lower case. Not for the hot path. */
+  /** All fields of the head as things stand, received or added, in order, with their names in lower case. Not for the hot path. */
   entries(): readonly (readonly [name: string, value: string])[] {
     const entries: (readonly [name: string, value: string])[] = [];
     for (let index = 0; index < this.fieldCount; index += 1) {
@@ -238,6 +251,11 @@ export abstract class MessageHead {
   /** Takes a mark back, for example from Upgrade when the upgrade is allowed. */
   keep(index: number): void {
     this.#setFlags(index, this.field(index, layout.FIELD_FLAGS) & ~layout.FIELD_DROPPED);
+  }
+
+  /** The same for every field of a known id. */
+  keepKnown(id: number): void {
+    for (let index = this.indexOf(id); index >= 0; index = this.nextIndexOf(index)) this.keep(index);
   }
 
   /**
@@ -299,6 +317,10 @@ export abstract class MessageHead {
   /** True while the edits hold addresses of the prepared region. */
   get hasPieces(): boolean {
     return this.word(layout.RECORD_PIECE_COUNT) !== 0;
+  }
+
+  get #hasAdded(): boolean {
+    return this.hasPieces || this.word(layout.RECORD_ADDED_BYTES) !== 0;
   }
 
   /** All lines added so far, in the order in which they will be written; none when they have grown too large. */

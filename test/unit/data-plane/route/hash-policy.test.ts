@@ -50,8 +50,8 @@ function hashed(policies: readonly (HashInput & Partial<HashPolicy>)[], asked: A
   const { path = '/', lines = [], client = new Client() } = asked;
   const bytes = Buffer.from(`${[`GET ${path} HTTP/1.1`, 'Host: h.example', ...lines].join('\r\n')}\r\n\r\n`, 'latin1');
   assert.ok(codec.parseRequest(bytes, 0, bytes.length, { maxHeadBytes: 60_000, maxFields: 100 }) > 0);
-  const request = new RouteRequest({ u32: () => 0 }, true);
-  request.read(codec.request, false);
+  const request = new RouteRequest({ u32: () => 0 });
+  request.read(codec.request, false, false);
   const hasher = new RequestHasher(policies.map((policy) => ({ isTerminal: false, ...policy })));
   return hasher.hash(kernel, request, client, null);
 }

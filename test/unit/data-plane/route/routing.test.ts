@@ -33,7 +33,8 @@ interface Asked {
   readonly lines?: readonly string[];
   readonly isInternal?: boolean;
   readonly random?: number;
-  readonly trustsForwardedProto?: boolean;
+  /** What the connection manager says in place of the client. */
+  readonly forwardedProto?: string;
 }
 
 function request(asked: Asked): RouteRequest {
@@ -43,8 +44,12 @@ function request(asked: Asked): RouteRequest {
     'latin1',
   );
   assert.ok(codec.parseRequest(bytes, 0, bytes.length, LIMITS) > 0);
-  const result = new RouteRequest({ u32: () => asked.random ?? 0 }, asked.trustsForwardedProto ?? true);
-  result.read(codec.request, asked.isInternal ?? false);
+  if (asked.forwardedProto !== undefined) {
+    codec.request.removeField('x-forwarded-proto');
+    codec.request.append('x-forwarded-proto', asked.forwardedProto);
+  }
+  const result = new RouteRequest({ u32: () => asked.random ?? 0 });
+  result.read(codec.request, asked.isInternal ?? false, false);
   return result;
 }
 
@@ -131,7 +136,7 @@ describe('a virtual host that requires TLS', () => {
     {
       name: 'does not believe others',
       requires: 'all',
-      asked: { ...byHttps, trustsForwardedProto: false },
+      asked: { ...byHttps, forwardedProto: 'http' },
       location: 'https://h.example/a?b',
     },
     {
@@ -158,9 +163,7 @@ describe('a virtual host that requires TLS', () => {
   }
 
   test('asks nothing of a secured connection', () => {
-    const given = request({ trustsForwardedProto: false });
-    given.isSecured = true;
-    assert.equal(tableFor('all').find(given)?.name, '/');
+    assert.equal(tableFor('all').find(request({ forwardedProto: 'https' }))?.name, '/');
   });
 });
 
@@ -426,7 +429,7 @@ describe('a header condition', () => {
     ['x-forwarded-proto', 'http', {}],
     ['x-forwarded-proto', 'https', { lines: ['x-forwarded-proto: https'] }],
     [':scheme', 'https', { lines: ['x-forwarded-proto: https'] }],
-    ['x-forwarded-proto', 'http', { lines: ['x-forwarded-proto: https'], trustsForwardedProto: false }],
+    ['x-forwarded-proto', 'http', { lines: ['x-forwarded-proto: https'], forwardedProto: 'http' }],
     ['x-envoy-internal', 'true', { isInternal: true }],
     ['x-envoy-original-dst-host', 'x', { lines: ['x-proxy-original-dst-host: x'] }],
   ];
@@ -551,10 +554,10 @@ describe('chance', () => {
 
   test('one request has one chance for everything', () => {
     let draws = 0;
-    const asked = new RouteRequest({ u32: () => ++draws }, true);
-    asked.read(request({}).head, false);
+    const asked = new RouteRequest({ u32: () => ++draws });
+    asked.read(request({}).head, false, false);
     assert.deepEqual([asked.random, asked.random], [1, 1]);
-    asked.read(request({}).head, false);
+    asked.read(request({}).head, false, false);
     assert.equal(asked.random, 2);
   });
 });

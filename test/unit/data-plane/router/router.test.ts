@@ -133,20 +133,6 @@ describe('a request', () => {
   });
 });
 
-describe('the scheme by which a client came', () => {
-  for (const [useRemoteAddress, xffNumTrustedHops, scheme] of [
-    [false, 0, 'https'],
-    [true, 1, 'https'],
-    [true, 0, 'http'],
-  ] as const) {
-    test(`is ${scheme} by X-Forwarded-Proto, from a peer that counts: ${useRemoteAddress}, hops: ${xffNumTrustedHops}`, () => {
-      const bench = new RouterBench([routeFor('/', REDIRECT)], { settings: { useRemoteAddress, xffNumTrustedHops } });
-      bench.routed('GET /p', 'x-forwarded-proto: https');
-      assert.equal(bench.stream.replies[0]!.location, `${scheme}://new/p`);
-    });
-  }
-});
-
 describe('a cluster that turns requests away', () => {
   test('does so in maintenance, and counts it', () => {
     const bench = forwarding();

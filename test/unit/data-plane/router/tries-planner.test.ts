@@ -26,8 +26,8 @@ function planning(retry: Partial<RetrySettings> = {}, action: Partial<ForwardAct
     const head = bench.read('GET /', ...lines);
     bench.stream.comesFromInside = stream.isInternal ?? false;
     const route = bench.router.find(bench.stream.asStream, head)!;
-    const request = new RouteRequest(bench.context.random, true);
-    request.read(head, stream.isInternal ?? false);
+    const request = new RouteRequest(bench.context.random);
+    request.read(head, stream.isInternal ?? false, false);
     const asked = {
       timeoutMs: 900,
       perTryTimeoutMs: 50,

@@ -20,6 +20,7 @@ import type { OriginalDstSettings } from '../../../../src/snapshot/index.ts';
 import type { CLUSTER_STATS } from '../../../../src/stats/index.ts';
 import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
+import { requestHead, routeRequest } from '../../../support/heads.ts';
 import { UpstreamWorkers } from '../../../support/upstream-workers.ts';
 
 /** Questions that one worker may have of main at a time. */
@@ -91,13 +92,9 @@ class Bench {
   }
 }
 
-/** A request with one header, x-to. */
+/** A request with one header at most, x-to. */
 function requestTo(value: string | null): RouteRequest {
-  const head = {
-    findByName: (name: string) => (name === 'x-to' && value !== null ? 3 : -1),
-    valueAt: (index: number) => (index === 3 ? value : assert.fail('no such field')),
-  };
-  return { head } as unknown as RouteRequest;
+  return routeRequest(requestHead('GET /', ...(value === null ? [] : [`x-to: ${value}`])));
 }
 
 describe('a request goes', () => {
