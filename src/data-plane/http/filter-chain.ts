@@ -148,6 +148,7 @@ export class FilterChain {
 
 /** The filters of one request, and how far its messages have come through them. */
 export class StreamFilters implements FilteredPasses {
+  /** False where the response goes by all of them. */
   readonly encodes: boolean;
   readonly decoding: DecodingPass;
   readonly encoding: EncodingPass;
@@ -165,12 +166,22 @@ export class StreamFilters implements FilteredPasses {
     this.#context = context;
     this.#stream = stream;
     this.#chain = chain;
-    this.encodes = chain.encodes;
     this.#isForHead = stream.methodId === Method.HEAD;
     const count = chain.create.length;
     this.#filters = chain.create.map((create, index) => create(new StreamFilterCallbacks(this, stream, index, count)));
-    this.decoding = new DecodingPass(context, stream, this.#filters, chain.requestUses);
-    this.encoding = new EncodingPass(context, stream, this.#filters, this.#responseUses(chain));
+    this.encodes = chain.encodes && this.#filters.some(looksAtResponses);
+    this.decoding = new DecodingPass(
+      context,
+      stream,
+      this.#filters,
+      wantedUses(this.#filters, chain.requestUses, true),
+    );
+    this.encoding = new EncodingPass(
+      context,
+      stream,
+      this.#filters,
+      wantedUses(this.#filters, chain.responseUses, false),
+    );
   }
 
   /** The request's head as it was when a filter stopped it; empty if none did. */
@@ -205,18 +216,6 @@ export class StreamFilters implements FilteredPasses {
     for (const call of this.#calls ?? []) call.cancel();
     this.#calls = null;
     for (const filter of this.#filters) filter.onDestroy?.();
-  }
-
-  /** A filter that would only read and has no use for the body of this response does not see it. */
-  #responseUses({ responseUses }: FilterChain): readonly BodyUse[] {
-    const filters = this.#filters;
-    const last = filters.length - 1;
-    const isUnused = (use: BodyUse, index: number): boolean =>
-      use === 'reads' &&
-      filters[last - index]!.encodeData === undefined &&
-      filters[last - index]!.encodeTrailers === undefined;
-    if (!responseUses.some(isUnused)) return responseUses;
-    return responseUses.map((use, index) => (isUnused(use, index) ? 'none' : use));
   }
 
   call(request: CallRequest, receiver: CallReceiver): void {
@@ -264,6 +263,36 @@ export class StreamFilters implements FilteredPasses {
   routeSettings(index: number): readonly unknown[] {
     return this.#chain.settingsOf(this.#stream.filtersOfRoute)[index]!;
   }
+}
+
+/** A kind that encodes may have nothing to do with this request. */
+function looksAtResponses(filter: HttpFilter): boolean {
+  return (
+    filter.encodeHeaders !== undefined ||
+    filter.encodeData !== undefined ||
+    filter.encodeTrailers !== undefined ||
+    filter.localReplyBody !== undefined
+  );
+}
+
+/**
+ * A filter that would only read and has no use for this body does not see it.
+ * @param uses in the order of the direction; @param filters in that of requests.
+ */
+function wantedUses(filters: readonly HttpFilter[], uses: readonly BodyUse[], isRequest: boolean): readonly BodyUse[] {
+  let wanted: BodyUse[] | null = null;
+  const last = filters.length - 1;
+  for (let index = 0; index <= last; index += 1) {
+    if (uses[index] !== 'reads') continue;
+    const filter = filters[isRequest ? index : last - index]!;
+    const isUsed = isRequest
+      ? filter.decodeData !== undefined || filter.decodeTrailers !== undefined
+      : filter.encodeData !== undefined || filter.encodeTrailers !== undefined;
+    if (isUsed) continue;
+    wanted ??= [...uses];
+    wanted[index] = 'none';
+  }
+  return wanted ?? uses;
 }
 
 /** Levels are shared by many routes, and prepared once. */

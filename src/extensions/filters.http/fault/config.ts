@@ -71,7 +71,9 @@ export const FAULT_MANIFEST: HttpFilterManifest = {
         max_active_faults_runtime: supported(),
         response_rate_limit_percent_runtime: supported(),
         abort_grpc_status_runtime: supported(),
-        disable_downstream_cluster_stats: supported('of at most 1,000 clusters, each worker for itself'),
+        disable_downstream_cluster_stats: supported(
+          'those stats are of 1,000 clusters at most, which each worker chooses for itself',
+        ),
         filter_metadata: supportedWhole(),
       },
     },
@@ -162,7 +164,7 @@ function abortOf(message: FaultAbortMessage, fault: HttpFaultMessage): AbortSett
 function rateLimitOf(message: FaultRateLimitMessage, fault: HttpFaultMessage): RateLimitSettings {
   const key = fault.response_rate_limit_percent_runtime || KEYS.ratePercent;
   return {
-    share: { key, default: shareOf({ ...message, percent: 0 }) },
+    share: { key, default: shareOf({ percentage: message.percentage, percent: 0 }) },
     bytesPerSecond: message.fixed_limit === null ? null : toNumber(message.fixed_limit.limit_kbps) * KIB,
   };
 }
