@@ -43,6 +43,8 @@ export { convertAddress } from './resources/address.ts';
 export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
+export { parseFormat } from './resources/format/format-string.ts';
+export { convertHeaderMutations } from './resources/header-edits.ts';
 export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';
 export type {
   AddressMessage,

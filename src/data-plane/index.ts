@@ -4,6 +4,7 @@ export { compileLine } from './access-log/line.ts';
 export { DataPlane, type DataPlaneDependencies } from './data-plane.ts';
 export type { FormatFacts } from './format/facts.ts';
 export { StreamFacts } from './format/stream-facts.ts';
+export { TextFormatter } from './format/text-formatter.ts';
 export type {
   BodyData,
   BodyUse,
@@ -27,5 +28,11 @@ export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
 export { chooseReadMode } from './network/read-mode.ts';
 export { flagBit, NO_FLAGS } from './response-flags.ts';
-export { type EditableHead, replaceField } from './route/header-editor.ts';
+export {
+  compileHeaderEdits,
+  type EditableHead,
+  type FactsSource,
+  type HeaderEditor,
+  replaceField,
+} from './route/header-editor.ts';
 export { compileHeaderTest } from './route/header-matcher.ts';

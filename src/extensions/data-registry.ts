@@ -4,20 +4,24 @@
 import type { HttpFilterRegistry } from '../data-plane/index.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
 import { CORS_FILTER } from './filters.http/cors/filter.ts';
+import { CSRF_FILTER } from './filters.http/csrf/filter.ts';
 import { FAULT_FILTER } from './filters.http/fault/filter.ts';
 import { GRPC_BRIDGE_FILTER } from './filters.http/grpc_http1_bridge/filter.ts';
 import { GRPC_STATS_FILTER } from './filters.http/grpc_stats/filter.ts';
 import { GRPC_WEB_FILTER } from './filters.http/grpc_web/filter.ts';
+import { HEADER_MUTATION_FILTER } from './filters.http/header_mutation/filter.ts';
 import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.buffer': BUFFER_FILTER,
   'filters.http.cors': CORS_FILTER,
+  'filters.http.csrf': CSRF_FILTER,
   'filters.http.fault': FAULT_FILTER,
   'filters.http.grpc_http1_bridge': GRPC_BRIDGE_FILTER,
   'filters.http.grpc_stats': GRPC_STATS_FILTER,
   'filters.http.grpc_web': GRPC_WEB_FILTER,
+  'filters.http.header_mutation': HEADER_MUTATION_FILTER,
   'filters.http.health_check': HEALTH_CHECK_FILTER,
   'filters.http.tap': TAP_FILTER,
 };

@@ -34,7 +34,6 @@ export {
   type HeadLimits,
   Method,
 } from './http1/codes.ts';
-export { isForbiddenTrailer } from './http1/forbidden-trailers.ts';
 export {
   DEFAULT_HEADER_PREFIX,
   HEADER_ALIAS_PREFIX,

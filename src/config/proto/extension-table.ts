@@ -93,7 +93,17 @@ const HTTP_FILTERS: Rows = [
   row('undescribed', 'filters.http.squash', 'squash'),
   row('undescribed', 'filters.http.dynamo', 'http_dynamo_filter'),
   row('undescribed', 'filters.http.ext_authz', 'ext_authz'),
-  row('undescribed', 'filters.http.csrf', 'csrf'),
+  row(`${HTTP}.csrf.v3.CsrfPolicy`, 'filters.http.csrf', 'csrf'),
+  perRoute(
+    `${HTTP}.header_mutation.v3.HeaderMutationPerRoute`,
+    row(`${HTTP}.header_mutation.v3.HeaderMutation`, 'filters.http.header_mutation'),
+  ),
+  row(`${HTTP}.header_to_metadata.v3.Config`, 'filters.http.header_to_metadata'),
+  row(`${HTTP}.set_metadata.v3.Config`, 'filters.http.set_metadata'),
+  perRoute(
+    `${HTTP}.basic_auth.v3.BasicAuthPerRoute`,
+    row(`${HTTP}.basic_auth.v3.BasicAuth`, 'filters.http.basic_auth'),
+  ),
 ];
 
 const LISTENER_FILTERS: Rows = [

@@ -48,7 +48,6 @@ export type {
   GrpcService,
   GrpcStatsFilterConfig as GrpcStatsFilterMessage,
   HeaderMatcher,
-  HeaderMutation,
   HeaderValue,
   HeaderValueOption,
   HealthCheck_GrpcHealthCheck as GrpcHealthCheck,
@@ -70,7 +69,6 @@ export type {
   Locality as LocalityMessage,
   LocalityLbEndpoints,
   LocalReplyConfig,
-  Metadata,
   MetricsServiceConfig,
   OmitHostMetadataConfig,
   OutlierDetection,
@@ -126,6 +124,8 @@ export type {
   WeightedCluster_ClusterWeight as ClusterWeight,
 } from '../proto/generated/messages.ts';
 
+export type HeaderMutation = MessageTypes['proxy.config.common.mutation_rules.v3.HeaderMutation'];
+export type Metadata = MessageTypes['proxy.config.core.v3.Metadata'];
 /** A network filter of a listener. */
 export type RingHashMessage = MessageTypes['proxy.extensions.load_balancing_policies.ring_hash.v3.RingHash'];
 export type MaglevMessage = MessageTypes['proxy.extensions.load_balancing_policies.maglev.v3.Maglev'];

@@ -31,11 +31,11 @@ export class DecodingPass extends FilterPass {
     return this.#heldHead;
   }
 
-  /** As FilterCallbacks.settleRequestHead. */
-  settleHead(): void {
-    if (!this.saveHead()) return;
-    this.restoreHead();
-    this.#stream.findRoute();
+  /** As FilterCallbacks.settleEditedHead. @returns false when the request has been given up. */
+  settleHead(): boolean {
+    const isSaved = this.saveHead();
+    if (isSaved) this.restoreHead();
+    return isSaved;
   }
 
   protected override visitHead(index: number, isEnd: boolean): FilterStatus {

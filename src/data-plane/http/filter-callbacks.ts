@@ -2,6 +2,7 @@
 // can do stands on the class.
 
 import type { JsonObject } from '../../base/json.ts';
+import type { FormatFacts } from '../format/facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { DecodingPass } from './decoding-pass.ts';
@@ -139,7 +140,17 @@ export class StreamFilterCallbacks implements FilterCallbacks {
   }
 
   settleRequestHead(): void {
+    if (this.#passes.decoding.settleHead()) this.#stream.findRoute();
+  }
+
+  settleEditedHead(): void {
     this.#passes.decoding.settleHead();
+  }
+
+  facts(response: EditableHead | null): FormatFacts {
+    const { facts } = this.#stream;
+    if (response !== null) facts.liveResponse = response;
+    return facts;
   }
 
   get routeSettings(): readonly unknown[] {

@@ -11,6 +11,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
+import type { FormatFacts } from '../format/facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
@@ -151,6 +152,10 @@ export interface FilterCallbacks {
    * that; otherwise it stays that of the head as the first filter saw it.
    */
   settleRequestHead(): void;
+  /** The same, and the route stays. */
+  settleEditedHead(): void;
+  /** What formats may ask of the request; of heads what they were before this filter. @param response that it is looking at, null for none. */
+  facts(response: EditableHead | null): FormatFacts;
   /** What the request's route says to this filter, as its kind has prepared it, the most specific level first; often empty. */
   readonly routeSettings: readonly unknown[];
 }

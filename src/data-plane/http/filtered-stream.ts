@@ -3,6 +3,8 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { FiltersOfRoute } from '../../snapshot/index.ts';
 import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1.ts';
+import type { FormatFacts } from '../format/facts.ts';
+import type { LiveResponse } from '../format/stream-facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { CountedCluster } from './filter.ts';
 import type { LocalReply, ReplyForm } from './local-reply.ts';
@@ -55,5 +57,7 @@ export interface FilteredStream {
   readonly isFromEdge: boolean;
   /** The cluster that the route names; empty where that is not settled. */
   readonly routeCluster: string;
+  /** Asked for in the course of its requests; who looks at a response's head says which. */
+  readonly facts: FormatFacts & { liveResponse: LiveResponse | null };
   giveUp(reply: LocalReply): void;
 }

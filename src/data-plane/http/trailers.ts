@@ -5,7 +5,7 @@
 // writes it puts the trailers before that line, if the next hop may have them. They never become header fields.
 
 import { WeirError } from '../../base/errors.ts';
-import { isForbiddenTrailer } from '../../wasm/http1.ts';
+import { isForbiddenTrailer } from '../../base/forbidden-trailers.ts';
 
 interface Field {
   /** As it was received or set. */

@@ -42,6 +42,11 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
+  | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
+  | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.basic_auth.v3.BasicAuth', BasicAuth>
   | Typed<'extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', HttpConnectionManager>
   | Typed<'extensions.filters.network.tcp_proxy.v3.TcpProxy', TcpProxy>
   | Typed<'extensions.filters.network.echo.v3.Echo', Echo>
@@ -103,6 +108,11 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
+  | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
+  | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.basic_auth.v3.BasicAuth', BasicAuth>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -120,6 +130,11 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
+  | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute', HeaderMutationPerRoute>
+  | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.basic_auth.v3.BasicAuthPerRoute', BasicAuthPerRoute>
   | Typed<'config.route.v3.FilterConfig', RouteFilterConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
@@ -374,6 +389,20 @@ export interface BackoffStrategy {
   readonly baseInterval?: Duration | undefined;
   readonly max_interval?: Duration | undefined;
   readonly maxInterval?: Duration | undefined;
+}
+
+/** proxy.extensions.filters.http.basic_auth.v3.BasicAuth */
+export interface BasicAuth {
+  readonly users?: DataSource | undefined;
+  readonly forward_username_header?: string | undefined;
+  readonly forwardUsernameHeader?: string | undefined;
+  readonly authentication_header?: string | undefined;
+  readonly authenticationHeader?: string | undefined;
+}
+
+/** proxy.extensions.filters.http.basic_auth.v3.BasicAuthPerRoute */
+export interface BasicAuthPerRoute {
+  readonly users?: DataSource | undefined;
 }
 
 /** proxy.config.core.v3.BindConfig */
@@ -720,7 +749,7 @@ export interface Cluster {
   readonly roundRobinLbConfig?: Cluster_RoundRobinLbConfig | undefined;
   readonly transport_socket?: TransportSocket | undefined;
   readonly transportSocket?: TransportSocket | undefined;
-  readonly metadata?: Metadata | undefined;
+  readonly metadata?: CoreMetadata | undefined;
   /** @deprecated */
   readonly protocol_selection?: 'USE_CONFIGURED_PROTOCOL' | 'USE_DOWNSTREAM_PROTOCOL' | undefined;
   /** @deprecated */
@@ -1264,6 +1293,29 @@ export interface ConfigSource {
   readonly authorities?: readonly Authority[] | undefined;
 }
 
+/** proxy.extensions.filters.http.header_to_metadata.v3.Config.KeyValuePair */
+export interface Config_KeyValuePair {
+  readonly metadata_namespace?: string | undefined;
+  readonly metadataNamespace?: string | undefined;
+  readonly key?: string | undefined;
+  readonly value?: string | undefined;
+  readonly regex_value_rewrite?: RegexMatchAndSubstitute | undefined;
+  readonly regexValueRewrite?: RegexMatchAndSubstitute | undefined;
+  readonly type?: 'STRING' | 'NUMBER' | 'PROTOBUF_VALUE' | undefined;
+  readonly encode?: 'NONE' | 'BASE64' | undefined;
+}
+
+/** proxy.extensions.filters.http.header_to_metadata.v3.Config.Rule */
+export interface Config_Rule {
+  readonly header?: string | undefined;
+  readonly cookie?: string | undefined;
+  readonly on_header_present?: Config_KeyValuePair | undefined;
+  readonly onHeaderPresent?: Config_KeyValuePair | undefined;
+  readonly on_header_missing?: Config_KeyValuePair | undefined;
+  readonly onHeaderMissing?: Config_KeyValuePair | undefined;
+  readonly remove?: boolean | undefined;
+}
+
 /** proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit */
 export interface ConnectionLimit {
   readonly stat_prefix?: string | undefined;
@@ -1371,6 +1423,22 @@ export interface CoreHttpProtocolOptions {
   readonly maxResponseHeadersKb?: number | undefined;
 }
 
+/** proxy.config.core.v3.KeyValue */
+export interface CoreKeyValue {
+  /** @deprecated */
+  readonly key?: string | undefined;
+  /** @deprecated */
+  readonly value?: Bytes | undefined;
+}
+
+/** proxy.config.core.v3.Metadata */
+export interface CoreMetadata {
+  readonly filter_metadata?: { readonly [key: string]: JsonObject } | undefined;
+  readonly filterMetadata?: { readonly [key: string]: JsonObject } | undefined;
+  readonly typed_filter_metadata?: { readonly [key: string]: AnyConfig } | undefined;
+  readonly typedFilterMetadata?: { readonly [key: string]: AnyConfig } | undefined;
+}
+
 /** proxy.config.core.v3.QuicProtocolOptions */
 export interface CoreQuicProtocolOptions {
   readonly max_concurrent_streams?: number | undefined;
@@ -1448,6 +1516,16 @@ export interface CorsCorsPolicy {
   readonly allowPrivateNetworkAccess?: boolean | undefined;
   readonly forward_not_matching_preflights?: boolean | undefined;
   readonly forwardNotMatchingPreflights?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.csrf.v3.CsrfPolicy */
+export interface CsrfPolicy {
+  readonly filter_enabled?: RuntimeFractionalPercent | undefined;
+  readonly filterEnabled?: RuntimeFractionalPercent | undefined;
+  readonly shadow_enabled?: RuntimeFractionalPercent | undefined;
+  readonly shadowEnabled?: RuntimeFractionalPercent | undefined;
+  readonly additional_origins?: readonly ProxyTypeMatcherStringMatcher[] | undefined;
+  readonly additionalOrigins?: readonly ProxyTypeMatcherStringMatcher[] | undefined;
 }
 
 /** proxy.config.bootstrap.v3.CustomInlineHeader */
@@ -1795,7 +1873,7 @@ export interface FilterChain {
   readonly use_proxy_proto?: boolean | undefined;
   /** @deprecated */
   readonly useProxyProto?: boolean | undefined;
-  readonly metadata?: Metadata | undefined;
+  readonly metadata?: CoreMetadata | undefined;
   readonly transport_socket?: TransportSocket | undefined;
   readonly transportSocket?: TransportSocket | undefined;
   readonly name?: string | undefined;
@@ -2162,10 +2240,24 @@ export interface HeaderMatcher {
   readonly treatMissingHeaderAsEmpty?: boolean | undefined;
 }
 
-/** proxy.config.common.mutation_rules.v3.HeaderMutation */
-export interface HeaderMutation {
-  readonly remove?: string | undefined;
-  readonly append?: HeaderValueOption | undefined;
+/** proxy.extensions.filters.http.header_mutation.v3.HeaderMutation */
+export interface HeaderMutationHeaderMutation {
+  readonly mutations?: Mutations | undefined;
+  readonly most_specific_header_mutations_wins?: boolean | undefined;
+  readonly mostSpecificHeaderMutationsWins?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute */
+export interface HeaderMutationPerRoute {
+  readonly mutations?: Mutations | undefined;
+}
+
+/** proxy.extensions.filters.http.header_to_metadata.v3.Config */
+export interface HeaderToMetadataConfig {
+  readonly request_rules?: readonly Config_Rule[] | undefined;
+  readonly requestRules?: readonly Config_Rule[] | undefined;
+  readonly response_rules?: readonly Config_Rule[] | undefined;
+  readonly responseRules?: readonly Config_Rule[] | undefined;
 }
 
 /** proxy.config.core.v3.HeaderValue */
@@ -2833,6 +2925,26 @@ export interface KeepaliveSettings {
   readonly connectionIdleInterval?: Duration | undefined;
 }
 
+/** proxy.config.core.v3.KeyValueAppend */
+export interface KeyValueAppend {
+  /** @deprecated */
+  readonly entry?: CoreKeyValue | undefined;
+  readonly action?: 'APPEND_IF_EXISTS_OR_ADD' | 'ADD_IF_ABSENT' | 'OVERWRITE_IF_EXISTS_OR_ADD' | 'OVERWRITE_IF_EXISTS' | undefined;
+  readonly record?: KeyValuePair | undefined;
+}
+
+/** proxy.config.core.v3.KeyValueMutation */
+export interface KeyValueMutation {
+  readonly append?: KeyValueAppend | undefined;
+  readonly remove?: string | undefined;
+}
+
+/** proxy.config.core.v3.KeyValuePair */
+export interface KeyValuePair {
+  readonly key?: string | undefined;
+  readonly value?: Json | undefined;
+}
+
 /** proxy.config.bootstrap.v3.LayeredRuntime */
 export interface LayeredRuntime {
   readonly layers?: readonly RuntimeLayer[] | undefined;
@@ -2845,7 +2957,7 @@ export interface LbEndpoint {
   readonly endpointName?: string | undefined;
   readonly health_status?: 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING' | 'TIMEOUT' | 'DEGRADED' | undefined;
   readonly healthStatus?: 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING' | 'TIMEOUT' | 'DEGRADED' | undefined;
-  readonly metadata?: Metadata | undefined;
+  readonly metadata?: CoreMetadata | undefined;
   readonly load_balancing_weight?: number | undefined;
   readonly loadBalancingWeight?: number | undefined;
 }
@@ -2899,7 +3011,7 @@ export interface Listener {
   readonly useOriginalDst?: boolean | undefined;
   readonly per_connection_buffer_limit_bytes?: number | undefined;
   readonly perConnectionBufferLimitBytes?: number | undefined;
-  readonly metadata?: Metadata | undefined;
+  readonly metadata?: CoreMetadata | undefined;
   /** @deprecated */
   readonly deprecated_v1?: Listener_DeprecatedV1 | undefined;
   /** @deprecated */
@@ -3136,7 +3248,7 @@ export interface LocalityLbEndpoints {
   readonly loadBalancerEndpoints?: LocalityLbEndpoints_LbEndpointList | undefined;
   readonly leds_cluster_locality_config?: LedsClusterLocalityConfig | undefined;
   readonly ledsClusterLocalityConfig?: LedsClusterLocalityConfig | undefined;
-  readonly metadata?: Metadata | undefined;
+  readonly metadata?: CoreMetadata | undefined;
 }
 
 /** proxy.config.endpoint.v3.LocalityLbEndpoints.LbEndpointList */
@@ -3270,14 +3382,6 @@ export interface MemoryAllocatorManager {
   readonly memoryReleaseInterval?: Duration | undefined;
 }
 
-/** proxy.config.core.v3.Metadata */
-export interface Metadata {
-  readonly filter_metadata?: { readonly [key: string]: JsonObject } | undefined;
-  readonly filterMetadata?: { readonly [key: string]: JsonObject } | undefined;
-  readonly typed_filter_metadata?: { readonly [key: string]: AnyConfig } | undefined;
-  readonly typedFilterMetadata?: { readonly [key: string]: AnyConfig } | undefined;
-}
-
 /** proxy.config.accesslog.v3.MetadataFilter */
 export interface MetadataFilter {
   readonly matcher?: MetadataMatcher | undefined;
@@ -3345,6 +3449,26 @@ export interface MetricsServiceConfig {
   readonly batchSize?: number | undefined;
 }
 
+/** proxy.config.common.mutation_rules.v3.HeaderMutation */
+export interface MutationRulesHeaderMutation {
+  readonly remove?: string | undefined;
+  readonly append?: HeaderValueOption | undefined;
+}
+
+/** proxy.extensions.filters.http.header_mutation.v3.Mutations */
+export interface Mutations {
+  readonly request_mutations?: readonly MutationRulesHeaderMutation[] | undefined;
+  readonly requestMutations?: readonly MutationRulesHeaderMutation[] | undefined;
+  readonly response_mutations?: readonly MutationRulesHeaderMutation[] | undefined;
+  readonly responseMutations?: readonly MutationRulesHeaderMutation[] | undefined;
+  readonly query_parameter_mutations?: readonly KeyValueMutation[] | undefined;
+  readonly queryParameterMutations?: readonly KeyValueMutation[] | undefined;
+  readonly response_trailers_mutations?: readonly MutationRulesHeaderMutation[] | undefined;
+  readonly responseTrailersMutations?: readonly MutationRulesHeaderMutation[] | undefined;
+  readonly request_trailers_mutations?: readonly MutationRulesHeaderMutation[] | undefined;
+  readonly requestTrailersMutations?: readonly MutationRulesHeaderMutation[] | undefined;
+}
+
 /** proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit */
 export interface NetworkLocalRatelimitLocalRateLimit {
   readonly stat_prefix?: string | undefined;
@@ -3409,8 +3533,8 @@ export interface OmitCanaryHostsPredicate {}
 
 /** proxy.extensions.retry.host.omit_host_metadata.v3.OmitHostMetadataConfig */
 export interface OmitHostMetadataConfig {
-  readonly metadata_match?: Metadata | undefined;
-  readonly metadataMatch?: Metadata | undefined;
+  readonly metadata_match?: CoreMetadata | undefined;
+  readonly metadataMatch?: CoreMetadata | undefined;
 }
 
 /** proxy.config.accesslog.v3.OrFilter */
@@ -4138,7 +4262,7 @@ export interface Route {
   readonly filterAction?: FilterAction | undefined;
   readonly non_forwarding_action?: NonForwardingAction | undefined;
   readonly nonForwardingAction?: NonForwardingAction | undefined;
-  readonly metadata?: Metadata | undefined;
+  readonly metadata?: CoreMetadata | undefined;
   readonly decorator?: Decorator | undefined;
   readonly request_headers_to_add?: readonly HeaderValueOption[] | undefined;
   readonly requestHeadersToAdd?: readonly HeaderValueOption[] | undefined;
@@ -4173,8 +4297,8 @@ export interface RouteAction {
   readonly clusterSpecifierPlugin?: string | undefined;
   readonly inline_cluster_specifier_plugin?: ClusterSpecifierPlugin | undefined;
   readonly inlineClusterSpecifierPlugin?: ClusterSpecifierPlugin | undefined;
-  readonly metadata_match?: Metadata | undefined;
-  readonly metadataMatch?: Metadata | undefined;
+  readonly metadata_match?: CoreMetadata | undefined;
+  readonly metadataMatch?: CoreMetadata | undefined;
   readonly prefix_rewrite?: string | undefined;
   readonly prefixRewrite?: string | undefined;
   readonly host_rewrite_literal?: string | undefined;
@@ -4319,8 +4443,8 @@ export interface RouteAction_RequestMirrorPolicy {
   readonly clusterHeader?: string | undefined;
   readonly disable_shadow_host_suffix_append?: boolean | undefined;
   readonly disableShadowHostSuffixAppend?: boolean | undefined;
-  readonly request_headers_mutations?: readonly HeaderMutation[] | undefined;
-  readonly requestHeadersMutations?: readonly HeaderMutation[] | undefined;
+  readonly request_headers_mutations?: readonly MutationRulesHeaderMutation[] | undefined;
+  readonly requestHeadersMutations?: readonly MutationRulesHeaderMutation[] | undefined;
   readonly host_rewrite_literal?: string | undefined;
   readonly hostRewriteLiteral?: string | undefined;
 }
@@ -4374,7 +4498,7 @@ export interface RouteConfiguration {
   readonly ignorePathParametersInPathMatching?: boolean | undefined;
   readonly typed_per_filter_config?: { readonly [key: string]: FiltersHttpPerRouteConfig } | undefined;
   readonly typedPerFilterConfig?: { readonly [key: string]: FiltersHttpPerRouteConfig } | undefined;
-  readonly metadata?: Metadata | undefined;
+  readonly metadata?: CoreMetadata | undefined;
   readonly vhost_header?: string | undefined;
   readonly vhostHeader?: string | undefined;
 }
@@ -4749,6 +4873,28 @@ export interface SemanticVersion {
   readonly patch?: number | undefined;
 }
 
+/** proxy.extensions.filters.http.set_metadata.v3.Config */
+export interface SetMetadataConfig {
+  /** @deprecated */
+  readonly metadata_namespace?: string | undefined;
+  /** @deprecated */
+  readonly metadataNamespace?: string | undefined;
+  /** @deprecated */
+  readonly value?: JsonObject | undefined;
+  readonly metadata?: readonly SetMetadataMetadata[] | undefined;
+}
+
+/** proxy.extensions.filters.http.set_metadata.v3.Metadata */
+export interface SetMetadataMetadata {
+  readonly metadata_namespace?: string | undefined;
+  readonly metadataNamespace?: string | undefined;
+  readonly allow_overwrite?: boolean | undefined;
+  readonly allowOverwrite?: boolean | undefined;
+  readonly value?: JsonObject | undefined;
+  readonly typed_value?: AnyConfig | undefined;
+  readonly typedValue?: AnyConfig | undefined;
+}
+
 /** proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig */
 export interface SinkConfig {
   readonly grpc_service?: GrpcService | undefined;
@@ -5037,8 +5183,8 @@ export interface TcpProxy {
   readonly maxConnectAttempts?: number | undefined;
   readonly idle_timeout?: Duration | undefined;
   readonly idleTimeout?: Duration | undefined;
-  readonly metadata_match?: Metadata | undefined;
-  readonly metadataMatch?: Metadata | undefined;
+  readonly metadata_match?: CoreMetadata | undefined;
+  readonly metadataMatch?: CoreMetadata | undefined;
   readonly hash_policy?: readonly HashPolicy[] | undefined;
   readonly hashPolicy?: readonly HashPolicy[] | undefined;
   readonly tunneling_config?: TcpProxy_TunnelingConfig | undefined;
@@ -5118,8 +5264,8 @@ export interface TcpProxy_WeightedCluster {
 export interface TcpProxy_WeightedCluster_ClusterWeight {
   readonly name?: string | undefined;
   readonly weight?: number | undefined;
-  readonly metadata_match?: Metadata | undefined;
-  readonly metadataMatch?: Metadata | undefined;
+  readonly metadata_match?: CoreMetadata | undefined;
+  readonly metadataMatch?: CoreMetadata | undefined;
 }
 
 /** proxy.extensions.upstreams.tcp.v3.TcpProtocolOptions */
@@ -5407,7 +5553,7 @@ export interface VirtualHost {
   readonly requestMirrorPolicies?: readonly RouteAction_RequestMirrorPolicy[] | undefined;
   readonly include_is_timeout_retry_header?: boolean | undefined;
   readonly includeIsTimeoutRetryHeader?: boolean | undefined;
-  readonly metadata?: Metadata | undefined;
+  readonly metadata?: CoreMetadata | undefined;
   readonly request_body_buffer_limit?: Int64 | undefined;
   readonly requestBodyBufferLimit?: Int64 | undefined;
 }
@@ -5467,8 +5613,8 @@ export interface WeightedCluster {
 export interface WeightedCluster_ClusterWeight {
   readonly name?: string | undefined;
   readonly weight?: number | undefined;
-  readonly metadata_match?: Metadata | undefined;
-  readonly metadataMatch?: Metadata | undefined;
+  readonly metadata_match?: CoreMetadata | undefined;
+  readonly metadataMatch?: CoreMetadata | undefined;
   readonly request_headers_to_add?: readonly HeaderValueOption[] | undefined;
   readonly requestHeadersToAdd?: readonly HeaderValueOption[] | undefined;
   readonly response_headers_to_add?: readonly HeaderValueOption[] | undefined;

@@ -664,6 +664,19 @@ export const Gzip_CompressionLevel_Enum = {
   SPEED: 2,
 } as const;
 
+/** proxy.extensions.filters.http.header_to_metadata.v3.Config.ValueType */
+export const Config_ValueType = {
+  STRING: 0,
+  NUMBER: 1,
+  PROTOBUF_VALUE: 2,
+} as const;
+
+/** proxy.extensions.filters.http.header_to_metadata.v3.Config.ValueEncode */
+export const Config_ValueEncode = {
+  NONE: 0,
+  BASE64: 1,
+} as const;
+
 /** proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.CodecType */
 export const HttpConnectionManager_CodecType = {
   AUTO: 0,

@@ -598,7 +598,7 @@ export interface Cluster {
   maglev_lb_config: Cluster_MaglevLbConfig | null;
   round_robin_lb_config: Cluster_RoundRobinLbConfig | null;
   transport_socket: TransportSocket | null;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   protocol_selection: number;
   common_lb_config: Cluster_CommonLbConfig | null;
   alt_stat_name: string;
@@ -867,7 +867,7 @@ export interface Node {
 }
 
 /** proxy.config.core.v3.Metadata */
-export interface Metadata {
+export interface CoreMetadata {
   filter_metadata: { [key: string]: Struct };
   typed_filter_metadata: { [key: string]: Any };
 }
@@ -2190,7 +2190,7 @@ export interface Route {
   direct_response: DirectResponseAction | null;
   filter_action: FilterAction | null;
   non_forwarding_action: NonForwardingAction | null;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   decorator: Decorator | null;
   auth: Struct | null;
   per_filter_config: { [key: string]: Struct };
@@ -2268,7 +2268,7 @@ export interface RouteAction {
   weighted_clusters: WeightedCluster | null;
   cluster_specifier_plugin: string;
   inline_cluster_specifier_plugin: ClusterSpecifierPlugin | null;
-  metadata_match: Metadata | null;
+  metadata_match: CoreMetadata | null;
   prefix_rewrite: string;
   host_rewrite_literal: string;
   auto_host_rewrite: BoolValue | null;
@@ -2318,7 +2318,7 @@ export interface RouteAction_RequestMirrorPolicy {
   trace_sampled: BoolValue | null;
   cluster_header: string;
   disable_shadow_host_suffix_append: boolean;
-  request_headers_mutations: HeaderMutation[];
+  request_headers_mutations: MutationRulesHeaderMutation[];
   host_rewrite_literal: string;
 }
 
@@ -2411,7 +2411,7 @@ export interface WeightedCluster {
 export interface WeightedCluster_ClusterWeight {
   name: string;
   weight: UInt32Value | null;
-  metadata_match: Metadata | null;
+  metadata_match: CoreMetadata | null;
   request_headers_to_add: HeaderValueOption[];
   response_headers_to_add: HeaderValueOption[];
   response_headers_to_remove: string[];
@@ -2441,7 +2441,7 @@ export interface RouteConfiguration {
   ignore_port_in_host_matching: boolean;
   ignore_path_parameters_in_path_matching: boolean;
   typed_per_filter_config: { [key: string]: Any };
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   vhost_header: string;
 }
 
@@ -2475,7 +2475,7 @@ export interface VirtualHost {
   matcher: Matcher | null;
   request_mirror_policies: RouteAction_RequestMirrorPolicy[];
   include_is_timeout_retry_header: boolean;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   request_body_buffer_limit: UInt64Value | null;
 }
 
@@ -2562,7 +2562,7 @@ export interface LbEndpoint {
   endpoint: Endpoint | null;
   endpoint_name: string;
   health_status: number;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   load_balancing_weight: UInt32Value | null;
   readonly host_identifier?: 'endpoint' | 'endpoint_name';
 }
@@ -2587,7 +2587,7 @@ export interface LocalityLbEndpoints {
   proximity: UInt32Value | null;
   load_balancer_endpoints: LocalityLbEndpoints_LbEndpointList | null;
   leds_cluster_locality_config: LedsClusterLocalityConfig | null;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   readonly lb_config?: 'load_balancer_endpoints' | 'leds_cluster_locality_config';
 }
 
@@ -2673,7 +2673,7 @@ export interface Listener {
   filter_chains: FilterChain[];
   use_original_dst: BoolValue | null;
   per_connection_buffer_limit_bytes: UInt32Value | null;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   deprecated_v1: Listener_DeprecatedV1 | null;
   drain_type: number;
   listener_filters: ListenerFilter[];
@@ -2777,7 +2777,7 @@ export interface FilterChain {
   tls_context: DownstreamTlsContext | null;
   filters: ConfigListenerFilter[];
   use_proxy_proto: BoolValue | null;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   transport_socket: TransportSocket | null;
   name: string;
   transport_socket_connect_timeout: Duration | null;
@@ -3086,7 +3086,7 @@ export interface HttpGenericBodyMatch_GenericTextMatch {
 }
 
 /** proxy.config.common.mutation_rules.v3.HeaderMutation */
-export interface HeaderMutation {
+export interface MutationRulesHeaderMutation {
   remove: string;
   append: HeaderValueOption | null;
   readonly action?: 'remove' | 'append';
@@ -3559,7 +3559,7 @@ export interface HealthCheckEvent {
   no_longer_degraded_host: NoLongerDegradedHost | null;
   successful_health_check_event: HealthCheckSuccessful | null;
   timestamp: Timestamp | null;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
   locality: Locality | null;
   readonly event?: 'eject_unhealthy_event' | 'add_healthy_event' | 'health_check_failure_event' | 'degraded_healthy_host' | 'no_longer_degraded_host' | 'successful_health_check_event';
 }
@@ -4045,6 +4045,18 @@ export interface FaultRateLimit_FixedLimit {
 /** proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit */
 export interface FaultRateLimit_HeaderLimit {}
 
+/** proxy.extensions.filters.http.basic_auth.v3.BasicAuth */
+export interface BasicAuth {
+  users: DataSource | null;
+  forward_username_header: string;
+  authentication_header: string;
+}
+
+/** proxy.extensions.filters.http.basic_auth.v3.BasicAuthPerRoute */
+export interface BasicAuthPerRoute {
+  users: DataSource | null;
+}
+
 /** proxy.extensions.filters.http.buffer.v3.Buffer */
 export interface Buffer {
   max_request_bytes: UInt32Value | null;
@@ -4127,6 +4139,13 @@ export interface CorsCorsPolicy {
   forward_not_matching_preflights: BoolValue | null;
 }
 
+/** proxy.extensions.filters.http.csrf.v3.CsrfPolicy */
+export interface CsrfPolicy {
+  filter_enabled: RuntimeFractionalPercent | null;
+  shadow_enabled: RuntimeFractionalPercent | null;
+  additional_origins: ProxyTypeMatcherStringMatcher[];
+}
+
 /** proxy.extensions.filters.http.fault.v3.FaultAbort */
 export interface FaultAbort {
   percent: number;
@@ -4195,6 +4214,51 @@ export interface GzipGzip {
 /** proxy.extensions.filters.http.gzip.v3.Gzip.CompressionLevel */
 export interface GzipGzip_CompressionLevel {}
 
+/** proxy.extensions.filters.http.header_mutation.v3.Mutations */
+export interface Mutations {
+  request_mutations: MutationRulesHeaderMutation[];
+  response_mutations: MutationRulesHeaderMutation[];
+  query_parameter_mutations: KeyValueMutation[];
+  response_trailers_mutations: MutationRulesHeaderMutation[];
+  request_trailers_mutations: MutationRulesHeaderMutation[];
+}
+
+/** proxy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute */
+export interface HeaderMutationPerRoute {
+  mutations: Mutations | null;
+}
+
+/** proxy.extensions.filters.http.header_mutation.v3.HeaderMutation */
+export interface HeaderMutationHeaderMutation {
+  mutations: Mutations | null;
+  most_specific_header_mutations_wins: boolean;
+}
+
+/** proxy.extensions.filters.http.header_to_metadata.v3.Config */
+export interface HeaderToMetadataConfig {
+  request_rules: Config_Rule[];
+  response_rules: Config_Rule[];
+}
+
+/** proxy.extensions.filters.http.header_to_metadata.v3.Config.KeyValuePair */
+export interface Config_KeyValuePair {
+  metadata_namespace: string;
+  key: string;
+  value: string;
+  regex_value_rewrite: RegexMatchAndSubstitute | null;
+  type: number;
+  encode: number;
+}
+
+/** proxy.extensions.filters.http.header_to_metadata.v3.Config.Rule */
+export interface Config_Rule {
+  header: string;
+  cookie: string;
+  on_header_present: Config_KeyValuePair | null;
+  on_header_missing: Config_KeyValuePair | null;
+  remove: boolean;
+}
+
 /** proxy.extensions.filters.http.health_check.v3.HealthCheck */
 export interface HealthCheckHealthCheck {
   pass_through_mode: BoolValue | null;
@@ -4259,6 +4323,21 @@ export interface Router {
 export interface Router_UpstreamAccessLogOptions {
   flush_upstream_log_on_upstream_stream: boolean;
   upstream_log_flush_interval: Duration | null;
+}
+
+/** proxy.extensions.filters.http.set_metadata.v3.Metadata */
+export interface SetMetadataMetadata {
+  metadata_namespace: string;
+  allow_overwrite: boolean;
+  value: Struct | null;
+  typed_value: Any | null;
+}
+
+/** proxy.extensions.filters.http.set_metadata.v3.Config */
+export interface SetMetadataConfig {
+  metadata_namespace: string;
+  value: Struct | null;
+  metadata: SetMetadataMetadata[];
 }
 
 /** proxy.extensions.filters.http.tap.v3.Tap */
@@ -4551,7 +4630,7 @@ export interface TcpProxy {
   deprecated_v1: TcpProxy_DeprecatedV1 | null;
   max_connect_attempts: UInt32Value | null;
   idle_timeout: Duration | null;
-  metadata_match: Metadata | null;
+  metadata_match: CoreMetadata | null;
   hash_policy: HashPolicy[];
   tunneling_config: TcpProxy_TunnelingConfig | null;
   max_downstream_connection_duration: Duration | null;
@@ -4576,7 +4655,7 @@ export interface TcpProxy_WeightedCluster {
 export interface TcpProxy_WeightedCluster_ClusterWeight {
   name: string;
   weight: number;
-  metadata_match: Metadata | null;
+  metadata_match: CoreMetadata | null;
 }
 
 /** proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig */
@@ -4844,7 +4923,7 @@ export interface OmitCanaryHostsPredicate {}
 
 /** proxy.extensions.retry.host.omit_host_metadata.v3.OmitHostMetadataConfig */
 export interface OmitHostMetadataConfig {
-  metadata_match: Metadata | null;
+  metadata_match: CoreMetadata | null;
 }
 
 /** proxy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate */
@@ -5031,7 +5110,7 @@ export interface DiscoveryResource {
   ttl: Duration | null;
   cache_control: Resource_CacheControl | null;
   resource_name: ResourceName | null;
-  metadata: Metadata | null;
+  metadata: CoreMetadata | null;
 }
 
 /** proxy.service.discovery.v3.Resource.CacheControl */
@@ -5419,7 +5498,7 @@ export interface MessageTypes {
   'proxy.config.core.v3.BuildVersion': BuildVersion;
   'proxy.config.core.v3.Extension': Extension;
   'proxy.config.core.v3.Node': Node;
-  'proxy.config.core.v3.Metadata': Metadata;
+  'proxy.config.core.v3.Metadata': CoreMetadata;
   'proxy.config.core.v3.ControlPlane': ControlPlane;
   'proxy.config.core.v3.HealthStatusSet': HealthStatusSet;
   'proxy.config.core.v3.Pipe': Pipe;
@@ -5691,7 +5770,7 @@ export interface MessageTypes {
   'proxy.config.tap.v3.HttpHeadersMatch': HttpHeadersMatch;
   'proxy.config.tap.v3.HttpGenericBodyMatch': HttpGenericBodyMatch;
   'proxy.config.tap.v3.HttpGenericBodyMatch.GenericTextMatch': HttpGenericBodyMatch_GenericTextMatch;
-  'proxy.config.common.mutation_rules.v3.HeaderMutation': HeaderMutation;
+  'proxy.config.common.mutation_rules.v3.HeaderMutation': MutationRulesHeaderMutation;
   'proxy.config.rbac.v3.RBAC': ConfigRbacRBAC;
   'proxy.config.rbac.v3.RBAC.AuditLoggingOptions': RBAC_AuditLoggingOptions;
   'proxy.config.rbac.v3.RBAC.AuditLoggingOptions.AuditLoggerConfig': RBAC_AuditLoggingOptions_AuditLoggerConfig;
@@ -5830,6 +5909,8 @@ export interface MessageTypes {
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit': FaultRateLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.FixedLimit': FaultRateLimit_FixedLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit': FaultRateLimit_HeaderLimit;
+  'proxy.extensions.filters.http.basic_auth.v3.BasicAuth': BasicAuth;
+  'proxy.extensions.filters.http.basic_auth.v3.BasicAuthPerRoute': BasicAuthPerRoute;
   'proxy.extensions.filters.http.buffer.v3.Buffer': Buffer;
   'proxy.extensions.filters.http.buffer.v3.BufferPerRoute': BufferPerRoute;
   'proxy.extensions.filters.http.compressor.v3.Compressor': Compressor;
@@ -5841,6 +5922,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.compressor.v3.CompressorPerRoute': CompressorPerRoute;
   'proxy.extensions.filters.http.cors.v3.Cors': Cors;
   'proxy.extensions.filters.http.cors.v3.CorsPolicy': CorsCorsPolicy;
+  'proxy.extensions.filters.http.csrf.v3.CsrfPolicy': CsrfPolicy;
   'proxy.extensions.filters.http.fault.v3.FaultAbort': FaultAbort;
   'proxy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort': FaultAbort_HeaderAbort;
   'proxy.extensions.filters.http.fault.v3.HTTPFault': HTTPFault;
@@ -5849,12 +5931,20 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': GrpcWeb;
   'proxy.extensions.filters.http.gzip.v3.Gzip': GzipGzip;
   'proxy.extensions.filters.http.gzip.v3.Gzip.CompressionLevel': GzipGzip_CompressionLevel;
+  'proxy.extensions.filters.http.header_mutation.v3.Mutations': Mutations;
+  'proxy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute': HeaderMutationPerRoute;
+  'proxy.extensions.filters.http.header_mutation.v3.HeaderMutation': HeaderMutationHeaderMutation;
+  'proxy.extensions.filters.http.header_to_metadata.v3.Config': HeaderToMetadataConfig;
+  'proxy.extensions.filters.http.header_to_metadata.v3.Config.KeyValuePair': Config_KeyValuePair;
+  'proxy.extensions.filters.http.header_to_metadata.v3.Config.Rule': Config_Rule;
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HealthCheckHealthCheck;
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': HttpLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.http.rbac.v3.RBAC': HttpRbacRBAC;
   'proxy.extensions.filters.http.rbac.v3.RBACPerRoute': RBACPerRoute;
   'proxy.extensions.filters.http.router.v3.Router': Router;
   'proxy.extensions.filters.http.router.v3.Router.UpstreamAccessLogOptions': Router_UpstreamAccessLogOptions;
+  'proxy.extensions.filters.http.set_metadata.v3.Metadata': SetMetadataMetadata;
+  'proxy.extensions.filters.http.set_metadata.v3.Config': SetMetadataConfig;
   'proxy.extensions.filters.http.tap.v3.Tap': HttpTapTap;
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter': HttpFilter;
   'proxy.extensions.filters.network.http_connection_manager.v3.ForwardProtoConfig': ForwardProtoConfig;

@@ -9,7 +9,8 @@
 // Behind its end a response may still wait for the client to take it, which has the time of an idle stream for that.
 
 import { randomBytes } from 'node:crypto';
-import { codecError, Framing, isForbiddenTrailer, Method, type RequestHead } from '../../../../wasm/http1.ts';
+import { isForbiddenTrailer } from '../../../../base/forbidden-trailers.ts';
+import { codecError, Framing, Method, type RequestHead } from '../../../../wasm/http1.ts';
 import { EncodeFlag } from '../../../../wasm/http2.ts';
 import type { ExpensiveStream } from '../../../network/filter.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
