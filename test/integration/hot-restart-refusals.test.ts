@@ -152,4 +152,7 @@ test('a place whose name is too long for a socket is refused with the length tha
   assert.equal(refused.code, 1);
   const text = `socket-path '${socketPath}' is too long: it may have 97 bytes, which are 107 with '_parent_70' behind it, and has 98`;
   assert.ok(refused.stderr.includes(text), refused.stderr);
+  // None of the ids would do.
+  const dynamic = ['--use-dynamic-base-id', '--socket-path', `/tmp/${'p'.repeat(103)}`, '--config-yaml', '{}'];
+  assert.match((await runWeir(dynamic)).stderr, /socket-path '.*' is too long/);
 });

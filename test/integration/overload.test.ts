@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { httpFilter, type Json, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
+import { assigned, httpFilter, type Json, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
-import { WireClient } from '../support/wire.ts';
+import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'weir-overload-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -18,6 +19,9 @@ const MONITORS = 'type.googleapis.com/envoy.extensions.resource_monitors';
 const INJECTED = 'envoy.resource_monitors.injected_resource';
 const AT_HALF: JsonObject = { name: INJECTED, threshold: { value: 0.5 } };
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+/** More than the buffers of the system hold on the way. */
+const UNREAD_BYTES = 64 * 1024 * 1024;
+const PAUSED = 'cluster.web.upstream_flow_control_paused_reading_total';
 
 let files = 0;
 
@@ -148,6 +152,83 @@ test('timeouts that run already are shortened', async () => {
   pressure.set(1);
   assert.equal(await client.rest(), '');
   await weir.untilStat('http.ingress.downstream_cx_idle_timeout', 1);
+});
+
+test('streams are reset by what they hold, the most expensive first, and no others', async (t) => {
+  const received = new Map<string, number>();
+  const held: Record<string, Socket> = {};
+  const upstream = await WireUpstream.start((socket) => {
+    let name = '';
+    socket.on('data', (chunk: Buffer) => {
+      if (name === '') {
+        name = /^\w+ \/(\w+)/.exec(chunk.toString('latin1'))![1]!;
+        held[name] = socket;
+        if (name === 'unread') socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${UNREAD_BYTES}\r\n\r\n`);
+        if (name === 'unread') socket.write(Buffer.alloc(UNREAD_BYTES - 1));
+      }
+      received.set(name, (received.get(name) ?? 0) + chunk.length);
+    });
+  });
+  t.after(() => upstream.close());
+  const pressure = pressureFile();
+  const scaled = { name: INJECTED, scaled: { scaling_threshold: 0, saturation_threshold: 1 } };
+  const endpoint = { endpoint: { address: socketAddress('127.0.0.1', upstream.port) } };
+  // What may be sent again is kept.
+  const route = { cluster: 'web', timeout: '0s', retry_policy: { retry_on: 'connect-failure' } };
+  const route_config = {
+    virtual_hosts: [{ name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route }] }],
+  };
+  const main = listenerWith([httpFilter({ route_config })], { address: ANY_PORT });
+  const configYaml = JSON.stringify({
+    admin: { address: ANY_PORT },
+    overload_manager: {
+      refresh_interval: '0.01s',
+      resource_monitors: [injected(pressure.path)],
+      actions: [{ name: 'envoy.overload_actions.reset_high_memory_stream', triggers: [scaled] }],
+      buffer_factory_config: { minimum_account_to_track_power_of_two: 14 },
+    },
+    static_resources: { listeners: [main], clusters: [assigned([{ lb_endpoints: [endpoint] }])] },
+  });
+  await using weir = await startWeir({ configYaml });
+  const port = await mainPort(weir);
+  const action = 'overload.proxy.overload_actions.reset_high_memory_stream';
+  const sending = async (name: string, bytes: number): Promise<WireClient> => {
+    const client = new WireClient(port).write(`POST /${name} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n`);
+    client.write(Buffer.alloc(bytes));
+    await untilEqual(true, () => (received.get(name) ?? 0) > bytes, `bytes of ${name} that have come`);
+    return client;
+  };
+  const large = await sending('large', 256 * 1024);
+  const small = await sending('small', 32 * 1024);
+  const waiting = new WireClient(port).write('GET /waiting HTTP/1.1\r\nhost: x\r\n\r\n');
+  // Nobody reads it.
+  const unread = connect(port, '127.0.0.1').on('error', () => {});
+  unread.write('GET /unread HTTP/1.1\r\nhost: x\r\n\r\n');
+  await untilEqual(true, () => 'waiting' in held && 'unread' in held, 'requests that have come');
+  await untilEqual(true, async () => (await weir.stat(PAUSED))! > 0, 'a response that is held up');
+
+  // The fifth of eight classes, each of which begins at twice the bytes of the next: from 128 KiB on.
+  pressure.set(0.55);
+  const refused = await large.response();
+  assert.equal(refused.status, 503);
+  await weir.untilStat(`${action}.count`, 2);
+  await new Promise((resolve) => unread.on('close', resolve).resume());
+  assert.ok(unread.bytesRead < UNREAD_BYTES);
+  assert.equal(await weir.stat(`${action}.active`), 0);
+
+  assert.equal(await weir.stat(`${action}.scale_percent`), 55);
+  assert.deepEqual([small.isEnded, waiting.isEnded], [false, false]);
+
+  // From 16 KiB on.
+  pressure.set(1);
+  assert.equal((await small.response()).status, 503);
+  await weir.untilStat(`${action}.count`, 3);
+  assert.equal(await weir.stat(`${action}.active`), 1);
+  held.waiting!.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+  assert.equal((await waiting.response()).status, 200);
+  pressure.set(0);
+  await weir.untilStat(`${action}.scale_percent`, 0);
+  assert.equal(await weir.stat(`${action}.count`), 3);
 });
 
 test('connections are limited by their monitor, but for listeners that bypass it', async () => {

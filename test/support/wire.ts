@@ -13,8 +13,8 @@ export class WireClient {
   #error: Error | null = null;
   #wake: (() => void) | null = null;
 
-  constructor(port: number) {
-    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  constructor(port: number, host = '127.0.0.1') {
+    this.socket = connect({ port, host, allowHalfOpen: true });
     this.socket.on('data', (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk]);
       this.#wake?.();

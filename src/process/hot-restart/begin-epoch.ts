@@ -54,6 +54,7 @@ async function beginAnywhere(options: EpochOptions, random: Random): Promise<Epo
     try {
       return await Epoch.begin({ ...options, place: { ...options.place, baseId } });
     } catch (error) {
+      if (error instanceof WeirError && error.code === 'WEIR_SOCKET_PATH') throw error;
       last = error;
     }
   }

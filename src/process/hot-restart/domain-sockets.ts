@@ -33,7 +33,7 @@ export function isAbstract(name: string): boolean {
   return name.startsWith('@');
 }
 
-/** @returns a server that listens at the name of a parent. @throws WeirError WEIR_HOT_RESTART when somebody else does. */
+/** @returns a server that listens at the name of a parent. @throws WeirError WEIR_HOT_RESTART when somebody else does, WEIR_SOCKET_PATH. */
 export async function listenAsParent(place: EpochPlace): Promise<Server> {
   const name = socketName('parent', place);
   checkLength(place, name);
@@ -63,7 +63,7 @@ function checkLength({ socketPath }: EpochPlace, name: string): void {
   const ending = name.slice(socketPath.length);
   const most = MAX_PIPE_PATH_BYTES - ending.length;
   const text = `socket-path '${socketPath}' is too long: it may have ${most} bytes, which are ${MAX_PIPE_PATH_BYTES} with '${ending}' behind it, and has ${bytes - ending.length}`;
-  throw new WeirError('WEIR_HOT_RESTART', text);
+  throw new WeirError('WEIR_SOCKET_PATH', text);
 }
 
 /** @param errno of the system, below 0. */

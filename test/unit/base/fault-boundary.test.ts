@@ -34,6 +34,24 @@ describe('a fault boundary', () => {
     assert.deepEqual(reports, ['a flush: out of something']);
   });
 
+  it('contains what the engine itself throws: an array that is over-full, a text that is too long, a stack without end', async () => {
+    const { faults, reports } = boundary();
+    const full: number[] = [];
+    full.length = 2 ** 32 - 1;
+    const deepen = (): number => deepen() + 1;
+    faults.run('a timer', () => full.push(1, 2));
+    faults.run('a message', () => 'x'.repeat(2 ** 29).repeat(2));
+    faults.run('a signal', deepen);
+    faults.run('a flush', async () => new Array(-1));
+    await eventually(() => faults.count === 4, 'the reports');
+    assert.deepEqual(reports, [
+      'a timer: Invalid array length',
+      'a message: Invalid string length',
+      'a signal: Maximum call stack size exceeded',
+      'a flush: Invalid array length',
+    ]);
+  });
+
   it('counts a fault that cannot be reported', () => {
     const faults = new FaultBoundary(fail);
     faults.run('a signal', fail);
