@@ -59,8 +59,9 @@ export class FrameClient {
   #bytes: Buffer = Buffer.alloc(0);
   #change = Promise.withResolvers<void>();
 
-  constructor(t: TestContext, port: number, opening: Buffer = Buffer.concat([PREFACE, SETTINGS])) {
-    this.socket = connectSocket(port, '127.0.0.1');
+  /** @param over a port of this machine, or a socket of another kind. */
+  constructor(t: TestContext, over: number | Socket, opening: Buffer = Buffer.concat([PREFACE, SETTINGS])) {
+    this.socket = typeof over === 'number' ? connectSocket(over, '127.0.0.1') : over;
     this.socket.setNoDelay(true);
     this.socket.write(opening);
     this.socket.on('data', (chunk: Buffer) => this.#take(chunk));

@@ -9,7 +9,7 @@ import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
 import type { ListenerOrders } from '../listener-orders.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
-import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
+import { type ExpensiveStream, NEWCOMER_MS, type NetworkFilter } from '../network/filter.ts';
 import type { Overload } from '../overload.ts';
 import { Router } from '../router/router.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
@@ -159,6 +159,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
         : new Http1ServerConnection(this.#context, this, downstream, codec === 'http1');
     this.#connections.add(connection);
     if (codec !== null) this.onCodecKnown(connection);
+    if (this.#hasEndedIdle) connection.expectSoon(NEWCOMER_MS);
   }
 
   onCodecKnown({ codec }: ServerConnection): void {
@@ -174,6 +175,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
     const successor = new Http2ServerConnection(this.#context, this, connection.connection.downstream);
     this.#connections.add(successor);
     this.onCodecKnown(successor);
+    if (this.#hasEndedIdle) successor.expectSoon(NEWCOMER_MS);
     successor.receive(bytes);
     return true;
   }

@@ -85,7 +85,10 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   }
 
   drain(endsIdle: boolean): void {
-    if (endsIdle) this.#destroyUnbegun();
+    if (endsIdle) {
+      this.#destroyRefused();
+      this.#tls?.endSilent();
+    }
     this.#filter.drain(endsIdle);
   }
 
@@ -102,7 +105,8 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   }
 
   destroyConnections(): void {
-    this.#destroyUnbegun();
+    this.#destroyRefused();
+    this.#tls?.destroyConnections();
     this.#filter.destroyConnections();
   }
 
@@ -137,8 +141,7 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
     connection.closed();
   }
 
-  #destroyUnbegun(): void {
+  #destroyRefused(): void {
     for (const refused of this.#refused) refused.destroy();
-    this.#tls?.destroyConnections();
   }
 }

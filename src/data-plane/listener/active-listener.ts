@@ -259,9 +259,9 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.#drain.begin(progress);
   }
 
-  /** Lets what runs finish. @param endsIdle as for NetworkFilter; a connection without a filter chain has not begun. */
+  /** Lets what runs finish. @param endsIdle as for NetworkFilter; who has only just come may begin. */
   drain(endsIdle: boolean): void {
-    if (endsIdle) for (const phase of this.#phases) phase.destroy();
+    if (endsIdle) for (const phase of this.#phases) phase.endIfSilent();
     for (const chain of this.#chains) chain.drain(endsIdle);
   }
 

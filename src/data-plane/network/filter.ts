@@ -5,6 +5,9 @@ import type { DownstreamConnection } from './downstream-connection.ts';
 /** When the process ends, a raw connection without bytes for this time has nothing more to say. */
 export const QUIET_MS = 250;
 
+/** A client that comes while the process ends has so long for its first bytes, and behind its handshake for its first request. */
+export const NEWCOMER_MS = 1000;
+
 /** A stream that holds bytes which wait to be sent or to be used. */
 export interface ExpensiveStream {
   readonly heldBytes: number;
@@ -24,7 +27,8 @@ export interface NetworkFilter {
   readonly handshakes?: HandshakeObserver | null;
   /**
    * Takes over an accepted connection; whatever becomes of it, `closed` of the connection is called in the end. Runs
-   * in the turn of the accept, or in that in which a listener filter has finished with the socket.
+   * in the turn of the accept, or in that in which a listener filter has finished with the socket, or a handshake is done: that
+   * may be behind `finish`.
    */
   accept(connection: DownstreamConnection): void;
   /** Lets what runs finish. @param endsIdle whether the rest is ended, or may begin once more. Idempotent. */

@@ -139,6 +139,12 @@ export class TcpProxyConnection
     this.#arm();
   }
 
+  /** The same for one that comes then: it may connect first. */
+  endWhenQuietLater(): void {
+    if (this.#state === CONNECTING) this.#isEnding = true;
+    else this.endWhenQuiet();
+  }
+
   // ---- The client's socket ----
 
   onBytes(chunk: Buffer, length: number): boolean {
@@ -267,10 +273,11 @@ export class TcpProxyConnection
   // ---- Inside ----
 
   #onDeadline(): void {
-    if (this.#isEnding) this.#onQuiet();
-    else if (this.#state !== CONNECTING) this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
-    else if (this.#upstream !== null) this.#upstream.timeOut();
-    else this.#connect();
+    if (this.#state === CONNECTING) {
+      if (this.#upstream === null) this.#connect();
+      else this.#upstream.timeOut();
+    } else if (this.#isEnding) this.#onQuiet();
+    else this.#endBecause(idle_timeout, IDLE_TIMEOUT_DETAILS);
   }
 
   /** Bytes that a slow peer has not taken yet are waited for. */

@@ -37,6 +37,7 @@ export class TcpProxy implements NetworkFilter {
   readonly #weights: readonly number[];
   readonly #totalWeight: number;
   readonly #connections = new Set<TcpProxyConnection>();
+  #isFinishing = false;
 
   constructor(
     context: WorkerContext,
@@ -67,6 +68,7 @@ export class TcpProxy implements NetworkFilter {
     const connection = new TcpProxyConnection(this.#context, this, downstream);
     this.#connections.add(connection);
     connection.start();
+    if (this.#isFinishing) connection.endWhenQuietLater();
   }
 
   /** For an attempt to connect; its cluster may not exist. */
@@ -87,6 +89,7 @@ export class TcpProxy implements NetworkFilter {
   drain(): void {}
 
   finish(): void {
+    this.#isFinishing = true;
     for (const connection of [...this.#connections]) connection.endWhenQuiet();
   }
 

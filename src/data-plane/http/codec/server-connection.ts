@@ -19,6 +19,8 @@ export interface ServerConnection {
   readonly isBusy: boolean;
   /** Ends the connection if nothing runs on it; otherwise as soon as that is so, and the client is told as its protocol can. */
   drain(): void;
+  /** One that comes while the process ends: a request begins within this time, or it ends. */
+  expectSoon(timeoutMs: number): void;
   /** The process ends: so does a tunnel, as soon as nothing moves. A request ends with its response. */
   finish(): void;
   /** Ends the connection now; what runs on it is broken off. */

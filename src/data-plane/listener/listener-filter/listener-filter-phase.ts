@@ -7,10 +7,10 @@
 // What is held is bounded by the filters: the longest PROXY header, 64 KiB, and one read more.
 
 import type { Socket } from 'node:net';
+import { type Arrival, ArrivalTimer } from '../../network/arrival-timer.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 import { HeldBytes } from '../../network/held-bytes.ts';
 import { attachAccepted, passOn, passOnLater, type SocketOwner } from '../../network/socket-events.ts';
-import { type TimeoutOwner, TimerEntry } from '../../network/timer-wheel.ts';
 import type { WorkerContext } from '../../worker-context.ts';
 import { type ListenerFilter, NEED_MORE, REFUSED } from './filter.ts';
 
@@ -34,12 +34,12 @@ const WAITING = 0;
 const DONE = 1;
 const CLOSED = 2;
 
-export class ListenerFilterPhase implements SocketOwner, TimeoutOwner {
+export class ListenerFilterPhase implements SocketOwner, Arrival {
   readonly #context: WorkerContext;
   readonly #owner: ListenerFilterPhaseOwner;
   readonly #connection: DownstreamConnection;
   readonly #socket: Socket;
-  readonly #timer: TimerEntry;
+  readonly #timer: ArrivalTimer;
   readonly #held = new HeldBytes();
   #state: number = WAITING;
   #nextFilter: number;
@@ -52,13 +52,24 @@ export class ListenerFilterPhase implements SocketOwner, TimeoutOwner {
     this.#connection = connection;
     this.#socket = connection.socket;
     this.#nextFilter = owner.filtersWithoutBytes;
-    this.#timer = new TimerEntry(this);
-    const timeoutMs = owner.listenerFiltersTimeoutMs;
-    if (timeoutMs > 0) context.wheel.arm(this.#timer, connection.startMs + timeoutMs);
+    this.#timer = new ArrivalTimer(this, context.wheel, connection.startMs, owner.listenerFiltersTimeoutMs);
     attachAccepted(this.#socket, this, context.readMode);
   }
 
   destroy(): void {
+    this.#close('destroyed');
+  }
+
+  /** The process ends. */
+  endIfSilent(): void {
+    this.#timer.endIfSilent(this.#connection.startMs);
+  }
+
+  get isSilent(): boolean {
+    return this.#held.length === 0;
+  }
+
+  onSilence(): void {
     this.#close('destroyed');
   }
 
@@ -97,7 +108,7 @@ export class ListenerFilterPhase implements SocketOwner, TimeoutOwner {
     this.#close('destroyed');
   }
 
-  onTimeout(): void {
+  onTooLate(): void {
     if (!this.#owner.continueOnListenerFiltersTimeout) {
       this.#close('timeout');
       return;
@@ -133,7 +144,7 @@ export class ListenerFilterPhase implements SocketOwner, TimeoutOwner {
 
   #end(state: number, end: PhaseEnd): void {
     this.#state = state;
-    this.#context.wheel.remove(this.#timer);
+    this.#timer.remove();
     this.#owner.onPhaseEnded(this, end);
   }
 }

@@ -13,9 +13,9 @@ import type { DownstreamTlsSettings, DownstreamTlsSnapshot, TlsCertificateSettin
 import { TLS_STATS } from '../../../stats/index.ts';
 import { isOpensslError, tlsFailureText } from '../../../tls/failure.ts';
 import { type PeerFault, PeerVerifier } from '../../../tls/peer-verifier.ts';
+import { type Arrival, ArrivalTimer } from '../../network/arrival-timer.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 import { layOver, releaseAccepted } from '../../network/socket-events.ts';
-import { type TimeoutOwner, TimerEntry } from '../../network/timer-wheel.ts';
 import { type CertificateFacts, ConnectionTls, certificateFacts } from '../../network/tls/connection-tls.ts';
 import { derText, ServerContexts } from '../../network/tls/server-contexts.ts';
 import { isPeerTrusted, OcspStapler, secureServerSocket, serverSocketOptions } from '../../network/tls/tls-sockets.ts';
@@ -100,6 +100,11 @@ export class TlsAcceptor {
 
   destroyConnections(): void {
     for (const handshake of this.#shaking) handshake.destroy();
+  }
+
+  /** The process ends: handshakes go on for as long as they may, but for those that do not begin. */
+  endSilent(): void {
+    for (const handshake of this.#shaking) handshake.endIfSilent();
   }
 
   /** Once, when nothing comes any more. */
@@ -193,12 +198,12 @@ const SHAKING = 0;
 const SECURED = 1;
 const CLOSED = 2;
 
-class Handshake implements TimeoutOwner {
+class Handshake implements Arrival {
   readonly #acceptor: TlsAcceptor;
   readonly #connection: DownstreamConnection;
   readonly #raw: Socket;
   readonly #socket: TLSSocket;
-  readonly #timer = new TimerEntry(this);
+  readonly #timer: ArrivalTimer;
   #state: number = SHAKING;
   #error: Error | null = null;
 
@@ -212,7 +217,7 @@ class Handshake implements TimeoutOwner {
     this.#socket = socket;
     layOver(socket, this.#raw);
     acceptor.watch(socket, connection);
-    if (timeoutMs > 0) context.wheel.arm(this.#timer, context.clock.monotonicMs() + timeoutMs);
+    this.#timer = new ArrivalTimer(this, context.wheel, context.clock.monotonicMs(), timeoutMs);
     socket.once('secure', () => this.#onSecure());
     socket.on('error', this.#onError);
     socket.once('end', this.#onEnd);
@@ -224,7 +229,19 @@ class Handshake implements TimeoutOwner {
     this.#socket.destroy();
   }
 
-  onTimeout(): void {
+  endIfSilent(): void {
+    this.#timer.endIfSilent(this.#connection.startMs);
+  }
+
+  get isSilent(): boolean {
+    return this.#raw.bytesRead === 0;
+  }
+
+  onSilence(): void {
+    this.destroy();
+  }
+
+  onTooLate(): void {
     this.#acceptor.owner.onHandshakeTimeout();
     this.#connection.transportFailure = 'the handshake took too long';
     this.destroy();
@@ -282,7 +299,7 @@ class Handshake implements TimeoutOwner {
 
   #end(state: number): void {
     this.#state = state;
-    this.#acceptor.context.wheel.remove(this.#timer);
+    this.#timer.remove();
     this.#acceptor.onEnded(this);
   }
 

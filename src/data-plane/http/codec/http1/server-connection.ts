@@ -156,6 +156,10 @@ export class Http1ServerConnection
     if (this.#state === OPEN && !this.isBusy) this.#closeGracefully(false);
   }
 
+  expectSoon(timeoutMs: number): void {
+    this.deadlines.expectSoon(this.#context.clock.monotonicMs(), timeoutMs);
+  }
+
   finish(): void {
     if (this.#tunnel === TUNNEL_OPEN) this.deadlines.setStreamIdleTimeout(QUIET_MS, this.#context.clock.monotonicMs());
   }

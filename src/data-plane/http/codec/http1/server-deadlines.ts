@@ -75,6 +75,14 @@ export class ServerDeadlines implements StreamDeadlines, TimeoutOwner {
     this.#schedule(this.#idleMs);
   }
 
+  /** The same, with less patience where it has more than this. */
+  expectSoon(nowMs: number, timeoutMs: number): void {
+    if (this.#idleMs <= nowMs + timeoutMs) return;
+    this.#idleTimeoutMs = timeoutMs;
+    this.#idleMs = nowMs + timeoutMs;
+    this.#schedule(this.#idleMs);
+  }
+
   /** The start of a head is there; only the first call of a head counts. */
   awaitHead(nowMs: number): void {
     if (this.#headStartMs !== NEVER) return;

@@ -135,6 +135,11 @@ export class Http2ServerConnection
     if (this.#state === OPEN) this.#drain();
   }
 
+  expectSoon(timeoutMs: number): void {
+    const nowMs = this.context.clock.monotonicMs();
+    if (!this.isBusy && this.#deadlines.dueMs(IDLE) > nowMs + timeoutMs) this.#deadlines.set(IDLE, nowMs, timeoutMs);
+  }
+
   finish(): void {
     const nowMs = this.context.clock.monotonicMs();
     for (const stream of this.#streams) {
@@ -145,6 +150,10 @@ export class Http2ServerConnection
   destroy(): void {
     if (this.#state === CLOSED) return;
     const isReset = this.isBusy;
+    if (this.#state === OPEN && !this.session.isBlocked) {
+      this.session.sayLast();
+      this.session.flush();
+    }
     this.#close(true, isReset);
     if (isReset) resetSocket(this.#socket);
     else this.#socket.destroy();

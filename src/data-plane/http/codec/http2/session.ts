@@ -356,6 +356,13 @@ export class Http2Session {
     if (this.#streams.size === 0) this.#owner.onIdle();
   }
 
+  /** The connection is about to be cut: the peer may ask elsewhere for what comes behind the streams that were taken. */
+  sayLast(): void {
+    if (this.#isEnded || this.isDrained) return;
+    this.#lastTaken = this.#streams.lastRemoteId;
+    this.#goaway(this.#lastTaken, ErrorCode.NO_ERROR);
+  }
+
   /** The connection is gone: its streams are told, and its tables given back. */
   close(code: number, isLocal: boolean, reason: string): void {
     if (this.#decoder !== 0) this.#shared.heads.release(this.#decoder);
