@@ -43,7 +43,7 @@ function nsPerCall(calls: number, run: () => void): number {
 function benchBuild(name: 'http1' | 'http1-scalar', bytes: Buffer): Record<string, number> {
   const codec = new Http1Codec({ name, module: compileModule(name) });
   const constant = new PreparedLines(['x-forwarded-proto: http', 'x-proxy-expected-rq-timeout-ms: 15000']);
-  bytes.copy(codec.upstreamRead);
+  bytes.copy(codec.readBuffer);
   const parse = (): number => codec.parseRequest(bytes, 0, bytes.length, LIMITS);
   return {
     'copy in, parse': nsPerCall(30_000, parse),

@@ -107,8 +107,8 @@ export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/data-plane/tcp-proxy/tcp-upstream.ts',
-    line: 'return limitBytes >= upstreamRead.length ? upstreamRead : upstreamRead.subarray(0, readLimit(limitBytes));',
-    changes: ['limitBytes >= upstreamRead.length → limitBytes > upstreamRead.length'],
+    line: 'return limitBytes >= readBuffer.length ? readBuffer : readBuffer.subarray(0, readLimit(limitBytes));',
+    changes: ['limitBytes >= readBuffer.length → limitBytes > readBuffer.length'],
     why: 'Spares a view of the whole.',
   },
   {

@@ -101,10 +101,10 @@ export class Http1Codec {
   /** Refilled by parseResponse. */
   readonly response: ResponseHead;
   /**
-   * 64 KiB that all idle upstream connections share as `onread` buffer. Nothing in it survives the read callback:
-   * parse, copy out what is needed, return. It lies outside of the codec's memory, whose views are replaced when it grows.
+   * 64 KiB through which all connections of a worker read that have no buffer of their own. Nothing in it survives the
+   * read callback: parse, copy out what is needed, return. It lies outside of the codec's memory, whose views are replaced when it grows.
    */
-  readonly upstreamRead = Buffer.allocUnsafeSlow(READ_BYTES);
+  readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
 
   /** Shared with the HTTP/2 module, which fills and writes the same heads. */
   readonly memory: CodecMemory;

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { NODE_READ_BYTES } from '../../src/data-plane/network/limited-reads.ts';
+import { NODE_READ_BYTES } from '../../src/data-plane/network/shared-reads.ts';
 import type { ReadMode } from '../../src/data-plane/network/socket-events.ts';
 import type { NetworkFilterSettings } from '../../src/snapshot/index.ts';
 import { DataPlaneFixture, httpManager, loopback, routeTo, tcpProxy } from '../support/data-plane.ts';

@@ -261,13 +261,13 @@ for (const name of ['http1', 'http1-scalar'] as const) {
 
     it('parses a response in the shared read buffer, wherever in it, and leaves the buffer as it was', () => {
       const bytes = lines('HTTP/1.1 204 No Content', 'X: y');
-      for (const at of [0, 1, 15, codec.upstreamRead.length - bytes.length]) {
-        bytes.copy(codec.upstreamRead, at);
+      for (const at of [0, 1, 15, codec.readBuffer.length - bytes.length]) {
+        bytes.copy(codec.readBuffer, at);
         const end = at + bytes.length;
-        assert.equal(codec.parseResponse(codec.upstreamRead, at, end, LIMITS, Method.GET), bytes.length);
+        assert.equal(codec.parseResponse(codec.readBuffer, at, end, LIMITS, Method.GET), bytes.length);
         assert.equal(response.header(HEADER_ID.via), undefined);
         assert.equal(codec.responseText(codec.writeResponse()), bytes.toString('latin1'));
-        assert.deepEqual(codec.upstreamRead.subarray(at, end), bytes);
+        assert.deepEqual(codec.readBuffer.subarray(at, end), bytes);
       }
     });
 

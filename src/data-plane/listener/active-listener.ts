@@ -19,7 +19,7 @@ import type { IngressFacts } from '../format/facts.ts';
 import type { ListenerOrders } from '../listener-orders.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
-import { LimitedReads } from '../network/limited-reads.ts';
+import { LimitedReads } from '../network/shared-reads.ts';
 import type { Overload } from '../overload.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { AcceptLimits } from './accept-limit.ts';

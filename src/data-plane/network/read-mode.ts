@@ -1,5 +1,6 @@
 // Finds out at start-up whether accepted sockets can be read the lean way under this Node release: bytes arrive,
-// a stop holds, a re-arm delivers the rest, and the end of the stream is told after the last byte.
+// a stop holds, a re-arm delivers the rest, and the end of the stream is told after the last byte. Once for sockets that
+// allocate for their reads, and once for those that read into shared memory.
 
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { SYSTEM_CLOCK } from '../../base/clock.ts';
@@ -15,6 +16,8 @@ import {
 const SELF_TEST_LIMIT_MS = 30_000;
 const FIRST = 'first';
 const SECOND = 'second';
+/** Holds either of them. */
+const SHARED_BYTES = 64;
 
 /** Plays the owner of the accepted end: stops after the first bytes, and has the rest sent only then. */
 class Probe implements SocketOwner {
@@ -69,22 +72,29 @@ export async function chooseReadMode(): Promise<ReadMode> {
   try {
     return await new Promise<ReadMode>((resolve) => {
       const cancelLimit = SYSTEM_CLOCK.after(SELF_TEST_LIMIT_MS, () => resolve('events'));
+      const memories = [null, Buffer.allocUnsafeSlow(SHARED_BYTES)];
       const verdict = (passed: boolean): void => {
+        if (passed && memories.length > 0) {
+          probe();
+          return;
+        }
         cancelLimit();
         resolve(passed ? 'lean' : 'events');
       };
-      server = createServer(ACCEPTED_SOCKET_OPTIONS);
-      server.on('error', () => verdict(false));
-      server.listen(0, '127.0.0.1', () => {
+      const probe = (): void => {
+        const memory = memories.shift()!;
         const client = connect((server!.address() as { port: number }).port, '127.0.0.1');
         client.on('error', () => verdict(false));
         client.write(FIRST);
         sockets.push(client);
-        server!.on('connection', (socket) => {
+        server!.once('connection', (socket) => {
           sockets.push(socket);
-          attachAccepted(socket, new Probe(socket, () => client.end(SECOND), verdict), 'lean');
+          attachAccepted(socket, new Probe(socket, () => client.end(SECOND), verdict), 'lean', memory);
         });
-      });
+      };
+      server = createServer(ACCEPTED_SOCKET_OPTIONS);
+      server.on('error', () => verdict(false));
+      server.listen(0, '127.0.0.1', probe);
     });
   } catch {
     return 'events';

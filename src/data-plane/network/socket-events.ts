@@ -1,6 +1,7 @@
 // How bytes get from a socket to its owner, in one place. Two ways in, with identical results:
 //
-//   lean     accepted sockets: `push` of this one socket is shadowed, so that bytes skip the Readable machinery
+//   lean     accepted sockets: `push` of this one socket is shadowed, so that bytes skip the Readable machinery, and
+//            owners that can do with borrowed bytes have them read into one buffer of the worker (shared-reads.ts)
 //            upstream sockets: the documented `onread` option with buffers of ours, so that nothing is allocated
 //   events   plain `data` events on both; always works, and is what the lean way is tested against
 //
@@ -26,6 +27,7 @@ import { type DescriptorBudget, descriptorOf } from '../../base/descriptor-budge
 import { beginConnection, type ConnectionOrigin, type OriginOptions } from '../../base/own-sockets.ts';
 import type { SystemCalls } from '../../base/system-calls.ts';
 import type { KeepaliveSettings } from '../../snapshot/index.ts';
+import { pushCopy, readInto, redirectReads } from './shared-reads.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
 export type ReadMode = 'lean' | 'events';
@@ -36,8 +38,8 @@ export const ACCEPTED_SOCKET_OPTIONS = { highWaterMark: 1, allowHalfOpen: true, 
 /** Owner of a socket. Its methods run inside the socket's callbacks and must not throw for what a peer does. */
 export interface SocketOwner {
   /**
-   * @param chunk the first `length` bytes are new. Accepted sockets: the owner may keep the chunk. Upstream
-   *   sockets: borrowed until return.
+   * @param chunk the first `length` bytes are new. Accepted sockets: the owner may keep the chunk, unless `attachAccepted`
+   *   has said that it is borrowed. Upstream sockets: borrowed until return.
    * @returns false to stop reading; `resumeReading` starts it again.
    */
   onBytes(chunk: Buffer, length: number): boolean;
@@ -100,6 +102,11 @@ function deliver(socket: OwnedSocket, chunk: Buffer, length: number): boolean {
 
 function leanPush(this: OwnedSocket, chunk: Buffer | null): boolean {
   return chunk === null ? originalPush.call(this, null) : deliver(this, chunk, chunk.length);
+}
+
+/** What was read into shared memory, for an owner that borrows it. */
+function leanRead(this: Socket, length: number, buffer: Buffer): boolean {
+  return deliver(this as OwnedSocket, buffer, length);
 }
 
 function onData(this: OwnedSocket, chunk: Buffer): void {
@@ -178,16 +185,27 @@ function own<S extends Socket>(socket: S, owner: SocketOwner): S & OwnedSocket {
 /**
  * Starts to deliver the events of a freshly accepted socket; call it inside the `connection` event. A socket that has
  * an owner changes hands: what comes from now on is the new owner's.
+ * @param borrowed for an owner that can do with borrowed bytes: what they may be read into. Null for one that keeps them.
+ * @returns whether the owner borrows them.
  */
-export function attachAccepted(socket: Socket, owner: SocketOwner, mode: ReadMode): void {
+export function attachAccepted(
+  socket: Socket,
+  owner: SocketOwner,
+  mode: ReadMode,
+  borrowed: Buffer | null = null,
+): boolean {
   if (isOwned(socket)) {
     socket[OWNER] = owner;
-    return;
+  } else {
+    const owned = own(socket, owner);
+    owned.on('end', onEnd);
+    if (isLean(socket, mode)) owned.push = leanPush;
+    else owned.on('data', onData);
   }
-  const owned = own(socket, owner);
-  owned.on('end', onEnd);
-  if (isLean(socket, mode)) owned.push = leanPush;
-  else owned.on('data', onData);
+  if (!isLean(socket, mode)) return false;
+  if (borrowed !== null) return readInto(socket, borrowed, leanRead);
+  redirectReads(socket, pushCopy);
+  return false;
 }
 
 function isLean(socket: Socket, mode: ReadMode): boolean {
@@ -200,6 +218,7 @@ function isLean(socket: Socket, mode: ReadMode): boolean {
  */
 export function releaseAccepted(socket: Socket): void {
   if (!isOwned(socket)) return;
+  redirectReads(socket, pushCopy);
   // The method of the prototype shows again.
   delete (socket as { push?: unknown }).push;
   socket.removeListener('data', onData);

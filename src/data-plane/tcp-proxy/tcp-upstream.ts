@@ -8,9 +8,9 @@ import { BulkReads } from '../network/bulk-reads.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { freeGiven } from '../network/given-memory.ts';
 import { LastBytes } from '../network/last-bytes.ts';
-import { readLimit } from '../network/limited-reads.ts';
 import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
 import { plainAddress } from '../network/peer-address.ts';
+import { readLimit } from '../network/shared-reads.ts';
 import { SLAB_SIZES, UNKNOWN_LENGTH } from '../network/slab-pool.ts';
 import { resetSocket, resumeUpstream } from '../network/socket-events.ts';
 import type { TlsFacts } from '../network/tls/connection-tls.ts';
@@ -247,9 +247,9 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
 
   /** What all connections read through, or the part of it that may wait for the client. */
   get #sharedBuffer(): Buffer {
-    const { upstreamRead } = this.#context.codec;
+    const { readBuffer } = this.#context.codec;
     const limitBytes = this.#bufferLimitBytes;
-    return limitBytes >= upstreamRead.length ? upstreamRead : upstreamRead.subarray(0, readLimit(limitBytes));
+    return limitBytes >= readBuffer.length ? readBuffer : readBuffer.subarray(0, readLimit(limitBytes));
   }
 
   #leave(isLocal: boolean): void {

@@ -71,7 +71,7 @@ export class NegotiatedConnection implements PooledConnection, AttemptsOwner, Li
   // ---- From the attempt ----
 
   readBuffer(): Buffer {
-    return this.#context.codec.upstreamRead;
+    return this.#context.codec.readBuffer;
   }
 
   onFurtherAttempt(): void {

@@ -61,10 +61,20 @@ class Owner implements SocketOwner {
   }
 }
 
-for (const readMode of ['lean', 'events'] as const) {
+const WAYS = {
+  lean: { readMode: 'lean', memory: null },
+  events: { readMode: 'events', memory: null },
+  'lean, borrowing': { readMode: 'lean', memory: Buffer.alloc(64 * 1024) },
+  'events, if it could borrow': { readMode: 'events', memory: Buffer.alloc(64 * 1024) },
+} as const;
+
+for (const [way, { readMode, memory }] of Object.entries(WAYS)) {
   async function accepted(t: TestContext): Promise<{ owner: Owner; socket: Socket; client: WireClient }> {
     const owner = new Owner();
-    const server = createServer(ACCEPTED_SOCKET_OPTIONS, (socket) => attachAccepted(socket, owner, readMode));
+    const server = createServer(ACCEPTED_SOCKET_OPTIONS, (socket) => {
+      const isBorrowed = attachAccepted(socket, owner, readMode, memory);
+      assert.equal(isBorrowed, memory !== null && readMode === 'lean');
+    });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const accepting = once(server, 'connection');
@@ -78,7 +88,7 @@ for (const readMode of ['lean', 'events'] as const) {
     return { owner, socket, client };
   }
 
-  describe(`the owner of an accepted socket, reading by ${readMode}`, () => {
+  describe(`the owner of an accepted socket, reading by ${way}`, () => {
     test('hears of bytes, of the end, of what was sent, and of the close', async (t) => {
       const { owner, socket, client } = await accepted(t);
       assert.ok(sendsAtOnce(socket));
@@ -158,7 +168,7 @@ for (const readMode of ['lean', 'events'] as const) {
       client.write('one');
       await owner.has('bytes');
       const next = new Owner();
-      attachAccepted(socket, next, readMode);
+      attachAccepted(socket, next, readMode, memory);
       client.write('two');
       await next.has('bytes');
       assert.equal(next.text, 'two');

@@ -67,7 +67,7 @@ test('this Node release can read accepted sockets the lean way', async (t) => {
   const sockets = [...accepted, ...connect.mock.calls.map((call) => call.this as Socket)];
   assert.deepEqual(
     sockets.map(({ destroyed }) => destroyed),
-    [true, true],
+    [true, true, true, true],
   );
 });
 
@@ -115,6 +115,21 @@ describe('accepted sockets are read by events under a Node release that', () => 
   for (const [what, act] of Object.entries<(socket: Socket) => void>({
     'hands bytes over in another way': (socket) => pushBy(socket, () => true),
     'loses the end': (socket) => pushBy(socket, (push, chunk) => chunk === null || push(chunk)),
+    'hands over other memory than it was given': (socket) => {
+      const handle = (socket as unknown as { _handle: { useUserBuffer(buffer: Buffer): void } })._handle;
+      const useUserBuffer = handle.useUserBuffer.bind(handle);
+      handle.useUserBuffer = (buffer) => useUserBuffer(Buffer.alloc(buffer.length));
+    },
+    'gives the wrong length of what was read into shared memory': (socket) => {
+      const key = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'kBufferCb')!;
+      let own: (this: Socket, length: number, buffer: Buffer) => boolean;
+      Object.defineProperty(socket, key, {
+        get: () => (length: number, buffer: Buffer) => own.call(socket, length - 1, buffer),
+        set: (callback: typeof own) => {
+          own = callback;
+        },
+      });
+    },
   })) {
     test(`${what}, after a while`, async (t) => {
       inAcceptedSockets(t, act);

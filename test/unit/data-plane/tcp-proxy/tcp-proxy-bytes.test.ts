@@ -76,7 +76,7 @@ describe('bytes that wait', () => {
 });
 
 describe('what an upstream sends is read', () => {
-  const shared = (bench: TcpProxyBench): Buffer => bench.context.codec.upstreamRead;
+  const shared = (bench: TcpProxyBench): Buffer => bench.context.codec.readBuffer;
   const readBuffer = (bench: TcpProxyBench): Buffer => bench.upstream.owner.readBuffer();
   const full = (bench: TcpProxyBench): string => 'x'.repeat(readBuffer(bench).length);
 

@@ -83,12 +83,12 @@ describe('what an upstream is read into', () => {
     fc.assert(
       fc.property(limit, limit, (clusterLimit, clientLimit) => {
         const { upstream, context } = open({ clusterLimit, clientLimit });
-        const { upstreamRead } = context.codec;
-        const expected = Math.min(upstreamRead.length, Math.max(SMALLEST_READ, Math.min(clusterLimit, clientLimit)));
+        const { readBuffer } = context.codec;
+        const expected = Math.min(readBuffer.length, Math.max(SMALLEST_READ, Math.min(clusterLimit, clientLimit)));
         const buffer = upstream.readBuffer();
         assert.equal(buffer.length, expected);
-        assert.equal(buffer.buffer, upstreamRead.buffer);
-        assert.equal(buffer.byteOffset, upstreamRead.byteOffset);
+        assert.equal(buffer.buffer, readBuffer.buffer);
+        assert.equal(buffer.byteOffset, readBuffer.byteOffset);
       }),
       { numRuns: 20 },
     );
@@ -97,7 +97,7 @@ describe('what an upstream is read into', () => {
   test('is a slab of its own in bulk, as long as that lasts and as long as the client has not taken it', () => {
     const { upstream, socket, client, context } = open();
     const { slabs, codec } = context;
-    const full = 'x'.repeat(codec.upstreamRead.length);
+    const full = 'x'.repeat(codec.readBuffer.length);
     const send = (text: string, takes = true): string => {
       client.takes = takes;
       socket.send(text);
@@ -108,7 +108,7 @@ describe('what an upstream is read into', () => {
     assert.equal(send(full), `${full.length}`);
     const slab = upstream.readBuffer();
     assert.equal(slabs.outstandingBytes, slab.length);
-    assert.notEqual(slab.buffer, codec.upstreamRead.buffer);
+    assert.notEqual(slab.buffer, codec.readBuffer.buffer);
     assert.equal(send('x'.repeat(BULK_BYTES)), `${BULK_BYTES} in a slab`);
     assert.equal(upstream.readBuffer(), slab);
     assert.equal(send('x', false), '1 in a slab');
@@ -117,13 +117,13 @@ describe('what an upstream is read into', () => {
     assert.equal(send('x'), '1 in a slab');
     assert.equal(slabs.outstandingBytes, 0);
     assert.equal(slabs.freeBytes, slab.length);
-    assert.equal(upstream.readBuffer().buffer, codec.upstreamRead.buffer);
+    assert.equal(upstream.readBuffer().buffer, codec.readBuffer.buffer);
     assert.equal(send('x'), '1');
   });
 
   test('is a slab again after two full reads, of which one may have come in the slab of before', () => {
     const { upstream, socket, client, context } = open();
-    const full = 'x'.repeat(context.codec.upstreamRead.length);
+    const full = 'x'.repeat(context.codec.readBuffer.length);
     for (let read = 0; read < 2; read++) socket.send(full);
     client.takes = false;
     socket.send('x');
@@ -146,7 +146,7 @@ describe('what an upstream is read into', () => {
 
   test('is left to the kernel, which may still read from it, when the connection ends', () => {
     const { upstream, socket, context } = open();
-    for (let read = 0; read < 2; read++) socket.send('x'.repeat(context.codec.upstreamRead.length));
+    for (let read = 0; read < 2; read++) socket.send('x'.repeat(context.codec.readBuffer.length));
     assert.ok(context.slabs.outstandingBytes > 0);
     upstream.destroy();
     assert.equal(context.slabs.outstandingBytes, 0);

@@ -22,8 +22,8 @@ import type { Endpoint } from '../../../format/facts.ts';
 import { BulkReads } from '../../../network/bulk-reads.ts';
 import { freeGiven } from '../../../network/given-memory.ts';
 import { LastBytes } from '../../../network/last-bytes.ts';
-import { readLimit } from '../../../network/limited-reads.ts';
 import { plainAddress } from '../../../network/peer-address.ts';
+import { readLimit } from '../../../network/shared-reads.ts';
 import { UNKNOWN_LENGTH } from '../../../network/slab-pool.ts';
 import { resetSocket, resumeUpstream } from '../../../network/socket-events.ts';
 import type { TlsFacts } from '../../../network/tls/connection-tls.ts';
@@ -221,9 +221,9 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
 
   /** What all connections read through, or the part of it that may wait for a client. */
   get #sharedBuffer(): Buffer {
-    const { upstreamRead } = this.#context.codec;
+    const { readBuffer } = this.#context.codec;
     const limitBytes = this.#bufferLimitBytes;
-    return limitBytes >= upstreamRead.length ? upstreamRead : upstreamRead.subarray(0, readLimit(limitBytes));
+    return limitBytes >= readBuffer.length ? readBuffer : readBuffer.subarray(0, readLimit(limitBytes));
   }
 
   onFurtherAttempt(): void {
@@ -262,7 +262,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
 
   onEnd(): void {
     if (this.#state === BUSY && this.#isHeadDone && this.#body.framing >= Framing.UNTIL_CLOSE) {
-      this.#deliver(this.#context.codec.upstreamRead, 0, 0, true, this.#context.clock.monotonicMs());
+      this.#deliver(this.#context.codec.readBuffer, 0, 0, true, this.#context.clock.monotonicMs());
       return;
     }
     this.#close(false);
@@ -420,7 +420,7 @@ export class Http1ClientConnection implements UpstreamStream, PooledConnection, 
   /** @param isSlabFree nobody reads any more what came in the slab. */
   #adaptToTunnel(length: number, isSlabFree: boolean): void {
     const bulk = this.#bulk!;
-    bulk.note(length, this.#context.codec.upstreamRead.length);
+    bulk.note(length, this.#context.codec.readBuffer.length);
     if (bulk.isBulk || !isSlabFree || this.#slab === null) return;
     this.#returnSlab(this.#slab, true);
     this.#slab = null;

@@ -95,6 +95,8 @@ export class Http1ServerConnection
   readonly #limits: HeadLimits;
   readonly #socket: Socket;
   readonly #mode: ReadMode;
+  /** What is read lies in memory that the next read of any connection fills. */
+  readonly #isBorrowed: boolean;
   readonly #held = new HeldBytes();
   /** Of bytes that wait for their turn. */
   readonly #heldCount: BufferedBytes;
@@ -130,7 +132,7 @@ export class Http1ServerConnection
     this.life = ConnectionLife.of(context, owner, this);
     this.#exchange = new Http1ServerStream(socket, context, owner, this);
     this.deadlines.awaitRequest(context.clock.monotonicMs());
-    attachAccepted(socket, this, this.#mode);
+    this.#isBorrowed = attachAccepted(socket, this, this.#mode, context.codec.readBuffer);
   }
 
   get codec(): 'http1' | null {
@@ -387,11 +389,11 @@ export class Http1ServerConnection
     this.deadlines.startStream(nowMs, this.#body.isDone);
     this.#isBodyWelcome = true;
     this.#hasBytesBehind = bodyEnd < end;
-    const trailing = this.#takeTrailing(stream, bytes, start);
+    const body = this.#bodyToGive(stream, bytes, start, bodyEnd);
     const goesOn =
-      trailing === null
+      body === null
         ? stream.begin(bytes, start, bodyEnd, this.#body.isDone)
-        : stream.begin(trailing, 0, trailing.length, this.#body.isDone);
+        : stream.begin(body, 0, body.length, this.#body.isDone);
     if (this.#stream === stream) this.#isBodyWelcome = goesOn;
     return bodyEnd;
   }
@@ -407,28 +409,35 @@ export class Http1ServerConnection
     this.deadlines.touchStream(nowMs);
     this.#hasBytesBehind = bodyEnd < end;
     const isEnd = this.#body.isDone && this.#tunnel === TUNNEL_NONE;
-    const trailing = this.#takeTrailing(stream, bytes, start);
-    if (trailing === null) {
+    const body = this.#bodyToGive(stream, bytes, start, bodyEnd);
+    if (body === null) {
       this.#isBodyWelcome = stream.onRequestBody(bytes, start, bodyEnd, isEnd, nowMs);
-    } else if (trailing.length > 0) {
-      this.#isBodyWelcome = stream.onRequestBody(trailing, 0, trailing.length, isEnd, nowMs);
+    } else if (body.length > 0) {
+      this.#isBodyWelcome = stream.onRequestBody(body, 0, body.length, isEnd, nowMs);
     }
     return bodyEnd;
   }
 
-  /** The bytes of a body whose trailers have begun, without those; null before. The stream gets what passes of them. */
-  #takeTrailing(stream: RequestReceiver, bytes: Buffer, start: number): Buffer | null {
+  /**
+   * The bytes of a body in memory of their own, without trailers, of which the stream gets what passes. Null where
+   * bytes[start..end) may be given away as they lie: also an empty range would give away all of the buffer.
+   */
+  #bodyToGive(stream: RequestReceiver, bytes: Buffer, start: number, end: number): Buffer | null {
     const body = this.#body;
-    if (!body.hasTrailers) return null;
+    if (!body.hasTrailers) {
+      if (!this.#isBorrowed) return null;
+      return start === end ? NO_BYTES : Buffer.copyBytesFrom(bytes, start, end - start);
+    }
     if (body.isDone) stream.requestTrailers = body.takeTrailers();
-    return body.withoutTrailers(bytes, start);
+    const rest = body.withoutTrailers(bytes, start);
+    return this.#isBorrowed ? Buffer.from(rest) : rest;
   }
 
   // ---- Refusals ----
 
-  /** @param bytes given away: they may be the beginning of another protocol. */
+  /** @param bytes as they were read: they may be the beginning of another protocol, which keeps them. */
   #endBrokenHead(error: CodecError, bytes: Buffer, nowMs: number): void {
-    if (this.#isCertain || !this.#owner.takeOver(this, bytes)) {
+    if (this.#isCertain || !this.#owner.takeOver(this, this.#isBorrowed ? Buffer.from(bytes) : bytes)) {
       this.#refuseBrokenHead(error, nowMs);
       return;
     }

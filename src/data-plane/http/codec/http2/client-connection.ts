@@ -143,7 +143,7 @@ export class Http2ClientConnection
   // ---- From the socket ----
 
   readBuffer(): Buffer {
-    return this.#context.codec.upstreamRead;
+    return this.#context.codec.readBuffer;
   }
 
   onFurtherAttempt(): void {

@@ -1,11 +1,17 @@
-// Reads of accepted sockets below a limit: how much comes at once, that all of it comes, and what is done where Node does
-// not have what this leans on. Real sockets.
+// Reads of accepted sockets into shared memory, and below a limit: how much comes at once, that all of it comes, and what is
+// done where Node does not have what this leans on. Real sockets.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { LimitedReads, readLimit } from '../../../../src/data-plane/network/limited-reads.ts';
+import {
+  LimitedReads,
+  pushCopy,
+  readInto,
+  readLimit,
+  redirectReads,
+} from '../../../../src/data-plane/network/shared-reads.ts';
 import { ACCEPTED_SOCKET_OPTIONS } from '../../../../src/data-plane/network/socket-events.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { WireClient } from '../../../support/wire.ts';
@@ -88,8 +94,10 @@ describe('under a limit', () => {
 });
 
 describe('nothing is limited, and nothing changed, where a socket', () => {
-  const kBuffer = Symbol('kBuffer');
-  const kBufferCb = Symbol('kBufferCb');
+  const keys = Object.getOwnPropertySymbols(new Socket());
+  const [kBuffer, kBufferCb] = ['kBuffer', 'kBufferCb'].map(
+    (name) => keys.find((key) => key.description === name)!,
+  ) as [symbol, symbol];
   const used: Uint8Array[] = [];
   const _handle = { useUserBuffer: (buffer: Uint8Array) => void used.push(buffer) };
   const whole = { [kBuffer]: null, [kBufferCb]: null, _handle };
@@ -118,5 +126,83 @@ describe('nothing is limited, and nothing changed, where a socket', () => {
       [LIMIT],
     );
     used.pop();
+  });
+});
+
+describe('what a socket reads', () => {
+  async function accepted(t: TestContext): Promise<{ socket: Socket; client: WireClient }> {
+    const server = createServer(ACCEPTED_SOCKET_OPTIONS);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const accepting = once(server, 'connection');
+    const client = new WireClient((server.address() as { port: number }).port);
+    const [socket] = (await accepting) as [Socket];
+    t.after(() => {
+      client.close();
+      socket.destroy();
+      server.close();
+    });
+    return { socket, client };
+  }
+
+  test('lies in the memory that was given first, whoever gets it', async (t) => {
+    const { socket, client } = await accepted(t);
+    const [first, second] = [Buffer.alloc(8), Buffer.alloc(8)];
+    const reads: string[] = [];
+    const noteAs =
+      (name: string) =>
+      (length: number, buffer: Buffer): boolean => {
+        assert.equal(buffer, first);
+        reads.push(`${name} ${buffer.toString('latin1', 0, length)}`);
+        return true;
+      };
+    assert.ok(readInto(socket, first, noteAs('one')));
+    client.write('a');
+    await eventually(() => reads.length === 1, 'a read');
+    assert.ok(readInto(socket, second, noteAs('two')));
+    client.write('b');
+    await eventually(() => reads.length === 2, 'a read');
+    assert.ok(redirectReads(socket, noteAs('three')));
+    client.write('c');
+    await eventually(() => reads.length === 3, 'a read');
+    assert.deepEqual(reads, ['one a', 'two b', 'three c']);
+  });
+
+  test('goes by copies to whoever keeps it', async (t) => {
+    const { socket, client } = await accepted(t);
+    const pieces: Buffer[] = [];
+    socket.on('data', (piece: Buffer) => void pieces.push(piece));
+    const memory = Buffer.alloc(8);
+    assert.ok(readInto(socket, memory, pushCopy));
+    client.write('abc');
+    await eventually(() => pieces.length === 1, 'a read');
+    memory.fill('z');
+    assert.equal(pieces[0]!.toString(), 'abc');
+  });
+
+  test('may begin to lie there within a read', async (t) => {
+    const { socket, client } = await accepted(t);
+    const memory = Buffer.alloc(8);
+    let text = '';
+    socket.once('data', (piece: Buffer) => {
+      text += piece.toString();
+      readInto(socket, memory, (length, buffer) => {
+        text += buffer.toString('latin1', 0, length);
+        return true;
+      });
+      client.write(' and later');
+    });
+    client.write('first');
+    await eventually(() => text === 'first and later', 'all of it');
+  });
+
+  test('goes on as it was where nothing is shared', async (t) => {
+    const { socket, client } = await accepted(t);
+    assert.equal(
+      redirectReads(socket, () => assert.fail()),
+      false,
+    );
+    client.write('x');
+    assert.equal(String(await once(socket, 'data')), 'x');
   });
 });
