@@ -4,7 +4,8 @@ import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options
 import { FrameSlabs } from '../../src/data-plane/http/codec/http2/frame-output.ts';
 import { FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
 import type { Http2Options, SessionFault } from '../../src/data-plane/http/codec/http2/options.ts';
-import { Http2Session, type SessionOwner } from '../../src/data-plane/http/codec/http2/session.ts';
+import { Http2Session } from '../../src/data-plane/http/codec/http2/session.ts';
+import type { SessionOwner } from '../../src/data-plane/http/codec/http2/session-owner.ts';
 import type { SessionStream, StreamHandler } from '../../src/data-plane/http/codec/http2/session-stream.ts';
 import { LIMITS, plainBlock, TestHeads } from './http2-heads.ts';
 import type { Field } from './reference/hpack.ts';

@@ -7,7 +7,8 @@ import type { Trailers } from '../../trailers.ts';
 import { Http2ClientStream } from './client-stream.ts';
 import { ErrorCode } from './frames.ts';
 import type { Http2Options, SessionFault } from './options.ts';
-import { Http2Session, type SessionOwner } from './session.ts';
+import { Http2Session } from './session.ts';
+import type { SessionOwner } from './session-owner.ts';
 import type { SessionStream } from './session-stream.ts';
 
 /** As many are tried before a peer has said how many it takes: every server should take these (RFC 9113 section 6.5.2). */

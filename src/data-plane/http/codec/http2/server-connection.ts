@@ -25,7 +25,8 @@ import { ErrorCode } from './frames.ts';
 import { Keepalive, type KeepaliveOwner } from './keepalive.ts';
 import { Fault, type SessionFault } from './options.ts';
 import { Http2ServerStream, type Http2StreamOwner } from './server-stream.ts';
-import { Http2Session, type SessionOwner } from './session.ts';
+import { Http2Session } from './session.ts';
+import type { SessionOwner } from './session-owner.ts';
 import type { SessionStream } from './session-stream.ts';
 
 const FILE = 'src/data-plane/http/codec/http2/server-connection.ts';

@@ -5,10 +5,10 @@
 //
 // A stream is in its session's map until it is closed.
 
-/** What a session tells the user of a stream. Heads lie in the worker's codec until the call returns. */
 /** Why a request was reset that a GOAWAY has named as not looked at. */
 export const LEFT_BEHIND = 'goaway';
 
+/** What a session tells the user of a stream. Heads lie in the worker's codec until the call returns. */
 export interface StreamHandler {
   /** A final head; of a response perhaps behind interim ones. */
   onHead(isEnd: boolean): void;
@@ -57,6 +57,12 @@ export class SessionStream {
     this.id = id;
     this.sendWindow = sendWindow;
     this.receiveWindow = receiveWindow;
+  }
+
+  /** Its message is of no use any more, and nobody listens. */
+  discard(): void {
+    this.handler = null;
+    this.isDiscarded = true;
   }
 
   get isClosed(): boolean {

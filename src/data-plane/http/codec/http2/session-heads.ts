@@ -1,0 +1,178 @@
+// Heads and trailers that an HTTP/2 session receives: blocks put together from their frames, decoded, and handed to the
+// stream that they belong to, or to a new one.
+
+import { Framing } from '../../../../wasm/http1.ts';
+import { BlockFlag, blockFault, isCompressionError, isTooLarge } from '../../../../wasm/http2.ts';
+import { BlockCollector } from './block-collector.ts';
+import { ErrorCode } from './frames.ts';
+import { Fault } from './options.ts';
+import type { SessionState } from './session-state.ts';
+import { SessionStream } from './session-stream.ts';
+
+const NOTHING = Buffer.alloc(0);
+
+export class SessionHeads {
+  readonly #session: SessionState;
+  readonly #block: BlockCollector;
+
+  constructor(session: SessionState) {
+    this.#session = session;
+    this.#block = new BlockCollector(session.guard);
+  }
+
+  /** A header block has begun and not ended. */
+  get isOpen(): boolean {
+    return this.#block.isOpen;
+  }
+
+  /** Whether a frame may come now: between those of a block there is no other. */
+  admits(isContinuation: boolean, streamId: number): boolean {
+    return this.#block.admits(isContinuation, streamId);
+  }
+
+  onHeaders(flags: number, streamId: number, bytes: Buffer, start: number, end: number): boolean {
+    if (streamId === 0) return this.#session.fail(Fault.streamId);
+    const fault = this.#block.begin(flags, streamId, bytes, start, end);
+    if (fault !== null) return this.#session.fail(fault);
+    return this.#block.isWhole ? this.#onBlock() : true;
+  }
+
+  onContinuation(flags: number, bytes: Buffer, start: number, end: number): boolean {
+    const fault = this.#block.continue(flags, bytes, start, end);
+    if (fault !== null) return this.#session.fail(fault);
+    return this.#block.isWhole ? this.#onBlock() : true;
+  }
+
+  /** A whole block: of a new stream, of one that has begun, or of one that is no more but still compresses. */
+  #onBlock(): boolean {
+    const { streamId, endsStream: isEnd, bytes, start, end } = this.#block;
+    this.#block.clear();
+    this.#session.owner.onBlock();
+    if (this.#session.decoder === 0) {
+      this.#session.decoder = this.#session.tools.heads.createDecoder(this.#session.options.headerTableBytes);
+      if (this.#session.decoder === 0) return this.#session.fail(Fault.noMemory);
+    }
+    const stream = this.#session.streams.get(streamId);
+    if (stream === undefined) return this.#onNewBlock(isEnd, streamId, bytes, start, end);
+    if (stream.isRemoteEnded) {
+      if (!this.#skipBlock(bytes, start, end)) return false;
+      this.#session.streamFault(stream, ErrorCode.STREAM_CLOSED, Fault.streamClosed.reason);
+      return true;
+    }
+    if (stream.hasRemoteHead) return this.#onTrailers(stream, isEnd, bytes, start, end);
+    return this.#onResponse(stream, isEnd, bytes, start, end);
+  }
+
+  #onNewBlock(isEnd: boolean, streamId: number, bytes: Buffer, start: number, end: number): boolean {
+    if (!this.#session.streams.isIdle(streamId)) {
+      if (!this.#session.streams.hasEndedHere(streamId)) return this.#session.fail(Fault.streamClosed);
+      return this.#skipBlock(bytes, start, end);
+    }
+    if (!this.#session.isServer || streamId % 2 === 0) return this.#session.fail(Fault.streamId);
+    this.#session.streams.lastRemoteId = streamId;
+    // One that is not taken was never processed, and the peer knows (RFC 9113 section 6.8).
+    if (streamId > this.#session.lastTaken) {
+      this.#session.streams.endedHere(streamId);
+      return this.#skipBlock(bytes, start, end);
+    }
+    this.#session.guard.onStream();
+    const options = this.#session.options;
+    const flags = (isEnd ? BlockFlag.END_STREAM : 0) | (options.allowConnect ? BlockFlag.CONNECT_PROTOCOL : 0);
+    const { heads, codec } = this.#session.tools;
+    const result = heads.decodeRequest(this.#session.decoder, bytes, start, end, this.#session.limits, flags);
+    if (isCompressionError(result)) return this.#session.fail(Fault.compression);
+    if (this.#session.streams.size >= options.maxConcurrentStreams) {
+      this.#session.owner.count('stream_refused_errors');
+      this.#session.sendReset(streamId, ErrorCode.REFUSED_STREAM);
+      return !this.#session.isEnded;
+    }
+    const stream = new SessionStream(streamId, this.#session.sender.peer.windowBytes, options.streamWindowBytes);
+    this.#session.streams.add(stream);
+    stream.hasRemoteHead = true;
+    stream.isRemoteEnded = isEnd;
+    if (isTooLarge(result)) return this.#refuseLargeHead(stream);
+    if (result < 0) return this.#session.messageFault(stream, blockFault(result));
+    stream.requestMethod = codec.request.methodId;
+    if (codec.request.framing === Framing.LENGTH) stream.announcedBytes = codec.request.contentLength;
+    this.#session.owner.onStream(stream);
+    stream.handler?.onHead(isEnd);
+    return !this.#session.isEnded;
+  }
+
+  #onResponse(stream: SessionStream, isEnd: boolean, bytes: Buffer, start: number, end: number): boolean {
+    const { heads, codec } = this.#session.tools;
+    const flags = isEnd ? BlockFlag.END_STREAM : 0;
+    const { requestMethod } = stream;
+    const result = heads.decodeResponse(
+      this.#session.decoder,
+      bytes,
+      start,
+      end,
+      this.#session.limits,
+      flags,
+      requestMethod,
+    );
+    if (isCompressionError(result)) return this.#session.fail(Fault.compression);
+    if (result < 0) return this.#blockFault(stream, result);
+    const { status, framing } = codec.response;
+    if (status < 200) {
+      stream.handler?.onInterimHead(status);
+      return !this.#session.isEnded;
+    }
+    stream.hasRemoteHead = true;
+    stream.isRemoteEnded = isEnd;
+    if (framing === Framing.LENGTH) stream.announcedBytes = codec.response.contentLength;
+    else if (framing === Framing.NONE) stream.announcedBytes = 0;
+    stream.handler?.onHead(isEnd);
+    if (stream.isClosed) this.#session.closeStream(stream);
+    return !this.#session.isEnded;
+  }
+
+  #onTrailers(stream: SessionStream, isEnd: boolean, bytes: Buffer, start: number, end: number): boolean {
+    const { heads } = this.#session.tools;
+    const length = heads.decodeTrailers(this.#session.decoder, bytes, start, end, this.#session.limits);
+    if (isCompressionError(length)) return this.#session.fail(Fault.compression);
+    if (length < 0) return this.#blockFault(stream, length);
+    if (!isEnd) return this.#session.messageFault(stream, 'trailers_without_end');
+    if (stream.announcedBytes >= 0 && stream.receivedBytes !== stream.announcedBytes) {
+      return this.#session.messageFault(stream, 'content_length_mismatch');
+    }
+    this.#session.owner.count('trailers');
+    stream.isRemoteEnded = true;
+    if (length === 0) stream.handler?.onData(NOTHING, 0, 0, true);
+    else stream.handler?.onTrailers(heads.linesText(length));
+    if (stream.isClosed) this.#session.closeStream(stream);
+    return !this.#session.isEnded;
+  }
+
+  /** Decodes a block that nobody wants, since the table has to see it. */
+  #skipBlock(bytes: Buffer, start: number, end: number): boolean {
+    const result = this.#session.tools.heads.decodeTrailers(
+      this.#session.decoder,
+      bytes,
+      start,
+      end,
+      this.#session.limits,
+    );
+    return isCompressionError(result) ? this.#session.fail(Fault.compression) : true;
+  }
+
+  /** A request beyond the bounds gets its answer, and the connection goes on: its table is in step. */
+  #refuseLargeHead(stream: SessionStream): boolean {
+    this.#session.owner.count('header_overflow');
+    if (!stream.isRemoteEnded) stream.discard();
+    const lines = this.#session.owner.onOversizedRequest();
+    const length = this.#session.sender.prepareLines(lines, 431);
+    if (length < 0) this.#session.resetStream(stream, ErrorCode.ENHANCE_YOUR_CALM);
+    else this.#session.sendHead(stream, length, true, true);
+    return !this.#session.isEnded;
+  }
+
+  /** Fields that are too many end their stream only; whatever else is wrong with them is the message's fault. */
+  #blockFault(stream: SessionStream, code: number): boolean {
+    if (!isTooLarge(code)) return this.#session.messageFault(stream, blockFault(code));
+    this.#session.owner.count('header_overflow');
+    this.#session.streamFault(stream, ErrorCode.ENHANCE_YOUR_CALM, blockFault(code));
+    return !this.#session.isEnded;
+  }
+}
