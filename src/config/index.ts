@@ -42,6 +42,8 @@ export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export { convertAddress } from './resources/address.ts';
 export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
+export { readDataSource } from './resources/data-source.ts';
+export { openExtension } from './resources/extension.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export { parseFormat } from './resources/format/format-string.ts';
 export { convertHeaderMutations } from './resources/header-edits.ts';
@@ -66,7 +68,7 @@ export type {
   TapConfig,
 } from './resources/messages.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
-export { fractionOf, runtimeFractionOf } from './resources/runtime-settings.ts';
+export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
 export { convertStringMatcher, regexMatch } from './resources/string-match.ts';
@@ -75,6 +77,7 @@ export { type ReadContext, type ReadFault, type RereadInput, TlsReader } from '.
 export { durationMsOr, valueOr } from './resources/units.ts';
 export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';
 export {
+  extensions,
   type MessageSupport,
   only,
   rejected,

@@ -3,12 +3,14 @@
 
 import type { ExtensionManifests, HttpFilterManifests, StatSinkManifests } from '../config/index.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
+import { COMPRESSOR_MANIFEST } from './filters.http/compressor/config.ts';
 import { CORS } from './filters.http/cors/config.ts';
 import { CSRF } from './filters.http/csrf/config.ts';
 import { FAULT_MANIFEST } from './filters.http/fault/config.ts';
 import { GRPC_BRIDGE } from './filters.http/grpc_http1_bridge/config.ts';
 import { GRPC_STATS } from './filters.http/grpc_stats/config.ts';
 import { GRPC_WEB } from './filters.http/grpc_web/config.ts';
+import { GZIP_MANIFEST } from './filters.http/gzip/config.ts';
 import { HEADER_MUTATION } from './filters.http/header_mutation/config.ts';
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
@@ -21,12 +23,14 @@ import { STATSD } from './stat_sinks/statsd/config.ts';
 
 const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.buffer.v3.Buffer': BUFFER_MANIFEST,
+  'proxy.extensions.filters.http.compressor.v3.Compressor': COMPRESSOR_MANIFEST,
   'proxy.extensions.filters.http.cors.v3.Cors': CORS,
   'proxy.extensions.filters.http.csrf.v3.CsrfPolicy': CSRF,
   'proxy.extensions.filters.http.fault.v3.HTTPFault': FAULT_MANIFEST,
   'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GRPC_BRIDGE,
   'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': GRPC_STATS,
   'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': GRPC_WEB,
+  'proxy.extensions.filters.http.gzip.v3.Gzip': GZIP_MANIFEST,
   'proxy.extensions.filters.http.header_mutation.v3.HeaderMutation': HEADER_MUTATION,
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,

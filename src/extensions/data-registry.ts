@@ -3,6 +3,7 @@
 
 import type { HttpFilterRegistry } from '../data-plane/index.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
+import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
 import { CORS_FILTER } from './filters.http/cors/filter.ts';
 import { CSRF_FILTER } from './filters.http/csrf/filter.ts';
 import { FAULT_FILTER } from './filters.http/fault/filter.ts';
@@ -15,6 +16,7 @@ import { TAP_FILTER } from './filters.http/tap/filter.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.buffer': BUFFER_FILTER,
+  'filters.http.compressor': COMPRESSOR_FILTER,
   'filters.http.cors': CORS_FILTER,
   'filters.http.csrf': CSRF_FILTER,
   'filters.http.fault': FAULT_FILTER,

@@ -7,6 +7,7 @@ export type ExtensionCategory =
   | 'access_loggers'
   | 'clusters'
   | 'compression.compressor'
+  | 'compression.decompressor'
   | 'filters.http'
   | 'filters.listener'
   | 'filters.network'
@@ -80,6 +81,7 @@ const HTTP_FILTERS: Rows = [
     `${HTTP}.compressor.v3.CompressorPerRoute`,
     row(`${HTTP}.compressor.v3.Compressor`, 'filters.http.compressor'),
   ),
+  row(`${HTTP}.decompressor.v3.Decompressor`, 'filters.http.decompressor'),
   row(`${HTTP}.local_ratelimit.v3.LocalRateLimit`, 'filters.http.local_ratelimit', 'local_rate_limit'),
   perRoute(`${HTTP}.rbac.v3.RBACPerRoute`, row(`${HTTP}.rbac.v3.RBAC`, 'filters.http.rbac')),
   row(`${HTTP}.tap.v3.Tap`, 'filters.http.tap'),
@@ -178,7 +180,16 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
     row('extensions.clusters.aggregate.v3.ClusterConfig', 'clusters.aggregate'),
     row('extensions.clusters.dns.v3.DnsCluster', 'clusters.dns'),
   ],
-  'compression.compressor': [row('extensions.compression.gzip.compressor.v3.Gzip', 'compression.gzip.compressor')],
+  'compression.compressor': [
+    row('extensions.compression.gzip.compressor.v3.Gzip', 'compression.gzip.compressor'),
+    row('extensions.compression.brotli.compressor.v3.Brotli', 'compression.brotli.compressor'),
+    row('extensions.compression.zstd.compressor.v3.Zstd', 'compression.zstd.compressor'),
+  ],
+  'compression.decompressor': [
+    row('extensions.compression.gzip.decompressor.v3.Gzip', 'compression.gzip.decompressor'),
+    row('extensions.compression.brotli.decompressor.v3.Brotli', 'compression.brotli.decompressor'),
+    row('extensions.compression.zstd.decompressor.v3.Zstd', 'compression.zstd.decompressor'),
+  ],
   'filters.http': HTTP_FILTERS,
   'filters.listener': LISTENER_FILTERS,
   'filters.network': NETWORK_FILTERS,

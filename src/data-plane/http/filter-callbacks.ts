@@ -81,6 +81,10 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     return !this.#passes.encoding.hasBegun;
   }
 
+  get awaitsTunnel(): boolean {
+    return this.#stream.awaitsTunnel;
+  }
+
   shared<Shared extends object>(key: string, make: () => Shared): Shared {
     return this.#passes.shared(key, make);
   }

@@ -71,7 +71,8 @@ export class FilterChain {
     const members = filters.map(({ name, settings, configName = name, isDisabled = false }): Member => {
       const kind = context.httpFilters[name];
       if (kind === undefined) throw new WeirError('WEIR_UNKNOWN_FILTER', `no HTTP filter is called ${name}`);
-      const { requestBody, encodes, responseBody, isAwake } = kind;
+      const { isAwake } = kind;
+      const { requestBody, encodes, responseBody } = { ...kind, ...kind.usesOf?.(settings) };
       const create = kind.compile(settings, chainContext);
       const asks = isAwake === undefined ? null : (head: RequestHead) => isAwake(settings, chainContext, head);
       const prepared = onePerSettings((ofRoute) => kind.compileForRoute?.(ofRoute, chainContext) ?? ofRoute);

@@ -158,7 +158,8 @@ export abstract class FilterPass {
       this.#queue.splice(at < 0 ? this.#queue.length : at, 0, part);
     }
     const [head] = this.#queue;
-    if (head !== undefined && head.kind === 'head' && this.#isHeldBy(index, head)) head.releasedBy = index;
+    const isMoving = bytes.length > 0 || isLast;
+    if (isMoving && head?.kind === 'head' && this.#isHeldBy(index, head)) head.releasedBy = index;
     if (isLast) this.#setStatus(index, 'continue');
     this.#pumpAgain();
     if (this.#isOver) return false;
@@ -240,9 +241,6 @@ export abstract class FilterPass {
     this.#isSettled = true;
     this.#readsBody = this.#uses.some((use) => use !== 'none');
     this.#editsBody = this.#uses.includes('edits');
-    if (!this.#readsBody) this.#dechunker = null;
-    if (!this.#editsBody) return;
-    for (const part of this.#queue) part.dropFraming();
   }
 
   /** Puts the head, which no filter behind this one has seen, where it can be edited until this one returns. */

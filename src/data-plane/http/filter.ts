@@ -101,7 +101,7 @@ export interface FilterCallbacks {
   leaveResponse(): void;
   /**
    * From an event of the filter's own: what takes the place of a part of what this filter has stopped goes on, while the rest
-   * stays. The head goes with it, if it was stopped, too. What a filter has stopped lies where it was seen until it is taken.
+   * stays. The head goes with the first of it, if it was stopped, too. What a filter has stopped lies where it was seen until it is taken.
    * Only for filters that edit the request's body. What goes wrong behind this filter ends the stream.
    * @param taken bytes of what is held back, from its beginning. @param bytes given away.
    * @param isLast what is still held back goes on as well, and nothing has been stopped any more.
@@ -112,6 +112,8 @@ export interface FilterCallbacks {
   exchangeResponse(taken: number, bytes: Buffer, isLast: boolean): boolean;
   /** The answer at hand is one of the proxy's own, whose head alone may be edited. */
   readonly isLocalReply: boolean;
+  /** The request wants a tunnel, and what follows its head, or that of the answer, is not HTTP unless it is refused. */
+  readonly awaitsTunnel: boolean;
   /** What filters of one kind know together of this stream: made by the first that asks. @param key the kind's own. */
   shared<Shared extends object>(key: string, make: () => Shared): Shared;
   /**
@@ -243,6 +245,8 @@ export interface HttpFilterKind {
    * nothing else. Asked with each request, of its head as it came.
    */
   isAwake?(settings: unknown, context: FilterContext, head: RequestHead): boolean;
+  /** What filters with these settings do with bodies, where that is less than the kind does. */
+  usesOf?(settings: unknown): Partial<Pick<HttpFilterKind, 'requestBody' | 'encodes' | 'responseBody'>>;
   /** Prepares what a level of a route says to the filter, once per snapshot; it stays as it came when this is absent. */
   compileForRoute?(settings: object, context: FilterContext): unknown;
   /** @param settings as the filter's configuration made them. */

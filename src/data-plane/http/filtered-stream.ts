@@ -18,6 +18,7 @@ export interface FilteredStream {
   readonly methodId: number;
   readonly bufferLimitBytes: number;
   readonly hasEnded: boolean;
+  readonly awaitsTunnel: boolean;
   readonly protocol: string;
   isGrpc: boolean;
   replyForm: ReplyForm;

@@ -66,11 +66,6 @@ export class MessagePart implements BodyData {
     this.#bytes = NO_BYTES;
   }
 
-  /** The form in which it came is not needed any more. */
-  dropFraming(): void {
-    if (this.kind === 'data') this.raw = NO_BYTES;
-  }
-
   /** Data: takes so many bytes off its beginning. @param size less than its own. */
   splitOff(size: number): MessagePart {
     const part = MessagePart.data(this.raw.subarray(0, size), this.#bytes.subarray(0, size), false);

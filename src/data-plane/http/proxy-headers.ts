@@ -20,6 +20,8 @@ export class ProxyHeaders {
   readonly upstreamServiceTime: string;
   readonly overloaded: string;
   readonly dropOverload: string;
+  /** What has become of a response that could have been compressed. */
+  readonly compressionStatus: string;
   // To those who check the health of this proxy.
   readonly degraded: string;
   readonly immediateHealthCheckFail: string;
@@ -39,6 +41,7 @@ export class ProxyHeaders {
     this.upstreamServiceTime = `${prefix}-upstream-service-time`;
     this.overloaded = `${prefix}-overloaded`;
     this.dropOverload = `${prefix}-drop-overload`;
+    this.compressionStatus = `${prefix}-compression-status`;
     this.degraded = `${prefix}-degraded`;
     this.immediateHealthCheckFail = `${prefix}-immediate-health-check-fail`;
     this.healthCheckedCluster = `${prefix}-upstream-healthchecked-cluster`;

@@ -36,6 +36,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.buffer.v3.Buffer', Buffer>
   | Typed<'extensions.filters.http.gzip.v3.Gzip', GzipGzip>
   | Typed<'extensions.filters.http.compressor.v3.Compressor', Compressor>
+  | Typed<'extensions.filters.http.decompressor.v3.Decompressor', Decompressor>
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
@@ -102,6 +103,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.buffer.v3.Buffer', Buffer>
   | Typed<'extensions.filters.http.gzip.v3.Gzip', GzipGzip>
   | Typed<'extensions.filters.http.compressor.v3.Compressor', Compressor>
+  | Typed<'extensions.filters.http.decompressor.v3.Decompressor', Decompressor>
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
@@ -124,6 +126,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.buffer.v3.BufferPerRoute', BufferPerRoute>
   | Typed<'extensions.filters.http.gzip.v3.Gzip', GzipGzip>
   | Typed<'extensions.filters.http.compressor.v3.CompressorPerRoute', CompressorPerRoute>
+  | Typed<'extensions.filters.http.decompressor.v3.Decompressor', Decompressor>
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBACPerRoute', RBACPerRoute>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
@@ -1250,6 +1253,8 @@ export interface Compressor_ResponseDirectionConfig {
   readonly uncompressibleResponseCodes?: readonly number[] | undefined;
   readonly status_header_enabled?: boolean | undefined;
   readonly statusHeaderEnabled?: boolean | undefined;
+  readonly weaken_etag_on_compress?: boolean | undefined;
+  readonly weakenEtagOnCompress?: boolean | undefined;
 }
 
 /** proxy.config.core.v3.TypedExtensionConfig */
@@ -1586,6 +1591,37 @@ export interface DataSource {
   readonly environmentVariable?: string | undefined;
   readonly watched_directory?: WatchedDirectory | undefined;
   readonly watchedDirectory?: WatchedDirectory | undefined;
+}
+
+/** proxy.extensions.filters.http.decompressor.v3.Decompressor */
+export interface Decompressor {
+  readonly decompressor_library?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly decompressorLibrary?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly request_direction_config?: Decompressor_RequestDirectionConfig | undefined;
+  readonly requestDirectionConfig?: Decompressor_RequestDirectionConfig | undefined;
+  readonly response_direction_config?: Decompressor_ResponseDirectionConfig | undefined;
+  readonly responseDirectionConfig?: Decompressor_ResponseDirectionConfig | undefined;
+}
+
+/** proxy.extensions.filters.http.decompressor.v3.Decompressor.CommonDirectionConfig */
+export interface Decompressor_CommonDirectionConfig {
+  readonly enabled?: RuntimeFeatureFlag | undefined;
+  readonly ignore_no_transform_header?: boolean | undefined;
+  readonly ignoreNoTransformHeader?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.decompressor.v3.Decompressor.RequestDirectionConfig */
+export interface Decompressor_RequestDirectionConfig {
+  readonly common_config?: Decompressor_CommonDirectionConfig | undefined;
+  readonly commonConfig?: Decompressor_CommonDirectionConfig | undefined;
+  readonly advertise_accept_encoding?: boolean | undefined;
+  readonly advertiseAcceptEncoding?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.decompressor.v3.Decompressor.ResponseDirectionConfig */
+export interface Decompressor_ResponseDirectionConfig {
+  readonly common_config?: Decompressor_CommonDirectionConfig | undefined;
+  readonly commonConfig?: Decompressor_CommonDirectionConfig | undefined;
 }
 
 /** proxy.config.route.v3.Decorator */

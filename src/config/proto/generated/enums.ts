@@ -617,6 +617,14 @@ export const XRateLimitHeadersRFCVersion = {
   DRAFT_VERSION_03: 1,
 } as const;
 
+/** proxy.extensions.compression.brotli.compressor.v3.Brotli.EncoderMode */
+export const Brotli_EncoderMode = {
+  DEFAULT: 0,
+  GENERIC: 1,
+  TEXT: 2,
+  FONT: 3,
+} as const;
+
 /** proxy.extensions.compression.gzip.compressor.v3.Gzip.CompressionLevel */
 export const CompressorGzip_CompressionLevel = {
   DEFAULT_COMPRESSION: 0,
@@ -642,6 +650,20 @@ export const CompressorGzip_CompressionStrategy = {
   HUFFMAN: 2,
   RLE: 3,
   FIXED: 4,
+} as const;
+
+/** proxy.extensions.compression.zstd.compressor.v3.Zstd.Strategy */
+export const Zstd_Strategy = {
+  DEFAULT: 0,
+  FAST: 1,
+  DFAST: 2,
+  GREEDY: 3,
+  LAZY: 4,
+  LAZY2: 5,
+  BTLAZY2: 6,
+  BTOPT: 7,
+  BTULTRA: 8,
+  BTULTRA2: 9,
 } as const;
 
 /** proxy.extensions.filters.common.fault.v3.FaultDelay.FaultDelayType */

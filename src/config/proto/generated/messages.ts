@@ -4000,6 +4000,22 @@ export interface AdminConfig {
   config_id: string;
 }
 
+/** proxy.extensions.compression.brotli.compressor.v3.Brotli */
+export interface CompressorBrotli {
+  quality: UInt32Value | null;
+  encoder_mode: number;
+  window_bits: UInt32Value | null;
+  input_block_bits: UInt32Value | null;
+  chunk_size: UInt32Value | null;
+  disable_literal_context_modeling: boolean;
+}
+
+/** proxy.extensions.compression.brotli.decompressor.v3.Brotli */
+export interface DecompressorBrotli {
+  disable_ring_buffer_reallocation: boolean;
+  chunk_size: UInt32Value | null;
+}
+
 /** proxy.extensions.compression.gzip.compressor.v3.Gzip */
 export interface CompressorGzip {
   memory_level: UInt32Value | null;
@@ -4014,6 +4030,21 @@ export interface DecompressorGzip {
   window_bits: UInt32Value | null;
   chunk_size: UInt32Value | null;
   max_inflate_ratio: UInt32Value | null;
+}
+
+/** proxy.extensions.compression.zstd.compressor.v3.Zstd */
+export interface CompressorZstd {
+  compression_level: UInt32Value | null;
+  enable_checksum: boolean;
+  strategy: number;
+  dictionary: DataSource | null;
+  chunk_size: UInt32Value | null;
+}
+
+/** proxy.extensions.compression.zstd.decompressor.v3.Zstd */
+export interface DecompressorZstd {
+  dictionaries: DataSource[];
+  chunk_size: UInt32Value | null;
 }
 
 /** proxy.extensions.filters.common.fault.v3.FaultDelay */
@@ -4102,6 +4133,7 @@ export interface Compressor_ResponseDirectionConfig {
   remove_accept_encoding_header: boolean;
   uncompressible_response_codes: number[];
   status_header_enabled: boolean;
+  weaken_etag_on_compress: boolean;
 }
 
 /** proxy.extensions.filters.http.compressor.v3.ResponseDirectionOverrides */
@@ -4144,6 +4176,30 @@ export interface CsrfPolicy {
   filter_enabled: RuntimeFractionalPercent | null;
   shadow_enabled: RuntimeFractionalPercent | null;
   additional_origins: ProxyTypeMatcherStringMatcher[];
+}
+
+/** proxy.extensions.filters.http.decompressor.v3.Decompressor */
+export interface Decompressor {
+  decompressor_library: ConfigCoreTypedExtensionConfig | null;
+  request_direction_config: Decompressor_RequestDirectionConfig | null;
+  response_direction_config: Decompressor_ResponseDirectionConfig | null;
+}
+
+/** proxy.extensions.filters.http.decompressor.v3.Decompressor.CommonDirectionConfig */
+export interface Decompressor_CommonDirectionConfig {
+  enabled: RuntimeFeatureFlag | null;
+  ignore_no_transform_header: boolean;
+}
+
+/** proxy.extensions.filters.http.decompressor.v3.Decompressor.RequestDirectionConfig */
+export interface Decompressor_RequestDirectionConfig {
+  common_config: Decompressor_CommonDirectionConfig | null;
+  advertise_accept_encoding: BoolValue | null;
+}
+
+/** proxy.extensions.filters.http.decompressor.v3.Decompressor.ResponseDirectionConfig */
+export interface Decompressor_ResponseDirectionConfig {
+  common_config: Decompressor_CommonDirectionConfig | null;
 }
 
 /** proxy.extensions.filters.http.fault.v3.FaultAbort */
@@ -5902,8 +5958,12 @@ export interface MessageTypes {
   'proxy.extensions.common.ratelimit.v3.LocalClusterRateLimit': LocalClusterRateLimit;
   'proxy.extensions.common.tap.v3.CommonExtensionConfig': CommonExtensionConfig;
   'proxy.extensions.common.tap.v3.AdminConfig': AdminConfig;
+  'proxy.extensions.compression.brotli.compressor.v3.Brotli': CompressorBrotli;
+  'proxy.extensions.compression.brotli.decompressor.v3.Brotli': DecompressorBrotli;
   'proxy.extensions.compression.gzip.compressor.v3.Gzip': CompressorGzip;
   'proxy.extensions.compression.gzip.decompressor.v3.Gzip': DecompressorGzip;
+  'proxy.extensions.compression.zstd.compressor.v3.Zstd': CompressorZstd;
+  'proxy.extensions.compression.zstd.decompressor.v3.Zstd': DecompressorZstd;
   'proxy.extensions.filters.common.fault.v3.FaultDelay': FaultDelay;
   'proxy.extensions.filters.common.fault.v3.FaultDelay.HeaderDelay': FaultDelay_HeaderDelay;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit': FaultRateLimit;
@@ -5923,6 +5983,10 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.cors.v3.Cors': Cors;
   'proxy.extensions.filters.http.cors.v3.CorsPolicy': CorsCorsPolicy;
   'proxy.extensions.filters.http.csrf.v3.CsrfPolicy': CsrfPolicy;
+  'proxy.extensions.filters.http.decompressor.v3.Decompressor': Decompressor;
+  'proxy.extensions.filters.http.decompressor.v3.Decompressor.CommonDirectionConfig': Decompressor_CommonDirectionConfig;
+  'proxy.extensions.filters.http.decompressor.v3.Decompressor.RequestDirectionConfig': Decompressor_RequestDirectionConfig;
+  'proxy.extensions.filters.http.decompressor.v3.Decompressor.ResponseDirectionConfig': Decompressor_ResponseDirectionConfig;
   'proxy.extensions.filters.http.fault.v3.FaultAbort': FaultAbort;
   'proxy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort': FaultAbort_HeaderAbort;
   'proxy.extensions.filters.http.fault.v3.HTTPFault': HTTPFault;
