@@ -59,11 +59,11 @@ weir without the page, \`=enabled\` with it again; \`/\` then answers with a tex
 - With \`--admin-read-only\` whatever changes the server: 403.
 - With \`admin.allow_paths\` all paths that none of them matches, without their query: 403.
 - At a loopback address, requests by a host name with a dot that is not this machine's: 403. A page can make its own name lead to
-  your machine; an IP address, \`localhost\`, names below it and those of \`--admin-name\` are welcome. Where names are listed, they
-  are the only ones at any address.
+  your machine; an IP address, \`localhost\`, names below it and those of \`--admin-name\` are welcome. What changes the server is refused to
+  other names without a dot, too. Where names are listed, all this holds at any address.
 - Requests that a browser sends to change something for a page of another site: 403.
 - More than 32 long answers at once (\`/stats\`, \`/clusters\`, dumps): 503. A client that takes nothing of its answer for a minute is
-  cut off, as is one that needs longer for its request (408).
+  cut off, as is one that says nothing more of its request for as long, or needs longer for all of it (408), or asks nothing for a minute.
 - A head beyond 256 KiB (431) and a body beyond 1 MiB (413).
 
 ## How it answers
@@ -236,7 +236,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
     under: 'listener.<address or stat_prefix>.http.<stat_prefix>.',
     what: 'Responses of a connection manager at one listener',
   },
-  LISTENER_WORKER_STATS: { under: 'listener.<address or stat_prefix>.worker_<n>.', what: 'A listener at one worker' },
+  LISTENER_WORKER_STATS: {
+    under: 'listener.<address or stat_prefix>.worker_<n>.',
+    what: 'A listener at one worker; beside them `main_thread.`, which has no clients',
+  },
   TLS_STATS: {
     under: 'listener.<address or stat_prefix>.ssl.',
     what: 'TLS of a listener, beside `ciphers.<cipher>` and `versions.<version>`',

@@ -38,10 +38,14 @@ const MAX_HEAD_BYTES = 256 * 1024;
 /** Content type in whose place fastify sees no reason for 415. */
 const ANY_BYTES = 'application/octet-stream';
 
+type RawAnswer = readonly [status: string, text: string];
+
+const TOO_LATE: RawAnswer = ['408 Request Timeout', 'the request takes too long\n'];
+
 /** By the code of the parser's error; any other is answered with 400. */
-const PARSER_ANSWERS: Readonly<Record<string, readonly [status: string, text: string]>> = {
+const PARSER_ANSWERS: Readonly<Record<string, RawAnswer>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the head of the request is too large\n'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request takes too long\n'],
+  ERR_HTTP_REQUEST_TIMEOUT: TOO_LATE,
 };
 
 /** No endpoint has a schema. With compilers of its own fastify does not load two large packages for them. */
@@ -190,7 +194,7 @@ export class AdminServer {
       frameworkErrors: (_error, request, reply) =>
         this.#faults.run('an admin request', () => this.#answerUndecodable(request, reply)),
     });
-    this.#limits.watch(app.server);
+    this.#limits.guard(app.server, refuseLate);
     app.server.on('connection', this.#faults.handler('an admin connection', this.#track.bind(this)));
     app.addHook('onRequest', (request, reply, done) => {
       if (this.#admits(request, reply)) done();
@@ -332,7 +336,15 @@ function refuseUnparsed(error: Error & { code?: string }, socket: Socket): void 
     socket.destroy();
     return;
   }
-  const [status, text] = PARSER_ANSWERS[error.code ?? ''] ?? ['400 Bad Request', 'malformed request\n'];
+  endWith(socket, PARSER_ANSWERS[error.code ?? ''] ?? ['400 Bad Request', 'malformed request\n']);
+}
+
+/** A client that does not take even this is cut by the next silence: its socket is not writable any more then. */
+function refuseLate(socket: Socket): void {
+  endWith(socket, TOO_LATE);
+}
+
+function endWith(socket: Socket, [status, text]: RawAnswer): void {
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: ${TEXT}\r\ncontent-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`,
   );

@@ -128,6 +128,34 @@ describe('the binding of the admin interface', () => {
   });
 });
 
+describe('a client that says nothing more', () => {
+  const cases: readonly (readonly [what: string, bytes: string, answer: RegExp])[] = [
+    ['of the head of its request', 'GET /ready HTTP/1.1\r\nho', /^HTTP\/1\.1 408 Request Timeout\r\n/],
+    [
+      'of the body of its request',
+      'POST /logging HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\na',
+      /^HTTP\/1\.1 408 /,
+    ],
+    ['at all', '', /^$/],
+    [
+      'behind an answer',
+      'GET /ready HTTP/1.1\r\nhost: localhost\r\n\r\n',
+      /^HTTP\/1\.1 200 (?!.*408).*\r\n\r\nLIVE\n$/s,
+    ],
+  ];
+  for (const [what, bytes, answer] of cases) {
+    it(`${what} is ${what.startsWith('of') ? 'told so' : 'cut off'}`, async () => {
+      await using server = await startAdmin({ limits: { mostLongAnswers: 2, stallMs: 200 } });
+      const { address } = server.admin;
+      const client = connect(address.kind === 'ip' ? address.port : 0, '127.0.0.1').setEncoding('utf8');
+      client.write(bytes);
+      let text = '';
+      for await (const part of client) text += String(part);
+      assert.match(text, answer);
+    });
+  }
+});
+
 describe('long answers', () => {
   const limits = { mostLongAnswers: 2, stallMs: 60_000 };
 
