@@ -374,8 +374,7 @@ export interface ComponentLogLevel {
 }
 
 /** What an operator reads who gave neither --config-path nor --config-yaml. */
-export const NO_CONFIG_MESSAGE =
-  'At least one of --config-path or --config-yaml or Options::configProto() should be non-empty';
+export const NO_CONFIG_MESSAGE = 'At least one of --config-path or --config-yaml should be given, and not be empty';
 
 /** True when the command line names any configuration. */
 export function hasConfiguration(options: Pick<ServerOptions, 'configPath' | 'configYaml'>): boolean {

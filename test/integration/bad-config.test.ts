@@ -238,7 +238,7 @@ describe('weir refuses with code 1 and a clear message', () => {
   it('a start without any configuration in mode validate', async () => {
     const { code, stderr } = await runWeir(['--mode', 'validate']);
     assert.equal(code, 1);
-    assert.match(stderr, /At least one of --config-path or --config-yaml/);
+    assert.match(stderr, /At least one of --config-path or --config-yaml should be given, and not be empty\n$/);
   });
 
   it('a listener whose address is taken', async () => {
