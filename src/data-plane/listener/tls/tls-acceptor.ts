@@ -1,29 +1,18 @@
 // Secures the connections of one filter chain before its terminal filter gets them, which then reads and writes a TLS socket
-// as it would any other.
-//
-//   accept ─► SHAKING ──done, and the peer's certificate is right──► SECURED, the terminal filter goes on
-//                └──alert, wrong certificate, peer gone, time over──► CLOSED, counted
-//
-// What a handshake holds is OpenSSL's: bounded by the longest message that it takes, 100 KiB with certificates.
+// as it would any other. Knows what all of them have in common; each is a Handshake.
 
 import { X509Certificate } from 'node:crypto';
-import type { Socket } from 'node:net';
 import type { TLSSocket, TLSSocketOptions } from 'node:tls';
 import type { DownstreamTlsSettings, DownstreamTlsSnapshot, TlsCertificateSettings } from '../../../snapshot/index.ts';
 import { TLS_STATS } from '../../../stats/index.ts';
-import { isOpensslError, tlsFailureText } from '../../../tls/failure.ts';
 import { type PeerFault, PeerVerifier } from '../../../tls/peer-verifier.ts';
-import { type Arrival, ArrivalTimer } from '../../network/arrival-timer.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
-import { layOver, releaseAccepted } from '../../network/socket-events.ts';
 import { type CertificateFacts, ConnectionTls, certificateFacts } from '../../network/tls/connection-tls.ts';
 import { derText, ServerContexts } from '../../network/tls/server-contexts.ts';
-import { isPeerTrusted, OcspStapler, secureServerSocket, serverSocketOptions } from '../../network/tls/tls-sockets.ts';
+import { isPeerTrusted, OcspStapler, serverSocketOptions } from '../../network/tls/tls-sockets.ts';
 import type { WorkerContext } from '../../worker-context.ts';
+import { Handshake, type HandshakeOwner } from './handshake.ts';
 import { KeyLog } from './key-log.ts';
-
-/** As loggers know this file. */
-const FILE = 'src/data-plane/listener/tls/tls-acceptor.ts';
 
 const stats = TLS_STATS.index;
 
@@ -32,7 +21,6 @@ const FAULT_STATS: Readonly<Record<NonNullable<PeerFault>, number>> = {
   hash: stats.fail_verify_cert_hash,
   name: stats.fail_verify_san,
 };
-const PEER_LEFT = 'the client has left before the handshake was done';
 const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
 
 /** Whoever gets connections that are secured. */
@@ -43,11 +31,10 @@ export interface SecuredOwner {
   onHandshakeTimeout(): void;
 }
 
-export class TlsAcceptor {
+export class TlsAcceptor implements HandshakeOwner {
   readonly context: WorkerContext;
-  readonly owner: SecuredOwner;
-  /** 0 for no limit. */
   readonly timeoutMs: number;
+  readonly #owner: SecuredOwner;
   readonly #statScope: string;
   readonly #statBase: number;
   readonly #shaking = new Set<Handshake>();
@@ -61,13 +48,18 @@ export class TlsAcceptor {
   /** @param timeoutMs 0 for no limit. */
   constructor(context: WorkerContext, snapshot: DownstreamTlsSnapshot, timeoutMs: number, owner: SecuredOwner) {
     this.context = context;
-    this.owner = owner;
+    this.#owner = owner;
     this.timeoutMs = timeoutMs;
     this.#statScope = snapshot.statScope;
     context.stats.openScope(this.#statScope);
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#settings = snapshot.settings;
     this.update(snapshot);
+  }
+
+  /** Of handshakes from now on. */
+  get options(): TLSSocketOptions {
+    return this.#options;
   }
 
   get connectionCount(): number {
@@ -95,7 +87,7 @@ export class TlsAcceptor {
   }
 
   accept(connection: DownstreamConnection): void {
-    this.#shaking.add(new Handshake(this, connection, this.#options));
+    this.#shaking.add(new Handshake(this, connection));
   }
 
   destroyConnections(): void {
@@ -112,7 +104,6 @@ export class TlsAcceptor {
     this.context.stats.closeScope(this.#statScope);
   }
 
-  /** Before the first byte of the handshake. */
   watch(socket: TLSSocket, connection: DownstreamConnection): void {
     this.#keyLog?.watch(socket, connection);
   }
@@ -121,7 +112,18 @@ export class TlsAcceptor {
     this.#shaking.delete(handshake);
   }
 
-  /** The handshake is done. @returns what the connection knows of it from now on, or why it is refused. */
+  onSecured(connection: DownstreamConnection): void {
+    this.#owner.onSecured(connection);
+  }
+
+  onUnsecured(connection: DownstreamConnection): void {
+    this.#owner.onUnsecured(connection);
+  }
+
+  onHandshakeTimeout(): void {
+    this.#owner.onHandshakeTimeout();
+  }
+
   judge(socket: TLSSocket): ConnectionTls | string {
     const peer = socket.getPeerX509Certificate() ?? null;
     const verifier = this.#verifier;
@@ -190,121 +192,5 @@ export class TlsAcceptor {
 
   #count(stat: number): void {
     this.context.stats.values[this.#statBase + stat]! += 1;
-  }
-}
-
-// The states of the drawing above.
-const SHAKING = 0;
-const SECURED = 1;
-const CLOSED = 2;
-
-class Handshake implements Arrival {
-  readonly #acceptor: TlsAcceptor;
-  readonly #connection: DownstreamConnection;
-  readonly #raw: Socket;
-  readonly #socket: TLSSocket;
-  readonly #timer: ArrivalTimer;
-  #state: number = SHAKING;
-  #error: Error | null = null;
-
-  constructor(acceptor: TlsAcceptor, connection: DownstreamConnection, options: TLSSocketOptions) {
-    const { context, timeoutMs } = acceptor;
-    this.#acceptor = acceptor;
-    this.#connection = connection;
-    this.#raw = connection.socket;
-    releaseAccepted(this.#raw);
-    const socket = secureServerSocket(this.#raw, options);
-    this.#socket = socket;
-    layOver(socket, this.#raw);
-    acceptor.watch(socket, connection);
-    this.#timer = new ArrivalTimer(this, context.wheel, context.clock.monotonicMs(), timeoutMs);
-    socket.once('secure', () => this.#onSecure());
-    socket.on('error', this.#onError);
-    socket.once('end', this.#onEnd);
-    socket.once('close', this.#onClose);
-    connection.secureWith(socket);
-  }
-
-  destroy(): void {
-    this.#socket.destroy();
-  }
-
-  endIfSilent(): void {
-    this.#timer.endIfSilent(this.#connection.startMs);
-  }
-
-  get isSilent(): boolean {
-    return this.#raw.bytesRead === 0;
-  }
-
-  onSilence(): void {
-    this.destroy();
-  }
-
-  onTooLate(): void {
-    this.#acceptor.owner.onHandshakeTimeout();
-    this.#connection.transportFailure = 'the handshake took too long';
-    this.destroy();
-  }
-
-  #onSecure(): void {
-    if (this.#state !== SHAKING) return;
-    const { context, owner } = this.#acceptor;
-    try {
-      const tls = this.#acceptor.judge(this.#socket);
-      if (typeof tls === 'string') {
-        this.#refuse(tls);
-        return;
-      }
-      this.#end(SECURED);
-      this.#socket.removeListener('error', this.#onError);
-      this.#socket.removeListener('end', this.#onEnd);
-      this.#socket.removeListener('close', this.#onClose);
-      this.#connection.tls = tls;
-      owner.onSecured(this.#connection);
-    } catch (error) {
-      context.logFault('a TLS handshake', error);
-      this.#socket.destroy();
-    }
-  }
-
-  #refuse(reason: string): void {
-    this.#connection.transportFailure = reason;
-    this.#log(reason);
-    this.#socket.destroy();
-  }
-
-  readonly #onError = (error: Error): void => {
-    this.#error ??= error;
-  };
-
-  /** Half a handshake is none. */
-  readonly #onEnd = (): void => {
-    this.#socket.destroy(new Error(PEER_LEFT));
-  };
-
-  readonly #onClose = (): void => {
-    if (this.#state !== SHAKING) return;
-    this.#end(CLOSED);
-    const error = this.#error as NodeJS.ErrnoException | null;
-    if (error !== null) {
-      // Whoever has sent nothing, such as a probe of a port, has not failed at TLS.
-      if (isOpensslError(error) || this.#raw.bytesRead > 0) this.#acceptor.onFailed(error);
-      this.#connection.transportFailure = tlsFailureText(error);
-      this.#log(this.#connection.transportFailure);
-    }
-    this.#acceptor.owner.onUnsecured(this.#connection);
-    this.#connection.closed();
-  };
-
-  #end(state: number): void {
-    this.#state = state;
-    this.#timer.remove();
-    this.#acceptor.onEnded(this);
-  }
-
-  #log(reason: string): void {
-    const log = this.#acceptor.context.logs.connection.ofFile(FILE);
-    if (log.enabled('debug')) log.debug(`TLS of a connection from ${this.#connection.remoteAddress}: ${reason}`);
   }
 }
