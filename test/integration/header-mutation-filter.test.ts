@@ -32,10 +32,12 @@ const OWN = {
     set('x-absent', 'new', 'ADD_IF_ABSENT'),
     set('x-over', 'new', 'OVERWRITE_IF_EXISTS_OR_ADD'),
     set('x-only', 'new', 'OVERWRITE_IF_EXISTS'),
+    set('x-copy', '%REQ(X-OVER)%|%REQ(X-SECRET)%'),
   ],
   response_mutations: [
-    { remove: 'x-upstream' },
     set('x-was', '%RESP(X-UPSTREAM)% %RESPONSE_CODE%'),
+    { remove: 'x-upstream' },
+    set('x-is', '%RESP(X-UPSTREAM)%|%RESP(X-WAS)%'),
     set('x-order', 'own'),
   ],
   query_parameter_mutations: [
@@ -157,6 +159,7 @@ describe('the header_mutation filter', () => {
       ['x-absent', 'x-over', 'x-only'].map((name) => values(got, name)),
       [['old'], ['new'], ['new']],
     );
+    assert.deepEqual(values(got, 'x-copy'), ['new|']);
     const none = await ask('/a');
     const added = ['x-appended', 'x-absent', 'x-over', 'x-only'].map((name) => values(none.got, name).join());
     assert.deepEqual(added, ['b', 'new', 'new', '']);
@@ -165,6 +168,7 @@ describe('the header_mutation filter', () => {
   it('changes responses, those of the proxy itself included', async () => {
     const { head } = await ask('/a');
     assert.deepEqual([values(head, 'x-upstream'), values(head, 'x-was')], [[], ['u 200']]);
+    assert.deepEqual(values(head, 'x-is'), ['|u 200'], 'as the changes before have left it');
     const direct = await ask('/direct');
     assert.deepEqual([direct.status, values(direct.head, 'x-was')], [204, [' 204']]);
   });
