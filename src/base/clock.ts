@@ -33,6 +33,11 @@ export function systemMonotonicUs(): bigint {
   return process.hrtime.bigint() / 1000n;
 }
 
+/** The same in milliseconds, with a fraction. */
+export function systemMonotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
 /** By the clock and not by the number of stages, so that their small delays do not add up. */
 function afterStages(delayMs: number, callback: () => unknown): () => void {
   const dueMs = performance.now() + delayMs;

@@ -36,6 +36,13 @@ export class IpNumber {
     return first === 0 && second === 0 && third === 0 && fourth === 1;
   }
 
+  /** The literal of its first `length` bits, with zeros behind them. */
+  masked(length: number): string {
+    const words = this.words.map((word, index) => maskedWord(word, length - index * 32));
+    if (this.isIpv4) return [24, 16, 8, 0].map((shift) => (words[0]! >>> shift) & 0xff).join('.');
+    return canonicalIp(words.map((word) => `${(word >>> 16).toString(16)}:${(word & 0xffff).toString(16)}`).join(':'));
+  }
+
   equals(other: IpNumber): boolean {
     return this.words.length === other.words.length && this.words.every((word, index) => word === other.words[index]);
   }

@@ -46,7 +46,7 @@ export { readDataSource } from './resources/data-source.ts';
 export { openExtension } from './resources/extension.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export { parseFormat } from './resources/format/format-string.ts';
-export { convertHeaderMutations } from './resources/header-edits.ts';
+export { convertHeaderAdditions, convertHeaderMutations } from './resources/header-edits.ts';
 export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';
 export type {
   AddressMessage,
@@ -67,6 +67,7 @@ export type {
   StatsdSink,
   TapConfig,
 } from './resources/messages.ts';
+export { convertRateLimits } from './resources/rate-limits.ts';
 export { convertHeaderMatchers } from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';

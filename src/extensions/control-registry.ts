@@ -13,6 +13,7 @@ import { GRPC_WEB } from './filters.http/grpc_web/config.ts';
 import { GZIP_MANIFEST } from './filters.http/gzip/config.ts';
 import { HEADER_MUTATION } from './filters.http/header_mutation/config.ts';
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
+import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
@@ -33,6 +34,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.gzip.v3.Gzip': GZIP_MANIFEST,
   'proxy.extensions.filters.http.header_mutation.v3.HeaderMutation': HEADER_MUTATION,
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
+  'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': LOCAL_RATE_LIMIT,
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,
 };
 

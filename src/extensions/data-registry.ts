@@ -12,6 +12,7 @@ import { GRPC_STATS_FILTER } from './filters.http/grpc_stats/filter.ts';
 import { GRPC_WEB_FILTER } from './filters.http/grpc_web/filter.ts';
 import { HEADER_MUTATION_FILTER } from './filters.http/header_mutation/filter.ts';
 import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
+import { LOCAL_RATE_LIMIT_FILTER } from './filters.http/local_ratelimit/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
@@ -25,5 +26,6 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.grpc_web': GRPC_WEB_FILTER,
   'filters.http.header_mutation': HEADER_MUTATION_FILTER,
   'filters.http.health_check': HEALTH_CHECK_FILTER,
+  'filters.http.local_ratelimit': LOCAL_RATE_LIMIT_FILTER,
   'filters.http.tap': TAP_FILTER,
 };

@@ -100,7 +100,7 @@ export interface FilterChainSnapshot {
   readonly filterStatBlock: number;
   /** First cell of the connection manager's per-listener stats (LISTENER_HTTP_STATS); 0 for a TCP proxy. */
   readonly listenerHttpStatBlock: number;
-  /** Cells of the counters and gauges of HTTP filters, by their names behind the prefix; none when absent. */
+  /** Cells of the counters and gauges of HTTP filters, by their names behind the prefix or their whole names; none when absent. */
   readonly filterCounters?: Readonly<Record<string, number>>;
   readonly connectionLimits: readonly ConnectionLimitSnapshot[];
   /** Absent where connections come as they are. */

@@ -117,7 +117,9 @@ export interface HttpFilterSettings {
   readonly isDisabled?: boolean;
   /** Counters that it writes, by the part of their names behind `http.<stat prefix>.`; none when absent. */
   readonly counters?: readonly string[];
-  /** The same of gauges. */
+  /** The same by whole names. */
+  readonly wholeCounters?: readonly string[];
+  /** Gauges, as counters. */
   readonly gauges?: readonly string[];
   /** Under which POST /tap has it record; absent where it cannot. */
   readonly tapConfigId?: string;

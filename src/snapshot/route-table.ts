@@ -7,6 +7,7 @@ import type { SubsetCriteria } from './cluster.ts';
 import type { FormatSegments } from './format.ts';
 import type { InternalRedirectSettings } from './internal-redirect.ts';
 import type { Metadata } from './metadata.ts';
+import type { RouteRateLimits } from './rate-limit.ts';
 import type { RetrySettings } from './retry.ts';
 
 /**
@@ -242,6 +243,8 @@ export interface RouteFilterSettings {
   readonly isDisabled: boolean;
   /** As its extension has converted them; absent where the level only turns it off or on. */
   readonly settings?: object;
+  /** Counters that it has the filter write, by their whole names; none when absent. */
+  readonly wholeCounters?: readonly string[];
 }
 
 /** By the names of filters in their chains: the levels that say something, the most specific one first; never empty. */
@@ -263,6 +266,8 @@ export interface RouteSnapshot {
   readonly countsAttemptsInResponse: boolean;
   /** Those of route, virtual host and table; the same object for all that say the same. Absent where none says anything. */
   readonly filters?: FiltersOfRoute;
+  /** Absent where neither route nor virtual host describes requests. */
+  readonly rateLimits?: RouteRateLimits;
 }
 
 export interface VirtualHostSnapshot {

@@ -20,6 +20,8 @@ export interface RouteFilterManifest {
   /** Full name of the message. */
   readonly type: string;
   readonly convert: ConvertRouteFilter;
+  /** Counters that settings have the filter write, by their whole names; none when absent. */
+  readonly wholeCounters?: (settings: object) => readonly string[];
   /** A field of virtual hosts and route actions that says the same, from before there was a map by filters. */
   readonly olderField?: { readonly name: 'cors'; readonly convert: ConvertRouteFilter };
 }

@@ -69,7 +69,7 @@ export class RouteFilters {
       const named = this.#filters.filter((filter) => filter.type === type);
       if (named.length === 0) this.#warnOfNobody(here, 'reads it');
       const settings = field.convert(message, here, this.#conversion);
-      if (settings !== undefined) for (const { name } of named) own.set(name, levelOf(settings, false));
+      if (settings !== undefined) for (const { name } of named) own.set(name, levelOf(settings, false, ofRoutes!));
     }
   }
 
@@ -115,12 +115,17 @@ export class RouteFilters {
       return undefined;
     }
     const settings = ofRoutes.convert(opened!.message, at, this.#conversion);
-    return settings && levelOf(settings, isDisabled);
+    return settings && levelOf(settings, isDisabled, ofRoutes);
   }
 }
 
-function levelOf(settings: object | 'off', isDisabled: boolean): RouteFilterSettings {
-  return settings === 'off' ? { isDisabled: true } : { isDisabled, settings };
+function levelOf(
+  settings: object | 'off',
+  isDisabled: boolean,
+  { wholeCounters }: RouteFilterManifest,
+): RouteFilterSettings {
+  if (settings === 'off') return { isDisabled: true };
+  return { isDisabled, settings, ...(wholeCounters === undefined ? {} : { wholeCounters: wholeCounters(settings) }) };
 }
 
 function ofRoutesOf(type: string, manifests: HttpFilterManifests | undefined): HttpFilterManifest['ofRoutes'] {

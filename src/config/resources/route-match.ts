@@ -51,7 +51,7 @@ function pathRegex(match: { readonly pattern: string } | undefined): PathMatch |
 /** @returns null when the path alone decides. */
 export function convertConditions(match: RouteMatch, at: string, faults: FaultSink): RouteConditions | null {
   const headers = [...convertHeaderMatchers(match.headers, `${at}.headers`, faults), ...(match.grpc ? [IS_GRPC] : [])];
-  const queryParameters = convertEach(match.query_parameters, `${at}.query_parameters`, faults, convertQueryMatcher);
+  const queryParameters = convertQueryMatchers(match.query_parameters, `${at}.query_parameters`, faults);
   const fraction = runtimeFractionOf(match.runtime_fraction) ?? (match.runtime && runtimePercentOf(match.runtime));
   if (headers.length + queryParameters.length === 0 && fraction === null) return null;
   return { headers, queryParameters, fraction };
@@ -63,6 +63,14 @@ export function convertHeaderMatchers(
   faults: FaultSink,
 ): readonly HeaderMatch[] {
   return convertEach(messages, at, faults, convertHeaderMatcher);
+}
+
+export function convertQueryMatchers(
+  messages: readonly QueryParameterMatcher[],
+  at: string,
+  faults: FaultSink,
+): readonly QueryParameterMatch[] {
+  return convertEach(messages, at, faults, convertQueryMatcher);
 }
 
 export function convertHeaderMatcher(message: HeaderMatcher, at: string, faults: FaultSink): HeaderMatch | undefined {

@@ -3,6 +3,8 @@
 import type {
   FiltersOfRoute,
   HeaderEdits,
+  RateLimitSettings,
+  RouteRateLimits,
   RouteSnapshot,
   RouteTableSnapshot,
   VirtualHostSnapshot,
@@ -15,6 +17,7 @@ import { type BothHeaderEdits, convertHeaderEdits } from './header-edits.ts';
 import type { Route, RouteConfiguration, VirtualHost } from './messages.ts';
 import { convertMetadata } from './metadata.ts';
 import { convertMirrorPolicies } from './mirror-policy.ts';
+import { convertRateLimits } from './rate-limits.ts';
 import { type RouteResilience, routeResilience, type TableMirrors, virtualHostResilience } from './resilience.ts';
 import { convertAction, type RouteScope } from './route-action.ts';
 import type { RouteFilters } from './route-filters.ts';
@@ -42,6 +45,7 @@ interface HostLevels {
   readonly edits: BothHeaderEdits;
   readonly resilience: RouteResilience;
   readonly filters: FiltersOfRoute | null;
+  readonly rateLimits: readonly RateLimitSettings[];
 }
 
 /**
@@ -102,6 +106,7 @@ function convertVirtualHost(
       fields: message,
       at,
     }),
+    rateLimits: convertRateLimits(message.rate_limits, `${at}.rate_limits`, conversion),
   };
   const routes: RouteSnapshot[] = [];
   for (const [index, route] of message.routes.entries()) {
@@ -148,6 +153,7 @@ function convertRoute(
     countsAttemptsInRequest: virtualHost.include_request_attempt_count,
     countsAttemptsInResponse: virtualHost.include_attempt_count_in_response,
     ...(filters === null ? {} : { filters }),
+    ...rateLimitsOf(route, at, ofHost.rateLimits, conversion),
   };
 }
 
@@ -157,6 +163,17 @@ function routeEdits(route: Route, at: string, conversion: Conversion): readonly 
   if (route.route === null) return [edits];
   const ofAction = { ...route.route, request_headers_to_remove: [] };
   return [convertHeaderEdits(ofAction, `${at}.route`, conversion), edits];
+}
+
+function rateLimitsOf(
+  { route: action }: Route,
+  at: string,
+  ofHost: readonly RateLimitSettings[],
+  conversion: Conversion,
+): { readonly rateLimits?: RouteRateLimits } {
+  const ofRoute = action === null ? [] : convertRateLimits(action.rate_limits, `${at}.route.rate_limits`, conversion);
+  if (ofRoute.length + ofHost.length === 0) return {};
+  return { rateLimits: { ofRoute, ofHost, includesHost: valueOr(action?.include_vh_rate_limits, false) } };
 }
 
 function isPresent(edits: HeaderEdits | null): edits is HeaderEdits {

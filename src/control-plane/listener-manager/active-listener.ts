@@ -11,6 +11,7 @@ import type {
   SecuredChain,
 } from '../../snapshot/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
+import { areSameSettings } from '../same-settings.ts';
 import { type ListenerSnapshotDependencies, makeListenerSnapshot, withOtherTls } from './listener-snapshot.ts';
 
 export interface ActiveListenerDependencies extends Omit<ListenerSnapshotDependencies, 'holdings'>, HoldingsSource {
@@ -94,7 +95,7 @@ export class ActiveListener {
   }
 
   isSame(settings: ListenerSettings): boolean {
-    return JSON.stringify(settings) === JSON.stringify(this.settings);
+    return areSameSettings(settings, this.settings);
   }
 
   has(address: Address): boolean {

@@ -118,7 +118,7 @@ function makeFilterChain(
     listenerHttpStatBlock: isHttp
       ? holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell
       : 0,
-    filterCounters: makeFilterCounters(filter, filterScope),
+    filterCounters: makeFilterCounters(filter, filterScope, holdings),
     connectionLimits: settings.connectionLimits.map((limit) => makeConnectionLimit(limit, deps)),
     ...(settings.tls === undefined
       ? {}
@@ -161,11 +161,30 @@ export function httpFiltersOf(filter: NetworkFilterSettings): readonly HttpFilte
   return [...filter.httpFilters, ...filter.upgrades.flatMap(({ httpFilters }) => httpFilters ?? [])];
 }
 
-function makeFilterCounters(filter: NetworkFilterSettings, scope: Scope): Readonly<Record<string, number>> {
+function makeFilterCounters(
+  filter: NetworkFilterSettings,
+  scope: Scope,
+  holdings: Holdings,
+): Readonly<Record<string, number>> {
   const filters = httpFiltersOf(filter);
+  const whole = new Set([...filters.flatMap((own) => own.wholeCounters ?? []), ...countersOfRoutes(filter)]);
   const counters = filters.flatMap((own) => own.counters ?? []).map((name) => [name, scope.counter(name).cell]);
   const gauges = filters.flatMap((own) => own.gauges ?? []).map((name) => [name, scope.gauge(name).cell]);
-  return Object.fromEntries([...counters, ...gauges]);
+  const others = [...whole].map((name) => [name, makeCounter(name, holdings)]);
+  return Object.fromEntries([...counters, ...gauges, ...others]);
+}
+
+/** What routes have filters count. Many routes share what they say. */
+function countersOfRoutes(filter: NetworkFilterSettings): readonly string[] {
+  if (filter.kind !== 'http-connection-manager') return [];
+  const routes = filter.routeTable.virtualHosts.flatMap((host) => host.routes);
+  const said = new Set(routes.flatMap(({ filters }) => filters ?? []));
+  return [...said].flatMap((levels) => [...levels.values()].flat().flatMap(({ wholeCounters }) => wholeCounters ?? []));
+}
+
+function makeCounter(name: string, holdings: Holdings): number {
+  const end = name.lastIndexOf('.') + 1;
+  return holdings.scope(name.slice(0, end)).counter(name.slice(end)).cell;
 }
 
 function makeConnectionLimit(

@@ -14,6 +14,7 @@ import type { ClusterSettings, ListenerSettings } from '../../snapshot/index.ts'
 import type { ClusterManager } from '../cluster-manager/cluster-manager.ts';
 import type { ListenerManager } from '../listener-manager/listener-manager.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { areSameSettings } from '../same-settings.ts';
 import type { LoadedConfig } from './loaded-config.ts';
 
 type FixedSetting = Exclude<
@@ -47,16 +48,8 @@ const FIXED_FIELDS: Readonly<Record<FixedSetting, string>> = {
 /** Fields of a bootstrap that differ and cannot change while a server runs. */
 export function fixedChanges(from: BootstrapConfig, to: BootstrapConfig): readonly string[] {
   const fixed = Object.entries(FIXED_FIELDS) as [FixedSetting, string][];
-  const fields = fixed.flatMap(([setting, field]) => (isSame(from[setting], to[setting]) ? [] : field));
+  const fields = fixed.flatMap(([setting, field]) => (areSameSettings(from[setting], to[setting]) ? [] : field));
   return [...new Set(fields)];
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return asText(a) === asText(b);
-}
-
-function asText(value: unknown): string | undefined {
-  return JSON.stringify(value, (_, part: unknown) => (part instanceof Map ? [...part] : part));
 }
 
 export interface BootstrapUpdateParts {
@@ -147,7 +140,7 @@ export class BootstrapUpdates {
     const former = byName(from.clusters, from.messages.clusters);
     const wanted = byName(to.clusters, to.messages.clusters);
     const returning = this.#takeBack(wanted, undo);
-    if (!isSame(from.runtimeLayers, to.runtimeLayers)) {
+    if (!areSameSettings(from.runtimeLayers, to.runtimeLayers)) {
       undo.push(() => runtime.load(from.runtimeLayers));
       await Promise.race([runtime.load(to.runtimeLayers), this.#stopped.promise]);
     }
@@ -186,7 +179,7 @@ export class BootstrapUpdates {
     const { clusters } = this.#parts;
     for (const { settings, message } of wanted.values()) {
       const before = former.get(settings.name);
-      if (before !== undefined && isSame(before.settings, settings)) continue;
+      if (before !== undefined && areSameSettings(before.settings, settings)) continue;
       if (!clusters.put(settings, '', message, false)) throw takenError(`cluster ${settings.name}`);
       undo.push(() =>
         before === undefined
@@ -216,7 +209,7 @@ export class BootstrapUpdates {
     for (const each of wanted.values()) {
       const { settings, message } = each;
       const before = former.get(settings.name);
-      if (before !== undefined && isSame(before.settings, settings)) continue;
+      if (before !== undefined && areSameSettings(before.settings, settings)) continue;
       this.#throwIfStopped();
       if (!(await listeners.put(settings, '', message, false))) throw takenError(`listener ${settings.name}`);
       undo.push(before === undefined ? (): unknown => listeners.remove(settings.name, false) : putBack(before));

@@ -2,7 +2,8 @@
 // can do stands on the class.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { FormatFacts } from '../format/facts.ts';
+import type { RouteRateLimits } from '../../snapshot/index.ts';
+import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { DecodingPass } from './decoding-pass.ts';
@@ -111,6 +112,18 @@ export class StreamFilterCallbacks implements FilterCallbacks {
 
   get routeCluster(): string {
     return this.#stream.routeCluster;
+  }
+
+  get rateLimits(): RouteRateLimits | null {
+    return this.#stream.rateLimits;
+  }
+
+  get clientAddress(): string {
+    return this.#stream.clientAddress;
+  }
+
+  get connection(): DownstreamFacts {
+    return this.#stream.connectionEnds;
   }
 
   becomeGrpc(form: ReplyForm): void {

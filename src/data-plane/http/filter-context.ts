@@ -1,11 +1,12 @@
 // What the filters of one connection manager are made with, over the parts of the worker that they may know.
 
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, systemMonotonicMs } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
 import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
-import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index.ts';
+import type { Fraction, HeaderMatch, QueryParameterMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import { HealthMask } from '../../wasm/shared-records.ts';
 import { compileHeaderMatch } from '../route/header-matcher.ts';
+import { compileQueryParameterMatch } from '../route/query-matcher.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -25,6 +26,8 @@ export class ChainContext implements FilterContext {
   readonly runtime: RuntimeValues;
   readonly #cells: Readonly<Record<string, number>>;
   readonly #statScope: string;
+  /** From the worker's own clock to that of the system. */
+  readonly #clockOffsetMs: number;
   /** Filled anew for each test; before the router nobody has found out yet whether a request is internal. */
   readonly #request: RouteRequest;
 
@@ -45,6 +48,7 @@ export class ChainContext implements FilterContext {
     this.serverHealth = context.serverHealth;
     this.#clusters = clusters;
     this.#request = new RouteRequest(context.random);
+    this.#clockOffsetMs = systemMonotonicMs() - context.clock.monotonicMs();
   }
 
   compileHeaders(matches: readonly HeaderMatch[]): HeadTest {
@@ -55,6 +59,18 @@ export class ChainContext implements FilterContext {
       this.#request.read(head, asksOfOrigin && internalNames.some((name) => head.hasField(name)), true);
       return tests.every((test) => test(this.#request));
     };
+  }
+
+  compileQuery(matches: readonly QueryParameterMatch[]): HeadTest {
+    const tests = matches.map(compileQueryParameterMatch);
+    return (head) => {
+      this.#request.read(head, false, true);
+      return tests.every((test) => test(this.#request));
+    };
+  }
+
+  sharedNowMs(): number {
+    return this.clock.monotonicMs() + this.#clockOffsetMs;
   }
 
   counter(name: string): FilterCounter {

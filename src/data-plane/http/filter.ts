@@ -9,9 +9,15 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
-import type { Fraction, HeaderMatch, RuntimeSetting } from '../../snapshot/index.ts';
+import type {
+  Fraction,
+  HeaderMatch,
+  QueryParameterMatch,
+  RouteRateLimits,
+  RuntimeSetting,
+} from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
-import type { FormatFacts } from '../format/facts.ts';
+import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
@@ -131,6 +137,12 @@ export interface FilterCallbacks {
   readonly isFromEdge: boolean;
   /** The cluster that the request's route names; empty where that is decided behind the filters, or there is none. */
   readonly routeCluster: string;
+  /** What its route and virtual host have filters describe it by; null where they do not. */
+  readonly rateLimits: RouteRateLimits | null;
+  /** The client's address by the trusted hops, else that of the peer; empty for a pipe. Right as `isFromEdge` is. */
+  readonly clientAddress: string;
+  /** The one object of its connection. */
+  readonly connection: DownstreamFacts;
   /** The request is one of gRPC from here on, whatever its client takes it for. @param form of replies to that client. */
   becomeGrpc(form: ReplyForm): void;
   /** Of the client, as logs name it: `HTTP/1.1`. */
@@ -156,7 +168,7 @@ export interface FilterCallbacks {
   settleRequestHead(): void;
   /** The same, and the route stays. */
   settleEditedHead(): void;
-  /** What formats may ask of the request; of heads what they were before this filter. @param response that it is looking at, null for none. */
+  /** What formats may ask of the request. @param response whose head this filter is looking at; null for none. */
   facts(response: EditableHead | null): FormatFacts;
   /** What the request's route says to this filter, as its kind has prepared it, the most specific level first; often empty. */
   readonly routeSettings: readonly unknown[];
@@ -218,6 +230,10 @@ export interface FilterContext {
   share(setting: RuntimeSetting<Fraction>): () => boolean;
   /** True for a head that passes all. */
   compileHeaders(matches: readonly HeaderMatch[]): HeadTest;
+  /** True for a query that passes all. */
+  compileQuery(matches: readonly QueryParameterMatch[]): HeadTest;
+  /** Milliseconds of the system's monotonic clock, which is the same for all workers. */
+  sharedNowMs(): number;
   /** Undefined for a cluster that this worker does not know. */
   countHosts(cluster: string): HostCounts | undefined;
 }

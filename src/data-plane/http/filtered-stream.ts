@@ -1,9 +1,9 @@
 // What the filters of a request know of their stream.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { FiltersOfRoute } from '../../snapshot/index.ts';
+import type { FiltersOfRoute, RouteRateLimits } from '../../snapshot/index.ts';
 import { FIELD_LIMIT, HEAD_LIMIT_BYTES, type HeadLimits } from '../../wasm/http1.ts';
-import type { FormatFacts } from '../format/facts.ts';
+import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { LiveResponse } from '../format/stream-facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { CountedCluster } from './filter.ts';
@@ -58,6 +58,11 @@ export interface FilteredStream {
   readonly isFromEdge: boolean;
   /** The cluster that the route names; empty where that is not settled. */
   readonly routeCluster: string;
+  readonly clientAddress: string;
+  /** The one object of its connection. */
+  readonly connectionEnds: DownstreamFacts;
+  /** What the route describes the request by; null for nothing. */
+  readonly rateLimits: RouteRateLimits | null;
   /** Asked for in the course of its requests; who looks at a response's head says which. */
   readonly facts: FormatFacts & { liveResponse: LiveResponse | null };
   giveUp(reply: LocalReply): void;

@@ -22,6 +22,7 @@ export class ProxyHeaders {
   readonly dropOverload: string;
   /** What has become of a response that could have been compressed. */
   readonly compressionStatus: string;
+  readonly rateLimited: string;
   // To those who check the health of this proxy.
   readonly degraded: string;
   readonly immediateHealthCheckFail: string;
@@ -42,6 +43,7 @@ export class ProxyHeaders {
     this.overloaded = `${prefix}-overloaded`;
     this.dropOverload = `${prefix}-drop-overload`;
     this.compressionStatus = `${prefix}-compression-status`;
+    this.rateLimited = `${prefix}-ratelimited`;
     this.degraded = `${prefix}-degraded`;
     this.immediateHealthCheckFail = `${prefix}-immediate-health-check-fail`;
     this.healthCheckedCluster = `${prefix}-upstream-healthchecked-cluster`;

@@ -7,7 +7,7 @@
 // a request is complete when the client's side of the tunnel is. Until then the limits of the route do not run.
 
 import { isIP } from 'node:net';
-import type { FiltersOfRoute } from '../../snapshot/index.ts';
+import type { FiltersOfRoute, RouteRateLimits } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
@@ -232,6 +232,10 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   get filtersOfRoute(): FiltersOfRoute | null {
     return this.foundRoute?.filters ?? null;
+  }
+
+  get rateLimits(): RouteRateLimits | null {
+    return this.foundRoute?.rateLimits ?? null;
   }
 
   get routeCluster(): string {

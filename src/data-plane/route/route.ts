@@ -8,6 +8,7 @@ import type {
   PathMatch,
   RouteAction,
   RouteConditions,
+  RouteRateLimits,
   RouteSnapshot,
   VirtualHostSnapshot,
 } from '../../snapshot/index.ts';
@@ -41,6 +42,8 @@ export class Route {
   readonly responseEditor: HeaderEditor | null;
   /** What it says to HTTP filters; null for nothing. */
   readonly filters: FiltersOfRoute | null;
+  /** For filters that limit requests; null for nothing. */
+  readonly rateLimits: RouteRateLimits | null;
   readonly countsAttemptsInRequest: boolean;
   readonly countsAttemptsInResponse: boolean;
   readonly attemptEdits: AttemptEdits | null;
@@ -61,6 +64,7 @@ export class Route {
     this.requestEditor = compileHeaderEdits(snapshot.requestEdits);
     this.responseEditor = compileHeaderEdits(snapshot.responseEdits);
     this.filters = snapshot.filters ?? null;
+    this.rateLimits = snapshot.rateLimits ?? null;
     this.countsAttemptsInRequest = snapshot.countsAttemptsInRequest;
     this.countsAttemptsInResponse = snapshot.countsAttemptsInResponse;
     const usesUpstreamHostname = this.plan.kind === 'cluster' && this.plan.usesUpstreamHostname;

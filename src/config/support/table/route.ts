@@ -27,6 +27,8 @@ const ALLOWED_ROUTES = `${REDIRECT}.allow_listed_routes.v3.AllowListedRoutesConf
 const PREVIOUS_ROUTES = `${REDIRECT}.previous_routes.v3.PreviousRoutesConfig`;
 const SAFE_CROSS_SCHEME = `${REDIRECT}.safe_cross_scheme.v3.SafeCrossSchemeConfig`;
 
+const RATE_LIMIT = 'proxy.config.route.v3.RateLimit';
+
 const TYPED_RETRY_POLICY = extensionsElseWarned([RETRY_POLICY], 'retry_policy is read first, and alone');
 
 /** Note on the v2 field. */
@@ -69,6 +71,7 @@ export const ROUTE_SUPPORT: SupportTable = {
       request_mirror_policies: supported(),
       cors: supported('read by the cors filter'),
       virtual_clusters: warned('they only add statistics'),
+      rate_limits: supported('read by the local_ratelimit filter'),
       retry_policy: supported(),
       retry_policy_typed_config: TYPED_RETRY_POLICY,
       hedge_policy: supported(),
@@ -124,6 +127,83 @@ export const ROUTE_SUPPORT: SupportTable = {
       connect_matcher: supportedWhole(),
       runtime_fraction: supported(),
       runtime: supported('read as runtime_fraction out of 100'),
+    },
+  },
+  [RATE_LIMIT]: {
+    otherwise: rejected(),
+    fields: {
+      stage: supported(),
+      disable_key: warned('only the ratelimit filter reads it, which this build lacks'),
+      actions: supported(),
+      hits_addend: supported(),
+    },
+  },
+  [`${RATE_LIMIT}.HitsAddend`]: { otherwise: rejected(), fields: { number: supported() } },
+  [`${RATE_LIMIT}.Action`]: {
+    otherwise: rejected(),
+    fields: {
+      source_cluster: supported("the node's cluster"),
+      destination_cluster: supported('not where the cluster is one of weighted_clusters or named by a header'),
+      request_headers: supported(),
+      remote_address: supported('by the trusted hops'),
+      generic_key: supported(),
+      header_value_match: supported(),
+      dynamic_metadata: supported(),
+      metadata: supported(),
+      masked_remote_address: supported(),
+      query_parameter_value_match: supported(),
+      query_parameters: supported(),
+    },
+  },
+  [`${RATE_LIMIT}.Action.SourceCluster`]: { otherwise: supported(), fields: {} },
+  [`${RATE_LIMIT}.Action.DestinationCluster`]: { otherwise: supported(), fields: {} },
+  [`${RATE_LIMIT}.Action.RemoteAddress`]: { otherwise: supported(), fields: {} },
+  [`${RATE_LIMIT}.Action.RequestHeaders`]: {
+    otherwise: rejected(),
+    fields: { header_name: supported(), descriptor_key: supported(), skip_if_absent: supported() },
+  },
+  [`${RATE_LIMIT}.Action.QueryParameters`]: {
+    otherwise: rejected(),
+    fields: { query_parameter_name: supported(), descriptor_key: supported(), skip_if_absent: supported() },
+  },
+  [`${RATE_LIMIT}.Action.MaskedRemoteAddress`]: {
+    otherwise: rejected(),
+    fields: { v4_prefix_mask_len: supported(), v6_prefix_mask_len: supported() },
+  },
+  [`${RATE_LIMIT}.Action.GenericKey`]: {
+    otherwise: rejected(),
+    fields: { descriptor_value: supported('without command operators'), descriptor_key: supported() },
+  },
+  [`${RATE_LIMIT}.Action.HeaderValueMatch`]: {
+    otherwise: rejected(),
+    fields: {
+      descriptor_value: supported('without command operators'),
+      expect_match: supported(),
+      headers: supported(),
+      descriptor_key: supported(),
+    },
+  },
+  [`${RATE_LIMIT}.Action.QueryParameterValueMatch`]: {
+    otherwise: rejected(),
+    fields: {
+      descriptor_value: supported('without command operators'),
+      expect_match: supported(),
+      query_parameters: supported(),
+      descriptor_key: supported(),
+    },
+  },
+  [`${RATE_LIMIT}.Action.DynamicMetaData`]: {
+    otherwise: rejected(),
+    fields: { descriptor_key: supported(), metadata_key: supportedWhole(), default_value: supported() },
+  },
+  [`${RATE_LIMIT}.Action.MetaData`]: {
+    otherwise: rejected(),
+    fields: {
+      descriptor_key: supported(),
+      metadata_key: supportedWhole(),
+      default_value: supported(),
+      source: supported(),
+      skip_if_absent: supported(),
     },
   },
   'proxy.config.route.v3.HeaderMatcher': {
@@ -270,7 +350,8 @@ export const ROUTE_SUPPORT: SupportTable = {
       hash_policy: supported('takes effect with RING_HASH and MAGLEV'),
       request_mirror_policy: supported(),
       request_mirror_policies: supported(),
-      include_vh_rate_limits: warned(),
+      rate_limits: supported('read by the local_ratelimit filter'),
+      include_vh_rate_limits: supported(),
       internal_redirect_action: supported('internal_redirect_policy supersedes it'),
       max_internal_redirects: supported('with internal_redirect_action'),
       internal_redirect_policy: supported(),

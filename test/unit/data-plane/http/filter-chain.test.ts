@@ -13,7 +13,7 @@ function shows(filters: readonly HttpFilter[]): boolean {
   const names = filters.map((_, index) => String(index));
   const httpFilters = Object.fromEntries(names.map((name, index) => [name, kind(filters[index]!)]));
   // Filters are made, and nothing else happens.
-  const context = { httpFilters } as unknown as WorkerContext;
+  const context = { httpFilters, clock: { monotonicMs: () => 0 } } as unknown as WorkerContext;
   const settings = names.map((name) => ({ name, settings: null }));
   const chain = FilterChain.compile(context, {} as ClusterMap, settings, 'http.x.')!;
   return chain.open(context, { bufferLimitBytes: 1 } as FilteredStream).encodes;

@@ -1,0 +1,117 @@
+// RateLimit messages of routes and virtual hosts → the descriptors that they make.
+
+import type { RateLimitAction, RateLimitSettings } from '../../snapshot/index.ts';
+import { RateLimit_Action_MetaData_Source as MetadataSource } from '../proto/generated/enums.ts';
+import type { MessageTypes } from '../proto/generated/messages.ts';
+import { int64ToNumber } from '../proto/int64.ts';
+import type { Conversion } from './conversion.ts';
+import { convertHeaderMatchers, convertQueryMatchers } from './route-match.ts';
+import { valueOr } from './units.ts';
+
+type RateLimitMessage = MessageTypes['proxy.config.route.v3.RateLimit'];
+type ActionMessage = MessageTypes['proxy.config.route.v3.RateLimit.Action'];
+type MetadataKey = MessageTypes['proxy.type.metadata.v3.MetadataKey'];
+
+const V4_BITS = 32;
+const V6_BITS = 128;
+
+export function convertRateLimits(
+  messages: readonly RateLimitMessage[],
+  at: string,
+  conversion: Conversion,
+): readonly RateLimitSettings[] {
+  return messages.map(({ stage, actions, hits_addend: hits }, index) => ({
+    stage: valueOr(stage, 0),
+    actions: actions
+      .map((action, place) => convertAction(action, `${at}[${index}].actions[${place}]`, conversion))
+      .filter((action) => action !== undefined),
+    hits: hits === null || hits.number === null ? 1 : int64ToNumber(hits.number.value),
+  }));
+}
+
+/** @returns undefined for what the support table or a field rule has refused. */
+function convertAction(action: ActionMessage, at: string, conversion: Conversion): RateLimitAction | undefined {
+  const { faults } = conversion;
+  switch (action.action_specifier) {
+    case 'source_cluster':
+      return { kind: 'fixed', key: 'source_cluster', value: conversion.localCluster ?? '' };
+    case 'destination_cluster':
+      return { kind: 'destination-cluster' };
+    case 'request_headers': {
+      const { header_name: name, descriptor_key: key, skip_if_absent: isLeftOutIfAbsent } = action.request_headers!;
+      return { kind: 'request-header', key, name: name.toLowerCase(), isLeftOutIfAbsent };
+    }
+    case 'query_parameters': {
+      const said = action.query_parameters!;
+      const { query_parameter_name: name, descriptor_key: key, skip_if_absent: isLeftOutIfAbsent } = said;
+      return { kind: 'query-parameter', key, name, isLeftOutIfAbsent };
+    }
+    case 'remote_address':
+      return { kind: 'remote-address' };
+    case 'masked_remote_address': {
+      const { v4_prefix_mask_len: v4, v6_prefix_mask_len: v6 } = action.masked_remote_address!;
+      return { kind: 'masked-remote-address', v4Bits: valueOr(v4, V4_BITS), v6Bits: valueOr(v6, V6_BITS) };
+    }
+    case 'generic_key': {
+      const { descriptor_key: key, descriptor_value: value } = action.generic_key!;
+      return { kind: 'fixed', key: key || 'generic_key', value };
+    }
+    case 'header_value_match': {
+      const said = action.header_value_match!;
+      return {
+        kind: 'match',
+        key: said.descriptor_key || 'header_match',
+        value: said.descriptor_value,
+        expects: valueOr(said.expect_match, true),
+        headers: convertHeaderMatchers(said.headers, `${at}.header_value_match.headers`, faults),
+        queryParameters: [],
+      };
+    }
+    case 'query_parameter_value_match': {
+      const said = action.query_parameter_value_match!;
+      const here = `${at}.query_parameter_value_match.query_parameters`;
+      return {
+        kind: 'match',
+        key: said.descriptor_key || 'query_match',
+        value: said.descriptor_value,
+        expects: valueOr(said.expect_match, true),
+        headers: [],
+        queryParameters: convertQueryMatchers(said.query_parameters, here, faults),
+      };
+    }
+    case 'dynamic_metadata':
+      return metadataAction({ ...pick(action.dynamic_metadata!), source: 'DYNAMIC', isLeftOutIfAbsent: false });
+    case 'metadata': {
+      const said = action.metadata!;
+      const source = said.source === MetadataSource.ROUTE_ENTRY ? 'ROUTE' : 'DYNAMIC';
+      return metadataAction({ ...pick(said), source, isLeftOutIfAbsent: said.skip_if_absent });
+    }
+    default:
+      return undefined;
+  }
+}
+
+interface MetadataWords {
+  readonly descriptor_key: string;
+  readonly metadata_key: MetadataKey | null;
+  readonly default_value: string;
+}
+
+/** Fields of a message left at their defaults are none of its own. */
+function pick({ descriptor_key, metadata_key, default_value }: MetadataWords): MetadataWords {
+  return { descriptor_key, metadata_key, default_value };
+}
+
+function metadataAction(
+  said: MetadataWords & { readonly source: 'DYNAMIC' | 'ROUTE'; readonly isLeftOutIfAbsent: boolean },
+): RateLimitAction {
+  return {
+    kind: 'metadata',
+    key: said.descriptor_key,
+    source: said.source,
+    namespace: said.metadata_key?.key ?? '',
+    path: (said.metadata_key?.path ?? []).map(({ key }) => key),
+    byDefault: said.default_value,
+    isLeftOutIfAbsent: said.isLeftOutIfAbsent,
+  };
+}

@@ -1,0 +1,150 @@
+// LocalRateLimit message → settings of the local_ratelimit filter, and the same of routes.
+
+import { systemMonotonicMs } from '../../../base/clock.ts';
+import { bucketState, MAX_TOKENS, type TokenBucketSettings } from '../../../base/token-bucket.ts';
+import {
+  type Conversion,
+  convertHeaderAdditions,
+  convertRateLimits,
+  durationMsOr,
+  type HttpFilterManifest,
+  type MessageTypes,
+  rejected,
+  runtimeFractionOf,
+  supported,
+  valueOr,
+} from '../../../config/index.ts';
+import type { DescriptorSettings, LocalRateLimitCounters, LocalRateLimitSettings } from './settings.ts';
+
+const LIMIT = 'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
+const DESCRIPTOR = 'proxy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor';
+const TOKENS = 'proxy.type.v3.TokenBucket';
+/** As in the reference. */
+const LEAST_INTERVAL_MS = 50;
+const TOO_MANY_REQUESTS = 429;
+const LEAST_ERROR = 400;
+
+type LimitMessage = MessageTypes[typeof LIMIT];
+type DescriptorMessage = MessageTypes[typeof DESCRIPTOR];
+type TokenBucketMessage = MessageTypes[typeof TOKENS];
+
+/** By the numbers of VhRateLimitsOptions. */
+const HOST_LIMITS: readonly LocalRateLimitSettings['hostLimits'][] = ['override', 'include', 'ignore'];
+
+export const LOCAL_RATE_LIMIT: HttpFilterManifest = {
+  support: {
+    [LIMIT]: {
+      otherwise: rejected(),
+      fields: {
+        stat_prefix: supported(),
+        status: supported('429 for those below 400'),
+        token_bucket: supported('shared by all workers; filled at the end of each interval'),
+        filter_enabled: supported(),
+        filter_enforced: supported(),
+        response_headers_to_add: supported('to refusals'),
+        descriptors: supported(),
+        stage: supported(),
+        request_headers_to_add_when_not_enforced: supported(),
+        local_rate_limit_per_downstream_connection: supported(),
+        enable_x_ratelimit_headers: supported(),
+        vh_rate_limits: supported(),
+        always_consume_default_token_bucket: supported(),
+        rate_limited_as_resource_exhausted: supported(),
+        rate_limits: supported('in place of those of routes'),
+      },
+    },
+    [DESCRIPTOR]: {
+      otherwise: rejected(),
+      fields: { entries: supported('all of them, in this order'), token_bucket: supported() },
+    },
+    'proxy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry': {
+      otherwise: rejected(),
+      fields: { key: supported(), value: supported('never empty') },
+    },
+    'proxy.type.v3.HttpStatus': { otherwise: rejected(), fields: { code: supported() } },
+    [TOKENS]: {
+      otherwise: rejected(),
+      fields: {
+        max_tokens: supported(),
+        tokens_per_fill: supported(),
+        fill_interval: supported('50 ms or more'),
+      },
+    },
+  },
+  convert(message, at, conversion) {
+    const settings = convertLimit(message as LimitMessage, at, conversion);
+    return { name: 'filters.http.local_ratelimit', settings, wholeCounters: Object.values(settings.counters) };
+  },
+  ofRoutes: {
+    type: LIMIT,
+    convert(message, at, conversion) {
+      const limit = message as LimitMessage;
+      if (limit.token_bucket === null) conversion.faults.error(`${at}.token_bucket`, 'is required at routes');
+      return convertLimit(limit, at, conversion);
+    },
+    wholeCounters: (settings) => Object.values((settings as LocalRateLimitSettings).counters),
+  },
+};
+
+function convertLimit(message: LimitMessage, at: string, conversion: Conversion): LocalRateLimitSettings {
+  const edits = (name: 'response_headers_to_add' | 'request_headers_to_add_when_not_enforced') =>
+    convertHeaderAdditions(message[name], `${at}.${name}`, conversion);
+  const responseEdits = edits('response_headers_to_add');
+  const requestEdits = edits('request_headers_to_add_when_not_enforced');
+  const code = message.status?.code ?? TOO_MANY_REQUESTS;
+  return {
+    counters: countersOf(message.stat_prefix),
+    status: code < LEAST_ERROR ? TOO_MANY_REQUESTS : code,
+    bucket: message.token_bucket && convertBucket(message.token_bucket, `${at}.token_bucket`, conversion),
+    descriptors: message.descriptors.map((descriptor, index) =>
+      convertDescriptor(descriptor, `${at}.descriptors[${index}]`, conversion),
+    ),
+    enabled: runtimeFractionOf(message.filter_enabled),
+    enforced: runtimeFractionOf(message.filter_enforced),
+    stage: message.stage,
+    rateLimits: convertRateLimits(message.rate_limits, `${at}.rate_limits`, conversion),
+    hostLimits: HOST_LIMITS[message.vh_rate_limits] ?? 'override',
+    alwaysTakesDefault: valueOr(message.always_consume_default_token_bucket, true),
+    isPerConnection: message.local_rate_limit_per_downstream_connection,
+    tellsLimits: message.enable_x_ratelimit_headers !== 0,
+    isResourceExhausted: message.rate_limited_as_resource_exhausted,
+    responseEdits: responseEdits === null ? [] : [responseEdits],
+    requestEdits: requestEdits === null ? [] : [requestEdits],
+  };
+}
+
+function countersOf(prefix: string): LocalRateLimitCounters {
+  const scope = `${prefix}.http_local_rate_limit`;
+  return {
+    enabled: `${scope}.enabled`,
+    enforced: `${scope}.enforced`,
+    limited: `${scope}.rate_limited`,
+    ok: `${scope}.ok`,
+  };
+}
+
+function convertDescriptor(message: DescriptorMessage, at: string, conversion: Conversion): DescriptorSettings {
+  for (const [index, { value }] of message.entries.entries()) {
+    if (value === '') conversion.faults.error(`${at}.entries[${index}].value`, 'is empty; this build has no wildcards');
+  }
+  return {
+    entries: message.entries.map(({ key, value }) => [key, value]),
+    bucket: convertBucket(message.token_bucket, `${at}.token_bucket`, conversion),
+  };
+}
+
+/** @param message null where a field rule has been broken. */
+function convertBucket(message: TokenBucketMessage | null, at: string, { faults }: Conversion): TokenBucketSettings {
+  const fillIntervalMs = durationMsOr(message?.fill_interval ?? null, LEAST_INTERVAL_MS);
+  if (fillIntervalMs < LEAST_INTERVAL_MS) {
+    faults.error(`${at}.fill_interval`, `${fillIntervalMs} ms is less than ${LEAST_INTERVAL_MS} ms`);
+  }
+  const maxTokens = message?.max_tokens ?? 1;
+  if (maxTokens > MAX_TOKENS) faults.error(`${at}.max_tokens`, `${maxTokens} exceeds the limit ${MAX_TOKENS}`);
+  return {
+    maxTokens,
+    tokensPerFill: valueOr(message?.tokens_per_fill, 1),
+    fillIntervalMs,
+    state: bucketState(maxTokens, systemMonotonicMs()),
+  };
+}

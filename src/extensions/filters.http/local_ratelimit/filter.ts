@@ -1,0 +1,211 @@
+// Limits how many requests go on: each takes a token out of a bucket that all workers share, and is refused when there is none.
+// Worker thread; step 3 of the request flow.
+//
+//   enabled? ──► descriptors of the request ──► their buckets, scarcest first ──► the bucket of all ──► enforced? ──► 429
+
+import { bucketState, TokenBucket, type TokenBucketSettings } from '../../../base/token-bucket.ts';
+import {
+  compileHeaderEdits,
+  type EditableHead,
+  type FactsSource,
+  type FilterCallbacks,
+  type FilterContext,
+  type FilterCounter,
+  type FilterStatus,
+  type FormatFacts,
+  type HeaderEditor,
+  type HttpFilter,
+  type HttpFilterKind,
+  type LocalReply,
+  replaceField,
+} from '../../../data-plane/index.ts';
+import type { RequestHead } from '../../../wasm/http1.ts';
+import { type Descriptor, DescriptorRules, descriptorKey } from './descriptors.ts';
+import type { LocalRateLimitSettings } from './settings.ts';
+
+const RESOURCE_EXHAUSTED = 8;
+const NEVER = (): boolean => false;
+
+/** The buckets of one level, for all requests or for those of one connection. */
+interface Buckets {
+  readonly ofAll: TokenBucket | null;
+  readonly byDescriptor: ReadonlyMap<string, TokenBucket>;
+}
+
+interface MatchedDescriptor {
+  readonly bucket: TokenBucket;
+  readonly hits: number;
+}
+
+/** What a level says, ready to be asked. */
+class Level {
+  readonly isEnabled: () => boolean;
+  readonly isEnforced: () => boolean;
+  readonly enabled: FilterCounter;
+  readonly enforced: FilterCounter;
+  readonly limited: FilterCounter;
+  readonly ok: FilterCounter;
+  readonly refusal: LocalReply;
+  readonly responseEditor: HeaderEditor | null;
+  readonly requestEditor: HeaderEditor | null;
+  readonly tellsLimits: boolean;
+  readonly context: FilterContext;
+  readonly #settings: LocalRateLimitSettings;
+  readonly #rules: DescriptorRules;
+  readonly #shared: Buckets;
+  readonly #byConnection = new WeakMap<object, Buckets>();
+
+  constructor(settings: LocalRateLimitSettings, context: FilterContext) {
+    const { counters, enabled, enforced, status, isResourceExhausted } = settings;
+    this.context = context;
+    this.#settings = settings;
+    this.#rules = new DescriptorRules(context);
+    this.isEnabled = enabled === null ? NEVER : context.share(enabled);
+    this.isEnforced = enforced === null ? NEVER : context.share(enforced);
+    this.enabled = context.counter(counters.enabled);
+    this.enforced = context.counter(counters.enforced);
+    this.limited = context.counter(counters.limited);
+    this.ok = context.counter(counters.ok);
+    this.refusal = {
+      status,
+      body: 'local_rate_limited',
+      flag: 'RL',
+      details: 'local_rate_limited',
+      ...(isResourceExhausted ? { grpcStatus: RESOURCE_EXHAUSTED } : {}),
+    };
+    this.responseEditor = compileHeaderEdits(settings.responseEdits);
+    this.requestEditor = compileHeaderEdits(settings.requestEdits);
+    this.tellsLimits = settings.tellsLimits;
+    this.#shared = this.#bucketsOf((bucket) => bucket);
+  }
+
+  bucketsFor({ connection }: FilterCallbacks): Buckets {
+    if (!this.#settings.isPerConnection) return this.#shared;
+    let own = this.#byConnection.get(connection);
+    if (own === undefined) {
+      const nowMs = this.context.sharedNowMs();
+      own = this.#bucketsOf((bucket) => ({ ...bucket, state: bucketState(bucket.maxTokens, nowMs) }));
+      this.#byConnection.set(connection, own);
+    }
+    return own;
+  }
+
+  /** The buckets that stand for what the request is, the scarcest first. */
+  matched(buckets: Buckets, head: RequestHead, callbacks: FilterCallbacks): readonly MatchedDescriptor[] {
+    if (buckets.byDescriptor.size === 0) return [];
+    return this.#descriptorsOf(head, callbacks)
+      .flatMap(({ key, hits }) => {
+        const bucket = buckets.byDescriptor.get(key);
+        return bucket === undefined ? [] : { bucket, hits };
+      })
+      .sort((a, b) => a.bucket.tokensPerMs - b.bucket.tokensPerMs);
+  }
+
+  get alwaysTakesDefault(): boolean {
+    return this.#settings.alwaysTakesDefault;
+  }
+
+  #descriptorsOf(head: RequestHead, callbacks: FilterCallbacks): Descriptor[] {
+    const { rateLimits, stage, hostLimits } = this.#settings;
+    const found: Descriptor[] = [];
+    const limits = callbacks.rateLimits;
+    if (rateLimits.length > 0) this.#rules.describe(rateLimits, null, head, callbacks, found);
+    else if (limits !== null) {
+      const { ofRoute, ofHost, includesHost } = limits;
+      this.#rules.describe(ofRoute, stage, head, callbacks, found);
+      const readsHost = includesHost || hostLimits === 'include' || (hostLimits === 'override' && ofRoute.length === 0);
+      if (readsHost) this.#rules.describe(ofHost, stage, head, callbacks, found);
+    }
+    return found;
+  }
+
+  #bucketsOf(own: (bucket: TokenBucketSettings) => TokenBucketSettings): Buckets {
+    const { bucket, descriptors } = this.#settings;
+    return {
+      ofAll: bucket && new TokenBucket(own(bucket)),
+      byDescriptor: new Map(
+        descriptors.map((descriptor) => [descriptorKey(descriptor.entries), new TokenBucket(own(descriptor.bucket))]),
+      ),
+    };
+  }
+}
+
+class LocalRateLimitFilter implements HttpFilter, FactsSource {
+  readonly #own: Level;
+  readonly #callbacks: FilterCallbacks;
+  /** Null for a request that is not counted. */
+  #level: Level | null = null;
+  /** Whose tokens the response tells of; null for none. */
+  #told: TokenBucket | null = null;
+  #isRefused = false;
+  #response: EditableHead | null = null;
+
+  constructor(own: Level, callbacks: FilterCallbacks) {
+    this.#own = own;
+    this.#callbacks = callbacks;
+  }
+
+  get facts(): FormatFacts {
+    return this.#callbacks.facts(this.#response);
+  }
+
+  decodeHeaders(head: RequestHead): FilterStatus {
+    const [level = this.#own] = this.#callbacks.routeSettings as readonly Level[];
+    if (!level.isEnabled()) return 'continue';
+    this.#level = level;
+    level.enabled.add(1);
+    if (this.#take(level, head)) {
+      level.ok.add(1);
+      return 'continue';
+    }
+    level.limited.add(1);
+    if (!level.isEnforced()) {
+      level.requestEditor?.apply(head, this);
+      return 'continue';
+    }
+    level.enforced.add(1);
+    this.#isRefused = true;
+    this.#callbacks.reply(level.refusal);
+    return 'stop';
+  }
+
+  encodeHeaders(head: EditableHead): FilterStatus {
+    const level = this.#level;
+    if (level === null) return 'continue';
+    if (level.tellsLimits && this.#told !== null) this.#tellLimits(head, level, this.#told);
+    if (!this.#isRefused) return 'continue';
+    replaceField(head, level.context.headerNames.rateLimited, 'true');
+    this.#response = head;
+    level.responseEditor?.apply(head, this);
+    this.#response = null;
+    return 'continue';
+  }
+
+  #take(level: Level, head: RequestHead): boolean {
+    const nowMs = level.context.sharedNowMs();
+    const buckets = level.bucketsFor(this.#callbacks);
+    const matched = level.matched(buckets, head, this.#callbacks);
+    this.#told = matched[0]?.bucket ?? buckets.ofAll;
+    for (const { bucket, hits } of matched) if (!bucket.take(hits, nowMs)) return false;
+    if (buckets.ofAll === null || (matched.length > 0 && !level.alwaysTakesDefault)) return true;
+    return buckets.ofAll.take(1, nowMs);
+  }
+
+  #tellLimits(head: EditableHead, { context }: Level, bucket: TokenBucket): void {
+    const nowMs = context.sharedNowMs();
+    replaceField(head, 'x-ratelimit-limit', String(bucket.maxTokens));
+    replaceField(head, 'x-ratelimit-remaining', String(bucket.remaining(nowMs)));
+    replaceField(head, 'x-ratelimit-reset', String(Math.ceil(bucket.msToFill(nowMs) / 1000)));
+  }
+}
+
+export const LOCAL_RATE_LIMIT_FILTER: HttpFilterKind = {
+  requestBody: 'none',
+  encodes: true,
+  responseBody: 'none',
+  compileForRoute: (settings, context) => new Level(settings as LocalRateLimitSettings, context),
+  compile(settings, context) {
+    const own = new Level(settings as LocalRateLimitSettings, context);
+    return (callbacks) => new LocalRateLimitFilter(own, callbacks);
+  },
+};

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { maskedAddress } from '../../../../src/extensions/filters.http/local_ratelimit/descriptors.ts';
+import type { LocalRateLimitSettings } from '../../../../src/extensions/filters.http/local_ratelimit/settings.ts';
+import { faultTexts, type JsonObject, load, mustLoad } from '../../../support/bootstrap.ts';
+import { filterFaults, filterSettings, withHttpFilter } from '../../../support/filter-config.ts';
+
+const NAME = 'envoy.filters.http.local_ratelimit';
+const TYPE = 'envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
+const BUCKET: JsonObject = { max_tokens: 5, tokens_per_fill: 2, fill_interval: '0.25s' };
+
+const faults = (fields: JsonObject): string[] => filterFaults('local_ratelimit', TYPE, { stat_prefix: 'x', ...fields });
+
+function rateLimitFaults(
+  action: JsonObject,
+  fields: JsonObject = {},
+  severity: 'error' | 'warning' = 'error',
+): string[] {
+  const rate_limits = [{ actions: [action], ...fields }];
+  const bootstrap = withHttpFilter(NAME, TYPE, { stat_prefix: 'x' }, {}, { route: { cluster: 'web', rate_limits } });
+  return faultTexts(load(bootstrap), severity).map((text) => text.replace(/^.*\.rate_limits\[0\]\.?/, ''));
+}
+
+describe('what a local rate limit is told', () => {
+  it('is nothing where nothing is said', () => {
+    const { counters, bucket, enabled, enforced, ...rest } = filterSettings<LocalRateLimitSettings>(NAME, TYPE, {
+      stat_prefix: 'edge',
+    });
+    assert.deepEqual([bucket, enabled, enforced], [null, null, null]);
+    assert.deepEqual(Object.values(counters), [
+      'edge.http_local_rate_limit.enabled',
+      'edge.http_local_rate_limit.enforced',
+      'edge.http_local_rate_limit.rate_limited',
+      'edge.http_local_rate_limit.ok',
+    ]);
+    assert.deepEqual(rest, {
+      status: 429,
+      descriptors: [],
+      stage: 0,
+      rateLimits: [],
+      hostLimits: 'override',
+      alwaysTakesDefault: true,
+      isPerConnection: false,
+      tellsLimits: false,
+      isResourceExhausted: false,
+      responseEdits: [],
+      requestEdits: [],
+    });
+  });
+
+  it('is a bucket by its name of before, too', () => {
+    const fields = { stat_prefix: 'x', token_bucket: BUCKET };
+    const { bucket } = filterSettings<LocalRateLimitSettings>('envoy.local_rate_limit', TYPE, fields);
+    assert.deepEqual([bucket!.maxTokens, bucket!.tokensPerFill, bucket!.fillIntervalMs], [5, 2, 250]);
+    const least = filterSettings<LocalRateLimitSettings>(NAME, TYPE, {
+      stat_prefix: 'x',
+      token_bucket: { max_tokens: 1, fill_interval: '0.05s' },
+    });
+    assert.deepEqual([least.bucket!.tokensPerFill, least.bucket!.fillIntervalMs], [1, 50]);
+  });
+
+  it('is refused by the name of the field', () => {
+    assert.match(filterFaults('local_ratelimit', TYPE, {})[0]!, /^stat_prefix: /);
+    const withBucket = (fields: JsonObject): string[] => faults({ token_bucket: { ...BUCKET, ...fields } });
+    assert.deepEqual(withBucket({ fill_interval: '0.049s' }), ['token_bucket.fill_interval: 49 ms is less than 50 ms']);
+    assert.deepEqual(withBucket({ max_tokens: 4_000_000_000 }), [
+      'token_bucket.max_tokens: 4000000000 exceeds the limit 2147483647',
+    ]);
+    assert.match(withBucket({ max_tokens: 0 })[0]!, /^token_bucket\.max_tokens: /);
+    assert.match(withBucket({ tokens_per_fill: 0 })[0]!, /^token_bucket\.tokens_per_fill/);
+    assert.match(faults({ stage: 11 })[0]!, /^stage: /);
+    const descriptors = [{ entries: [{ key: 'a', value: '' }], token_bucket: BUCKET }];
+    assert.deepEqual(faults({ descriptors }), [
+      'descriptors[0].entries[0].value: is empty; this build has no wildcards',
+    ]);
+    const shadow = [{ entries: [{ key: 'a', value: 'b' }], token_bucket: BUCKET, shadow_mode: true }];
+    assert.match(faults({ descriptors: shadow })[0]!, /^descriptors\[0\]\.shadow_mode: .*not supported/);
+    assert.match(faults({ max_dynamic_descriptors: 3 })[0]!, /^max_dynamic_descriptors: .*not supported/);
+    assert.match(faults({ local_cluster_rate_limit: {} })[0]!, /^local_cluster_rate_limit: .*not supported/);
+    const header = [{ header: { key: 'x', value: '%NOPE%' } }];
+    assert.match(
+      faults({ response_headers_to_add: header })[0]!,
+      /^response_headers_to_add\[0\]\.header\.value: .*NOPE/,
+    );
+  });
+
+  it('has a bucket at routes', () => {
+    const entry = { '@type': `type.googleapis.com/${TYPE}`, stat_prefix: 'r' };
+    const [fault] = faultTexts(load(withHttpFilter(NAME, TYPE, { stat_prefix: 'x' }, { [NAME]: entry })));
+    assert.match(
+      fault!,
+      /typed_per_filter_config\["envoy\.filters\.http\.local_ratelimit"\]\.token_bucket: is required at routes$/,
+    );
+  });
+
+  it('hears what routes call their requests', () => {
+    assert.match(rateLimitFaults({})[0]!, /^actions\[0\]/);
+    assert.match(
+      rateLimitFaults({ request_headers: { descriptor_key: 'a' } })[0]!,
+      /^actions\[0\]\.request_headers\.header_name/,
+    );
+    assert.match(rateLimitFaults({ generic_key: {} })[0]!, /^actions\[0\]\.generic_key\.descriptor_value/);
+    const extension = { extension: { name: 'x' } };
+    assert.match(rateLimitFaults(extension)[0]!, /^actions\[0\]\.extension/);
+    assert.match(rateLimitFaults({ remote_address: {} }, { apply_on_stream_done: true })[0]!, /^apply_on_stream_done/);
+    assert.match(
+      rateLimitFaults({ remote_address: {} }, { hits_addend: { format: '%REQ(x)%' } })[0]!,
+      /^hits_addend\.format/,
+    );
+    const regex = { name: 'x', string_match: { safe_regex: { regex: '(' } } };
+    const matching = { header_value_match: { descriptor_value: 'a', headers: [regex] } };
+    assert.match(rateLimitFaults(matching)[0]!, /^actions\[0\]\.header_value_match\.headers\[0\]\.string_match/);
+    const query = { query_parameter_value_match: { descriptor_value: 'a', query_parameters: [regex] } };
+    assert.match(rateLimitFaults(query)[0]!, /^actions\[0\]\.query_parameter_value_match\.query_parameters\[0\]/);
+    assert.match(rateLimitFaults({ remote_address: {} }, { disable_key: 'x' }, 'warning')[0]!, /^disable_key/);
+  });
+
+  it('finds the same limits at all routes of a host that add nothing', () => {
+    const host = (rate_limits: JsonObject[]): unknown[] => {
+      const bootstrap = withHttpFilter(NAME, TYPE, { stat_prefix: 'x' });
+      const text = JSON.stringify(bootstrap).replace(
+        '"domains":',
+        `"rate_limits":${JSON.stringify(rate_limits)},"domains":`,
+      );
+      const { filter } = mustLoad(text).listeners[0]!.filterChains[0]!;
+      assert.ok(filter.kind === 'http-connection-manager');
+      return filter.routeTable.virtualHosts[0]!.routes.map((route) => route.rateLimits);
+    };
+    assert.deepEqual(host([]), [undefined]);
+    assert.deepEqual(host([{ stage: 3, actions: [{ source_cluster: {} }] }]), [
+      {
+        ofRoute: [],
+        ofHost: [{ stage: 3, hits: 1, actions: [{ kind: 'fixed', key: 'source_cluster', value: '' }] }],
+        includesHost: false,
+      },
+    ]);
+  });
+});
+
+describe('networks of clients', () => {
+  it('are the first bits of their addresses', () => {
+    const of = (address: string, v4 = 32, v6 = 128): string | undefined => maskedAddress(address, v4, v6);
+    assert.deepEqual(
+      [of('203.0.113.255', 25), of('203.0.113.255'), of('1.2.3.4', 0)],
+      ['203.0.113.128/25', '203.0.113.255/32', '0.0.0.0/0'],
+    );
+    assert.deepEqual([of('2001:db8:aaaa:ffff::1', 32, 50), of('::1')], ['2001:db8:aaaa:c000::/50', '::1/128']);
+    assert.deepEqual([of('::ffff:1.2.3.4', 8), of('')], ['1.0.0.0/8', undefined]);
+  });
+});
