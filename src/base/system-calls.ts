@@ -59,6 +59,13 @@ const UNIX_PATH_BYTES = 108;
 const ENAMETOOLONG = 36;
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
+const SOL_TCP = 6;
+const TCP_INFO = 11;
+/** Of what TCP_INFO tells: segments that are not acknowledged, bytes that are, and bytes that have not been sent. */
+const UNACKNOWLEDGED_AT = 24;
+const ACKNOWLEDGED_AT = 120;
+const NOT_SENT_AT = 144;
+const TCP_INFO_BYTES = 148;
 /** Of the user in what SO_PEERCRED tells: process, user, group. */
 const PEER_USER_AT = 4;
 const PEER_BYTES = 12;
@@ -116,12 +123,20 @@ export interface DescriptorMessage {
   readonly descriptors: readonly number[];
 }
 
+/** How far a TCP connection has got what was written to it to its peer. */
+export interface SentState {
+  /** The peer's system has all of it, and the end of the stream if that was sent. */
+  readonly isAcknowledged: boolean;
+  /** Since the connection began; its end counts as one. */
+  readonly acknowledgedBytes: number;
+}
+
 export class SystemCalls {
   readonly #functions: Functions;
   /** Reused by every call of `peerStates`; grows. */
   #pollMemory: Buffer = Buffer.alloc(0);
   /** Of the options of sockets, and how long each is; reused by every call. */
-  readonly #option = Buffer.alloc(SOCKET_ADDRESS_BYTES);
+  readonly #option = Buffer.alloc(TCP_INFO_BYTES);
   readonly #optionLength = Buffer.alloc(INTEGER_BYTES);
 
   private constructor(functions: Functions) {
@@ -323,6 +338,17 @@ export class SystemCalls {
     return this.#readOption(socket, SOL_SOCKET, SO_PEERCRED, PEER_BYTES)
       ? this.#option.readUInt32LE(PEER_USER_AT)
       : undefined;
+  }
+
+  /** 1 us. @returns undefined when the system does not say, as of a socket that is not TCP. */
+  sentState(descriptor: number): SentState | undefined {
+    if (!this.#readOption(descriptor, SOL_TCP, TCP_INFO, TCP_INFO_BYTES)) return undefined;
+    if (this.#optionLength.readInt32LE(0) < TCP_INFO_BYTES) return undefined;
+    const memory = this.#option;
+    return {
+      isAcknowledged: memory.readUInt32LE(UNACKNOWLEDGED_AT) === 0 && memory.readUInt32LE(NOT_SENT_AT) === 0,
+      acknowledgedBytes: Number(memory.readBigUInt64LE(ACKNOWLEDGED_AT)),
+    };
   }
 
   /** Has the system send this process a signal when the process that has started it ends. */

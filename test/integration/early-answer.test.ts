@@ -111,6 +111,17 @@ async function closeAndMeet({ proxy }: Setup, socket: Socket): Promise<void> {
   await eventually(() => proxy.clusterStat('web', 'upstream_cx_tx_bytes_total') > before, 'the proxy meets the reset');
 }
 
+/** Has the client take a read at a time until the proxy has done with the upstream: much of what it sent is still to come. */
+async function takeUntilGone({ proxy }: Setup, wire: WireClient): Promise<void> {
+  const pause = (): void => void wire.socket.pause();
+  wire.socket.on('data', pause);
+  await eventually(() => {
+    wire.socket.resume();
+    return proxy.clusterStat('web', 'upstream_cx_active') === 0;
+  }, 'the proxy has done with the upstream');
+  wire.socket.off('data', pause);
+}
+
 for (const readMode of ['lean', 'events'] as const) {
   const http = (proxy: DataPlaneFixture): Promise<number> => proxy.http([routeTo('web')]);
   const uploadOf = (way: keyof typeof UPLOADS): string => {
@@ -244,10 +255,12 @@ for (const readMode of ['lean', 'events'] as const) {
         wire.write(PIECE);
         socket.write(LAST_WORDS);
         await closeAndMeet(setup, socket);
+        if (greeting === '') await takeUntilGone(setup, wire);
         wire.socket.resume();
         const text = await wire.rest();
         assert.equal(text.length, pieces * PIECE.length + LAST_WORDS.length);
         assert.ok(text.endsWith(LAST_WORDS));
+        await eventually(() => wire.error !== null, 'the client is reset');
       });
     });
   }

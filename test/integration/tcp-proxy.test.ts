@@ -427,14 +427,36 @@ describe('the TCP proxy', () => {
       wire.socket.resume();
       assert.equal((await wire.rest()).length, received);
       assert.equal(wire.error, null);
+      wire.socket.end();
       await eventually(() => proxy.dataPlane.connectionCount === 0, 'the connection is closed');
+      assert.equal(proxy.tcpStat('idle_timeout'), 0);
       assertBalanced(proxy);
+    });
+
+    test('arrives also if the client goes on talking', async (t) => {
+      const { proxy, clock, wire, received } = await failedHost(t);
+      // A read at a time, so that much is on its way while the client talks.
+      const takeLittle = (): void => {
+        wire.write('x').socket.pause();
+        setImmediate(() => wire.socket.resume());
+      };
+      wire.socket.on('data', takeLittle).resume();
+      assert.equal((await wire.rest()).length, received);
+      assert.equal(wire.error, null);
+      await eventually(() => {
+        clock.turn(1);
+        return proxy.dataPlane.connectionCount === 0;
+      }, 'the connection is closed');
+      assert.equal(proxy.tcpStat('idle_timeout'), 0);
     });
 
     test('is given up after the idle timeout', async (t) => {
       const { proxy, clock } = await failedHost(t);
-      clock.turn(IDLE_TIMEOUT_MS + 100);
-      await eventually(() => proxy.dataPlane.connectionCount === 0, 'the connection is closed');
+      // What was on its way to the client counts as progress, whenever its system tells of it.
+      await eventually(() => {
+        clock.turn(IDLE_TIMEOUT_MS);
+        return proxy.dataPlane.connectionCount === 0;
+      }, 'the connection is closed');
       assert.equal(proxy.tcpStat('idle_timeout'), 1);
       assertBalanced(proxy);
     });

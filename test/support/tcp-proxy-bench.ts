@@ -97,8 +97,13 @@ export class TcpProxyBench {
     await eventually(condition, what);
   }
 
+  /** Time goes on meanwhile, but for less than an idle timeout: whether a client has the last bytes is looked for. */
   async untilClosed(): Promise<void> {
-    await eventually(() => this.closed === 1, 'the end of the connection');
+    const deadlineMs = this.context.clock.monotonicMs() + IDLE_TIMEOUT_MS / 2;
+    await eventually(() => {
+      if (this.closed === 0 && this.context.clock.monotonicMs() < deadlineMs) this.wait(1);
+      return this.closed === 1;
+    }, 'the end of the connection');
     await this.settle();
     this.assertNothingLeft();
   }

@@ -1,12 +1,14 @@
 // One proxied TCP connection: the client's socket and an upstream that its bytes go to, both ways, unread.
 //
 //   CONNECTING ──upstream up──► OPEN ──client gone, bytes left──► FLUSHING ──sent──► CLOSED
-//     │                          │ └────upstream closed──► ENDING ──client has all─────►│
-//     └──no upstream, client gone┴──both ends said, reset, idle────────────────────────►┘
+//     │                          │ ├────upstream closed──► ENDING ──client has all─────►│
+//     │                          │ └────upstream reset──► BREAKING ──client has all────►│ with a reset
+//     └──no upstream, client gone┴──both ends said, client reset, idle─────────────────►┘
 //
-// An end of stream on one side is passed on behind the last byte, and the other direction goes on. A reset is passed on at
-// once: what waits is thrown away, and a stream that was cut never looks complete. Each direction holds at most what one
-// read has brought while the other side cannot take more.
+// An end of stream on one side is passed on behind the last byte, and the other direction goes on. So is the reset of an
+// upstream: what it sent before is the client's, and none of it may be in our system any more (Delivery). The reset of a
+// client is passed on at once: what waits for the upstream is thrown away. A stream that was cut never looks complete.
+// Each direction holds at most what one read has brought while the other side cannot take more.
 
 import type { Socket } from 'node:net';
 import { JitteredBackoff } from '../../base/backoff.ts';
@@ -14,6 +16,7 @@ import { CLUSTER_STATS, TCP_PROXY_STATS } from '../../stats/index.ts';
 import { type AccessLogType, StreamFacts } from '../format/stream-facts.ts';
 import { BufferedBytes } from '../network/buffered-bytes.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
+import { Delivery, type DeliveryOwner } from '../network/delivery.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { QUIET_MS } from '../network/filter.ts';
 import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
@@ -47,14 +50,15 @@ const CONNECTING = 0;
 const OPEN = 1;
 const FLUSHING = 2;
 const ENDING = 3;
-const CLOSED = 4;
+const BREAKING = 4;
+const CLOSED = 5;
 const NEVER = Number.POSITIVE_INFINITY;
 const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
 const LAST_ENTRY = 'TcpConnectionEnd';
 const MAX_DURATION_DETAILS = 'max_connection_duration_reached';
 
 export class TcpProxyConnection
-  implements SocketOwner, HostUser<Host>, TcpUpstreamOwner, PausedPeerOwner, TimeoutOwner
+  implements SocketOwner, HostUser<Host>, TcpUpstreamOwner, PausedPeerOwner, DeliveryOwner, TimeoutOwner
 {
   readonly downstream: DownstreamConnection;
   readonly #context: WorkerContext;
@@ -79,6 +83,8 @@ export class TcpProxyConnection
   /** Null before reading from the client stops for the first time, or comes to its end. */
   #pausedPeer: PausedPeer | null = null;
   #hasClientEnded = false;
+  /** Of the last that the client gets; null before the upstream has gone. */
+  #delivery: Delivery | null = null;
   /** The process ends: silence is the end. */
   #isEnding = false;
   /** Of the connect timeout or the wait between attempts while CONNECTING, else of the idle timeout. */
@@ -117,10 +123,10 @@ export class TcpProxyConnection
     this.#connect();
   }
 
-  /** Ends both sides now; they see a reset if bytes wait that neither will get. */
+  /** Ends both sides now; they see a reset if bytes wait that neither will get, or one has been reset. */
   destroy(): void {
     if (this.#state === CLOSED) return;
-    if (this.#unsentBytes > 0) {
+    if (this.#unsentBytes > 0 || this.#state === BREAKING) {
       this.#reset();
       return;
     }
@@ -249,11 +255,29 @@ export class TcpProxyConnection
 
   onUpstreamClosed(error: NodeJS.ErrnoException | null): void {
     this.#upstream = null;
-    if (error === null && this.#state !== FLUSHING) {
-      // What was received before the end is still the client's, for as long as it may take.
-      this.#state = ENDING;
-      this.#socket.destroySoon();
-    } else this.#reset();
+    if (this.#state === FLUSHING) {
+      this.#reset();
+      return;
+    }
+    // What was received before is still the client's, for as long as it may take.
+    this.#state = error === null ? ENDING : BREAKING;
+    if (error === null) {
+      this.#socket.end();
+      // When it has ended as well, the socket closes by itself.
+      this.#resumeClient();
+    }
+    this.#delivery = new Delivery(this.#context, this.#socket, this);
+    this.#delivery.start();
+  }
+
+  onDeliveryProgress(): void {
+    this.#touch();
+    this.#arm();
+  }
+
+  onDelivered(): void {
+    if (this.#state === BREAKING) this.#reset();
+    else this.#socket.destroy();
   }
 
   onTimeout(nowMs: number): void {
@@ -282,7 +306,7 @@ export class TcpProxyConnection
 
   /** Bytes that a slow peer has not taken yet are waited for. */
   #onQuiet(): void {
-    if (this.#unsentBytes > 0) this.#touch();
+    if (this.#unsentBytes > 0 || this.#delivery !== null) this.#touch();
     else this.destroy();
   }
 
@@ -443,6 +467,7 @@ export class TcpProxyConnection
     this.#held.note(0);
     this.#unsent.note(0);
     this.#pausedPeer?.resume();
+    this.#delivery?.stop();
     this.#context.wheel.remove(this.#timer);
     if (isReset) this.#upstream?.reset();
     else this.#upstream?.destroy();

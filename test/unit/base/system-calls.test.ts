@@ -8,6 +8,8 @@ import { PeerState, trimAllocator } from '../../../src/base/system-calls.ts';
 import { untilEqual } from '../../support/eventually.ts';
 import { peerStateOf, systemCalls, unreadPair } from '../../support/unread-pair.ts';
 
+const SENT_BYTES = 1_000_000;
+
 describe('system calls', () => {
   it('sees that a peer is still there, whatever it has sent', async (t) => {
     const { descriptor, peer } = await unreadPair(t);
@@ -25,6 +27,35 @@ describe('system calls', () => {
     const { descriptor, peer } = await unreadPair(t);
     peer.resetAndDestroy();
     await untilEqual(PeerState.reset, () => peerStateOf(descriptor), 'the state');
+  });
+
+  it('knows how much of what was sent the peer has acknowledged', async (t) => {
+    const { accepted, descriptor, peer } = await unreadPair(t);
+    const acknowledged = (): boolean => systemCalls.sentState(descriptor)!.isAcknowledged;
+    assert.deepEqual(systemCalls.sentState(descriptor), { isAcknowledged: true, acknowledgedBytes: 0 });
+    // Nobody reads, so that the last of it stays here.
+    while (accepted.writableLength === 0) accepted.write(Buffer.alloc(SENT_BYTES));
+    await untilEqual(true, () => systemCalls.sentState(descriptor)!.acknowledgedBytes > 0, 'whether the peer has some');
+    assert.equal(acknowledged(), false);
+    peer.resume();
+    accepted.end();
+    await untilEqual(true, () => accepted.writableFinished && acknowledged(), 'whether the peer has all');
+    const { acknowledgedBytes } = systemCalls.sentState(descriptor)!;
+    // The end counts as one.
+    assert.equal(acknowledgedBytes, accepted.bytesWritten + 1);
+  });
+
+  it('does not know that of a pipe, or of nothing', async (t) => {
+    const server = createServer().listen(`\0weir-test-${process.pid}-sent`);
+    await once(server, 'listening');
+    const socket = connect(`\0weir-test-${process.pid}-sent`);
+    t.after(() => {
+      socket.destroy();
+      server.close();
+    });
+    await once(socket, 'connect');
+    assert.equal(systemCalls.sentState(descriptorOf(socket)), undefined);
+    assert.equal(systemCalls.sentState(-1), undefined);
   });
 
   it('asks of many sockets at once', async (t) => {

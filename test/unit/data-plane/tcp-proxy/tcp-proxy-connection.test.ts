@@ -493,6 +493,128 @@ describe('an open connection', () => {
   });
 });
 
+describe('a client that is slow to take what its upstream sent before it left', () => {
+  /** @returns what was sent: a part waits here, and more in the system. */
+  async function behind(t: TestContext, options: TcpProxyBenchOptions = {}) {
+    const { bench, wire } = await opened(t, options);
+    wire.socket.pause();
+    let sent = 0;
+    while (bench.upstream.isRead) {
+      bench.upstream.send(PIECE);
+      sent += PIECE.length;
+    }
+    return { bench, wire, sent };
+  }
+
+  /** Has the client take a read at a time, until nothing waits here any more: the rest is in the system. */
+  async function untilInSystem(bench: TcpProxyBench, wire: WireClient): Promise<void> {
+    const pause = (): void => void wire.socket.pause();
+    wire.socket.on('data', pause);
+    await bench.until(() => {
+      wire.socket.resume();
+      return bench.stat('downstream_cx_tx_bytes_buffered') === 0;
+    }, 'nothing waits');
+    wire.socket.off('data', pause).pause();
+  }
+
+  for (const [where, goOn] of Object.entries({
+    'waits here': async () => {},
+    'is in the system': untilInSystem,
+  })) {
+    test(`gets all of it that ${where}, and then the reset`, async (t) => {
+      const { bench, wire, sent } = await behind(t);
+      await goOn(bench, wire);
+      bench.upstream.reset();
+      bench.wait(IDLE_TIMEOUT_MS / 2);
+      await bench.settle();
+      assert.equal(bench.closed, 0);
+      assert.equal(wire.error, null);
+      wire.socket.resume();
+      assert.equal((await wire.bytes(sent)).length, sent);
+      await bench.untilClosed();
+      await wire.rest();
+      assert.equal((wire.error as NodeJS.ErrnoException | null)?.code, 'ECONNRESET');
+      assert.equal(bench.stat('idle_timeout'), 0);
+    });
+
+    test(`gets all of it that ${where}, and then the end, whatever it says meanwhile`, async (t) => {
+      const { bench, wire, sent } = await behind(t);
+      await goOn(bench, wire);
+      bench.upstream.finish();
+      for (let said = 1; said <= 3; said++) {
+        wire.write('x');
+        await bench.until(() => bench.stat('downstream_cx_rx_bytes_total') === said, 'what it says');
+        bench.wait(TICK_MS);
+      }
+      wire.socket.resume();
+      assert.equal((await wire.bytes(sent)).length, sent);
+      await bench.untilClosed();
+      assert.equal(await wire.rest(), '');
+      assert.equal(wire.error, null);
+      assert.equal(bench.stat('idle_timeout'), 0);
+    });
+  }
+
+  test('is read on, if it was not because of that upstream', async (t) => {
+    const { bench, wire } = await behind(t);
+    bench.upstream.isSlow = true;
+    wire.write('held');
+    await bench.until(() => bench.upstream.received === 'held', 'the bytes');
+    bench.upstream.finish();
+    wire.write('late');
+    await bench.until(() => bench.stat('downstream_cx_rx_bytes_total') === 8, 'what it says');
+    assert.equal(bench.stat('downstream_flow_control_resumed_reading_total'), 1);
+    assert.equal(bench.upstream.received, 'held');
+  });
+
+  test('keeps the connection as long as it goes on taking', async (t) => {
+    const { bench } = await behind(t);
+    const state = { isAcknowledged: false, acknowledgedBytes: 1 };
+    Object.assign(bench.context, { systemCalls: { sentState: () => state } });
+    bench.upstream.reset();
+    for (let round = 0; round < 3; round++) {
+      bench.wait(IDLE_TIMEOUT_MS - 500);
+      assert.equal(bench.closed, 0);
+      state.acknowledgedBytes++;
+      bench.wait(400);
+    }
+    assert.equal(bench.stat('idle_timeout'), 0);
+    bench.wait(IDLE_TIMEOUT_MS);
+    assert.equal(bench.stat('idle_timeout'), 1);
+    await bench.untilClosed();
+  });
+
+  test('is not waited for beyond the idle timeout, and cannot mistake what it has for all', async (t) => {
+    const { bench, wire, sent } = await behind(t);
+    await untilInSystem(bench, wire);
+    bench.upstream.reset();
+    // What was on its way to the client counts as progress, whenever its system tells of it.
+    await bench.until(() => {
+      bench.wait(IDLE_TIMEOUT_MS);
+      return bench.closed === 1;
+    }, 'the end of the connection');
+    await bench.untilClosed();
+    assert.equal(bench.stat('idle_timeout'), 1);
+    wire.socket.resume();
+    assert.ok((await wire.rest()).length < sent);
+    assert.equal((wire.error as NodeJS.ErrnoException | null)?.code, 'ECONNRESET');
+  });
+
+  test('is waited for when the process ends, until its time is up', async (t) => {
+    const { bench, wire, sent } = await behind(t);
+    await untilInSystem(bench, wire);
+    bench.upstream.reset();
+    bench.proxy.finish();
+    bench.wait(40 * QUIET_MS);
+    assert.equal(bench.closed, 0);
+    bench.proxy.destroyConnections();
+    await bench.untilClosed();
+    wire.socket.resume();
+    assert.ok((await wire.rest()).length < sent);
+    assert.equal((wire.error as NodeJS.ErrnoException | null)?.code, 'ECONNRESET');
+  });
+});
+
 describe('a client that has gone while its upstream takes nothing', () => {
   /** By the events way of reading, in which the end of the client is known although its bytes wait here. */
   async function flushing(
