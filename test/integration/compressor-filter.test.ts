@@ -5,67 +5,22 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import type { Json, JsonObject } from '../support/bootstrap.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, filterOf, routeTo, typed } from '../support/embedded-filters.ts';
+import { type Answer, decoded, type LibraryKind, libraryOf, readAnswer } from '../support/recoded-bodies.ts';
 import { WireClient } from '../support/wire.ts';
 
 const TYPE = 'compressor.v3.Compressor';
 const TEXT = Array.from({ length: 400 }, (_, line) => `line ${line} of a text that repeats itself\n`).join('');
 
-function library(kind: 'gzip' | 'brotli' | 'zstd', fields: JsonObject = {}, name: string = kind): JsonObject {
-  const message = kind.charAt(0).toUpperCase() + kind.slice(1);
-  const type = `type.googleapis.com/envoy.extensions.compression.${kind}.compressor.v3.${message}`;
-  return { name, typed_config: { '@type': type, ...fields } };
-}
-
-function compressor(kind: 'gzip' | 'brotli' | 'zstd', fields: JsonObject = {}): JsonObject {
-  return filterOf(TYPE, { compressor_library: library(kind), response_direction_config: {}, ...fields });
-}
-
-const DECODE: Record<string, (bytes: Buffer) => Buffer> = {
-  gzip: (bytes) => gunzipSync(bytes),
-  br: (bytes) => brotliDecompressSync(bytes),
-  zstd: (bytes) => zstdDecompressSync(bytes),
-};
-
-interface Answer {
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: Buffer;
-}
-
-/** One whole answer, its chunks put together. */
-async function read(client: WireClient, hasBody = true): Promise<Answer> {
-  const head = await client.until('\r\n\r\n');
-  const [line, ...lines] = head.trimEnd().split('\r\n');
-  const headers = Object.fromEntries(
-    lines.map((text) => [text.slice(0, text.indexOf(':')).toLowerCase(), text.slice(text.indexOf(':') + 1).trim()]),
-  );
-  const status = Number(line!.split(' ')[1]);
-  if (!hasBody) return { status, headers, body: Buffer.alloc(0) };
-  if (headers['transfer-encoding'] !== 'chunked') {
-    return { status, headers, body: await client.bytes(Number(headers['content-length'] ?? 0)) };
-  }
-  const pieces: Buffer[] = [];
-  for (;;) {
-    const size = Number.parseInt(await client.until('\r\n'), 16);
-    if (size === 0) break;
-    pieces.push(await client.bytes(size));
-    await client.bytes(2);
-  }
-  let trailer = '';
-  do {
-    trailer = await client.until('\r\n');
-    if (trailer !== '\r\n') headers[`trailer ${trailer.trim()}`] = '';
-  } while (trailer !== '\r\n');
-  return { status, headers, body: Buffer.concat(pieces) };
-}
-
-function decoded({ headers, body }: Answer): string {
-  const encoding = headers['content-encoding'];
-  return (encoding === undefined ? body : DECODE[encoding]!(body)).toString();
+function compressor(kind: LibraryKind, fields: JsonObject = {}): JsonObject {
+  return filterOf(TYPE, {
+    compressor_library: libraryOf('compressor', kind),
+    response_direction_config: {},
+    ...fields,
+  });
 }
 
 /** What the upstream answers, by its path. */
@@ -125,7 +80,9 @@ describe('the compressor filter', () => {
     const perRoute = 'compressor.v3.CompressorPerRoute';
     const routes = [
       routeTo('/off', { compressor: typed(perRoute, { disabled: true }) }),
-      routeTo('/brotli', { compressor: typed(perRoute, { overrides: { compressor_library: library('brotli') } }) }),
+      routeTo('/brotli', {
+        compressor: typed(perRoute, { overrides: { compressor_library: libraryOf('compressor', 'brotli') } }),
+      }),
       routeTo('/kept', {
         compressor: typed(perRoute, {
           overrides: { response_direction_config: { remove_accept_encoding_header: false } },
@@ -142,7 +99,7 @@ describe('the compressor filter', () => {
       listener('gzip', [compressor('gzip')]),
       listener('older', [
         filterOf(TYPE, {
-          compressor_library: library('gzip', {}, 'text'),
+          compressor_library: libraryOf('compressor', 'gzip', {}, 'text'),
           content_length: 1000,
           content_type: ['image/png'],
         }),
@@ -229,7 +186,7 @@ describe('the compressor filter', () => {
     const client = clientOf(listener);
     const field = accept === null ? '' : `accept-encoding: ${accept}\r\n`;
     client.write(`${method} ${path} HTTP/${version}\r\nhost: a\r\n${field}\r\n`);
-    return read(client, method !== 'HEAD');
+    return readAnswer(client, method !== 'HEAD');
   }
 
   const count = (name: string, listener = 'gzip'): number => proxy.stats.value(`http.${listener}.${name}`) ?? -1;

@@ -325,9 +325,20 @@ export abstract class FilterPass {
   #checkHeld(): boolean {
     this.#isAboveLimit = this.heldBytes > this.#limitBytes;
     if (!this.#isAboveLimit) return true;
-    if (!this.#statuses.includes('stop')) return false;
+    if (!this.#statuses.includes('stop') || this.#stoppedBytes() <= this.#limitBytes) return false;
     this.onOverflow();
     return true;
+  }
+
+  /** Of the body, what is held by filters that must see all of it, so that waiting would not help. */
+  #stoppedBytes(): number {
+    let bytes = 0;
+    for (const part of this.#queue) {
+      let holder = Math.max(0, part.next - 1);
+      while (holder < this.#statuses.length - 1 && this.#statuses[holder] === 'continue') holder += 1;
+      if (this.#statuses[holder] === 'stop') bytes += part.size;
+    }
+    return bytes;
   }
 
   /** @returns true when any part has moved. */

@@ -9,6 +9,8 @@ type Zlib = typeof import('node:zlib');
 
 const DICTIONARY_MAGIC = 0xec30a437;
 const FRAME_MAGIC = 0xfd2fb528;
+/** Peers say how much memory they want; more than 8 MiB is not theirs to ask for (RFC 9659). */
+const MAX_WINDOW_BITS = 23;
 /** Enough of a frame to hold the name of its dictionary. */
 export const ZSTD_HEAD_BYTES = 10;
 /** Octets of that name, by the lowest bits of the descriptor. */
@@ -64,7 +66,8 @@ export function createDecompressor(library: DecompressorLibrary, first: Buffer):
     }
     default: {
       const dictionary = dictionaryFor(library.dictionaries, first);
-      const options: ZstdOptions = { flush: constants.ZSTD_e_flush, chunkSize };
+      const params = { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_BITS };
+      const options: ZstdOptions = { flush: constants.ZSTD_e_flush, chunkSize, params };
       return createZstdDecompress(dictionary === undefined ? options : { ...options, dictionary });
     }
   }

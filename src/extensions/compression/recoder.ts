@@ -5,7 +5,7 @@
 //   see ──► held ──► step: at most STEP_BYTES to a thread ──► out ──► exchange, the step's bytes for what came of them
 
 import type { Transform } from 'node:stream';
-import type { FilterStatus } from '../../data-plane/index.ts';
+import type { FilterCounter, FilterStatus } from '../../data-plane/index.ts';
 import type { InflationLimit } from './settings.ts';
 
 /** What waits for a thread is worked off in turns: one body's step does not keep others waiting for long. */
@@ -30,6 +30,9 @@ export interface RecoderOptions {
   readonly headBytes: number;
   /** Null for what cannot outgrow what has come by much: all that comes of a step then goes on at once. */
   readonly limit: InflationLimit | null;
+  /** Of bytes before and behind it. */
+  readonly inBytes: FilterCounter;
+  readonly outBytes: FilterCounter;
   /** A body without any bytes becomes one; otherwise it stays as it is. */
   readonly wrapsNothing: boolean;
 }
@@ -60,6 +63,7 @@ export class Recoder {
   see(bytes: Buffer, isEnd: boolean): FilterStatus {
     if (bytes.length > 0) this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
+    this.#options.inBytes.add(bytes.length);
     this.#hasSeenEnd ||= isEnd;
     const isNothing = isEnd && this.#engine === null && this.#waitingBytes === 0 && !this.#options.wrapsNothing;
     if (isNothing) {
@@ -68,6 +72,11 @@ export class Recoder {
     }
     this.#step();
     return 'stop-and-pause';
+  }
+
+  /** The body has ended, and trailers follow. */
+  seeTrailers(): FilterStatus {
+    return this.see(NO_BYTES, true);
   }
 
   /** More may go on. */
@@ -127,7 +136,8 @@ export class Recoder {
       const bytes = this.#engine?.read() as Buffer | null | undefined;
       if (!bytes) return;
       this.#outBytes += bytes.length;
-      const { limit } = this.#options;
+      const { limit, outBytes } = this.#options;
+      outBytes.add(bytes.length);
       if (limit === null) this.#output.push(bytes);
       else if (this.#outBytes > Math.max(limit.freeBytes, limit.ratio * this.#inBytes)) this.#fail('bomb', '');
       else this.#hasRoom = this.#owner.exchange(0, bytes, false);

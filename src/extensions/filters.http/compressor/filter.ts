@@ -50,7 +50,6 @@ const PARTIAL_CONTENT = 206;
 /** Bodies of these are none, or are not to be. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 const DIGITS = /^\d+$/;
-const NO_BYTES = Buffer.alloc(0);
 const WEAK = /^W\//i;
 
 const COMPRESSION_FAILED: LocalReply = {
@@ -174,11 +173,11 @@ class CompressorFilter implements HttpFilter, Candidate {
   }
 
   decodeData({ bytes, isEnd }: BodyData): FilterStatus {
-    return see(this.#request, this.#compressors.request?.counters, bytes, isEnd);
+    return this.#request?.see(bytes, isEnd) ?? 'continue';
   }
 
   decodeTrailers(): FilterStatus {
-    return end(this.#request);
+    return this.#request?.seeTrailers() ?? 'continue';
   }
 
   onRequestRoom(): void {
@@ -201,11 +200,11 @@ class CompressorFilter implements HttpFilter, Candidate {
   }
 
   encodeData({ bytes, isEnd }: BodyData): FilterStatus {
-    return see(this.#response, this.#compressors.response.counters, bytes, isEnd);
+    return this.#response?.see(bytes, isEnd) ?? 'continue';
   }
 
   encodeTrailers(): FilterStatus {
-    return end(this.#response);
+    return this.#response?.seeTrailers() ?? 'continue';
   }
 
   onResponseRoom(): void {
@@ -314,30 +313,18 @@ class CompressorFilter implements HttpFilter, Candidate {
 
   #compress(counters: DirectionCounters, exchange: RecodingOwner['exchange']): Recoder {
     const library = this.#library;
-    const options = { create: () => createCompressor(library), headBytes: 0, limit: null, wrapsNothing: true };
-    return new Recoder(options, {
-      exchange(taken, bytes, isLast) {
-        counters.total_compressed_bytes.add(bytes.length);
-        return exchange(taken, bytes, isLast);
+    return new Recoder(
+      {
+        create: () => createCompressor(library),
+        headBytes: 0,
+        limit: null,
+        inBytes: counters.total_uncompressed_bytes,
+        outBytes: counters.total_compressed_bytes,
+        wrapsNothing: true,
       },
-      onRecodingFailure: () => this.#callbacks.reply(COMPRESSION_FAILED),
-    });
+      { exchange, onRecodingFailure: () => this.#callbacks.reply(COMPRESSION_FAILED) },
+    );
   }
-}
-
-function see(
-  recoder: Recoder | null,
-  counters: DirectionCounters | undefined,
-  bytes: Buffer,
-  isEnd: boolean,
-): FilterStatus {
-  if (recoder === null) return 'continue';
-  counters?.total_uncompressed_bytes.add(bytes.length);
-  return recoder.see(bytes, isEnd);
-}
-
-function end(recoder: Recoder | null): FilterStatus {
-  return recoder === null ? 'continue' : recoder.see(NO_BYTES, true);
 }
 
 /** What is stored of the answer is not for clients that accept something else. */
