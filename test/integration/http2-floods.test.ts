@@ -6,89 +6,12 @@ import { connect } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ErrorCode, FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
-import type { Http2Stat } from '../../src/stats/index.ts';
 import { DataPlaneFixture, directRoute, loopback, routeTo } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { FrameClient, Http2Client } from '../support/http2-clients.ts';
-import { data, frame, GET, headers, POST, SETTINGS, word } from '../support/http2-session.ts';
+import { ENDLESS_WINDOWS, FLOODS, get, many, UNREAD_FLOODS, UNREAD_LIMIT_BYTES } from '../support/http2-floods.ts';
+import { frame } from '../support/http2-session.ts';
 import { WireUpstream } from '../support/wire.ts';
-
-const { CONTINUATION, DATA, HEADERS, PING, PRIORITY, RST_STREAM, WINDOW_UPDATE } = FrameType;
-
-/** Beyond what kernels hold of a connection. */
-const UNREAD_LIMIT_BYTES = 2 ** 28;
-const UNREAD: readonly {
-  readonly name: string;
-  readonly stat: Http2Stat;
-  readonly piece: (streamId: number) => Buffer;
-}[] = [
-  { name: 'pings', stat: 'outbound_control_flood', piece: () => frame(PING, 0, 0, Buffer.alloc(8)) },
-  { name: 'settings', stat: 'outbound_control_flood', piece: () => SETTINGS },
-  {
-    name: 'requests that are answered',
-    stat: 'outbound_flood',
-    piece: (streamId) => get(streamId, '/empty'),
-  },
-  {
-    name: 'requests whose answers do not end',
-    stat: 'outbound_control_flood',
-    piece: (streamId) => get(streamId, '/large'),
-  },
-];
-
-interface Flood {
-  readonly name: string;
-  readonly stat: Http2Stat | null;
-  readonly code?: number;
-  /** Before the rest, so that the proxy has answered it. */
-  readonly first?: Buffer;
-  readonly frames: readonly Buffer[];
-}
-
-function many(count: number, make: (index: number) => Buffer): Buffer[] {
-  return Array.from({ length: count }, (_, index) => make(index));
-}
-
-const open = headers(1, POST, 0);
-const get = (streamId: number, path: string): Buffer => headers(streamId, [...GET.slice(0, 3), [':path', path]]);
-const reset = (streamId: number): Buffer => frame(RST_STREAM, 0, streamId, word(ErrorCode.CANCEL));
-
-const FLOODS: readonly Flood[] = [
-  { name: 'pings', stat: 'outbound_control_flood', frames: many(20_000, () => frame(PING, 0, 0, Buffer.alloc(8))) },
-  { name: 'settings', stat: 'outbound_control_flood', frames: many(20_000, () => SETTINGS) },
-  { name: 'empty content', stat: 'inbound_empty_frames_flood', frames: [open, ...many(3, () => data(1, ''))] },
-  {
-    name: 'window updates',
-    stat: 'inbound_window_update_frames_flood',
-    frames: [open, ...many(50, () => frame(WINDOW_UPDATE, 0, 0, word(1)))],
-  },
-  {
-    name: 'priorities',
-    stat: 'inbound_priority_frames_flood',
-    frames: [open, ...many(300, () => frame(PRIORITY, 0, 1, Buffer.alloc(5)))],
-  },
-  {
-    name: 'header blocks without end',
-    stat: 'header_overflow',
-    frames: [
-      frame(HEADERS, 0, 1, Buffer.from([0x82])),
-      ...many(100, () => frame(CONTINUATION, 0, 1, Buffer.from([0x82]))),
-    ],
-  },
-  {
-    name: 'resets of what has just been asked',
-    stat: null,
-    frames: many(600, (index) => Buffer.concat([headers(1 + 2 * index, GET), reset(1 + 2 * index)])),
-  },
-  {
-    name: 'faults that have their streams reset',
-    stat: null,
-    frames: many(600, (index) => {
-      const streamId = 1 + 2 * index;
-      return Buffer.concat([headers(streamId, POST, 0), frame(WINDOW_UPDATE, 0, streamId, word(0))]);
-    }),
-  },
-];
 
 interface Bench {
   readonly proxy: DataPlaneFixture;
@@ -112,13 +35,6 @@ async function bench(t: TestContext): Promise<Bench> {
   });
   return { proxy, port, asked: () => proxy.clusterStat('web', 'upstream_rq_active') };
 }
-
-/** Takes content without end, as far as HTTP/2 knows. */
-const ENDLESS_WINDOWS = [
-  frame(FrameType.SETTINGS, 0, 0, [0, 4, 0x7f, 0xff, 0xff, 0xff]),
-  frame(FrameType.SETTINGS, FrameFlag.ACK, 0),
-  frame(WINDOW_UPDATE, 0, 0, word(2 ** 30)),
-];
 
 /**
  * Reads nothing, asks for content until that waits in the proxy, because kernels on both sides hold all that they take, and
@@ -162,7 +78,7 @@ describe('a client that floods', () => {
     });
   }
 
-  for (const { name, stat, piece } of UNREAD) {
+  for (const { name, stat, piece } of UNREAD_FLOODS) {
     test(`with ${name}, and reads nothing, is cut off`, async (t) => {
       const here = await bench(t);
       const { proxy, port } = here;
@@ -178,7 +94,7 @@ describe('a client that floods', () => {
   test('by stopping in the middle of a frame costs nobody else anything', async (t) => {
     const { proxy, port } = await bench(t);
     const client = new FrameClient(t, port);
-    client.send(frame(DATA, FrameFlag.PADDED, 1).subarray(0, 5));
+    client.send(frame(FrameType.DATA, FrameFlag.PADDED, 1).subarray(0, 5));
     const neighbour = new Http2Client(t, port);
     assert.equal((await neighbour.get('/direct')).body, 'direct');
     assert.equal(proxy.httpStat('downstream_cx_http2_active'), 2);

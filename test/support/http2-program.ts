@@ -1,7 +1,9 @@
 // The real program as a server of HTTP/2, with prior knowledge and over TLS, and clients of bare frames: what a test asks of one
-// way, it asks of the other. `/direct` is answered by the proxy; everything else goes to an upstream whose answers the test times.
+// way, it asks of the other. `/direct`, `/empty` and `/large` are answered by the proxy; everything else goes to an upstream whose
+// answers the test times.
 
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
@@ -54,6 +56,8 @@ export class Http2Program {
     const direct = { status: 200, body: { inline_string: 'direct' } };
     const routes = [
       { match: { prefix: '/direct' }, direct_response: direct },
+      { match: { prefix: '/empty' }, direct_response: { status: 204 } },
+      { match: { prefix: '/large' }, direct_response: { status: 200, body: { inline_string: 'x'.repeat(4096) } } },
       { match: { prefix: '/' }, route: { cluster: 'web', timeout: '0s' } },
     ];
     const manager = connectionManager({
@@ -103,6 +107,12 @@ export class Http2Program {
     return this.#ports[way];
   }
 
+  /** Bytes of its memory at its fullest. */
+  peakBytes(): number {
+    const status = readFileSync(`/proc/${this.weir.pid}/status`, 'latin1');
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)![1]) * 1024;
+  }
+
   /** Resolves when so many requests wait for their answers at the upstream. */
   async asked(count: number): Promise<void> {
     await untilEqual(count, async () => this.#upstream.waiting, 'requests at the upstream');
@@ -113,10 +123,10 @@ export class Http2Program {
     this.#upstream.answer();
   }
 
-  /** With these bytes first, in place of the usual ones. */
-  async client(way: Way, opening?: Buffer): Promise<FrameClient> {
+  /** @param opening bytes in place of the usual ones. @param protocols that it offers over TLS. */
+  async client(way: Way, opening?: Buffer, protocols?: readonly string[]): Promise<FrameClient> {
     if (way === 'plain') return new FrameClient(this.#t, this.port(way), opening);
-    const socket = this.secure(connect(this.port(way), '127.0.0.1'));
+    const socket = this.secure(connect(this.port(way), '127.0.0.1'), protocols);
     await once(socket, 'secureConnect');
     return new FrameClient(this.#t, socket, opening);
   }

@@ -3,46 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isCompressionError } from '../../../src/wasm/http2.ts';
-import { BUILDS, LIMITS, plainBlock, TestHeads } from '../../support/http2-heads.ts';
-import { integer } from '../../support/reference/hpack.ts';
-
-const GET = [
-  ...plainBlock([
-    [':method', 'GET'],
-    [':scheme', 'http'],
-    [':authority', 'a'],
-    [':path', '/'],
-  ]),
-];
-
-/** A field 'a' whose value is Huffman-coded like this. */
-const coded = (...bytes: number[]): number[] => [...GET, 0x00, 1, 0x61, 0x80 | bytes.length, ...bytes];
-
-const BROKEN: readonly (readonly [string, readonly number[]])[] = [
-  ['index 0', [0x80]],
-  ['an index behind the static table, when the dynamic one is empty', [0xbe]],
-  ['a name by an index that is not there', [0x7e, 1, 0x61]],
-  ['an index of more than 28 bits', [0xff, 0xff, 0xff, 0xff, 0xff, 0x0f]],
-  ['an integer that goes on with zeros', [0xff, 0x80, 0x80, 0x80, 0x80, 0x00]],
-  ['an integer cut off', [0xff, 0x80]],
-  ['a string cut off', [0x00, 1, 0x61, 5, 0x62]],
-  ['a name without a value', [0x00, 1, 0x61]],
-  ['a literal that ends behind its first byte', [0x40]],
-  ['a string longer than any block', [0x00, 1, 0x61, ...integer(0, 7, 0x0fffffff)]],
-  ['a table larger than announced', integer(0x20, 5, 4097)],
-  ['a size update behind a field', [...GET, ...integer(0x20, 5, 100)]],
-  ['padding of eight bits', coded(0x1f, 0xff)],
-  ['padding that is not all ones', coded(0x18)],
-  ['EOS within a string', coded(0xff, 0xff, 0xff, 0xff)],
-  ['a string of nothing but a byte of padding', coded(0xff)],
-];
-
-const SOUND: readonly (readonly [string, readonly number[]])[] = [
-  ['two size updates in front', [...integer(0x20, 5, 0), ...integer(0x20, 5, 4096), ...GET]],
-  ['padding of seven bits and less', coded(0x1f)],
-  ['an empty Huffman string', coded()],
-  ['an integer with zeros to no use', [...GET, 0x00, 1, 0x61, 0x7f, 0x80, 0x00, ...Buffer.alloc(127, 'b')]],
-];
+import { BUILDS, LIMITS, TestHeads } from '../../support/http2-heads.ts';
+import { BROKEN_BLOCKS, SOUND_BLOCKS } from './block-cases.ts';
 
 for (const build of BUILDS) {
   describe(`errors of compression, ${build}`, () => {
@@ -53,7 +15,7 @@ for (const build of BUILDS) {
       heads.release(decoder);
       return result;
     };
-    for (const [what, bytes] of BROKEN) it(what, () => assert.ok(isCompressionError(decode(bytes))));
-    for (const [what, bytes] of SOUND) it(`none: ${what}`, () => assert.ok(decode(bytes) > 0));
+    for (const [what, bytes] of BROKEN_BLOCKS) it(what, () => assert.ok(isCompressionError(decode(bytes))));
+    for (const [what, bytes] of SOUND_BLOCKS) it(`none: ${what}`, () => assert.ok(decode(bytes) > 0));
   });
 }
