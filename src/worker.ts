@@ -94,6 +94,11 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
       return listen(dataPlane, message);
     case 'listener-tls':
       return dataPlane.secureListener(message.listenerId, message.chains, applied(message.generation, stats));
+    case 'listener-chains': {
+      const { listener, drain, generation, goneGeneration } = message;
+      const onApplied = applied(generation, stats);
+      return dataPlane.updateChains(listener, { drain, onApplied, onGone: applied(goneGeneration, stats) });
+    }
     case 'stop-listener': {
       const { listenerId, successor, drain, generation } = message;
       return dataPlane.stopListener(listenerId, {

@@ -2,9 +2,10 @@
 
 /** Maps count with their entries in order; memory that workers share is state, and says nothing. */
 export function areSameSettings(a: unknown, b: unknown): boolean {
-  return asText(a) === asText(b);
+  return settingsText(a) === settingsText(b);
 }
 
-function asText(value: unknown): string | undefined {
+/** The same of two configurations that say the same. */
+export function settingsText(value: unknown): string | undefined {
   return JSON.stringify(value, (_, part: unknown) => (part instanceof Map ? [...part] : part));
 }

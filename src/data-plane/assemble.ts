@@ -9,7 +9,7 @@
 //                    └─     Http1ClientConnection                       TcpUpstream
 
 import type { FilterChainSnapshot, ListenerSnapshot } from '../snapshot/index.ts';
-import { ListenerDrain } from './drains.ts';
+import type { ListenerDrain } from './drains.ts';
 import type { IngressFacts } from './format/facts.ts';
 import { ConnectionManager } from './http/connection-manager.ts';
 import { ActiveListener } from './listener/active-listener.ts';
@@ -25,17 +25,15 @@ export function assembleListener(
   listeners: ListenersByAddress<ActiveListener>,
   listener: ListenerSnapshot,
 ): ActiveListener {
-  const drain = new ListenerDrain(context, listener.settings);
   const overload = listener.settings.bypassesOverload ? context.noOverload : context.overload;
-  const orders = { drain, overload };
-  const createFilter = (chain: FilterChainSnapshot, ingress: IngressFacts): NetworkFilter => {
+  const createFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, drain: ListenerDrain): NetworkFilter => {
     const { filter } = chain.settings;
     switch (filter.kind) {
       case 'http-connection-manager':
-        return new ConnectionManager(context, clusters, chain, ingress, orders, filter);
+        return new ConnectionManager(context, clusters, chain, ingress, { drain, overload }, filter);
       case 'tcp-proxy':
         return new TcpProxy(context, clusters, chain, ingress, filter);
     }
   };
-  return new ActiveListener(context, listener, listeners, orders, createFilter);
+  return new ActiveListener(context, listener, listeners, overload, createFilter);
 }

@@ -99,12 +99,21 @@ export interface StopOptions {
   readonly onGone?: () => void;
 }
 
+export interface ChainUpdate {
+  /** Of connections of chains that are gone. */
+  readonly drain: DrainProgress;
+  /** Called once, when new connections meet the new chains. */
+  readonly onApplied: () => void;
+  /** Called once, in a later turn, when the last connection of chains that are gone has ended. */
+  readonly onGone: () => void;
+}
+
 export class DataPlane {
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
   readonly #listeners = new Map<number, ActiveListener>();
-  /** What handshakes go by, of listeners that are being opened, where it has changed since. */
-  readonly #opening = new Map<number, SecuredChain[]>();
+  /** What has changed of listeners that are being opened. */
+  readonly #opening = new Map<number, ((listener: ActiveListener | undefined) => void)[]>();
   readonly #byAddress = new ListenersByAddress<ActiveListener>();
   /** Stopped listeners whose connections go on. */
   readonly #draining = new Map<ActiveListener, Drain>();
@@ -186,8 +195,9 @@ export class DataPlane {
     predecessor: number | null = null,
     inherited: InheritedSockets | null = null,
   ): Promise<readonly number[]> {
-    const securedMeanwhile: SecuredChain[] = [];
-    this.#opening.set(listener.id, securedMeanwhile);
+    const changes: ((opened: ActiveListener | undefined) => void)[] = [];
+    this.#opening.set(listener.id, changes);
+    let opened: ActiveListener | undefined;
     this.#readModeChosen ??= this.#chooseReadMode();
     await this.#readModeChosen;
     const active = assembleListener(this.#context, this.#clusters, this.#byAddress, listener);
@@ -196,25 +206,45 @@ export class DataPlane {
       const boundPorts = await active.listen(ports, inherited, former);
       this.#listeners.set(listener.id, active);
       this.#byAddress.add(active, listener.settings.addresses, boundPorts);
-      active.secure(securedMeanwhile);
+      opened = active;
       return boundPorts;
     } catch (error) {
       active.close();
       throw error;
     } finally {
       this.#opening.delete(listener.id);
+      for (const change of changes) change(opened);
     }
   }
 
   /** Has handshakes of a listener go by other settings. @param onApplied called once, when they do. */
   secureListener(id: number, chains: readonly SecuredChain[], onApplied: () => void = () => {}): void {
     try {
-      const opening = this.#opening.get(id);
-      if (opening === undefined) this.#listeners.get(id)?.secure(chains);
-      else opening.push(...chains);
+      this.#change(id, (listener) => listener?.secure(chains));
     } finally {
       onApplied();
     }
+  }
+
+  /** Gives a listener the filter chains of another snapshot of the same id; former ones that are not among them leave. */
+  updateChains(snapshot: ListenerSnapshot, { drain, onApplied, onGone }: ChainUpdate): void {
+    this.#change(snapshot.id, (listener) => {
+      try {
+        if (listener === undefined) onGone();
+        else listener.updateChains(snapshot, { drain, nowMs: this.#context.clock.monotonicMs(), onGone });
+        this.#watchDrains();
+      } finally {
+        // Should it fail, all is as it was, and what former chains have is not given back.
+        onApplied();
+      }
+    });
+  }
+
+  /** @param change is given undefined when there is no such listener; one that is being opened, when it is open. */
+  #change(id: number, change: (listener: ActiveListener | undefined) => void): void {
+    const opening = this.#opening.get(id);
+    if (opening === undefined) change(this.#listeners.get(id) ?? this.#stopped(id));
+    else opening.push(change);
   }
 
   /** Beats for the main thread to see, and looks whether that goes on, until the shutdown. Once. */
@@ -364,17 +394,21 @@ export class DataPlane {
   }
 
   #watchDrains(): void {
-    if (this.#watchesDrains || this.#draining.size === 0) return;
+    if (this.#watchesDrains) return;
     this.#watchesDrains = true;
     this.#context.clock.after(DRAIN_CHECK_MS, () => {
       this.#watchesDrains = false;
-      this.#checkDrains();
-      this.#watchDrains();
+      if (this.#checkDrains()) this.#watchDrains();
     });
   }
 
-  #checkDrains(): void {
+  /** @returns whether anything drains still. */
+  #checkDrains(): boolean {
     const nowMs = this.#context.clock.monotonicMs();
+    let areChainsLeft = false;
+    for (const listener of [...this.#listeners.values(), ...this.#draining.keys()]) {
+      if (listener.letChainsGo(nowMs)) areChainsLeft = true;
+    }
     for (const [listener, { endMs, onGone }] of this.#draining) {
       if (nowMs >= endMs) listener.destroyConnections();
       if (listener.isUsed) continue;
@@ -382,6 +416,7 @@ export class DataPlane {
       listener.close();
       for (const tell of onGone) tell();
     }
+    return areChainsLeft || this.#draining.size > 0;
   }
 
   async #chooseReadMode(): Promise<void> {

@@ -1,4 +1,4 @@
-// What is asked of all chains of a listener, while they serve.
+// What is asked of a chain of a listener, while it serves.
 
 import type { ListenerDrain } from './drains.ts';
 import type { Overload } from './overload.ts';

@@ -95,6 +95,8 @@ export interface ConnectionLimitSnapshot {
 }
 
 export interface FilterChainSnapshot {
+  /** Identifies it among those that its listener has and has had. */
+  readonly id: number;
   readonly settings: FilterChainSettings;
   /** First cell of the terminal filter's stats (HTTP_STATS or TCP_PROXY_STATS). */
   readonly filterStatBlock: number;

@@ -127,6 +127,17 @@ export type MainToWorker =
       readonly listenerId: number;
       readonly chains: readonly SecuredChain[];
     }
+  /**
+   * A listener has other filter chains; those that have the ids of former ones stay with their connections. Answered by `applied`
+   * when new connections meet them, and with the second generation when the last connection of those that are gone has ended.
+   */
+  | {
+      readonly type: 'listener-chains';
+      readonly generation: number;
+      readonly goneGeneration: number;
+      readonly listener: ListenerSnapshot;
+      readonly drain: DrainProgress;
+    }
   /** Inherited sockets are the workers' alone: their paths are theirs to remove. */
   | { readonly type: 'own-sockets' }
   /** Asks for the sockets of a listener on one of its addresses; answered by `shared-sockets`. */

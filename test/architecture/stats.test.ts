@@ -42,7 +42,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
   },
   'resources do not change at run time': {
     CLUSTER_STATS: ['config_reload', 'assignment_stale', 'assignment_timeout_received', 'assignment_use_cached'],
-    LISTENER_MANAGER_STATS: ['listener_in_place_updated', 'total_filter_chains_draining'],
     LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],
     WORKER_CLUSTER_MANAGER_STATS: ['clusters_inflated'],
   },

@@ -108,6 +108,7 @@ export class DataPlaneFixture {
   readonly #samples = new Map<number, number[]>();
   readonly #forget = closeAtEnd(() => void this.dataPlane.shutdown(0));
   #nextListener = 1;
+  #nextChain = 1;
 
   constructor(options: FixtureOptions = {}) {
     const worker = this.#fixture.workers[0]!;
@@ -253,6 +254,7 @@ export class DataPlaneFixture {
   #chain(settings: FilterChainSettings): FilterChainSnapshot {
     const isHttp = settings.filter.kind === 'http-connection-manager';
     return {
+      id: this.#nextChain++,
       settings,
       filterStatBlock: isHttp ? this.#allocate('http', HTTP_STATS) : this.#allocate('tcp', TCP_PROXY_STATS),
       listenerHttpStatBlock: isHttp ? this.#allocate('listener-http', LISTENER_HTTP_STATS) : 0,

@@ -394,6 +394,7 @@ export class LetterBench {
     clusters.update(packClusters([snapshot]), [], () => {});
     const filter = httpManager(routes, { enableTrailers, ...settings });
     const chain = {
+      id: 1,
       settings: filterChain(filter as NetworkFilterSettings),
       filterStatBlock: this.#httpBlock,
       listenerHttpStatBlock: this.workers.statBlock(LISTENER_HTTP_STATS),

@@ -56,7 +56,13 @@ export class TcpProxyBench {
     this.clusters.update(packClusters([this.snapshot]), [], () => {});
     const filter = tcpProxy('web', { idleTimeoutMs: IDLE_TIMEOUT_MS, ...settings });
     const filterStatBlock = this.workers.statBlock(TCP_PROXY_STATS);
-    const chain = { settings: filterChain(filter), filterStatBlock, listenerHttpStatBlock: 0, connectionLimits: [] };
+    const chain = {
+      id: 1,
+      settings: filterChain(filter),
+      filterStatBlock,
+      listenerHttpStatBlock: 0,
+      connectionLimits: [],
+    };
     this.proxy = new TcpProxy(this.context, this.clusters, chain, INGRESS, filter);
   }
 

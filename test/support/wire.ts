@@ -13,8 +13,9 @@ export class WireClient {
   #error: Error | null = null;
   #wake: (() => void) | null = null;
 
-  constructor(port: number, host = '127.0.0.1') {
-    this.socket = connect({ port, host, allowHalfOpen: true });
+  /** @param localAddress of this machine; one that the system chooses when absent. */
+  constructor(port: number, host = '127.0.0.1', localAddress?: string) {
+    this.socket = connect({ port, host, allowHalfOpen: true, ...(localAddress && { localAddress }) });
     this.socket.on('data', (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk]);
       this.#wake?.();

@@ -97,8 +97,8 @@ interface ListenerCells {
 
 export class History {
   readonly #deps: HistoryDependencies;
-  /** By snapshot and by cluster object: a successor of the same name has a history of its own. */
-  readonly #listeners = new Map<ListenerSnapshot, { name: string; cells: ListenerCells; track: Track }>();
+  /** By id and by cluster object: a successor of the same name has a history of its own, and one with other filter chains has none. */
+  readonly #listeners = new Map<number, { name: string; track: Track }>();
   readonly #clusters = new Map<HistoryCluster, Track>();
   /** What was wanted of clusters without a track until it was their turn. */
   readonly #formerlyWanted = new WeakMap<HistoryCluster, number>();
@@ -176,18 +176,14 @@ export class History {
   #sampleListeners(seconds: number): void {
     const gone = new Set(this.#listeners.keys());
     for (const { name, snapshot } of this.#deps.listeners()) {
-      gone.delete(snapshot);
-      const known = this.#listeners.get(snapshot);
+      gone.delete(snapshot.id);
+      const known = this.#listeners.get(snapshot.id);
       if (known === undefined && this.#listeners.size - gone.size >= MAX_LISTENERS) continue;
-      const shown = known ?? {
-        name,
-        cells: listenerCells(snapshot),
-        track: new Track(LISTENER_SERIES.length, this.#tick),
-      };
-      if (known === undefined) this.#listeners.set(snapshot, shown);
-      this.#sampleListener(shown.cells, shown.track, seconds);
+      const shown = known ?? { name, track: new Track(LISTENER_SERIES.length, this.#tick) };
+      if (known === undefined) this.#listeners.set(snapshot.id, shown);
+      this.#sampleListener(listenerCells(snapshot), shown.track, seconds);
     }
-    for (const snapshot of gone) this.#listeners.delete(snapshot);
+    for (const id of gone) this.#listeners.delete(id);
   }
 
   #sampleListener({ listener, responses, times }: ListenerCells, track: Track, seconds: number): void {

@@ -1,18 +1,13 @@
 // One listener on the main thread: its settings, its snapshot, and all that it was given in shared memory. Owns the stats and
-// records of the listener, its filter chains and their filters, until it is closed.
+// records of the listener, until it is closed; those of its filter chains are in filter-chains.ts.
 
 import { type Address, formatAddress } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
-import type {
-  DownstreamTlsSettings,
-  FilterChainSnapshot,
-  ListenerSettings,
-  ListenerSnapshot,
-  SecuredChain,
-} from '../../snapshot/index.ts';
+import type { DownstreamTlsSettings, ListenerSettings, ListenerSnapshot, SecuredChain } from '../../snapshot/index.ts';
 import { Holdings, type HoldingsSource } from '../holdings.ts';
 import { areSameSettings } from '../same-settings.ts';
-import { type ListenerSnapshotDependencies, makeListenerSnapshot, withOtherTls } from './listener-snapshot.ts';
+import { FilterChains, type FormerChains } from './filter-chains.ts';
+import { type ListenerSnapshotDependencies, makeListenerSnapshot } from './listener-snapshot.ts';
 
 export interface ActiveListenerDependencies extends Omit<ListenerSnapshotDependencies, 'holdings'>, HoldingsSource {
   readonly clock: Clock;
@@ -37,7 +32,9 @@ export class ActiveListener {
   addresses: readonly Address[];
   /** Not after an operator has had it drain, or stop. */
   accepting: 'yes' | 'draining' | 'stopped' = 'yes';
+  readonly #clock: Clock;
   readonly #holdings: Holdings;
+  readonly #chains: FilterChains;
   #settings: ListenerSettings;
   #snapshot: ListenerSnapshot;
 
@@ -50,11 +47,15 @@ export class ActiveListener {
     this.addedViaApi = addedViaApi;
     this.updatedMs = deps.clock.wallMs();
     this.addresses = settings.addresses;
+    this.#clock = deps.clock;
     this.#holdings = new Holdings(deps);
+    this.#chains = new FilterChains(deps);
     try {
-      this.#snapshot = makeListenerSnapshot(id, settings, { ...deps, holdings: this.#holdings });
+      this.#chains.replace(settings);
+      const ownDeps = { ...deps, holdings: this.#holdings };
+      this.#snapshot = makeListenerSnapshot(id, settings, this.#chains.current, ownDeps);
     } catch (error) {
-      this.#holdings.close();
+      this.close();
       throw error;
     }
   }
@@ -69,33 +70,41 @@ export class ActiveListener {
 
   /** @param changed by filter chain, the default one last. @returns what workers are told of it. */
   secure(changed: ReadonlyMap<number, DownstreamTlsSettings>): readonly SecuredChain[] {
-    const { filterChains, defaultFilterChain } = this.#snapshot;
-    const secured: SecuredChain[] = [];
-    const withTls = <Chain extends FilterChainSnapshot>(chain: Chain, index: number): Chain => {
-      const settings = changed.get(index);
-      if (settings === undefined || chain.tls === undefined) return chain;
-      const tls = withOtherTls(chain.tls, settings);
-      secured.push({ index, tls });
-      return { ...chain, settings: { ...chain.settings, tls: settings }, tls };
-    };
-    const chains = filterChains.map(withTls);
-    const last = defaultFilterChain && withTls(defaultFilterChain, filterChains.length);
-    this.#settings = {
+    const secured = this.#chains.secure(changed);
+    const { filterChains, defaultFilterChain } = this.#chains.current;
+    this.#useChains({
       ...this.#settings,
-      filterChains: chains.map(({ settings }) => settings),
-      defaultFilterChain: last?.settings ?? null,
-    };
-    this.#snapshot = Object.freeze({
-      ...this.#snapshot,
-      settings: this.#settings,
-      filterChains: chains,
-      defaultFilterChain: last,
+      filterChains: filterChains.map(({ settings }) => settings),
+      defaultFilterChain: defaultFilterChain?.settings ?? null,
     });
     return secured;
   }
 
+  /**
+   * Takes in a configuration that differs in filter chains at most. @returns those that are not any more.
+   * @throws WeirError WEIR_SHARED_MEMORY_FULL; all is as before then.
+   */
+  replaceChains({ settings, message, version }: PutListener): FormerChains {
+    const former = this.#chains.replace(settings);
+    this.#useChains(settings);
+    this.message = message;
+    this.version = version;
+    this.updatedMs = this.#clock.wallMs();
+    return former;
+  }
+
+  #useChains(settings: ListenerSettings): void {
+    this.#settings = settings;
+    this.#snapshot = Object.freeze({ ...this.#snapshot, settings, ...this.#chains.current });
+  }
+
   isSame(settings: ListenerSettings): boolean {
     return areSameSettings(settings, this.settings);
+  }
+
+  /** But for the filter chains, of which both have some. */
+  isSameApartFromChains(settings: ListenerSettings): boolean {
+    return areSameSettings(withoutChains(settings), withoutChains(this.settings));
   }
 
   has(address: Address): boolean {
@@ -105,6 +114,11 @@ export class ActiveListener {
 
   /** Gives everything back: no worker has a connection of it any more. */
   close(): void {
+    this.#chains.close();
     this.#holdings.close();
   }
+}
+
+function withoutChains(settings: ListenerSettings): object {
+  return { ...settings, filterChains: [], defaultFilterChain: null };
 }

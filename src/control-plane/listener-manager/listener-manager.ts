@@ -3,6 +3,7 @@
 //
 //   put ──► WARMING ──open in all workers──► ACTIVE ──removed, replaced──► DRAINING ──last connection over──► closed
 //
+// One that differs from its former self in filter chains alone stays, and only connections of the chains that have gone drain.
 // An operator may have listeners stop accepting, or drain before that; they stay in the set, and their connections go on.
 // A successor takes over the sockets of its predecessor on addresses of both, so that nobody who connects meanwhile is refused.
 
@@ -27,6 +28,7 @@ import { LISTENER_MANAGER_STATS, LISTENER_STATS, type StatsStore } from '../../s
 import type { SharedMemoryOwner } from '../../wasm/shared-memory-owner.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import { ActiveListener, type PutListener } from './active-listener.ts';
+import type { FormerChains } from './filter-chains.ts';
 import { httpFiltersOf, type ListenerSnapshotDependencies } from './listener-snapshot.ts';
 
 /** Opens listeners in the workers; WorkerPool does. */
@@ -38,6 +40,8 @@ export interface ListenerPublisher {
   ): Promise<readonly number[]>;
   stopListener(id: number, successor: number | null, drain: DrainProgress, onApplied: () => void): void;
   stopAccepting(id: number, onApplied: () => void, leavesPaths: boolean): void;
+  /** @param onGone called once, when no worker has a connection of a chain that is not among those any more. */
+  updateChains(listener: ListenerSnapshot, drain: DrainProgress, onGone: () => void): Promise<void>;
   secureListener(listener: ListenerSnapshot, chains: readonly SecuredChain[], onApplied: () => void): void;
   shareSockets(id: number, addressIndex: number, fromWorker?: number): Promise<readonly number[]>;
 }
@@ -75,9 +79,11 @@ export class ListenerManager {
   readonly #listeners = new Map<string, ActiveListener>();
   readonly #warming = new Set<ActiveListener>();
   readonly #draining = new Set<ActiveListener>();
+  /** Filter chains that listeners of the set have had, and that have connections. */
+  #formerChains = 0;
   /** Of the set, those that drain or are stopped and have connections. */
   readonly #drained = new Set<ActiveListener>();
-  /** Told when what was replaced or removed has no connections. */
+  /** Told when what was replaced or removed, listeners and filter chains, has no connections. */
   readonly #onNoneDrains: (() => void)[] = [];
   /** Told when all are stopped and have no connections. */
   readonly #onStopped: (() => void)[] = [];
@@ -136,7 +142,7 @@ export class ListenerManager {
     return this.#next(() => this.#remove(name, addedViaApi));
   }
 
-  /** Resolves when no listener that was replaced or removed has a connection any more. */
+  /** Resolves when no listener or filter chain that was replaced or removed has a connection any more. */
   whenNoneDrains(): Promise<void> {
     return new Promise((resolve) => {
       this.#onNoneDrains.push(resolve);
@@ -337,7 +343,9 @@ export class ListenerManager {
       active.updatedMs = this.#deps.clock.wallMs();
     } else {
       try {
-        await this.#open(given);
+        if (active?.accepting !== 'stopped' && active?.isSameApartFromChains(settings)) {
+          await this.#updateChains(active, given);
+        } else await this.#open(given);
       } catch (error) {
         const updatedMs = this.#deps.clock.wallMs();
         this.#failures.note({
@@ -369,6 +377,30 @@ export class ListenerManager {
     return true;
   }
 
+  /** Sockets, limits and the connections of chains that are as they were stay; those of the others drain. */
+  async #updateChains(listener: ActiveListener, given: PutListener): Promise<void> {
+    this.#stats.add('listener_modified');
+    let former: FormerChains;
+    try {
+      former = listener.replaceChains(given);
+    } catch (error) {
+      this.#stats.add('listener_create_failure');
+      throw failure(given.settings, error);
+    }
+    // What secures its chains may be in other files now.
+    this.observer?.remove(listener);
+    this.observer?.add(listener);
+    this.#formerChains += former.count;
+    this.#count();
+    await this.#deps.workers.updateChains(listener.snapshot, this.#newDrain, () => {
+      former.release();
+      this.#formerChains -= former.count;
+      this.#count();
+    });
+    this.#stats.add('listener_in_place_updated');
+    this.#log.info(`listener ${listener.name} has other filter chains; ${former.count} of the former drain`);
+  }
+
   async #open(given: PutListener): Promise<void> {
     const { settings } = given;
     const { name, addresses } = settings;
@@ -395,8 +427,7 @@ export class ListenerManager {
     } catch (error) {
       this.#stats.add('listener_create_failure');
       if (listener) this.#stop(listener, null);
-      const text = `error adding listener '${formatAddress(addresses[0])}' (${name}): ${errorMessage(error)}`;
-      throw new WeirError('WEIR_LISTEN_FAILED', text, { source: 'config', cause: error });
+      throw failure(settings, error);
     }
     this.#warming.delete(listener);
     this.#listeners.set(name, listener);
@@ -441,12 +472,16 @@ export class ListenerManager {
     this.#drained.delete(listener);
     this.#draining.add(listener);
     this.#count();
-    const { drainMs: durationMs, drainStrategy: strategy, workers } = this.#deps;
-    workers.stopListener(listener.snapshot.id, successor, { strategy, elapsedMs: 0, durationMs }, () => {
+    this.#deps.workers.stopListener(listener.snapshot.id, successor, this.#newDrain, () => {
       this.#draining.delete(listener);
       listener.close();
       this.#count();
     });
+  }
+
+  get #newDrain(): DrainProgress {
+    const { drainMs: durationMs, drainStrategy: strategy } = this.#deps;
+    return { strategy, elapsedMs: 0, durationMs };
   }
 
   /** Workers share ports: the system would let two listeners have the same. */
@@ -485,11 +520,19 @@ export class ListenerManager {
     this.#stats.set('total_listeners_active', this.#listeners.size);
     this.#stats.set('total_listeners_warming', this.#warming.size);
     this.#stats.set('total_listeners_draining', this.#draining.size + this.#drained.size);
-    if (this.#draining.size === 0) for (const tell of this.#onNoneDrains.splice(0)) tell();
+    this.#stats.set('total_filter_chains_draining', this.#formerChains);
+    if (this.#draining.size === 0 && this.#formerChains === 0) {
+      for (const tell of this.#onNoneDrains.splice(0)) tell();
+    }
     if (this.#onStopped.length === 0 || this.#warming.size + this.#draining.size + this.#drained.size > 0) return;
     if (![...this.#listeners.values()].every(({ accepting }) => accepting === 'stopped')) return;
     for (const tell of this.#onStopped.splice(0)) tell();
   }
+}
+
+function failure({ name, addresses }: ListenerSettings, cause: unknown): WeirError {
+  const text = `error adding listener '${formatAddress(addresses[0])}' (${name}): ${errorMessage(cause)}`;
+  return new WeirError('WEIR_LISTEN_FAILED', text, { source: 'config', cause });
 }
 
 function isAmong(which: DrainedListeners, { settings }: ActiveListener): boolean {

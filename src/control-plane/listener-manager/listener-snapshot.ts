@@ -49,17 +49,17 @@ export interface ListenerSnapshotDependencies {
 
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
+/** @param chains that it has at first. */
 export function makeListenerSnapshot(
   id: number,
   settings: ListenerSettings,
+  chains: Pick<ListenerSnapshot, 'filterChains' | 'defaultFilterChain'>,
   deps: ListenerSnapshotDependencies,
 ): ListenerSnapshot {
   const { holdings } = deps;
   const prefix = listenerStatPrefix(settings);
   // Main accepts no connections; its rows stand beside those of the workers, as in other builds.
   holdings.scope(`${prefix}main_thread.`).allocate(LISTENER_WORKER_STATS);
-  const chain = (chainSettings: FilterChainSettings, isDefault: boolean): FilterChainSnapshot =>
-    makeFilterChain(settings, chainSettings, isDefault, deps);
   return Object.freeze({
     id,
     settings,
@@ -75,8 +75,7 @@ export function makeListenerSnapshot(
       recordAddress: holdings.countRecord(),
     },
     listenerFilters: settings.listenerFilters.map((filter) => makeListenerFilter(filter, holdings)),
-    filterChains: settings.filterChains.map((own) => chain(own, false)),
-    defaultFilterChain: settings.defaultFilterChain && chain(settings.defaultFilterChain, true),
+    ...chains,
   });
 }
 
@@ -97,7 +96,8 @@ function globalLimit(
   return { maxConnections: connectionLimit, runtimeKey: '', recordAddress };
 }
 
-function makeFilterChain(
+export function makeFilterChain(
+  id: number,
   listener: ListenerSettings,
   settings: FilterChainSettings,
   isDefault: boolean,
@@ -113,6 +113,7 @@ function makeFilterChain(
   }
   const filterScope = holdings.scope(`${isHttp ? 'http' : 'tcp'}.${filter.statPrefix}.`);
   return {
+    id,
     settings,
     filterStatBlock: (isHttp ? filterScope.allocate(HTTP_STATS) : filterScope.allocate(TCP_PROXY_STATS)).cell,
     listenerHttpStatBlock: isHttp

@@ -227,6 +227,22 @@ export class WorkerPool {
     this.#publish((generation) => ({ type: 'listener-tls', generation, listenerId: listener.id, chains }), onApplied);
   }
 
+  /**
+   * Gives an open listener other filter chains; resolves when new connections meet them in every worker.
+   * @param listener as it is now, also for workers that start later. @param drain of the connections of chains that are gone.
+   * @param onGone called once, when no worker has one of those any more.
+   */
+  updateChains(listener: ListenerSnapshot, drain: DrainProgress, onGone: () => void): Promise<void> {
+    const open = this.#listeners.get(listener.id);
+    if (open !== undefined) open.listener = listener;
+    return new Promise((resolve) => {
+      this.#publish((goneGeneration) => {
+        const generation = this.#confirmations.begin(this.#informed(), resolve);
+        return { type: 'listener-chains', generation, goneGeneration, listener, drain };
+      }, onGone);
+    });
+  }
+
   /** Has health checks fail, or succeed again, in every worker and those that start later. */
   failHealthChecks(isFailing: boolean): void {
     this.#orders.isHealthCheckFailing = isFailing;
@@ -410,10 +426,14 @@ export class WorkerPool {
   }
 
   #publish(message: (generation: number) => MainToWorker, onApplied: () => void): void {
-    // Workers without their first message will find the state of then in it.
-    const workers = this.#service ? this.#workers.flatMap((worker, index) => (worker ? [index] : [])) : [];
-    const generation = this.#confirmations.begin(workers, onApplied);
-    if (workers.length > 0) this.#broadcast(message(generation));
+    const generation = this.#confirmations.begin(this.#informed(), onApplied);
+    const told = message(generation);
+    if (this.#service) this.#broadcast(told);
+  }
+
+  /** Workers that are told of changes: those without their first message will find the state of then in it. */
+  #informed(): readonly number[] {
+    return this.#service ? this.#workers.flatMap((worker, index) => (worker ? [index] : [])) : [];
   }
 
   /** Workers without their first message will find it there, where it lasts. */
@@ -509,11 +529,13 @@ export class WorkerPool {
     }
   }
 
-  async #listenAgain(worker: WorkerThread, { listener, ports }: OpenListener): Promise<void> {
+  async #listenAgain(worker: WorkerThread, open: OpenListener): Promise<void> {
     // The lost worker may have left the path of a pipe behind.
-    for (const address of listener.settings.addresses) {
+    for (const address of open.listener.settings.addresses) {
       if (address.kind === 'pipe') await removeStaleSocket(address.path);
     }
+    // As it is now: what has changed meanwhile the worker has been told of too early.
+    const { listener, ports } = open;
     worker.send({ type: 'listen', listener, ports, predecessor: null, inherited: null });
   }
 

@@ -1,6 +1,7 @@
 // A filter chain of one listener in one worker: its limits, what secures its connections, then its terminal filter.
 
-import type { DownstreamTlsSnapshot } from '../../snapshot/index.ts';
+import type { DownstreamTlsSnapshot, DrainProgress } from '../../snapshot/index.ts';
+import type { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection, DownstreamConnectionOwner } from '../network/downstream-connection.ts';
 import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
@@ -21,12 +22,26 @@ export interface ChainSecurity {
   readonly timeoutMs: number;
 }
 
+export interface FilterChainParts {
+  /** As in its snapshot. */
+  readonly id: number;
+  readonly ingress: IngressFacts;
+  readonly limits: readonly ConnectionLimit[];
+  /** The terminal one. */
+  readonly filter: NetworkFilter;
+  /** That the filter asks. */
+  readonly drain: ListenerDrain;
+  readonly security: ChainSecurity | null;
+}
+
 export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwner {
+  readonly id: number;
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #owner: FilterChainOwner;
   readonly #limits: readonly ConnectionLimit[];
   readonly #filter: NetworkFilter;
+  readonly #drain: ListenerDrain;
   /** Null where connections come as they are. */
   readonly #tls: TlsAcceptor | null;
   readonly #refused = new Set<RefusedConnection>();
@@ -34,11 +49,10 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   constructor(
     context: WorkerContext,
     owner: FilterChainOwner,
-    ingress: IngressFacts,
-    limits: readonly ConnectionLimit[],
-    filter: NetworkFilter,
-    security: ChainSecurity | null,
+    { id, ingress, limits, filter, drain, security }: FilterChainParts,
   ) {
+    this.id = id;
+    this.#drain = drain;
     this.#context = context;
     this.#owner = owner;
     this.ingress = ingress;
@@ -82,6 +96,11 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
 
   onHandshakeTimeout(): void {
     this.#owner.onHandshakeTimeout();
+  }
+
+  /** Has responses end their connections, more and more of them. */
+  beginDrain(progress: DrainProgress): void {
+    this.#drain.begin(progress);
   }
 
   drain(endsIdle: boolean): void {

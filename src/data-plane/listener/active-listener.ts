@@ -14,9 +14,8 @@ import type {
 } from '../../snapshot/index.ts';
 import { LISTENER_STATS, LISTENER_WORKER_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
-import type { ListenerDrain } from '../drains.ts';
+import { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
-import type { ListenerOrders } from '../listener-orders.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
 import { LimitedReads } from '../network/shared-reads.ts';
@@ -26,7 +25,7 @@ import { AcceptLimits } from './accept-limit.ts';
 import { type SocketOptionSetter, socketOptionSetter } from './accepted-socket-options.ts';
 import { ActiveFilterChain, type FilterChainOwner } from './active-filter-chain.ts';
 import { ConnectionLimit } from './connection-limit.ts';
-import { FilterChainMatcher } from './filter-chain-match.ts';
+import { FilterChains, type LeaveOptions } from './filter-chains.ts';
 import { ListenerAccessLog } from './listener-access-log.ts';
 import { createListenerFilter } from './listener-filter/create.ts';
 import type { ListenerFilter } from './listener-filter/filter.ts';
@@ -71,15 +70,18 @@ const PHASE_END_STATS: Partial<Record<PhaseEnd, number>> = {
   timeout: downstream_pre_cx_timeout,
 };
 
+/** Makes the terminal filter of a chain. @param drain that it asks. */
+export type CreateFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, drain: ListenerDrain) => NetworkFilter;
+
 export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwner, ListeningSocketOwner {
-  readonly snapshot: ListenerSnapshot;
   readonly listenerFilters: readonly ListenerFilter[];
   readonly filtersWithoutBytes: number;
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
   readonly #listeners: ListenersByAddress<ActiveListener>;
-  readonly #drain: ListenerDrain;
+  readonly #createFilter: CreateFilter;
+  #snapshot: ListenerSnapshot;
   readonly #overload: Overload;
   /** By address; several may let the system choose a port of theirs. */
   readonly #sockets: ListeningSocket[];
@@ -87,10 +89,9 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly #furtherSockets: ListeningSocket[] = [];
   readonly #statBase: number;
   readonly #workerStatBase: number;
-  readonly #chains: readonly ActiveFilterChain[];
+  readonly #chains: FilterChains;
   readonly #accessLog: ListenerAccessLog | null;
   readonly #limits: AcceptLimits;
-  readonly #matcher: FilterChainMatcher<ActiveFilterChain>;
   readonly #bufferLimitBytes: number;
   /** Null while the limit is no less than what a read brings. */
   readonly #limitedReads: LimitedReads | null;
@@ -105,21 +106,20 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /**
    * @param listeners those of the worker.
-   * @param createFilter makes the terminal filter of a chain.
    */
   constructor(
     context: WorkerContext,
     snapshot: ListenerSnapshot,
     listeners: ListenersByAddress<ActiveListener>,
-    { drain, overload }: ListenerOrders,
-    createFilter: (chain: FilterChainSnapshot, ingress: IngressFacts) => NetworkFilter,
+    overload: Overload,
+    createFilter: CreateFilter,
   ) {
     const { settings } = snapshot;
     this.#context = context;
     this.#listeners = listeners;
-    this.#drain = drain;
     this.#overload = overload;
-    this.snapshot = snapshot;
+    this.#createFilter = createFilter;
+    this.#snapshot = snapshot;
     this.#statBase = context.stats.base(snapshot.statBlock);
     this.#workerStatBase = context.stats.base(snapshot.workerStatBlocks[context.workerIndex]!);
     this.listenerFilters = snapshot.listenerFilters.map((filter) => createListenerFilter(context, filter));
@@ -127,23 +127,12 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.filtersWithoutBytes = firstReader === -1 ? this.listenerFilters.length : firstReader;
     this.listenerFiltersTimeoutMs = settings.listenerFiltersTimeoutMs;
     this.continueOnListenerFiltersTimeout = settings.continueOnListenerFiltersTimeout;
-    const activate = (chain: FilterChainSnapshot): ActiveFilterChain => {
-      const limits = chain.connectionLimits.map((limit) => new ConnectionLimit(context, limit));
-      const { name: chainName, metadata: chainMetadata } = chain.settings;
-      const ingress = { chainName, chainMetadata, listenerMetadata: settings.metadata };
-      const { tls } = chain;
-      const timeoutMs = chain.settings.transportConnectTimeoutMs ?? 0;
-      const security = tls === undefined ? null : { snapshot: tls, timeoutMs };
-      return new ActiveFilterChain(context, this, ingress, limits, createFilter(chain, ingress), security);
-    };
     this.#noChain = { chainName: '', chainMetadata: undefined, listenerMetadata: settings.metadata };
     this.#limits = new AcceptLimits(context, snapshot);
     const log = AccessLog.compile(context, settings.accessLogs);
     this.#accessLog = log === null ? null : new ListenerAccessLog(context, log);
-    const candidates = snapshot.filterChains.map((chain) => ({ match: chain.settings.match, chain: activate(chain) }));
-    const defaultChain = snapshot.defaultFilterChain === null ? undefined : activate(snapshot.defaultFilterChain);
-    this.#matcher = new FilterChainMatcher(candidates, defaultChain);
-    this.#chains = [...candidates.map(({ chain }) => chain), ...(defaultChain === undefined ? [] : [defaultChain])];
+    this.#chains = new FilterChains((chain) => this.#activate(chain));
+    this.#chains.replace(snapshot);
     this.#bufferLimitBytes = settings.bufferLimitBytes;
     this.#limitedReads = LimitedReads.below(settings.bufferLimitBytes);
     this.#setSocketOptions = socketOptionSetter(settings.socketOptions);
@@ -157,9 +146,45 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     );
   }
 
+  get snapshot(): ListenerSnapshot {
+    return this.#snapshot;
+  }
+
+  #activate(chain: FilterChainSnapshot): ActiveFilterChain {
+    const context = this.#context;
+    const { settings, tls } = chain;
+    const ingress = {
+      chainName: settings.name,
+      chainMetadata: settings.metadata,
+      listenerMetadata: this.#snapshot.settings.metadata,
+    };
+    const drain = new ListenerDrain(context, this.#snapshot.settings);
+    const timeoutMs = settings.transportConnectTimeoutMs ?? 0;
+    return new ActiveFilterChain(context, this, {
+      id: chain.id,
+      ingress,
+      limits: chain.connectionLimits.map((limit) => new ConnectionLimit(context, limit)),
+      filter: this.#createFilter(chain, ingress, drain),
+      drain,
+      security: tls === undefined ? null : { snapshot: tls, timeoutMs },
+    });
+  }
+
+  /** Has new connections meet the chains of another snapshot, which differs in nothing else. */
+  updateChains(snapshot: ListenerSnapshot, leave: LeaveOptions): void {
+    const gone = this.#chains.replace(snapshot);
+    this.#snapshot = snapshot;
+    this.#chains.leave(gone, leave);
+  }
+
+  /** Cuts connections of former chains whose time is over. @returns whether there are any such chains left. */
+  letChainsGo(nowMs: number): boolean {
+    return this.#chains.letGo(nowMs);
+  }
+
   /** Has handshakes from now on go by other settings. */
   secure(chains: readonly SecuredChain[]): void {
-    for (const { index, tls } of chains) this.#chains[index]?.secure(tls);
+    for (const { index, tls } of chains) this.#chains.current[index]?.secure(tls);
   }
 
   get #allSockets(): readonly ListeningSocket[] {
@@ -167,7 +192,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   }
 
   get connectionCount(): number {
-    return this.#chains.reduce((sum, chain) => sum + chain.connectionCount, this.#phases.size);
+    return this.#chains.all.reduce((sum, chain) => sum + chain.connectionCount, this.#phases.size);
   }
 
   /**
@@ -256,29 +281,29 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   /** Has responses end their connections, more and more of them. */
   beginDrain(progress: DrainProgress): void {
-    this.#drain.begin(progress);
+    for (const chain of this.#chains.all) chain.beginDrain(progress);
   }
 
   /** Lets what runs finish. @param endsIdle as for NetworkFilter; who has only just come may begin. */
   drain(endsIdle: boolean): void {
     if (endsIdle) for (const phase of this.#phases) phase.endIfSilent();
-    for (const chain of this.#chains) chain.drain(endsIdle);
+    for (const chain of this.#chains.all) chain.drain(endsIdle);
   }
 
   /** The process ends, `drain` has been called: see NetworkFilter. */
   finish(): void {
-    for (const chain of this.#chains) chain.finish();
+    for (const chain of this.#chains.all) chain.finish();
   }
 
   /** What is asked for may have changed. */
   onOverloadChanged(): void {
     this.#holdClients();
-    for (const chain of this.#chains) chain.rescaleTimeouts();
+    for (const chain of this.#chains.all) chain.rescaleTimeouts();
   }
 
   findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
     if (this.snapshot.settings.bypassesOverload) return;
-    for (const chain of this.#chains) chain.findExpensive(fromBytes, found);
+    for (const chain of this.#chains.all) chain.findExpensive(fromBytes, found);
   }
 
   /** Or lets them in. */
@@ -288,13 +313,13 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
 
   destroyConnections(): void {
     for (const phase of this.#phases) phase.destroy();
-    for (const chain of this.#chains) chain.destroyConnections();
+    for (const chain of this.#chains.all) chain.destroyConnections();
   }
 
   /** It is stopped, and not used any more: gives back what it holds. Once. */
   close(): void {
     this.#accessLog?.close();
-    for (const chain of this.#chains) chain.close();
+    for (const chain of this.#chains.all) chain.close();
   }
 
   // ---- What becomes of a connection ----
@@ -310,7 +335,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     try {
       if (this.snapshot.settings.handsOver && this.#handsOver(connection)) return;
       this.#context.traffic.connectionOpened(connection);
-      const chain = this.#matcher.find(connection);
+      const chain = this.#chains.find(connection);
       if (chain !== undefined) {
         this.#accessLog?.onOpened(connection, chain.ingress);
         chain.accept(connection);

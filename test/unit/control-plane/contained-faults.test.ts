@@ -224,6 +224,7 @@ describe('a fault on the main thread is contained', () => {
       workers: {
         openListener: async () => [0],
         secureListener() {},
+        updateChains: async () => {},
         shareSockets: async () => [],
         stopAccepting,
         stopListener() {},

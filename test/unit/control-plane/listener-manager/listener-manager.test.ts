@@ -38,6 +38,11 @@ class Fixture {
   readonly stats = statsFixture({ workerCount: 2 });
   readonly opened: { readonly snapshot: ListenerSnapshot; readonly predecessor: number | null }[] = [];
   readonly stopped: Stopped[] = [];
+  readonly changed: {
+    readonly snapshot: ListenerSnapshot;
+    readonly drain: DrainProgress;
+    readonly gone: () => void;
+  }[] = [];
   readonly clock = new ManualClock();
   readonly log: string[] = [];
   /** Workers cannot open the next one. */
@@ -61,6 +66,7 @@ class Fixture {
       workers: {
         openListener: (snapshot, predecessor) => this.#opened(snapshot, predecessor),
         secureListener: (_listener, _chains, applied) => applied(),
+        updateChains: async (snapshot, drain, gone) => void this.changed.push({ snapshot, drain, gone }),
         shareSockets: async (id, addressIndex) => [id, addressIndex],
         stopAccepting: (id, applied) => this.stopped.push({ id, successor: null, drain: null, applied }),
         stopListener: (id, successor, drain, applied) => this.stopped.push({ id, successor, drain, applied }),
@@ -112,6 +118,21 @@ function settings(fields: JsonObject = {}): ListenerSettings {
     ...fields,
   });
   return mustLoad(withListeners(listener)).listeners[0]!;
+}
+
+/** With filter chains for ports of their own, each of which counts under its name, or with further filters. */
+function chained(...chains: readonly (string | JsonObject)[]): ListenerSettings {
+  const filter_chains = chains.map((chain) => {
+    const name = typeof chain === 'string' ? chain : 'limited';
+    const filters = [...(typeof chain === 'string' ? [] : [chain]), tcpFilter({ stat_prefix: name })];
+    return { name, filter_chain_match: { destination_port: name.charCodeAt(0) }, filters };
+  });
+  return settings({ filter_chains });
+}
+
+function limitFilter(): JsonObject {
+  const type = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
+  return { name: 'limit', typed_config: { '@type': type, stat_prefix: 'few', max_connections: 1 } };
 }
 
 const folder = mkdtempSync(path.join(tmpdir(), 'weir-listeners-'));
@@ -177,6 +198,75 @@ describe('listeners that come and go', () => {
     );
     const accepts = 'listener new accepts on 127.0.0.1:4000';
     assert.deepEqual(fixture.log, [accepts, accepts, 'listener new is removed', accepts]);
+  });
+
+  it('with other filter chains alone stay what they are, and give back chains that have gone with their last connection', async () => {
+    const fixture = new Fixture();
+    const { manager, opened, changed, stopped, clock } = fixture;
+    const before = fixture.held;
+    const added: string[] = [];
+    manager.observer = { add: () => added.push('add'), remove: () => added.push('remove') };
+    await manager.put(chained('a', 'b'), 'one');
+    const held = fixture.held;
+    const first = opened[0]!.snapshot;
+    clock.turn(1000);
+    await manager.put(chained('c', 'a'), 'two');
+    const { snapshot, drain, gone } = changed[0]!;
+    assert.deepEqual(drain, { strategy: 'immediate', elapsedMs: 0, durationMs: 600 });
+    assert.equal(snapshot.id, first.id);
+    assert.equal(snapshot.filterChains[1], first.filterChains[0]);
+    assert.ok(!first.filterChains.some(({ id }) => id === snapshot.filterChains[0]!.id));
+    assert.deepEqual([...manager.listeners()][0]!.snapshot, snapshot);
+    assert.deepEqual([fixture.states, opened.length, stopped.length], [[['new', 'two', 'active']], 1, 0]);
+    assert.equal(manager.dump()[0]!.updatedMs, clock.wallMs());
+    assert.deepEqual(added, ['add', 'remove', 'add']);
+    const names = ['listener_modified', 'listener_in_place_updated', 'total_filter_chains_draining'];
+    assert.deepEqual(
+      names.map((name) => fixture.value(name)),
+      [1, 1, 1],
+    );
+    assert.deepEqual(fixture.totals, [1, 0, 0]);
+    let isQuiet = false;
+    const quiet = manager.whenNoneDrains().then(() => {
+      isQuiet = true;
+    });
+    await new Promise(setImmediate);
+    assert.equal(isQuiet, false);
+    assert.notDeepEqual(fixture.held, held);
+    gone();
+    await quiet;
+    assert.deepEqual([fixture.held, fixture.value('total_filter_chains_draining')], [held, 0]);
+    // An operator's drain goes on, and one that has stopped is opened anew.
+    manager.beginDrain('all');
+    await manager.put(chained('a'), 'three');
+    assert.equal([...manager.listeners()][0]!.accepting, 'draining');
+    changed[1]!.gone();
+    await manager.remove('new');
+    stopped[0]!.applied();
+    assert.deepEqual([fixture.held, fixture.value('total_filter_chains_draining')], [before, 0]);
+    assert.match(fixture.log.join(), /listener new has other filter chains; 1 of the former drain/);
+  });
+
+  it('stay as they are when there is no room for another filter chain', async (t) => {
+    const fixture = new Fixture();
+    const { manager, changed } = fixture;
+    await manager.put(chained('a', 'b'), 'one');
+    const held = fixture.held;
+    const { recordAllocator } = fixture.stats.owner;
+    const full = t.mock.method(recordAllocator, 'allocateCount', () => {
+      throw new WeirError('WEIR_SHARED_MEMORY_FULL', 'full');
+    });
+    const limit = limitFilter();
+    await assert.rejects(manager.put(chained('c', 'a', limit), 'two'), {
+      message: "error adding listener '127.0.0.1:0' (new): full",
+    });
+    assert.equal(full.mock.callCount(), 1);
+    assert.deepEqual([changed.length, fixture.held], [0, held]);
+    assert.deepEqual(fixture.states[0], ['new', 'one', 'active']);
+    full.mock.restore();
+    await manager.put(chained('c', 'a', limit), 'three');
+    assert.deepEqual(changed[0]!.snapshot.filterChains.length, 3);
+    assert.equal(fixture.value('listener_create_failure'), 1);
   });
 
   it('are left to another process, and opened again as often as it takes when that is gone', async () => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Holdings } from '../../../../src/control-plane/holdings.ts';
+import { FilterChains } from '../../../../src/control-plane/listener-manager/filter-chains.ts';
 import { makeListenerSnapshot } from '../../../../src/control-plane/listener-manager/listener-snapshot.ts';
 import { TicketSecret } from '../../../../src/control-plane/listener-manager/ticket-secret.ts';
 import {
@@ -29,13 +30,12 @@ interface Options {
 function snapshotOf(listener: JsonObject, { concurrency = 2, connectionLimit }: Options = {}) {
   const { store: stats, owner: memory } = statsFixture();
   const before = memory.recordAllocator.usedRecords;
-  const snapshot = makeListenerSnapshot(3, mustLoad(withListeners(listener)).listeners[0]!, {
-    holdings: new Holdings({ stats, memory }),
-    concurrency,
-    connectionLimit,
-    globalRecord: GLOBAL_RECORD,
-    ticketSecret: new TicketSecret(),
-  });
+  const settings = mustLoad(withListeners(listener)).listeners[0]!;
+  const deps = { concurrency, connectionLimit, globalRecord: GLOBAL_RECORD, ticketSecret: new TicketSecret() };
+  const chains = new FilterChains({ ...deps, stats, memory });
+  chains.replace(settings);
+  const holdings = new Holdings({ stats, memory });
+  const snapshot = makeListenerSnapshot(3, settings, chains.current, { ...deps, holdings });
   /** Whether the counter of this name is the one at a cell. */
   const isAt = (name: string, cell: number): boolean => {
     const value = stats.value(name);

@@ -99,6 +99,42 @@ describe('a worker that ends', () => {
     assert.deepEqual(types(), ['0 listen', '0 listen']);
   });
 
+  it('is given the filter chains of listeners as they are when it opens them, and holds up no change of them', async (t) => {
+    const { pool, start, say, crash, take, turn } = openPool(t);
+    await start();
+    const listener = pooledListener(1, { addresses: [{ ...PIPE, path: path.join(folder, 'chains') }] });
+    const opened = pool.openListener(listener);
+    say(0, { type: 'listening', listenerId: 1, ports: [0] });
+    await opened;
+    crash(0);
+    take();
+    const events: string[] = [];
+    const change = (statBlock: number): void => {
+      const drain = { strategy: 'immediate', elapsedMs: 0, durationMs: 600 } as const;
+      const changed = pool.updateChains({ ...listener, statBlock }, drain, () => events.push(`${statBlock} gone`));
+      void changed.then(() => events.push(`${statBlock} applied`));
+    };
+    change(7);
+    type Told = readonly [number, string, { generation: number; goneGeneration: number; listener: ListenerSnapshot }];
+    const [[index, type, { generation, goneGeneration }]] = take() as unknown as [Told];
+    assert.deepEqual([index, type], [1, 'listener-chains']);
+    say(1, { type: 'applied', generation });
+    await new Promise(setImmediate);
+    assert.deepEqual(events, ['7 applied']);
+    say(1, { type: 'applied', generation: goneGeneration });
+    assert.deepEqual(events, ['7 applied', '7 gone']);
+    turn(0);
+    say(0, { type: 'ready' });
+    // While it looks whether anything of the pipe is left behind.
+    change(8);
+    take();
+    await eventually(() => {
+      const [told] = take() as unknown as Told[];
+      if (told !== undefined) assert.deepEqual([told[0], told[1], told[2].listener.statBlock], [0, 'listen', 8]);
+      return told !== undefined;
+    }, 'the listener');
+  });
+
   it('opens a pipe once again, for the listener that has it from its predecessor', async (t) => {
     const { pool, start, say, crash, take, types, turn } = openPool(t, 1);
     await start();
