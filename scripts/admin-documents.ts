@@ -326,8 +326,8 @@ function sinksSection(): string {
   return `## Sinks
 
 \`stats_sinks\` names where statistics go with each flush: every \`stats_flush_interval\`, or with \`stats_flush_on_admin\` when the admin
-interface is asked for stats, and once more when the process ends: that flush has ten seconds, which only a crowded machine needs,
-and sending it two.
+interface is asked for stats, and once more when the process ends: that flush has 15 seconds, which only a crowded machine needs, or
+a hot restart's parent that has more to tell, and sending it two.
 
 ${table(['sink', 'message', 'what goes where'], rows)}
 

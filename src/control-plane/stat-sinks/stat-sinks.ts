@@ -10,7 +10,7 @@ import { type ClusterHost, HostRotation } from './host-rotation.ts';
 import type { EventStream, StatSinkContext, StatSinkCounts, StatSinkKinds } from './stat-sink-kind.ts';
 
 /** What the end of the process waits for the last flush, which is work of its own but for what a former process has to tell. */
-const FLUSH_WITHIN_MS = 10_000;
+const FLUSH_WITHIN_MS = 15_000;
 /** And then for those who listen. */
 const CLOSE_WITHIN_MS = 2_000;
 /** Of the event loop, that a sink needs from an event to its end where nobody is waited for. */

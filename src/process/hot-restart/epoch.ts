@@ -50,6 +50,8 @@ export class Epoch {
   #server: Server | undefined;
   #admin: YieldingAdmin | undefined;
   #isEnding = false;
+  /** Monotonic: when its end is not waited for any more. */
+  #parentIsLate: number | undefined;
 
   /** @throws WeirError WEIR_HOT_RESTART when the place is taken, or the process before does not let this one take over. */
   static async begin(options: EpochOptions): Promise<Epoch> {
@@ -112,7 +114,8 @@ export class Epoch {
     if (parent?.isThere) {
       parent.receiveStats(new StatImport(server.stats));
       await parent.pullStats();
-      const stopPulling = server.addFlushStep(() => parent.pullStats());
+      // The last flush of all waits for what the parent counts last.
+      const stopPulling = server.addFlushStep(() => (this.#isEnding ? this.#parentEnds() : parent.pullStats()));
       void parent.gone.then(() => {
         stopPulling();
         log.info('hot restart: the process before this one is gone');
@@ -135,16 +138,21 @@ export class Epoch {
 
   /** Nothing is counted any more. */
   async end(): Promise<void> {
-    const { clock } = this.#options;
     this.#cancelTermination?.();
-    if (this.#server !== undefined && this.#parent?.isThere) {
-      const late = Promise.withResolvers<void>();
-      const cancel = clock.after(PARENT_END_LIMIT_MS, late.resolve);
-      await Promise.race([this.#parent.gone, late.promise]);
-      cancel();
-    }
+    if (this.#server !== undefined) await this.#parentEnds();
     await this.#child?.finish();
     this.#names.close();
+  }
+
+  /** It has been told to, and tells what it has counted before it does; or has had its time. */
+  async #parentEnds(): Promise<void> {
+    if (!this.#parent?.isThere) return;
+    this.#parentIsLate ??= this.#options.clock.monotonicMs() + PARENT_END_LIMIT_MS;
+    const late = Promise.withResolvers<void>();
+    const restMs = Math.max(this.#parentIsLate - this.#options.clock.monotonicMs(), 0);
+    const cancel = this.#options.clock.after(restMs, late.resolve);
+    await Promise.race([this.#parent.gone, late.promise]);
+    cancel();
   }
 
   get #generation(): number {
