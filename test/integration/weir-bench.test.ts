@@ -21,9 +21,24 @@ const fileIn = (name: string): string => path.join(folder, name);
 
 const SHORT = ['--rounds', '3', '--round-ms', '2'];
 
+const MAIN = path.join(PACKAGE_ROOT, 'src/bench-cli/main.ts');
+
 function weirBench(...args: string[]) {
-  const main = path.join(PACKAGE_ROOT, 'src/bench-cli/main.ts');
-  return runProgram(process.execPath, [main, ...args]);
+  return runProgram(process.execPath, [MAIN, ...args]);
+}
+
+/** @param script in which "$@" is the command with arguments that make it print little. */
+function printingIn(script: string) {
+  const args = ['distribution', '--hosts', '3', '--table-size', '31', '--ring-size', '16', '--keys', '100'];
+  return runProgram('sh', [
+    '-c',
+    script,
+    'sh',
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    MAIN,
+    ...args,
+  ]);
 }
 
 /** In this process, with the suites given; what a terminal would see goes to `stderr`. */
@@ -110,6 +125,18 @@ describe('weir-bench', () => {
     const { code, stdout, stderr } = await weirBench('maglev', '--table-sizes', '31');
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /^weir-bench: --table-sizes: no such option, did you mean table-size\?\n/);
+  });
+
+  it('ends as it would have when its reader has gone', async () => {
+    const { code, stderr } = await printingIn(`trap '' PIPE
+      { while echo 2> /dev/null; do :; done; "$@"; echo "code $?" >&2; } | true`);
+    assert.deepEqual([code, stderr], [0, 'code 0\n']);
+  });
+
+  it('says in a line that the disk is full, with code 2', async () => {
+    const { code, stderr } = await printingIn('exec "$@" > /dev/full');
+    assert.deepEqual([code, stderr], [2, 'weir-bench: standard output: ENOSPC: no space left on device, write\n']);
+    assert.equal((await printingIn('"$@" > /dev/full 2> /dev/full')).code, 2);
   });
 
   it('says which table size is not prime', async () => {
