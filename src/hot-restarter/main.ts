@@ -17,6 +17,9 @@ Runs the command, such as "weir -c my.yaml", with RESTART_EPOCH in its environme
   SIGUSR1          goes on to all, which open their log files anew
 `;
 
+// Its end would be that of the service: a disk that is full, or a reader of the log that has gone, must not bring it about.
+process.stderr.on('error', () => {});
+
 function say(text: string): void {
   process.stderr.write(`weir-hot-restarter: ${text}\n`);
 }

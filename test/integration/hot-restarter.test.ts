@@ -1,13 +1,14 @@
 // The command weir-hot-restarter, as a service manager or an operator runs it.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { PACKAGE_ROOT } from '../../src/base/package-root.ts';
 import { collectOutput, type ExitResult, startProgram } from '../support/child-process.ts';
 import { untilEqual } from '../support/eventually.ts';
+import { Fifo } from '../support/fifo.ts';
 import { PORTS, RestartRow } from '../support/restart-row.ts';
 import { UnixReceiver } from '../support/unix-receiver.ts';
 
@@ -21,12 +22,16 @@ interface Restarter {
 }
 
 /** By the name that npm would link. */
-function startRestarter(t: TestContext, args: readonly string[], env: Record<string, string> = {}): Restarter {
+function restarterCommand(t: TestContext): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-restarter-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const command = path.join(folder, 'weir-hot-restarter');
   symlinkSync(path.join(PACKAGE_ROOT, 'bin/weir'), command);
-  const program = startProgram(command, args, { env });
+  return command;
+}
+
+function startRestarter(t: TestContext, args: readonly string[], env: Record<string, string> = {}): Restarter {
+  const program = startProgram(restarterCommand(t), args, { env });
   const { output, exited } = collectOutput(program);
   return {
     exited,
@@ -102,6 +107,40 @@ test('has the process before serve again when the newest dies, and ends with 1 w
   assert.equal(code, 1);
   assert.match(stderr, /the process of restart epoch 1 has ended: signal SIGKILL\n.*nobody serves any more/);
 });
+
+for (const [what, open] of [
+  ['the disk is full', async () => openSync('/dev/full', 'w')],
+  [
+    'its reader has gone',
+    async (t: TestContext) => {
+      const folder = mkdtempSync(path.join(tmpdir(), 'weir-log-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const fifo = await Fifo.make(path.join(folder, 'log'));
+      fifo.openReader();
+      const writer = fifo.openWriter();
+      fifo.closeReader();
+      return writer;
+    },
+  ],
+] as const) {
+  test(`goes on where nobody takes what it says: ${what}`, async (t) => {
+    await using row = await RestartRow.open();
+    await using manager = await UnixReceiver.open();
+    const args = weirArguments(row, path.join(row.folder, 'bootstrap.json'));
+    const stderr = await open(t);
+    const program = startProgram(restarterCommand(t), ['weir', ...args], {
+      env: { NOTIFY_SOCKET: manager.path },
+      descriptors: { stderr },
+    });
+    const { exited } = collectOutput(program);
+    await manager.until(1);
+    program.kill('SIGHUP');
+    await manager.until(3);
+    assert.equal(manager.datagrams[2], 'READY=1\nSTATUS=restart epoch 1 is ready');
+    program.kill('SIGTERM');
+    assert.equal((await exited).code, 0);
+  });
+}
 
 test('takes its processes along when it is killed', async (t) => {
   await using row = await RestartRow.open();
