@@ -22,8 +22,10 @@ export function convertUpstreamContext(
   }
   const isNamed = isIP(message.sni) === 0;
   if (!isNamed) faults.warning(`${at}.sni`, `${quote(message.sni)} is an address, which no server is asked for`);
-  const isBelieved = common.validation !== null && common.validation.trustedCa !== null;
-  if (message.auto_sni_san_validation && !isBelieved) {
+  const { trustedCa, sources } = common.validation ?? { trustedCa: null, sources: { trustedCa: null } };
+  // What cannot be read has been told of.
+  const isTrustWanted = trustedCa !== null || sources.trustedCa !== null;
+  if (message.auto_sni_san_validation && !isTrustWanted) {
     faults.error(`${at}.auto_sni_san_validation`, 'says nothing unless trusted_ca says whom to believe');
   }
   return {

@@ -37,10 +37,12 @@ export function convertValidation(
   if (sources.trustedCa !== null && message.system_root_certs !== null) {
     faults.warning(`${at}.system_root_certs`, 'trusted_ca takes its place');
   }
-  if (trusted === null && subjectAltNames.length > 0) {
+  // Where authorities cannot be read that has been said, and is the only fault.
+  const isTrustWanted = trusted !== null || message.trusted_ca !== null;
+  if (!isTrustWanted && subjectAltNames.length > 0) {
     faults.error(at, 'names of a certificate say nothing unless trusted_ca says whom to believe');
   }
-  if (sources.crl !== null && trusted === null) faults.error(`${at}.crl`, 'needs trusted_ca');
+  if (!isTrustWanted && sources.crl !== null) faults.error(`${at}.crl`, 'needs trusted_ca');
   return {
     sources,
     trustedCa: trusted,

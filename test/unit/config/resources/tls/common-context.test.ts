@@ -276,10 +276,29 @@ describe('validation in a TLS context', () => {
     assert.deepEqual(errors, [
       `tls.validation_context.crl: "${ec.certificatePath}" holds no certificate revocation list in PEM`,
       `tls.validation_context.trusted_ca: "${ec.keyPath}" holds no certificate in PEM`,
-      'tls.validation_context: names of a certificate say nothing unless trusted_ca says whom to believe',
-      'tls.validation_context.crl: needs trusted_ca',
       'tls.validation_context.verify_certificate_hash[0]: is not a SHA-256 hash of 64 hexadecimal digits',
     ]);
+    const unbelieved = convert({
+      validation_context: { crl: file(ec.certificatePath), match_subject_alt_names: [{ exact: 'a' }] },
+    });
+    assert.deepEqual(unbelieved.errors.slice(1), [
+      'tls.validation_context: names of a certificate say nothing unless trusted_ca says whom to believe',
+      'tls.validation_context.crl: needs trusted_ca',
+    ]);
+  });
+
+  it('has one fault where authorities cannot be read, and none for want of them', () => {
+    const validation_context = { match_subject_alt_names: [{ exact: 'a' }] };
+    const missing = convert({ validation_context: { ...validation_context, trusted_ca: file('/nowhere/ca.pem') } });
+    assert.equal(missing.errors.length, 1, missing.errors.join('\n'));
+    assert.match(
+      missing.errors[0]!,
+      /^tls\.validation_context\.trusted_ca: "\/nowhere\/ca\.pem" cannot be read: ENOENT/,
+    );
+    const unset = convert({
+      validation_context: { ...validation_context, trusted_ca: { environment_variable: 'NO_CA' } },
+    });
+    assert.deepEqual(unset.errors, ['tls.validation_context.trusted_ca.environment_variable: "NO_CA" is not set']);
   });
 
   it('puts a secret over a context', () => {
