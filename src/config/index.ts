@@ -45,6 +45,7 @@ export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';
 export { openExtension } from './resources/extension.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
+export type { FaultSink } from './resources/fault-sink.ts';
 export { parseFormat } from './resources/format/format-string.ts';
 export { convertHeaderAdditions, convertHeaderMutations } from './resources/header-edits.ts';
 export type { HttpFilterManifest, HttpFilterManifests, RouteFilterManifest } from './resources/http-filter.ts';

@@ -2,7 +2,7 @@ export { compileByteMatch } from '../base/string-match.ts';
 export { compileFilter } from './access-log/filter.ts';
 export { compileLine } from './access-log/line.ts';
 export { DataPlane, type DataPlaneDependencies } from './data-plane.ts';
-export type { DownstreamFacts, FormatFacts } from './format/facts.ts';
+export type { DownstreamFacts, Endpoint, FormatFacts } from './format/facts.ts';
 export { StreamFacts } from './format/stream-facts.ts';
 export { TextFormatter } from './format/text-formatter.ts';
 export type {

@@ -7,6 +7,7 @@ import { COMPRESSOR_MANIFEST } from './filters.http/compressor/config.ts';
 import { CORS } from './filters.http/cors/config.ts';
 import { CSRF } from './filters.http/csrf/config.ts';
 import { DECOMPRESSOR_MANIFEST } from './filters.http/decompressor/config.ts';
+import { EXT_AUTHZ_MANIFEST } from './filters.http/ext_authz/config.ts';
 import { FAULT_MANIFEST } from './filters.http/fault/config.ts';
 import { GRPC_BRIDGE } from './filters.http/grpc_http1_bridge/config.ts';
 import { GRPC_STATS } from './filters.http/grpc_stats/config.ts';
@@ -29,6 +30,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.cors.v3.Cors': CORS,
   'proxy.extensions.filters.http.csrf.v3.CsrfPolicy': CSRF,
   'proxy.extensions.filters.http.decompressor.v3.Decompressor': DECOMPRESSOR_MANIFEST,
+  'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': EXT_AUTHZ_MANIFEST,
   'proxy.extensions.filters.http.fault.v3.HTTPFault': FAULT_MANIFEST,
   'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GRPC_BRIDGE,
   'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': GRPC_STATS,

@@ -94,7 +94,10 @@ const HTTP_FILTERS: Rows = [
   row('undescribed', 'filters.http.lua', 'lua'),
   row('undescribed', 'filters.http.squash', 'squash'),
   row('undescribed', 'filters.http.dynamo', 'http_dynamo_filter'),
-  row('undescribed', 'filters.http.ext_authz', 'ext_authz'),
+  perRoute(
+    `${HTTP}.ext_authz.v3.ExtAuthzPerRoute`,
+    row(`${HTTP}.ext_authz.v3.ExtAuthz`, 'filters.http.ext_authz', 'ext_authz'),
+  ),
   row(`${HTTP}.csrf.v3.CsrfPolicy`, 'filters.http.csrf', 'csrf'),
   perRoute(
     `${HTTP}.header_mutation.v3.HeaderMutationPerRoute`,

@@ -1,6 +1,6 @@
 // A request through the filters, on its way to the router.
 
-import { codecError, Framing, HEADER_ID } from '../../wasm/http1.ts';
+import { codecError, Framing, HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { announceBody } from './body-announcement.ts';
 import type { BodyData, BodyUse, FilterStatus, HttpFilter } from './filter.ts';
@@ -29,6 +29,12 @@ export class DecodingPass extends FilterPass {
 
   get heldHead(): string {
     return this.#heldHead;
+  }
+
+  /** As FilterCallbacks.heldRequestHead. */
+  editHeldHead(index: number): RequestHead {
+    this.reviveHeadFor(index);
+    return this.#context.codec.request;
   }
 
   /** As FilterCallbacks.settleEditedHead. @returns false when the request has been given up. */

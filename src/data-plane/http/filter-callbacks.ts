@@ -3,6 +3,7 @@
 
 import type { JsonObject } from '../../base/json.ts';
 import type { RouteRateLimits } from '../../snapshot/index.ts';
+import type { RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts, FormatFacts } from '../format/facts.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { EditableHead } from '../route/header-editor.ts';
@@ -22,6 +23,8 @@ export interface FilteredPasses {
   guarded(act: () => boolean): boolean;
   shared<Shared extends object>(key: string, make: () => Shared): Shared;
   routeSettings(index: number): readonly unknown[];
+  /** Null for one that this worker does not know. */
+  clusterNamed(name: string): CountedCluster | null;
 }
 
 export class StreamFilterCallbacks implements FilterCallbacks {
@@ -143,6 +146,14 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     return this.#stream.cluster;
   }
 
+  get targetCluster(): CountedCluster | null {
+    return this.#stream.cluster ?? this.#passes.clusterNamed(this.#stream.routeCluster);
+  }
+
+  get hasRoute(): boolean {
+    return this.#stream.hasRoute;
+  }
+
   get bufferLimitBytes(): number {
     return this.#stream.bufferLimitBytes;
   }
@@ -154,6 +165,10 @@ export class StreamFilterCallbacks implements FilterCallbacks {
   heldResponseHead(status?: number): EditableHead | null {
     const { encoding } = this.#passes;
     return encoding.hasBegun ? encoding.editHeldHead(this.#encodingIndex, status) : null;
+  }
+
+  heldRequestHead(): RequestHead {
+    return this.#passes.decoding.editHeldHead(this.#decodingIndex);
   }
 
   settleRequestHead(): void {

@@ -10,7 +10,7 @@ import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { DecodingPass } from './decoding-pass.ts';
 import { EncodingPass } from './encoding-pass.ts';
-import type { BodyUse, CreateFilter, HttpFilter, HttpFilterKind } from './filter.ts';
+import type { BodyUse, CountedCluster, CreateFilter, HttpFilter, HttpFilterKind } from './filter.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
 import { type FilteredPasses, StreamFilterCallbacks } from './filter-callbacks.ts';
 import { ChainContext } from './filter-context.ts';
@@ -232,10 +232,14 @@ export class StreamFilters implements FilteredPasses {
         this.#stream.giveUp(FILTER_FAULT);
       }
     };
+    // To HTTP/2 upstreams a head goes through the codec, where that of the request at hand may lie.
+    const isAside = this.decoding.hasLiveHead;
+    if (isAside && !this.decoding.putHeadAside()) return;
     call = this.#chain.calls.begin(request, {
       onAnswer: (answer) => tell(() => receiver.onAnswer(answer)),
       onCallFailure: (failure) => tell(() => receiver.onCallFailure(failure)),
     });
+    if (isAside) this.decoding.takeHeadBack();
     if (call === null) return;
     this.#calls ??= new Set();
     this.#calls.add(call);
@@ -259,6 +263,10 @@ export class StreamFilters implements FilteredPasses {
       this.#shared.set(key, shared);
     }
     return shared;
+  }
+
+  clusterNamed(name: string): CountedCluster | null {
+    return this.#chain.calls.clusterNamed(name);
   }
 
   routeSettings(index: number): readonly unknown[] {

@@ -219,6 +219,21 @@ export abstract class FilterPass {
     }
   }
 
+  /** The head lies in the codec, and has not gone on. */
+  get hasLiveHead(): boolean {
+    return this.#isHeadLive && this.holdsHead;
+  }
+
+  /** Takes the live head out of the codec, which others use before `takeHeadBack`. @returns false when it cannot be kept. */
+  putHeadAside(): boolean {
+    this.#isHeadLive = false;
+    return this.saveHead();
+  }
+
+  takeHeadBack(): void {
+    if (!this.#isOver && this.holdsHead) this.#reviveHead();
+  }
+
   #pumpAgain(): void {
     if (this.#isPumping) return;
     const wasAboveLimit = this.#isAboveLimit;

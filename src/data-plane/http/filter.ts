@@ -151,6 +151,10 @@ export interface FilterCallbacks {
   readonly isGrpc: boolean;
   /** The cluster that the request goes to, once the router has chosen one. Its counts are those of its stat scope. */
   readonly cluster: CountedCluster | null;
+  /** The same once the request has a route that names one, before the router has chosen. */
+  readonly targetCluster: CountedCluster | null;
+  /** A route has been found for it. */
+  readonly hasRoute: boolean;
   /** How much filters may hold up. */
   readonly bufferLimitBytes: number;
   /** Another limit for this request's body alone. */
@@ -161,6 +165,11 @@ export interface FilterCallbacks {
    * that it came with. @throws WeirError WEIR_FILTER_EDIT when it has gone on.
    */
   heldResponseHead(status?: number): EditableHead | null;
+  /**
+   * The head of a request that this filter is looking at, or has held back so that no other has seen it since. Valid until
+   * return; edits last if the filter then goes on, or settles it. @throws WeirError WEIR_FILTER_EDIT when it has gone on.
+   */
+  heldRequestHead(): RequestHead;
   /**
    * From within decodeHeaders: others read the head as it is by now, edits and all, and the route is chosen anew by
    * that; otherwise it stays that of the head as the first filter saw it.

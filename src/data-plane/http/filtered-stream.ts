@@ -65,5 +65,7 @@ export interface FilteredStream {
   readonly rateLimits: RouteRateLimits | null;
   /** Asked for in the course of its requests; who looks at a response's head says which. */
   readonly facts: FormatFacts & { liveResponse: LiveResponse | null };
+  /** A route has been found for the request. */
+  readonly hasRoute: boolean;
   giveUp(reply: LocalReply): void;
 }

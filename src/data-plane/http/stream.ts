@@ -243,6 +243,10 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     return plan?.kind === 'cluster' ? (plan.target?.name ?? '') : '';
   }
 
+  get hasRoute(): boolean {
+    return this.foundRoute !== null;
+  }
+
   get isFromEdge(): boolean {
     return this.manager.settings.useRemoteAddress && !this.isInternal;
   }

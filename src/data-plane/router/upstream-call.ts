@@ -28,6 +28,11 @@ export class UpstreamCalls {
     this.#clusters = clusters;
   }
 
+  /** Null for one that this worker does not know. */
+  clusterNamed(name: string): Cluster | null {
+    return this.#clusters.get(name) ?? null;
+  }
+
   /** @returns null for one that has ended at once. */
   begin(request: CallRequest, receiver: CallReceiver): UpstreamCall | null {
     const cluster = this.#clusters.get(request.cluster);

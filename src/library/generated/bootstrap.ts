@@ -43,6 +43,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', ExtAuthz>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
@@ -110,6 +111,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', ExtAuthz>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
@@ -133,6 +135,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
+  | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute', ExtAuthzPerRoute>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute', HeaderMutationPerRoute>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
@@ -386,6 +389,30 @@ export interface Authority {
   readonly name?: string | undefined;
 }
 
+/** proxy.extensions.filters.http.ext_authz.v3.AuthorizationRequest */
+export interface AuthorizationRequest {
+  /** @deprecated */
+  readonly allowed_headers?: ListStringMatcher | undefined;
+  /** @deprecated */
+  readonly allowedHeaders?: ListStringMatcher | undefined;
+  readonly headers_to_add?: readonly HeaderValue[] | undefined;
+  readonly headersToAdd?: readonly HeaderValue[] | undefined;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.AuthorizationResponse */
+export interface AuthorizationResponse {
+  readonly allowed_upstream_headers?: ListStringMatcher | undefined;
+  readonly allowedUpstreamHeaders?: ListStringMatcher | undefined;
+  readonly allowed_client_headers?: ListStringMatcher | undefined;
+  readonly allowedClientHeaders?: ListStringMatcher | undefined;
+  readonly allowed_upstream_headers_to_append?: ListStringMatcher | undefined;
+  readonly allowedUpstreamHeadersToAppend?: ListStringMatcher | undefined;
+  readonly allowed_client_headers_on_success?: ListStringMatcher | undefined;
+  readonly allowedClientHeadersOnSuccess?: ListStringMatcher | undefined;
+  readonly dynamic_metadata_from_headers?: ListStringMatcher | undefined;
+  readonly dynamicMetadataFromHeaders?: ListStringMatcher | undefined;
+}
+
 /** proxy.config.core.v3.BackoffStrategy */
 export interface BackoffStrategy {
   readonly base_interval?: Duration | undefined;
@@ -575,6 +602,16 @@ export interface BufferPerRoute {
   readonly buffer?: Buffer | undefined;
 }
 
+/** proxy.extensions.filters.http.ext_authz.v3.BufferSettings */
+export interface BufferSettings {
+  readonly max_request_bytes?: number | undefined;
+  readonly maxRequestBytes?: number | undefined;
+  readonly allow_partial_message?: boolean | undefined;
+  readonly allowPartialMessage?: boolean | undefined;
+  readonly pack_as_bytes?: boolean | undefined;
+  readonly packAsBytes?: boolean | undefined;
+}
+
 /** proxy.config.tap.v3.BufferedAdminSink */
 export interface BufferedAdminSink {
   readonly max_traces?: Int64 | undefined;
@@ -648,6 +685,16 @@ export interface CertificateValidationContext_SystemRootCerts {}
 export interface CgroupMemoryConfig {
   readonly max_memory_bytes?: Int64 | undefined;
   readonly maxMemoryBytes?: Int64 | undefined;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.CheckSettings */
+export interface CheckSettings {
+  readonly context_extensions?: { readonly [key: string]: string } | undefined;
+  readonly contextExtensions?: { readonly [key: string]: string } | undefined;
+  readonly disable_request_body_buffering?: boolean | undefined;
+  readonly disableRequestBodyBuffering?: boolean | undefined;
+  readonly with_request_body?: BufferSettings | undefined;
+  readonly withRequestBody?: BufferSettings | undefined;
 }
 
 /** proxy.config.core.v3.CidrRange */
@@ -1428,6 +1475,14 @@ export interface CoreHttpProtocolOptions {
   readonly maxResponseHeadersKb?: number | undefined;
 }
 
+/** proxy.config.core.v3.HttpService */
+export interface CoreHttpService {
+  readonly http_uri?: HttpUri | undefined;
+  readonly httpUri?: HttpUri | undefined;
+  readonly request_headers_to_add?: readonly HeaderValueOption[] | undefined;
+  readonly requestHeadersToAdd?: readonly HeaderValueOption[] | undefined;
+}
+
 /** proxy.config.core.v3.KeyValue */
 export interface CoreKeyValue {
   /** @deprecated */
@@ -1781,6 +1836,85 @@ export interface EnvoyInternalAddress {
 export interface EventServiceConfig {
   readonly grpc_service?: GrpcService | undefined;
   readonly grpcService?: GrpcService | undefined;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.ExtAuthz */
+export interface ExtAuthz {
+  readonly grpc_service?: GrpcService | undefined;
+  readonly grpcService?: GrpcService | undefined;
+  readonly http_service?: ExtAuthzHttpService | undefined;
+  readonly httpService?: ExtAuthzHttpService | undefined;
+  readonly failure_mode_allow?: boolean | undefined;
+  readonly failureModeAllow?: boolean | undefined;
+  readonly with_request_body?: BufferSettings | undefined;
+  readonly withRequestBody?: BufferSettings | undefined;
+  readonly clear_route_cache?: boolean | undefined;
+  readonly clearRouteCache?: boolean | undefined;
+  readonly status_on_error?: HttpStatus | undefined;
+  readonly statusOnError?: HttpStatus | undefined;
+  readonly metadata_context_namespaces?: readonly string[] | undefined;
+  readonly metadataContextNamespaces?: readonly string[] | undefined;
+  readonly filter_enabled?: RuntimeFractionalPercent | undefined;
+  readonly filterEnabled?: RuntimeFractionalPercent | undefined;
+  readonly include_peer_certificate?: boolean | undefined;
+  readonly includePeerCertificate?: boolean | undefined;
+  readonly deny_at_disable?: RuntimeFeatureFlag | undefined;
+  readonly denyAtDisable?: RuntimeFeatureFlag | undefined;
+  readonly transport_api_version?: 'AUTO' | 'V2' | 'V3' | undefined;
+  readonly transportApiVersion?: 'AUTO' | 'V2' | 'V3' | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly filter_enabled_metadata?: MetadataMatcher | undefined;
+  readonly filterEnabledMetadata?: MetadataMatcher | undefined;
+  readonly bootstrap_metadata_labels_key?: string | undefined;
+  readonly bootstrapMetadataLabelsKey?: string | undefined;
+  readonly typed_metadata_context_namespaces?: readonly string[] | undefined;
+  readonly typedMetadataContextNamespaces?: readonly string[] | undefined;
+  readonly allowed_headers?: ListStringMatcher | undefined;
+  readonly allowedHeaders?: ListStringMatcher | undefined;
+  readonly include_tls_session?: boolean | undefined;
+  readonly includeTlsSession?: boolean | undefined;
+  readonly failure_mode_allow_header_add?: boolean | undefined;
+  readonly failureModeAllowHeaderAdd?: boolean | undefined;
+  readonly charge_cluster_response_stats?: boolean | undefined;
+  readonly chargeClusterResponseStats?: boolean | undefined;
+  readonly route_metadata_context_namespaces?: readonly string[] | undefined;
+  readonly routeMetadataContextNamespaces?: readonly string[] | undefined;
+  readonly route_typed_metadata_context_namespaces?: readonly string[] | undefined;
+  readonly routeTypedMetadataContextNamespaces?: readonly string[] | undefined;
+  readonly encode_raw_headers?: boolean | undefined;
+  readonly encodeRawHeaders?: boolean | undefined;
+  readonly validate_mutations?: boolean | undefined;
+  readonly validateMutations?: boolean | undefined;
+  readonly disallowed_headers?: ListStringMatcher | undefined;
+  readonly disallowedHeaders?: ListStringMatcher | undefined;
+  readonly enable_dynamic_metadata_ingestion?: boolean | undefined;
+  readonly enableDynamicMetadataIngestion?: boolean | undefined;
+  readonly filter_metadata?: JsonObject | undefined;
+  readonly filterMetadata?: JsonObject | undefined;
+  readonly emit_filter_state_stats?: boolean | undefined;
+  readonly emitFilterStateStats?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.HttpService */
+export interface ExtAuthzHttpService {
+  readonly server_uri?: HttpUri | undefined;
+  readonly serverUri?: HttpUri | undefined;
+  readonly path_prefix?: string | undefined;
+  readonly pathPrefix?: string | undefined;
+  readonly authorization_request?: AuthorizationRequest | undefined;
+  readonly authorizationRequest?: AuthorizationRequest | undefined;
+  readonly authorization_response?: AuthorizationResponse | undefined;
+  readonly authorizationResponse?: AuthorizationResponse | undefined;
+  readonly retry_policy?: CoreRetryPolicy | undefined;
+  readonly retryPolicy?: CoreRetryPolicy | undefined;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute */
+export interface ExtAuthzPerRoute {
+  readonly disabled?: boolean | undefined;
+  readonly check_settings?: CheckSettings | undefined;
+  readonly checkSettings?: CheckSettings | undefined;
 }
 
 /** proxy.config.core.v3.Extension */
@@ -2873,14 +3007,6 @@ export interface HttpRbacRBAC {
   readonly rulesStatPrefix?: string | undefined;
   readonly track_per_rule_stats?: boolean | undefined;
   readonly trackPerRuleStats?: boolean | undefined;
-}
-
-/** proxy.config.core.v3.HttpService */
-export interface HttpService {
-  readonly http_uri?: HttpUri | undefined;
-  readonly httpUri?: HttpUri | undefined;
-  readonly request_headers_to_add?: readonly HeaderValueOption[] | undefined;
-  readonly requestHeadersToAdd?: readonly HeaderValueOption[] | undefined;
 }
 
 /** proxy.type.v3.HttpStatus */
@@ -5730,6 +5856,6 @@ export interface ZipkinConfig {
   readonly splitSpansForRequest?: boolean | undefined;
   readonly trace_context_option?: 'USE_B3' | 'USE_B3_WITH_W3C_PROPAGATION' | undefined;
   readonly traceContextOption?: 'USE_B3' | 'USE_B3_WITH_W3C_PROPAGATION' | undefined;
-  readonly collector_service?: HttpService | undefined;
-  readonly collectorService?: HttpService | undefined;
+  readonly collector_service?: CoreHttpService | undefined;
+  readonly collectorService?: CoreHttpService | undefined;
 }

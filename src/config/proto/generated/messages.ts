@@ -1108,7 +1108,7 @@ export interface HttpUri {
 }
 
 /** proxy.config.core.v3.HttpService */
-export interface HttpService {
+export interface CoreHttpService {
   http_uri: HttpUri | null;
   request_headers_to_add: HeaderValueOption[];
 }
@@ -2996,7 +2996,7 @@ export interface ZipkinConfig {
   collector_hostname: string;
   split_spans_for_request: boolean;
   trace_context_option: number;
-  collector_service: HttpService | null;
+  collector_service: CoreHttpService | null;
 }
 
 /** proxy.config.tap.v3.TapConfig */
@@ -4200,6 +4200,83 @@ export interface Decompressor_RequestDirectionConfig {
 /** proxy.extensions.filters.http.decompressor.v3.Decompressor.ResponseDirectionConfig */
 export interface Decompressor_ResponseDirectionConfig {
   common_config: Decompressor_CommonDirectionConfig | null;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.ExtAuthz */
+export interface ExtAuthz {
+  grpc_service: GrpcService | null;
+  http_service: ExtAuthzHttpService | null;
+  failure_mode_allow: boolean;
+  with_request_body: BufferSettings | null;
+  clear_route_cache: boolean;
+  status_on_error: HttpStatus | null;
+  metadata_context_namespaces: string[];
+  filter_enabled: RuntimeFractionalPercent | null;
+  include_peer_certificate: boolean;
+  deny_at_disable: RuntimeFeatureFlag | null;
+  transport_api_version: number;
+  stat_prefix: string;
+  filter_enabled_metadata: MetadataMatcher | null;
+  bootstrap_metadata_labels_key: string;
+  typed_metadata_context_namespaces: string[];
+  allowed_headers: ListStringMatcher | null;
+  include_tls_session: boolean;
+  failure_mode_allow_header_add: boolean;
+  charge_cluster_response_stats: BoolValue | null;
+  route_metadata_context_namespaces: string[];
+  route_typed_metadata_context_namespaces: string[];
+  encode_raw_headers: boolean;
+  validate_mutations: boolean;
+  disallowed_headers: ListStringMatcher | null;
+  enable_dynamic_metadata_ingestion: BoolValue | null;
+  filter_metadata: Struct | null;
+  emit_filter_state_stats: boolean;
+  readonly services?: 'grpc_service' | 'http_service';
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.BufferSettings */
+export interface BufferSettings {
+  max_request_bytes: number;
+  allow_partial_message: boolean;
+  pack_as_bytes: boolean;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.HttpService */
+export interface ExtAuthzHttpService {
+  server_uri: HttpUri | null;
+  path_prefix: string;
+  authorization_request: AuthorizationRequest | null;
+  authorization_response: AuthorizationResponse | null;
+  retry_policy: CoreRetryPolicy | null;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.AuthorizationRequest */
+export interface AuthorizationRequest {
+  allowed_headers: ListStringMatcher | null;
+  headers_to_add: HeaderValue[];
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.AuthorizationResponse */
+export interface AuthorizationResponse {
+  allowed_upstream_headers: ListStringMatcher | null;
+  allowed_client_headers: ListStringMatcher | null;
+  allowed_upstream_headers_to_append: ListStringMatcher | null;
+  allowed_client_headers_on_success: ListStringMatcher | null;
+  dynamic_metadata_from_headers: ListStringMatcher | null;
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute */
+export interface ExtAuthzPerRoute {
+  disabled: boolean;
+  check_settings: CheckSettings | null;
+  readonly override?: 'disabled' | 'check_settings';
+}
+
+/** proxy.extensions.filters.http.ext_authz.v3.CheckSettings */
+export interface CheckSettings {
+  context_extensions: { [key: string]: string };
+  disable_request_body_buffering: boolean;
+  with_request_body: BufferSettings | null;
 }
 
 /** proxy.extensions.filters.http.fault.v3.FaultAbort */
@@ -5589,7 +5666,7 @@ export interface MessageTypes {
   'proxy.config.core.v3.RemoteDataSource': RemoteDataSource;
   'proxy.config.core.v3.AsyncDataSource': AsyncDataSource;
   'proxy.config.core.v3.HttpUri': HttpUri;
-  'proxy.config.core.v3.HttpService': HttpService;
+  'proxy.config.core.v3.HttpService': CoreHttpService;
   'proxy.config.core.v3.KeyValue': CoreKeyValue;
   'proxy.config.core.v3.KeyValuePair': KeyValuePair;
   'proxy.config.core.v3.KeyValueAppend': KeyValueAppend;
@@ -5987,6 +6064,13 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.CommonDirectionConfig': Decompressor_CommonDirectionConfig;
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.RequestDirectionConfig': Decompressor_RequestDirectionConfig;
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.ResponseDirectionConfig': Decompressor_ResponseDirectionConfig;
+  'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': ExtAuthz;
+  'proxy.extensions.filters.http.ext_authz.v3.BufferSettings': BufferSettings;
+  'proxy.extensions.filters.http.ext_authz.v3.HttpService': ExtAuthzHttpService;
+  'proxy.extensions.filters.http.ext_authz.v3.AuthorizationRequest': AuthorizationRequest;
+  'proxy.extensions.filters.http.ext_authz.v3.AuthorizationResponse': AuthorizationResponse;
+  'proxy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute': ExtAuthzPerRoute;
+  'proxy.extensions.filters.http.ext_authz.v3.CheckSettings': CheckSettings;
   'proxy.extensions.filters.http.fault.v3.FaultAbort': FaultAbort;
   'proxy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort': FaultAbort_HeaderAbort;
   'proxy.extensions.filters.http.fault.v3.HTTPFault': HTTPFault;

@@ -7,7 +7,8 @@ import {
   supported,
   valueOr,
 } from '../../../config/index.ts';
-import { convertGrpcService, GRPC_SUPPORT } from '../grpc-config.ts';
+import { GRPC_SERVICE_SUPPORT } from '../../grpc-service-config.ts';
+import { convertGrpcService } from '../grpc-config.ts';
 import type { MetricsServiceSettings } from './sink.ts';
 
 /** Numbers of ApiVersion and HistogramEmitMode; a field rule refuses others. */
@@ -19,7 +20,7 @@ export const METRICS_SERVICE: StatSinkManifest = {
   name: 'stat_sinks.metrics_service',
   summary: 'Metrics in the model of Prometheus to a metrics service, over one gRPC stream',
   support: {
-    ...GRPC_SUPPORT,
+    ...GRPC_SERVICE_SUPPORT,
     'proxy.config.metrics.v3.MetricsServiceConfig': {
       otherwise: rejected(),
       fields: {

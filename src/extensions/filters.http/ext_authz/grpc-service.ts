@@ -1,0 +1,112 @@
+// A service that is asked by gRPC, with all that is known of the request.
+
+import type { CallAnswer, CallRequest } from '../../../data-plane/index.ts';
+import { compileByteMatch } from '../../../data-plane/index.ts';
+import type { Metadata } from '../../../snapshot/index.ts';
+import type { RequestHead } from '../../../wasm/http1.ts';
+import { FRAME_HEAD_BYTES, frameHead } from '../grpc/frames.ts';
+import { encodeCheckRequest } from './check-request.ts';
+import { decodeCheckResponse } from './check-response.ts';
+import type { Question, Service } from './service.ts';
+import type { ExtAuthzSettings, GrpcServiceSettings, NameMatches } from './settings.ts';
+import { FAILED, type Verdict } from './verdict.ts';
+
+const PARTIAL_BODY = 'auth-partial-body';
+const CLIENT_SERVICE = 'downstream-service-cluster';
+
+export class GrpcService implements Service {
+  readonly #settings: GrpcServiceSettings;
+  readonly #path: string;
+  readonly #tells: (name: string) => boolean;
+  readonly #partialBodyName: string;
+  readonly #clientServiceNames: readonly string[];
+
+  /** @param spellings of a header of proxies. */
+  constructor(
+    settings: GrpcServiceSettings,
+    { allowedHeaders, disallowedHeaders }: ExtAuthzSettings,
+    spellings: (name: string) => readonly string[],
+  ) {
+    this.#settings = settings;
+    this.#path = `/envoy.service.auth.${settings.generation}.Authorization/Check`;
+    const allows = allowedHeaders === null ? () => true : anyOf(allowedHeaders);
+    const forbids = anyOf(disallowedHeaders);
+    this.#tells = (name) => allows(name) && !forbids(name);
+    this.#partialBodyName = spellings(PARTIAL_BODY)[0]!;
+    this.#clientServiceNames = spellings(CLIENT_SERVICE);
+  }
+
+  ask(head: RequestHead, { body, isPartial, isRaw, facts, contexts, maxAnswerBytes }: Question): CallRequest {
+    const { cluster, authority, timeoutMs, metadata, ...settings } = this.#settings;
+    const [method, path, host] = [head.method, head.path(), head.authority()];
+    const scheme = head.headerByName('x-forwarded-proto') ?? 'http';
+    const line = [
+      [':authority', host],
+      [':method', method],
+      [':path', path],
+      [':scheme', scheme],
+    ] as const;
+    const fields = [...line, ...head.entries().filter(([name]) => name !== 'host')].filter(([name]) =>
+      this.#tells(name),
+    );
+    if (body !== null) fields.push([this.#partialBodyName, String(isPartial)]);
+    const message = encodeCheckRequest({
+      facts,
+      method,
+      path,
+      host,
+      scheme,
+      fields,
+      hasRawHeaders: settings.hasRawHeaders,
+      body,
+      isRawBody: isRaw,
+      clientService: this.#clientServiceNames.map((name) => head.headerByName(name)).find((value) => value) ?? '',
+      includesCertificate: settings.includesCertificate,
+      includesTlsSession: settings.includesTlsSession,
+      context: Object.assign({}, ...contexts.toReversed()),
+      metadata: chosen(facts.metadata('DYNAMIC'), settings.metadataNamespaces),
+      routeMetadata: chosen(facts.metadata('ROUTE'), settings.routeMetadataNamespaces),
+    });
+    return {
+      cluster,
+      method: 'POST',
+      path: this.#path,
+      host: authority,
+      fields: [
+        ['content-type', 'application/grpc'],
+        ['te', 'trailers'],
+        ...(timeoutMs > 0 ? [['grpc-timeout', `${Math.trunc(timeoutMs)}m`] as const] : []),
+        ...metadata,
+      ],
+      body: Buffer.concat([frameHead(0, message.length), message]),
+      isGrpc: true,
+      timeoutMs,
+      maxAnswerBytes,
+    };
+  }
+
+  judge({ status, head, body, trailers }: CallAnswer): Verdict {
+    const grpcStatus = trailers?.get('grpc-status') ?? head.headerByName('grpc-status');
+    if (status !== 200 || grpcStatus !== '0') return FAILED;
+    // One message, as it is: nobody has offered to read it in another coding.
+    if (body.length < FRAME_HEAD_BYTES || body[0] !== 0) return FAILED;
+    if (body.readUInt32BE(1) !== body.length - FRAME_HEAD_BYTES) return FAILED;
+    try {
+      const verdict = decodeCheckResponse(body.subarray(FRAME_HEAD_BYTES));
+      if (this.#settings.keepsMetadata || verdict.kind === 'error') return verdict;
+      return { ...verdict, metadata: null };
+    } catch {
+      return FAILED;
+    }
+  }
+}
+
+function anyOf(matches: NameMatches): (name: string) => boolean {
+  const tests = (matches ?? []).map(compileByteMatch);
+  return (name) => tests.some((passes) => passes(name));
+}
+
+function chosen(metadata: Metadata | undefined, namespaces: readonly string[]): Metadata {
+  const there = namespaces.filter((name) => metadata !== undefined && Object.hasOwn(metadata, name));
+  return Object.fromEntries(there.map((name) => [name, metadata![name]!]));
+}

@@ -1,0 +1,83 @@
+// What main tells the workers of an ext_authz filter.
+
+import type { Fraction, RuntimeSetting, StringMatch } from '../../../snapshot/index.ts';
+
+/** Names behind `http.<stat_prefix>.`. */
+export interface ExtAuthzStatNames {
+  readonly ok: string;
+  readonly denied: string;
+  readonly error: string;
+  /** Requests that were not asked about. */
+  readonly disabled: string;
+  /** Failures that let a request go on. */
+  readonly failureModeAllowed: string;
+  /** Answers that wanted what cannot stand in a header. */
+  readonly invalid: string;
+}
+
+export interface BodySettings {
+  readonly maxBytes: number;
+  /** The service gets what fits of a longer body. */
+  readonly allowsPart: boolean;
+  /** For a gRPC service: as bytes, not as text. */
+  readonly isRaw: boolean;
+}
+
+/** Null: nothing was said. */
+export type NameMatches = readonly StringMatch[] | null;
+
+export interface HttpServiceSettings {
+  readonly kind: 'http';
+  readonly cluster: string;
+  readonly timeoutMs: number;
+  readonly pathPrefix: string;
+  /** In place of what the request has. Names are in lower case. */
+  readonly add: readonly (readonly [name: string, value: string])[];
+  readonly toUpstream: NameMatches;
+  readonly appendedToUpstream: NameMatches;
+  readonly toClient: NameMatches;
+  readonly toClientOnSuccess: NameMatches;
+  readonly toMetadata: NameMatches;
+}
+
+export interface GrpcServiceSettings {
+  readonly kind: 'grpc';
+  readonly cluster: string;
+  readonly authority: string;
+  readonly generation: 'v2' | 'v3';
+  readonly timeoutMs: number;
+  readonly metadata: readonly (readonly [name: string, value: string])[];
+  readonly includesCertificate: boolean;
+  readonly includesTlsSession: boolean;
+  /** Headers one by one, as bytes. */
+  readonly hasRawHeaders: boolean;
+  readonly metadataNamespaces: readonly string[];
+  readonly routeMetadataNamespaces: readonly string[];
+  readonly keepsMetadata: boolean;
+}
+
+export interface ExtAuthzSettings {
+  readonly stats: ExtAuthzStatNames;
+  readonly service: HttpServiceSettings | GrpcServiceSettings;
+  readonly failsOpen: boolean;
+  readonly tellsFailOpen: boolean;
+  /** Null: the service does not get it. */
+  readonly body: BodySettings | null;
+  readonly clearsRoute: boolean;
+  readonly statusOnError: number;
+  /** Null for all requests. */
+  readonly enabled: RuntimeSetting<Fraction> | null;
+  readonly deniesDisabled: RuntimeSetting<boolean>;
+  readonly allowedHeaders: NameMatches;
+  readonly disallowedHeaders: NameMatches;
+  readonly validates: boolean;
+  readonly countsByCluster: boolean;
+}
+
+/** What one level of a route says. */
+export interface CheckSettings {
+  readonly context: Readonly<Record<string, string>>;
+  readonly ignoresBody: boolean;
+  /** Null: as the filter says. */
+  readonly body: BodySettings | null;
+}

@@ -1,0 +1,71 @@
+// GrpcService messages, wherever an extension has one: which of their fields there are, and what is said with each call.
+
+import {
+  type FaultSink,
+  type GrpcService,
+  rejected,
+  type SupportTable,
+  supported,
+  supportedWhole,
+  warned,
+} from '../config/index.ts';
+
+/** Of main, which stat sinks speak through. */
+const CLEARTEXT = 'stat sinks speak cleartext to gRPC services';
+const NO_RETRY = 'nothing is asked twice';
+
+export const GRPC_SERVICE_SUPPORT: SupportTable = {
+  'proxy.config.core.v3.GrpcService': {
+    otherwise: rejected(),
+    fields: {
+      envoy_grpc: supported(),
+      google_grpc: supported('of stat sinks'),
+      timeout: supported('of single calls; unless said 10 s in stat sinks, 200 ms in filters'),
+      initial_metadata: supported(),
+      retry_policy: warned(NO_RETRY),
+    },
+  },
+  'proxy.config.core.v3.GrpcService.EnvoyGrpc': {
+    otherwise: rejected(),
+    fields: {
+      cluster_name: supported('stat sinks speak to its hosts in turn, in cleartext'),
+      authority: supported(),
+      retry_policy: warned(NO_RETRY),
+      max_receive_message_length: supportedWhole('answers are short, or refused'),
+      skip_envoy_headers: warned('stat sinks send none, filters send theirs'),
+    },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc': {
+    otherwise: rejected(CLEARTEXT),
+    fields: {
+      target_uri: supported(),
+      stat_prefix: supported('the sink counts under its own name'),
+      channel_credentials: supported(),
+      per_stream_buffer_limit_bytes: warned('16 MiB wait at most'),
+      channel_args: warned(),
+    },
+  },
+  'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelCredentials': {
+    otherwise: rejected(CLEARTEXT),
+    fields: { local_credentials: supportedWhole(CLEARTEXT) },
+  },
+};
+
+/** As HTTP/2 has names of fields; those of gRPC itself are the library's. */
+const METADATA_KEY = /^(?!grpc-)[0-9a-z_.-]+$/;
+const METADATA_VALUE = /^[\x20-\x7e]*$/;
+
+/** What is said with each call; names are in lower case. @param at path of the service. */
+export function initialMetadata(
+  service: GrpcService,
+  at: string,
+  faults: FaultSink,
+): readonly { readonly key: string; readonly value: string }[] {
+  return service.initial_metadata.map(({ key, value }, index) => {
+    const name = key.toLowerCase();
+    const place = `${at}.initial_metadata[${index}]`;
+    if (!METADATA_KEY.test(name)) faults.error(`${place}.key`, `"${key}" is no name of metadata that can be set`);
+    if (!METADATA_VALUE.test(value)) faults.error(`${place}.value`, 'has characters beyond printable ASCII');
+    return { key: name, value };
+  });
+}
