@@ -270,6 +270,8 @@ describe('the compressor filter', () => {
     assert.equal((await ask('/none')).status, 204);
     const same = await ask('/same');
     assert.deepEqual([same.status, same.headers.etag, same.headers['content-encoding']], [304, '"abc"', undefined]);
+    // As the answer would say that it stands for.
+    assert.equal(same.headers.vary, 'Accept-Encoding');
     assert.equal(decoded(await ask('/text')), TEXT);
   });
 

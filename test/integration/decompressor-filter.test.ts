@@ -254,6 +254,17 @@ describe('the decompressor filter', () => {
     assert.equal((await ask()).body.length, 0);
   });
 
+  it('lets requests that are not compressed keep their framing', async () => {
+    answer = { status: 200, headers: {}, pieces: [] };
+    const client = new WireClient(proxy.listeners.get('gzip')!.port);
+    client.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\nexpect: 100-continue\r\n\r\n');
+    await client.until('100 Continue\r\n\r\n');
+    client.write('hello');
+    assert.equal((await readAnswer(client)).status, 200);
+    assert.deepEqual([reached!.headers['content-length'], reached!.body.toString()], ['5', 'hello']);
+    client.close();
+  });
+
   it('works in one direction where the other is off', async () => {
     const bytes = zlib.gzipSync(TEXT);
     const asked = { method: 'POST', headers: { 'content-encoding': 'gzip' }, body: bytes };

@@ -26,8 +26,9 @@ type Gzip = MessageTypes[typeof GZIP];
 type Brotli = MessageTypes[typeof BROTLI];
 type Zstd = MessageTypes[typeof ZSTD];
 
-/** What is sent on at a time where nothing is said. */
-export const DEFAULT_CHUNK_BYTES = 4096;
+/** Each chunk costs a way to a thread and back, so where nothing is said it is not the 4 KiB of libraries that need none. */
+export const DEFAULT_CHUNK_BYTES: number = 32 * 1024;
+export const CHUNK_SIZE = supported('32 KiB where it is absent');
 export const DEFAULT_MEMORY_LEVEL = 5;
 export const DEFAULT_WINDOW_BITS = 12;
 /** zlib's own. */
@@ -54,7 +55,7 @@ export const COMPRESSOR_LIBRARY_SUPPORT: SupportTable = {
       compression_level: supported(),
       compression_strategy: supported(),
       window_bits: supported(),
-      chunk_size: supported(),
+      chunk_size: CHUNK_SIZE,
     },
   },
   [BROTLI]: {
@@ -64,7 +65,7 @@ export const COMPRESSOR_LIBRARY_SUPPORT: SupportTable = {
       encoder_mode: supported(),
       window_bits: supported(),
       input_block_bits: supported(),
-      chunk_size: supported(),
+      chunk_size: CHUNK_SIZE,
       disable_literal_context_modeling: supported(),
     },
   },
@@ -75,7 +76,7 @@ export const COMPRESSOR_LIBRARY_SUPPORT: SupportTable = {
       enable_checksum: supported(),
       strategy: supported(),
       dictionary: supportedWhole('read once'),
-      chunk_size: supported(),
+      chunk_size: CHUNK_SIZE,
     },
   },
 };

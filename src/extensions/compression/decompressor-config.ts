@@ -13,7 +13,7 @@ import {
   supportedWhole,
   valueOr,
 } from '../../config/index.ts';
-import { DEFAULT_CHUNK_BYTES } from './compressor-config.ts';
+import { CHUNK_SIZE, DEFAULT_CHUNK_BYTES } from './compressor-config.ts';
 import type { DecompressorLibrary, InflationLimit } from './settings.ts';
 
 const TYPED = 'proxy.config.core.v3.TypedExtensionConfig';
@@ -42,17 +42,17 @@ export const DECOMPRESSOR_LIBRARY_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       window_bits: supported(),
-      chunk_size: supported(),
+      chunk_size: CHUNK_SIZE,
       max_inflate_ratio: supported('where it is absent, the first 64 KiB are free'),
     },
   },
   [BROTLI]: {
     otherwise: rejected(),
-    fields: { disable_ring_buffer_reallocation: supported(), chunk_size: supported() },
+    fields: { disable_ring_buffer_reallocation: supported(), chunk_size: CHUNK_SIZE },
   },
   [ZSTD]: {
     otherwise: rejected(),
-    fields: { dictionaries: supportedWhole('read once'), chunk_size: supported() },
+    fields: { dictionaries: supportedWhole('read once'), chunk_size: CHUNK_SIZE },
   },
 };
 

@@ -74,7 +74,7 @@ export function createDecompressor(library: DecompressorLibrary, first: Buffer):
 }
 
 /** The one that a frame names; one without a name for a frame that names none. */
-function dictionaryFor(dictionaries: readonly Uint8Array[], first: Buffer): Buffer | undefined {
+export function dictionaryFor(dictionaries: readonly Uint8Array[], first: Buffer): Buffer | undefined {
   const wanted = frameDictionary(first);
   return dictionaries.map(bufferOf).find((dictionary) => dictionaryName(dictionary) === wanted);
 }

@@ -47,8 +47,6 @@ type Verdict =
 
 const KEY = 'filters.http.compressor';
 const PARTIAL_CONTENT = 206;
-/** Bodies of these are none, or are not to be. */
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 const DIGITS = /^\d+$/;
 const WEAK = /^W\//i;
 
@@ -247,7 +245,7 @@ class CompressorFilter implements HttpFilter, Candidate {
     status: number,
     hasNoBody: boolean,
   ): boolean {
-    if (!this.#compressesResponses(response) || this.#callbacks.awaitsTunnel || BODILESS.has(status)) return false;
+    if (!this.#compressesResponses(response) || this.#callbacks.awaitsTunnel) return false;
     // A part says of the whole where it belongs.
     if (status === PARTIAL_CONTENT || head.hasField('content-range')) return false;
     if (this.#callbacks.isLocalReply) return false;

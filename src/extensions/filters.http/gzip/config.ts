@@ -2,6 +2,7 @@
 
 import { type HttpFilterManifest, type MessageTypes, rejected, supported, valueOr } from '../../../config/index.ts';
 import {
+  CHUNK_SIZE,
   DEFAULT_CHUNK_BYTES,
   DEFAULT_LEVEL,
   DEFAULT_MEMORY_LEVEL,
@@ -31,7 +32,7 @@ export const GZIP_MANIFEST: HttpFilterManifest = {
         remove_accept_encoding_header: supported(OLDER),
         window_bits: supported(),
         compressor: supported('but for its compressor_library'),
-        chunk_size: supported(),
+        chunk_size: CHUNK_SIZE,
       },
     },
   },
