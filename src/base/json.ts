@@ -6,6 +6,17 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What stands at the end of a way into an object; undefined where there is none. */
+export function jsonAt(object: JsonObject | undefined, path: readonly string[]): JsonValue | undefined {
+  let value: JsonValue | undefined = object;
+  for (const key of path) value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return value;
+}
+
 /** A google.protobuf.Duration: `6s`, `0.500s`. @param ms 0 or more, whole. */
 export function jsonDuration(ms: number): string {
   const seconds = Math.floor(ms / 1000);

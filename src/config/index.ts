@@ -73,7 +73,7 @@ export { convertHeaderMatchers } from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';
-export { convertStringMatcher, regexMatch } from './resources/string-match.ts';
+export { convertStringMatcher, convertSubstitution, regexMatch } from './resources/string-match.ts';
 export { structToJson } from './resources/struct.ts';
 export { type ReadContext, type ReadFault, type RereadInput, TlsReader } from './resources/tls/reread.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';

@@ -37,3 +37,4 @@ export {
 } from './route/header-editor.ts';
 export { compileHeaderTest } from './route/header-matcher.ts';
 export { firstValue as firstQueryValue } from './route/query-matcher.ts';
+export { requestCookie } from './route/request-cookie.ts';

@@ -2,6 +2,7 @@
 // they do is in data-registry.ts, for those that run in workers, and in stat-sink-registry.ts.
 
 import type { ExtensionManifests, HttpFilterManifests, StatSinkManifests } from '../config/index.ts';
+import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
 import { COMPRESSOR_MANIFEST } from './filters.http/compressor/config.ts';
 import { CORS } from './filters.http/cors/config.ts';
@@ -14,8 +15,10 @@ import { GRPC_STATS } from './filters.http/grpc_stats/config.ts';
 import { GRPC_WEB } from './filters.http/grpc_web/config.ts';
 import { GZIP_MANIFEST } from './filters.http/gzip/config.ts';
 import { HEADER_MUTATION } from './filters.http/header_mutation/config.ts';
+import { HEADER_TO_METADATA } from './filters.http/header_to_metadata/config.ts';
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
 import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
+import { SET_METADATA } from './filters.http/set_metadata/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
@@ -25,6 +28,7 @@ import { OPEN_TELEMETRY } from './stat_sinks/open_telemetry/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
 
 const HTTP_FILTERS: HttpFilterManifests = {
+  'proxy.extensions.filters.http.basic_auth.v3.BasicAuth': BASIC_AUTH_MANIFEST,
   'proxy.extensions.filters.http.buffer.v3.Buffer': BUFFER_MANIFEST,
   'proxy.extensions.filters.http.compressor.v3.Compressor': COMPRESSOR_MANIFEST,
   'proxy.extensions.filters.http.cors.v3.Cors': CORS,
@@ -37,8 +41,10 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': GRPC_WEB,
   'proxy.extensions.filters.http.gzip.v3.Gzip': GZIP_MANIFEST,
   'proxy.extensions.filters.http.header_mutation.v3.HeaderMutation': HEADER_MUTATION,
+  'proxy.extensions.filters.http.header_to_metadata.v3.Config': HEADER_TO_METADATA,
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': LOCAL_RATE_LIMIT,
+  'proxy.extensions.filters.http.set_metadata.v3.Config': SET_METADATA,
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,
 };
 

@@ -2,6 +2,7 @@
 // is control-registry.ts.
 
 import type { HttpFilterRegistry } from '../data-plane/index.ts';
+import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
 import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
 import { CORS_FILTER } from './filters.http/cors/filter.ts';
@@ -13,11 +14,14 @@ import { GRPC_BRIDGE_FILTER } from './filters.http/grpc_http1_bridge/filter.ts';
 import { GRPC_STATS_FILTER } from './filters.http/grpc_stats/filter.ts';
 import { GRPC_WEB_FILTER } from './filters.http/grpc_web/filter.ts';
 import { HEADER_MUTATION_FILTER } from './filters.http/header_mutation/filter.ts';
+import { HEADER_TO_METADATA_FILTER } from './filters.http/header_to_metadata/filter.ts';
 import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
 import { LOCAL_RATE_LIMIT_FILTER } from './filters.http/local_ratelimit/filter.ts';
+import { SET_METADATA_FILTER } from './filters.http/set_metadata/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
+  'filters.http.basic_auth': BASIC_AUTH_FILTER,
   'filters.http.buffer': BUFFER_FILTER,
   'filters.http.compressor': COMPRESSOR_FILTER,
   'filters.http.cors': CORS_FILTER,
@@ -29,7 +33,9 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.grpc_stats': GRPC_STATS_FILTER,
   'filters.http.grpc_web': GRPC_WEB_FILTER,
   'filters.http.header_mutation': HEADER_MUTATION_FILTER,
+  'filters.http.header_to_metadata': HEADER_TO_METADATA_FILTER,
   'filters.http.health_check': HEALTH_CHECK_FILTER,
   'filters.http.local_ratelimit': LOCAL_RATE_LIMIT_FILTER,
+  'filters.http.set_metadata': SET_METADATA_FILTER,
   'filters.http.tap': TAP_FILTER,
 };

@@ -2,6 +2,7 @@
 // made of it. Rules are compiled once per snapshot.
 
 import { parseIp } from '../../../base/ip-number.ts';
+import { jsonAt } from '../../../base/json.ts';
 import { type FilterCallbacks, type FilterContext, firstQueryValue } from '../../../data-plane/index.ts';
 import type { RateLimitAction, RateLimitSettings } from '../../../snapshot/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
@@ -117,8 +118,7 @@ function compileAction(action: RateLimitAction, context: FilterContext): Describ
     case 'metadata': {
       const { source, namespace, path, byDefault } = action;
       return (_head, callbacks) => {
-        let value: unknown = callbacks.facts(null).metadata(source)?.[namespace];
-        for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+        const value = jsonAt(callbacks.facts(null).metadata(source)?.[namespace], path);
         return entryOr(action, typeof value === 'string' && value !== '' ? value : byDefault);
       };
     }
@@ -143,10 +143,6 @@ function headerOf(head: RequestHead, name: string): string | undefined {
     default:
       return head.headerByName(name);
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** With the length of its prefix; undefined for what is no address. */
