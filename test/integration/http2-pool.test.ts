@@ -148,6 +148,9 @@ describe('a pool of HTTP/2 connections', () => {
 });
 
 describe('a GOAWAY', () => {
+  const REQUESTS = 60;
+  const TAKEN_BY_EACH = 2;
+
   /** The first connection takes its first stream only, and says so with the second. */
   async function leavingUpstream(t: TestContext): Promise<FrameUpstream> {
     return await FrameUpstream.start(t, ({ type, streamId }, connection) => {
@@ -169,7 +172,7 @@ describe('a GOAWAY', () => {
     await eventually(() => proxy.clusterStat('web', 'upstream_cx_destroy_local') === 1, 'the end of the first');
   });
 
-  test('moves them again from the next connection, four times in all', async (t) => {
+  test('moves them again from the next connection that takes none, four times in all', async (t) => {
     for (const [leaving, status] of [
       [4, 200],
       [5, 503],
@@ -183,6 +186,28 @@ describe('a GOAWAY', () => {
       assert.equal((await get(port, 'POST')).status, status);
       assert.equal(proxy.clusterStat('web', 'upstream_rq_retry'), 4);
     }
+  });
+
+  test('moves those that it did not take as often as it takes others', async (t) => {
+    const taken = new Map<number, number>();
+    const upstream = await FrameUpstream.start(t, ({ type, streamId }, connection) => {
+      if (type !== FrameType.HEADERS) return null;
+      const count = (taken.get(connection) ?? 0) + 1;
+      taken.set(connection, count);
+      if (count > TAKEN_BY_EACH) return null;
+      const answer = headers(streamId, OK_FRAME);
+      if (count < TAKEN_BY_EACH) return answer;
+      return Buffer.concat([frame(FrameType.GOAWAY, 0, 0, Buffer.concat([word(streamId), word(0)])), answer]);
+    });
+    const { proxy, port } = await http2Proxy(t, upstream.port);
+    const all = await Promise.all(Array.from({ length: REQUESTS }, () => get(port, 'POST')));
+    assert.deepEqual([...new Set(all.map(({ status }) => status))], [200]);
+    assert.ok(
+      proxy.clusterStat('web', 'upstream_rq_retry') > 4 * REQUESTS,
+      'most have been moved more than four times',
+    );
+    assert.ok(proxy.clusterStat('web', 'upstream_cx_total') >= REQUESTS / TAKEN_BY_EACH);
+    assert.equal(proxy.clusterStat('web', 'upstream_rq_active'), 0);
   });
 
   test('of an idle connection closes it', async (t) => {

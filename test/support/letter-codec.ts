@@ -230,6 +230,7 @@ export class LetterUpstream implements UpstreamStream {
   readonly protocol = PROTOCOL;
   readonly isReused = false;
   readonly wasLeftBehind = false;
+  readonly wereOthersTaken = false;
   readonly unsentBytes = 0;
   readonly localEndpoint = { ip: '127.0.0.1', port: 1 };
   readonly remoteAddress = { kind: 'ip', ip: '127.0.0.1', port: 1 } as const;

@@ -54,10 +54,11 @@ const BY_PEER: ReadonlySet<UpstreamFailure> = new Set([
   'remote refused stream reset',
 ]);
 /**
- * Behind a GOAWAY, as often as this. Upstreams that end connections after so many requests end several at about the same time; no
- * connection gets a request a second time, so that an upstream that refuses its work is not asked for more of it.
+ * Behind a GOAWAY of a connection that has taken no request at all, as often as this: an upstream that refuses its work is not
+ * asked for more of it. Behind others that it has taken, as often as it comes to that: upstreams end connections after so many
+ * requests, and those that have waited longest go first to the next one, so that each of them brings the end nearer.
  */
-const MAX_RESENDS = 4;
+const MAX_FRUITLESS_RESENDS = 4;
 const NO_BYTES = Buffer.alloc(0);
 const IMMEDIATE_FAIL = HEADER_ID['x-proxy-immediate-health-check-fail'];
 /** Doing these twice is doing them once (RFC 9110 section 9.2.2). */
@@ -98,6 +99,8 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #hasSentBody = false;
   /** How often it has gone out again by itself. */
   #resends = 0;
+  /** Of these, those that no other request has gained by. */
+  #fruitlessResends = 0;
   #isBackedUp = false;
   /** What came of a gRPC request stands behind the response's body. */
   #awaitsGrpcStatus = false;
@@ -315,6 +318,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#stream = null;
     if (this.#mayRetry(stream, failure)) {
       this.#resends += 1;
+      if (!stream.wereOthersTaken) this.#fruitlessResends += 1;
       this.#count(upstream_rq_retry);
       this.#attempt();
       return;
@@ -364,10 +368,11 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     else this.#abort(false);
   }
 
-  #mayRetry({ isReused, hasResponseBytes, wasLeftBehind }: UpstreamStream, failure: UpstreamFailure): boolean {
+  #mayRetry(stream: UpstreamStream, failure: UpstreamFailure): boolean {
+    const { isReused, hasResponseBytes, wasLeftBehind, wereOthersTaken } = stream;
     const isWhole = this.#isRequestDone || this.#client.awaitsTunnel;
     if (hasResponseBytes || this.#hasSentBody || !isWhole) return false;
-    if (this.#resends >= (wasLeftBehind ? MAX_RESENDS : 1)) return false;
+    if (!wereOthersTaken && this.#fruitlessResends >= (wasLeftBehind ? MAX_FRUITLESS_RESENDS : 1)) return false;
     // The upstream has not begun with it (RFC 9113 section 8.7).
     if (failure === 'remote refused stream reset') return true;
     return failure === 'connection termination' && isReused && IDEMPOTENT.has(this.#client.methodId);

@@ -19,6 +19,8 @@ export interface UpstreamStream extends ConnectionEnds {
   readonly isReused: boolean;
   /** A GOAWAY has said that nobody has looked at it; its connection takes no more. */
   readonly wasLeftBehind: boolean;
+  /** That connection has taken others: the upstream gets on with its work. */
+  readonly wereOthersTaken: boolean;
   /** Any byte of the response at hand has arrived. */
   readonly hasResponseBytes: boolean;
   /** Of the request, not taken by the kernel yet. */

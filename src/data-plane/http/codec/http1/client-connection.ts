@@ -61,6 +61,7 @@ const SLAB_THRESHOLD = 64 * 1024;
 export class Http1ClientConnection implements UpstreamStream, PooledConnection, HostConnectionOwner, LifeOwner {
   readonly protocol = 'HTTP/1.1';
   readonly wasLeftBehind = false;
+  readonly wereOthersTaken = false;
   readonly host: PoolHost;
   readonly #context: WorkerContext;
   readonly #pool: ConnectionOwner;

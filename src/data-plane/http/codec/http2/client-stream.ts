@@ -18,7 +18,7 @@ import { Trailers } from '../../trailers.ts';
 import type { ResponseReceiver, UpstreamStream } from '../upstream-stream.ts';
 import type { ClientSession } from './client-session.ts';
 import { ErrorCode } from './frames.ts';
-import { LEFT_BEHIND, type SessionStream, type StreamHandler } from './session-stream.ts';
+import { LEFT_BEHIND, LEFT_BEHIND_OTHERS, type SessionStream, type StreamHandler } from './session-stream.ts';
 import { UpgradedAnswer } from './upgraded-answer.ts';
 
 const { upstream_flow_control_paused_reading_total, upstream_flow_control_resumed_reading_total } = CLUSTER_STATS.index;
@@ -38,6 +38,7 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
   readonly protocol = 'HTTP/2';
   readonly isReused: boolean;
   wasLeftBehind = false;
+  wereOthersTaken = false;
   hasResponseBytes = false;
   readonly #session: ClientSession;
   /** Null before the request has gone out, and when the exchange is over for the session. */
@@ -196,7 +197,8 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
     this.#session.releaseHeadBut(null);
     this.#stream = null;
     this.#session.onStreamEnd(this);
-    this.wasLeftBehind = reason === LEFT_BEHIND;
+    this.wereOthersTaken = reason === LEFT_BEHIND_OTHERS;
+    this.wasLeftBehind = this.wereOthersTaken || reason === LEFT_BEHIND;
     if (isLocal) this.#fail('protocol error', reason);
     else this.#fail(code === ErrorCode.REFUSED_STREAM ? 'remote refused stream reset' : 'remote reset', '');
   }

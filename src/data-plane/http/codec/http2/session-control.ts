@@ -4,7 +4,7 @@
 import { ErrorCode, FrameFlag, FrameType, LARGEST_WINDOW } from './frames.ts';
 import { Fault } from './options.ts';
 import type { SessionState } from './session-state.ts';
-import { LEFT_BEHIND } from './session-stream.ts';
+import { LEFT_BEHIND, LEFT_BEHIND_OTHERS } from './session-stream.ts';
 
 const MARK_PING = 0x77656972;
 const MARK_DRAIN = 0x647261;
@@ -119,10 +119,11 @@ export class SessionControl {
     const code = bytes.readUInt32BE(start + 4);
     this.#session.owner.onGoaway(last, code);
     if (this.#session.isServer) return !this.#session.isEnded;
+    const reason = last > 0 ? LEFT_BEHIND_OTHERS : LEFT_BEHIND;
     for (const stream of this.#session.streams.all()) {
       if (stream.id <= last) continue;
       this.#session.remove(stream);
-      stream.handler?.onReset(ErrorCode.REFUSED_STREAM, false, LEFT_BEHIND);
+      stream.handler?.onReset(ErrorCode.REFUSED_STREAM, false, reason);
     }
     this.#session.idle();
     return !this.#session.isEnded;

@@ -5,8 +5,9 @@
 //
 // A stream is in its session's map until it is closed.
 
-/** Why a request was reset that a GOAWAY has named as not looked at. */
+/** Why a request was reset that a GOAWAY has named as not looked at: its connection has taken none, or others before it. */
 export const LEFT_BEHIND = 'goaway';
+export const LEFT_BEHIND_OTHERS = 'goaway_behind_others';
 
 /** What a session tells the user of a stream. Heads lie in the worker's codec until the call returns. */
 export interface StreamHandler {
