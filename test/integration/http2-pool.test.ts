@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { describe, type TestContext, test } from 'node:test';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
-import { FrameFlag, FrameType, Setting } from '../../src/data-plane/http/codec/http2/frames.ts';
+import { FrameFlag, FrameType, PREFACE, Setting } from '../../src/data-plane/http/codec/http2/frames.ts';
 import { retrySettings } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
-import { frame, headers, word } from '../support/http2-session.ts';
+import { type Frame, frame, headers, readFrames, word } from '../support/http2-session.ts';
 import { FrameUpstream, Http2Upstream, http2Proxy, type OnStream, readAll } from '../support/http2-upstream.ts';
-import { WireClient } from '../support/wire.ts';
+import { WireClient, WireUpstream } from '../support/wire.ts';
 
 const GET = 'GET / HTTP/1.1\r\nhost: a.example\r\n\r\n';
 const OK: OnStream = (stream) => {
@@ -22,6 +22,14 @@ async function get(port: number, method = 'GET'): Promise<{ status: number; body
   const request = http.request({ port, host: '127.0.0.1', agent: false, method }).end();
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   return { status: response.statusCode!, body: (await readAll(response)).toString() };
+}
+
+/** Of the frames in these bytes those that are there in full. */
+function completeFrames(bytes: Buffer): Frame[] {
+  let end = 0;
+  while (bytes.length >= end + 9 && bytes.length >= end + 9 + bytes.readUIntBE(end, 3))
+    end += 9 + bytes.readUIntBE(end, 3);
+  return readFrames(bytes.subarray(0, end));
 }
 
 /** Answers when it is told to. */
@@ -89,6 +97,38 @@ describe('a pool of HTTP/2 connections', () => {
     );
     assert.equal(proxy.clusterStat('web', 'upstream_cx_total'), 1);
     assert.equal(proxy.clusterStat('web', 'upstream_rq_pending_active'), 0);
+  });
+
+  test('sends no more over a connection that begins than the host has said on another that it takes', async (t) => {
+    const counts: number[] = [];
+    const upstream = await WireUpstream.start((socket, index) => {
+      counts[index] = 0;
+      let received = Buffer.alloc(0);
+      socket.on('data', (chunk: Buffer) => {
+        received = Buffer.concat([received, chunk]);
+        const whole = completeFrames(received.subarray(PREFACE.length));
+        counts[index] = whole.filter(({ type }) => type === FrameType.HEADERS).length;
+      });
+      // The others keep silent.
+      if (index > 0) return;
+      const limit = Buffer.concat([Buffer.from([0, Setting.MAX_CONCURRENT_STREAMS]), word(2)]);
+      socket.write(frame(FrameType.SETTINGS, 0, 0, limit));
+    });
+    t.after(() => upstream.close());
+    const { proxy, port } = await http2Proxy(t, upstream.port);
+    const clients = Array.from({ length: 10 }, () => new WireClient(port));
+    t.after(() => {
+      for (const client of clients) client.close();
+    });
+    clients[0]!.write(GET);
+    await eventually(() => counts[0] === 1, 'the first request');
+    clients[1]!.write(GET);
+    await eventually(() => counts[0] === 2, 'the second request');
+    for (const client of clients.slice(2)) client.write(GET);
+    const sent = (): number => counts.reduce((sum, count) => sum + count, 0);
+    await eventually(() => sent() === clients.length, 'all requests');
+    assert.deepEqual(counts, [2, 2, 2, 2, 2]);
+    assert.equal(proxy.clusterStat('web', 'upstream_cx_total'), 5);
   });
 
   test('refuses requests beyond the limit of the cluster', async (t) => {

@@ -84,6 +84,7 @@ export class Host implements PoolHost {
   /** How its connections are secured; null for plain ones. */
   tls: UpstreamTls | null;
   choosesHttp2 = true;
+  http2Streams = Number.POSITIVE_INFINITY;
   /** Null unless its zone and that of this proxy are known. */
   readonly zoneCodes: ResponseCodeStats | null;
   readonly #context: WorkerContext;

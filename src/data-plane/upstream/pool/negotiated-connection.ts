@@ -12,6 +12,7 @@ import type { Address } from '../../../base/address.ts';
 import type { Http2Settings } from '../../../snapshot/index.ts';
 import { Http1ClientConnection } from '../../http/codec/http1/client-connection.ts';
 import { Http2ClientConnection } from '../../http/codec/http2/client-connection.ts';
+import { likelyStreams } from '../../http/codec/http2/client-session.ts';
 import type { UpstreamStream } from '../../http/codec/upstream-stream.ts';
 import type { UpstreamSocketOwner } from '../../network/socket-events.ts';
 import type { TlsFacts } from '../../network/tls/connection-tls.ts';
@@ -49,7 +50,8 @@ export class NegotiatedConnection implements PooledConnection, AttemptsOwner, Li
   get comingStreams(): number {
     if (!this.#host.choosesHttp2) return 1;
     const { maxRequestsPerConnection } = this.#host.cluster.settings;
-    return Math.min(this.#http2.maxConcurrentStreams, maxRequestsPerConnection || Number.MAX_SAFE_INTEGER);
+    const likely = likelyStreams(this.#http2, this.#host.http2Streams);
+    return Math.min(likely, maxRequestsPerConnection || Number.MAX_SAFE_INTEGER);
   }
 
   openStream(): UpstreamStream {

@@ -46,6 +46,8 @@ export interface PoolHost {
   readonly statBase: number;
   /** What it has chosen last, where it chooses by ALPN; true before it has chosen anything. */
   choosesHttp2: boolean;
+  /** Streams that it takes at a time on a connection of HTTP/2, as it has said last; infinite before it has said anything. */
+  http2Streams: number;
   /** Neither unhealthy nor degraded. */
   readonly isHealthy: boolean;
   /** Takes places for a connection: one of the host, and one of the cluster. @returns false when either has no more. */

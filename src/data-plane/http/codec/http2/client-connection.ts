@@ -67,7 +67,6 @@ export class Http2ClientConnection
   readonly #pending: BufferedBytes;
   readonly #keepalive: Keepalive | null;
   #state: number = CONNECTING;
-  readonly #maxStreams: number;
   #requestsLeft: number;
   /** It takes no further streams. */
   #isLast = false;
@@ -89,9 +88,8 @@ export class Http2ClientConnection
     this.#context = context;
     this.host = host;
     this.#pool = pool;
-    this.#maxStreams = http2.maxConcurrentStreams;
     this.#requestsLeft = settings.maxRequestsPerConnection || Number.MAX_SAFE_INTEGER;
-    this.#session = new ClientSession(context, this, http2, cluster.responseHeadLimits);
+    this.#session = new ClientSession(context, this, http2, cluster.responseHeadLimits, host.http2Streams);
     this.#keepalive = http2.keepalive === null ? null : new Keepalive(context, this, http2.keepalive);
     this.remoteAddress = host.address;
     this.#socket = begun?.socket ?? connectToHost(context, host, this, pool.opening, HTTP2_ALPN);
@@ -110,7 +108,7 @@ export class Http2ClientConnection
   }
 
   get comingStreams(): number {
-    if (this.#state === CONNECTING) return Math.min(this.#maxStreams, this.#requestsLeft);
+    if (this.#state === CONNECTING) return Math.min(this.#session.likelyStreams, this.#requestsLeft);
     if (this.#state === CLOSED || this.#isLast) return 0;
     return Math.min(this.#session.comingStreams, this.#requestsLeft - this.freeStreams);
   }
@@ -262,6 +260,10 @@ export class Http2ClientConnection
     this.#stats.cutRequest(true);
     this.#countSession(streams_active, -1);
     this.#pool.onStreamEnd(this);
+  }
+
+  onPeerStreams(most: number): void {
+    this.host.http2Streams = most;
   }
 
   onCapacity(): void {

@@ -13,6 +13,8 @@ import type { SessionStream } from './session-stream.ts';
 
 /** As many are tried before a peer has said how many it takes: every server should take these (RFC 9113 section 6.5.2). */
 const STREAMS_BEFORE_SETTINGS = 100;
+/** A host that has taken none for a while takes some again on a connection that begins. */
+const LEAST_STREAMS = 1;
 
 /** The connection, which owns the socket. */
 export interface ClientSessionOwner {
@@ -30,10 +32,17 @@ export interface ClientSessionOwner {
   onStreamCut(): void;
   /** It takes more streams than before, or fewer. */
   onCapacity(): void;
+  /** The peer has said how many streams it takes at a time. */
+  onPeerStreams(most: number): void;
   onGoaway(): void;
   onPong(): void;
   /** The upstream has broken the protocol; what is written last tells it so. */
   onSessionFault(fault: SessionFault): void;
+}
+
+/** Streams that a connection will take, as far as that is known before its settings. @param knownStreams as for ClientSession. */
+export function likelyStreams({ maxConcurrentStreams }: Http2Options, knownStreams: number): number {
+  return Math.min(maxConcurrentStreams, Math.max(LEAST_STREAMS, knownStreams));
 }
 
 export class ClientSession implements SessionOwner {
@@ -41,14 +50,24 @@ export class ClientSession implements SessionOwner {
   readonly #owner: ClientSessionOwner;
   readonly #session: Http2Session;
   readonly #maxStreams: number;
+  /** As many as it will take, as far as that is known before its settings. */
+  readonly #likelyStreams: number;
   readonly #streams = new Set<Http2ClientStream>();
   /** Whose head lies in the codec's table, and goes on with the content behind it or before the next event. */
   #held: Http2ClientStream | null = null;
 
-  constructor(context: WorkerContext, owner: ClientSessionOwner, options: Http2Options, limits: HeadLimits) {
+  /** @param knownStreams that the host takes on other connections; infinite when nobody knows. */
+  constructor(
+    context: WorkerContext,
+    owner: ClientSessionOwner,
+    options: Http2Options,
+    limits: HeadLimits,
+    knownStreams: number,
+  ) {
     this.#context = context;
     this.#owner = owner;
     this.#maxStreams = options.maxConcurrentStreams;
+    this.#likelyStreams = likelyStreams(options, knownStreams);
     this.#session = new Http2Session(context.http2, this, false, options, limits);
   }
 
@@ -87,13 +106,18 @@ export class ClientSession implements SessionOwner {
 
   /** Streams that it takes now. */
   get freeStreams(): number {
-    const most = this.hasSettings ? this.#maxStreams : Math.min(this.#maxStreams, STREAMS_BEFORE_SETTINGS);
+    const most = this.hasSettings ? this.#maxStreams : Math.min(this.#likelyStreams, STREAMS_BEFORE_SETTINGS);
     return Math.max(0, Math.min(most - this.#streams.size, this.#session.freeStreams));
   }
 
   /** Streams beside those that it may take when it knows its peer. */
   get comingStreams(): number {
-    return this.hasSettings ? 0 : Math.max(0, this.#maxStreams - STREAMS_BEFORE_SETTINGS);
+    return this.hasSettings ? 0 : Math.max(0, this.#likelyStreams - STREAMS_BEFORE_SETTINGS);
+  }
+
+  /** Streams that it takes in all, as far as that is known before there is a connection. */
+  get likelyStreams(): number {
+    return this.#likelyStreams;
   }
 
   // ---- From the connection ----
@@ -225,6 +249,7 @@ export class ClientSession implements SessionOwner {
   }
 
   onSettings(): void {
+    this.#owner.onPeerStreams(this.#session.peerStreams);
     this.#owner.onCapacity();
     for (const stream of this.#streams) stream.onSettings();
   }

@@ -88,6 +88,11 @@ export class Http2Session {
     return Math.max(0, this.#state.sender.peer.maxStreams - this.#state.streams.size);
   }
 
+  /** Streams that the peer takes at a time; infinite when it has set no limit. */
+  get peerStreams(): number {
+    return this.#state.sender.peer.maxStreams;
+  }
+
   /** The peer has said what it takes. */
   get hasSettings(): boolean {
     return this.#state.hasSettings;
