@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import { createServer, type Socket, type TcpSocketConnectOpts } from 'node:net';
+import path from 'node:path';
 import { test } from 'node:test';
+import type { ConnectionOptions } from 'node:tls';
 import type { Bootstrap } from '../../../src/library/index.ts';
 import {
   httpFilter,
@@ -14,8 +16,12 @@ import {
   socketAddress,
   tcpFilter,
 } from '../../support/bootstrap.ts';
+import { CertificateFolder } from '../../support/certificates.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../../support/embedded.ts';
 import { untilEqual } from '../../support/eventually.ts';
+import { shownSubject, tlsClient } from '../../support/tls-client.ts';
+import { pair } from '../../support/tls-config.ts';
+import { copyPair, type PairOfFiles, pairIn } from '../../support/tls-files.ts';
 import { WireClient, WireUpstream } from '../../support/wire.ts';
 
 type WeirProxy = Awaited<ReturnType<typeof createProxy>>;
@@ -148,6 +154,39 @@ test('a chain that stays keeps the places under its connection limit', async () 
   const next = from(ONE, proxy);
   assert.equal((await ask(next)).body, 'a');
   next.close();
+});
+
+test('a secured chain that stays goes on, and is shown new certificates at its new place', async () => {
+  using folder = new CertificateFolder();
+  for (const name of ['one', 'two', 'three']) await folder.make(name, { altNames: 'DNS:a.example' });
+  const files = (name: string): PairOfFiles => ({
+    certificatePath: path.join(folder.path, `${name}.pem`),
+    keyPath: path.join(folder.path, `${name}.key`),
+  });
+  const shown = pairIn(path.join(folder.path, 'shown'));
+  copyPair(shown, files('one'));
+  const secured = (ip: string, of: PairOfFiles, body: string): JsonObject => {
+    const type = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext';
+    const typed_config = { '@type': type, common_tls_context: { tls_certificates: [pair(of) as JsonObject] } };
+    return chain(ip, [saying(body)], { transport_socket: { name: 'tls', typed_config } });
+  };
+  const stays = secured(ONE, shown, 'a');
+  await using proxy = await createProxy(withChains([stays, secured(OTHER, files('three'), 'b')]), { concurrency: 2 });
+  const { port } = proxy.listeners.get('main')!;
+  const from = (localAddress: string): ConnectionOptions & Pick<TcpSocketConnectOpts, 'localAddress'> => {
+    return { rejectUnauthorized: false, localAddress };
+  };
+  const client = tlsClient(port, from(ONE)).setEncoding('latin1');
+  await once(client, 'secureConnect');
+  await proxy.applyBootstrap(withChains([secured(OTHER, files('three'), 'c'), stays]));
+  assert.equal(stat(proxy, 'listener_in_place_updated'), 1);
+  const subjectFor = (ip: string): Promise<string> => shownSubject(port, from(ip));
+  copyPair(shown, files('two'));
+  await untilEqual('CN=two', () => subjectFor(ONE), 'the certificate of the chain that stays');
+  assert.equal(await subjectFor(OTHER), 'CN=three');
+  client.write(GET);
+  assert.match(String(await once(client, 'data')), /^HTTP\/1\.1 200 OK/);
+  client.destroy();
 });
 
 test('what differs in anything else is a listener of its own, whose former connections drain', async () => {

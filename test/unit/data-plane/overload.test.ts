@@ -50,6 +50,14 @@ describe('an order of the overload manager', () => {
     }
   });
 
+  it('is followed beside others', () => {
+    const { overload } = overloadWith({ refusedRequests: 1, endedConnections: 1, rejectedConnections: 1 });
+    for (const asks of ['refusesRequest', 'endsConnection', 'rejectsConnection'] as const) {
+      assert.equal(overload[asks](), true, asks);
+    }
+    assert.equal(overload.refusesForwarding(), false);
+  });
+
   it('sheds at the points that are named, and counts there', () => {
     const points = {
       tcp_listener_accept: 'rejectsConnection',

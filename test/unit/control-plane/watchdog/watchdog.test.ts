@@ -91,10 +91,15 @@ describe('the watchdog of the main thread', () => {
     assert.equal(await stat('server.worker_0.watchdog_mega_miss'), '1');
     assert.equal(await stat('server.worker_1.watchdog_miss'), '0');
     pass(300, 0, 1);
+    // Long enough for one of the two alone.
+    pass(500, 0);
+    assert.equal(await stat('server.worker_1.watchdog_miss'), '1');
+    assert.equal(await stat('server.worker_1.watchdog_mega_miss'), '0');
+    pass(300, 0, 1);
     pass(1200, 0);
     await turn();
     assert.match(events[1]!, /worker 1 .*cannot be found out/);
-    assert.equal(await stat('workers.watchdog_miss'), '2');
+    assert.equal(await stat('workers.watchdog_miss'), '3');
     assert.equal(await stat('workers.watchdog_mega_miss'), '2');
   });
 
@@ -107,6 +112,20 @@ describe('the watchdog of the main thread', () => {
     assert.deepEqual(events, []);
   });
 
+  it('ends nobody while that is off, whatever it says of chance, and at its time where nothing is left to chance', () => {
+    const off = open({ killMs: 0, killJitterMs: 5, megaMissMs: 0 });
+    off.watchdog.start();
+    off.pass(500, 0, 1);
+    off.pass(5000, 1);
+    assert.deepEqual(off.events, []);
+    const on = open({ killMs: 500, killJitterMs: 0, megaMissMs: 0 });
+    on.watchdog.start();
+    on.pass(500, 0, 1);
+    on.pass(500, 1);
+    assert.deepEqual(on.events.splice(0).length, 2);
+    on.watchdog.close();
+  });
+
   it('ends a worker that is silent for too long, and the process when that cannot be done', async () => {
     const { watchdog, events, pass, ends, running } = open({ killMs: 500, killJitterMs: 5, megaMissMs: 0 });
     watchdog.start();
@@ -117,6 +136,9 @@ describe('the watchdog of the main thread', () => {
     pass(100, 1);
     const reason = 'it has not gone on for 600 ms';
     assert.deepEqual(events.splice(0), [`error: worker 0 is ended: ${reason}`, `end 0: ${reason}`]);
+    // Its end is under way: it is not ended once more with each look.
+    pass(400, 1);
+    assert.deepEqual(events, []);
     running[0] = false;
     ends[0]!();
     await turn();
