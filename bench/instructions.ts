@@ -5,6 +5,7 @@
 //   --before FOLDER   another built checkout of weir
 //   --only A,B        small-get, get-16k, https-small, https-16k, or any other workload of `npm run bench -- proxy` that is
 //                     one of HTTP without bodies: h2-small, h2-256x1, h2-tls-256x1 and so on
+//   --warm-up N       requests before the first that counts (40000)
 //
 // What it does not see: time in the kernel, which is two thirds of a request, and how well the processor gets on.
 
@@ -21,7 +22,12 @@ import { type LoadTask, runCount } from './proxy/load.ts';
 import { WORKLOADS, type Workload } from './proxy/workloads.ts';
 
 const { values } = parseArgs({
-  options: { before: { type: 'string' }, only: { type: 'string', default: 'small-get,get-16k' } },
+  options: {
+    before: { type: 'string' },
+    only: { type: 'string', default: 'small-get,get-16k' },
+    // Until all that is hot is compiled for good.
+    'warm-up': { type: 'string', default: '40000' },
+  },
 });
 
 /** What is measured here alone, beside the workloads of rates. */
@@ -44,13 +50,15 @@ const SECURED: readonly Workload[] = [
   },
 ];
 
-/** Until all that is hot is compiled for good. */
-const WARM_UP_REQUESTS = 40_000;
 const COUNTED_REQUESTS = 8_000;
 const ROUNDS = 3;
 const CORES = '0-63';
 /** The usual times end requests and connections of a proxy that runs at a fiftieth of its speed on a crowded machine. */
-const PATIENCE = { route: { timeout: '600s' }, cluster: () => ({ connect_timeout: '60s' }) };
+const PATIENCE = {
+  route: { timeout: '600s' },
+  cluster: () => ({ connect_timeout: '60s' }),
+  filterChain: { transport_socket_connect_timeout: '3600s' },
+};
 
 /** h2load can make its requests as they are. */
 function isCounted({ protocol, path: target, bodyBytes, newConnections, fixedRate }: Workload): boolean {
@@ -81,7 +89,7 @@ async function measure(checkout: string, workload: Workload): Promise<number> {
   const url = `${isTls ? 'https' : 'http'}://127.0.0.1:${port}${workload.path}`;
   const task: LoadTask = { cores: CORES, folder: arena.folder, url, connections, seconds: 0 };
   const run = (requests: number) => runCount(task, requests, clientsSpeakHttp2 ? (streams ?? 1) : null);
-  await run(WARM_UP_REQUESTS);
+  await run(Number(values['warm-up']));
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round += 1) {
     const before = counts(program.pid);

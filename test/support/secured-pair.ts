@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect as connectPlain, createServer, type Server, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { type ConnectionOptions, connect, createSecureContext, type TLSSocket } from 'node:tls';
-import { ACCEPTED_SOCKET_OPTIONS } from '../../src/data-plane/network/socket-events.ts';
+import { ACCEPTED_SOCKET_OPTIONS, layOver } from '../../src/data-plane/network/socket-events.ts';
 import { secureServerSocket, serverSocketOptions } from '../../src/data-plane/network/tls/tls-sockets.ts';
 import type { TestCertificate } from './certificates.ts';
 
@@ -21,13 +21,15 @@ export interface SecuredPairOptions extends ConnectionOptions {
   readonly onSecure?: (near: TLSSocket) => void;
   /** Gets the bytes that the accepting side sends, as they are on the wire. */
   readonly tap?: (bytes: Buffer) => void;
+  /** What the far end sends as soon as it may. */
+  readonly early?: string;
 }
 
 /** @returns both when both say that the handshake is done. Errors of both are for whoever listens. */
 export async function securedPair(
   t: Pick<TestContext, 'after'>,
   { certificate, key }: TestCertificate,
-  { onSecure, tap, ...options }: SecuredPairOptions = {},
+  { onSecure, tap, early, ...options }: SecuredPairOptions = {},
 ): Promise<SecuredPair> {
   const secureContext = createSecureContext({ cert: certificate, key });
   const server = createServer(ACCEPTED_SOCKET_OPTIONS).listen(0, '127.0.0.1');
@@ -48,12 +50,14 @@ export async function securedPair(
       stapler: null,
     }),
   );
+  layOver(near, nearRaw);
   const far = connect({ socket: farRaw, rejectUnauthorized: false, ...options });
   t.after(() => {
     near.destroy();
     far.destroy();
   });
   for (const socket of [near, far, nearRaw, farRaw]) socket.on('error', () => {});
+  if (early !== undefined) far.write(early);
   if (onSecure !== undefined) near.once('secure', () => onSecure(near));
   await Promise.all([once(near, 'secure'), once(far, 'secureConnect')]);
   return { near, far, nearRaw, farRaw };

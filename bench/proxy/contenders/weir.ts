@@ -16,6 +16,8 @@ export interface WeirExtras {
   readonly route?: object;
   /** Beside the one that requests go to. */
   readonly furtherClusters?: readonly object[];
+  /** Fields of the one filter chain. */
+  readonly filterChain?: object;
   /** Of the admin interface; any when absent. */
   readonly adminPort?: number;
   /** A program that runs weir, with its arguments. */
@@ -54,7 +56,13 @@ function bootstrap(task: ProxyTask, extras: WeirExtras): object {
   return {
     admin: { address: socketAddress(extras.adminPort ?? 0) },
     static_resources: {
-      listeners: [{ name: 'bench', address: socketAddress(task.port), filter_chains: [{ filters, ...secured }] }],
+      listeners: [
+        {
+          name: 'bench',
+          address: socketAddress(task.port),
+          filter_chains: [{ filters, ...secured, ...extras.filterChain }],
+        },
+      ],
       clusters: [
         {
           ...cluster(task.upstreamPort),

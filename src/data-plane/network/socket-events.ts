@@ -11,8 +11,8 @@
 // Rules of the lean way, each learnt from a failure: push(null) is the end of the stream and belongs to the
 // original; a false result stops reading, and resume() does not start it again, because the Readable believes
 // that a read is under way: an empty push to the original does. It never mixes with pause().
-// A TLS socket is always read by events: one read of the kernel may bring several of its records, and it hands over all of
-// them whatever is returned for the first.
+// A TLS socket of a client has its lean way of its own (tls/secured-reads.ts): one read of the kernel may bring several of its
+// records, and it hands over all of them whatever is returned for the first. One of an upstream is read by events.
 //
 // Every socket is made with a high-water mark of 1: then `write` returns true exactly when the kernel has taken
 // everything, and false when the written memory must stay untouched until `drain`.
@@ -28,6 +28,8 @@ import { beginConnection, type ConnectionOrigin, type OriginOptions } from '../.
 import type { SystemCalls } from '../../base/system-calls.ts';
 import type { KeepaliveSettings } from '../../snapshot/index.ts';
 import { pushCopy, readInto, redirectReads } from './shared-reads.ts';
+import { DownstreamTlsSocket } from './tls/downstream-tls-socket.ts';
+import { type SecuredDelivery, SecuredReads } from './tls/secured-reads.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
 export type ReadMode = 'lean' | 'events';
@@ -121,6 +123,13 @@ function onEnd(this: OwnedSocket): void {
   }
 }
 
+/** The end of a socket of a client, whichever. */
+function onAcceptedEnd(this: OwnedSocket): void {
+  const reads = securedReadsOf(this);
+  if (reads === null) onEnd.call(this);
+  else reads.end(this);
+}
+
 function onDrain(this: OwnedSocket): void {
   try {
     this[OWNER].onDrain();
@@ -198,9 +207,14 @@ export function attachAccepted(
     socket[OWNER] = owner;
   } else {
     const owned = own(socket, owner);
-    owned.on('end', onEnd);
+    owned.on('end', onAcceptedEnd);
     if (isLean(socket, mode)) owned.push = leanPush;
-    else owned.on('data', onData);
+    else if (mode !== 'lean' || !readSecured(socket, borrowed)) owned.on('data', onData);
+  }
+  const reads = securedReadsOf(socket);
+  if (reads !== null) {
+    reads.isBorrowed = borrowed !== null;
+    return reads.isBorrowed;
   }
   if (!isLean(socket, mode)) return false;
   if (borrowed !== null) return readInto(socket, borrowed, leanRead);
@@ -208,6 +222,24 @@ export function attachAccepted(
   return false;
 }
 
+const SECURED_DELIVERY: SecuredDelivery = {
+  bytes: (socket, chunk, length) => deliver(socket as OwnedSocket, chunk, length),
+  end: (socket) => onEnd.call(socket as OwnedSocket),
+};
+
+/** @returns whether the bytes of a TLS socket come past its Readable from now on. */
+function readSecured(socket: Socket, borrowed: Buffer | null): boolean {
+  if (!(socket instanceof DownstreamTlsSocket)) return false;
+  socket.reads = SecuredReads.of(socket, borrowed, SECURED_DELIVERY);
+  return socket.reads !== null;
+}
+
+/** Null for any other socket. */
+function securedReadsOf(socket: Socket): SecuredReads | null {
+  return (socket as Partial<DownstreamTlsSocket>).reads ?? null;
+}
+
+/** As sockets without TLS are read. */
 function isLean(socket: Socket, mode: ReadMode): boolean {
   return mode === 'lean' && !(socket instanceof TLSSocket);
 }
@@ -223,7 +255,7 @@ export function releaseAccepted(socket: Socket): void {
   delete (socket as { push?: unknown }).push;
   socket.removeListener('data', onData);
   socket.pause();
-  socket.removeListener('end', onEnd);
+  socket.removeListener('end', onAcceptedEnd);
   socket.removeListener('drain', onDrain);
   socket.removeListener('close', onClose);
   socket[OWNER] = new ReleasedSocket(socket);
@@ -270,7 +302,9 @@ export function passOnLater(socket: Socket, bytes: Buffer, mode: ReadMode): void
 
 /** Reads on after `onBytes` of an accepted socket has returned false. Bytes come in a later turn. */
 export function resumeAccepted(socket: Socket, mode: ReadMode): void {
-  if (isLean(socket, mode)) originalPush.call(socket, EMPTY);
+  const reads = securedReadsOf(socket);
+  if (reads !== null) reads.resume(socket);
+  else if (isLean(socket, mode)) originalPush.call(socket, EMPTY);
   else socket.resume();
 }
 

@@ -14,6 +14,7 @@
 // of the socket below (`_parent`). Where a Node release tells neither, every write is done when Node says so.
 
 import { TLSSocket } from 'node:tls';
+import type { SecuredReads } from './secured-reads.ts';
 
 type Written = (error?: Error | null) => void;
 type Chunks = { chunk: unknown; encoding: BufferEncoding }[];
@@ -31,6 +32,8 @@ interface Handle {
 const MOST_AT_ONCE = 7 * 16 * 1024;
 
 export class DownstreamTlsSocket extends TLSSocket {
+  /** How its bytes get to its owner; null where they come as events. */
+  reads: SecuredReads | null = null;
   /** Node has not told of the last write. */
   #isUntold = false;
   /** Of the last write, while it is not done. */
