@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
-import { ErrorCode, FrameFlag, FrameType } from '../../src/data-plane/http/codec/http2/frames.ts';
+import { ErrorCode, FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
 import { eventually } from '../support/eventually.ts';
 import { direct, http2Bench, settledClient, silentUpstream } from '../support/http2-bench.ts';
 import { answerOf, FrameClient, Http2Client } from '../support/http2-clients.ts';
@@ -161,6 +161,27 @@ describe('a stream', () => {
     assert.equal(here.proxy.http2Stat('tx_flush_timeout'), 1);
     assert.equal(here.proxy.httpStat('downstream_rq_completed'), 1);
   });
+});
+
+test('an answer that nobody takes is reset, once, when it holds too much', async (t) => {
+  const here = await http2Bench(t, { streamIdleTimeoutMs: 1000 });
+  const client = new FrameClient(
+    t,
+    here.port,
+    Buffer.concat([PREFACE, frame(FrameType.SETTINGS, 0, 0, [0, 4, 0, 0, 0, 0])]),
+  );
+  client.acknowledge();
+  client.send(direct(1));
+  await client.ofType(FrameType.HEADERS);
+  const { cell, read } = here.proxy.counter();
+  here.proxy.dataPlane.resetStreams({ fromBytes: 7, countCell: cell });
+  assert.equal(read(), 0);
+  here.proxy.dataPlane.resetStreams({ fromBytes: 6, countCell: cell });
+  assert.equal(read(), 1);
+  assert.equal((await client.ofType(FrameType.RST_STREAM))?.payload.readUInt32BE(0), ErrorCode.ENHANCE_YOUR_CALM);
+  here.clock.turn(1100);
+  assert.equal(here.proxy.http2Stat('tx_flush_timeout'), 0);
+  assert.equal(here.proxy.http2Stat('tx_reset'), 1);
 });
 
 describe('an extended CONNECT', () => {

@@ -1,38 +1,19 @@
 // The overload manager in the real program: pressure comes from a file that the test writes.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { assigned, httpFilter, type Json, type JsonObject, listenerWith, socketAddress } from '../support/bootstrap.ts';
 import { untilEqual } from '../support/eventually.ts';
+import { AT_HALF, actionAtHalf, INJECTED, injected, MONITORS, pressureFile } from '../support/pressure.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'weir-overload-'));
-after(() => rmSync(folder, { recursive: true }));
-
 const ANY_PORT = socketAddress('127.0.0.1', 0);
-const MONITORS = 'type.googleapis.com/envoy.extensions.resource_monitors';
-const INJECTED = 'envoy.resource_monitors.injected_resource';
-const AT_HALF: JsonObject = { name: INJECTED, threshold: { value: 0.5 } };
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 /** More than the buffers of the system hold on the way. */
 const UNREAD_BYTES = 64 * 1024 * 1024;
 const PAUSED = 'cluster.web.upstream_flow_control_paused_reading_total';
-
-let files = 0;
-
-/** A file that says how great the pressure is. */
-function pressureFile(): { readonly path: string; set(pressure: number): void } {
-  files += 1;
-  const file = path.join(folder, `pressure-${files}`);
-  const set = (pressure: number): void => writeFileSync(file, `${pressure}`);
-  set(0);
-  return { path: file, set };
-}
 
 function bootstrap(overload: JsonObject, monitors: readonly Json[], listeners?: readonly Json[]): string {
   const routes = [{ match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'ok' } } }];
@@ -43,17 +24,6 @@ function bootstrap(overload: JsonObject, monitors: readonly Json[], listeners?: 
     overload_manager: { refresh_interval: '0.01s', resource_monitors: monitors, ...overload },
     static_resources: { listeners: listeners ?? [main] },
   });
-}
-
-function injected(file: string): JsonObject {
-  return {
-    name: INJECTED,
-    typed_config: { '@type': `${MONITORS}.injected_resource.v3.InjectedResourceConfig`, filename: file },
-  };
-}
-
-function actionAtHalf(name: string): JsonObject {
-  return { actions: [{ name: `envoy.overload_actions.${name}`, triggers: [AT_HALF] }] };
 }
 
 async function mainPort(weir: WeirProcess): Promise<number> {

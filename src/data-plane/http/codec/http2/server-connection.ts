@@ -166,7 +166,9 @@ export class Http2ServerConnection
   }
 
   findExpensive(fromBytes: number, found: ExpensiveStream[]): void {
-    for (const stream of this.#streams) if (stream.heldBytes >= fromBytes) found.push(stream);
+    for (const stream of this.session.handlers()) {
+      if (stream instanceof Http2ServerStream && stream.heldBytes >= fromBytes) found.push(stream);
+    }
   }
 
   /** Reads what has come before the connection was known to be one of HTTP/2. */

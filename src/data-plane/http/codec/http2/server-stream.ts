@@ -113,8 +113,12 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
   }
 
   resetExpensive(): void {
-    if (this.#receiver === null) this.#owner.session.reset(this.#stream, ErrorCode.ENHANCE_YOUR_CALM);
-    else this.#receiver.onTooExpensive();
+    if (this.#receiver !== null) {
+      this.#receiver.onTooExpensive();
+      return;
+    }
+    this.#owner.session.reset(this.#stream, ErrorCode.ENHANCE_YOUR_CALM);
+    this.#leave();
   }
 
   /** By order of the overload manager. */

@@ -22,7 +22,7 @@ import { SessionControl } from './session-control.ts';
 import { SessionHeads } from './session-heads.ts';
 import type { SessionOwner, SessionTools } from './session-owner.ts';
 import { SessionState } from './session-state.ts';
-import { SessionStream } from './session-stream.ts';
+import { SessionStream, type StreamHandler } from './session-stream.ts';
 
 export class Http2Session {
   readonly isServer: boolean;
@@ -75,6 +75,11 @@ export class Http2Session {
   /** Its last streams run, or none. */
   get isDrained(): boolean {
     return this.#state.isDrained;
+  }
+
+  /** Of the streams that somebody cares for; those that have been answered in full and wait to be taken are among them. */
+  handlers(): StreamHandler[] {
+    return this.#state.streams.all().flatMap(({ handler }) => handler ?? []);
   }
 
   /** Bytes of content that wait for a window, or for the peer to read. */
