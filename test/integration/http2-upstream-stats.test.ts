@@ -106,6 +106,28 @@ describe('sessions to the hosts of a cluster', () => {
     });
   }
 
+  for (const [by, said] of Object.entries({
+    'a reset': (id: number) => frame(FrameType.RST_STREAM, 0, id, word(ErrorCode.REFUSED_STREAM)),
+    'a GOAWAY': () => frame(FrameType.GOAWAY, 0, 0, Buffer.concat([word(0), word(0)])),
+  })) {
+    test(`count streams that are refused by ${by} in stream_refused_errors`, async (t) => {
+      let asked = 0;
+      const upstream = await FrameUpstream.start(t, ({ type, streamId }) => {
+        if (type !== FrameType.HEADERS) return null;
+        asked += 1;
+        return asked === 1 ? said(streamId) : headers(streamId, HEAD);
+      });
+      const { proxy, port } = await http2Proxy(t, upstream.port);
+      const client = new WireClient(port).write(GET);
+      assert.match(await client.until('\r\n\r\n'), /^HTTP\/1\.1 200 /);
+      assert.equal(proxy.clusterHttp2Stat('web', 'stream_refused_errors'), 1);
+      assert.equal(proxy.clusterHttp2Stat('web', 'rx_reset'), by === 'a reset' ? 1 : 0);
+      assert.equal(proxy.clusterStat('web', 'upstream_rq_retry'), 1);
+      assert.equal(proxy.http2Stat('stream_refused_errors'), 0, 'what counts sessions of clients');
+      client.close();
+    });
+  }
+
   test('that end by a fault end all their streams, and count each', async (t) => {
     let asked = 0;
     const upstream = await FrameUpstream.start(t, ({ type }) => {

@@ -122,10 +122,14 @@ before(async () => {
     response.end('well');
   });
   https.on('secureConnection', () => connected('https'));
-  const h2 = createSecureServer({ ...identity, allowHTTP1: false }, (_request, response) => void response.end('well'));
+  const h2 = createSecureServer({ ...identity, allowHTTP1: false }, (request, response) => {
+    response.writeHead(request.headers[':scheme'] === 'https' ? 200 : 500);
+    response.end('well');
+  });
   h2.on('session', () => connected('h2'));
   const h2c = createHttp2Server((request, response) => {
-    response.writeHead(request.headers[':authority'] === 'h2c' && request.headers['x-check'] === 'a, b' ? 200 : 500);
+    const { ':authority': authority, ':scheme': scheme, 'x-check': check } = request.headers;
+    response.writeHead(authority === 'h2c' && scheme === 'http' && check === 'a, b' ? 200 : 500);
     response.end(request.method);
   });
   h2c.on('session', () => connected('h2c'));

@@ -114,7 +114,7 @@ export class Http2Connection {
 
   #send(session: ClientHttp2Session): void {
     const { body, ...head } = this.#request!;
-    const stream = session.request(headersOf(head), { endStream: body.length === 0 });
+    const stream = session.request(headersOf(head, session.encrypted === true), { endStream: body.length === 0 });
     this.#stream = stream;
     const isCurrent = (): boolean => stream === this.#stream;
     let allowance = MAX_ANSWER_BYTES;
@@ -178,8 +178,9 @@ export class Http2Connection {
 }
 
 /** Fields of one name are one field (RFC 9110 section 5.3). */
-function headersOf({ method, path, fields }: Omit<Http2Request, 'body'>): OutgoingHttpHeaders {
-  const headers: Record<string, string> = { ':method': method, ':path': path, ':scheme': 'http' };
+function headersOf({ method, path, fields }: Omit<Http2Request, 'body'>, isSecured: boolean): OutgoingHttpHeaders {
+  const scheme = isSecured ? 'https' : 'http';
+  const headers: Record<string, string> = { ':method': method, ':path': path, ':scheme': scheme };
   for (const [written, value] of fields) {
     const name = written === 'host' ? ':authority' : written;
     headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;

@@ -91,10 +91,12 @@ export class SessionControl {
     if (end - start !== 4) return this.#session.fail(Fault.frameSize);
     const stream = this.#session.streams.get(streamId);
     if (stream === undefined) return true;
+    const code = bytes.readUInt32BE(start);
     this.#session.owner.count('rx_reset');
+    if (code === ErrorCode.REFUSED_STREAM) this.#session.owner.count('stream_refused_errors');
     const isPremature = this.#session.isServer && !stream.hasLocalHead;
     this.#session.remove(stream);
-    stream.handler?.onReset(bytes.readUInt32BE(start), false, 'remote_reset');
+    stream.handler?.onReset(code, false, 'remote_reset');
     this.#session.idle();
     const flood = isPremature ? this.#session.guard.onPrematureReset() : null;
     return flood === null ? !this.#session.isEnded : this.#session.fail(flood);
@@ -122,6 +124,7 @@ export class SessionControl {
     const reason = last > 0 ? LEFT_BEHIND_OTHERS : LEFT_BEHIND;
     for (const stream of this.#session.streams.all()) {
       if (stream.id <= last) continue;
+      this.#session.owner.count('stream_refused_errors');
       this.#session.remove(stream);
       stream.handler?.onReset(ErrorCode.REFUSED_STREAM, false, reason);
     }

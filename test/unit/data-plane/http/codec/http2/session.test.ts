@@ -234,6 +234,13 @@ describe('a session of a client', () => {
     assert.equal(test.session.freeStreams, 1);
     test.feed(frame(FrameType.GOAWAY, 0, 0, Buffer.concat([word(1), word(0)])));
     assert.equal(test.session.freeStreams, 0);
-    assert.ok(test.events.includes('3 reset 7 there goaway'));
+    assert.ok(test.events.includes('3 reset 7 there goaway_behind_others'));
+  });
+
+  it('tells a stream apart whose connection has taken none', () => {
+    const test = new TestSession(false).feed(SETTINGS);
+    test.request('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    test.feed(frame(FrameType.GOAWAY, 0, 0, Buffer.concat([word(0), word(0)])));
+    assert.ok(test.events.includes('1 reset 7 there goaway'));
   });
 });
