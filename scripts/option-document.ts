@@ -65,7 +65,8 @@ the connection by the same number (\`%CONNECTION_ID%\`). Header fields and bodie
 [debug][http] [C1001][S1001] 200 after 12 ms, via_upstream
 \`\`\`
 
-With \`--enable-fine-grain-logging\` each source file has a logger. A pattern with a slash is held against the path, any other against
+With \`--enable-fine-grain-logging\` each source file has a logger, which \`/logging\` lists with its level as a number, from 0 (trace) to
+6 (off). A pattern with a slash is held against the path, any other against
 the file's name, both without extension; \`*\` and \`?\` are wildcards. The first that matches counts; each change replaces all
 patterns; other files have \`--log-level\`. A line at \`debug\` that is off costs a comparison, whatever level other files have; one at \`info\`
 or above 3 us, where \`--log-level\` is above it and a file's level is not.

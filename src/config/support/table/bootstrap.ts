@@ -202,7 +202,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
   },
   'proxy.config.core.v3.Address': {
     otherwise: rejected(),
-    fields: { socket_address: supported(), pipe: supported() },
+    fields: { socket_address: supported(), pipe: supported('of a listener, the first worker accepts alone there') },
   },
   'proxy.config.core.v3.SocketAddress': {
     otherwise: rejected(),
