@@ -3,11 +3,14 @@
 
 import { writeSync } from 'node:fs';
 
-export function sayReady(descriptor: string | undefined): void {
-  if (descriptor === undefined || !/^\d{1,4}$/.test(descriptor)) return;
+/** @returns false where somebody listened there who has gone. */
+export function sayReady(descriptor: string | undefined): boolean {
+  if (descriptor === undefined || !/^\d{1,4}$/.test(descriptor)) return true;
   try {
     writeSync(Number(descriptor), 'ready\n');
-  } catch {
-    // Nobody listens there.
+    return true;
+  } catch (error) {
+    // Any other failure says that there has never been anybody.
+    return (error as NodeJS.ErrnoException).code !== 'EPIPE';
   }
 }

@@ -48,6 +48,12 @@ export async function serve(parts: ServeParts): Promise<number> {
   // Timers do not keep the process alive, and workers come and go; until the order to stop comes, this does.
   const keepAlive = new MessageChannel().port1;
   keepAlive.ref();
+  const announce = (): void => {
+    if (sayReady(process.env.WEIR_READY_FD) || process.env.RESTART_EPOCH === undefined) return;
+    // Before the system could be asked to tell of its end.
+    loggers.get('main').warning('the restarter has ended, and this process ends with it');
+    stopOrder.resolve();
+  };
   let demo: Demo | undefined;
   let epoch: Epoch | undefined;
   try {
@@ -59,7 +65,7 @@ export async function serve(parts: ServeParts): Promise<number> {
       clock: SYSTEM_CLOCK,
       log: loggers.get('main'),
       quit: stopOrder.resolve,
-      onServing: () => sayReady(process.env.WEIR_READY_FD),
+      onServing: announce,
     };
     const loading = import('./load.ts');
     epoch = await beginEpoch(epochParts);
@@ -76,7 +82,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     // Until here a fault ends the process: it could wait for ever for something that has failed.
     proxy.faults.containUncaught();
     if (options.mode === 'init_only') return 0;
-    if (proxy.server?.state === 'LIVE') sayReady(process.env.WEIR_READY_FD);
+    if (proxy.server?.state === 'LIVE') announce();
     proxy.faults.clock(SYSTEM_CLOCK).after(SETTLED_AFTER_MS, () => {
       const megabytes = (proxy.settle() / MEGABYTE).toFixed(0);
       loggers

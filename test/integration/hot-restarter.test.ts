@@ -142,21 +142,29 @@ for (const [what, open] of [
   });
 }
 
-test('takes its processes along when it is killed', async (t) => {
-  await using row = await RestartRow.open();
-  const restarter = startRestarter(t, ['weir', ...weirArguments(row, path.join(row.folder, 'bootstrap.json'))]);
-  await restarter.untilSaid('restart epoch 0 is ready');
-  const [pid] = restarter.pids();
-  restarter.kill('SIGKILL');
-  const isThere = (): boolean => {
-    try {
-      return process.kill(pid!, 0);
-    } catch {
-      return false;
-    }
-  };
-  await untilEqual(false, isThere, 'whether the process is there');
-});
+for (const moment of ['is ready', 'is process']) {
+  test(`takes its processes along when it is killed as soon as one ${moment}`, async (t) => {
+    await using row = await RestartRow.open();
+    const args = weirArguments(row, path.join(row.folder, 'bootstrap.json'));
+    // Head of the group, which would be killed with it, stays another.
+    const script = '"$@" & echo "the restarter is process $!" >&2; wait; exec sleep 1000';
+    const program = startProgram('sh', ['-c', script, 'sh', restarterCommand(t), 'weir', ...args]);
+    const { output } = collectOutput(program);
+    const pidOf = (what: string): number => Number(new RegExp(`${what} is process (\\d+)`).exec(output.stderr)?.[1]);
+    await untilEqual(true, () => output.stderr.includes(`restart epoch 0 ${moment}`), moment);
+    process.kill(pidOf('the restarter'), 'SIGKILL');
+    const isThere = (): boolean => {
+      try {
+        return process.kill(pidOf('restart epoch 0'), 0);
+      } catch {
+        return false;
+      }
+    };
+    await untilEqual(false, isThere, 'whether the process is there');
+    assert.equal(program.exitCode, null);
+    program.kill('SIGKILL');
+  });
+}
 
 test('says what it is for, and what it cannot start', async (t) => {
   const help = await startRestarter(t, ['--help']).exited;
