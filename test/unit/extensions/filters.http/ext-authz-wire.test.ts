@@ -4,9 +4,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../../src/base/json.ts';
+import { StreamFacts } from '../../../../src/data-plane/index.ts';
+import { encodeCheckRequest } from '../../../../src/extensions/filters.http/ext_authz/check-request.ts';
 import { decodeCheckResponse } from '../../../../src/extensions/filters.http/ext_authz/check-response.ts';
 import { MessageWriter, readMessage } from '../../../../src/extensions/filters.http/ext_authz/wire.ts';
-import { CheckResponseType } from '../../../support/authorization-service.ts';
+import { CheckRequestType, CheckResponseType } from '../../../support/authorization-service.ts';
 
 describe('a message of the authorization service', () => {
   test('holds any struct', () => {
@@ -89,4 +91,36 @@ describe('a message of the authorization service', () => {
     for (let depth = 0; depth < 100; depth += 1) bytes = wrapped(1, wrapped(2, wrapped(5, bytes)));
     assert.throws(() => decodeCheckResponse(wrapped(4, bytes)), /more than 64 messages/);
   });
+});
+
+test('one end of a unix socket is a pipe', () => {
+  const path = { ip: '/run/a.sock', port: 0 };
+  const downstream = { remote: { ip: '::1', port: 5 }, local: path, tls: null } as unknown as StreamFacts['downstream'];
+  const clock = { wallMs: () => 1_700_000_000_250.5, monotonicMs: () => 10 } as ConstructorParameters<
+    typeof StreamFacts
+  >[0];
+  const facts = new StreamFacts(clock, 10, downstream, 'NotSet', {} as StreamFacts['ingress']);
+  const bytes = encodeCheckRequest({
+    facts,
+    method: 'GET',
+    path: '/',
+    host: 'a',
+    scheme: 'http',
+    fields: [],
+    hasRawHeaders: false,
+    body: null,
+    isRawBody: false,
+    clientService: '',
+    includesCertificate: true,
+    includesTlsSession: true,
+    context: {},
+    metadata: {},
+    routeMetadata: {},
+  });
+  const { attributes } = CheckRequestType.toObject(CheckRequestType.decode(bytes), { longs: Number }) as {
+    attributes: { source: unknown; destination: unknown; request: { time: unknown } };
+  };
+  assert.deepEqual(attributes.source, { address: { socket_address: { address: '::1', port_value: 5 } } });
+  assert.deepEqual(attributes.destination, { address: { pipe: { path: '/run/a.sock' } } });
+  assert.deepEqual(attributes.request.time, { seconds: 1_700_000_000, nanos: 250_500_000 });
 });
