@@ -255,7 +255,7 @@ for (const readMode of ['lean', 'events'] as const) {
         wire.write(PIECE);
         socket.write(LAST_WORDS);
         await closeAndMeet(setup, socket);
-        if (greeting === '') await takeUntilGone(setup, wire);
+        await takeUntilGone(setup, wire);
         wire.socket.resume();
         const text = await wire.rest();
         assert.equal(text.length, pieces * PIECE.length + LAST_WORDS.length);

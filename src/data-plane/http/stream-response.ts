@@ -126,7 +126,7 @@ export abstract class StreamResponse extends StreamRecord {
       this.details = `upstream_reset_after_response_started{${failure.replaceAll(' ', '_')}}`;
       this.count(rq_reset_after_downstream_response_started);
     }
-    this.giveUp(reply);
+    this.giveUp(reply, ResetReason.upstream);
   }
 
   onInterimHead(): boolean {

@@ -39,6 +39,8 @@ export const ResetReason = {
   cancelled: 1,
   /** It took more than there is. */
   overload: 2,
+  /** Its upstream has broken it off. What was sent before is still the client's. */
+  upstream: 3,
 } as const;
 export type ResetReason = (typeof ResetReason)[keyof typeof ResetReason];
 

@@ -157,7 +157,7 @@ describe('the end of letters before their time', () => {
     const client = letters.client().request('GET', '/a');
     letters.upstream.answer(OK, 'a', false);
     letters.upstream.reset('connection termination');
-    assert.deepEqual([client.answer.isEnded, client.reset], [false, ResetReason.internal]);
+    assert.deepEqual([client.answer.isEnded, client.reset], [false, ResetReason.upstream]);
     assert.equal(letters.httpStat('downstream_rq_tx_reset'), 1);
   });
 

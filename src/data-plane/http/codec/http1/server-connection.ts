@@ -19,6 +19,7 @@ import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
 import { type CodecError, codecError, type HeadLimits } from '../../../../wasm/http1.ts';
 import { BufferedBytes } from '../../../network/buffered-bytes.ts';
+import { Delivery, type DeliveryOwner } from '../../../network/delivery.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
 import { type ExpensiveStream, QUIET_MS } from '../../../network/filter.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
@@ -41,7 +42,7 @@ import {
 } from '../../local-reply.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
 import { ConnectionLife, type MortalConnection } from '../connection-life.ts';
-import { connectionLoss, type RequestReceiver } from '../downstream-stream.ts';
+import { connectionLoss, type RequestReceiver, ResetReason } from '../downstream-stream.ts';
 import type { CodecOwner, ServerConnection } from '../server-connection.ts';
 import { StreamConnection } from '../stream-connection.ts';
 import { hasLineFeed, isEmptyLine } from './head-start.ts';
@@ -85,6 +86,7 @@ export class Http1ServerConnection
     SocketOwner,
     DeadlineOwner,
     PausedPeerOwner,
+    DeliveryOwner,
     MortalConnection
 {
   readonly connection: StreamConnection;
@@ -116,6 +118,8 @@ export class Http1ServerConnection
   #pausedPeer: PausedPeer | null = null;
   #isProcessing = false;
   #closesByPeer = false;
+  /** Of a response that its upstream has cut; null without one. */
+  #delivery: Delivery | null = null;
 
   /** @param isCertain it speaks HTTP/1, whatever comes. */
   constructor(context: WorkerContext, owner: CodecOwner, downstream: DownstreamConnection, isCertain: boolean) {
@@ -169,7 +173,7 @@ export class Http1ServerConnection
   /** Ends the connection now; what runs on it is broken off, unless that is a tunnel in which nothing moves. */
   destroy(): void {
     if (this.#state === CLOSED) return;
-    const isReset = this.#stream !== null && !this.#isQuietTunnel;
+    const isReset = this.#delivery !== null || (this.#stream !== null && !this.#isQuietTunnel);
     this.#close(true, isReset);
     if (isReset) resetSocket(this.#socket);
     else this.#socket.destroy();
@@ -212,7 +216,8 @@ export class Http1ServerConnection
   }
 
   onEnd(): void {
-    if (this.#state === CLOSED) return;
+    // What was cut does not end like something complete.
+    if (this.#state === CLOSED || this.#delivery !== null) return;
     if (this.#state === OPEN && this.#stream !== null && this.#tunnel === TUNNEL_OPEN) {
       this.#body.end();
       this.#context.pausedPeers.ended(this.#watchedPeer);
@@ -293,6 +298,16 @@ export class Http1ServerConnection
     this.#closeGracefully(false);
   }
 
+  // ---- The rest of a response that was cut ----
+
+  onDeliveryProgress(): void {
+    this.#armClose(this.#owner.settings.streamFlushTimeoutMs);
+  }
+
+  onDelivered(): void {
+    this.#breakOff();
+  }
+
   // ---- What the stream asks for ----
 
   endStream(isLast: boolean, nowMs: number): void {
@@ -308,12 +323,11 @@ export class Http1ServerConnection
     if (!this.#isProcessing) this.#continueWithHeld();
   }
 
-  resetStream(): void {
+  resetStream(reason: ResetReason): void {
     this.#stream = null;
     if (this.#state === CLOSED) return;
-    this.#close(true, true);
-    // Not a plain end: to a client that reads until the end the response would look complete.
-    resetSocket(this.#socket);
+    if (reason === ResetReason.upstream) this.#breakOffWhenDelivered();
+    else this.#breakOff();
   }
 
   resumeRequest(): void {
@@ -523,14 +537,32 @@ export class Http1ServerConnection
 
   // ---- End ----
 
-  #closeGracefully(byPeer: boolean): void {
-    if (this.#state !== OPEN) return;
+  /** Not a plain end: to a client that reads until the end the response would look complete. */
+  #breakOff(): void {
+    this.#close(true, true);
+    resetSocket(this.#socket);
+  }
+
+  /** Behind what the client was sent, for as long as it goes on taking that. */
+  #breakOffWhenDelivered(): void {
+    this.#takeNoMore();
+    this.onDeliveryProgress();
+    this.#delivery = new Delivery(this.#context, this.#socket, this);
+    this.#delivery.start();
+  }
+
+  #takeNoMore(): void {
     this.#state = CLOSING;
-    this.#closesByPeer = byPeer;
     this.deadlines.endRequests();
     this.life?.remove();
     this.#held.take();
     this.#heldCount.note(0);
+  }
+
+  #closeGracefully(byPeer: boolean): void {
+    if (this.#state !== OPEN) return;
+    this.#takeNoMore();
+    this.#closesByPeer = byPeer;
     const { delayedCloseTimeoutMs, streamFlushTimeoutMs } = this.#owner.settings;
     if (this.#socket.writableLength === 0 && delayedCloseTimeoutMs > 0) {
       this.#socket.end();
@@ -561,6 +593,7 @@ export class Http1ServerConnection
     this.#heldCount.note(0);
     this.#exchange.noteSent();
     this.#pausedPeer?.resume();
+    this.#delivery?.stop();
     this.deadlines.remove();
     this.life?.remove();
     this.#owner.onConnectionClosed(this, isLocal, hadStream);

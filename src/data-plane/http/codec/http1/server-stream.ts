@@ -7,7 +7,7 @@ import { Framing, Method, type RequestHead } from '../../../../wasm/http1.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import type { Trailers } from '../../trailers.ts';
 import type { ConnectionLife } from '../connection-life.ts';
-import type { DownstreamStream, RequestReceiver, ResponseNotes } from '../downstream-stream.ts';
+import type { DownstreamStream, RequestReceiver, ResetReason, ResponseNotes } from '../downstream-stream.ts';
 import type { CodecOwner } from '../server-connection.ts';
 import type { StreamConnection } from '../stream-connection.ts';
 import { ResponseWriter } from './response-writer.ts';
@@ -26,7 +26,7 @@ export interface ServerStreamOwner {
   readonly isTunnelRequest: boolean;
   /** The response is complete. @param isLast nothing may follow it. */
   endStream(isLast: boolean, nowMs: number): void;
-  resetStream(): void;
+  resetStream(reason: ResetReason): void;
   resumeRequest(): void;
   awaitTunnel(): void;
   openTunnel(): void;
@@ -136,8 +136,8 @@ export class Http1ServerStream implements DownstreamStream {
     this.#owner.endStream(isLast, nowMs);
   }
 
-  resetStream(): void {
-    this.#owner.resetStream();
+  resetStream(reason: ResetReason): void {
+    this.#owner.resetStream(reason);
   }
 
   resumeRequest(): void {

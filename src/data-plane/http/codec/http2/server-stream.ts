@@ -52,6 +52,7 @@ const RESET_CODES: Readonly<Record<ResetReason, number>> = {
   [ResetReason.internal]: ErrorCode.INTERNAL_ERROR,
   [ResetReason.cancelled]: ErrorCode.CANCEL,
   [ResetReason.overload]: ErrorCode.ENHANCE_YOUR_CALM,
+  [ResetReason.upstream]: ErrorCode.INTERNAL_ERROR,
 };
 
 /** The connection, as its exchanges see it. */
