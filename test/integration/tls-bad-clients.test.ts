@@ -30,6 +30,7 @@ before(async () => {
   const listeners = [
     tlsListener('tls', { common }),
     tlsListener('mutual', { common: { ...common, validation_context }, context: { require_client_certificate: true } }),
+    tlsListener('ticketless', { common, context: { disable_stateless_session_resumption: true } }),
     tlsListener('impatient', { common, chain: { transport_socket_connect_timeout: '0.2s' } }),
   ];
   weir = await startWeir({ configYaml: bootstrapOf(listeners), args: ['--concurrency', '1'] });
@@ -131,6 +132,28 @@ describe('clients whose handshake fails', () => {
       for (const [counted, count] of after) {
         assert.equal(count - before.get(counted)!, counted === stat ? AT_A_TIME : 0, counted);
       }
+    });
+  }
+});
+
+describe('a client that wants to change its keys, and with them perhaps its certificate', () => {
+  // With tickets and without, which are different contexts.
+  for (const listener of ['tls', 'ticketless']) {
+    it(`is refused by ${listener}, and has been served until then`, async () => {
+      const client = tlsClient(ports.get(listener)!, { ca: certificate.certificate, maxVersion: 'TLSv1.2' });
+      await once(client, 'secureConnect');
+      client.write(REQUEST);
+      const [answer] = (await once(client, 'data')) as [Buffer];
+      assert.match(answer.toString('latin1'), /^HTTP\/1\.1 200 OK\r\n/);
+      const ended = new Promise((resolve) => client.once('close', resolve));
+      const failed = new Promise<Error | null>((resolve) => {
+        client.on('error', resolve);
+        client.renegotiate({}, resolve);
+      });
+      assert.match(String(await failed), /no renegotiation/);
+      client.destroy();
+      await ended;
+      await weir.untilStat(`listener.${listener}.downstream_cx_active`, 0);
     });
   }
 });

@@ -4,7 +4,7 @@
 // first of their type get contexts of their own, found by the names that only they are for. Node takes one certificate alone
 // out of such a context. A client that names a server nobody is gets the first ones.
 
-import { createHash, X509Certificate } from 'node:crypto';
+import { constants, createHash, X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import type { DownstreamTlsSettings, TlsCertificateSettings } from '../../../snapshot/index.ts';
 import { secureContextOptions } from '../../../tls/secure-context.ts';
@@ -25,6 +25,8 @@ export class ServerContexts {
     const context = (own: readonly TlsCertificateSettings[]): SecureContext =>
       withTicketKeys(ticketKeys, {
         ...secureContextOptions(settings, own),
+        // A client is judged once: it must not change its certificate behind that.
+        secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
         honorCipherOrder: !settings.prefersClientCiphers,
         sessionIdContext: sessionIdContext(settings),
         sessionTimeout: Math.min(MAX_SESSION_SECONDS, Math.floor(settings.sessionTimeoutMs / 1000)),

@@ -20,7 +20,10 @@ interface TicketContext {
 /** @param keys of three parts each; null for connections that are not resumed. */
 export function withTicketKeys(keys: readonly Uint8Array[] | null, options: SecureContextOptions): SecureContext {
   const [first, ...others] = keys ?? [];
-  if (first === undefined) return createSecureContext({ ...options, secureOptions: constants.SSL_OP_NO_TICKET });
+  if (first === undefined) {
+    const secureOptions = (options.secureOptions ?? 0) | constants.SSL_OP_NO_TICKET;
+    return createSecureContext({ ...options, secureOptions });
+  }
   const made = createSecureContext({ ...options, ticketKeys: Buffer.from(first) });
   const context = made.context as TicketContext;
   if (others.length === 0 || context.enableTicketKeyCallback === undefined) return made;
