@@ -6,6 +6,7 @@ import type { CodecMemory } from './memory.ts';
 import type { PreparedLines, PreparedRegion } from './prepared-lines.ts';
 
 const CR = 13;
+const COLON = 0x3a;
 const LF = 10;
 /** Up to here a loop of our own writes text faster than the call of Node's. */
 const LOOP_LIMIT = 40;
@@ -135,7 +136,7 @@ export abstract class MessageHead {
     for (let index = this.findByName(name, 0); index >= 0; index = this.findByName(name, index + 1)) {
       if (!this.isDropped(index)) values.push(this.valueAt(index));
     }
-    if (!this.#hasAdded) return values;
+    if (!this.#isAdded(name)) return values;
     for (const line of splitLines(this.#addedText())) {
       if (isNamed(line, name)) values.push(line.slice(name.length + 1).trim());
     }
@@ -151,10 +152,14 @@ export abstract class MessageHead {
     return -1;
   }
 
-  /** Byte by byte, since a text of the name would cost more. The lengths are equal. */
+  /** The lengths are equal. */
   #isNamed(index: number, name: string): boolean {
+    return this.#namesAt(this.word(layout.RECORD_BASE) + this.field(index, layout.FIELD_NAME_OFFSET), name);
+  }
+
+  /** Byte by byte, since a text of the name would cost more. */
+  #namesAt(start: number, name: string): boolean {
     const { bytes } = this.memory;
-    const start = this.word(layout.RECORD_BASE) + this.field(index, layout.FIELD_NAME_OFFSET);
     for (let at = 0; at < name.length; at += 1) {
       const byte = bytes[start + at]!;
       if ((byte >= UPPER_A && byte <= UPPER_Z ? byte | LOWER : byte) !== name.charCodeAt(at)) return false;
@@ -220,7 +225,7 @@ export abstract class MessageHead {
     for (let index = this.findByName(name, 0); index >= 0; index = this.findByName(name, index + 1)) {
       if (!this.isDropped(index)) return true;
     }
-    return splitLines(this.#addedText()).some((line) => isNamed(line, name));
+    return this.#isAdded(name);
   }
 
   /** All fields of the head as things stand, received or added, in order, with their names in lower case. Not for the hot path. */
@@ -239,9 +244,9 @@ export abstract class MessageHead {
   /** Leaves this lower-case name out of the rewritten head, received or added so far. Not for the hot path. */
   removeField(name: string): void {
     this.dropByName(name);
+    if (!this.#isAdded(name)) return;
     const lines = splitLines(this.#addedText());
     const rest = lines.filter((line) => !isNamed(line, name));
-    if (rest.length === lines.length) return;
     this.setWord(layout.RECORD_PIECE_COUNT, 0);
     this.setWord(layout.RECORD_ADDED_BYTES, 0);
     this.setWord(layout.RECORD_ADDED_LINES, 0);
@@ -319,8 +324,27 @@ export abstract class MessageHead {
     return this.word(layout.RECORD_PIECE_COUNT) !== 0;
   }
 
-  get #hasAdded(): boolean {
-    return this.hasPieces || this.word(layout.RECORD_ADDED_BYTES) !== 0;
+  /** A line of this lower-case name has been added. */
+  #isAdded(name: string): boolean {
+    const freeBytes = this.word(layout.RECORD_ADDED_BYTES);
+    if (freeBytes > layout.LINES_BYTES) return false;
+    const count = this.word(layout.RECORD_PIECE_COUNT);
+    for (let number = 0; number < count; number += 1) {
+      const piece = (this.record + layout.RECORD_PIECES + number * layout.PIECE_BYTES) >> 2;
+      if (this.#isAmong(name, this.memory.u32[piece]!, this.memory.u32[piece + 1]!)) return true;
+    }
+    return this.#isAmong(name, this.#lines, freeBytes);
+  }
+
+  /** @param length of whole lines at the address. */
+  #isAmong(name: string, address: number, length: number): boolean {
+    const { bytes } = this.memory;
+    const end = address + length;
+    for (let at = address; at + name.length < end; at += 1) {
+      if (bytes[at + name.length] === COLON && this.#namesAt(at, name)) return true;
+      while (at < end && bytes[at] !== LF) at += 1;
+    }
+    return false;
   }
 
   /** All lines added so far, in the order in which they will be written; none when they have grown too large. */
