@@ -14,6 +14,8 @@ export interface WeirExtras {
   readonly cluster?: (upstreamPort: number) => object;
   /** Fields of the action of the one route. */
   readonly route?: object;
+  /** Before the router. */
+  readonly httpFilters?: readonly object[];
   /** Beside the one that requests go to. */
   readonly furtherClusters?: readonly object[];
   /** Fields of the one filter chain. */
@@ -110,7 +112,7 @@ function tls({ certificate, key }: CertificateFiles, isHttp2: boolean): object {
   };
 }
 
-function httpConnectionManager({ route }: WeirExtras): object {
+function httpConnectionManager({ route, httpFilters = [] }: WeirExtras): object {
   return {
     name: 'envoy.filters.network.http_connection_manager',
     typed_config: {
@@ -129,6 +131,7 @@ function httpConnectionManager({ route }: WeirExtras): object {
         ],
       },
       http_filters: [
+        ...httpFilters,
         { name: 'envoy.filters.http.router', typed_config: { '@type': `${FILTERS}.http.router.v3.Router` } },
       ],
     },

@@ -145,9 +145,8 @@ export class Recoder {
   }
 
   #endStep(): void {
-    // Of a stream that has been given up.
-    if (this.#isOver) return;
     this.#read();
+    // It has been given up, perhaps long before.
     if (this.#isOver) return;
     this.#isStepping = false;
     const taken = this.#stepBytes;
