@@ -40,6 +40,7 @@ export { UnknownFieldPolicy } from './proto/unknown-fields.ts';
 export { encodeDelimited } from './proto/wire.ts';
 export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
 export { convertAddress } from './resources/address.ts';
+export { convertCidrRange } from './resources/cidr.ts';
 export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';
@@ -69,7 +70,7 @@ export type {
   TapConfig,
 } from './resources/messages.ts';
 export { convertRateLimits } from './resources/rate-limits.ts';
-export { convertHeaderMatchers } from './resources/route-match.ts';
+export { convertHeaderMatcher, convertHeaderMatchers } from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';

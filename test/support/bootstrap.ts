@@ -29,6 +29,12 @@ const collected = process.env.WEIR_TEST_CONFIGURATIONS;
 /** Only where a test asks for it: what is taken has to be in the schema for editors, too. */
 const schemaCheck = process.env.WEIR_TEST_SCHEMA === undefined ? undefined : await import('./schema-check.ts');
 
+/** A build that lacks one of the HTTP filters. @param type full name of its message. */
+export function withoutFilter(type: string): Partial<LoadBootstrapInput> {
+  const { [type]: _, ...httpFilters } = EXTENSIONS.httpFilters;
+  return { extensions: { ...EXTENSIONS, httpFilters } };
+}
+
 export function load(bootstrap: JsonObject | string, options: Partial<LoadBootstrapInput> = {}): LoadBootstrapResult {
   const configYaml = typeof bootstrap === 'string' ? bootstrap : JSON.stringify(bootstrap);
   const result = loadBootstrap({ ...NO_OPTIONS, configYaml, ...options });

@@ -16,7 +16,8 @@ export function convertCidrRanges(
   return messages.flatMap((message, index) => convertCidrRange(message, `${at}[${index}]`, faults) ?? []);
 }
 
-function convertCidrRange(message: CidrRangeMessage, at: string, faults: FaultSink): CidrRange | undefined {
+/** @returns undefined for what is none; a fault says why. */
+export function convertCidrRange(message: CidrRangeMessage, at: string, faults: FaultSink): CidrRange | undefined {
   const ip = message.address_prefix;
   const prefixLength = valueOr(message.prefix_len, 0);
   // An empty one has already broken a field rule.

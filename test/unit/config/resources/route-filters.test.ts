@@ -10,6 +10,7 @@ import {
   mustLoad,
   ROUTER,
   withListeners,
+  withoutFilter,
 } from '../../../support/bootstrap.ts';
 
 const AT = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config.';
@@ -45,8 +46,8 @@ function said(levels: Levels): FiltersOfRoute | undefined {
   return filter.routeTable.virtualHosts[0]!.routes[0]!.filters;
 }
 
-function faults(levels: Levels, severity: 'error' | 'warning' = 'error'): string[] {
-  return faultTexts(load(bootstrapOf(levels)), severity).map((text) => text.replaceAll(AT, ''));
+function faults(levels: Levels, severity: 'error' | 'warning' = 'error', options = {}): string[] {
+  return faultTexts(load(bootstrapOf(levels), options), severity).map((text) => text.replaceAll(AT, ''));
 }
 
 function policy(allow_methods: string, fields: JsonObject = {}): JsonObject {
@@ -132,12 +133,14 @@ describe('what routes say to filters', () => {
       `${field}["web"]: "web" is "proxy.filters.http.grpc_web", which takes no settings of this type`,
     ]);
     const unknown = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute' };
-    const [fault, ...others] = faults({ route: { typed_per_filter_config: { browsers: unknown } } });
+    const lacking = withoutFilter('proxy.extensions.filters.http.rbac.v3.RBAC');
+    const [fault, ...others] = faults({ route: { typed_per_filter_config: { browsers: unknown } } }, 'error', lacking);
     assert.match(fault!, /typed_per_filter_config\["browsers"\]: .*RBACPerRoute" is not supported by this build$/);
     assert.deepEqual(others, []);
     const optional = { '@type': FILTER_CONFIG, is_optional: true, config: unknown };
-    assert.deepEqual(faults({ route: { typed_per_filter_config: { browsers: optional } } }), []);
-    assert.equal(faults({ route: { typed_per_filter_config: { browsers: optional } } }, 'warning').length, 1);
+    const said = { route: { typed_per_filter_config: { browsers: optional } } };
+    assert.deepEqual(faults(said, 'error', lacking), []);
+    assert.equal(faults(said, 'warning', lacking).length, 1);
   });
 
   it('reaches filters of upgrades by their names', () => {

@@ -1,0 +1,159 @@
+// Rules of access, ready to be asked. Made once per snapshot.
+
+import { IpNumber, parseIp, parsePrefix } from '../../../base/ip-number.ts';
+import { type JsonValue, jsonAt } from '../../../base/json.ts';
+import { compileStringMatch, type StringTest } from '../../../base/string-match.ts';
+import { compileByteMatch, type FilterCallbacks, type FilterContext } from '../../../data-plane/index.ts';
+import type { CidrRange } from '../../../snapshot/index.ts';
+import type { RequestHead } from '../../../wasm/http1.ts';
+import type { AccessPolicy, AccessRule, AccessRules, AddressOf, MetadataMatch, ValueMatch } from './settings.ts';
+
+export type AccessTest = (head: RequestHead, callbacks: FilterCallbacks) => boolean;
+type ValueTest = (value: JsonValue | undefined) => boolean;
+
+interface CompiledPolicy {
+  readonly name: string;
+  readonly fits: AccessTest;
+}
+
+export interface Decision {
+  readonly isAllowed: boolean;
+  /** The first policy that fits; empty for none. */
+  readonly policy: string;
+}
+
+export class Access {
+  readonly action: AccessRules['action'];
+  readonly #policies: readonly CompiledPolicy[];
+
+  constructor({ action, policies }: AccessRules, context: FilterContext) {
+    this.action = action;
+    this.#policies = policies.map((policy) => ({ name: policy.name, fits: compilePolicy(policy, context) }));
+  }
+
+  /** What is only logged is always allowed. */
+  decide(head: RequestHead, callbacks: FilterCallbacks): Decision {
+    const found = this.#policies.find(({ fits }) => fits(head, callbacks));
+    const isAllowed = this.action === 'log' || (this.action === 'allow') === (found !== undefined);
+    return { isAllowed, policy: found?.name ?? '' };
+  }
+}
+
+function compilePolicy({ permissions, principals }: AccessPolicy, context: FilterContext): AccessTest {
+  const asked = anyOf(permissions.map((rule) => compileRule(rule, context)));
+  const asking = anyOf(principals.map((rule) => compileRule(rule, context)));
+  return (head, callbacks) => asked(head, callbacks) && asking(head, callbacks);
+}
+
+function anyOf(tests: readonly AccessTest[]): AccessTest {
+  return (head, callbacks) => tests.some((test) => test(head, callbacks));
+}
+
+export function compileRule(rule: AccessRule, context: FilterContext): AccessTest {
+  switch (rule.kind) {
+    case 'any':
+      return () => true;
+    case 'all-of': {
+      const tests = rule.rules.map((one) => compileRule(one, context));
+      return (head, callbacks) => tests.every((test) => test(head, callbacks));
+    }
+    case 'any-of':
+      return anyOf(rule.rules.map((one) => compileRule(one, context)));
+    case 'not': {
+      const test = compileRule(rule.rule, context);
+      return (head, callbacks) => !test(head, callbacks);
+    }
+    case 'header':
+      return context.compileHeaders([rule.match]);
+    case 'path': {
+      const test = compileByteMatch(rule.match);
+      return (head) => {
+        const path = head.path();
+        // CONNECT has none.
+        return path !== '' && test(path.split('?', 1)[0]!);
+      };
+    }
+    case 'address': {
+      const holds = compileRange(rule.range);
+      return (_head, callbacks) => holds(addressOf(rule.of, callbacks));
+    }
+    case 'port':
+      return (_head, { connection }) => connection.local.port >= rule.start && connection.local.port < rule.end;
+    case 'server-name': {
+      const test = compileStringMatch(rule.match);
+      return (_head, { connection }) => test(connection.requestedServerName);
+    }
+    case 'authenticated':
+      return compilePeer(rule.name === null ? null : compileStringMatch(rule.name));
+    case 'metadata':
+      return compileMetadata(rule);
+  }
+}
+
+function addressOf(of: AddressOf, { connection, clientAddress }: FilterCallbacks): string {
+  switch (of) {
+    case 'direct-remote':
+      return connection.directRemote.ip;
+    case 'source':
+      return connection.remote.ip;
+    case 'remote':
+      return clientAddress;
+    case 'local':
+      return connection.local.ip;
+  }
+}
+
+/** A pipe has no address, and is in no range. */
+function compileRange({ ip, prefixLength }: CidrRange): StringTest {
+  const prefix = parsePrefix(ip, prefixLength);
+  // The configuration has let no other through.
+  if (prefix === undefined) return () => false;
+  const network = new IpNumber(prefix.ip.words).masked(prefix.length);
+  return (text) => {
+    const address = parseIp(text);
+    return address !== undefined && address.isIpv4 === prefix.ip.isIpv4 && address.masked(prefix.length) === network;
+  };
+}
+
+/** Names of a certificate in the order in which they count: URIs, DNS names, the subject. */
+function compilePeer(test: StringTest | null): AccessTest {
+  return (_head, { connection: { tls } }) => {
+    if (tls === null || tls.peer === null || !tls.isPeerVerified) return false;
+    if (test === null) return true;
+    const { names, subject } = tls.peer;
+    return names.uri.some(test) || names.dns.some(test) || test(subject);
+  };
+}
+
+function compileMetadata({ source, namespace, path, value, isInverted }: MetadataMatch): AccessTest {
+  const test = compileValue(value);
+  return (_head, callbacks) => test(jsonAt(callbacks.facts(null).metadata(source)?.[namespace], path)) !== isInverted;
+}
+
+function compileValue(match: ValueMatch): ValueTest {
+  switch (match.kind) {
+    case 'null':
+      return (value) => value === null;
+    case 'range':
+      return (value) => typeof value === 'number' && value >= match.start && value < match.end;
+    case 'number':
+      return (value) => value === match.value;
+    case 'string': {
+      const test = compileStringMatch(match.match);
+      return (value) => typeof value === 'string' && test(value);
+    }
+    case 'boolean':
+      return (value) => value === match.value;
+    case 'present':
+      // A plain one: neither an object nor a list.
+      return (value) => (value !== undefined && (value === null || typeof value !== 'object')) === match.isPresent;
+    case 'list': {
+      const test = compileValue(match.oneOf);
+      return (value) => Array.isArray(value) && value.some(test);
+    }
+    case 'any-of': {
+      const tests = match.matches.map(compileValue);
+      return (value) => tests.some((test) => test(value));
+    }
+  }
+}
