@@ -32,6 +32,7 @@ test('connections secured while processes take over from one another are answere
   await using traffic = new RestartTraffic();
   traffic.fresh(place, 4);
   traffic.keepAlive(place, 2);
+  traffic.http2(place, 2);
   for (let restart = 0; restart < RESTARTS; restart++) {
     const weir = await row.takeOver(args, options);
     await weir.untilStat('server.parent_connections', 0);
