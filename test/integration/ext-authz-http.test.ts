@@ -24,6 +24,8 @@ import {
 } from '../support/guarded-proxy.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
 
+const LONG_AGO = 'Thu, 01 Jan 1970 00:00:00 GMT';
+
 describe('the ext_authz filter with a service of HTTP', () => {
   let guard: Guard;
   let bench: Bench;
@@ -141,7 +143,12 @@ describe('a request that is turned away', () => {
   test('tells the client all that the service says where nothing is left out', async (t) => {
     const guard = await guardFor(t);
     guard.answer = (response) => {
-      response.writeHead(401, { 'www-authenticate': 'Basic', 'set-cookie': ['a=1', 'b=2'], 'keep-alive': 'timeout=9' });
+      response.writeHead(401, {
+        'www-authenticate': 'Basic',
+        'set-cookie': ['a=1', 'b=2'],
+        'keep-alive': 'timeout=9',
+        date: LONG_AGO,
+      });
       response.end();
     };
     const { client } = await benchFor(t, guard.port, { http_service: HTTP_SERVICE });
@@ -150,7 +157,9 @@ describe('a request that is turned away', () => {
     assert.deepEqual(valuesOf(head, 'www-authenticate'), ['Basic']);
     assert.deepEqual(valuesOf(head, 'set-cookie'), ['a=1', 'b=2']);
     assert.deepEqual([valuesOf(head, 'keep-alive'), valuesOf(head, 'transfer-encoding')], [[], []]);
+    // Of the moment at which this proxy answers.
     assert.equal(valuesOf(head, 'date').length, 1);
+    assert.notEqual(valuesOf(head, 'date')[0], LONG_AGO);
     // The connection goes on.
     guard.answer = (response) => response.end();
     assert.equal((await client.write(request()).response()).body, 'ok');
