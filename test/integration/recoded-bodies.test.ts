@@ -2,16 +2,15 @@
 // decompresses; and the same bytes at the end, whatever pieces they came in.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
-import { promisify } from 'node:util';
 import { createGunzip, gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { JsonObject } from '../support/bootstrap.ts';
+import { runProgram } from '../support/child-process.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, filterOf, routeTo } from '../support/embedded-filters.ts';
 import { untilEqual } from '../support/eventually.ts';
@@ -108,10 +107,10 @@ describe('compressed bodies', () => {
     it(`are read by curl, ${kind}`, async (t) => {
       handle = answerText;
       const url = `http://127.0.0.1:${portOf('all')}/`;
-      const features = await promisify(execFile)('curl', ['--version']);
+      const features = await runProgram('curl', ['--version']);
       if (kind === 'brotli' && !features.stdout.includes('brotli')) return t.skip('this curl has no brotli');
       const flags = ['-s', '--compressed', '-D', '-', '-H', `accept-encoding: ${encoding}`];
-      const { stdout } = await promisify(execFile)('curl', [...flags, url]);
+      const { stdout } = await runProgram('curl', [...flags, url]);
       assert.match(stdout, new RegExp(`content-encoding: ${encoding}`));
       assert.ok(stdout.endsWith(TEXT));
     });
