@@ -45,6 +45,8 @@ interface DurationRow {
 }
 
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
+const EXT_AUTHZ = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
+const LOCAL_RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
 const FAULT = 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault';
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
@@ -465,6 +467,28 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_downstream_connection_duration': {
     bootstrap: (value) => tcp({ max_downstream_connection_duration: value }),
     settingMs: (bootstrap) => tcpProxy(bootstrap).maxConnectionDurationMs,
+  },
+  'proxy.config.core.v3.HttpUri.timeout': {
+    bootstrap: (value) => {
+      const http_service = { server_uri: { uri: 'http://a', cluster: 'web', timeout: value } };
+      const filter = { name: 'authz', typed_config: { '@type': EXT_AUTHZ, http_service } };
+      return httpManager({ http_filters: [filter, ROUTER] });
+    },
+    settingMs: (bootstrap) => {
+      const { service } = manager(bootstrap).httpFilters[0]!.settings as { service: { timeoutMs: number } };
+      return service.timeoutMs;
+    },
+  },
+  'proxy.type.v3.TokenBucket.fill_interval': {
+    bootstrap: (value) => {
+      const fields = { stat_prefix: 'limit', token_bucket: { max_tokens: 1, fill_interval: value } };
+      const filter = { name: 'limit', typed_config: { '@type': LOCAL_RATE_LIMIT, ...fields } };
+      return httpManager({ http_filters: [filter, ROUTER] });
+    },
+    settingMs: (bootstrap) => {
+      const { bucket } = manager(bootstrap).httpFilters[0]!.settings as { bucket: { fillIntervalMs: number } };
+      return bucket.fillIntervalMs;
+    },
   },
   'proxy.config.core.v3.GrpcService.timeout': {
     bootstrap: (value) => {
