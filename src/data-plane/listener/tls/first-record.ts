@@ -8,6 +8,8 @@ const MAJOR_VERSION = 3;
 /** What OpenSSL still takes as a ClientHello: the form of SSL 2, which the oldest clients begin with. */
 const SSL2_LENGTH_FLAG = 0x80;
 const SSL2_CLIENT_HELLO = 1;
+/** A record of this version gets an alert; others of a foreign one get nothing. */
+const SSL2_VERSION = 2;
 /** Longer ones are refused by their head (RFC 5246 section 6.2.3). */
 const MAX_RECORD_BYTES = 2 ** 14 + 2048;
 
@@ -33,6 +35,7 @@ export const FIRST_RECORD_FAULTS: Readonly<Record<Exclude<FirstRecord, 'incomple
 export function firstRecordOf(bytes: Buffer): FirstRecord {
   if (bytes.length < PREFIX_BYTES) return 'incomplete';
   if ((bytes[0]! & SSL2_LENGTH_FLAG) !== 0 && bytes[2] === SSL2_CLIENT_HELLO) return 'whole';
+  if (bytes.readUInt16BE(1) === SSL2_VERSION) return 'whole';
   if (bytes[1] !== MAJOR_VERSION) return faultOf(bytes);
   const length = bytes.readUInt16BE(3);
   if (bytes[0] !== HANDSHAKE || length > MAX_RECORD_BYTES) return 'whole';

@@ -115,6 +115,9 @@ test('whatever OpenSSL waits for or answers is never refused here', async () => 
       assert.equal(code, found);
       assert.equal(answered, 0);
     }),
-    { numRuns: 60, examples: [[new Uint8Array([0x80, 0x2e, 0x01, 3, 1])]] },
+    {
+      numRuns: 60,
+      examples: [[new Uint8Array([0x80, 0x2e, 0x01, 3, 1])], [new Uint8Array([0, 0, 2, 0, 0, 0, 0])]],
+    },
   );
 });
