@@ -58,6 +58,8 @@ function limit(t: TestContext) {
   };
 }
 
+const OTHERS: Buffer[] = [];
+
 test('this Node release can read accepted sockets the lean way', async (t) => {
   const connect = t.mock.method(Socket.prototype, 'connect');
   const accepted = inAcceptedSockets(t, () => {});
@@ -118,7 +120,12 @@ describe('accepted sockets are read by events under a Node release that', () => 
     'hands over other memory than it was given': (socket) => {
       const handle = (socket as unknown as { _handle: { useUserBuffer(buffer: Buffer): void } })._handle;
       const useUserBuffer = handle.useUserBuffer.bind(handle);
-      handle.useUserBuffer = (buffer) => useUserBuffer(Buffer.alloc(buffer.length));
+      handle.useUserBuffer = (buffer) => {
+        const other = Buffer.alloc(buffer.length);
+        // Node itself keeps no hold of it: it would read into memory that has been freed.
+        OTHERS.push(other);
+        useUserBuffer(other);
+      };
     },
     'gives the wrong length of what was read into shared memory': (socket) => {
       const key = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'kBufferCb')!;
