@@ -13,9 +13,9 @@ import { grpcService, read, write } from '../support/grpc-calls.ts';
 import { Http2Program, type Http2ProgramOptions, WAYS, type Way } from '../support/http2-program.ts';
 
 const MIB = 1 << 20;
-const LONG_BYTES = 128 * MIB;
-/** Beside what the program holds at rest; a transfer that it held whole would be far beyond. */
-const GROWTH_LIMIT_BYTES = 112 * MIB;
+const LONG_BYTES = 256 * MIB;
+/** Beside what the program holds at rest, garbage of a second included; a transfer that it held whole would be far beyond. */
+const GROWTH_LIMIT_BYTES = 192 * MIB;
 /** Shorter than this no transfer rests that goes on. */
 const STALL_MS = 300;
 const PIECE = Buffer.alloc(256 * 1024, 'x');
