@@ -1,6 +1,7 @@
 // GrpcService messages, wherever an extension has one: which of their fields there are, and what is said with each call.
 
 import {
+  type Conversion,
   type FaultSink,
   type GrpcService,
   rejected,
@@ -9,6 +10,7 @@ import {
   supportedWhole,
   warned,
 } from '../config/index.ts';
+import type { GrpcTarget } from './filters.http/grpc/target.ts';
 
 /** Of main, which stat sinks speak through. */
 const CLEARTEXT = 'stat sinks speak cleartext to gRPC services';
@@ -68,4 +70,28 @@ export function initialMetadata(
     if (!METADATA_VALUE.test(value)) faults.error(`${place}.value`, 'has characters beyond printable ASCII');
     return { key: name, value };
   });
+}
+
+/**
+ * A service that filters ask, which has to be that of a cluster. @param timeoutMs of a call, in ms.
+ * @returns undefined where it is none; a fault says so.
+ */
+export function convertGrpcTarget(
+  service: GrpcService,
+  at: string,
+  timeoutMs: number,
+  conversion: Conversion,
+): GrpcTarget | undefined {
+  const { envoy_grpc: target } = service;
+  if (target === null) {
+    conversion.faults.error(`${at}.google_grpc`, 'is for stat sinks; name a cluster in envoy_grpc');
+    return undefined;
+  }
+  conversion.clusters.checkReference(target.cluster_name, `${at}.envoy_grpc.cluster_name`, conversion.faults);
+  return {
+    cluster: target.cluster_name,
+    authority: target.authority || target.cluster_name,
+    timeoutMs,
+    metadata: initialMetadata(service, at, conversion.faults).map(({ key, value }) => [key, value] as const),
+  };
 }

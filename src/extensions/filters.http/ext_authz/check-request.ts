@@ -1,9 +1,8 @@
 // What a gRPC service is asked: a CheckRequest of the authorization service, v2 and v3 alike.
 
-import { isUtf8 } from 'node:buffer';
 import type { Endpoint, FormatFacts } from '../../../data-plane/index.ts';
 import type { Metadata } from '../../../snapshot/index.ts';
-import { MessageWriter } from './wire.ts';
+import { asUtf8, MessageWriter } from '../grpc/wire.ts';
 
 /** As text of bytes: values are one character per byte. */
 type Field = readonly [name: string, value: string];
@@ -79,20 +78,20 @@ function writePeer(peer: MessageWriter, { ip, port }: Endpoint, service: string,
       });
     }
   });
-  peer.bytes(2, textBytes(service));
+  peer.byteText(2, service);
   if (certificate === null) return;
   peer.text(4, certificate.names.uri[0] ?? certificate.names.dns[0] ?? certificate.subject);
 }
 
 function writeHttp(http: MessageWriter, request: CheckRequest): void {
   const { facts, body, isRawBody, fields, hasRawHeaders } = request;
-  http.bytes(1, textBytes(facts.streamId));
+  http.byteText(1, facts.streamId);
   http.text(2, request.method);
   if (!hasRawHeaders) {
-    for (const [name, value] of joined(fields)) http.entry(3, name, (entry) => entry.bytes(2, textBytes(value)));
+    for (const [name, value] of joined(fields)) http.entry(3, name, (entry) => entry.byteText(2, value));
   }
-  http.bytes(4, textBytes(request.path));
-  http.bytes(5, textBytes(request.host));
+  http.byteText(4, request.path);
+  http.byteText(5, request.host);
   http.text(6, request.scheme);
   http.integer(9, facts.bytesReceived);
   http.text(10, facts.protocol);
@@ -125,13 +124,4 @@ function joined(fields: readonly Field[]): Map<string, string> {
     values.set(name, before === undefined ? value : `${before},${value}`);
   }
   return values;
-}
-
-function textBytes(text: string): Buffer {
-  return asUtf8(Buffer.from(text, 'latin1'));
-}
-
-/** A text in a message is UTF-8; what is none shows as exclamation marks. */
-function asUtf8(bytes: Buffer): Buffer {
-  return isUtf8(bytes) ? bytes : Buffer.from(bytes.toString().replaceAll('\ufffd', '!'));
 }

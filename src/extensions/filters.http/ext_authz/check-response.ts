@@ -2,8 +2,9 @@
 
 import { utf8Bytes } from '../../../base/byte-text.ts';
 import type { JsonObject } from '../../../base/json.ts';
-import type { FieldAction, FieldEdit, Verdict } from './verdict.ts';
-import { type FieldReader, readMessage } from './wire.ts';
+import type { FieldAction, FieldEdit } from '../field-edits.ts';
+import { type FieldReader, readMessage } from '../grpc/wire.ts';
+import type { Verdict } from './verdict.ts';
 
 const FORBIDDEN = 403;
 /** Of HeaderAppendAction, by number; what is not there is set. */

@@ -13,7 +13,7 @@ import {
   valueOr,
 } from '../../../config/index.ts';
 import type { StringMatch } from '../../../snapshot/index.ts';
-import { GRPC_SERVICE_SUPPORT, initialMetadata } from '../../grpc-service-config.ts';
+import { convertGrpcTarget, GRPC_SERVICE_SUPPORT } from '../../grpc-service-config.ts';
 import type {
   BodySettings,
   CheckSettings,
@@ -207,19 +207,12 @@ function grpcServiceOf(
   conversion: Conversion,
 ): GrpcServiceSettings | undefined {
   const service = filter.grpc_service!;
-  const { envoy_grpc: target } = service;
-  if (target === null) {
-    conversion.faults.error(`${at}.google_grpc`, 'is for stat sinks; name a cluster in envoy_grpc');
-    return undefined;
-  }
-  conversion.clusters.checkReference(target.cluster_name, `${at}.envoy_grpc.cluster_name`, conversion.faults);
+  const target = convertGrpcTarget(service, at, durationMsOr(service.timeout, DEFAULT_TIMEOUT_MS), conversion);
+  if (target === undefined) return undefined;
   return {
     kind: 'grpc',
-    cluster: target.cluster_name,
-    authority: target.authority || target.cluster_name,
+    ...target,
     generation: filter.transport_api_version === V2 ? 'v2' : 'v3',
-    timeoutMs: durationMsOr(service.timeout, DEFAULT_TIMEOUT_MS),
-    metadata: initialMetadata(service, at, conversion.faults).map(({ key, value }) => [key, value] as const),
     includesCertificate: filter.include_peer_certificate,
     includesTlsSession: filter.include_tls_session,
     hasRawHeaders: filter.encode_raw_headers,

@@ -22,13 +22,13 @@ import {
   replaceField,
 } from '../../../data-plane/index.ts';
 import { HeadFlag, Method, type RequestHead } from '../../../wasm/http1.ts';
+import { editFields, type FieldEdit, isFraming, isPseudo, isValidField } from '../field-edits.ts';
 import { QueryParameters } from '../query-parameters.ts';
-import { editFields, isFraming, isPseudo, isValidField } from './field-edits.ts';
 import { GrpcService } from './grpc-service.ts';
 import { HttpService } from './http-service.ts';
 import type { Service } from './service.ts';
 import type { BodySettings, CheckSettings, ExtAuthzSettings } from './settings.ts';
-import { type Allowed, type Denied, FAILED, type FieldEdit, type Verdict } from './verdict.ts';
+import { type Allowed, type Denied, FAILED, type Verdict } from './verdict.ts';
 
 const METADATA_NAMESPACE = 'envoy.filters.http.ext_authz';
 const DENIED = 'ext_authz_denied';

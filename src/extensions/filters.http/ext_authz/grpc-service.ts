@@ -4,7 +4,7 @@ import type { CallAnswer, CallRequest } from '../../../data-plane/index.ts';
 import { compileByteMatch } from '../../../data-plane/index.ts';
 import type { Metadata } from '../../../snapshot/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
-import { FRAME_HEAD_BYTES, frameHead } from '../grpc/frames.ts';
+import { unaryAnswer, unaryCall } from '../grpc/unary-call.ts';
 import { encodeCheckRequest } from './check-request.ts';
 import { decodeCheckResponse } from './check-response.ts';
 import type { Question, Service } from './service.ts';
@@ -37,7 +37,7 @@ export class GrpcService implements Service {
   }
 
   ask(head: RequestHead, { body, isPartial, isRaw, facts, contexts, maxAnswerBytes }: Question): CallRequest {
-    const { cluster, authority, timeoutMs, metadata, ...settings } = this.#settings;
+    const settings = this.#settings;
     const [method, path, host] = [head.method, head.path(), head.authority()];
     const scheme = head.headerByName('x-forwarded-proto') ?? 'http';
     const line = [
@@ -67,32 +67,14 @@ export class GrpcService implements Service {
       metadata: chosen(facts.metadata('DYNAMIC'), settings.metadataNamespaces),
       routeMetadata: chosen(facts.metadata('ROUTE'), settings.routeMetadataNamespaces),
     });
-    return {
-      cluster,
-      method: 'POST',
-      path: this.#path,
-      host: authority,
-      fields: [
-        ['content-type', 'application/grpc'],
-        ['te', 'trailers'],
-        ...(timeoutMs > 0 ? [['grpc-timeout', `${Math.trunc(timeoutMs)}m`] as const] : []),
-        ...metadata,
-      ],
-      body: Buffer.concat([frameHead(0, message.length), message]),
-      isGrpc: true,
-      timeoutMs,
-      maxAnswerBytes,
-    };
+    return unaryCall(this.#settings, this.#path, message, maxAnswerBytes);
   }
 
-  judge({ status, head, body, trailers }: CallAnswer): Verdict {
-    const grpcStatus = trailers?.get('grpc-status') ?? head.headerByName('grpc-status');
-    if (status !== 200 || grpcStatus !== '0') return FAILED;
-    // One message, as it is: nobody has offered to read it in another coding.
-    if (body.length < FRAME_HEAD_BYTES || body[0] !== 0) return FAILED;
-    if (body.readUInt32BE(1) !== body.length - FRAME_HEAD_BYTES) return FAILED;
+  judge(answer: CallAnswer): Verdict {
+    const message = unaryAnswer(answer);
+    if (message === null) return FAILED;
     try {
-      const verdict = decodeCheckResponse(body.subarray(FRAME_HEAD_BYTES));
+      const verdict = decodeCheckResponse(message);
       if (this.#settings.keepsMetadata || verdict.kind === 'error') return verdict;
       return { ...verdict, metadata: null };
     } catch {

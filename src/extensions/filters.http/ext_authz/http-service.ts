@@ -2,10 +2,10 @@
 
 import { type CallAnswer, type CallRequest, compileByteMatch } from '../../../data-plane/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
-import { isFraming } from './field-edits.ts';
+import { type FieldAction, type FieldEdit, isFraming } from '../field-edits.ts';
 import type { Question, Service } from './service.ts';
 import type { ExtAuthzSettings, HttpServiceSettings, NameMatches } from './settings.ts';
-import { FAILED, type FieldAction, type FieldEdit, type Verdict } from './verdict.ts';
+import { FAILED, type Verdict } from './verdict.ts';
 
 const PARTIAL_BODY = 'auth-partial-body';
 const TO_REMOVE = 'auth-headers-to-remove';

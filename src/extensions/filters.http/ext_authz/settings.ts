@@ -1,6 +1,7 @@
 // What main tells the workers of an ext_authz filter.
 
 import type { Fraction, RuntimeSetting, StringMatch } from '../../../snapshot/index.ts';
+import type { GrpcTarget } from '../grpc/target.ts';
 
 /** Names behind `http.<stat_prefix>.`. */
 export interface ExtAuthzStatNames {
@@ -40,13 +41,9 @@ export interface HttpServiceSettings {
   readonly toMetadata: NameMatches;
 }
 
-export interface GrpcServiceSettings {
+export interface GrpcServiceSettings extends GrpcTarget {
   readonly kind: 'grpc';
-  readonly cluster: string;
-  readonly authority: string;
   readonly generation: 'v2' | 'v3';
-  readonly timeoutMs: number;
-  readonly metadata: readonly (readonly [name: string, value: string])[];
   readonly includesCertificate: boolean;
   readonly includesTlsSession: boolean;
   /** Headers one by one, as bytes. */

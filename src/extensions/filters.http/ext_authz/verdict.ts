@@ -1,17 +1,7 @@
 // What a service has said of a request, in whichever protocol.
 
 import type { JsonObject } from '../../../base/json.ts';
-
-/** How a header comes beside those of its name. */
-export type FieldAction = 'set' | 'append-if-present' | 'append' | 'add-if-absent' | 'set-if-present';
-
-export interface FieldEdit {
-  /** In lower case. */
-  readonly name: string;
-  /** A character per byte. */
-  readonly value: string;
-  readonly action: FieldAction;
-}
+import type { FieldEdit } from '../field-edits.ts';
 
 /** The request goes on. */
 export interface Allowed {

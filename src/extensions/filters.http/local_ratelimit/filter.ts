@@ -20,7 +20,7 @@ import {
   replaceField,
 } from '../../../data-plane/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
-import { type Descriptor, DescriptorRules, descriptorKey } from './descriptors.ts';
+import { type Descriptor, DescriptorRules, descriptorKey } from '../rate-limit-descriptors.ts';
 import type { LocalRateLimitSettings } from './settings.ts';
 
 const RESOURCE_EXHAUSTED = 8;

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../../src/base/json.ts';
 import { StreamFacts } from '../../../../src/data-plane/index.ts';
 import { encodeCheckRequest } from '../../../../src/extensions/filters.http/ext_authz/check-request.ts';
 import { decodeCheckResponse } from '../../../../src/extensions/filters.http/ext_authz/check-response.ts';
-import { MessageWriter, readMessage } from '../../../../src/extensions/filters.http/ext_authz/wire.ts';
+import { MessageWriter, readMessage } from '../../../../src/extensions/filters.http/grpc/wire.ts';
 import { CheckRequestType, CheckResponseType } from '../../../support/authorization-service.ts';
 
 describe('a message of the authorization service', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { maskedAddress } from '../../../../src/extensions/filters.http/local_ratelimit/descriptors.ts';
 import type { LocalRateLimitSettings } from '../../../../src/extensions/filters.http/local_ratelimit/settings.ts';
+import { maskedAddress } from '../../../../src/extensions/filters.http/rate-limit-descriptors.ts';
 import { faultTexts, type JsonObject, load, mustLoad } from '../../../support/bootstrap.ts';
 import { filterFaults, filterSettings, withHttpFilter } from '../../../support/filter-config.ts';
 

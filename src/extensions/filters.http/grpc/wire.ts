@@ -1,6 +1,7 @@
 // Messages of protocol buffers as workers write and read them, who have no schema: by the numbers of their fields. The library
 // is loaded when the first service is asked.
 
+import { isUtf8 } from 'node:buffer';
 import { createRequire } from 'node:module';
 import type Protobuf from 'protobufjs/minimal.js';
 import type { JsonObject, JsonValue } from '../../../base/json.ts';
@@ -36,6 +37,11 @@ export class MessageWriter {
 
   bytes(field: number, bytes: Buffer): void {
     if (bytes.length > 0) this.#writer.uint32((field << 3) | BYTES).bytes(bytes);
+  }
+
+  /** Byte text, one character per byte, as `asUtf8` has it. */
+  byteText(field: number, text: string): void {
+    this.bytes(field, asUtf8(Buffer.from(text, 'latin1')));
   }
 
   /** Up to 2^53. */
@@ -78,6 +84,11 @@ export class MessageWriter {
       } else message.struct(5, value as JsonObject);
     });
   }
+}
+
+/** A text in a message is UTF-8; what is none shows as exclamation marks. */
+export function asUtf8(bytes: Buffer): Buffer {
+  return isUtf8(bytes) ? bytes : Buffer.from(bytes.toString().replaceAll('\ufffd', '!'));
 }
 
 /** What is read of one field. */

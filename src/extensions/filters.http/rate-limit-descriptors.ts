@@ -1,11 +1,11 @@
 // What a request is called by those who limit it: the descriptors that its route, its virtual host or the filter itself have
 // made of it. Rules are compiled once per snapshot.
 
-import { parseIp } from '../../../base/ip-number.ts';
-import { jsonAt } from '../../../base/json.ts';
-import { type FilterCallbacks, type FilterContext, firstQueryValue } from '../../../data-plane/index.ts';
-import type { RateLimitAction, RateLimitSettings } from '../../../snapshot/index.ts';
-import type { RequestHead } from '../../../wasm/http1.ts';
+import { parseIp } from '../../base/ip-number.ts';
+import { jsonAt } from '../../base/json.ts';
+import { type FilterCallbacks, type FilterContext, firstQueryValue } from '../../data-plane/index.ts';
+import type { RateLimitAction, RateLimitSettings } from '../../snapshot/index.ts';
+import type { RequestHead } from '../../wasm/http1.ts';
 
 export interface Descriptor {
   /** As `descriptorKey` has it. */

@@ -1,8 +1,18 @@
 // What a service wants done to the fields of a head. It is trusted with what the fields mean, never with where a message
 // ends: those that frame it, and what could not stand in a line, are left out.
 
-import type { EditableHead } from '../../../data-plane/index.ts';
-import type { FieldEdit } from './verdict.ts';
+import type { EditableHead } from '../../data-plane/index.ts';
+
+/** How a header comes beside those of its name. */
+export type FieldAction = 'set' | 'append-if-present' | 'append' | 'add-if-absent' | 'set-if-present';
+
+export interface FieldEdit {
+  /** In lower case. */
+  readonly name: string;
+  /** A character per byte. */
+  readonly value: string;
+  readonly action: FieldAction;
+}
 
 /** RFC 9110 section 5.6.2. */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;

@@ -1,0 +1,36 @@
+// One question and one answer of a gRPC service, as a call to a cluster.
+
+import type { CallAnswer, CallRequest } from '../../../data-plane/index.ts';
+import { FRAME_HEAD_BYTES, frameHead } from './frames.ts';
+import type { GrpcTarget } from './target.ts';
+
+/** @param path of the method, with its slash. @param maxAnswerBytes a longer answer is a failure. */
+export function unaryCall(target: GrpcTarget, path: string, message: Buffer, maxAnswerBytes: number): CallRequest {
+  const { cluster, authority, timeoutMs, metadata } = target;
+  return {
+    cluster,
+    method: 'POST',
+    path,
+    host: authority,
+    fields: [
+      ['content-type', 'application/grpc'],
+      ['te', 'trailers'],
+      ...(timeoutMs > 0 ? [['grpc-timeout', `${Math.trunc(timeoutMs)}m`] as const] : []),
+      ...metadata,
+    ],
+    body: Buffer.concat([frameHead(0, message.length), message]),
+    isGrpc: true,
+    timeoutMs,
+    maxAnswerBytes,
+  };
+}
+
+/** The message of an answer; null where the service has failed, or says anything but one message. */
+export function unaryAnswer({ status, head, body, trailers }: CallAnswer): Buffer | null {
+  const grpcStatus = trailers?.get('grpc-status') ?? head.headerByName('grpc-status');
+  if (status !== 200 || grpcStatus !== '0') return null;
+  // One message, as it is: nobody has offered to read it in another coding.
+  if (body.length < FRAME_HEAD_BYTES || body[0] !== 0) return null;
+  if (body.readUInt32BE(1) !== body.length - FRAME_HEAD_BYTES) return null;
+  return body.subarray(FRAME_HEAD_BYTES);
+}
