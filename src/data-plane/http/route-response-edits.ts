@@ -39,7 +39,7 @@ export function editResponse(
   // A reply of the proxy's own does not bind a client to a host.
   if (setCookies !== null && !isLocal) for (const text of setCookies) head.append('set-cookie', text);
   target?.responseEditor?.apply(head, stream);
-  route?.responseEditor?.apply(head, stream);
+  route?.responseEditor?.apply(head, stream, (target?.responseEditor ?? null) !== null);
   if (route?.countsAttemptsInResponse && attempts > 0) {
     head.removeField(names.attemptCount);
     head.append(names.attemptCount, String(attempts));

@@ -23,7 +23,7 @@ import { applyServiceTime, type ResponseLines } from './response-edits.ts';
 import { editResponse, hasResponseEdits } from './route-response-edits.ts';
 import { type RequestLedger, StreamRecord, VIA_UPSTREAM } from './stream-record.ts';
 import type { Trailers } from './trailers.ts';
-import { keepUpgradeFields } from './upgrades.ts';
+import { keepUpgradeFields } from './upgrade-fields.ts';
 
 const {
   downstream_cx_upgrades_active,

@@ -34,7 +34,8 @@ import {
 import { DURATION_LIMIT, ROUTE_LIMIT, STREAM_LIMIT, type StreamLimit, type UpstreamLimit } from './stream-limits.ts';
 import { type ResponseManager, StreamResponse } from './stream-response.ts';
 import type { Trailers } from './trailers.ts';
-import { keepUpgradeFields, type Upgrades, upgradeType } from './upgrades.ts';
+import { keepUpgradeFields, upgradeType } from './upgrade-fields.ts';
+import type { Upgrades } from './upgrades.ts';
 
 const {
   downstream_cx_upgrades_active,

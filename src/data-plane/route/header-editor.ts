@@ -65,8 +65,12 @@ export class HeaderEditor {
     this.#constant = this.#levels.every(isConstant) ? new PreparedLines(constantLines(this.#levels)) : null;
   }
 
-  apply(head: EditableHead, source: FactsSource): void {
-    if (this.#constant === null) for (const level of this.#levels) this.#applyLevel(level, head, source);
+  /**
+   * @param isBehindOthers the head has edits whose lines have to stay in front of these, and no prepared line does.
+   */
+  apply(head: EditableHead, source: FactsSource, isBehindOthers = false): void {
+    if (this.#constant === null || isBehindOthers)
+      for (const level of this.#levels) this.#applyLevel(level, head, source);
     else if (this.#constant.lineCount > 0) head.appendPrepared(this.#constant);
   }
 

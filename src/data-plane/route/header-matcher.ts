@@ -2,7 +2,8 @@
 
 import { compileByteMatch, type StringTest } from '../../base/string-match.ts';
 import type { HeaderMatch } from '../../snapshot/index.ts';
-import { HEADER_ID, type KnownHeader, type RequestHead } from '../../wasm/http1.ts';
+import { HEADER_ID, type KnownHeader, Method, type RequestHead } from '../../wasm/http1.ts';
+import { upgradeType } from '../http/upgrade-fields.ts';
 import type { RouteRequest } from './route-request.ts';
 
 export type RequestTest = (request: RouteRequest) => boolean;
@@ -21,11 +22,13 @@ const SPECIAL: Readonly<Record<string, ReadHeader>> = {
   'x-forwarded-proto': ({ forwardedProto }) => forwardedProto,
   'x-proxy-internal': ({ isInternal }) => (isInternal ? 'true' : undefined),
   'x-envoy-internal': ({ isInternal }) => (isInternal ? 'true' : undefined),
+  // Both end at this hop, so they are dropped; of a request that wants an upgrade they go on.
+  connection: ({ head }) => (isUpgrade(head) ? head.header(HEADER_ID.connection) : head.headerByName('connection')),
+  upgrade: ({ head }) => (isUpgrade(head) ? head.header(HEADER_ID.upgrade) : undefined),
 };
 
 /** Fields that a connection manager adds to requests; without filters nobody else has added any before they are read. */
 const FROM_CONNECTION_MANAGER: ReadonlySet<string> = new Set([
-  'connection',
   'via',
   'x-forwarded-client-cert',
   'x-forwarded-for',
@@ -96,6 +99,10 @@ export function firstValueReader(name: string): ReadHeader {
     const index = firstField(head, name, id);
     return index < 0 ? undefined : head.valueAt(index);
   };
+}
+
+function isUpgrade(head: RequestHead): boolean {
+  return head.methodId !== Method.CONNECT && upgradeType(head) !== '';
 }
 
 function isManaged(name: string): boolean {

@@ -28,7 +28,7 @@ export class ForwardEdits {
     if (ms > 0 && stream.isGrpc) writeGrpcTimeout(request.head, ms);
     if (route.countsAttemptsInRequest) request.head.appendPrepared(this.#names.firstAttempt);
     target.requestEditor?.apply(request.head, stream);
-    route.requestEditor?.apply(request.head, stream);
+    route.requestEditor?.apply(request.head, stream, target.requestEditor !== null);
     this.#rewriteHost(request, plan, target);
     if (!request.isConnect) this.#rewritePath(request, plan);
   }

@@ -15,7 +15,7 @@ import {
   REWRITE_FAILED,
   redirect,
 } from '../http/local-reply.ts';
-import { keepUpgradeFields } from '../http/upgrades.ts';
+import { keepUpgradeFields } from '../http/upgrade-fields.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Mirror } from '../route/mirror.ts';
 import type { RetryPolicy } from '../route/retry-policy.ts';

@@ -13,7 +13,7 @@ import type { WorkerContext } from '../../../worker-context.ts';
 import { Dechunker } from '../../chunk-framing.ts';
 import type { ResponseLines } from '../../response-edits.ts';
 import { insertTrailers, type Trailers } from '../../trailers.ts';
-import { keepUpgradeFields } from '../../upgrades.ts';
+import { keepUpgradeFields } from '../../upgrade-fields.ts';
 import type { ResponseNotes } from '../downstream-stream.ts';
 
 const { downstream_cx_tx_bytes_buffered, downstream_cx_tx_bytes_total } = HTTP_STATS.index;

@@ -19,7 +19,7 @@ import type { WorkerContext } from '../../../worker-context.ts';
 import { Dechunker } from '../../chunk-framing.ts';
 import type { StreamLimit } from '../../stream-limits.ts';
 import { Trailers } from '../../trailers.ts';
-import { upgradeType } from '../../upgrades.ts';
+import { upgradeType } from '../../upgrade-fields.ts';
 import {
   connectionLoss,
   type DownstreamStream,
