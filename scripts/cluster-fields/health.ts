@@ -72,7 +72,10 @@ overridden by the runtime value \`outlier_detection.<field>\`, in milliseconds w
     about: `A new host is unhealthy until its first check has passed, which makes it healthy at once. What a check does not expect of an answer
 makes the host unhealthy at once; a connection that fails, an answer that does not end in time, or that is longer than 4 MiB, counts
 toward \`unhealthy_threshold\`. An answer by HTTP counts when it has ended. What the last check of each host has said is shown by
-\`/clusters\` and on the page.`,
+\`/clusters\` and on the page.
+
+Over TLS, 16 handshakes of checks go on at a time, of all clusters together, each for 50 ms at most; further ones wait, counted by
+\`health_check.handshake_queued\`, and the timeouts of their checks stand still meanwhile.`,
     test: CHECKER,
     fields: {
       timeout: ['How long a check may take.', 'required'],

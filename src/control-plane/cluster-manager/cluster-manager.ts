@@ -28,6 +28,7 @@ import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '.
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import { HealthEventLogs } from './health-check/event-log.ts';
+import { HandshakeTurns } from './health-check/handshake-turns.ts';
 import { LocalCluster } from './local-cluster.ts';
 import { type ChangedTls, ManagedCluster, type ManagedClusterTools, type PutCluster } from './managed-cluster.ts';
 import { OutlierEventLog } from './outlier-detection/event-log.ts';
@@ -98,6 +99,7 @@ export class ClusterManager {
       health: {
         ...deps,
         events: new HealthEventLogs(deps.clock, deps.loggers),
+        handshakes: new HandshakeTurns(deps.clock),
         codec: onFirstUse(() => new Http1Codec(compileHttp1(), deps.headerPrefix)),
       },
       systemCalls: onFirstUse(() => SystemCalls.open()),

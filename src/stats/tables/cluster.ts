@@ -133,6 +133,8 @@ export const HEALTH_CHECK_STATS = statTable({
   passive_failure: 'counter',
   network_failure: 'counter',
   verify_cluster: 'counter',
+  /** Of checks over TLS: so many have waited for others' handshakes. */
+  handshake_queued: 'counter',
   healthy: 'gauge',
   degraded: 'gauge',
 });

@@ -16,11 +16,12 @@ import type { ActiveHost } from '../active-host.ts';
 import type { FailureType, Verdict } from './check-state.ts';
 import type { HealthEventLogs } from './event-log.ts';
 import { GrpcProbe } from './grpc-probe.ts';
+import type { HandshakeTurns } from './handshake-turns.ts';
 import { HostCheck, type HostCheckListener } from './host-check.ts';
 import { HttpProbe } from './http-probe.ts';
 import { Http2Probe } from './http2-probe.ts';
 import type { Probe, ProbeOrigin } from './probe.ts';
-import { ProbeTls, type SecuredCluster } from './probe-tls.ts';
+import { type AwaitingCheck, ProbeTls, type SecuredCluster } from './probe-tls.ts';
 import { TcpProbe } from './tcp-probe.ts';
 
 const { failedActiveHealthCheck: FAILED, degradedActiveHealthCheck: DEGRADED } = HealthFlag;
@@ -33,6 +34,8 @@ export interface HealthCheckTools {
   readonly runtime: RuntimeValues;
   readonly stats: Pick<StatsStore, 'scope'>;
   readonly events: HealthEventLogs;
+  /** Of checks over TLS; one for all clusters. */
+  readonly handshakes: HandshakeTurns;
   /** Made when the first check by HTTP needs it. */
   readonly codec: () => Http1Codec;
   /** First part of the names of the proxy's own headers, without its final '-'. */
@@ -76,7 +79,7 @@ export class HealthChecker implements HostCheckListener {
     this.#tools = tools;
     this.#stats = tools.stats.scope(`cluster.${cluster.statName}.health_check.`).allocate(HEALTH_CHECK_STATS);
     const isSecured = upstreamContextsOf(cluster).some((tls) => tls !== undefined);
-    this.#tls = isSecured ? new ProbeTls(cluster, settings, tools.stats) : undefined;
+    this.#tls = isSecured ? new ProbeTls(cluster, settings, tools.stats, tools.handshakes) : undefined;
   }
 
   /** Connections from now on are secured by other settings. @param changed by place (upstreamContextsOf). */
@@ -194,15 +197,19 @@ export class HealthChecker implements HostCheckListener {
       }),
       hasTraffic: () => this.#cluster.hasTraffic(),
     };
-    return new HostCheck(host, this.#settings, tools, this.#createProbe(host), this);
+    const awaiting: AwaitingCheck = { hold: () => check.hold(), goOn: () => check.goOn() };
+    const check = new HostCheck(host, this.#settings, tools, this.#createProbe(host, awaiting), this);
+    return check;
   }
 
-  #createProbe(host: ActiveHost): Probe {
+  #createProbe(host: ActiveHost, check: AwaitingCheck): Probe {
     const { probe, reusesConnection } = this.#settings;
     const { faults, headerPrefix } = this.#tools;
     const tls = this.#tls;
     const origin =
-      tls === undefined ? this.#cluster.origin : { ...this.#cluster.origin, security: () => tls.of(host.snapshot) };
+      tls === undefined
+        ? this.#cluster.origin
+        : { ...this.#cluster.origin, security: () => tls.of(host.snapshot, check) };
     if (probe.kind === 'tcp') return new TcpProbe(probe, reusesConnection, origin, faults);
     if (probe.kind === 'grpc') return new GrpcProbe(probe, reusesConnection, origin, faults);
     const verifiesService = (): boolean => this.#verifiesService();

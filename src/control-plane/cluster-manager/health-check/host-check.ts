@@ -54,6 +54,8 @@ export class HostCheck {
   readonly #listener: HostCheckListener;
   readonly #state: CheckState;
   #cancelTimer: () => void = () => {};
+  /** When the answer is due; what is left until then while the check is on hold. */
+  #dueMs = 0;
 
   constructor(
     host: CheckableHost,
@@ -83,8 +85,20 @@ export class HostCheck {
   }
 
   stop(): void {
-    this.#cancelTimer();
+    // First: what it has on hold goes on.
     this.#probe.abort();
+    this.#cancelTimer();
+  }
+
+  /** The check under way waits for something of this process, not for the host: its time stands still. */
+  hold(): void {
+    this.#cancelTimer();
+    this.#dueMs -= this.#tools.clock.monotonicMs();
+  }
+
+  /** The host's time goes on; after `hold`. */
+  goOn(): void {
+    this.#awaitAnswer(this.#dueMs, true);
   }
 
   /** The host has asked in an answer to a client to be left out. The next check comes when it would have come anyway. */
@@ -109,9 +123,9 @@ export class HostCheck {
    */
   #awaitAnswer(forMs: number, mayBeLate: boolean): void {
     const { clock } = this.#tools;
-    const dueMs = clock.monotonicMs() + forMs;
+    this.#dueMs = clock.monotonicMs() + forMs;
     this.#cancelTimer = clock.after(forMs, () => {
-      const lateMs = clock.monotonicMs() - dueMs;
+      const lateMs = clock.monotonicMs() - this.#dueMs;
       if (mayBeLate && lateMs >= LATE_MS) this.#awaitAnswer(lateMs, false);
       else this.#timeOut();
     });

@@ -1,14 +1,17 @@
 // A connection that a probe has opened, from its beginning to its end. Where the cluster has TLS, it is secured before the probe
 // hears of it. Main thread.
 //
-//   CONNECTING ──plain, or the handshake is done and the host believed──► OPEN, onOpen ──ended, failed──► onLost
-//       └──failed, refused──► onLost
+//   CONNECTING ──plain──────────────────────────────────────────────────────────► OPEN, onOpen ──ended, failed──► onLost
+//       ├──connected──► AWAITING its turn ──► SHAKING ──done, the host believed──────┘
+//       └──failed, refused, in any of them──► onLost
 
 import type { Socket } from 'node:net';
 import { formatAddress } from '../../../base/address.ts';
 import type { FaultBoundary } from '../../../base/fault-boundary.ts';
 import { isOpensslError, type TlsError } from '../../../tls/failure.ts';
+import type { HandshakeTurn } from './handshake-turns.ts';
 import { connectTo, faultOf, type ProbeOrigin, type ProbeTarget } from './probe.ts';
+import type { ProbeSecurity } from './probe-tls.ts';
 
 const WHERE = 'the connection of a health check';
 
@@ -24,6 +27,7 @@ export class ProbeSocket {
   readonly #faults: FaultBoundary;
   readonly #owner: ProbeSocketOwner;
   #secured: Socket | undefined;
+  #turn: HandshakeTurn | undefined;
   #reason: string | undefined;
   #isOpen = false;
   #isOver = false;
@@ -47,6 +51,7 @@ export class ProbeSocket {
   /** Its owner hears nothing more. Idempotent. */
   destroy(): void {
     this.#isOver = true;
+    this.#turn?.end();
     this.#secured?.destroy();
     this.#raw.destroy();
   }
@@ -59,6 +64,11 @@ export class ProbeSocket {
       this.#open(this.#raw);
       return;
     }
+    const onTurn = (): void => this.#shake(security, target, protocols);
+    this.#turn = security.awaitTurn(this.#faults.handler(WHERE, onTurn));
+  }
+
+  #shake(security: ProbeSecurity, target: ProbeTarget, protocols: readonly string[]): void {
     const handshake = security.begin(this.#raw, formatAddress(target.address), protocols);
     const { socket } = handshake;
     this.#secured = socket;
@@ -68,6 +78,7 @@ export class ProbeSocket {
     };
     const onSecure = (): void => {
       if (this.#isOver) return;
+      this.#turn?.end();
       this.#reason = handshake.judge();
       if (this.#reason === undefined) this.#open(socket);
       else this.#lost();

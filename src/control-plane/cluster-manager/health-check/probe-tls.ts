@@ -1,5 +1,5 @@
 // How the checks of one cluster are secured: by the contexts that its traffic has, or those that the checks choose for
-// themselves. Handshakes count among those of the cluster. Main thread. Owned by the checker.
+// themselves. Handshakes wait for their turn, and count among those of the cluster. Main thread. Owned by the checker.
 
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -11,15 +11,27 @@ import {
   type UpstreamTlsSettings,
   upstreamContextsOf,
 } from '../../../snapshot/index.ts';
-import { type StatsStore, TLS_STATS } from '../../../stats/index.ts';
+import { HEALTH_CHECK_STATS, type StatsStore, TLS_STATS } from '../../../stats/index.ts';
 import { ClientTls, type TlsTarget } from '../../../tls/client-tls.ts';
+import { curveOf } from '../../../tls/curve-name.ts';
 import { isOpensslError } from '../../../tls/failure.ts';
 import { REFUSAL_STATS, refusalText } from '../../../tls/refusal.ts';
+import type { HandshakeTurn, HandshakeTurns } from './handshake-turns.ts';
 
 export type SecuredCluster = Pick<ClusterSettings, 'statName' | 'tls' | 'transportSocketMatches'>;
 
+/** The check that asks for handshakes. */
+export interface AwaitingCheck {
+  /** It waits for its turn: that is none of the host's time. */
+  hold(): void;
+  /** It does so no more; after `hold`. */
+  goOn(): void;
+}
+
 /** What probes of one host ask. */
 export interface ProbeSecurity {
+  /** @param begin called once, now or later, unless the turn ends before. */
+  awaitTurn(begin: () => void): HandshakeTurn;
   /** @param protocols what the probe speaks, for settings that offer nothing by ALPN. */
   begin(raw: Socket, label: string, protocols: readonly string[]): ProbeHandshake;
 }
@@ -36,14 +48,27 @@ export interface ProbeHandshake {
 export class ProbeTls {
   readonly #check: Pick<HealthCheckSettings, 'alpnProtocols' | 'transportMetadata'>;
   readonly #matches: ClusterSettings['transportSocketMatches'];
+  readonly #turns: HandshakeTurns;
   readonly #stats;
+  readonly #checkStats;
+  readonly #scope;
   /** By place (upstreamContextsOf). */
   readonly #clients: (ClientTls | undefined)[];
 
-  constructor(cluster: SecuredCluster, check: HealthCheckSettings, stats: Pick<StatsStore, 'scope'>) {
+  constructor(
+    cluster: SecuredCluster,
+    check: HealthCheckSettings,
+    stats: Pick<StatsStore, 'scope'>,
+    turns: HandshakeTurns,
+  ) {
+    const prefix = `cluster.${cluster.statName}.`;
     this.#check = check;
     this.#matches = cluster.transportSocketMatches;
-    this.#stats = stats.scope(`cluster.${cluster.statName}.ssl.`).allocate(TLS_STATS);
+    this.#turns = turns;
+    this.#stats = stats.scope(`${prefix}ssl.`).allocate(TLS_STATS);
+    this.#checkStats = stats.scope(`${prefix}health_check.`).allocate(HEALTH_CHECK_STATS);
+    // Workers name the same stats below the same prefix.
+    this.#scope = stats.scope(prefix);
     this.#clients = upstreamContextsOf(cluster).map((tls) => tls && new ClientTls(tls));
   }
 
@@ -53,17 +78,47 @@ export class ProbeTls {
   }
 
   /** @returns undefined where checks go in cleartext. */
-  of(host: { readonly hostname: string; readonly metadata?: Metadata | undefined }): ProbeSecurity | undefined {
+  of(
+    host: { readonly hostname: string; readonly metadata?: Metadata | undefined },
+    check: AwaitingCheck,
+  ): ProbeSecurity | undefined {
     const { alpnProtocols, transportMetadata } = this.#check;
-    const matches = this.#matches ?? [];
-    const client = this.#clients[1 + socketMatchOf(matches, transportMetadata ?? host.metadata)];
-    if (client === undefined) return undefined;
-    const own = alpnProtocols ?? client.settings.alpnProtocols;
+    const place = 1 + socketMatchOf(this.#matches ?? [], transportMetadata ?? host.metadata);
+    if (this.#clients[place] === undefined) return undefined;
     return {
+      awaitTurn: (begin) => this.#awaitTurn(check, begin),
       begin: (raw, label, protocols) => {
+        // Not before: while the handshake waited for its turn, settings may have come anew.
+        const client = this.#clients[place]!;
+        const own = alpnProtocols ?? client.settings.alpnProtocols;
         const offered = own.length === 0 ? protocols : own;
         const target = { label, sentName: '', verifiedName: '', hostname: host.hostname, alpnProtocols: offered };
         return this.#begin(client, raw, target);
+      },
+    };
+  }
+
+  #awaitTurn(check: AwaitingCheck, begin: () => void): HandshakeTurn {
+    let isBegun = false;
+    let isHeld = false;
+    const goOn = (): void => {
+      if (isHeld) check.goOn();
+      isHeld = false;
+    };
+    const turn = this.#turns.ask(() => {
+      isBegun = true;
+      goOn();
+      begin();
+    });
+    if (!isBegun) {
+      isHeld = true;
+      check.hold();
+      this.#checkStats.add('handshake_queued');
+    }
+    return {
+      end: () => {
+        turn.end();
+        goOn();
       },
     };
   }
@@ -81,11 +136,23 @@ export class ProbeTls {
         this.#stats.add('handshake');
         if (socket.isSessionReused()) this.#stats.add('session_reused');
         if (peer.certificate === null) this.#stats.add('no_certificate');
+        this.#countNames(socket);
         return undefined;
       },
       noteFailure: (error) => {
         if (isOpensslError(error)) this.#stats.add('connection_error');
       },
     };
+  }
+
+  #countNames(socket: TLSSocket): void {
+    const curve = curveOf(socket);
+    const names = [`ciphers.${socket.getCipher().name}`, `versions.${socket.getProtocol()}`];
+    if (curve !== undefined) names.push(`curves.${curve}`);
+    try {
+      for (const name of names) this.#scope.counter(`ssl.${name}`).add();
+    } catch {
+      // No room for another name: as with traffic, nothing else depends on it.
+    }
   }
 }

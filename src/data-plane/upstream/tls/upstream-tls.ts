@@ -7,13 +7,13 @@ import { parseIp } from '../../../base/ip-number.ts';
 import type { UpstreamTlsSettings } from '../../../snapshot/index.ts';
 import { TLS_STATS } from '../../../stats/index.ts';
 import { ClientTls, type TlsTarget } from '../../../tls/client-tls.ts';
+import { curveOf } from '../../../tls/curve-name.ts';
 import { isOpensslError, peerRefusal, type TlsError } from '../../../tls/failure.ts';
 import type { PeerFault } from '../../../tls/peer-verifier.ts';
 import { REFUSAL_STATS, refusalText } from '../../../tls/refusal.ts';
 import { KeyLog } from '../../listener/tls/key-log.ts';
 import { ConnectionTls } from '../../network/tls/connection-tls.ts';
 import type { WorkerContext } from '../../worker-context.ts';
-import { curveOf } from './curve-name.ts';
 
 const stats = TLS_STATS.index;
 

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { RuntimeValues } from '../../../../../src/base/runtime.ts';
 import { ActiveHost } from '../../../../../src/control-plane/cluster-manager/active-host.ts';
 import { HealthEventLogs } from '../../../../../src/control-plane/cluster-manager/health-check/event-log.ts';
+import { HandshakeTurns } from '../../../../../src/control-plane/cluster-manager/health-check/handshake-turns.ts';
 import { HealthChecker } from '../../../../../src/control-plane/cluster-manager/health-check/health-checker.ts';
 import { Loggers } from '../../../../../src/log/index.ts';
 import { compileHttp1, Http1Codec } from '../../../../../src/wasm/http1.ts';
@@ -51,6 +52,7 @@ class Fixture implements Disposable {
         runtime: new RuntimeValues(),
         stats: this.stats.store,
         events: new HealthEventLogs(this.clock, loggers),
+        handshakes: new HandshakeTurns(this.clock),
         codec: () => codec,
         headerPrefix: 'x-proxy',
       },

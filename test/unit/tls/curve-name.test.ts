@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { connect, createServer, type TLSSocket } from 'node:tls';
-import { curveOf } from '../../../../../src/data-plane/upstream/tls/curve-name.ts';
-import { CertificateFolder, type TestCertificate } from '../../../../support/certificates.ts';
+import { curveOf } from '../../../src/tls/curve-name.ts';
+import { CertificateFolder, type TestCertificate } from '../../support/certificates.ts';
 
 interface Case {
   readonly group: string;
