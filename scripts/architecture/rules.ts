@@ -47,8 +47,12 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     uses: ['base', 'wasm', 'log', 'stats', 'snapshot', 'tls'],
     why: 'moves bytes; knows snapshots, never the configuration',
   },
+  'filter-modules': {
+    uses: ['base'],
+    why: "what filters of users' own are made of, and how they are loaded, in whichever thread",
+  },
   'extensions/control': {
-    uses: ['base', 'config'],
+    uses: ['base', 'config', 'filter-modules'],
     namesTypesOf: ['snapshot', 'extensions/data', 'extensions/main'],
     why: 'configurations of extensions to their settings; the part of them that the main thread loads',
   },
@@ -58,7 +62,7 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     why: 'extensions at work on main: sinks of statistics',
   },
   'extensions/data': {
-    uses: ['base', 'wasm', 'stats', 'data-plane'],
+    uses: ['base', 'wasm', 'stats', 'data-plane', 'filter-modules'],
     namesTypesOf: ['snapshot'],
     why: 'extensions at work in a worker, which never loads the configuration',
   },
@@ -100,7 +104,7 @@ export const IMPORT_RULES: Readonly<Record<Unit, UnitRule>> = {
     why: 'the modes of the program and its signals; joins the parts of the main thread',
   },
   library: {
-    uses: ['base', 'log', 'stats', 'config', 'control-plane', 'cli', 'process'],
+    uses: ['base', 'log', 'stats', 'config', 'control-plane', 'cli', 'process', 'filter-modules'],
     why: "the proxy in somebody else's process: what the program does with options and signals, this does with arguments",
   },
   'main.ts': { uses: ['base', 'cli', 'process'], why: 'entry point of the program; wires, does not decide' },
@@ -116,6 +120,7 @@ export const OPEN_UNITS: readonly Unit[] = [
   'wasm',
   'tls',
   'process',
+  'filter-modules',
   'page',
   'extensions/control',
   'extensions/data',

@@ -2,6 +2,7 @@ export { compileByteMatch } from '../base/string-match.ts';
 export { compileFilter } from './access-log/filter.ts';
 export { compileLine } from './access-log/line.ts';
 export { DataPlane, type DataPlaneDependencies } from './data-plane.ts';
+export { endpointText } from './format/endpoint-text.ts';
 export type { DownstreamFacts, Endpoint, FormatFacts } from './format/facts.ts';
 export { StreamFacts } from './format/stream-facts.ts';
 export { TextFormatter } from './format/text-formatter.ts';
@@ -23,7 +24,7 @@ export type {
 } from './http/filter.ts';
 export type { CallAnswer, CallFailure, CallReceiver, CallRequest } from './http/filter-call.ts';
 export { isGrpc } from './http/grpc-request.ts';
-export { type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
+export { FILTER_FAULT, type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
 export { chooseReadMode } from './network/read-mode.ts';

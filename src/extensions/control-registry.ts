@@ -18,6 +18,7 @@ import { HEADER_MUTATION } from './filters.http/header_mutation/config.ts';
 import { HEADER_TO_METADATA } from './filters.http/header_to_metadata/config.ts';
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
 import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
+import { type GivenFilters, moduleManifest } from './filters.http/module/config.ts';
 import { RBAC } from './filters.http/rbac/config.ts';
 import { SET_METADATA } from './filters.http/set_metadata/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
@@ -27,6 +28,8 @@ import { HYSTRIX } from './stat_sinks/hystrix/config.ts';
 import { METRICS_SERVICE } from './stat_sinks/metrics_service/config.ts';
 import { OPEN_TELEMETRY } from './stat_sinks/open_telemetry/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
+
+const MODULE = 'proxy.extensions.filters.http.module.v3.Module';
 
 const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.basic_auth.v3.BasicAuth': BASIC_AUTH_MANIFEST,
@@ -45,6 +48,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.header_to_metadata.v3.Config': HEADER_TO_METADATA,
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': LOCAL_RATE_LIMIT,
+  [MODULE]: moduleManifest(),
   'proxy.extensions.filters.http.rbac.v3.RBAC': RBAC,
   'proxy.extensions.filters.http.set_metadata.v3.Config': SET_METADATA,
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,
@@ -60,3 +64,10 @@ const STAT_SINKS: StatSinkManifests = {
 };
 
 export const EXTENSIONS: ExtensionManifests = { statSinks: STAT_SINKS, httpFilters: HTTP_FILTERS };
+
+/** With filters that the program brings, by name. */
+export function extensionsWith(given: GivenFilters): ExtensionManifests {
+  return given.size === 0
+    ? EXTENSIONS
+    : { ...EXTENSIONS, httpFilters: { ...HTTP_FILTERS, [MODULE]: moduleManifest(given) } };
+}

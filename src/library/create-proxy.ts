@@ -9,11 +9,12 @@ import { formatFault } from '../config/index.ts';
 import { EmbeddedProxy } from './embedded-proxy.ts';
 import type { Bootstrap } from './generated/bootstrap.ts';
 import { checkGiven } from './given.ts';
+import { readFilters } from './http-filters.ts';
 import { type Loaded, load } from './load.ts';
 import { openLog } from './log.ts';
 import type { ProxyOptions, WeirProxy } from './types.ts';
 
-type TakenOption = Exclude<keyof ProxyOptions, 'log' | 'signal'> & keyof ServerOptions;
+type TakenOption = Exclude<keyof ProxyOptions, 'httpFilters' | 'log' | 'signal'> & keyof ServerOptions;
 
 /** Those of the program that say something of a proxy, and not of its process. Every one of ProxyOptions stands here. */
 const TAKEN: Readonly<Record<TakenOption, true>> = {
@@ -49,12 +50,13 @@ const OWN_DEFAULTS = { concurrency: 1, disableHotRestart: true };
 export async function createProxy(config: Bootstrap | string, given: ProxyOptions = {}): Promise<WeirProxy> {
   const { options, warnings } = readOptions(given);
   const { signal, log } = given;
+  const filters = readFilters(given.httpFilters);
   signal?.throwIfAborted();
   const version = readVersion();
   const loggers = openLog(options, log, import.meta.url);
   for (const warning of warnings) loggers.get('main').warning(warning);
   const loadAnother = (another: Bootstrap | string): Loaded => {
-    const loaded = load(another, options, version);
+    const loaded = load(another, options, version, filters);
     for (const fault of loaded.result.faults) loggers.get('config').warning(formatFault(fault));
     return loaded;
   };
@@ -92,7 +94,7 @@ type ReadOptions = Extract<ReturnType<typeof optionsFromValues>, { readonly erro
 /** @throws WeirError WEIR_OPTIONS. */
 function readOptions(given: ProxyOptions): ReadOptions {
   checkGiven(given);
-  const { log, signal, ...values } = given;
+  const { httpFilters, log, signal, ...values } = given;
   const unknown = Object.keys(values).find((name) => !Object.hasOwn(TAKEN, name));
   if (unknown !== undefined) throw new WeirError('WEIR_OPTIONS', `unknown option ${unknown}`);
   if (log !== undefined && typeof log !== 'function') {

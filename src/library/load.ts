@@ -4,6 +4,7 @@ import { errorMessage } from '../base/errors.ts';
 import type { Version } from '../base/version.ts';
 import type { ServerOptions } from '../cli/index.ts';
 import { type LoadBootstrapResult, loadBootstrap } from '../config/index.ts';
+import type { FilterSource } from '../filter-modules/source.ts';
 import { loadInput } from '../process/load.ts';
 import { ConfigError } from './errors.ts';
 import { faultsOf } from './faults.ts';
@@ -18,13 +19,18 @@ export interface Loaded {
 }
 
 /** @throws ConfigError WEIR_CONFIG_INVALID. */
-export function load(config: Bootstrap | string, given: ServerOptions, software: Version): Loaded {
+export function load(
+  config: Bootstrap | string,
+  given: ServerOptions,
+  software: Version,
+  filters: ReadonlyMap<string, FilterSource>,
+): Loaded {
   const object = typeof config === 'object' && config !== null ? config : undefined;
   if (object === undefined && (typeof config !== 'string' || config === '')) {
     throw noConfiguration('', 'a bootstrap is an object, or the path of a file', config);
   }
   const options = typeof config === 'string' ? { ...given, configPath: config } : given;
-  const result = loadBootstrap({ ...loadInput(options, software), configJson: object && jsonOf(object) });
+  const result = loadBootstrap({ ...loadInput(options, software, filters), configJson: object && jsonOf(object) });
   const faults = faultsOf(result.faults, object);
   if (result.bootstrap === undefined) throw new ConfigError('WEIR_CONFIG_INVALID', faults);
   return { result, warnings: faults, options };

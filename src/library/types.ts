@@ -1,5 +1,6 @@
 // The public types of `weir-proxy`. Reference: docs/library.md.
 
+import type { HttpFilterDefinition, HttpFilterFactory } from '../filter-modules/interface.ts';
 import type { Bootstrap } from './generated/bootstrap.ts';
 
 export type { Bootstrap } from './generated/bootstrap.ts';
@@ -48,6 +49,11 @@ export interface ProxyOptions {
    * no log: nothing is ever written to the standard streams.
    */
   readonly log?: (line: string, record: LogRecord) => void;
+  /**
+   * HTTP filters of your own, by the names that http_filters calls them: a module by its path or URL, or the filter itself, whose
+   * functions reach the worker threads as text and cannot use what stands around them.
+   */
+  readonly httpFilters?: Readonly<Record<string, string | URL | HttpFilterFactory | HttpFilterDefinition>>;
   /** Ends the proxy when it is aborted, or its start. */
   readonly signal?: AbortSignal;
 }

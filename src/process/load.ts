@@ -11,7 +11,8 @@ import {
   loadBootstrap,
   prepareLoading as prepare,
 } from '../config/index.ts';
-import { EXTENSIONS } from '../extensions/control-registry.ts';
+import { EXTENSIONS, extensionsWith } from '../extensions/control-registry.ts';
+import type { GivenFilters } from '../extensions/filters.http/module/config.ts';
 import { findLogPathFault } from '../log/index.ts';
 import type { ProcessLog } from './log.ts';
 
@@ -39,12 +40,16 @@ export function disabledBy({ disableExtensions: list }: Pick<ServerOptions, 'dis
   return disableExtensions(list === '' ? [] : list.split(','), EXTENSIONS);
 }
 
-/** What this build loads a bootstrap with. @param software what the node is to say of the program. */
-export function loadInput(options: LoadOptions, software?: Version): LoadBootstrapInput {
+/** What this build loads a bootstrap with. @param software what the node is to say of the program. @param filters that its user brings. */
+export function loadInput(
+  options: LoadOptions,
+  software?: Version,
+  filters: GivenFilters = new Map(),
+): LoadBootstrapInput {
   return {
     ...options,
     ...(software === undefined ? {} : { software }),
-    extensions: EXTENSIONS,
+    extensions: extensionsWith(filters),
     disabledExtensions: disabledBy(options).disabled,
     hasLogFormat: options.logFormat !== DEFAULT_LOG_FORMAT,
     environment: process.env,

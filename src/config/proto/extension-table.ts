@@ -105,6 +105,7 @@ const HTTP_FILTERS: Rows = [
   ),
   row(`${HTTP}.header_to_metadata.v3.Config`, 'filters.http.header_to_metadata'),
   row(`${HTTP}.set_metadata.v3.Config`, 'filters.http.set_metadata'),
+  perRoute(`${HTTP}.module.v3.ModulePerRoute`, row(`${HTTP}.module.v3.Module`, 'filters.http.module')),
   perRoute(
     `${HTTP}.basic_auth.v3.BasicAuthPerRoute`,
     row(`${HTTP}.basic_auth.v3.BasicAuth`, 'filters.http.basic_auth'),

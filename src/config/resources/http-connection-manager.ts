@@ -188,7 +188,7 @@ function convertHttpFilters(
     const opened = openExtension(typed_config);
     const isRouter = opened?.typeName === ROUTER;
     const manifest = opened && conversion.httpFilters?.[opened.typeName];
-    const converted = manifest?.convert(opened!.message, `${at}[${index}].typed_config`, conversion);
+    const converted = manifest?.convert(opened!.message, `${at}[${index}].typed_config`, conversion, name);
     if (converted !== undefined) {
       settings.push({ ...converted, configName: name, ...(disabled ? { isDisabled: true } : {}) });
     } else if (isRouter && disabled) {

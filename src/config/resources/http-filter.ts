@@ -4,8 +4,16 @@ import type { HttpFilterSettings } from '../../snapshot/index.ts';
 import type { SupportTable } from '../support/verdict.ts';
 import type { Conversion } from './conversion.ts';
 
-/** @returns undefined when the filter has faults. @param at path of its configuration, `…http_filters[0].typed_config`. */
-export type ConvertHttpFilter = (message: object, at: string, conversion: Conversion) => HttpFilterSettings | undefined;
+/**
+ * @param at path of its configuration, `…http_filters[0].typed_config`. @param name as http_filters calls it.
+ * @returns undefined when the filter has faults.
+ */
+export type ConvertHttpFilter = (
+  message: object,
+  at: string,
+  conversion: Conversion,
+  name: string,
+) => HttpFilterSettings | undefined;
 
 /** What an extension says of an HTTP filter to those who read configurations. */
 export interface HttpFilterManifest {

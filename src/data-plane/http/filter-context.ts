@@ -3,6 +3,7 @@
 import { type Clock, systemMonotonicMs } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
 import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
+import type { Logger } from '../../log/index.ts';
 import type { Fraction, HeaderMatch, QueryParameterMatch, RuntimeSetting } from '../../snapshot/index.ts';
 import { HealthMask } from '../../wasm/shared-records.ts';
 import { compileHeaderMatch } from '../route/header-matcher.ts';
@@ -10,7 +11,15 @@ import { compileQueryParameterMatch } from '../route/query-matcher.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import type { FilterContext, FilterCounter, FilterGauge, HeadTest, HostCounts, ServerHealth } from './filter.ts';
+import type {
+  FilterContext,
+  FilterCounter,
+  FilterGauge,
+  FilterTimes,
+  HeadTest,
+  HostCounts,
+  ServerHealth,
+} from './filter.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import type { Taps } from './taps.ts';
 
@@ -96,6 +105,14 @@ export class ChainContext implements FilterContext {
 
   namedCounter(name: string): FilterCounter {
     return this.#context.stats.dynamicCounter(this.#statScope, name);
+  }
+
+  namedTime(name: string): FilterTimes {
+    return this.#context.stats.dynamicTime(this.#statScope, name);
+  }
+
+  get log(): Logger {
+    return this.#context.logs.filter;
   }
 
   random(): number {

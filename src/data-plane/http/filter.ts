@@ -9,6 +9,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
+import type { Logger } from '../../log/index.ts';
 import type {
   Fraction,
   HeaderMatch,
@@ -231,6 +232,10 @@ export interface FilterContext {
   gauge(name: string): FilterGauge;
   /** One that is named at run time; whoever asks bounds how many there may be, and keeps it. */
   namedCounter(name: string): FilterCounter;
+  /** The same of a histogram of milliseconds. */
+  namedTime(name: string): FilterTimes;
+  /** Of the component `filter`. */
+  readonly log: Logger;
   /** The values in force. */
   readonly runtime: RuntimeValues;
   /** A u32. */

@@ -48,6 +48,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.module.v3.Module', Module>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuth', BasicAuth>
   | Typed<'extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', HttpConnectionManager>
   | Typed<'extensions.filters.network.tcp_proxy.v3.TcpProxy', TcpProxy>
@@ -116,6 +117,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.module.v3.Module', Module>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuth', BasicAuth>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
@@ -140,6 +142,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute', HeaderMutationPerRoute>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.module.v3.ModulePerRoute', ModulePerRoute>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuthPerRoute', BasicAuthPerRoute>
   | Typed<'config.route.v3.FilterConfig', RouteFilterConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
@@ -3609,6 +3612,17 @@ export interface MetricsServiceConfig {
   readonly histogramEmitMode?: 'SUMMARY_AND_HISTOGRAM' | 'SUMMARY' | 'HISTOGRAM' | undefined;
   readonly batch_size?: number | undefined;
   readonly batchSize?: number | undefined;
+}
+
+/** proxy.extensions.filters.http.module.v3.Module */
+export interface Module {
+  readonly module?: string | undefined;
+  readonly config?: JsonObject | undefined;
+}
+
+/** proxy.extensions.filters.http.module.v3.ModulePerRoute */
+export interface ModulePerRoute {
+  readonly config?: JsonObject | undefined;
 }
 
 /** proxy.config.common.mutation_rules.v3.HeaderMutation */

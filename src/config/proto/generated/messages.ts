@@ -4422,6 +4422,17 @@ export interface HttpLocalRatelimitLocalRateLimit {
   max_dynamic_descriptors: UInt32Value | null;
 }
 
+/** proxy.extensions.filters.http.module.v3.Module */
+export interface Module {
+  module: string;
+  config: Struct | null;
+}
+
+/** proxy.extensions.filters.http.module.v3.ModulePerRoute */
+export interface ModulePerRoute {
+  config: Struct | null;
+}
+
 /** proxy.extensions.filters.http.rbac.v3.RBAC */
 export interface HttpRbacRBAC {
   rules: ConfigRbacRBAC | null;
@@ -6087,6 +6098,8 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.header_to_metadata.v3.Config.Rule': Config_Rule;
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HealthCheckHealthCheck;
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': HttpLocalRatelimitLocalRateLimit;
+  'proxy.extensions.filters.http.module.v3.Module': Module;
+  'proxy.extensions.filters.http.module.v3.ModulePerRoute': ModulePerRoute;
   'proxy.extensions.filters.http.rbac.v3.RBAC': HttpRbacRBAC;
   'proxy.extensions.filters.http.rbac.v3.RBACPerRoute': RBACPerRoute;
   'proxy.extensions.filters.http.router.v3.Router': Router;

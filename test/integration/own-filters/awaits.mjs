@@ -1,0 +1,2 @@
+await Promise.resolve();
+export default () => () => ({});

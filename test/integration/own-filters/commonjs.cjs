@@ -1,0 +1,1 @@
+module.exports = () => () => ({ decodeHeaders: (headers) => headers.set('x-commonjs', 'yes') });
