@@ -19,7 +19,8 @@ export class ModuleContext implements HttpFilterContext {
   constructor(name: string, context: FilterContext) {
     this.name = name;
     this.#context = context;
-    const { log, runtime } = context;
+    const { runtime } = context;
+    const log = context.log.ofFile('src/extensions/filters.http/module/context.ts');
     this.log = {
       debug: (message) => log.debug(`${name}: ${message}`),
       info: (message) => log.info(`${name}: ${message}`),
