@@ -209,7 +209,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
     what: 'The same with track_remaining: what is left below the limits',
   },
   HEALTH_CHECK_STATS: { under: 'cluster.<cluster>.health_check.', what: 'Clusters with health checks' },
-  HTTP1_CODEC_STATS: {
+  HTTP1_STATS: {
     under: 'cluster.<cluster>.http1., http1.',
     what: 'Clusters that have had a connection, and clients',
   },
@@ -358,7 +358,7 @@ function statisticsDocument(): string {
 /** Name and kind of each row; undefined of what is no table. */
 function rowsOf(value: unknown): readonly (readonly [name: string, kind: string])[] | undefined {
   if (Array.isArray(value) && value.every((name) => typeof name === 'string' && /^[a-z0-9_]+$/.test(name))) {
-    return value.map((name) => [name, (value as unknown) === stats.HTTP1_CODEC_STATS ? 'counter' : 'gauge']);
+    return value.map((name) => [name, 'gauge']);
   }
   if (typeof value !== 'object' || value === null || !('histogramsAt' in value)) return undefined;
   const { rows } = value as stats.StatTable;

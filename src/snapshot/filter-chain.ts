@@ -102,6 +102,8 @@ export interface FilterChainSnapshot {
   readonly filterStatBlock: number;
   /** First cell of the connection manager's per-listener stats (LISTENER_HTTP_STATS); 0 for a TCP proxy. */
   readonly listenerHttpStatBlock: number;
+  /** First cell of HTTP1_STATS, of clients; 0 for a TCP proxy. */
+  readonly http1StatBlock: number;
   /** Cells of the counters and gauges of HTTP filters, by their names behind the prefix or their whole names; none when absent. */
   readonly filterCounters?: Readonly<Record<string, number>>;
   readonly connectionLimits: readonly ConnectionLimitSnapshot[];

@@ -123,6 +123,7 @@ export {
 export { type PackedCluster, packClusters, unpackCluster } from './packed-cluster.ts';
 export { packTls, unpackTls } from './packed-tls.ts';
 export type { RateLimitAction, RateLimitSettings, RouteRateLimits } from './rate-limit.ts';
+export type { EscapedSlashesAction, RequestFormSettings, UnderscoresAction } from './request-form.ts';
 export type {
   BackOffSettings,
   RateLimitedBackOffSettings,

@@ -13,6 +13,7 @@ import type {
 import type { Http2Settings } from './http2.ts';
 import type { LocalReplySettings } from './local-reply.ts';
 import type { Metadata } from './metadata.ts';
+import type { RequestFormSettings } from './request-form.ts';
 import type { RouteTableSnapshot } from './route-table.ts';
 
 /** What the configuration says of an HTTP connection manager. */
@@ -74,6 +75,7 @@ export interface HttpConnectionManagerSettings {
   readonly proxiesInterim: boolean;
   /** Trailers pass over HTTP/1: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
+  readonly requestForm: RequestFormSettings;
 }
 
 export interface ConnectionLifeSettings {

@@ -43,7 +43,7 @@ export {
 } from './http1/known-headers.ts';
 export { type IdSet, idSet, type MessageHead } from './http1/message-head.ts';
 export { PreparedLines } from './http1/prepared-lines.ts';
-export type { RequestHead } from './http1/request-head.ts';
+export { PathChange, PathStep, type RequestHead } from './http1/request-head.ts';
 export type { ResponseHead } from './http1/response-head.ts';
 
 /** Of the buffer that upstream connections read into. */

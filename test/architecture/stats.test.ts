@@ -16,15 +16,11 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     CLUSTER_STATS: ['upstream_cx_http3_total', 'upstream_cx_connect_with_0_rtt', 'upstream_rq_0rtt'],
     HTTP_STATS: ['downstream_cx_http3_total', 'downstream_cx_http3_active', 'downstream_rq_http3_total'],
   },
-  'METADATA frames are skipped, fields are not judged by underscores, bodies are copied before a write': {
-    HTTP2_STATS: [
-      'dropped_headers_with_underscores',
-      'headers_cb_no_stream',
-      'metadata_empty_frames',
-      'requests_rejected_with_underscores_in_headers',
-      'deferred_stream_close',
-    ],
-  },
+  'METADATA frames are skipped, bodies are copied before a write, one response at a time waits for a client of HTTP/1':
+    {
+      HTTP1_STATS: ['metadata_not_supported_error', 'response_flood'],
+      HTTP2_STATS: ['headers_cb_no_stream', 'metadata_empty_frames', 'deferred_stream_close'],
+    },
   'a listener does not open before its secrets are there': {
     SSL_SOCKET_FACTORY_STATS: ['upstream_context_secrets_not_ready', 'downstream_context_secrets_not_ready'],
   },
@@ -49,13 +45,7 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
     CLUSTER_STATS: ['lb_zone_number_differs'],
   },
   'options of connection managers that are refused or warned of': {
-    HTTP_STATS: [
-      'downstream_rq_failed_path_normalization',
-      'downstream_rq_non_relative_path',
-      'downstream_rq_redirected_with_normalized_path',
-      'downstream_rq_rejected_via_ip_detection',
-      'rs_too_large',
-    ],
+    HTTP_STATS: ['downstream_rq_non_relative_path', 'downstream_rq_rejected_via_ip_detection', 'rs_too_large'],
     TCP_PROXY_STATS: ['early_data_received_count_total'],
   },
   'there is no debug build, and no message that is work in progress': {

@@ -21,7 +21,7 @@ const PREFIXES: Readonly<Record<string, readonly string[]>> = {
   OUTLIER_STATS: ['cluster.web.outlier_detection.'],
   MAGLEV_STATS: ['cluster.web.maglev_lb.'],
   RING_HASH_STATS: ['cluster.web.ring_hash_lb.'],
-  HTTP1_CODEC_STATS: ['cluster.web.http1.', 'http1.'],
+  HTTP1_STATS: ['cluster.web.http1.', 'http1.'],
   TIMEOUT_BUDGET_STATS: ['cluster.web.'],
   MESSAGE_SIZE_STATS: ['cluster.web.'],
   HTTP_STATS: ['http.in.'],

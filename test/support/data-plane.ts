@@ -34,6 +34,7 @@ import {
   HOST_STATS,
   HTTP_INSPECTOR_STATS,
   HTTP_STATS,
+  HTTP1_STATS,
   HTTP2_STATS,
   type Http2Stat,
   LISTENER_HTTP_STATS,
@@ -55,6 +56,7 @@ import { closeAtEnd } from './close-at-end.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
 import { lbModule, lbTables } from './lb.ts';
 import { filterChain, listenerSettings } from './listeners.ts';
+import { PLAIN_REQUEST_FORM } from './request-form.ts';
 import { routeTable } from './routes.ts';
 import { statsFixture } from './stats.ts';
 
@@ -258,6 +260,7 @@ export class DataPlaneFixture {
       settings,
       filterStatBlock: isHttp ? this.#allocate('http', HTTP_STATS) : this.#allocate('tcp', TCP_PROXY_STATS),
       listenerHttpStatBlock: isHttp ? this.#allocate('listener-http', LISTENER_HTTP_STATS) : 0,
+      http1StatBlock: isHttp ? this.#allocate('http1', HTTP1_STATS) : 0,
       connectionLimits: settings.connectionLimits.map((limit) => ({
         settings: limit,
         statBlock: this.#allocate('connection-limit', CONNECTION_LIMIT_STATS),
@@ -266,6 +269,8 @@ export class DataPlaneFixture {
     };
   }
 
+  readonly http1Stat: StatReader<keyof typeof HTTP1_STATS.index> = (name) =>
+    this.#read('http1', HTTP1_STATS.index[name]);
   readonly http2Stat: StatReader<Http2Stat> = (name) => this.#read('http2', HTTP2_STATS.index[name]);
   /** Of the sessions to its hosts. */
   clusterHttp2Stat(cluster: string, name: Http2Stat): number {
@@ -412,6 +417,7 @@ export function httpManager(
     delayedCloseTimeoutMs: 1000,
     proxiesInterim: false,
     enableTrailers: false,
+    requestForm: PLAIN_REQUEST_FORM,
     ...overrides,
   };
 }

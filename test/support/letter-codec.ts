@@ -30,7 +30,7 @@ import {
   packClusters,
   type RouteSnapshot,
 } from '../../src/snapshot/index.ts';
-import { CLUSTER_STATS, HTTP_STATS, LISTENER_HTTP_STATS } from '../../src/stats/index.ts';
+import { CLUSTER_STATS, HTTP_STATS, HTTP1_STATS, LISTENER_HTTP_STATS } from '../../src/stats/index.ts';
 import { Framing, Method } from '../../src/wasm/http1.ts';
 import { BlockFlag, type Http2Heads } from '../../src/wasm/http2.ts';
 import { httpManager } from './data-plane.ts';
@@ -399,6 +399,7 @@ export class LetterBench {
       settings: filterChain(filter as NetworkFilterSettings),
       filterStatBlock: this.#httpBlock,
       listenerHttpStatBlock: this.workers.statBlock(LISTENER_HTTP_STATS),
+      http1StatBlock: this.workers.statBlock(HTTP1_STATS),
       connectionLimits: [],
     };
     const ingress = { chainName: '', chainMetadata: undefined, listenerMetadata: undefined };

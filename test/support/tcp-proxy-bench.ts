@@ -61,6 +61,7 @@ export class TcpProxyBench {
       settings: filterChain(filter),
       filterStatBlock,
       listenerHttpStatBlock: 0,
+      http1StatBlock: 0,
       connectionLimits: [],
     };
     this.proxy = new TcpProxy(this.context, this.clusters, chain, INGRESS, filter);

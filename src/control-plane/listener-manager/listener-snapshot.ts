@@ -23,7 +23,7 @@ import {
   cleanStatName,
   HTTP_INSPECTOR_STATS,
   HTTP_STATS,
-  HTTP1_CODEC_STATS,
+  HTTP1_STATS,
   LISTENER_HTTP_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
@@ -107,10 +107,6 @@ export function makeFilterChain(
   const prefix = listenerStatPrefix(listener);
   const { filter } = settings;
   const isHttp = filter.kind === 'http-connection-manager';
-  if (isHttp) {
-    const codec = holdings.scope('http1.');
-    for (const name of HTTP1_CODEC_STATS) codec.counter(name);
-  }
   const filterScope = holdings.scope(`${isHttp ? 'http' : 'tcp'}.${filter.statPrefix}.`);
   return {
     id,
@@ -119,6 +115,7 @@ export function makeFilterChain(
     listenerHttpStatBlock: isHttp
       ? holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell
       : 0,
+    http1StatBlock: isHttp ? holdings.scope('http1.').allocate(HTTP1_STATS).cell : 0,
     filterCounters: makeFilterCounters(filter, filterScope, holdings),
     connectionLimits: settings.connectionLimits.map((limit) => makeConnectionLimit(limit, deps)),
     ...(settings.tls === undefined

@@ -26,6 +26,7 @@ import type { LocalReply } from './local-reply.ts';
 import { refuseRequest } from './refused-request.ts';
 import { ReplyRules } from './reply-rules.ts';
 import { RequestLines } from './request-edits.ts';
+import { RequestForm } from './request-form.ts';
 import { ResponseLines } from './response-edits.ts';
 import { HttpStream, type StreamManager } from './stream.ts';
 import { Upgrades } from './upgrades.ts';
@@ -70,6 +71,7 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
   readonly filters: FilterChain | null;
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
+  readonly requestForm: RequestForm;
   readonly responseLines: ResponseLines;
   /** First cell of HTTP_STATS in this worker's slab. */
   readonly statBase: number;
@@ -113,6 +115,10 @@ export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManag
     this.replyRules = ReplyRules.compile(context, settings.localReplies);
     this.ingress = ingress;
     this.liveHead = new CodecRequestHead(context.codec);
+    this.requestForm = new RequestForm(context, settings.requestForm, this.statBase, {
+      http1: context.stats.base(chain.http1StatBlock),
+      http2: context.http2StatBase,
+    });
     this.requestLines = new RequestLines(settings, context.proxyHeaders);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
     const compile = (filters: HttpConnectionManagerSettings['httpFilters']) =>

@@ -20,6 +20,8 @@ export interface LocalReply {
   readonly details: string;
   /** Goes out as it is, whatever rules there are for replies. */
   readonly isFixed?: boolean;
+  /** In place of an answer, where the protocol can break off a single stream. */
+  readonly isReset?: boolean;
   /** Tells well-behaved callers to back off: a limit was met, not a fault. */
   readonly isOverload?: boolean;
   /** Of what the load assignment has dropped. */
@@ -147,6 +149,19 @@ export const RESPONSE_HELD_TOO_LARGE: LocalReply = {
 export const FILTER_FAULT: LocalReply = { status: 500, body: '', flag: '-', details: 'filter_fault' };
 export const REWRITE_FAILED: LocalReply = { status: 500, body: '', flag: '-', details: 'rewritten_head_refused' };
 
+/** The path has no normal form, or holds what it may not. */
+export const PATH_INVALID: LocalReply = {
+  status: 400,
+  body: '',
+  flag: '-',
+  details: 'path_normalization_failed',
+};
+/** A name with an underscore where none is wanted. Over HTTP/2 the stream is reset with it. */
+export const UNDERSCORE: Readonly<Record<'http1' | 'http2', LocalReply>> = {
+  http1: { status: 400, body: 'Bad Request', flag: 'DPE', details: 'http1.unexpected_underscore' },
+  http2: { status: 400, body: '', flag: 'DPE', details: 'http2.unexpected_underscore', isReset: true },
+};
+
 /** A header that steers the router makes no sense, and the router is told to mind. */
 export function invalidControlHeader(name: string, value: string): LocalReply {
   return {
@@ -169,6 +184,13 @@ export function directResponse(status: number, body: Uint8Array): LocalReply {
 
 export function redirect(status: number, location: string): LocalReply {
   return { status, body: '', flag: '-', details: 'direct_response', location };
+}
+
+/** The client is to ask again, by the path in its normal form. @param path with its query. */
+export function pathRedirect(path: string): LocalReply {
+  // Two slashes would begin the name of another host (RFC 3986 section 4.2), and some read backslashes as slashes.
+  const isAmbiguous = path.startsWith('//') || path.startsWith('/\\');
+  return { ...PATH_INVALID, status: 307, location: isAmbiguous ? `/.${path}` : path };
 }
 
 /** What a client gets that has asked for no errors when its time is over. */

@@ -250,6 +250,11 @@ export abstract class StreamResponse extends StreamRecord {
       this.reply(reply);
       return;
     }
+    this.breakOff(reply, reason);
+  }
+
+  /** Ends the stream without an answer, or in the midst of one. @param reply what would have been said. */
+  protected breakOff(reply: replies.LocalReply, reason: ResetReason): void {
     this.flags |= flagBit(reply.flag);
     // A failure of the upstream has said more of itself than a reply that cannot be sent.
     if (this.details === VIA_UPSTREAM) this.details = reply.details;

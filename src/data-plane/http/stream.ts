@@ -31,6 +31,7 @@ import {
   requestOrigin,
   UNKNOWN_ORIGIN,
 } from './request-edits.ts';
+import type { RequestForm } from './request-form.ts';
 import { DURATION_LIMIT, ROUTE_LIMIT, STREAM_LIMIT, type StreamLimit, type UpstreamLimit } from './stream-limits.ts';
 import { type ResponseManager, StreamResponse } from './stream-response.ts';
 import type { Trailers } from './trailers.ts';
@@ -58,6 +59,7 @@ export interface StreamManager extends ResponseManager {
   readonly filters: FilterChain | null;
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
+  readonly requestForm: RequestForm;
 }
 
 export class HttpStream extends StreamResponse implements RequestReceiver, FilteredStream, RoutedRequest {
@@ -122,7 +124,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     }
     const refusal = this.#refusal(head);
     if (refusal !== null) {
-      this.reply(refusal);
+      this.#refuse(refusal);
       return true;
     }
     if (upgrade === '') return this.#enter(this.manager.filters, bytes, start, end, isEnd);
@@ -142,6 +144,11 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   /** More of the body; the same rules. */
   onRequestBody(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean {
     if (this.wantedFacts !== null) this.wantedFacts.bytesReceived += end - start;
+    const refusal = this.requestTrailers === null ? null : this.#trailersRefusal();
+    if (refusal !== null) {
+      this.#refuse(refusal);
+      return true;
+    }
     if (isEnd) {
       this.completeRequest(nowMs);
       if (!this.hasTunnel) this.#armTimeouts(nowMs);
@@ -391,9 +398,26 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     if ((head.flags & HeadFlag.EXPECT_OTHER) !== 0) return replies.EXPECTATION_FAILED;
     // Only HTTP/1.0 gets here without one.
     if (head.minorVersion === 0 && head.authority() === '') return replies.HOST_MISSING;
-    if (!this.manager.overload.refusesRequest()) return null;
-    this.count(downstream_rq_overload_close);
-    return replies.OVERLOADED;
+    if (this.manager.overload.refusesRequest()) {
+      this.count(downstream_rq_overload_close);
+      return replies.OVERLOADED;
+    }
+    return this.manager.requestForm.apply(head, this.downstream) ?? this.#trailersRefusal();
+  }
+
+  #trailersRefusal(): replies.LocalReply | null {
+    const { requestTrailers } = this;
+    return requestTrailers === null ? null : this.manager.requestForm.applyTrailers(requestTrailers, this.downstream);
+  }
+
+  /** The request goes no further. */
+  #refuse(refusal: replies.LocalReply): void {
+    if (refusal.isReset) {
+      this.dropUpstream()?.cancel(true);
+      this.breakOff(refusal, ResetReason.malformed);
+    } else {
+      this.giveUp(refusal);
+    }
   }
 
   #endByLimit({ isCharged, endsBudget }: UpstreamLimit, reply: replies.LocalReply): void {

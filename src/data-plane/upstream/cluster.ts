@@ -19,7 +19,7 @@ import type {
 } from '../../snapshot/index.ts';
 import { withUpstreamContexts } from '../../snapshot/index.ts';
 import type { DynamicCounter, DynamicHistogram } from '../../stats/index.ts';
-import { CLUSTER_STATS, cleanStatName, HTTP1_CODEC_STATS } from '../../stats/index.ts';
+import { CLUSTER_STATS, cleanStatName, HTTP1_STATS } from '../../stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../wasm/shared-records.ts';
 import { RequestForm } from '../http/codec/http1/request-form.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -357,7 +357,7 @@ export class Cluster {
   showHttp1Stats(): void {
     if (this.#hasHttp1Stats) return;
     this.#hasHttp1Stats = true;
-    for (const name of HTTP1_CODEC_STATS) {
+    for (const name of Object.keys(HTTP1_STATS.index)) {
       this.counter(`http1.${name}`);
     }
   }

@@ -139,17 +139,6 @@ export const HEALTH_CHECK_STATS = statTable({
   degraded: 'gauge',
 });
 
-/**
- * cluster.<name>.http1.*, shown from a cluster's first connection on, and http1.* with a listener for HTTP. Nothing that a message
- * can hold adds to them: underscores in names are allowed, and no more than one response waits for its client.
- */
-export const HTTP1_CODEC_STATS = [
-  'dropped_headers_with_underscores',
-  'metadata_not_supported_error',
-  'requests_rejected_with_underscores_in_headers',
-  'response_flood',
-] as const;
-
 /** cluster.<name>.outlier_detection.*: of clusters with a detector. */
 export const OUTLIER_STATS = statTable({
   ejections_active: 'gauge',

@@ -3,7 +3,6 @@ export {
   CIRCUIT_BREAKER_REMAINING_GAUGES,
   CLUSTER_STATS,
   HEALTH_CHECK_STATS,
-  HTTP1_CODEC_STATS,
   MESSAGE_SIZE_STATS,
   OUTLIER_STATS,
   TIMEOUT_BUDGET_STATS,
@@ -12,6 +11,7 @@ export {
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
 export { HOST_STATS, HOST_TIME_STATS, OUTLIER_HOST_STATS } from './host.ts';
 export { HTTP_STATS } from './http.ts';
+export { HTTP1_STATS } from './http1.ts';
 export { HTTP2_STATS, type Http2Stat } from './http2.ts';
 export {
   CONNECTION_LIMIT_STATS,

@@ -207,7 +207,7 @@ export abstract class MessageHead {
 
   /** Leaves the field out of the rewritten head. */
   drop(index: number): void {
-    this.#setFlags(index, this.field(index, layout.FIELD_FLAGS) | layout.FIELD_DROPPED);
+    this.setField(index, layout.FIELD_FLAGS, this.field(index, layout.FIELD_FLAGS) | layout.FIELD_DROPPED);
   }
 
   /** Leaves out every field of a known id; nothing happens when there is none. */
@@ -255,7 +255,7 @@ export abstract class MessageHead {
 
   /** Takes a mark back, for example from Upgrade when the upgrade is allowed. */
   keep(index: number): void {
-    this.#setFlags(index, this.field(index, layout.FIELD_FLAGS) & ~layout.FIELD_DROPPED);
+    this.setField(index, layout.FIELD_FLAGS, this.field(index, layout.FIELD_FLAGS) & ~layout.FIELD_DROPPED);
   }
 
   /** The same for every field of a known id. */
@@ -395,8 +395,9 @@ export abstract class MessageHead {
     return this.memory.u16[(this.#fields + index * layout.FIELD_BYTES + offset) >> 1]!;
   }
 
-  #setFlags(index: number, flags: number): void {
-    this.memory.u16[(this.#fields + index * layout.FIELD_BYTES + layout.FIELD_FLAGS) >> 1] = flags;
+  /** The same. */
+  protected setField(index: number, offset: number, value: number): void {
+    this.memory.u16[(this.#fields + index * layout.FIELD_BYTES + offset) >> 1] = value;
   }
 }
 

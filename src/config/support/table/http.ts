@@ -61,8 +61,19 @@ export const HTTP_SUPPORT: SupportTable = {
       http_protocol_options: supportedAs('downstream'),
       http2_protocol_options: supportedAs('downstream'),
       http3_protocol_options: warned('clients are spoken to in HTTP/1.1 and HTTP/2'),
-      normalize_path: only([false]),
-      path_with_escaped_slashes_action: only(['IMPLEMENTATION_SPECIFIC_DEFAULT', 'KEEP_UNCHANGED']),
+      normalize_path: supported(
+        'without it the runtime says it, `http_connection_manager.normalize_path`, and no otherwise',
+      ),
+      merge_slashes: supported('of the path, behind its other changes'),
+      path_with_escaped_slashes_action: supported(
+        'by default what the runtime says, `http_connection_manager.path_with_escaped_slashes_action`, and KEEP_UNCHANGED otherwise',
+      ),
+      path_normalization_options: rejected(
+        '`normalize_path` and `merge_slashes` say the same for all readers of a path',
+      ),
+      strip_matching_host_port: supported('when it is the port that the client has connected to'),
+      strip_any_host_port: supported('but of CONNECT'),
+      strip_trailing_host_dot: supported(),
       forward_client_cert_details: supported(),
       set_current_client_cert_details: supported(),
       add_user_agent: onlyElseWarned([false]),
@@ -114,7 +125,7 @@ export const HTTP_SUPPORT: SupportTable = {
     fields: {
       idle_timeout: supported(),
       max_headers_count: supported(),
-      headers_with_underscores_action: only(['ALLOW']),
+      headers_with_underscores_action: supported('of trailers, too; over HTTP/2 a rejected request is reset'),
       max_connection_duration: supported('then as in a drain'),
       max_requests_per_connection: supported(),
       max_stream_duration: supported('a route may replace it'),

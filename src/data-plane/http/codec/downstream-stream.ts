@@ -41,6 +41,8 @@ export const ResetReason = {
   overload: 2,
   /** Its upstream has broken it off. What was sent before is still the client's. */
   upstream: 3,
+  /** Its request is not what it should be. */
+  malformed: 4,
 } as const;
 export type ResetReason = (typeof ResetReason)[keyof typeof ResetReason];
 

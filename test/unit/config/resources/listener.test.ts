@@ -21,6 +21,7 @@ import {
   withoutFilter,
 } from '../../../support/bootstrap.ts';
 import { MATCHES_ALL, PROXY_PROTOCOL } from '../../../support/listeners.ts';
+import { PLAIN_REQUEST_FORM } from '../../../support/request-form.ts';
 
 const AT = 'static_resources.listeners[0]';
 const CHAIN = `${AT}.filter_chains[0]`;
@@ -539,6 +540,7 @@ describe('an HTTP connection manager', () => {
       delayedCloseTimeoutMs: 1000,
       proxiesInterim: false,
       enableTrailers: false,
+      requestForm: PLAIN_REQUEST_FORM,
     });
   });
 
@@ -558,7 +560,13 @@ describe('an HTTP connection manager', () => {
         max_connection_duration: '6s',
         max_requests_per_connection: 8,
         max_stream_duration: '7s',
+        headers_with_underscores_action: 'DROP_HEADER',
       },
+      normalize_path: false,
+      merge_slashes: true,
+      path_with_escaped_slashes_action: 'UNESCAPE_AND_REDIRECT',
+      strip_matching_host_port: true,
+      strip_trailing_host_dot: true,
       http1_safe_max_connection_duration: true,
       stream_flush_timeout: '8s',
       delayed_close_timeout: '9s',
@@ -611,6 +619,14 @@ describe('an HTTP connection manager', () => {
       delayedCloseTimeoutMs: 9000,
       proxiesInterim: true,
       enableTrailers: true,
+      requestForm: {
+        normalizesPath: false,
+        mergesSlashes: true,
+        escapedSlashes: 'redirect',
+        strippedPorts: 'own',
+        stripsHostDot: true,
+        underscores: 'drop',
+      },
     });
   });
 

@@ -9,7 +9,7 @@ import { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import { contextFor, RequestHash } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import type { LoadBalancingPolicy } from '../../../../src/snapshot/index.ts';
-import { HTTP1_CODEC_STATS } from '../../../../src/stats/index.ts';
+import { HTTP1_STATS } from '../../../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
 import { type ClusterOverrides, DataPlaneFixture, loopback } from '../../../support/data-plane.ts';
 import { DEFAULT_HASHING } from '../../../support/lb.ts';
@@ -321,7 +321,7 @@ test('the stats of HTTP/1 are there once it is spoken', () => {
   const workers = new UpstreamWorkers(1, () => {});
   const cluster = workers.open(0, workers.cluster(1, { statName: 'shown' }));
   assert.deepEqual(workers.dynamicStats(), []);
-  const names = HTTP1_CODEC_STATS.map((name) => `cluster.shown.http1.${name}`);
+  const names = Object.keys(HTTP1_STATS.index).map((name) => `cluster.shown.http1.${name}`);
   for (let times = 0; times < 2; times++) {
     cluster.showHttp1Stats();
     assert.deepEqual(workers.dynamicStats(), names);

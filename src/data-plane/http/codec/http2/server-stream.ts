@@ -53,6 +53,7 @@ const RESET_CODES: Readonly<Record<ResetReason, number>> = {
   [ResetReason.cancelled]: ErrorCode.CANCEL,
   [ResetReason.overload]: ErrorCode.ENHANCE_YOUR_CALM,
   [ResetReason.upstream]: ErrorCode.INTERNAL_ERROR,
+  [ResetReason.malformed]: ErrorCode.PROTOCOL_ERROR,
 };
 
 /** The connection, as its exchanges see it. */

@@ -1,0 +1,38 @@
+// The fields of a connection manager that say in which form requests go on → RequestFormSettings.
+
+import type { EscapedSlashesAction, RequestFormSettings, UnderscoresAction } from '../../snapshot/index.ts';
+import {
+  HttpConnectionManager_PathWithEscapedSlashesAction as EscapedSlashes,
+  HttpProtocolOptions_HeadersWithUnderscoresAction as Underscores,
+} from '../proto/generated/enums.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { HttpConnectionManager } from './messages.ts';
+
+/** The default is the runtime's affair. */
+const ESCAPED_SLASHES: Readonly<Record<number, EscapedSlashesAction>> = {
+  [EscapedSlashes.KEEP_UNCHANGED]: 'keep',
+  [EscapedSlashes.REJECT_REQUEST]: 'reject',
+  [EscapedSlashes.UNESCAPE_AND_REDIRECT]: 'redirect',
+  [EscapedSlashes.UNESCAPE_AND_FORWARD]: 'forward',
+};
+const UNDERSCORES: Readonly<Record<number, UnderscoresAction>> = {
+  [Underscores.REJECT_REQUEST]: 'reject',
+  [Underscores.DROP_HEADER]: 'drop',
+};
+
+/** @param at path of the connection manager. */
+export function convertRequestForm(message: HttpConnectionManager, at: string, faults: FaultSink): RequestFormSettings {
+  const { strip_any_host_port, strip_matching_host_port } = message;
+  if (strip_any_host_port && strip_matching_host_port) {
+    faults.error(`${at}.strip_any_host_port`, 'only one of this and strip_matching_host_port can be set');
+  }
+  const action = message.common_http_protocol_options?.headers_with_underscores_action ?? Underscores.ALLOW;
+  return {
+    normalizesPath: message.normalize_path?.value ?? null,
+    mergesSlashes: message.merge_slashes,
+    escapedSlashes: ESCAPED_SLASHES[message.path_with_escaped_slashes_action] ?? null,
+    strippedPorts: strip_any_host_port ? 'all' : strip_matching_host_port ? 'own' : 'none',
+    stripsHostDot: message.strip_trailing_host_dot,
+    underscores: UNDERSCORES[action] ?? 'allow',
+  };
+}

@@ -1,0 +1,17 @@
+// What a connection manager makes of the form of requests before routes, filters and upstreams see them.
+
+export interface RequestFormSettings {
+  /** Null leaves it to the runtime. */
+  readonly normalizesPath: boolean | null;
+  readonly mergesSlashes: boolean;
+  /** What becomes of paths with escaped slashes; null leaves it to the runtime. */
+  readonly escapedSlashes: EscapedSlashesAction | null;
+  /** Ports of hosts go: none, that of the listener, or any. */
+  readonly strippedPorts: 'none' | 'own' | 'all';
+  readonly stripsHostDot: boolean;
+  /** What becomes of headers and trailers with underscores in their names. */
+  readonly underscores: UnderscoresAction;
+}
+
+export type EscapedSlashesAction = 'keep' | 'reject' | 'redirect' | 'forward';
+export type UnderscoresAction = 'allow' | 'reject' | 'drop';
