@@ -69,6 +69,7 @@ export type {
   StatsdSink,
   TapConfig,
 } from './resources/messages.ts';
+export { convertMetadataMatch } from './resources/metadata-match.ts';
 export { convertRateLimits } from './resources/rate-limits.ts';
 export { convertHeaderMatcher, convertHeaderMatchers } from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';

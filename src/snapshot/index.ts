@@ -1,4 +1,5 @@
 export type { RetryBudget } from '../base/circuit-limits.ts';
+export type { MetadataMatch, ValueMatch } from '../base/metadata-match.ts';
 export type { Fraction, RuntimeSetting, RuntimeTexts } from '../base/runtime.ts';
 export type { StringMatch } from '../base/string-match.ts';
 export type {

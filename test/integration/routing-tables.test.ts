@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { RuntimeValues } from '../../src/base/runtime.ts';
 import { ProxyHeaders } from '../../src/data-plane/http/proxy-headers.ts';
+import { keepUpgradeFields, upgradeType } from '../../src/data-plane/http/upgrade-fields.ts';
 import type { Route } from '../../src/data-plane/route/route.ts';
 import { RouteRequest } from '../../src/data-plane/route/route-request.ts';
 import { RouteTable } from '../../src/data-plane/route/route-table.ts';
@@ -25,6 +26,7 @@ function requestOf(asked: RoutingCase): RouteRequest {
   const { marks } = asked;
   const head = requestHeadOf(headText(asked));
   if (marks.has('https')) head.append('x-forwarded-proto', 'https');
+  if (upgradeType(head) !== '') keepUpgradeFields(head);
   const random = Math.trunc(Number(marks.get('random') ?? 0) * CHANCES);
   const request = new RouteRequest({ u32: () => random });
   request.read(head, marks.has('internal'), false);

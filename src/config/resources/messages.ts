@@ -124,6 +124,8 @@ export type {
   WeightedCluster_ClusterWeight as ClusterWeight,
 } from '../proto/generated/messages.ts';
 
+export type MetadataMatcher = MessageTypes['proxy.type.matcher.v3.MetadataMatcher'];
+export type ValueMatcher = MessageTypes['proxy.type.matcher.v3.ValueMatcher'];
 export type HeaderMutation = MessageTypes['proxy.config.common.mutation_rules.v3.HeaderMutation'];
 export type Metadata = MessageTypes['proxy.config.core.v3.Metadata'];
 /** A network filter of a listener. */

@@ -22,9 +22,8 @@ const SPECIAL: Readonly<Record<string, ReadHeader>> = {
   'x-forwarded-proto': ({ forwardedProto }) => forwardedProto,
   'x-proxy-internal': ({ isInternal }) => (isInternal ? 'true' : undefined),
   'x-envoy-internal': ({ isInternal }) => (isInternal ? 'true' : undefined),
-  // Both end at this hop, so they are dropped; of a request that wants an upgrade they go on.
+  // It ends at this hop; of a request that wants an upgrade it is seen as the client has written it.
   connection: ({ head }) => (isUpgrade(head) ? head.header(HEADER_ID.connection) : head.headerByName('connection')),
-  upgrade: ({ head }) => (isUpgrade(head) ? head.header(HEADER_ID.upgrade) : undefined),
 };
 
 /** Fields that a connection manager adds to requests; without filters nobody else has added any before they are read. */

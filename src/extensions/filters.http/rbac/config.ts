@@ -4,6 +4,7 @@ import {
   type Conversion,
   convertCidrRange,
   convertHeaderMatcher,
+  convertMetadataMatch,
   convertStringMatcher,
   type HttpFilterManifest,
   type MessageTypes,
@@ -13,7 +14,6 @@ import {
   warned,
 } from '../../../config/index.ts';
 import type { StringMatch } from '../../../snapshot/index.ts';
-import { convertMetadataMatch } from './metadata-config.ts';
 import type {
   AccessPolicy,
   AccessRule,
@@ -191,7 +191,11 @@ function permissionOf(message: Permission, at: string, conversion: Conversion): 
       return { kind: 'port', start, end };
     }
     case 'metadata':
-      return convertMetadataMatch(message.metadata!, 'DYNAMIC', `${at}.metadata`, faults);
+      return {
+        kind: 'metadata',
+        source: 'DYNAMIC',
+        ...convertMetadataMatch(message.metadata!, `${at}.metadata`, faults),
+      };
     case 'sourced_metadata':
       return sourcedMetadata(message.sourced_metadata!, `${at}.sourced_metadata`, conversion);
     case 'not_rule':
@@ -231,7 +235,11 @@ function principalOf(message: Principal, at: string, conversion: Conversion): Ac
     case 'header':
       return headerRule(message.header!, `${at}.header`, conversion);
     case 'metadata':
-      return convertMetadataMatch(message.metadata!, 'DYNAMIC', `${at}.metadata`, faults);
+      return {
+        kind: 'metadata',
+        source: 'DYNAMIC',
+        ...convertMetadataMatch(message.metadata!, `${at}.metadata`, faults),
+      };
     case 'sourced_metadata':
       return sourcedMetadata(message.sourced_metadata!, `${at}.sourced_metadata`, conversion);
     case 'not_id':
@@ -269,5 +277,6 @@ function sourcedMetadata(
   { faults }: Conversion,
 ): AccessRule {
   if (matcher === null) return NOBODY;
-  return convertMetadataMatch(matcher, source === 1 ? 'ROUTE' : 'DYNAMIC', `${at}.metadata_matcher`, faults);
+  const match = convertMetadataMatch(matcher, `${at}.metadata_matcher`, faults);
+  return { kind: 'metadata', source: source === 1 ? 'ROUTE' : 'DYNAMIC', ...match };
 }

@@ -1,15 +1,14 @@
 // Rules of access, ready to be asked. Made once per snapshot.
 
 import { IpNumber, parseIp, parsePrefix } from '../../../base/ip-number.ts';
-import { type JsonValue, jsonAt } from '../../../base/json.ts';
+import { compileMetadataMatch } from '../../../base/metadata-match.ts';
 import { compileStringMatch, type StringTest } from '../../../base/string-match.ts';
 import { compileByteMatch, type FilterCallbacks, type FilterContext } from '../../../data-plane/index.ts';
 import type { CidrRange } from '../../../snapshot/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
-import type { AccessPolicy, AccessRule, AccessRules, AddressOf, MetadataMatch, ValueMatch } from './settings.ts';
+import type { AccessPolicy, AccessRule, AccessRules, AddressOf, MetadataRule } from './settings.ts';
 
 export type AccessTest = (head: RequestHead, callbacks: FilterCallbacks) => boolean;
-type ValueTest = (value: JsonValue | undefined) => boolean;
 
 interface CompiledPolicy {
   readonly name: string;
@@ -125,35 +124,7 @@ function compilePeer(test: StringTest | null): AccessTest {
   };
 }
 
-function compileMetadata({ source, namespace, path, value, isInverted }: MetadataMatch): AccessTest {
-  const test = compileValue(value);
-  return (_head, callbacks) => test(jsonAt(callbacks.facts(null).metadata(source)?.[namespace], path)) !== isInverted;
-}
-
-function compileValue(match: ValueMatch): ValueTest {
-  switch (match.kind) {
-    case 'null':
-      return (value) => value === null;
-    case 'range':
-      return (value) => typeof value === 'number' && value >= match.start && value < match.end;
-    case 'number':
-      return (value) => value === match.value;
-    case 'string': {
-      const test = compileStringMatch(match.match);
-      return (value) => typeof value === 'string' && test(value);
-    }
-    case 'boolean':
-      return (value) => value === match.value;
-    case 'present':
-      // A plain one: neither an object nor a list.
-      return (value) => (value !== undefined && (value === null || typeof value !== 'object')) === match.isPresent;
-    case 'list': {
-      const test = compileValue(match.oneOf);
-      return (value) => Array.isArray(value) && value.some(test);
-    }
-    case 'any-of': {
-      const tests = match.matches.map(compileValue);
-      return (value) => tests.some((test) => test(value));
-    }
-  }
+function compileMetadata(rule: MetadataRule): AccessTest {
+  const test = compileMetadataMatch(rule);
+  return (_head, callbacks) => test(callbacks.facts(null).metadata(rule.source));
 }

@@ -1,26 +1,10 @@
 // What the rbac filter and its configuration share.
 
-import type { CidrRange, HeaderMatch, StringMatch } from '../../../snapshot/index.ts';
+import type { CidrRange, HeaderMatch, MetadataMatch, StringMatch } from '../../../snapshot/index.ts';
 
-/** A value in metadata; a missing one is undefined. */
-export type ValueMatch =
-  | { readonly kind: 'null' }
-  | { readonly kind: 'range'; readonly start: number; readonly end: number }
-  | { readonly kind: 'number'; readonly value: number }
-  | { readonly kind: 'string'; readonly match: StringMatch }
-  | { readonly kind: 'boolean'; readonly value: boolean }
-  | { readonly kind: 'present'; readonly isPresent: boolean }
-  /** A list with a member like this. */
-  | { readonly kind: 'list'; readonly oneOf: ValueMatch }
-  | { readonly kind: 'any-of'; readonly matches: readonly ValueMatch[] };
-
-export interface MetadataMatch {
+export interface MetadataRule extends MetadataMatch {
   readonly kind: 'metadata';
   readonly source: 'DYNAMIC' | 'ROUTE';
-  readonly namespace: string;
-  readonly path: readonly string[];
-  readonly value: ValueMatch;
-  readonly isInverted: boolean;
 }
 
 /** Which address of the connection: the peer's, that behind a PROXY protocol, the client's by trusted hops, or the own one. */
@@ -40,7 +24,7 @@ export type AccessRule =
   | { readonly kind: 'server-name'; readonly match: StringMatch }
   /** The client has a verified certificate; null for any. */
   | { readonly kind: 'authenticated'; readonly name: StringMatch | null }
-  | MetadataMatch;
+  | MetadataRule;
 
 export interface AccessPolicy {
   readonly name: string;

@@ -1,24 +1,19 @@
-// MetadataMatcher messages → what must stand in the metadata of a request.
+// MetadataMatcher messages → what must stand in metadata.
 
-import { type Conversion, convertStringMatcher, type MessageTypes } from '../../../config/index.ts';
-import type { MetadataMatch, ValueMatch } from './settings.ts';
-
-type MetadataMatcher = MessageTypes['proxy.type.matcher.v3.MetadataMatcher'];
-type ValueMatcher = MessageTypes['proxy.type.matcher.v3.ValueMatcher'];
-type Faults = Conversion['faults'];
+import type { MetadataMatch, ValueMatch } from '../../snapshot/index.ts';
+import type { FaultSink } from './fault-sink.ts';
+import type { MetadataMatcher, ValueMatcher } from './messages.ts';
+import { convertStringMatcher } from './string-match.ts';
 
 /** In place of what has a fault. */
 const NO_VALUE: ValueMatch = { kind: 'any-of', matches: [] };
 
 export function convertMetadataMatch(
   { filter: namespace, path, value, invert: isInverted }: MetadataMatcher,
-  source: MetadataMatch['source'],
   at: string,
-  faults: Faults,
+  faults: FaultSink,
 ): MetadataMatch {
   return {
-    kind: 'metadata',
-    source,
     namespace,
     path: path.map(({ key }) => key),
     value: value === null ? NO_VALUE : convertValue(value, `${at}.value`, faults),
@@ -26,7 +21,7 @@ export function convertMetadataMatch(
   };
 }
 
-function convertValue(message: ValueMatcher, at: string, faults: Faults): ValueMatch {
+function convertValue(message: ValueMatcher, at: string, faults: FaultSink): ValueMatch {
   switch (message.match_pattern) {
     case 'null_match':
       return { kind: 'null' };
