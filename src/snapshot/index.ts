@@ -133,6 +133,8 @@ export type {
   RetrySettings,
 } from './retry.ts';
 export type {
+  ClientCertificateMatch,
+  CookieMatch,
   DirectResponseAction,
   FiltersOfRoute,
   ForwardAction,

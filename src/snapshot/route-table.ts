@@ -1,6 +1,7 @@
 // A route configuration as workers match it: virtual hosts by domain, then routes in order. What depends on the levels
 // of the configuration (table, virtual host, route) is settled here, so that a worker finds all of it at the route.
 
+import type { MetadataMatch } from '../base/metadata-match.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { SubsetCriteria } from './cluster.ts';
@@ -41,10 +42,29 @@ export interface QueryParameterMatch {
   readonly test: StringMatch | { readonly kind: 'present'; readonly isPresent: boolean };
 }
 
-/** What must hold beside the path; all of it. */
+/** The first cookie of a name; a missing one fails the test of its value. */
+export interface CookieMatch {
+  readonly name: string;
+  readonly test: StringMatch;
+  /** The test must fail. */
+  readonly isInverted: boolean;
+}
+
+/** What must be so of the client's certificate; absent where it does not matter. */
+export interface ClientCertificateMatch {
+  readonly isPresented?: boolean;
+  /** It has been held against something. */
+  readonly isValidated?: boolean;
+}
+
+/** What must hold beside the path; all of it. Lists are absent when they are empty. */
 export interface RouteConditions {
   readonly headers: readonly HeaderMatch[];
   readonly queryParameters: readonly QueryParameterMatch[];
+  readonly cookies?: readonly CookieMatch[];
+  readonly clientCertificate?: ClientCertificateMatch;
+  /** Of what filters have said of the request. */
+  readonly metadata?: readonly MetadataMatch[];
   readonly fraction: RuntimeSetting<Fraction> | null;
 }
 
@@ -77,7 +97,10 @@ export interface RegexSubstitution {
 
 export type PathRewrite =
   /** Takes the place of the matched prefix or path. */
-  { readonly kind: 'prefix'; readonly value: string } | ({ readonly kind: 'regex' } & RegexSubstitution);
+  | { readonly kind: 'prefix'; readonly value: string }
+  | ({ readonly kind: 'regex' } & RegexSubstitution)
+  /** In place of the path up to its query; nothing changes where it comes out empty. */
+  | { readonly kind: 'format'; readonly segments: FormatSegments };
 
 export type HostRewrite =
   | { readonly kind: 'literal'; readonly value: string }
@@ -86,7 +109,9 @@ export type HostRewrite =
   /** The host name of the chosen upstream host; nothing changes when it has none. */
   | { readonly kind: 'auto' }
   /** Made of the path without its query. */
-  | ({ readonly kind: 'path-regex' } & RegexSubstitution);
+  | ({ readonly kind: 'path-regex' } & RegexSubstitution)
+  /** Nothing changes where it comes out empty. */
+  | { readonly kind: 'format'; readonly segments: FormatSegments };
 
 export interface WeightedCluster {
   readonly cluster: string;
@@ -231,7 +256,7 @@ export interface RedirectAction {
   readonly port: number;
   /** May bring a query of its own. */
   readonly path: string;
-  readonly pathRewrite: PathRewrite | null;
+  readonly pathRewrite: Exclude<PathRewrite, { kind: 'format' }> | null;
   readonly stripQuery: boolean;
 }
 
@@ -286,6 +311,10 @@ export interface RouteTableSnapshot {
   readonly virtualHosts: readonly VirtualHostSnapshot[];
   /** Domains are compared with the authority without its port. */
   readonly ignoresPort: boolean;
+  /** Lower-case name of the header that stands for the authority in the choice of a virtual host; absent for the authority. */
+  readonly hostHeader?: string;
+  /** Routes are chosen by the path up to its first ';'. */
+  readonly ignoresPathParameters?: boolean;
   /** Request headers, in lower case, that only internal requests may bring. */
   readonly internalOnlyHeaders: readonly string[];
 }

@@ -5,8 +5,9 @@ import { after, before, describe, test } from 'node:test';
 import { RuntimeValues } from '../../src/base/runtime.ts';
 import { ProxyHeaders } from '../../src/data-plane/http/proxy-headers.ts';
 import { keepUpgradeFields, upgradeType } from '../../src/data-plane/http/upgrade-fields.ts';
+import type { TlsFacts } from '../../src/data-plane/network/tls/connection-tls.ts';
 import type { Route } from '../../src/data-plane/route/route.ts';
-import { RouteRequest } from '../../src/data-plane/route/route-request.ts';
+import { type RequestSender, RouteRequest } from '../../src/data-plane/route/route-request.ts';
 import { RouteTable } from '../../src/data-plane/route/route-table.ts';
 import { DataPlaneFixture, loopback } from '../support/data-plane.ts';
 import { requestHeadOf } from '../support/heads.ts';
@@ -29,8 +30,19 @@ function requestOf(asked: RoutingCase): RouteRequest {
   if (upgradeType(head) !== '') keepUpgradeFields(head);
   const random = Math.trunc(Number(marks.get('random') ?? 0) * CHANCES);
   const request = new RouteRequest({ u32: () => random });
-  request.read(head, marks.has('internal'), false);
+  request.read(head, marks.has('internal'), false, senderOf(marks));
   return request;
+}
+
+function senderOf(marks: RoutingCase['marks']): RequestSender {
+  const metadata = marks.get('metadata')?.split(/[.=]/);
+  const certificate = marks.get('certificate');
+  const peer = certificate === undefined ? null : {};
+  const tls = marks.has('https') || peer !== null ? { peer, isPeerVerified: certificate === 'valid' } : null;
+  return {
+    dynamicMetadata: metadata && { [metadata[0]!]: { [metadata[1]!]: metadata[2]! } },
+    downstream: { tls: tls as TlsFacts | null },
+  };
 }
 
 function assertRouted({ expected }: RoutingCase, request: RouteRequest, route: Route | undefined): void {
@@ -56,7 +68,9 @@ function headerOf(head: string, name: string): string | null {
 /** Only a head that says all there is to know goes over the wire; CONNECT and upgrades open tunnels. */
 function isOfWire({ marks, method, lines, expected: { cluster } }: RoutingCase): boolean {
   const isUpgrade = lines.some((line) => line.toLowerCase().startsWith('upgrade:'));
-  return marks.size === 0 && method !== 'CONNECT' && !(isUpgrade && cluster !== undefined);
+  return (
+    [...marks.keys()].every((mark) => mark === 'wire') && method !== 'CONNECT' && !(isUpgrade && cluster !== undefined)
+  );
 }
 
 const files = routingFiles();
@@ -68,7 +82,7 @@ test('there are as many cases as were promised', () => {
 for (const { name, settings, clusters, cases } of files) {
   describe(`the table ${name}`, () => {
     const table = new RouteTable(settings.routeTable, NAMES, new RuntimeValues());
-    for (const asked of cases) {
+    for (const asked of cases.filter(({ marks }) => !marks.has('wire'))) {
       test(asked.text, () => {
         const request = requestOf(asked);
         assertRouted(asked, request, table.find(request));

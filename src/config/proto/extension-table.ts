@@ -15,6 +15,8 @@ export type ExtensionCategory =
   | 'health_checkers'
   | 'internal_redirect_predicates'
   | 'load_balancing_policies'
+  | 'path.match'
+  | 'path.rewrite'
   | 'resolvers'
   | 'resource_monitors'
   | 'retry_host_predicates'
@@ -209,6 +211,15 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
     row(`${REDIRECT}.safe_cross_scheme.v3.SafeCrossSchemeConfig`, 'internal_redirect_predicates.safe_cross_scheme'),
   ],
   load_balancing_policies: LOAD_BALANCING_POLICIES,
+  'path.match': [
+    row('extensions.path.match.uri_template.v3.UriTemplateMatchConfig', 'path.match.uri_template.uri_template_matcher'),
+  ],
+  'path.rewrite': [
+    row(
+      'extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig',
+      'path.rewrite.uri_template.uri_template_rewriter',
+    ),
+  ],
   resolvers: [row('none', 'ip')],
   resource_monitors: [
     row('extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig', 'resource_monitors.fixed_heap'),

@@ -1,32 +1,49 @@
 // RouteAction message → ForwardAction: which cluster, how long, and what the upstream sees of host and path.
 
-import type { ForwardAction, GrpcTimeoutSettings, HostRewrite, PathRewrite } from '../../snapshot/index.ts';
+import type {
+  FormatSegments,
+  ForwardAction,
+  GrpcTimeoutSettings,
+  HostRewrite,
+  PathRewrite,
+} from '../../snapshot/index.ts';
 import { RouteAction_ClusterNotFoundResponseCode as NotFoundCode, RoutingPriority } from '../proto/generated/enums.ts';
 import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
+import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { parseFormat } from './format/format-string.ts';
 import { convertHashPolicies } from './hash-policy.ts';
 import { convertInternalRedirects } from './internal-redirect.ts';
-import type { RegexMatchAndSubstitute, RouteActionMessage } from './messages.ts';
+import type { RegexMatchAndSubstitute, RouteActionMessage, RouteMatch, UriTemplateRewrite } from './messages.ts';
+import { convertTemplateRewrite } from './path-template.ts';
 import type { RouteResilience } from './resilience.ts';
+import { convertMatchTemplate } from './route-match.ts';
 import { convertSubstitution } from './string-match.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
 import { convertRouteUpgrades } from './upgrades.ts';
 import { convertWeightedClusters } from './weighted-clusters.ts';
 
 const DEFAULT_ROUTE_TIMEOUT_MS = 15_000;
+const TEMPLATE_REWRITE = 'proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig';
+const NO_FAULTS: FaultSink = { error() {}, warning() {} };
 const UNKNOWN_CLUSTER = { cluster: '', weightedClusters: null, clusterHeader: '' };
 
 type ClusterChoice = Pick<ForwardAction, 'cluster' | 'weightedClusters' | 'clusterHeader'>;
 
-/** @param validateClusters whether every cluster that is named must exist. */
+/**
+ * @param at path of the route. @param validateClusters whether every cluster that is named must exist.
+ * @returns undefined when it names no cluster in a way that this build knows; a fault exists for it.
+ */
 export function convertForward(
   message: RouteActionMessage,
-  at: string,
+  match: RouteMatch | null,
+  routeAt: string,
   validateClusters: boolean,
   resilience: RouteResilience,
   conversion: Conversion,
 ): ForwardAction | undefined {
+  const at = `${routeAt}.route`;
   const choice = chooseCluster(message, at, validateClusters, conversion);
   if (choice === undefined) return undefined;
   const { faults } = conversion;
@@ -44,8 +61,8 @@ export function convertForward(
     grpcStreamDuration: convertGrpcStreamDuration(message),
     ...resilience,
     internalRedirects: convertInternalRedirects(message, at, faults),
-    pathRewrite: convertPathRewrite(message, at, faults),
-    hostRewrite: convertHostRewrite(message, at, faults),
+    pathRewrite: convertAnyPathRewrite(message, match, at, routeAt, conversion),
+    hostRewrite: convertHostRewrite(message, at, conversion),
     appendForwardedHost: message.append_x_forwarded_host,
     ...convertRouteUpgrades(message, at, faults),
     clusterNotFoundStatus: clusterNotFoundStatus(message.cluster_not_found_response_code),
@@ -92,12 +109,66 @@ function chooseCluster(
   }
 }
 
+const PATH_REWRITES = ['prefix_rewrite', 'regex_rewrite', 'path_rewrite_policy', 'path_rewrite'] as const;
+
+function convertAnyPathRewrite(
+  message: RouteActionMessage,
+  match: RouteMatch | null,
+  at: string,
+  routeAt: string,
+  conversion: Conversion,
+): PathRewrite | null {
+  const { faults } = conversion;
+  const given = PATH_REWRITES.filter((field) => message[field] !== null && message[field] !== '');
+  if (given.length > 1 && given[1] !== 'regex_rewrite') {
+    faults.error(`${at}.${given[1]}`, `cannot be given together with ${given[0]}`);
+  }
+  if (message.path_rewrite !== '') {
+    const segments = formatOf(message.path_rewrite, `${at}.path_rewrite`, conversion);
+    return segments && { kind: 'format', segments };
+  }
+  if (message.path_rewrite_policy !== null) {
+    return convertTemplatePolicy(message.path_rewrite_policy, match, at, routeAt, faults);
+  }
+  return convertPathRewrite(message, at, faults);
+}
+
+function convertTemplatePolicy(
+  policy: NonNullable<RouteActionMessage['path_rewrite_policy']>,
+  match: RouteMatch | null,
+  at: string,
+  routeAt: string,
+  faults: FaultSink,
+): PathRewrite | null {
+  const opened = openExtension(policy.typed_config);
+  if (opened?.typeName !== TEMPLATE_REWRITE) return null;
+  if (match !== null && match.path_specifier !== 'path_match_policy') {
+    faults.error(`${at}.path_rewrite_policy`, 'needs a path_match_policy, which names what it is made of');
+    return null;
+  }
+  // What is wrong with the template has been reported where it stands.
+  const template = match === null ? undefined : convertMatchTemplate(match, `${routeAt}.match`, NO_FAULTS);
+  if (template === undefined) return null;
+  const { path_template_rewrite: rewrite } = opened.message as UriTemplateRewrite;
+  const here = `${at}.path_rewrite_policy.typed_config.path_template_rewrite`;
+  const substitution = convertTemplateRewrite(rewrite, template, here, faults);
+  return substitution === undefined ? null : { kind: 'regex', ...substitution };
+}
+
+/** @returns null for a format with a fault. */
+function formatOf(text: string, at: string, { faults, environment }: Conversion): FormatSegments | null {
+  const format = parseFormat(Buffer.from(text).toString('latin1'), environment);
+  if (format.error === undefined) return format.segments;
+  faults.error(at, format.error);
+  return null;
+}
+
 /** The two forms that routes and redirects share. */
 export function convertPathRewrite(
   message: { readonly prefix_rewrite: string; readonly regex_rewrite: RegexMatchAndSubstitute | null },
   at: string,
   faults: FaultSink,
-): PathRewrite | null {
+): Exclude<PathRewrite, { kind: 'format' }> | null {
   if (message.prefix_rewrite !== '') {
     if (message.regex_rewrite !== null) {
       faults.error(`${at}.regex_rewrite`, 'cannot be given together with prefix_rewrite');
@@ -109,9 +180,10 @@ export function convertPathRewrite(
   return substitution === undefined ? null : { kind: 'regex', ...substitution };
 }
 
-function convertHostRewrite(message: RouteActionMessage, at: string, faults: FaultSink): HostRewrite | null {
-  const literal = message.host_rewrite_literal || plainHost(message, at, faults);
-  if (literal !== '') return { kind: 'literal', value: literal };
+function convertHostRewrite(message: RouteActionMessage, at: string, conversion: Conversion): HostRewrite | null {
+  const { faults } = conversion;
+  if (message.host_rewrite_literal !== '') return { kind: 'literal', value: message.host_rewrite_literal };
+  if (message.host_rewrite !== '') return convertHostFormat(message.host_rewrite, `${at}.host_rewrite`, conversion);
   if (message.host_rewrite_header !== '') return { kind: 'header', name: message.host_rewrite_header.toLowerCase() };
   if (valueOr(message.auto_host_rewrite, false)) return { kind: 'auto' };
   if (message.host_rewrite_path_regex === null) return null;
@@ -120,11 +192,10 @@ function convertHostRewrite(message: RouteActionMessage, at: string, faults: Fau
 }
 
 /** The newest v3 form may hold command operators; a text without any is a plain host. */
-function plainHost(message: RouteActionMessage, at: string, faults: FaultSink): string {
-  if (message.host_rewrite.includes('%')) {
-    faults.error(`${at}.host_rewrite`, 'host_rewrite with command operators is not supported by this build');
-  }
-  return message.host_rewrite;
+function convertHostFormat(text: string, at: string, conversion: Conversion): HostRewrite | null {
+  if (!text.includes('%')) return { kind: 'literal', value: text };
+  const segments = formatOf(text, at, conversion);
+  return segments && { kind: 'format', segments };
 }
 
 function clusterNotFoundStatus(code: number): ForwardAction['clusterNotFoundStatus'] {

@@ -28,6 +28,7 @@ export type {
   ComparisonFilter,
   ConfigSource,
   ConnectionLimit,
+  CookieMatcher,
   CoreHealthCheck as HealthCheckMessage,
   CoreHttpProtocolOptions as HttpProtocolOptions,
   CorsCorsPolicy as CorsPolicyMessage,
@@ -124,6 +125,8 @@ export type {
   WeightedCluster_ClusterWeight as ClusterWeight,
 } from '../proto/generated/messages.ts';
 
+export type UriTemplateMatch = MessageTypes['proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig'];
+export type UriTemplateRewrite = MessageTypes['proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig'];
 export type MetadataMatcher = MessageTypes['proxy.type.matcher.v3.MetadataMatcher'];
 export type ValueMatcher = MessageTypes['proxy.type.matcher.v3.ValueMatcher'];
 export type HeaderMutation = MessageTypes['proxy.config.common.mutation_rules.v3.HeaderMutation'];

@@ -23,7 +23,7 @@ export function convertAction(
   conversion: Conversion,
 ): RouteAction | undefined {
   if (route.route !== null) {
-    return convertForward(route.route, `${at}.route`, scope.validateClusters, resilience, conversion);
+    return convertForward(route.route, route.match, at, scope.validateClusters, resilience, conversion);
   }
   if (route.redirect !== null) return convertRedirect(route.redirect, `${at}.redirect`, conversion.faults);
   if (route.direct_response !== null) {

@@ -1,6 +1,8 @@
 // RouteMatch message → how the path is compared, and what must hold beside it. Older forms become newer ones here.
 
 import type {
+  ClientCertificateMatch,
+  CookieMatch,
   HeaderMatch,
   PathMatch,
   QueryParameterMatch,
@@ -9,11 +11,16 @@ import type {
 } from '../../snapshot/index.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import { isCredentialHeader } from '../proto/json-text/redaction.ts';
+import { openExtension } from './extension.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { HeaderMatcher, QueryParameterMatcher, RouteMatch } from './messages.ts';
+import type { CookieMatcher, HeaderMatcher, QueryParameterMatcher, RouteMatch, UriTemplateMatch } from './messages.ts';
+import { convertMetadataMatch } from './metadata-match.ts';
+import { convertPathTemplate, type PathTemplate } from './path-template.ts';
 import { runtimeFractionOf, runtimePercentOf } from './runtime-settings.ts';
 import { convertRegexMatcher, convertStringMatcher, regexMatch } from './string-match.ts';
 import { valueOr } from './units.ts';
+
+const TEMPLATE_MATCH = 'proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 
 /** What tells a gRPC request from others; application/grpc-web is none. */
 const IS_GRPC: HeaderMatch = {
@@ -39,6 +46,8 @@ export function convertPathMatch(match: RouteMatch, at: string, faults: FaultSin
       return { kind: 'connect', value: '', caseSensitive };
     case 'safe_regex':
       return pathRegex(convertRegexMatcher(match.safe_regex, `${at}.safe_regex`, faults));
+    case 'path_match_policy':
+      return pathRegex(convertMatchTemplate(match, at, faults));
     default:
       return undefined;
   }
@@ -48,13 +57,50 @@ function pathRegex(match: { readonly pattern: string } | undefined): PathMatch |
   return match && { kind: 'regex', value: match.pattern, caseSensitive: true };
 }
 
+/** @returns undefined where the path is matched by no template, or by one that a fault tells of. */
+export function convertMatchTemplate(match: RouteMatch, at: string, faults: FaultSink): PathTemplate | undefined {
+  const opened = openExtension(match.path_match_policy?.typed_config ?? null);
+  // Any other type the support table has refused.
+  if (opened?.typeName !== TEMPLATE_MATCH) return undefined;
+  const { path_template } = opened.message as UriTemplateMatch;
+  return convertPathTemplate(path_template, `${at}.path_match_policy.typed_config.path_template`, faults);
+}
+
 /** @returns null when the path alone decides. */
 export function convertConditions(match: RouteMatch, at: string, faults: FaultSink): RouteConditions | null {
   const headers = [...convertHeaderMatchers(match.headers, `${at}.headers`, faults), ...(match.grpc ? [IS_GRPC] : [])];
   const queryParameters = convertQueryMatchers(match.query_parameters, `${at}.query_parameters`, faults);
   const fraction = runtimeFractionOf(match.runtime_fraction) ?? (match.runtime && runtimePercentOf(match.runtime));
-  if (headers.length + queryParameters.length === 0 && fraction === null) return null;
-  return { headers, queryParameters, fraction };
+  const cookies = convertEach(match.cookies, `${at}.cookies`, faults, convertCookieMatcher);
+  const metadata = convertEach(match.dynamic_metadata, `${at}.dynamic_metadata`, faults, convertMetadataMatch);
+  const certificate = convertCertificateMatch(match.tls_context);
+  const isPlain = headers.length + queryParameters.length + cookies.length + metadata.length === 0;
+  if (isPlain && certificate === undefined && fraction === null) return null;
+  return {
+    headers,
+    queryParameters,
+    ...(cookies.length === 0 ? {} : { cookies }),
+    ...(certificate === undefined ? {} : { clientCertificate: certificate }),
+    ...(metadata.length === 0 ? {} : { metadata }),
+    fraction,
+  };
+}
+
+function convertCookieMatcher(message: CookieMatcher, at: string, faults: FaultSink): CookieMatch | undefined {
+  // Cookies prove who somebody is: no fault may quote what they are held against.
+  const test = message.string_match && convertStringMatcher(message.string_match, `${at}.string_match`, faults, true);
+  return test ? { name: message.name, test, isInverted: message.invert_match } : undefined;
+}
+
+/** @returns undefined where no certificate matters. */
+function convertCertificateMatch(message: RouteMatch['tls_context']): ClientCertificateMatch | undefined {
+  const presented = message?.presented ?? null;
+  const validated = message?.validated ?? null;
+  if (presented === null && validated === null) return undefined;
+  return {
+    ...(presented === null ? {} : { isPresented: presented.value }),
+    ...(validated === null ? {} : { isValidated: validated.value }),
+  };
 }
 
 export function convertHeaderMatchers(

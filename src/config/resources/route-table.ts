@@ -86,6 +86,8 @@ export function convertRouteTable(
     name: message.name,
     virtualHosts,
     ignoresPort: message.ignore_port_in_host_matching,
+    ...(message.vhost_header === '' ? {} : { hostHeader: message.vhost_header.toLowerCase() }),
+    ...(message.ignore_path_parameters_in_path_matching ? { ignoresPathParameters: true } : {}),
     internalOnlyHeaders: message.internal_only_headers.map((name) => name.toLowerCase()),
   };
 }

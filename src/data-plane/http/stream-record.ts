@@ -161,6 +161,10 @@ export abstract class StreamRecord implements RoutedStream {
     this.flags |= flagBit(flag);
   }
 
+  get dynamicMetadata(): Metadata | undefined {
+    return this.#metadata;
+  }
+
   addMetadata(namespace: string, values: JsonObject): void {
     // Whoever has read it before keeps what there was.
     this.#metadata = { ...this.#metadata, [namespace]: { ...this.#metadata?.[namespace], ...values } };

@@ -14,14 +14,15 @@ import type {
 } from '../../snapshot/index.ts';
 import { PreparedLines } from '../../wasm/http1.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
+import { TextFormatter } from '../format/text-formatter.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import { type Companions, compileCompanions } from './companions.ts';
 import { RequestHasher } from './hash-policy.ts';
-import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
+import { compileHeaderEdits, type FactsSource, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
 import { compileMirror, type Mirror } from './mirror.ts';
-import { compilePathRewrite, type RewritePath, substituteOf } from './path-matcher.ts';
+import { compilePathRewrite, type FormatPath, substituteOf } from './path-matcher.ts';
 import { compileRetryPolicy, type RetryPolicy } from './retry-policy.ts';
 import type { RouteRequest } from './route-request.ts';
 
@@ -40,7 +41,7 @@ export interface ClusterTarget {
 export type ChooseCluster = (request: RouteRequest) => ClusterTarget | undefined;
 
 /** @returns the new host, undefined to leave it. */
-export type RewriteHost = (request: RouteRequest) => string | undefined;
+export type RewriteHost = (request: RouteRequest, source: FactsSource) => string | undefined;
 
 export interface ForwardPlan {
   readonly kind: 'cluster';
@@ -71,7 +72,7 @@ export interface ForwardPlan {
   readonly mirrors: readonly Mirror[] | null;
   /** Null: the client gets every redirect. */
   readonly internalRedirects: InternalRedirectSettings | null;
-  readonly rewritePath: RewritePath | null;
+  readonly rewritePath: FormatPath | null;
   readonly rewriteHost: RewriteHost | null;
   /** The host becomes the chosen upstream host's name. */
   readonly usesUpstreamHostname: boolean;
@@ -186,6 +187,10 @@ function compileHostRewrite(rewrite: HostRewrite): RewriteHost | null {
     case 'path-regex': {
       const substitute = substituteOf(rewrite);
       return ({ path }) => substitute(path) || undefined;
+    }
+    case 'format': {
+      const format = new TextFormatter(rewrite.segments, { missing: '' });
+      return (_request, source) => format.render(source.facts) || undefined;
     }
     case 'auto':
       return null;

@@ -5,6 +5,8 @@ import { utf8Bytes } from '../../base/byte-text.ts';
 import { compileSubstitution, type Substitute } from '../../base/regex.ts';
 import { type StringTest, wholeByteMatch } from '../../base/string-match.ts';
 import type { PathMatch, PathRewrite, RegexSubstitution } from '../../snapshot/index.ts';
+import { TextFormatter } from '../format/text-formatter.ts';
+import type { FactsSource } from './header-editor.ts';
 
 export function compilePathMatch({ kind, value, caseSensitive }: PathMatch): StringTest {
   if (kind === 'regex') return wholeByteMatch(value);
@@ -28,12 +30,20 @@ function plainTest(kind: Exclude<PathMatch['kind'], 'regex' | 'connect'>, value:
 
 /** @returns the new path; what is behind it stays. */
 export type RewritePath = (path: string) => string;
+export type FormatPath = (path: string, source: FactsSource) => string;
 
 /** @param match what the path has matched by. */
-export function compilePathRewrite(match: PathMatch, rewrite: PathRewrite): RewritePath {
+export function compilePathRewrite(match: PathMatch, rewrite: PathRewrite): FormatPath {
+  if (rewrite.kind !== 'format') return compilePlainRewrite(match, rewrite);
+  const format = new TextFormatter(rewrite.segments, { missing: '' });
+  return (path, source) => format.render(source.facts) || path;
+}
+
+/** Those that need nothing but the path. */
+export function compilePlainRewrite(match: PathMatch, rewrite: Exclude<PathRewrite, { kind: 'format' }>): RewritePath {
   if (rewrite.kind === 'regex') return substituteOf(rewrite);
   const value = utf8Bytes(rewrite.value);
-  if (match.kind === 'path' || match.kind === 'regex') return () => value;
+  if (match.kind === 'regex') return () => value;
   const matchedLength = match.value.length;
   return (path) => value + path.slice(matchedLength);
 }

@@ -2,7 +2,7 @@
 
 import { utf8Bytes } from '../../base/byte-text.ts';
 import type { PathMatch, RedirectAction } from '../../snapshot/index.ts';
-import { compilePathRewrite, type RewritePath } from './path-matcher.ts';
+import { compilePlainRewrite, type RewritePath } from './path-matcher.ts';
 import type { RouteRequest } from './route-request.ts';
 
 /** @returns the value of Location. */
@@ -11,7 +11,7 @@ export type RedirectLocation = (request: RouteRequest) => string;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: ':80', https: ':443' };
 
 export function compileRedirect(action: RedirectAction, match: PathMatch): RedirectLocation {
-  const rewrite = action.pathRewrite === null ? null : compilePathRewrite(match, action.pathRewrite);
+  const rewrite = action.pathRewrite === null ? null : compilePlainRewrite(match, action.pathRewrite);
   const configuredHost = utf8Bytes(action.host);
   const path = utf8Bytes(action.path);
   const port = action.port === 0 ? '' : `:${action.port}`;

@@ -5,11 +5,16 @@ import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
 
 /** Value of the first cookie of this name without the quotes around it; empty when there is none. */
 export function requestCookie(head: RequestHead, name: string): string {
+  return findRequestCookie(head, name) ?? '';
+}
+
+/** The same; undefined when there is none. */
+export function findRequestCookie(head: RequestHead, name: string): string | undefined {
   for (let index = head.indexOf(HEADER_ID.cookie); index >= 0; index = head.nextIndexOf(index)) {
     const value = findCookie(head.valueAt(index), name);
     if (value !== undefined) return value;
   }
-  return '';
+  return undefined;
 }
 
 /** In the text of a Cookie field, `a=1; b="2"`. */

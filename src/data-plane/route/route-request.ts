@@ -1,7 +1,15 @@
 // What routes are chosen by. One object per router, filled anew for each request: nothing in it outlives the choice.
 
 import type { Random } from '../../base/random.ts';
+import type { Metadata } from '../../snapshot/index.ts';
 import { Method, type RequestHead } from '../../wasm/http1.ts';
+import type { TlsFacts } from '../network/tls/connection-tls.ts';
+
+/** What is known of the sender of a request, and of what filters have said of it. */
+export interface RequestSender {
+  readonly dynamicMetadata: Metadata | undefined;
+  readonly downstream: { readonly tls: TlsFacts | null };
+}
 
 export class RouteRequest {
   /** Borrowed until the next `read`. */
@@ -10,11 +18,15 @@ export class RouteRequest {
   target = '';
   /** The target up to its query. */
   path = '';
+  /** What routes are chosen by: the path, or what a table leaves of it. */
+  matchedPath = '';
   isInternal = false;
   /** A CONNECT request, which has an authority and no path. */
   isConnect = false;
   /** Filters may have added anything to the head; otherwise only the connection manager has. */
   isFiltered = false;
+  /** Null where nobody knows. */
+  sender: RequestSender | null = null;
   readonly #random: Random;
   #drawn = -1;
   #authority: string | null = null;
@@ -23,7 +35,7 @@ export class RouteRequest {
     this.#random = random;
   }
 
-  read(head: RequestHead, isInternal: boolean, isFiltered: boolean): void {
+  read(head: RequestHead, isInternal: boolean, isFiltered: boolean, sender: RequestSender | null = null): void {
     const target = head.path();
     const query = target.indexOf('?');
     this.head = head;
@@ -32,6 +44,8 @@ export class RouteRequest {
     this.path = query === -1 ? target : target.slice(0, query);
     this.isInternal = isInternal;
     this.isFiltered = isFiltered;
+    this.sender = sender;
+    this.matchedPath = this.path;
     this.isConnect = head.methodId === Method.CONNECT;
     this.#drawn = -1;
   }

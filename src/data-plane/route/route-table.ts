@@ -3,6 +3,7 @@
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type { RouteTableSnapshot } from '../../snapshot/index.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { firstValueReader, type ReadHeader } from './header-matcher.ts';
 import type { Route } from './route.ts';
 import type { RouteRequest } from './route-request.ts';
 import { VirtualHost } from './virtual-host.ts';
@@ -16,12 +17,17 @@ export class RouteTable {
   readonly internalOnlyHeaders: readonly string[];
   readonly #hosts = new VirtualHostIndex<VirtualHost>();
   readonly #ignoresPort: boolean;
+  readonly #ignoresPathParameters: boolean;
+  /** Null where virtual hosts are chosen by the authority. */
+  readonly #readHost: ReadHeader | null;
 
   /** @param names of the headers that routes make the proxy write. */
   constructor(snapshot: RouteTableSnapshot, names: ProxyHeaders, runtime: RuntimeValues) {
     this.name = snapshot.name;
     this.internalOnlyHeaders = snapshot.internalOnlyHeaders;
     this.#ignoresPort = snapshot.ignoresPort;
+    this.#ignoresPathParameters = snapshot.ignoresPathParameters ?? false;
+    this.#readHost = snapshot.hostHeader === undefined ? null : firstValueReader(snapshot.hostHeader);
     for (const virtualHost of snapshot.virtualHosts) {
       const owner = new VirtualHost(virtualHost, names, runtime);
       for (const domain of virtualHost.domains) this.#hosts.add(domain.toLowerCase(), owner);
@@ -30,11 +36,19 @@ export class RouteTable {
 
   /** The first route that matches within the virtual host of the request's authority, or undefined: answer 404. */
   find(request: RouteRequest): Route | undefined {
+    if (this.#ignoresPathParameters) request.matchedPath = withoutParameters(request.path);
     return (this.#hosts.only ?? this.#findHost(request))?.find(request);
   }
 
   #findHost(request: RouteRequest): VirtualHost | undefined {
-    const authority = request.authority.toLowerCase();
+    const host = this.#readHost === null ? request.authority : this.#readHost(request);
+    if (host === undefined) return undefined;
+    const authority = host.toLowerCase();
     return this.#hosts.find(this.#ignoresPort ? authority.replace(PORT, '') : authority);
   }
+}
+
+function withoutParameters(path: string): string {
+  const semicolon = path.indexOf(';');
+  return semicolon === -1 ? path : path.slice(0, semicolon);
 }

@@ -15,6 +15,7 @@ import type {
 import { directResponse, type LocalReply } from '../http/local-reply.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { AttemptEdits } from './attempt-edits.ts';
+import { compileCertificateMatch, compileCookieMatch, compileMetadataCondition } from './client-conditions.ts';
 import { compileForward, type ForwardPlan } from './forward-plan.ts';
 import { compileHeaderEdits, type HeaderEditor } from './header-editor.ts';
 import { compileHeaderMatch, type RequestTest } from './header-matcher.ts';
@@ -79,7 +80,7 @@ export class Route {
   }
 
   matches(request: RouteRequest): boolean {
-    if (this.#isConnect !== request.isConnect || !this.#matchesPath(request.path)) return false;
+    if (this.#isConnect !== request.isConnect || !this.#matchesPath(request.matchedPath)) return false;
     for (const holds of this.#conditions) if (!holds(request)) return false;
     return true;
   }
@@ -97,10 +98,16 @@ function compileAction(action: RouteAction, match: PathMatch, names: ProxyHeader
 }
 
 function compileConditions(
-  { headers, queryParameters, fraction }: RouteConditions,
+  { headers, queryParameters, cookies = [], clientCertificate, metadata = [], fraction }: RouteConditions,
   runtime: RuntimeValues,
 ): readonly RequestTest[] {
-  const tests = [...headers.map(compileHeaderMatch), ...queryParameters.map(compileQueryParameterMatch)];
+  const tests = [
+    ...headers.map(compileHeaderMatch),
+    ...queryParameters.map(compileQueryParameterMatch),
+    ...cookies.map(compileCookieMatch),
+    ...metadata.map(compileMetadataCondition),
+  ];
+  if (clientCertificate !== undefined) tests.push(compileCertificateMatch(clientCertificate));
   if (fraction !== null) {
     const share = runtime.share(fraction);
     tests.push((request) => isWithin(share.value, request.random));

@@ -59,7 +59,7 @@ export class VirtualHost {
 
   find(request: RouteRequest): Route | undefined {
     if (this.#tlsRedirect !== null && this.#lacksTls(request)) return this.#tlsRedirect;
-    const exact = this.#exact.size === 0 || request.isConnect ? undefined : this.#exact.get(request.path);
+    const exact = this.#exact.size === 0 || request.isConnect ? undefined : this.#exact.get(request.matchedPath);
     for (const { route, rank } of this.#scanned) {
       if (exact !== undefined && rank > exact.rank) break;
       if (route.matches(request)) return route;

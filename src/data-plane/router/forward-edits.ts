@@ -29,8 +29,8 @@ export class ForwardEdits {
     if (route.countsAttemptsInRequest) request.head.appendPrepared(this.#names.firstAttempt);
     target.requestEditor?.apply(request.head, stream);
     route.requestEditor?.apply(request.head, stream, target.requestEditor !== null);
-    this.#rewriteHost(request, plan, target);
-    if (!request.isConnect) this.#rewritePath(request, plan);
+    this.#rewriteHost(stream, request, plan, target);
+    if (!request.isConnect) this.#rewritePath(stream, request, plan);
   }
 
   /** Tells the upstream that the client wants trailers. Only where they can pass; any other coding ends here. */
@@ -49,8 +49,8 @@ export class ForwardEdits {
     else head.append(this.#names.expectedTimeoutMs, String(ms));
   }
 
-  #rewriteHost(request: RouteRequest, plan: ForwardPlan, target: ClusterTarget): void {
-    const host = plan.rewriteHost?.(request) ?? target.hostRewrite;
+  #rewriteHost(stream: RoutedRequest, request: RouteRequest, plan: ForwardPlan, target: ClusterTarget): void {
+    const host = plan.rewriteHost?.(request, stream) ?? target.hostRewrite;
     const { head, authority } = request;
     if (host !== '') {
       // What an upstream is told of the old host must not depend on what the client has made up about it.
@@ -64,9 +64,9 @@ export class ForwardEdits {
     }
   }
 
-  #rewritePath({ head, target, path }: RouteRequest, { rewritePath }: ForwardPlan): void {
+  #rewritePath(stream: RoutedRequest, { head, target, path }: RouteRequest, { rewritePath }: ForwardPlan): void {
     if (rewritePath === null) return;
-    const rewritten = rewritePath(path) + target.slice(path.length);
+    const rewritten = rewritePath(path, stream) + target.slice(path.length);
     if (rewritten === target) return;
     head.replaceTarget(rewritten);
     if (!this.#isSuppressed) head.append(this.#names.originalPath, target);

@@ -10,6 +10,7 @@ import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { HashedClient } from '../route/hash-policy.ts';
 import type { FactsSource } from '../route/header-editor.ts';
 import type { Route } from '../route/route.ts';
+import type { RequestSender } from '../route/route-request.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { RequestClient } from './attempt-client.ts';
 import type { InternalRedirects } from './internal-redirects.ts';
@@ -18,6 +19,7 @@ export interface RoutedRequest
   extends Omit<RequestClient, keyof RequestLimits | 'downstream'>,
     RequestLimits,
     FactsSource,
+    Pick<RequestSender, 'dynamicMetadata'>,
     Omit<HashedClient, 'connectionEnds'> {
   /** It has met filters. */
   readonly isFiltered: boolean;

@@ -93,7 +93,7 @@ export class Router {
   /** The route of a request that meets filters first, by its head as it is now. The router goes by it later. */
   find(stream: RoutedRequest, head: RequestHead): Route | undefined {
     stream.prepare(head);
-    this.#request.read(head, stream.isInternal, stream.isFiltered);
+    this.#request.read(head, stream.isInternal, stream.isFiltered, stream);
     const route = this.#routes.find(this.#request);
     stream.foundRoute = route ?? null;
     return route;
@@ -103,7 +103,7 @@ export class Router {
   route(stream: RoutedRequest, head: RequestHead): ForwardedRequest | null {
     const request = this.#request;
     stream.prepare(head);
-    request.read(head, stream.isInternal, stream.isFiltered);
+    request.read(head, stream.isInternal, stream.isFiltered, stream);
     const route = stream.foundRoute ?? this.#routes.find(request);
     if (route === undefined) {
       this.#count(no_route);
@@ -152,7 +152,7 @@ export class Router {
     const bytes = Buffer.from(text, 'latin1');
     if (codec.parseRequest(bytes, 0, bytes.length, NO_LIMITS) <= 0)
       return this.#refuse(passthrough_internal_redirect_bad_location);
-    this.#request.read(codec.request, stream.isInternal, false);
+    this.#request.read(codec.request, stream.isInternal, false, stream);
     const route = this.#routes.find(this.#request);
     if (route === undefined) return this.#refuse(passthrough_internal_redirect_no_route);
     if (!redirects.accepts(policy.predicates, stream.route!.name, route.name, target.isHttps))

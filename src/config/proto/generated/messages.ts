@@ -5042,6 +5042,16 @@ export interface CaresDnsResolverConfig {
   reinit_channel_on_timeout: boolean;
 }
 
+/** proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig */
+export interface UriTemplateMatchConfig {
+  path_template: string;
+}
+
+/** proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig */
+export interface UriTemplateRewriteConfig {
+  path_template_rewrite: string;
+}
+
 /** proxy.extensions.resource_monitors.cgroup_memory.v3.CgroupMemoryConfig */
 export interface CgroupMemoryConfig {
   max_memory_bytes: Int64;
@@ -6174,6 +6184,8 @@ export interface MessageTypes {
   'proxy.extensions.load_balancing_policies.subset.v3.Subset.LbSubsetSelector': Subset_LbSubsetSelector;
   'proxy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality': WrrLocality;
   'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': CaresDnsResolverConfig;
+  'proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig': UriTemplateMatchConfig;
+  'proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig': UriTemplateRewriteConfig;
   'proxy.extensions.resource_monitors.cgroup_memory.v3.CgroupMemoryConfig': CgroupMemoryConfig;
   'proxy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': DownstreamConnectionsConfig;
   'proxy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig': FixedHeapConfig;

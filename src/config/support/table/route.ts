@@ -27,6 +27,9 @@ const ALLOWED_ROUTES = `${REDIRECT}.allow_listed_routes.v3.AllowListedRoutesConf
 const PREVIOUS_ROUTES = `${REDIRECT}.previous_routes.v3.PreviousRoutesConfig`;
 const SAFE_CROSS_SCHEME = `${REDIRECT}.safe_cross_scheme.v3.SafeCrossSchemeConfig`;
 
+const TEMPLATE_MATCH = 'proxy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
+const TEMPLATE_REWRITE = 'proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig';
+
 const RATE_LIMIT = 'proxy.config.route.v3.RateLimit';
 
 const TYPED_RETRY_POLICY = extensionsElseWarned([RETRY_POLICY], 'retry_policy is read first, and alone');
@@ -53,6 +56,8 @@ export const ROUTE_SUPPORT: SupportTable = {
       response_headers_to_remove: supported(),
       internal_only_headers: supported(),
       ignore_port_in_host_matching: supported(),
+      ignore_path_parameters_in_path_matching: supported(),
+      vhost_header: supported(),
       typed_per_filter_config: PER_FILTER,
     },
   },
@@ -127,7 +132,29 @@ export const ROUTE_SUPPORT: SupportTable = {
       connect_matcher: supportedWhole(),
       runtime_fraction: supported(),
       runtime: supported('read as runtime_fraction out of 100'),
+      path_match_policy: supportedAs('path matcher'),
+      tls_context: supportedWhole(),
+      dynamic_metadata: supportedWhole('of what filters have said when the route is chosen'),
+      cookies: supported(),
+      filter_state: rejected('no filter of this build sets any'),
     },
+  },
+  'proxy.config.route.v3.CookieMatcher': {
+    otherwise: rejected(),
+    fields: { name: supported(), string_match: supported(), invert_match: supported() },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (path matcher)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([TEMPLATE_MATCH]) },
+  },
+  [TEMPLATE_MATCH]: { otherwise: rejected(), fields: { path_template: supported() } },
+  'proxy.config.core.v3.TypedExtensionConfig (path rewriter)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([TEMPLATE_REWRITE]) },
+  },
+  [TEMPLATE_REWRITE]: {
+    otherwise: rejected(),
+    fields: { path_template_rewrite: supported('with path_match_policy') },
   },
   [RATE_LIMIT]: {
     otherwise: rejected(),
@@ -329,8 +356,10 @@ export const ROUTE_SUPPORT: SupportTable = {
       cluster_not_found_response_code: supported(),
       prefix_rewrite: supported(),
       regex_rewrite: supported(),
+      path_rewrite: supported('with command operators; in place of the path, the query stays'),
+      path_rewrite_policy: supportedAs('path rewriter'),
       host_rewrite_literal: supported('host_rewrite in v2'),
-      host_rewrite: supported('without command operators'),
+      host_rewrite: supported('with command operators'),
       host_rewrite_header: supported('auto_host_rewrite_header in v2'),
       host_rewrite_path_regex: supported(),
       auto_host_rewrite: supported(),

@@ -147,3 +147,37 @@ describe('other conditions of a route', () => {
 
   it('are none at all when the path alone decides', () => assert.equal(routeOf({ prefix: '/' }).conditions, null));
 });
+
+describe('what else a route asks of a request', () => {
+  it('is read of cookies, certificates and metadata', () => {
+    const value = { string_match: { exact: 'gold' } };
+    const { conditions } = routeOf({
+      prefix: '/',
+      cookies: [{ name: 'c', string_match: { exact: 'v' }, invert_match: true }],
+      tls_context: { presented: false },
+      dynamic_metadata: [{ filter: 'n', path: [{ key: 'a' }, { key: 'b' }], value, invert: true }],
+    });
+    const text = (value: string) => ({ kind: 'exact', value, ignoresCase: false });
+    assert.deepEqual(conditions, {
+      headers: [],
+      queryParameters: [],
+      cookies: [{ name: 'c', test: text('v'), isInverted: true }],
+      clientCertificate: { isPresented: false },
+      metadata: [
+        { namespace: 'n', path: ['a', 'b'], value: { kind: 'string', match: text('gold') }, isInverted: true },
+      ],
+      fraction: null,
+    });
+  });
+
+  it('is nothing where certificates do not matter', () => {
+    assert.equal(routeOf({ prefix: '/', tls_context: {} }).conditions, null);
+  });
+
+  it('quotes no cookie', () => {
+    assert.deepEqual(
+      errorsOf({ prefix: '/', cookies: [{ name: 'c', string_match: { safe_regex: { regex: 's3cret(' } } }] }),
+      ['cookies[0].string_match.safe_regex.regex: is not a regular expression'],
+    );
+  });
+});

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { RuntimeValues } from '../../../../src/base/runtime.ts';
 import { ProxyHeaders } from '../../../../src/data-plane/http/proxy-headers.ts';
+import type { FactsSource } from '../../../../src/data-plane/route/header-editor.ts';
 import { Route } from '../../../../src/data-plane/route/route.ts';
 import { RouteRequest } from '../../../../src/data-plane/route/route-request.ts';
 import { RouteTable } from '../../../../src/data-plane/route/route-table.ts';
@@ -21,6 +22,8 @@ import { compileHttp1, Http1Codec } from '../../../../src/wasm/http1.ts';
 import { directRoute, forwardTo, routeFor, routeTable } from '../../../support/routes.ts';
 
 const NAMES = new ProxyHeaders();
+/** Who is not asked. */
+const NO_FACTS = {} as FactsSource;
 const RUNTIME = new RuntimeValues();
 const LIMITS = { maxHeadBytes: 60_000, maxFields: 100 };
 const codec = new Http1Codec(compileHttp1());
@@ -592,7 +595,7 @@ describe('a path rewrite', () => {
         NAMES,
         RUNTIME,
       );
-      assert.equal(plan.kind === 'cluster' && plan.rewritePath?.(path), expected);
+      assert.equal(plan.kind === 'cluster' && plan.rewritePath?.(path, NO_FACTS), expected);
     });
   }
 });
