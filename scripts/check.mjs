@@ -80,6 +80,7 @@ const STEPS = [
   { name: 'configuration support', faults: () => faultsOf(process.execPath, ['scripts/config-support.ts', '--check']) },
   { name: 'admin documents', faults: () => faultsOf(process.execPath, ['scripts/admin-documents.ts', '--check']) },
   { name: 'option document', faults: () => faultsOf(process.execPath, ['scripts/option-document.ts', '--check']) },
+  { name: 'example documents', faults: () => faultsOf(process.execPath, ['scripts/example-documents.ts', '--check']) },
   { name: 'lockfile', faults: () => lockfileBreaches(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) },
   { name: 'no private names', faults: privateNames },
   { name: 'files named in documents', faults: () => documentBreaches(root, repositoryFiles(root)) },

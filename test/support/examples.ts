@@ -13,13 +13,14 @@ const KEY_FOLDER = '/etc/weir';
 
 /**
  * @param ports in place of those in the file; the system chooses the others.
- * @param times what is too long for a test, and what stands there instead.
+ * @param times what is too long for a test, and what stands there instead. @param args beside the configuration.
  */
 export async function startExample(
   name: string,
   ports: Readonly<Record<string, number>>,
   keyFolder = KEY_FOLDER,
   times: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
 ): Promise<WeirProcess> {
   let configYaml = readFileSync(path.join(EXAMPLES, name), 'utf8')
     .replaceAll(/port_value: (\d+)/g, (_all, port: string) => `port_value: ${ports[port] ?? 0}`)
@@ -29,7 +30,7 @@ export async function startExample(
     if (!configYaml.includes(long)) throw new Error(`${name} does not say ${long}`);
     configYaml = configYaml.replace(long, short);
   }
-  return await startWeir({ configYaml });
+  return await startWeir({ configYaml, args });
 }
 
 /** Starts a server, which ends with the test. @returns its port. */
