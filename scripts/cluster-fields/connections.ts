@@ -72,7 +72,7 @@ export const CONNECTIONS_NOTES: Readonly<Record<string, MessageNotes>> = {
     test: UPSTREAM_TLS,
     fields: {
       auto_sni: [
-        'Servers are asked for the name that requests go to; each name has connections of its own, 256 names a host at most. ' +
+        'Servers are asked for the name that requests go to; each name has connections of its own, 256 names a host at most, or of each client where clients have their own. ' +
           'An address asks for nothing.',
         '`false`',
       ],

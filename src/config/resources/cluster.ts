@@ -56,7 +56,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     ...convertUpstreamSocket(message, at, conversion),
     ...convertUpstreamOptions(message, at, conversion),
     ...convertTransportSocketMatches(message, at, conversion),
-    ...convertRequestServerName(message, at, poolsPerClient, conversion.faults),
+    ...convertRequestServerName(message, at, conversion.faults),
     ...transport,
     poolsPerClient,
     ...convertPreconnect(balanced, at, conversion.faults),

@@ -9,7 +9,6 @@ import { upstreamHttpOptions } from './upstream-options.ts';
 export function convertRequestServerName(
   cluster: Cluster,
   at: string,
-  poolsPerClient: boolean,
   faults: FaultSink,
 ): { readonly requestServerName?: RequestServerName } {
   const found = upstreamHttpOptions(cluster, at);
@@ -18,10 +17,6 @@ export function convertRequestServerName(
   if (!isSent && !isVerified) {
     if (header !== '') faults.warning(`${found.at}.override_auto_sni_header`, 'takes effect with auto_sni alone');
     return {};
-  }
-  if (poolsPerClient) {
-    const field = isSent ? 'auto_sni' : 'auto_san_validation';
-    faults.error(`${found.at}.${field}`, 'cannot stand where each client has connections of its own');
   }
   return { requestServerName: { header: header.toLowerCase(), isSent, isVerified } };
 }

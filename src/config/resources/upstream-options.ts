@@ -78,7 +78,7 @@ export function convertUpstreamOptions(cluster: Cluster, at: string, conversion:
     ...maxStreamDuration(common),
     maxRequestsPerConnection: valueOr(cluster.max_requests_per_connection ?? limit, 0),
     enableTrailers: http1?.enable_trailers ?? false,
-    ...http2Options(protocol, cluster, at, conversion.faults),
+    ...http2Options(protocol, cluster, conversion.faults),
     ...requestForm(http1),
     ...responseHeadLimits(common, http1, commonAt, conversion.faults),
     retry: convertRetryPolicy(extension?.retry_policy ?? null, `${found?.at}.retry_policy`, conversion.faults),
@@ -149,14 +149,9 @@ function ofExtension(
 function http2Options(
   { use, http2, at }: Protocols,
   cluster: Cluster,
-  clusterAt: string,
   faults: FaultSink,
 ): Pick<UpstreamOptions, 'http2'> {
   if (use === null) return {};
-  const names = upstreamHttpOptions(cluster, clusterAt);
-  if (use === 'like-client' && names?.message.auto_sni === true) {
-    faults.error(`${names.at}.auto_sni`, 'is not supported where requests go over the protocol of their clients');
-  }
   if (use === 'by-alpn' && !isSecuredThroughout(cluster)) {
     const message = 'needs TLS, by which hosts choose their protocol, in each transport socket of the cluster';
     faults.error(at.slice(0, at.lastIndexOf('.')), message);

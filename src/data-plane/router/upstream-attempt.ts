@@ -221,7 +221,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (requestServerName === null) {
       this.cluster.forecast?.openAhead(this.#priority, downstream);
       this.#pool = host.poolFor(this.#priority, downstream);
-    } else this.#pool = host.poolNamed(this.#priority, requestServerName.of(this.#headFor(host)));
+    } else this.#pool = host.poolNamed(this.#priority, downstream, requestServerName.of(this.#headFor(host)));
     if (this.#pool === null) {
       this.#count(upstream_cx_pool_overflow);
       this.onPoolFailure('no pool', '');

@@ -16,11 +16,11 @@ import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Cluster } from './cluster.ts';
 import type { Opening } from './opening.ts';
 import { OutlierMonitor } from './outlier-monitor.ts';
-import { ClientPools } from './pool/client-pools.ts';
 import type { ConnectionPool } from './pool/connection-pool.ts';
 import { type CreatePool, createPool, type PoolProtocol } from './pool/create-pool.ts';
 import { HostPools } from './pool/host-pools.ts';
 import { NamedPools } from './pool/named-pools.ts';
+import { PoolChoice } from './pool/pool-choice.ts';
 import type { PoolHost } from './pool/pool-host.ts';
 import { NO_NAMES, type ServerNames } from './request-server-name.ts';
 import type { ResponseCodeStats } from './response-code-stats.ts';
@@ -66,8 +66,6 @@ export class Host implements PoolHost {
   connectOrder: readonly IpAddress[] | null;
   /** The address as text, for logs and for requests that name it. */
   label: string;
-  /** Connections for requests of all clients. */
-  readonly pools: HostPools<ConnectionPool>;
   /** Byte address of the record in shared memory. */
   readonly record: number;
   /** First cell of HOST_STATS in this worker's slab. */
@@ -88,12 +86,9 @@ export class Host implements PoolHost {
   /** Null unless its zone and that of this proxy are known. */
   readonly zoneCodes: ResponseCodeStats | null;
   readonly #context: WorkerContext;
-  /** Of clients that speak HTTP/2, where that decides; null where they have no others. */
-  readonly #http2Pools: HostPools<ConnectionPool> | null;
-  /** Null where clients share connections. */
-  readonly #clientPools: ClientPools<ConnectionPool> | null;
+  readonly #pools: PoolChoice<HostPools<ConnectionPool>>;
   /** Null unless requests say what servers are asked for. */
-  readonly #namedPools: NamedPools<ConnectionPool> | null;
+  readonly #namedPools: PoolChoice<NamedPools<ConnectionPool>> | null;
   /** Proxied TCP connections, which belong to no pool. */
   readonly #rawConnections = new Set<RawConnection>();
   /** By its health flags when they were looked at last. */
@@ -123,22 +118,31 @@ export class Host implements PoolHost {
     this.tls = cluster.tlsOf(snapshot.metadata);
     this.zoneCodes = cluster.codesOfZone(snapshot.locality.zone);
     const use = cluster.settings.http2?.use;
-    const makePools = (opening: Opening, protocol: PoolProtocol): HostPools<ConnectionPool> =>
-      new HostPools((priority) => create(context, this, cluster.breakerFor(priority), opening, protocol));
     const protocolFor = (isHttp2Client: boolean): PoolProtocol => {
       if (use === 'by-alpn') return use;
       return use === 'always' || (use === 'like-client' && isHttp2Client) ? 'http2' : 'http1';
     };
-    this.pools = makePools(this.openingFor(null), protocolFor(false));
-    this.#http2Pools = use === 'like-client' ? makePools(this.openingFor(null), 'http2') : null;
-    this.#clientPools = cluster.settings.poolsPerClient
-      ? new ClientPools((downstream) => makePools(this.openingFor(downstream), protocolFor(downstream.isHttp2)))
-      : null;
+    const makePools = (
+      downstream: DownstreamConnection | null,
+      isHttp2: boolean,
+      names?: ServerNames,
+    ): HostPools<ConnectionPool> => {
+      const opening = new HostOpening(this, cluster.preambleFor(downstream), names);
+      const protocol = protocolFor(isHttp2);
+      return new HostPools((priority) => create(context, this, cluster.breakerFor(priority), opening, protocol));
+    };
+    const sharing = { isPerClient: cluster.settings.poolsPerClient, isLikeClient: use === 'like-client' };
+    this.#pools = new PoolChoice(sharing, makePools);
     this.#namedPools =
       cluster.requestServerName === null
         ? null
-        : new NamedPools((names) => makePools(new HostOpening(this, null, names), protocolFor(false)));
+        : new PoolChoice(sharing, (...of) => new NamedPools((names) => makePools(...of, names)));
     this.#isFailed = (this.healthFlags & FAILED) !== 0;
+  }
+
+  /** Connections for requests of all clients, unless cluster or client want others. */
+  get pools(): HostPools<ConnectionPool> {
+    return this.#pools.shared;
   }
 
   /** HealthFlag bits. Main makes new host lists when they change: only where requests name their hosts do they look. */
@@ -170,16 +174,16 @@ export class Host implements PoolHost {
    * @param downstream whom the request is sent for; null for nobody.
    */
   poolFor(priority: ClusterPriority, downstream: DownstreamConnection | null): ConnectionPool {
-    if (this.#clientPools === null || downstream === null || downstream.isClosed) {
-      const pools = downstream?.isHttp2 === true ? (this.#http2Pools ?? this.pools) : this.pools;
-      return pools.for(priority);
-    }
-    return this.#clientPools.of(downstream).for(priority);
+    return this.#pools.of(downstream).for(priority);
   }
 
   /** The same where requests say what servers are asked for. @returns null when that are too many names at once. */
-  poolNamed(priority: ClusterPriority, names: ServerNames): ConnectionPool | null {
-    return this.#namedPools!.of(names)?.for(priority) ?? null;
+  poolNamed(
+    priority: ClusterPriority,
+    downstream: DownstreamConnection | null,
+    names: ServerNames,
+  ): ConnectionPool | null {
+    return this.#namedPools!.of(downstream).of(names)?.for(priority) ?? null;
   }
 
   /**
@@ -237,37 +241,26 @@ export class Host implements PoolHost {
 
   /** Closes a pool that carries nothing. @returns as HostPools.closeUnused. */
   closeUnusedPool(priority: ClusterPriority): boolean {
-    return (
-      this.pools.closeUnused(priority) ||
-      (this.#http2Pools?.closeUnused(priority) ?? false) ||
-      (this.#clientPools?.closeUnused(priority) ?? false) ||
-      (this.#namedPools?.closeUnused(priority) ?? false)
-    );
+    return this.#pools.closeUnused(priority) || (this.#namedPools?.closeUnused(priority) ?? false);
   }
 
   /** Replaces all connections: idle ones close now, busy ones after their request. */
   renewConnections(): void {
-    this.pools.renew();
-    this.#http2Pools?.renew();
-    this.#clientPools?.renew();
+    this.#pools.renew();
     this.#namedPools?.renew();
   }
 
   /** The host has left its cluster. @param onUnused told once, when nothing here refers to it any more. */
   retire(onUnused: () => void): void {
     this.#onUnused = onUnused;
-    this.pools.drain();
-    this.#http2Pools?.drain();
-    this.#clientPools?.drain();
+    this.#pools.drain();
     this.#namedPools?.drain();
     this.onUserGone();
   }
 
   /** Ends all pooled connections now. */
   close(): void {
-    this.pools.close();
-    this.#http2Pools?.close();
-    this.#clientPools?.close();
+    this.#pools.close();
     this.#namedPools?.close();
   }
 
@@ -282,7 +275,7 @@ export class Host implements PoolHost {
 
   /** A connection or a waiting request has gone: of interest to a retired host, and to pools of clients that have left. */
   onUserGone(): void {
-    this.#clientPools?.forgetUnused();
+    this.#pools.forgetUnused();
     this.#namedPools?.forgetUnused();
     if (this.#onUnused === null || this.#isUsed()) return;
     // The caller may have a last word to count, on the stack above, or a request to send once more.
@@ -305,8 +298,6 @@ export class Host implements PoolHost {
   }
 
   #isUsed(): boolean {
-    const isPoolUsed = this.pools.isUsed || (this.#http2Pools?.isUsed ?? false);
-    const isOtherUsed = (this.#clientPools?.isUsed ?? false) || (this.#namedPools?.isUsed ?? false);
-    return isPoolUsed || isOtherUsed || this.#rawConnections.size > 0;
+    return this.#pools.isUsed || (this.#namedPools?.isUsed ?? false) || this.#rawConnections.size > 0;
   }
 }

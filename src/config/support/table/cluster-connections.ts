@@ -242,8 +242,8 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
   'proxy.config.core.v3.UpstreamHttpProtocolOptions': {
     otherwise: rejected(),
     fields: {
-      auto_sni: supported('not where each client has connections of its own'),
-      auto_san_validation: supported('not where each client has connections of its own'),
+      auto_sni: supported(),
+      auto_san_validation: supported(),
       override_auto_sni_header: supported(),
     },
   },

@@ -5,16 +5,16 @@
 
 import type { ClusterPriority } from '../../../wasm/shared-records.ts';
 import type { DownstreamConnection, DownstreamWatcher } from '../../network/downstream-connection.ts';
-import type { DrainablePool, HostPools } from './host-pools.ts';
+import type { PoolGroup } from './host-pools.ts';
 
-export class ClientPools<Pool extends DrainablePool> implements DownstreamWatcher {
-  readonly #make: (downstream: DownstreamConnection) => HostPools<Pool>;
-  readonly #open = new Map<DownstreamConnection, HostPools<Pool>>();
-  readonly #ending = new Set<HostPools<Pool>>();
+export class ClientPools<Group extends PoolGroup> implements PoolGroup, DownstreamWatcher {
+  readonly #make: (downstream: DownstreamConnection) => Group;
+  readonly #open = new Map<DownstreamConnection, Group>();
+  readonly #ending = new Set<Group>();
   /** The host has left: what is made from now on drains at once. */
   #isDraining = false;
 
-  constructor(make: (downstream: DownstreamConnection) => HostPools<Pool>) {
+  constructor(make: (downstream: DownstreamConnection) => Group) {
     this.#make = make;
   }
 
@@ -28,7 +28,7 @@ export class ClientPools<Pool extends DrainablePool> implements DownstreamWatche
     return this.#ending.size > 0;
   }
 
-  of(downstream: DownstreamConnection): HostPools<Pool> {
+  of(downstream: DownstreamConnection): Group {
     let pools = this.#open.get(downstream);
     if (pools === undefined) {
       pools = this.#make(downstream);
@@ -47,12 +47,12 @@ export class ClientPools<Pool extends DrainablePool> implements DownstreamWatche
     this.forgetUnused();
   }
 
-  /** A connection or a waiting request has gone. */
+  /** What a client that is here does not use any more goes with it. */
   forgetUnused(): void {
     for (const pools of this.#ending) if (!pools.isUsed) this.#ending.delete(pools);
   }
 
-  /** One that carries nothing, whose client may be there. @returns as HostPools.closeUnused. */
+  /** One that carries nothing, whose client may be there. */
   closeUnused(priority: ClusterPriority): boolean {
     for (const pools of this.#open.values()) if (pools.closeUnused(priority)) return true;
     return false;
@@ -71,7 +71,7 @@ export class ClientPools<Pool extends DrainablePool> implements DownstreamWatche
     for (const pools of this.#all()) pools.close();
   }
 
-  #all(): HostPools<Pool>[] {
+  #all(): Group[] {
     return [...this.#open.values(), ...this.#ending];
   }
 }

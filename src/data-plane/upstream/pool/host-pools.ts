@@ -17,7 +17,20 @@ export interface DrainablePool {
   close(): void;
 }
 
-export class HostPools<Pool extends DrainablePool> {
+/** Connections to a host that one choice of it leads to. */
+export interface PoolGroup {
+  readonly isUsed: boolean;
+  /** Of a priority, if it carries nothing. @returns whether a place for another has become free. */
+  closeUnused(priority: ClusterPriority): boolean;
+  /** A connection or a waiting request has gone. */
+  forgetUnused(): void;
+  /** These three as pools have them. */
+  renew(): void;
+  drain(): void;
+  close(): void;
+}
+
+export class HostPools<Pool extends DrainablePool> implements PoolGroup {
   /** Of requests of the default priority. */
   readonly default: Pool;
   readonly #make: (priority: ClusterPriority) => Pool;
@@ -38,11 +51,13 @@ export class HostPools<Pool extends DrainablePool> {
     return this.#high;
   }
 
-  /** Of a priority, if it carries nothing. @returns whether a place for another has become free. */
   closeUnused(priority: ClusterPriority): boolean {
     const pool = priority === ClusterPriority.default ? this.default : this.#high;
     return pool?.closeUnused() ?? false;
   }
+
+  /** Two pools are kept in any case. */
+  forgetUnused(): void {}
 
   /** Closes all there is of both, unless it carries something. */
   closeIdle(): void {

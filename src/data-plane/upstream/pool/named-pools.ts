@@ -3,12 +3,12 @@
 
 import type { ClusterPriority } from '../../../wasm/shared-records.ts';
 import type { ServerNames } from '../request-server-name.ts';
-import type { DrainablePool, HostPools } from './host-pools.ts';
+import type { DrainablePool, HostPools, PoolGroup } from './host-pools.ts';
 
 /** Clients choose the names. */
 export const MAX_NAMES = 256;
 
-export class NamedPools<Pool extends DrainablePool> {
+export class NamedPools<Pool extends DrainablePool> implements PoolGroup {
   readonly #make: (names: ServerNames) => HostPools<Pool>;
   readonly #byName = new Map<string, HostPools<Pool>>();
   /** The host has left: what is made from now on drains at once. */
@@ -31,6 +31,8 @@ export class NamedPools<Pool extends DrainablePool> {
     const name = `${names.sentName} ${names.verifiedName}`;
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
+    // Of those of a client, nobody tells when one is done with.
+    this.forgetUnused();
     if (this.#byName.size >= MAX_NAMES) this.#closeUnusedName();
     if (this.#byName.size >= MAX_NAMES) return null;
     const pools = this.#make(names);
@@ -39,12 +41,10 @@ export class NamedPools<Pool extends DrainablePool> {
     return pools;
   }
 
-  /** A connection or a waiting request has gone. */
   forgetUnused(): void {
     for (const [name, pools] of this.#byName) if (!pools.isUsed) this.#byName.delete(name);
   }
 
-  /** @returns as HostPools.closeUnused. */
   closeUnused(priority: ClusterPriority): boolean {
     return this.#all().some((pools) => pools.closeUnused(priority));
   }
