@@ -54,7 +54,7 @@ const REQUIRE =
 const LOADED_AT_NEED = {
   name: 'loaded at need',
   setup: (plugin) =>
-    plugin.onLoad({ filter: /[\\/]src[\\/]cli[\\/].*\.ts$/ }, ({ path: file }) => {
+    plugin.onLoad({ filter: /[\\/]src[\\/](?:cli|extensions)[\\/].*\.ts$/ }, ({ path: file }) => {
       const text = readFileSync(file, 'utf8');
       return { loader: 'ts', contents: text.replaceAll("createRequire(import.meta.url)('", "require('") };
     }),
@@ -109,6 +109,15 @@ const WIDTHS_AT_NEED = {
   },
 };
 
+/** What a bundle would look for beside itself when it runs. In a clone it is there. */
+const LEFT_OUT = /createRequire\w*\(import\.meta\.url\)\("([^./"][^"]*)"\)/g;
+
+function checkBundled(file, text) {
+  for (const [, name] of text.matchAll(LEFT_OUT)) {
+    if (!EXTERNAL.includes(name)) throw new Error(`${file} loads ${name}, which is not in it: see LOADED_AT_NEED`);
+  }
+}
+
 const logging = filesThatLog(root);
 
 /**
@@ -145,6 +154,7 @@ async function bundle(entry) {
   const scripts = [];
   for (const { path: file, contents, text } of outputFiles) {
     mkdirSync(path.dirname(file), { recursive: true });
+    if (file.endsWith('.js')) checkBundled(file, text);
     writeFileSync(file, file.endsWith('.js') ? inOneByteCharacters(text) : contents);
     if (file.endsWith('.map')) scripts.push({ file: file.slice(0, -'.map'.length), map: JSON.parse(text) });
   }
