@@ -19,6 +19,7 @@ import { HEADER_TO_METADATA } from './filters.http/header_to_metadata/config.ts'
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
 import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
 import { type GivenFilters, moduleManifest } from './filters.http/module/config.ts';
+import { RATE_LIMIT } from './filters.http/ratelimit/config.ts';
 import { RBAC } from './filters.http/rbac/config.ts';
 import { SET_METADATA } from './filters.http/set_metadata/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
@@ -49,6 +50,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': LOCAL_RATE_LIMIT,
   [MODULE]: moduleManifest(),
+  'proxy.extensions.filters.http.ratelimit.v3.RateLimit': RATE_LIMIT,
   'proxy.extensions.filters.http.rbac.v3.RBAC': RBAC,
   'proxy.extensions.filters.http.set_metadata.v3.Config': SET_METADATA,
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,

@@ -18,6 +18,7 @@ import { HEADER_TO_METADATA_FILTER } from './filters.http/header_to_metadata/fil
 import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
 import { LOCAL_RATE_LIMIT_FILTER } from './filters.http/local_ratelimit/filter.ts';
 import { MODULE_FILTER } from './filters.http/module/filter.ts';
+import { RATE_LIMIT_FILTER } from './filters.http/ratelimit/filter.ts';
 import { RBAC_FILTER } from './filters.http/rbac/filter.ts';
 import { SET_METADATA_FILTER } from './filters.http/set_metadata/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
@@ -39,6 +40,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.health_check': HEALTH_CHECK_FILTER,
   'filters.http.local_ratelimit': LOCAL_RATE_LIMIT_FILTER,
   'filters.http.module': MODULE_FILTER,
+  'filters.http.ratelimit': RATE_LIMIT_FILTER,
   'filters.http.rbac': RBAC_FILTER,
   'filters.http.set_metadata': SET_METADATA_FILTER,
   'filters.http.tap': TAP_FILTER,

@@ -1,6 +1,7 @@
 // How a route describes its requests to filters that limit them: a limit makes a descriptor, a list of keys and values, or
 // none.
 
+import type { FormatSegments } from './format.ts';
 import type { HeaderMatch, QueryParameterMatch } from './route-table.ts';
 
 /** What adds one entry to a descriptor; one that finds nothing to say ends it, unless it is to be left out then. */
@@ -42,8 +43,16 @@ export interface RateLimitSettings {
   readonly stage: number;
   /** At least one. */
   readonly actions: readonly RateLimitAction[];
-  /** What one request counts for. */
-  readonly hits: number;
+  /** What one request counts for, or what says it; null where nothing is said, which is 1. */
+  readonly hits: number | FormatSegments | null;
+  /** Key of the runtime that can turn it off; empty for none. */
+  readonly disableKey: string;
+  /** Where the metadata of a request has a limit of its own; null for nowhere. */
+  readonly limitAt: { readonly namespace: string; readonly path: readonly string[] } | null;
+  /** Counted when the request is over, whatever has become of it. */
+  readonly isAtEnd: boolean;
+  /** Responses say how much is left; null where the filter decides. */
+  readonly tellsLimits: boolean | null;
 }
 
 /** What a route has to say; the same lists for all routes of a host that add nothing. */

@@ -1,12 +1,10 @@
 // An authorization service of gRPC, as those of others are: it knows the messages by their names, from a description of its
 // own.
 
-import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
+import { type AskedCall, type Plain, UnaryService } from './unary-service.ts';
 
-type Plain = Record<string, unknown>;
-
-const STRUCT = `
+export const STRUCT = `
   message Struct { map<string, Value> fields = 1; }
   message Value { oneof kind {
     int32 null_value = 1; double number_value = 2; string string_value = 3; bool bool_value = 4;
@@ -51,75 +49,20 @@ const { root } = protobuf.parse(
 export const CheckRequestType = root.lookupType('CheckRequest');
 export const CheckResponseType = root.lookupType('CheckResponse');
 
-const asItIs = (bytes: Buffer): Buffer => bytes;
-
-export interface Asked {
-  /** The service that was called. */
-  readonly path: string;
+export interface Asked extends AskedCall {
   readonly attributes: Plain;
-  readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** What it answers: a CheckResponse as plain data, bytes in place of one, a status of failure, or nothing ever. */
-export type Answer = Plain | Buffer | { readonly fails: number } | 'silence';
-
-export class AuthorizationService implements AsyncDisposable {
-  readonly asked: Asked[] = [];
-  answer: Answer = { status: {} };
-  port = 0;
-  /** Calls that were ended by their client. */
-  cancelled = 0;
-  readonly #server = new Server();
-
+export class AuthorizationService extends UnaryService {
   static async start(): Promise<AuthorizationService> {
-    const service = new AuthorizationService();
-    for (const generation of ['v2', 'v3']) {
-      const path = `/envoy.service.auth.${generation}.Authorization/Check`;
-      service.#server.addService(
-        {
-          Check: {
-            path,
-            requestStream: false,
-            responseStream: false,
-            requestSerialize: asItIs,
-            requestDeserialize: asItIs,
-            responseSerialize: asItIs,
-            responseDeserialize: asItIs,
-          },
-        },
-        {
-          Check: (call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>) =>
-            service.#check(path, call, reply),
-        },
-      );
-    }
-    service.port = await new Promise<number>((resolve, reject) => {
-      service.#server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
-        error ? reject(error) : resolve(port),
-      );
-    });
+    const service = new AuthorizationService(CheckRequestType, CheckResponseType, { status: {} });
+    const paths = ['v2', 'v3'].map((generation) => `/envoy.service.auth.${generation}.Authorization/Check`);
+    await service.listen(paths);
     return service;
   }
 
   get last(): Asked {
-    return this.asked.at(-1)!;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.forceShutdown();
-    await Promise.resolve();
-  }
-
-  #check(path: string, call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>): void {
-    const message = CheckRequestType.toObject(CheckRequestType.decode(call.request), { longs: Number }) as Plain;
-    this.asked.push({ path, attributes: message.attributes as Plain, metadata: call.metadata.getMap() });
-    call.on('cancelled', () => {
-      this.cancelled += 1;
-    });
-    const { answer } = this;
-    if (answer === 'silence') return;
-    if (Buffer.isBuffer(answer)) reply(null, answer);
-    else if ('fails' in answer) reply({ code: answer.fails as number, details: 'no' });
-    else reply(null, Buffer.from(CheckResponseType.encode(CheckResponseType.fromObject(answer)).finish()));
+    const call = this.asked.at(-1)!;
+    return { ...call, attributes: call.message.attributes as Plain };
   }
 }

@@ -32,7 +32,8 @@ export function convertStaticResources(
   const names = new ClusterNames(clusters.map(({ name }) => name));
   const defaultResolver = convertDefaultResolver(bootstrap, faults);
   const { environment, extensions, findLogPathFault } = input;
-  const given = { environment, httpFilters: extensions?.httpFilters, findLogPathFault };
+  const { rate_limit_service: rateLimitService } = bootstrap;
+  const given = { environment, httpFilters: extensions?.httpFilters, findLogPathFault, rateLimitService };
   const defaultSource = convertDefaultSource(bootstrap, faults);
   const secrets = staticSecrets(bootstrap.static_resources?.secrets ?? [], SECRETS_PATH, faults);
   const conversion = { faults, secrets, clusters: names, localCluster, defaultResolver, defaultSource, ...given };

@@ -87,7 +87,10 @@ const HTTP_FILTERS: Rows = [
   row(`${HTTP}.local_ratelimit.v3.LocalRateLimit`, 'filters.http.local_ratelimit', 'local_rate_limit'),
   perRoute(`${HTTP}.rbac.v3.RBACPerRoute`, row(`${HTTP}.rbac.v3.RBAC`, 'filters.http.rbac')),
   row(`${HTTP}.tap.v3.Tap`, 'filters.http.tap'),
-  row('undescribed', 'filters.http.ratelimit', 'rate_limit'),
+  perRoute(
+    `${HTTP}.ratelimit.v3.RateLimitPerRoute`,
+    row(`${HTTP}.ratelimit.v3.RateLimit`, 'filters.http.ratelimit', 'rate_limit'),
+  ),
   row(`${HTTP}.grpc_web.v3.GrpcWeb`, 'filters.http.grpc_web', 'grpc_web'),
   row(`${HTTP}.grpc_http1_bridge.v3.Config`, 'filters.http.grpc_http1_bridge', 'grpc_http1_bridge'),
   row(`${HTTP}.grpc_stats.v3.FilterConfig`, 'filters.http.grpc_stats'),

@@ -2,6 +2,7 @@
 
 import { nearestName } from '../../base/nearest-name.ts';
 import type { DnsResolverSettings } from '../../snapshot/index.ts';
+import type { MessageTypes } from '../proto/generated/messages.ts';
 import { quote } from '../source/node.ts';
 import type { LogPathLook } from './access-log/log-path.ts';
 import type { ConvertedBindConfig } from './bind-config.ts';
@@ -17,6 +18,8 @@ export interface Conversion extends LogPathLook {
   readonly httpFilters?: HttpFilterManifests | undefined;
   /** Name of the cluster that this proxy belongs to; empty when absent. */
   readonly localCluster?: string | undefined;
+  /** Of ratelimit filters that name none; null or absent for none. */
+  readonly rateLimitService?: MessageTypes['proxy.config.ratelimit.v3.RateLimitServiceConfig'] | null;
   /** Resolver of clusters without one of their own; that of the system when absent. */
   readonly defaultResolver?: DnsResolverSettings | undefined;
   /** How sockets of clusters begin that do not say; left to the system when absent. */

@@ -1,10 +1,15 @@
 // RateLimit messages of routes and virtual hosts → the descriptors that they make.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import type { RateLimitAction, RateLimitSettings } from '../../snapshot/index.ts';
-import { RateLimit_Action_MetaData_Source as MetadataSource } from '../proto/generated/enums.ts';
+import {
+  RateLimit_Action_MetaData_Source as MetadataSource,
+  RateLimit_XRateLimitOption as TellOption,
+} from '../proto/generated/enums.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { int64ToNumber } from '../proto/int64.ts';
 import type { Conversion } from './conversion.ts';
+import { parseFormat } from './format/format-string.ts';
 import { convertHeaderMatchers, convertQueryMatchers } from './route-match.ts';
 import { valueOr } from './units.ts';
 
@@ -20,13 +25,49 @@ export function convertRateLimits(
   at: string,
   conversion: Conversion,
 ): readonly RateLimitSettings[] {
-  return messages.map(({ stage, actions, hits_addend: hits }, index) => ({
-    stage: valueOr(stage, 0),
-    actions: actions
-      .map((action, place) => convertAction(action, `${at}[${index}].actions[${place}]`, conversion))
-      .filter((action) => action !== undefined),
-    hits: hits === null || hits.number === null ? 1 : int64ToNumber(hits.number.value),
-  }));
+  return messages.map((message, index) => {
+    const here = `${at}[${index}]`;
+    const key = message.limit?.dynamic_metadata?.metadata_key ?? null;
+    return {
+      stage: valueOr(message.stage, 0),
+      actions: message.actions
+        .map((action, place) => convertAction(action, `${here}.actions[${place}]`, conversion))
+        .filter((action) => action !== undefined)
+        .map(inBytes),
+      hits: convertHits(message, `${here}.hits_addend`, conversion),
+      disableKey: message.disable_key,
+      limitAt: key && { namespace: key.key, path: wayOf(key) },
+      isAtEnd: message.apply_on_stream_done,
+      tellsLimits:
+        message.x_ratelimit_option === TellOption.UNSPECIFIED ? null : message.x_ratelimit_option !== TellOption.OFF,
+    };
+  });
+}
+
+function convertHits(
+  { hits_addend: hits }: RateLimitMessage,
+  at: string,
+  { faults, environment }: Conversion,
+): RateLimitSettings['hits'] {
+  if (hits === null) return null;
+  if (hits.number !== null) {
+    if (hits.format !== '') faults.error(`${at}.format`, 'cannot be given together with number');
+    return int64ToNumber(hits.number.value);
+  }
+  if (hits.format === '') return null;
+  const format = parseFormat(utf8Bytes(hits.format), environment);
+  if (format.error === undefined) return format.segments;
+  faults.error(`${at}.format`, format.error);
+  return null;
+}
+
+/** Descriptors are byte text, as what they take from requests is. */
+function inBytes(action: RateLimitAction): RateLimitAction {
+  return 'key' in action ? { ...action, key: utf8Bytes(action.key) } : action;
+}
+
+function wayOf({ path }: MetadataKey): readonly string[] {
+  return path.map(({ key }) => key);
 }
 
 /** @returns undefined for what the support table or a field rule has refused. */
@@ -34,7 +75,7 @@ function convertAction(action: ActionMessage, at: string, conversion: Conversion
   const { faults } = conversion;
   switch (action.action_specifier) {
     case 'source_cluster':
-      return { kind: 'fixed', key: 'source_cluster', value: conversion.localCluster ?? '' };
+      return { kind: 'fixed', key: 'source_cluster', value: utf8Bytes(conversion.localCluster ?? '') };
     case 'destination_cluster':
       return { kind: 'destination-cluster' };
     case 'request_headers': {
@@ -54,14 +95,14 @@ function convertAction(action: ActionMessage, at: string, conversion: Conversion
     }
     case 'generic_key': {
       const { descriptor_key: key, descriptor_value: value } = action.generic_key!;
-      return { kind: 'fixed', key: key || 'generic_key', value };
+      return { kind: 'fixed', key: key || 'generic_key', value: utf8Bytes(value) };
     }
     case 'header_value_match': {
       const said = action.header_value_match!;
       return {
         kind: 'match',
         key: said.descriptor_key || 'header_match',
-        value: said.descriptor_value,
+        value: utf8Bytes(said.descriptor_value),
         expects: valueOr(said.expect_match, true),
         headers: convertHeaderMatchers(said.headers, `${at}.header_value_match.headers`, faults),
         queryParameters: [],
@@ -73,7 +114,7 @@ function convertAction(action: ActionMessage, at: string, conversion: Conversion
       return {
         kind: 'match',
         key: said.descriptor_key || 'query_match',
-        value: said.descriptor_value,
+        value: utf8Bytes(said.descriptor_value),
         expects: valueOr(said.expect_match, true),
         headers: [],
         queryParameters: convertQueryMatchers(said.query_parameters, here, faults),
@@ -110,7 +151,7 @@ function metadataAction(
     key: said.descriptor_key,
     source: said.source,
     namespace: said.metadata_key?.key ?? '',
-    path: (said.metadata_key?.path ?? []).map(({ key }) => key),
+    path: said.metadata_key === null ? [] : wayOf(said.metadata_key),
     byDefault: said.default_value,
     isLeftOutIfAbsent: said.isLeftOutIfAbsent,
   };

@@ -154,6 +154,10 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     return this.#stream.hasRoute;
   }
 
+  get isForwarded(): boolean {
+    return this.#stream.isForwarded;
+  }
+
   get bufferLimitBytes(): number {
     return this.#stream.bufferLimitBytes;
   }

@@ -9,6 +9,7 @@ import { HealthMask } from '../../wasm/shared-records.ts';
 import { compileHeaderMatch } from '../route/header-matcher.ts';
 import { compileQueryParameterMatch } from '../route/query-matcher.ts';
 import { RouteRequest } from '../route/route-request.ts';
+import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type {
@@ -20,6 +21,7 @@ import type {
   HostCounts,
   ServerHealth,
 } from './filter.ts';
+import type { CallReceiver, CallRequest } from './filter-call.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import type { Taps } from './taps.ts';
 
@@ -32,6 +34,7 @@ export class ChainContext implements FilterContext {
   readonly taps: Taps;
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
+  readonly #calls: UpstreamCalls;
   readonly runtime: RuntimeValues;
   readonly #cells: Readonly<Record<string, number>>;
   readonly #statScope: string;
@@ -56,6 +59,7 @@ export class ChainContext implements FilterContext {
     this.headerNames = context.proxyHeaders;
     this.serverHealth = context.serverHealth;
     this.#clusters = clusters;
+    this.#calls = new UpstreamCalls(context, clusters);
     this.#request = new RouteRequest(context.random);
     this.#clockOffsetMs = systemMonotonicMs() - context.clock.monotonicMs();
   }
@@ -123,6 +127,23 @@ export class ChainContext implements FilterContext {
     const { runtime, random } = this.#context;
     const share = runtime.share(setting);
     return () => isWithin(share.value, random.u32());
+  }
+
+  call(request: CallRequest, receiver: CallReceiver): void {
+    const tell = (told: () => void): void => {
+      try {
+        told();
+      } catch (error) {
+        this.#context.logFault('what a filter made of an answer', error);
+      }
+    };
+    // The head at hand lies in the codec, which the question may go through.
+    queueMicrotask(() => {
+      this.#calls.begin(request, {
+        onAnswer: (answer) => tell(() => receiver.onAnswer(answer)),
+        onCallFailure: (failure) => tell(() => receiver.onCallFailure(failure)),
+      });
+    });
   }
 
   countHosts(name: string): HostCounts | undefined {

@@ -156,6 +156,8 @@ export interface FilterCallbacks {
   readonly targetCluster: CountedCluster | null;
   /** A route has been found for it. */
   readonly hasRoute: boolean;
+  /** Its route leads to a cluster: the proxy does not answer it itself. */
+  readonly isForwarded: boolean;
   /** How much filters may hold up. */
   readonly bufferLimitBytes: number;
   /** Another limit for this request's body alone. */
@@ -248,6 +250,11 @@ export interface FilterContext {
   compileQuery(matches: readonly QueryParameterMatch[]): HeadTest;
   /** Milliseconds of the system's monotonic clock, which is the same for all workers. */
   sharedNowMs(): number;
+  /**
+   * Asks a cluster something on behalf of no request, or of one that is over, once the event at hand has been dealt with. The
+   * receiver is told once; what it throws is logged.
+   */
+  call(request: CallRequest, receiver: CallReceiver): void;
   /** Undefined for a cluster that this worker does not know. */
   countHosts(cluster: string): HostCounts | undefined;
 }

@@ -67,5 +67,6 @@ export interface FilteredStream {
   readonly facts: FormatFacts & { liveResponse: LiveResponse | null };
   /** A route has been found for the request. */
   readonly hasRoute: boolean;
+  readonly isForwarded: boolean;
   giveUp(reply: LocalReply): void;
 }

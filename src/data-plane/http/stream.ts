@@ -255,6 +255,10 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     return this.foundRoute !== null;
   }
 
+  get isForwarded(): boolean {
+    return this.foundRoute?.plan.kind === 'cluster';
+  }
+
   get isFromEdge(): boolean {
     return this.manager.settings.useRemoteAddress && !this.isInternal;
   }

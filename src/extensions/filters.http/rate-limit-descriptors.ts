@@ -1,65 +1,118 @@
 // What a request is called by those who limit it: the descriptors that its route, its virtual host or the filter itself have
 // made of it. Rules are compiled once per snapshot.
 
+import { utf8Bytes } from '../../base/byte-text.ts';
 import { parseIp } from '../../base/ip-number.ts';
-import { jsonAt } from '../../base/json.ts';
-import { type FilterCallbacks, type FilterContext, firstQueryValue } from '../../data-plane/index.ts';
+import { isJsonObject, jsonAt } from '../../base/json.ts';
+import { type FilterCallbacks, type FilterContext, firstQueryValue, TextFormatter } from '../../data-plane/index.ts';
 import type { RateLimitAction, RateLimitSettings } from '../../snapshot/index.ts';
 import type { RequestHead } from '../../wasm/http1.ts';
 
+/** Of byte text. */
+type Entry = readonly [key: string, value: string];
+
+/** In place of the limit that a service has for a descriptor. */
+export interface OwnLimit {
+  readonly requests: number;
+  /** Number of a RateLimitUnit. */
+  readonly unit: number;
+}
+
 export interface Descriptor {
-  /** As `descriptorKey` has it. */
-  readonly key: string;
-  readonly hits: number;
+  /** At least one. */
+  readonly entries: readonly Entry[];
+  readonly limit: OwnLimit | null;
+  /** Null where the filter decides. */
+  readonly tellsLimits: boolean | null;
+  readonly hits: Hits;
 }
 
 /** Null ends the descriptor, an empty list adds nothing. */
-type Describe = (head: RequestHead, callbacks: FilterCallbacks) => readonly [key: string, value: string] | null | [];
+type Describe = (head: RequestHead, callbacks: FilterCallbacks) => Entry | null | [];
 
 interface CompiledLimit {
-  readonly stage: number;
-  readonly hits: number;
+  readonly settings: RateLimitSettings;
+  /** The runtime leaves it on. */
+  readonly isOn: () => boolean;
+  readonly hits: Hits;
   readonly actions: readonly Describe[];
 }
 
 const NOTHING: [] = [];
+const ALWAYS = (): boolean => true;
+const ALL = { numerator: 100, denominator: 100 };
+/** As the configuration may set; more is a mistake, or somebody's trick. */
+const MAX_HITS = 1_000_000_000;
+/** Numbers of RateLimitUnit by their names in metadata. */
+const UNITS: ReadonlyMap<string, number> = new Map(
+  ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR'].map((name, index) => [name, index]),
+);
+const MAX_UINT32 = 2 ** 32 - 1;
 
 /** One text for a list of entries; lists that differ have others. */
-export function descriptorKey(entries: readonly (readonly [key: string, value: string])[]): string {
+export function descriptorKey(entries: readonly Entry[]): string {
   return JSON.stringify(entries);
 }
 
+/** What a request counts for. */
+export class Hits {
+  readonly #fixed: number | null;
+  readonly #format: TextFormatter | null;
+
+  constructor(said: RateLimitSettings['hits']) {
+    const isFormat = said !== null && typeof said !== 'number';
+    this.#fixed = isFormat ? null : said;
+    this.#format = isFormat ? new TextFormatter(said, { missing: '' }) : null;
+  }
+
+  /** @returns null where nothing is said, undefined where a format says no such number: the descriptor does not count then. */
+  of(callbacks: FilterCallbacks): number | null | undefined {
+    if (this.#format === null) return this.#fixed;
+    const text = this.#format.render(callbacks.facts(null));
+    const value = Number(text);
+    return text.trim() === '' || !(value >= 0 && value <= MAX_HITS) ? undefined : Math.trunc(value);
+  }
+}
+
+/** Makes descriptors by the limits of one stage. */
 export class DescriptorRules {
   readonly #context: FilterContext;
+  readonly #stage: number | null;
   /** Routes that add nothing share a list. */
   readonly #compiled = new Map<readonly RateLimitSettings[], readonly CompiledLimit[]>();
 
-  constructor(context: FilterContext) {
+  /** @param stage null for all of them. */
+  constructor(context: FilterContext, stage: number | null) {
     this.#context = context;
+    this.#stage = stage;
   }
 
-  /** Adds the descriptors that limits of this stage make. @param stage null for all of them. */
+  /** Adds what the limits make of a request. @param isAtEnd those that count when it is over, else the others. */
   describe(
     limits: readonly RateLimitSettings[],
-    stage: number | null,
+    isAtEnd: boolean,
     head: RequestHead,
     callbacks: FilterCallbacks,
     into: Descriptor[],
   ): void {
     for (const limit of this.#compiledOf(limits)) {
-      if (stage !== null && limit.stage !== stage) continue;
+      const { settings, hits } = limit;
+      if (settings.isAtEnd !== isAtEnd || !limit.isOn()) continue;
       const entries = entriesOf(limit, head, callbacks);
-      if (entries !== null) into.push({ key: descriptorKey(entries), hits: limit.hits });
+      if (entries === null) continue;
+      into.push({ entries, limit: ownLimit(settings, callbacks), tellsLimits: settings.tellsLimits, hits });
     }
   }
 
   #compiledOf(limits: readonly RateLimitSettings[]): readonly CompiledLimit[] {
     let compiled = this.#compiled.get(limits);
     if (compiled === undefined) {
-      compiled = limits.map(({ stage, hits, actions }) => ({
-        stage,
-        hits,
-        actions: actions.map((action) => compileAction(action, this.#context)),
+      const own = limits.filter(({ stage }) => this.#stage === null || this.#stage === stage);
+      compiled = own.map((settings) => ({
+        settings,
+        isOn: settings.disableKey === '' ? ALWAYS : this.#context.share({ key: runtimeKeyOf(settings), default: ALL }),
+        hits: new Hits(settings.hits),
+        actions: settings.actions.map((action) => compileAction(action, this.#context)),
       }));
       this.#compiled.set(limits, compiled);
     }
@@ -67,16 +120,27 @@ export class DescriptorRules {
   }
 }
 
-function entriesOf(
-  { actions }: CompiledLimit,
-  head: RequestHead,
-  callbacks: FilterCallbacks,
-): readonly (readonly [key: string, value: string])[] | null {
-  const entries: (readonly [key: string, value: string])[] = [];
+function runtimeKeyOf({ disableKey }: RateLimitSettings): string {
+  return `ratelimit.${disableKey}.http_filter_enabled`;
+}
+
+/** Null where the metadata has none, or none that makes sense. */
+function ownLimit({ limitAt }: RateLimitSettings, callbacks: FilterCallbacks): OwnLimit | null {
+  if (limitAt === null) return null;
+  const said = jsonAt(callbacks.facts(null).metadata('DYNAMIC')?.[limitAt.namespace], limitAt.path);
+  if (!isJsonObject(said)) return null;
+  const { requests_per_unit: requests, unit: name } = said;
+  if (typeof requests !== 'number' || !(requests >= 0 && requests <= MAX_UINT32)) return null;
+  const unit = typeof name === 'string' ? UNITS.get(name) : undefined;
+  return unit === undefined ? null : { requests: Math.trunc(requests), unit };
+}
+
+function entriesOf({ actions }: CompiledLimit, head: RequestHead, callbacks: FilterCallbacks): readonly Entry[] | null {
+  const entries: Entry[] = [];
   for (const describe of actions) {
     const entry = describe(head, callbacks);
     if (entry === null) return null;
-    if (entry.length > 0) entries.push(entry as readonly [key: string, value: string]);
+    if (entry.length > 0) entries.push(entry as Entry);
   }
   return entries.length === 0 ? null : entries;
 }
@@ -88,7 +152,8 @@ function compileAction(action: RateLimitAction, context: FilterContext): Describ
       return () => (action.value === '' ? NOTHING : entry);
     }
     case 'destination-cluster':
-      return (_head, { routeCluster }) => (routeCluster === '' ? null : ['destination_cluster', routeCluster]);
+      return (_head, { routeCluster }) =>
+        routeCluster === '' ? null : ['destination_cluster', utf8Bytes(routeCluster)];
     case 'request-header': {
       const { name } = action;
       return (head) => entryOr(action, name === ':path' ? head.path() : headerOf(head, name));
@@ -119,7 +184,7 @@ function compileAction(action: RateLimitAction, context: FilterContext): Describ
       const { source, namespace, path, byDefault } = action;
       return (_head, callbacks) => {
         const value = jsonAt(callbacks.facts(null).metadata(source)?.[namespace], path);
-        return entryOr(action, typeof value === 'string' && value !== '' ? value : byDefault);
+        return entryOr(action, utf8Bytes(typeof value === 'string' && value !== '' ? value : byDefault));
       };
     }
   }
@@ -128,7 +193,7 @@ function compileAction(action: RateLimitAction, context: FilterContext): Describ
 function entryOr(
   { key, isLeftOutIfAbsent }: { readonly key: string; readonly isLeftOutIfAbsent: boolean },
   value: string | undefined,
-): readonly [string, string] | null | [] {
+): Entry | null | [] {
   if (value) return [key, value];
   return isLeftOutIfAbsent ? NOTHING : null;
 }

@@ -40,6 +40,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
+  | Typed<'extensions.filters.http.ratelimit.v3.RateLimit', RatelimitRateLimit>
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
@@ -109,6 +110,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBAC', HttpRbacRBAC>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
+  | Typed<'extensions.filters.http.ratelimit.v3.RateLimit', RatelimitRateLimit>
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
@@ -134,6 +136,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.local_ratelimit.v3.LocalRateLimit', HttpLocalRatelimitLocalRateLimit>
   | Typed<'extensions.filters.http.rbac.v3.RBACPerRoute', RBACPerRoute>
   | Typed<'extensions.filters.http.tap.v3.Tap', HttpTapTap>
+  | Typed<'extensions.filters.http.ratelimit.v3.RateLimitPerRoute', RateLimitPerRoute>
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
@@ -2952,8 +2955,8 @@ export interface HttpLocalRatelimitLocalRateLimit {
   readonly rateLimitedAsResourceExhausted?: boolean | undefined;
   readonly local_cluster_rate_limit?: LocalClusterRateLimit | undefined;
   readonly localClusterRateLimit?: LocalClusterRateLimit | undefined;
-  readonly rate_limits?: readonly RateLimit[] | undefined;
-  readonly rateLimits?: readonly RateLimit[] | undefined;
+  readonly rate_limits?: readonly RouteRateLimit[] | undefined;
+  readonly rateLimits?: readonly RouteRateLimit[] | undefined;
   readonly max_dynamic_descriptors?: number | undefined;
   readonly maxDynamicDescriptors?: number | undefined;
 }
@@ -4121,25 +4124,29 @@ export interface Random {
   readonly localityLbConfig?: LocalityLbConfig | undefined;
 }
 
-/** proxy.config.route.v3.RateLimit */
-export interface RateLimit {
-  readonly stage?: number | undefined;
-  readonly disable_key?: string | undefined;
-  readonly disableKey?: string | undefined;
-  readonly actions?: readonly RateLimit_Action[] | undefined;
-  readonly limit?: RateLimit_Override | undefined;
-  readonly hits_addend?: RateLimit_HitsAddend | undefined;
-  readonly hitsAddend?: RateLimit_HitsAddend | undefined;
-  readonly apply_on_stream_done?: boolean | undefined;
-  readonly applyOnStreamDone?: boolean | undefined;
-  readonly x_ratelimit_option?: 'UNSPECIFIED' | 'OFF' | 'DRAFT_VERSION_03' | undefined;
-  readonly xRatelimitOption?: 'UNSPECIFIED' | 'OFF' | 'DRAFT_VERSION_03' | undefined;
-}
-
 /** proxy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry */
 export interface RateLimitDescriptor_Entry {
   readonly key?: string | undefined;
   readonly value?: string | undefined;
+}
+
+/** proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute */
+export interface RateLimitPerRoute {
+  readonly vh_rate_limits?: 'OVERRIDE' | 'INCLUDE' | 'IGNORE' | undefined;
+  readonly vhRateLimits?: 'OVERRIDE' | 'INCLUDE' | 'IGNORE' | undefined;
+  readonly override_option?: 'DEFAULT' | 'OVERRIDE_POLICY' | 'INCLUDE_POLICY' | 'IGNORE_POLICY' | undefined;
+  readonly overrideOption?: 'DEFAULT' | 'OVERRIDE_POLICY' | 'INCLUDE_POLICY' | 'IGNORE_POLICY' | undefined;
+  readonly rate_limits?: readonly RouteRateLimit[] | undefined;
+  readonly rateLimits?: readonly RouteRateLimit[] | undefined;
+  readonly domain?: string | undefined;
+}
+
+/** proxy.config.ratelimit.v3.RateLimitServiceConfig */
+export interface RateLimitServiceConfig {
+  readonly grpc_service?: GrpcService | undefined;
+  readonly grpcService?: GrpcService | undefined;
+  readonly transport_api_version?: 'AUTO' | 'V2' | 'V3' | undefined;
+  readonly transportApiVersion?: 'AUTO' | 'V2' | 'V3' | undefined;
 }
 
 /** proxy.config.core.v3.RateLimitSettings */
@@ -4291,6 +4298,41 @@ export interface RateLimit_Override {
 export interface RateLimit_Override_DynamicMetadata {
   readonly metadata_key?: MetadataKey | undefined;
   readonly metadataKey?: MetadataKey | undefined;
+}
+
+/** proxy.extensions.filters.http.ratelimit.v3.RateLimit */
+export interface RatelimitRateLimit {
+  readonly domain?: string | undefined;
+  readonly stage?: number | undefined;
+  readonly request_type?: string | undefined;
+  readonly requestType?: string | undefined;
+  readonly timeout?: Duration | undefined;
+  readonly failure_mode_deny?: boolean | undefined;
+  readonly failureModeDeny?: boolean | undefined;
+  readonly rate_limited_as_resource_exhausted?: boolean | undefined;
+  readonly rateLimitedAsResourceExhausted?: boolean | undefined;
+  readonly rate_limit_service?: RateLimitServiceConfig | undefined;
+  readonly rateLimitService?: RateLimitServiceConfig | undefined;
+  readonly enable_x_ratelimit_headers?: 'OFF' | 'DRAFT_VERSION_03' | undefined;
+  readonly enableXRatelimitHeaders?: 'OFF' | 'DRAFT_VERSION_03' | undefined;
+  readonly disable_x_envoy_ratelimited_header?: boolean | undefined;
+  readonly disableXEnvoyRatelimitedHeader?: boolean | undefined;
+  readonly rate_limited_status?: HttpStatus | undefined;
+  readonly rateLimitedStatus?: HttpStatus | undefined;
+  readonly response_headers_to_add?: readonly HeaderValueOption[] | undefined;
+  readonly responseHeadersToAdd?: readonly HeaderValueOption[] | undefined;
+  readonly status_on_error?: HttpStatus | undefined;
+  readonly statusOnError?: HttpStatus | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly filter_enabled?: RuntimeFractionalPercent | undefined;
+  readonly filterEnabled?: RuntimeFractionalPercent | undefined;
+  readonly filter_enforced?: RuntimeFractionalPercent | undefined;
+  readonly filterEnforced?: RuntimeFractionalPercent | undefined;
+  readonly failure_mode_deny_percent?: RuntimeFractionalPercent | undefined;
+  readonly failureModeDenyPercent?: RuntimeFractionalPercent | undefined;
+  readonly rate_limits?: readonly RouteRateLimit[] | undefined;
+  readonly rateLimits?: readonly RouteRateLimit[] | undefined;
 }
 
 /** proxy.extensions.transport_sockets.raw_buffer.v3.RawBuffer */
@@ -4491,8 +4533,8 @@ export interface RouteAction {
   readonly retry_policy?: RouteRetryPolicy | undefined;
   readonly retryPolicy?: RouteRetryPolicy | undefined;
   readonly priority?: 'DEFAULT' | 'HIGH' | undefined;
-  readonly rate_limits?: readonly RateLimit[] | undefined;
-  readonly rateLimits?: readonly RateLimit[] | undefined;
+  readonly rate_limits?: readonly RouteRateLimit[] | undefined;
+  readonly rateLimits?: readonly RouteRateLimit[] | undefined;
   /** @deprecated */
   readonly include_vh_rate_limits?: boolean | undefined;
   /** @deprecated */
@@ -4750,6 +4792,21 @@ export interface RouteMatch_GrpcRouteMatchOptions {}
 export interface RouteMatch_TlsContextMatchOptions {
   readonly presented?: boolean | undefined;
   readonly validated?: boolean | undefined;
+}
+
+/** proxy.config.route.v3.RateLimit */
+export interface RouteRateLimit {
+  readonly stage?: number | undefined;
+  readonly disable_key?: string | undefined;
+  readonly disableKey?: string | undefined;
+  readonly actions?: readonly RateLimit_Action[] | undefined;
+  readonly limit?: RateLimit_Override | undefined;
+  readonly hits_addend?: RateLimit_HitsAddend | undefined;
+  readonly hitsAddend?: RateLimit_HitsAddend | undefined;
+  readonly apply_on_stream_done?: boolean | undefined;
+  readonly applyOnStreamDone?: boolean | undefined;
+  readonly x_ratelimit_option?: 'UNSPECIFIED' | 'OFF' | 'DRAFT_VERSION_03' | undefined;
+  readonly xRatelimitOption?: 'UNSPECIFIED' | 'OFF' | 'DRAFT_VERSION_03' | undefined;
 }
 
 /** proxy.config.route.v3.RetryPolicy */
@@ -5696,8 +5753,8 @@ export interface VirtualHost {
   readonly requireTls?: 'NONE' | 'EXTERNAL_ONLY' | 'ALL' | undefined;
   readonly virtual_clusters?: readonly VirtualCluster[] | undefined;
   readonly virtualClusters?: readonly VirtualCluster[] | undefined;
-  readonly rate_limits?: readonly RateLimit[] | undefined;
-  readonly rateLimits?: readonly RateLimit[] | undefined;
+  readonly rate_limits?: readonly RouteRateLimit[] | undefined;
+  readonly rateLimits?: readonly RouteRateLimit[] | undefined;
   readonly request_headers_to_add?: readonly HeaderValueOption[] | undefined;
   readonly requestHeadersToAdd?: readonly HeaderValueOption[] | undefined;
   /** @deprecated */

@@ -47,6 +47,7 @@ interface DurationRow {
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 const EXT_AUTHZ = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
 const LOCAL_RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
+const RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit';
 const FAULT = 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault';
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
@@ -472,6 +473,18 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => {
       const http_service = { server_uri: { uri: 'http://a', cluster: 'web', timeout: value } };
       const filter = { name: 'authz', typed_config: { '@type': EXT_AUTHZ, http_service } };
+      return httpManager({ http_filters: [filter, ROUTER] });
+    },
+    settingMs: (bootstrap) => {
+      const { service } = manager(bootstrap).httpFilters[0]!.settings as { service: { timeoutMs: number } };
+      return service.timeoutMs;
+    },
+  },
+  'proxy.extensions.filters.http.ratelimit.v3.RateLimit.timeout': {
+    bootstrap: (value) => {
+      const rate_limit_service = { grpc_service: { envoy_grpc: { cluster_name: 'web' } } };
+      const fields = { domain: 'all', timeout: value, rate_limit_service };
+      const filter = { name: 'limit', typed_config: { '@type': RATE_LIMIT, ...fields } };
       return httpManager({ http_filters: [filter, ROUTER] });
     },
     settingMs: (bootstrap) => {

@@ -699,6 +699,27 @@ export const Config_ValueEncode = {
   BASE64: 1,
 } as const;
 
+/** proxy.extensions.filters.http.ratelimit.v3.RateLimit.XRateLimitHeadersRFCVersion */
+export const RateLimit_XRateLimitHeadersRFCVersion = {
+  OFF: 0,
+  DRAFT_VERSION_03: 1,
+} as const;
+
+/** proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute.VhRateLimitsOptions */
+export const RateLimitPerRoute_VhRateLimitsOptions = {
+  OVERRIDE: 0,
+  INCLUDE: 1,
+  IGNORE: 2,
+} as const;
+
+/** proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute.OverrideOptions */
+export const RateLimitPerRoute_OverrideOptions = {
+  DEFAULT: 0,
+  OVERRIDE_POLICY: 1,
+  INCLUDE_POLICY: 2,
+  IGNORE_POLICY: 3,
+} as const;
+
 /** proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.CodecType */
 export const HttpConnectionManager_CodecType = {
   AUTO: 0,

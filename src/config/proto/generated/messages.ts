@@ -1626,7 +1626,7 @@ export interface Bootstrap {
   stats_flush_interval: Duration | null;
   watchdog: Watchdog | null;
   tracing: TraceTracing | null;
-  rate_limit_service: Bootstrap_RateLimitServiceConfig | null;
+  rate_limit_service: RateLimitServiceConfig | null;
   runtime: BootstrapRuntime | null;
   admin: Admin | null;
   stats_config: StatsConfig | null;
@@ -1700,13 +1700,6 @@ export interface Bootstrap_DeferredStatOptions {
 /** proxy.config.bootstrap.v3.Bootstrap.GrpcAsyncClientManagerConfig */
 export interface Bootstrap_GrpcAsyncClientManagerConfig {
   max_cached_entry_idle_duration: Duration | null;
-}
-
-/** proxy.config.bootstrap.v3.Bootstrap.RateLimitServiceConfig */
-export interface Bootstrap_RateLimitServiceConfig {
-  cluster_name: string;
-  grpc_service: GrpcService | null;
-  use_data_plane_proto: boolean;
 }
 
 /** proxy.config.bootstrap.v3.FatalAction */
@@ -2005,7 +1998,7 @@ export interface RouteCorsPolicy {
 }
 
 /** proxy.config.route.v3.RateLimit */
-export interface RateLimit {
+export interface RouteRateLimit {
   stage: UInt32Value | null;
   disable_key: string;
   actions: RateLimit_Action[];
@@ -2280,7 +2273,7 @@ export interface RouteAction {
   request_mirror_policy: RouteAction_RequestMirrorPolicy | null;
   priority: number;
   request_headers_to_add: HeaderValueOption[];
-  rate_limits: RateLimit[];
+  rate_limits: RouteRateLimit[];
   include_vh_rate_limits: BoolValue | null;
   hash_policy: RouteAction_HashPolicy[];
   use_websocket: BoolValue | null;
@@ -2457,7 +2450,7 @@ export interface VirtualHost {
   routes: Route[];
   require_tls: number;
   virtual_clusters: VirtualCluster[];
-  rate_limits: RateLimit[];
+  rate_limits: RouteRateLimit[];
   request_headers_to_add: HeaderValueOption[];
   cors: RouteCorsPolicy | null;
   auth: Struct | null;
@@ -2971,6 +2964,14 @@ export interface OverloadManager {
   actions: OverloadAction[];
   buffer_factory_config: BufferFactoryConfig | null;
   loadshed_points: LoadShedPoint[];
+}
+
+/** proxy.config.ratelimit.v3.RateLimitServiceConfig */
+export interface RateLimitServiceConfig {
+  cluster_name: string;
+  grpc_service: GrpcService | null;
+  use_data_plane_proto: boolean;
+  transport_api_version: number;
 }
 
 /** proxy.config.trace.v3.Tracing */
@@ -4418,7 +4419,7 @@ export interface HttpLocalRatelimitLocalRateLimit {
   always_consume_default_token_bucket: BoolValue | null;
   rate_limited_as_resource_exhausted: boolean;
   local_cluster_rate_limit: LocalClusterRateLimit | null;
-  rate_limits: RateLimit[];
+  rate_limits: RouteRateLimit[];
   max_dynamic_descriptors: UInt32Value | null;
 }
 
@@ -4431,6 +4432,35 @@ export interface Module {
 /** proxy.extensions.filters.http.module.v3.ModulePerRoute */
 export interface ModulePerRoute {
   config: Struct | null;
+}
+
+/** proxy.extensions.filters.http.ratelimit.v3.RateLimit */
+export interface RatelimitRateLimit {
+  domain: string;
+  stage: number;
+  request_type: string;
+  timeout: Duration | null;
+  failure_mode_deny: boolean;
+  rate_limited_as_resource_exhausted: boolean;
+  rate_limit_service: RateLimitServiceConfig | null;
+  enable_x_ratelimit_headers: number;
+  disable_x_envoy_ratelimited_header: boolean;
+  rate_limited_status: HttpStatus | null;
+  response_headers_to_add: HeaderValueOption[];
+  status_on_error: HttpStatus | null;
+  stat_prefix: string;
+  filter_enabled: RuntimeFractionalPercent | null;
+  filter_enforced: RuntimeFractionalPercent | null;
+  failure_mode_deny_percent: RuntimeFractionalPercent | null;
+  rate_limits: RouteRateLimit[];
+}
+
+/** proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute */
+export interface RateLimitPerRoute {
+  vh_rate_limits: number;
+  override_option: number;
+  rate_limits: RouteRateLimit[];
+  domain: string;
 }
 
 /** proxy.extensions.filters.http.rbac.v3.RBAC */
@@ -5757,7 +5787,6 @@ export interface MessageTypes {
   'proxy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': Bootstrap_ApplicationLogConfig_LogFormat;
   'proxy.config.bootstrap.v3.Bootstrap.DeferredStatOptions': Bootstrap_DeferredStatOptions;
   'proxy.config.bootstrap.v3.Bootstrap.GrpcAsyncClientManagerConfig': Bootstrap_GrpcAsyncClientManagerConfig;
-  'proxy.config.bootstrap.v3.Bootstrap.RateLimitServiceConfig': Bootstrap_RateLimitServiceConfig;
   'proxy.config.bootstrap.v3.FatalAction': FatalAction;
   'proxy.config.bootstrap.v3.CustomInlineHeader': CustomInlineHeader;
   'proxy.config.bootstrap.v3.MemoryAllocatorManager': MemoryAllocatorManager;
@@ -5797,7 +5826,7 @@ export interface MessageTypes {
   'proxy.config.route.v3.QueryParameterMatcher': QueryParameterMatcher;
   'proxy.config.route.v3.CookieMatcher': CookieMatcher;
   'proxy.config.route.v3.CorsPolicy': RouteCorsPolicy;
-  'proxy.config.route.v3.RateLimit': RateLimit;
+  'proxy.config.route.v3.RateLimit': RouteRateLimit;
   'proxy.config.route.v3.RateLimit.Action': RateLimit_Action;
   'proxy.config.route.v3.RateLimit.Action.SourceCluster': RateLimit_Action_SourceCluster;
   'proxy.config.route.v3.RateLimit.Action.DestinationCluster': RateLimit_Action_DestinationCluster;
@@ -5909,6 +5938,7 @@ export interface MessageTypes {
   'proxy.config.overload.v3.LoadShedPoint': LoadShedPoint;
   'proxy.config.overload.v3.BufferFactoryConfig': BufferFactoryConfig;
   'proxy.config.overload.v3.OverloadManager': OverloadManager;
+  'proxy.config.ratelimit.v3.RateLimitServiceConfig': RateLimitServiceConfig;
   'proxy.config.trace.v3.Tracing': TraceTracing;
   'proxy.config.trace.v3.Tracing.Http': Tracing_Http;
   'proxy.config.trace.v3.ZipkinConfig': ZipkinConfig;
@@ -6110,6 +6140,8 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': HttpLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.http.module.v3.Module': Module;
   'proxy.extensions.filters.http.module.v3.ModulePerRoute': ModulePerRoute;
+  'proxy.extensions.filters.http.ratelimit.v3.RateLimit': RatelimitRateLimit;
+  'proxy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute': RateLimitPerRoute;
   'proxy.extensions.filters.http.rbac.v3.RBAC': HttpRbacRBAC;
   'proxy.extensions.filters.http.rbac.v3.RBACPerRoute': RBACPerRoute;
   'proxy.extensions.filters.http.router.v3.Router': Router;

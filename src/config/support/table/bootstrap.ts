@@ -33,7 +33,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       watchdog: supported('of all threads'),
       watchdogs: supported(),
       tracing: warned(),
-      rate_limit_service: warned('takes effect only with rate limit filters'),
+      rate_limit_service: supported('of ratelimit filters that name none'),
       runtime: supported(),
       layered_runtime: supported(),
       admin: supported(),

@@ -124,6 +124,7 @@ class WireReader implements FieldReader {
     const reader = this.#reader;
     while (reader.pos < end) {
       const tag = reader.uint32();
+      if (tag >>> 3 === 0) throw new RangeError('a field has no number');
       if (!read(tag >>> 3, this)) reader.skipType(tag & 7);
     }
     if (reader.pos !== end) throw new RangeError('a field is longer than its message');

@@ -1,5 +1,6 @@
 // LocalRateLimit message → settings of the local_ratelimit filter, and the same of routes.
 
+import { utf8Bytes } from '../../../base/byte-text.ts';
 import { systemMonotonicMs } from '../../../base/clock.ts';
 import { bucketState, MAX_TOKENS, type TokenBucketSettings } from '../../../base/token-bucket.ts';
 import {
@@ -128,7 +129,7 @@ function convertDescriptor(message: DescriptorMessage, at: string, conversion: C
     if (value === '') conversion.faults.error(`${at}.entries[${index}].value`, 'is empty; this build has no wildcards');
   }
   return {
-    entries: message.entries.map(({ key, value }) => [key, value]),
+    entries: message.entries.map(({ key, value }) => [utf8Bytes(key), utf8Bytes(value)]),
     bucket: convertBucket(message.token_bucket, `${at}.token_bucket`, conversion),
   };
 }

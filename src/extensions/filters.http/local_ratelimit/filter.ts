@@ -52,6 +52,8 @@ class Level {
   readonly context: FilterContext;
   readonly #settings: LocalRateLimitSettings;
   readonly #rules: DescriptorRules;
+  /** Of the settings' own limits, which have no stages. */
+  readonly #ownRules: DescriptorRules;
   readonly #shared: Buckets;
   readonly #byConnection = new WeakMap<object, Buckets>();
 
@@ -59,7 +61,8 @@ class Level {
     const { counters, enabled, enforced, status, isResourceExhausted } = settings;
     this.context = context;
     this.#settings = settings;
-    this.#rules = new DescriptorRules(context);
+    this.#rules = new DescriptorRules(context, settings.stage);
+    this.#ownRules = new DescriptorRules(context, null);
     this.isEnabled = enabled === null ? NEVER : context.share(enabled);
     this.isEnforced = enforced === null ? NEVER : context.share(enforced);
     this.enabled = context.counter(counters.enabled);
@@ -94,9 +97,10 @@ class Level {
   matched(buckets: Buckets, head: RequestHead, callbacks: FilterCallbacks): readonly MatchedDescriptor[] {
     if (buckets.byDescriptor.size === 0) return [];
     return this.#descriptorsOf(head, callbacks)
-      .flatMap(({ key, hits }) => {
-        const bucket = buckets.byDescriptor.get(key);
-        return bucket === undefined ? [] : { bucket, hits };
+      .flatMap(({ entries, hits }) => {
+        const bucket = buckets.byDescriptor.get(descriptorKey(entries));
+        const count = hits.of(callbacks);
+        return bucket === undefined || count === undefined ? [] : { bucket, hits: count ?? 1 };
       })
       .sort((a, b) => a.bucket.tokensPerMs - b.bucket.tokensPerMs);
   }
@@ -106,15 +110,15 @@ class Level {
   }
 
   #descriptorsOf(head: RequestHead, callbacks: FilterCallbacks): Descriptor[] {
-    const { rateLimits, stage, hostLimits } = this.#settings;
+    const { rateLimits, hostLimits } = this.#settings;
     const found: Descriptor[] = [];
     const limits = callbacks.rateLimits;
-    if (rateLimits.length > 0) this.#rules.describe(rateLimits, null, head, callbacks, found);
+    if (rateLimits.length > 0) this.#ownRules.describe(rateLimits, false, head, callbacks, found);
     else if (limits !== null) {
       const { ofRoute, ofHost, includesHost } = limits;
-      this.#rules.describe(ofRoute, stage, head, callbacks, found);
+      this.#rules.describe(ofRoute, false, head, callbacks, found);
       const readsHost = includesHost || hostLimits === 'include' || (hostLimits === 'override' && ofRoute.length === 0);
-      if (readsHost) this.#rules.describe(ofHost, stage, head, callbacks, found);
+      if (readsHost) this.#rules.describe(ofHost, false, head, callbacks, found);
     }
     return found;
   }

@@ -11,14 +11,10 @@ const BUCKET: JsonObject = { max_tokens: 5, tokens_per_fill: 2, fill_interval: '
 
 const faults = (fields: JsonObject): string[] => filterFaults('local_ratelimit', TYPE, { stat_prefix: 'x', ...fields });
 
-function rateLimitFaults(
-  action: JsonObject,
-  fields: JsonObject = {},
-  severity: 'error' | 'warning' = 'error',
-): string[] {
+function rateLimitFaults(action: JsonObject, fields: JsonObject = {}): string[] {
   const rate_limits = [{ actions: [action], ...fields }];
   const bootstrap = withHttpFilter(NAME, TYPE, { stat_prefix: 'x' }, {}, { route: { cluster: 'web', rate_limits } });
-  return faultTexts(load(bootstrap), severity).map((text) => text.replace(/^.*\.rate_limits\[0\]\.?/, ''));
+  return faultTexts(load(bootstrap), 'error').map((text) => text.replace(/^.*\.rate_limits\[0\]\.?/, ''));
 }
 
 describe('what a local rate limit is told', () => {
@@ -102,17 +98,16 @@ describe('what a local rate limit is told', () => {
     assert.match(rateLimitFaults({ generic_key: {} })[0]!, /^actions\[0\]\.generic_key\.descriptor_value/);
     const extension = { extension: { name: 'x' } };
     assert.match(rateLimitFaults(extension)[0]!, /^actions\[0\]\.extension/);
-    assert.match(rateLimitFaults({ remote_address: {} }, { apply_on_stream_done: true })[0]!, /^apply_on_stream_done/);
-    assert.match(
-      rateLimitFaults({ remote_address: {} }, { hits_addend: { format: '%REQ(x)%' } })[0]!,
-      /^hits_addend\.format/,
-    );
+    const hits = (fields: JsonObject): string => rateLimitFaults({ remote_address: {} }, { hits_addend: fields })[0]!;
+    assert.match(hits({ format: '%REQUEST%' }), /^hits_addend\.format: .*REQUEST/);
+    assert.match(hits({ format: 'one' }), /^hits_addend\.format/);
+    assert.match(hits({ number: 1, format: '%REQ(x)%' }), /^hits_addend\.format: .*number/);
+    assert.match(hits({ number: 1_000_000_001 }), /^hits_addend\.number/);
     const regex = { name: 'x', string_match: { safe_regex: { regex: '(' } } };
     const matching = { header_value_match: { descriptor_value: 'a', headers: [regex] } };
     assert.match(rateLimitFaults(matching)[0]!, /^actions\[0\]\.header_value_match\.headers\[0\]\.string_match/);
     const query = { query_parameter_value_match: { descriptor_value: 'a', query_parameters: [regex] } };
     assert.match(rateLimitFaults(query)[0]!, /^actions\[0\]\.query_parameter_value_match\.query_parameters\[0\]/);
-    assert.match(rateLimitFaults({ remote_address: {} }, { disable_key: 'x' }, 'warning')[0]!, /^disable_key/);
   });
 
   it('finds the same limits at all routes of a host that add nothing', () => {
@@ -130,7 +125,17 @@ describe('what a local rate limit is told', () => {
     assert.deepEqual(host([{ stage: 3, actions: [{ source_cluster: {} }] }]), [
       {
         ofRoute: [],
-        ofHost: [{ stage: 3, hits: 1, actions: [{ kind: 'fixed', key: 'source_cluster', value: '' }] }],
+        ofHost: [
+          {
+            stage: 3,
+            hits: null,
+            actions: [{ kind: 'fixed', key: 'source_cluster', value: '' }],
+            disableKey: '',
+            limitAt: null,
+            isAtEnd: false,
+            tellsLimits: null,
+          },
+        ],
         includesHost: false,
       },
     ]);
