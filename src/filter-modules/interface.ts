@@ -90,8 +90,8 @@ export interface ResponseHeaders extends FilterHeaders {
 
 /** A part of a body, without its framing. */
 export interface FilterData {
-  /** Borrowed until return. A filter that edits may change them, or put others in their place, none included. */
-  bytes: Buffer;
+  /** A Buffer, borrowed until return. A filter that edits may change them, or put others in their place, none included. */
+  bytes: Uint8Array;
   /** The message ends here. */
   readonly isEnd: boolean;
 }
@@ -173,7 +173,8 @@ export interface FilterAnswer {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: Buffer;
+  /** A Buffer. */
+  readonly body: Uint8Array;
 }
 
 /** What a filter is made with. */

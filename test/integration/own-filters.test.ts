@@ -342,7 +342,7 @@ describe('a filter given to createProxy', () => {
       requestBody: 'edits',
       create: () => () => ({
         decodeData(data) {
-          data.bytes = Buffer.from(`<${data.bytes.toString()}>`);
+          data.bytes = new TextEncoder().encode(`<${String(data.bytes)}>`);
         },
       }),
     });

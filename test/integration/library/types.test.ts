@@ -87,6 +87,31 @@ const WRONG: readonly string[] = [
   `{ static_resources: { listeners: [{ filter_chains: [{ filters: [{ typed_config: { '@type': '${MANAGER}', stat_prefiks: 'a' } }] }] }] } }`,
 ];
 
+const FILTER = `
+import type { HttpFilterDefinition, HttpFilterFactory, ProxyOptions } from 'weir-proxy';
+const factory: HttpFilterFactory = ({ word }, context) => {
+  const seen = context.counter('seen');
+  return (stream) => ({
+    async decodeHeaders(headers) {
+      await stream.call({ cluster: 'a' });
+      headers.set('x-word', String(word));
+      seen.add();
+    },
+    encodeHeaders(headers) {
+      headers.status = 201;
+    },
+    encodeData(data) {
+      data.bytes = new Uint8Array(data.isEnd ? 1 : 0);
+      return 'continue';
+    },
+  });
+};
+const definition: HttpFilterDefinition = { create: factory, responseBody: 'edits' };
+export const options: ProxyOptions = { httpFilters: { a: factory, b: definition, c: './c.js', d: new URL('file:///d.js') } };
+// @ts-expect-error
+export const wrong: HttpFilterDefinition = { create: () => () => ({ decodeHeaders: () => 'halt' }) };
+`;
+
 async function compile(files: Readonly<Record<string, string>>) {
   for (const [name, text] of Object.entries(files)) writeFileSync(path.join(project, name), text);
   const compilerOptions = {
@@ -106,6 +131,12 @@ async function compile(files: Readonly<Record<string, string>>) {
 describe('the types of weir-proxy', () => {
   it('let a whole bootstrap through, from either kind of module', async () => {
     const { code, stdout } = await compile({ 'esm.ts': GOOD, 'common.cts': GOOD });
+    assert.equal(stdout, '');
+    assert.equal(code, 0);
+  });
+
+  it('let filters through, whose methods may be async and return nothing', async () => {
+    const { code, stdout } = await compile({ 'filter.ts': FILTER });
     assert.equal(stdout, '');
     assert.equal(code, 0);
   });

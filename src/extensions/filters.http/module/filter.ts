@@ -161,7 +161,7 @@ class RunningFilter implements HttpFilter, StreamOwner {
   }
 
   #decodeData(data: BodyData): FilterStatus {
-    const status = this.#statusOf('decodeData', this.#decoding, () => this.#filter.decodeData!(data));
+    const status = this.#statusOf('decodeData', this.#decoding, () => told(data, this.#filter.decodeData!(data)));
     if (this.#decoding.promises > 0) return 'stop-and-pause';
     if (status === 'continue') this.#releaseRequest();
     return status;
@@ -175,7 +175,7 @@ class RunningFilter implements HttpFilter, StreamOwner {
   }
 
   #encodeData(data: BodyData): FilterStatus {
-    const status = this.#statusOf('encodeData', this.#encoding, () => this.#filter.encodeData!(data));
+    const status = this.#statusOf('encodeData', this.#encoding, () => told(data, this.#filter.encodeData!(data)));
     if (this.#encoding.promises > 0) return 'stop-and-pause';
     if (status === 'continue') this.#releaseResponse();
     return status;
@@ -243,6 +243,15 @@ class RunningFilter implements HttpFilter, StreamOwner {
     const { name, context } = this.#shared;
     context.log.error(`fault in ${method} of filter ${name}: ${errorMessage(error)}`, stackFrames(error));
   }
+}
+
+/** What a filter has put in the place of bytes may be any kind of them. */
+function told(data: BodyData, result: FilterResult): FilterResult {
+  const bytes: unknown = data.bytes;
+  if (Buffer.isBuffer(bytes)) return result;
+  if (!(bytes instanceof Uint8Array)) throw new TypeError(`bytes of a body: expected a Buffer, got ${typeof bytes}`);
+  data.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return result;
 }
 
 function checked(method: string, result: unknown): FilterStatus {
