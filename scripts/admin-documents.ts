@@ -244,7 +244,6 @@ const TABLES: Readonly<Record<string, Listed>> = {
     under: 'listener.<address or stat_prefix>.ssl.',
     what: 'TLS of a listener, beside `ciphers.<cipher>` and `versions.<version>`',
   },
-  CONNECTION_LIMIT_STATS: { under: 'connection_limit.<stat_prefix>.', what: 'Connection limit filters' },
   PROXY_PROTOCOL_STATS: { under: 'proxy_proto.<stat_prefix>.', what: 'PROXY protocol listener filters' },
   SSL_SOCKET_FACTORY_STATS: {
     under: 'listener.<address or stat_prefix>.server_ssl_socket_factory., cluster.<name>.client_ssl_socket_factory.',

@@ -54,6 +54,7 @@ export type {
   AddressMessage,
   BufferMessage,
   BufferPerRouteMessage,
+  ConnectionLimitMessage,
   CorsPolicyMessage,
   DogStatsdSink,
   GraphiteStatsdSink,
@@ -70,6 +71,7 @@ export type {
   TapConfig,
 } from './resources/messages.ts';
 export { convertMetadataMatch } from './resources/metadata-match.ts';
+export type { NetworkFilterManifest, NetworkFilterManifests } from './resources/network-filter.ts';
 export { convertRateLimits } from './resources/rate-limits.ts';
 export { convertHeaderMatcher, convertHeaderMatchers } from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';

@@ -2,7 +2,8 @@
 //
 //   ActiveListener          accepts, ListenerFilterPhase where bytes are looked at first
 //    └─ FilterChainMatcher  chooses an ActiveFilterChain
-//     └─ terminal filter    ConnectionManager (HTTP)              or  TcpProxy
+//     ├─ NetworkFilterChain, FilteredConnection where there are filters before the terminal one
+//     └─ terminal filter    ConnectionManager (HTTP)              or  TcpProxy, ExtensionTerminal
 //        └─ per connection  Http1ServerConnection                     TcpProxyConnection
 //            └─ per request HttpStream ── Router ── UpstreamAttempt     │
 //                └─ cluster Cluster.chooseHost ── Host.pools            Cluster.chooseHost
@@ -14,7 +15,8 @@ import type { IngressFacts } from './format/facts.ts';
 import { ConnectionManager } from './http/connection-manager.ts';
 import { ActiveListener } from './listener/active-listener.ts';
 import type { ListenersByAddress } from './listener/listeners-by-address.ts';
-import type { NetworkFilter } from './network/filter.ts';
+import { ExtensionTerminal } from './network/extension-terminal.ts';
+import type { TerminalFilter } from './network/terminal-filter.ts';
 import { TcpProxy } from './tcp-proxy/tcp-proxy.ts';
 import type { ClusterMap } from './upstream/cluster-map.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -26,14 +28,16 @@ export function assembleListener(
   listener: ListenerSnapshot,
 ): ActiveListener {
   const overload = listener.settings.bypassesOverload ? context.noOverload : context.overload;
-  const createFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, drain: ListenerDrain): NetworkFilter => {
+  const createFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, drain: ListenerDrain): TerminalFilter => {
     const { filter } = chain.settings;
     switch (filter.kind) {
       case 'http-connection-manager':
         return new ConnectionManager(context, clusters, chain, ingress, { drain, overload }, filter);
       case 'tcp-proxy':
         return new TcpProxy(context, clusters, chain, ingress, filter);
+      case 'extension':
+        return new ExtensionTerminal(context, clusters, chain.terminal!);
     }
   };
-  return new ActiveListener(context, listener, listeners, overload, createFilter);
+  return new ActiveListener(context, clusters, listener, listeners, overload, createFilter);
 }

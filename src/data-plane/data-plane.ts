@@ -34,6 +34,7 @@ import type { Taps } from './http/taps.ts';
 import type { ActiveListener } from './listener/active-listener.ts';
 import { ListenersByAddress } from './listener/listeners-by-address.ts';
 import { resetExpensiveStreams } from './network/expensive-streams.ts';
+import type { NetworkFilterRegistry } from './network/network-filter.ts';
 import { chooseReadMode } from './network/read-mode.ts';
 import type { ReadMode } from './network/socket-events.ts';
 import { ClusterMap } from './upstream/cluster-map.ts';
@@ -61,6 +62,8 @@ export interface DataPlaneDependencies {
   readonly requestHost?: RequestHost;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
+  /** The same of network filters. */
+  readonly networkFilters: NetworkFilterRegistry;
   /** Tells main what a tap has recorded; nobody is told without. */
   readonly sendTrace?: (message: WorkerToMain) => void;
   /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */

@@ -27,6 +27,19 @@ export { isGrpc } from './http/grpc-request.ts';
 export { FILTER_FAULT, type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
+export type {
+  CompiledNetworkFilter,
+  NetworkFilter,
+  NetworkFilterCallbacks,
+  NetworkFilterContext,
+  NetworkFilterKind,
+  NetworkFilterRegistry,
+  NetworkFilterStatus,
+  Refusal,
+  TerminalCallbacks,
+  TerminalFilterKind,
+  Termination,
+} from './network/network-filter.ts';
 export { chooseReadMode } from './network/read-mode.ts';
 export { flagBit, NO_FLAGS } from './response-flags.ts';
 export {

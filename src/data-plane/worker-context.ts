@@ -23,6 +23,7 @@ import type { HttpFilterRegistry } from './http/filter.ts';
 import { HttpDate } from './http/http-date.ts';
 import { ProxyHeaders } from './http/proxy-headers.ts';
 import { Taps } from './http/taps.ts';
+import type { NetworkFilterRegistry } from './network/network-filter.ts';
 import { PausedPeers } from './network/paused-peers.ts';
 import { SlabPool } from './network/slab-pool.ts';
 import { connectUpstream, type ReadMode } from './network/socket-events.ts';
@@ -72,6 +73,8 @@ export interface WorkerContextOptions {
   readonly http2Block: number;
   /** The HTTP filters that snapshots may name. */
   readonly httpFilters: HttpFilterRegistry;
+  /** The same of network filters. */
+  readonly networkFilters: NetworkFilterRegistry;
   readonly accessLogFiles: AccessLogFileSettings;
   /** Tells main of a checked host that asks to be left out; nobody is told without. */
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
@@ -119,6 +122,7 @@ export class WorkerContext {
   readonly reportOutlier: ReportOutlier;
   readonly requestHost: RequestHost;
   readonly httpFilters: HttpFilterRegistry;
+  readonly networkFilters: NetworkFilterRegistry;
   readonly taps: Taps;
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
@@ -163,6 +167,7 @@ export class WorkerContext {
     this.localZone = options.localZone ?? '';
     this.localAddress = options.localAddress ?? '';
     this.httpFilters = options.httpFilters;
+    this.networkFilters = options.networkFilters;
     this.taps = new Taps(options.sendTrace ?? (() => {}), this.random);
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));

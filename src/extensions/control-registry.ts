@@ -1,7 +1,12 @@
 // The extensions of this build as the main thread knows them: from a message of the configuration to settings. What
 // they do is in data-registry.ts, for those that run in workers, and in stat-sink-registry.ts.
 
-import type { ExtensionManifests, HttpFilterManifests, StatSinkManifests } from '../config/index.ts';
+import type {
+  ExtensionManifests,
+  HttpFilterManifests,
+  NetworkFilterManifests,
+  StatSinkManifests,
+} from '../config/index.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
 import { COMPRESSOR_MANIFEST } from './filters.http/compressor/config.ts';
@@ -23,6 +28,7 @@ import { RATE_LIMIT } from './filters.http/ratelimit/config.ts';
 import { RBAC } from './filters.http/rbac/config.ts';
 import { SET_METADATA } from './filters.http/set_metadata/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
+import { CONNECTION_LIMIT } from './filters.network/connection_limit/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
 import { HYSTRIX } from './stat_sinks/hystrix/config.ts';
@@ -56,6 +62,10 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.tap.v3.Tap': TAP,
 };
 
+const NETWORK_FILTERS: NetworkFilterManifests = {
+  'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit': CONNECTION_LIMIT,
+};
+
 const STAT_SINKS: StatSinkManifests = {
   'proxy.config.metrics.v3.StatsdSink': STATSD,
   'proxy.config.metrics.v3.DogStatsdSink': DOG_STATSD,
@@ -65,7 +75,11 @@ const STAT_SINKS: StatSinkManifests = {
   'proxy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink': GRAPHITE_STATSD,
 };
 
-export const EXTENSIONS: ExtensionManifests = { statSinks: STAT_SINKS, httpFilters: HTTP_FILTERS };
+export const EXTENSIONS: ExtensionManifests = {
+  statSinks: STAT_SINKS,
+  httpFilters: HTTP_FILTERS,
+  networkFilters: NETWORK_FILTERS,
+};
 
 /** With filters that the program brings, by name. */
 export function extensionsWith(given: GivenFilters): ExtensionManifests {

@@ -1,7 +1,7 @@
 // The extensions of this build as workers know them: by name, from settings to something that runs. Their other half
 // is control-registry.ts.
 
-import type { HttpFilterRegistry } from '../data-plane/index.ts';
+import type { HttpFilterRegistry, NetworkFilterRegistry } from '../data-plane/index.ts';
 import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
 import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
@@ -22,6 +22,7 @@ import { RATE_LIMIT_FILTER } from './filters.http/ratelimit/filter.ts';
 import { RBAC_FILTER } from './filters.http/rbac/filter.ts';
 import { SET_METADATA_FILTER } from './filters.http/set_metadata/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
+import { CONNECTION_LIMIT_FILTER } from './filters.network/connection_limit/filter.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.basic_auth': BASIC_AUTH_FILTER,
@@ -44,4 +45,8 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.rbac': RBAC_FILTER,
   'filters.http.set_metadata': SET_METADATA_FILTER,
   'filters.http.tap': TAP_FILTER,
+};
+
+export const NETWORK_FILTERS: NetworkFilterRegistry = {
+  'filters.network.connection_limit': CONNECTION_LIMIT_FILTER,
 };

@@ -1,10 +1,10 @@
 // How a listener chooses what a connection meets: listener filters look at its first bytes, the criteria of the
 // filter chains at its addresses, and what was chosen may still have too many connections.
 
-import type { RuntimeSetting } from '../base/runtime.ts';
 import type { CidrRange } from './cidr-range.ts';
-import type { NetworkFilterSettings } from './listener.ts';
+import type { TerminalFilterSettings } from './listener.ts';
 import type { Metadata } from './metadata.ts';
+import type { NetworkFilterSettings, NetworkFilterSnapshot } from './network-filter.ts';
 import type { DownstreamTlsSettings, DownstreamTlsSnapshot } from './tls.ts';
 
 export type ConnectionSourceType = 'ANY' | 'SAME_IP_OR_LOOPBACK' | 'EXTERNAL';
@@ -25,29 +25,19 @@ export interface FilterChainMatch {
   readonly sourcePorts: readonly number[];
 }
 
-/** The connection limit filter: a bound over all workers. */
-export interface ConnectionLimitSettings {
-  readonly statPrefix: string;
-  readonly maxConnections: number;
-  /** How long a connection beyond the limit is kept before it is closed; 0 for not at all. */
-  readonly delayMs: number;
-  /** While it is not, connections are counted and none is refused. */
-  readonly enabled: RuntimeSetting<boolean>;
-}
-
 export interface FilterChainSettings {
   readonly name: string;
   /** For formats; absent without any. */
   readonly metadata?: Metadata;
   readonly match: FilterChainMatch;
-  /** In the order of the chain; each must have room for a connection. */
-  readonly connectionLimits: readonly ConnectionLimitSettings[];
+  /** What a connection meets before the terminal filter, in this order. */
+  readonly networkFilters: readonly NetworkFilterSettings[];
   /** What secures its connections; absent where they come as they are. */
   readonly tls?: DownstreamTlsSettings;
   /** A handshake must be done within this time; 0 for no limit. Absent where there is none to wait for. */
   readonly transportConnectTimeoutMs?: number;
   /** The terminal filter of the chain. */
-  readonly filter: NetworkFilterSettings;
+  readonly filter: TerminalFilterSettings;
 }
 
 /** The PROXY protocol listener filter. */
@@ -85,28 +75,21 @@ export type ListenerFilterSettings =
   | TlsInspectorSettings
   | HttpInspectorSettings;
 
-/** The part of a connection limit that all workers see. */
-export interface ConnectionLimitSnapshot {
-  readonly settings: ConnectionLimitSettings;
-  /** First cell of CONNECTION_LIMIT_STATS. */
-  readonly statBlock: number;
-  /** The count record of the connections that are limited. */
-  readonly recordAddress: number;
-}
-
 export interface FilterChainSnapshot {
   /** Identifies it among those that its listener has and has had. */
   readonly id: number;
   readonly settings: FilterChainSettings;
-  /** First cell of the terminal filter's stats (HTTP_STATS or TCP_PROXY_STATS). */
+  /** First cell of the terminal filter's stats (HTTP_STATS or TCP_PROXY_STATS); 0 for one of an extension. */
   readonly filterStatBlock: number;
-  /** First cell of the connection manager's per-listener stats (LISTENER_HTTP_STATS); 0 for a TCP proxy. */
+  /** First cell of the connection manager's per-listener stats (LISTENER_HTTP_STATS); 0 for any other. */
   readonly listenerHttpStatBlock: number;
   /** First cell of HTTP1_STATS, of clients; 0 for a TCP proxy. */
   readonly http1StatBlock: number;
   /** Cells of the counters and gauges of HTTP filters, by their names behind the prefix or their whole names; none when absent. */
   readonly filterCounters?: Readonly<Record<string, number>>;
-  readonly connectionLimits: readonly ConnectionLimitSnapshot[];
+  readonly networkFilters: readonly NetworkFilterSnapshot[];
+  /** The terminal filter, where it is one of an extension. */
+  readonly terminal?: NetworkFilterSnapshot;
   /** Absent where connections come as they are. */
   readonly tls?: DownstreamTlsSnapshot;
 }

@@ -50,8 +50,6 @@ export type {
 export { NO_CELLS } from './cluster.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
-  ConnectionLimitSettings,
-  ConnectionLimitSnapshot,
   ConnectionSourceType,
   FilterChainMatch,
   FilterChainSettings,
@@ -94,11 +92,11 @@ export type {
   HttpFilterSettings,
   ListenerSettings,
   ListenerSnapshot,
-  NetworkFilterSettings,
   ServerHeaderTransformation,
   TcpClusterShare,
   TcpLogEntries,
   TcpProxySettings,
+  TerminalFilterSettings,
   TrafficDirection,
   UpgradeSettings,
 } from './listener.ts';
@@ -113,6 +111,7 @@ export type {
   WorkerToMain,
 } from './messages.ts';
 export type { Metadata, MetadataSource } from './metadata.ts';
+export type { ExtensionTerminalSettings, NetworkFilterSettings, NetworkFilterSnapshot } from './network-filter.ts';
 export type { ConsecutiveKind, OutlierKind, OutlierLimits, OutlierSettings } from './outlier.ts';
 export {
   type LoadShedState,

@@ -13,6 +13,7 @@ import type {
 import type { Http2Settings } from './http2.ts';
 import type { LocalReplySettings } from './local-reply.ts';
 import type { Metadata } from './metadata.ts';
+import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { RequestFormSettings } from './request-form.ts';
 import type { RouteTableSnapshot } from './route-table.ts';
 
@@ -177,7 +178,8 @@ export interface BackoffSettings {
   readonly maxMs: number;
 }
 
-export type NetworkFilterSettings = HttpConnectionManagerSettings | TcpProxySettings;
+/** What ends a filter chain. */
+export type TerminalFilterSettings = HttpConnectionManagerSettings | TcpProxySettings | ExtensionTerminalSettings;
 
 /** Which way a listener's connections go, as seen from the services behind; drains can be limited to one. */
 export type TrafficDirection = 'UNSPECIFIED' | 'INBOUND' | 'OUTBOUND';

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { NODE_READ_BYTES } from '../../src/data-plane/network/shared-reads.ts';
 import type { ReadMode } from '../../src/data-plane/network/socket-events.ts';
-import type { NetworkFilterSettings } from '../../src/snapshot/index.ts';
+import type { TerminalFilterSettings } from '../../src/snapshot/index.ts';
 import { DataPlaneFixture, httpManager, loopback, routeTo, tcpProxy } from '../support/data-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { filterChain } from '../support/listeners.ts';
@@ -50,7 +50,7 @@ interface Wire {
   readonly upstream: Promise<Socket>;
 }
 
-async function wire(t: TestContext, limits: Limits, filter: NetworkFilterSettings): Promise<Wire> {
+async function wire(t: TestContext, limits: Limits, filter: TerminalFilterSettings): Promise<Wire> {
   const connected = Promise.withResolvers<Socket>();
   const server = await WireUpstream.start((socket) => {
     socket.pause();

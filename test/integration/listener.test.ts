@@ -343,7 +343,18 @@ describe('a limit of accepted connections', () => {
 describe('a connection limit', () => {
   const enabled = { key: 'limit.on', default: true };
   const limited = (maxConnections: number, delayMs: number): FilterChainSettings =>
-    filterChain(tcpProxy('raw'), { connectionLimits: [{ statPrefix: 'l', maxConnections, delayMs, enabled }] });
+    filterChain(tcpProxy('raw'), {
+      networkFilters: [
+        {
+          name: 'filters.network.connection_limit',
+          settings: { maxConnections, delayMs, enabled },
+          statScope: 'connection_limit.l.',
+          counters: ['limited_connections'],
+          gauges: ['active_connections'],
+          hasSharedCount: true,
+        },
+      ],
+    });
 
   test('closes what is beyond it, until a place is free', async (t) => {
     const upstream = await namedUpstream(t, 'up');
@@ -358,15 +369,15 @@ describe('a connection limit', () => {
     assert.equal(await client().rest(), '');
     assert.deepEqual(
       [
-        proxy.connectionLimitStat('active_connections'),
-        proxy.connectionLimitStat('limited_connections'),
+        proxy.networkFilterStat('connection_limit.l.active_connections'),
+        proxy.networkFilterStat('connection_limit.l.limited_connections'),
         proxy.listenerStat('downstream_cx_overflow'),
       ],
       [2, 1, 0],
     );
     assertBalanced(proxy);
     first.close();
-    await eventually(() => proxy.connectionLimitStat('active_connections') === 1, 'released');
+    await eventually(() => proxy.networkFilterStat('connection_limit.l.active_connections') === 1, 'released');
     assert.equal(await client().until('up:'), 'up:');
     assertBalanced(proxy);
   });
@@ -384,10 +395,10 @@ describe('a connection limit', () => {
     proxy.dataPlane.updateRuntime(new Map());
     assert.equal(await client().rest(), '');
     open[0]!.close();
-    await eventually(() => proxy.connectionLimitStat('active_connections') === 1, 'released');
+    await eventually(() => proxy.networkFilterStat('connection_limit.l.active_connections') === 1, 'released');
     assert.equal(await client().rest(), '');
     open[1]!.close();
-    await eventually(() => proxy.connectionLimitStat('active_connections') === 0, 'released');
+    await eventually(() => proxy.networkFilterStat('connection_limit.l.active_connections') === 0, 'released');
     assert.equal(await client().until('up:'), 'up:');
     assertBalanced(proxy);
   });
@@ -403,7 +414,7 @@ describe('a connection limit', () => {
     const first = client();
     await first.until('up:');
     const refused = client().write('bytes');
-    await eventually(() => proxy.connectionLimitStat('limited_connections') === 1, 'refused');
+    await eventually(() => proxy.networkFilterStat('connection_limit.l.limited_connections') === 1, 'refused');
     assert.equal(proxy.dataPlane.connectionCount, 2);
     clock.turn(490);
     assert.equal(refused.isEnded, false);

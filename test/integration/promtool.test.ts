@@ -16,7 +16,6 @@ import { statsFixture } from '../support/stats.ts';
 /** Where each table stands, and some names that come at run time. */
 const PREFIXES: Readonly<Record<string, readonly string[]>> = {
   CLUSTER_STATS: ['cluster.web.', 'cluster.a.blue.', 'cluster.ü.'],
-  CONNECTION_LIMIT_STATS: ['connection_limit.x.'],
   HEALTH_CHECK_STATS: ['cluster.web.health_check.'],
   OUTLIER_STATS: ['cluster.web.outlier_detection.'],
   MAGLEV_STATS: ['cluster.web.maglev_lb.'],

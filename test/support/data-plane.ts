@@ -7,9 +7,9 @@ import { SYSTEM_CLOCK } from '../../src/base/clock.ts';
 import type { Random } from '../../src/base/random.ts';
 import { DEFAULT_HTTP2_SETTINGS } from '../../src/config/resources/http2-options.ts';
 import { HostLists } from '../../src/control-plane/cluster-manager/host-lists/host-lists.ts';
-import { DataPlane, type HttpFilterRegistry } from '../../src/data-plane/index.ts';
+import { DataPlane, type HttpFilterRegistry, type NetworkFilterRegistry } from '../../src/data-plane/index.ts';
 import { WorkerContext } from '../../src/data-plane/worker-context.ts';
-import { HTTP_FILTERS } from '../../src/extensions/data-registry.ts';
+import { HTTP_FILTERS, NETWORK_FILTERS } from '../../src/extensions/data-registry.ts';
 import { Loggers } from '../../src/log/index.ts';
 import {
   type AcceptLimitSnapshot,
@@ -23,13 +23,14 @@ import {
   type ListenerSettings,
   type ListenerSnapshot,
   type NetworkFilterSettings,
+  type NetworkFilterSnapshot,
   packClusters,
   type RouteSnapshot,
   type TcpProxySettings,
+  type TerminalFilterSettings,
 } from '../../src/snapshot/index.ts';
 import {
   CLUSTER_STATS,
-  CONNECTION_LIMIT_STATS,
   FILESYSTEM_STATS,
   HOST_STATS,
   HTTP_INSPECTOR_STATS,
@@ -81,6 +82,8 @@ export interface FixtureOptions {
   readonly localAddress?: string;
   /** HTTP filters beside those of the build. */
   readonly httpFilters?: HttpFilterRegistry;
+  /** The same of network filters. */
+  readonly networkFilters?: NetworkFilterRegistry;
   /** Of access log files. */
   readonly flushIntervalMs?: number;
 }
@@ -129,6 +132,7 @@ export class DataPlaneFixture {
       workerIndex: 0,
       http2Block: this.#allocate('http2', HTTP2_STATS),
       httpFilters: { ...HTTP_FILTERS, ...options.httpFilters },
+      networkFilters: { ...NETWORK_FILTERS, ...options.networkFilters },
       random: options.random ?? { u32: () => 0 },
       ...(options.headerPrefix === undefined ? {} : { headerPrefix: options.headerPrefix }),
       ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
@@ -208,7 +212,7 @@ export class DataPlaneFixture {
   }
 
   async listen(
-    filter: NetworkFilterSettings,
+    filter: TerminalFilterSettings,
     address: Address = { kind: 'ip', ip: '127.0.0.1', port: 0 },
   ): Promise<number> {
     const [port] = await this.listenWith({ addresses: [address], filterChains: [filterChain(filter)] });
@@ -261,12 +265,16 @@ export class DataPlaneFixture {
       filterStatBlock: isHttp ? this.#allocate('http', HTTP_STATS) : this.#allocate('tcp', TCP_PROXY_STATS),
       listenerHttpStatBlock: isHttp ? this.#allocate('listener-http', LISTENER_HTTP_STATS) : 0,
       http1StatBlock: isHttp ? this.#allocate('http1', HTTP1_STATS) : 0,
-      connectionLimits: settings.connectionLimits.map((limit) => ({
-        settings: limit,
-        statBlock: this.#allocate('connection-limit', CONNECTION_LIMIT_STATS),
-        recordAddress: this.#fixture.owner.recordAllocator.allocateCount(),
-      })),
+      networkFilters: settings.networkFilters.map((filter) => this.#networkFilter(filter)),
+      ...(settings.filter.kind === 'extension' ? { terminal: this.#networkFilter(settings.filter) } : {}),
     };
+  }
+
+  #networkFilter(settings: NetworkFilterSettings): NetworkFilterSnapshot {
+    const { statScope = '', counters = [], gauges = [], hasSharedCount = false } = settings;
+    const named = [...counters, ...gauges].map((name) => [name, this.#allocate(statScope + name, { size: 1 })]);
+    const countRecord = hasSharedCount ? this.#fixture.owner.recordAllocator.allocateCount() : 0;
+    return { settings, cells: Object.fromEntries(named), countRecord };
   }
 
   readonly http1Stat: StatReader<keyof typeof HTTP1_STATS.index> = (name) =>
@@ -290,8 +298,10 @@ export class DataPlaneFixture {
     this.#read('tls-inspector', TLS_INSPECTOR_STATS.index[name]);
   readonly httpInspectorStat: StatReader<keyof typeof HTTP_INSPECTOR_STATS.index> = (name) =>
     this.#read('http-inspector', HTTP_INSPECTOR_STATS.index[name]);
-  readonly connectionLimitStat: StatReader<keyof typeof CONNECTION_LIMIT_STATS.index> = (name) =>
-    this.#read('connection-limit', CONNECTION_LIMIT_STATS.index[name]);
+  /** Of all network filters, by whole name. */
+  networkFilterStat(name: string): number {
+    return this.#read(name, 0);
+  }
 
   #listenerFilterBlock(kind: ListenerFilterSettings['kind']): number {
     const table = LISTENER_FILTER_STATS[kind];
@@ -359,7 +369,7 @@ export class DataPlaneFixture {
     this.context.wheel.close();
   }
 
-  #allocate(key: string, table: StatTable): number {
+  #allocate(key: string, table: Pick<StatTable, 'size'>): number {
     const known = this.#blocks.get(key);
     if (known !== undefined) return known;
     const block = this.#fixture.owner.cells.allocate(table.size);

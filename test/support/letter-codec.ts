@@ -26,9 +26,9 @@ import type { UpstreamFailure } from '../../src/data-plane/upstream/pool/failure
 import type { WorkerContext } from '../../src/data-plane/worker-context.ts';
 import {
   type HttpConnectionManagerSettings,
-  type NetworkFilterSettings,
   packClusters,
   type RouteSnapshot,
+  type TerminalFilterSettings,
 } from '../../src/snapshot/index.ts';
 import { CLUSTER_STATS, HTTP_STATS, HTTP1_STATS, LISTENER_HTTP_STATS } from '../../src/stats/index.ts';
 import { Framing, Method } from '../../src/wasm/http1.ts';
@@ -396,11 +396,11 @@ export class LetterBench {
     const filter = httpManager(routes, { enableTrailers, ...settings });
     const chain = {
       id: 1,
-      settings: filterChain(filter as NetworkFilterSettings),
+      settings: filterChain(filter as TerminalFilterSettings),
       filterStatBlock: this.#httpBlock,
       listenerHttpStatBlock: this.workers.statBlock(LISTENER_HTTP_STATS),
       http1StatBlock: this.workers.statBlock(HTTP1_STATS),
-      connectionLimits: [],
+      networkFilters: [],
     };
     const ingress = { chainName: '', chainMetadata: undefined, listenerMetadata: undefined };
     const drain = new ListenerDrain(this.context, { trafficDirection: 'UNSPECIFIED', drainType: 'default' });

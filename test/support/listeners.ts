@@ -4,8 +4,8 @@ import type {
   FilterChainMatch,
   FilterChainSettings,
   ListenerSettings,
-  NetworkFilterSettings,
   ProxyProtocolSettings,
+  TerminalFilterSettings,
   TlsInspectorSettings,
 } from '../../src/snapshot/index.ts';
 
@@ -36,10 +36,10 @@ export const TLS_INSPECTOR: TlsInspectorSettings = {
 };
 
 export function filterChain(
-  filter: NetworkFilterSettings,
+  filter: TerminalFilterSettings,
   fields: Partial<FilterChainSettings> = {},
 ): FilterChainSettings {
-  return { name: '', match: MATCHES_ALL, connectionLimits: [], filter, ...fields };
+  return { name: '', match: MATCHES_ALL, networkFilters: [], filter, ...fields };
 }
 
 export function listenerSettings(fields: Partial<ListenerSettings>): ListenerSettings {

@@ -62,7 +62,7 @@ export class TcpProxyBench {
       filterStatBlock,
       listenerHttpStatBlock: 0,
       http1StatBlock: 0,
-      connectionLimits: [],
+      networkFilters: [],
     };
     this.proxy = new TcpProxy(this.context, this.clusters, chain, INGRESS, filter);
   }

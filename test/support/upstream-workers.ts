@@ -320,6 +320,7 @@ export class UpstreamWorkers {
       workerIndex: worker,
       http2Block: this.#http2Block,
       httpFilters: this.#httpFilters,
+      networkFilters: {},
       reportHostFailure: (cluster, record) => void this.reported.push([cluster, record]),
       accessLogFiles: { flushIntervalMs: 10_000, statBlock: this.#logFilesBlock },
       connectUpstream: (address, owner) => {

@@ -33,7 +33,13 @@ export function convertStaticResources(
   const defaultResolver = convertDefaultResolver(bootstrap, faults);
   const { environment, extensions, findLogPathFault } = input;
   const { rate_limit_service: rateLimitService } = bootstrap;
-  const given = { environment, httpFilters: extensions?.httpFilters, findLogPathFault, rateLimitService };
+  const given = {
+    environment,
+    httpFilters: extensions?.httpFilters,
+    networkFilters: extensions?.networkFilters,
+    findLogPathFault,
+    rateLimitService,
+  };
   const defaultSource = convertDefaultSource(bootstrap, faults);
   const secrets = staticSecrets(bootstrap.static_resources?.secrets ?? [], SECRETS_PATH, faults);
   const conversion = { faults, secrets, clusters: names, localCluster, defaultResolver, defaultSource, ...given };

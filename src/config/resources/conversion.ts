@@ -8,6 +8,7 @@ import type { LogPathLook } from './access-log/log-path.ts';
 import type { ConvertedBindConfig } from './bind-config.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterManifests } from './http-filter.ts';
+import type { NetworkFilterManifests } from './network-filter.ts';
 import type { FileTrail } from './tls/file-trail.ts';
 import type { StaticSecrets } from './tls/secrets.ts';
 
@@ -16,6 +17,8 @@ export interface Conversion extends LogPathLook {
   readonly clusters: ClusterNames;
   /** The HTTP filters of this build beside the router; none when absent. */
   readonly httpFilters?: HttpFilterManifests | undefined;
+  /** The network filters of this build that are extensions; none when absent. */
+  readonly networkFilters?: NetworkFilterManifests | undefined;
   /** Name of the cluster that this proxy belongs to; empty when absent. */
   readonly localCluster?: string | undefined;
   /** Of ratelimit filters that name none; null or absent for none. */

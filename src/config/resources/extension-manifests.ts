@@ -1,12 +1,15 @@
 // What the extensions of a build say of themselves to those who read configurations.
 
 import type { HttpFilterManifests } from './http-filter.ts';
+import type { NetworkFilterManifests } from './network-filter.ts';
 import type { StatSinkManifests } from './stat-sink.ts';
 
 export interface ExtensionManifests {
   readonly statSinks: StatSinkManifests;
   /** Those beside the router. */
   readonly httpFilters: HttpFilterManifests;
+  /** Those beside the HTTP connection manager and the TCP proxy. */
+  readonly networkFilters: NetworkFilterManifests;
 }
 
-export const NO_EXTENSIONS: ExtensionManifests = { statSinks: {}, httpFilters: {} };
+export const NO_EXTENSIONS: ExtensionManifests = { statSinks: {}, httpFilters: {}, networkFilters: {} };

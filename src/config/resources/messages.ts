@@ -27,7 +27,7 @@ export type {
   CommonTlsContext,
   ComparisonFilter,
   ConfigSource,
-  ConnectionLimit,
+  ConnectionLimit as ConnectionLimitMessage,
   CookieMatcher,
   CoreHealthCheck as HealthCheckMessage,
   CoreHttpProtocolOptions as HttpProtocolOptions,

@@ -1,30 +1,52 @@
-// The network filters of this build, by the message that configures them.
+// The network filters of a chain, by the messages that configure them.
 
-import type { ConnectionLimitSettings, NetworkFilterSettings } from '../../snapshot/index.ts';
-import { convertConnectionLimit } from './connection-limit.ts';
+import type { NetworkFilterSettings, TerminalFilterSettings } from '../../snapshot/index.ts';
 import type { Conversion } from './conversion.ts';
+import { openExtension } from './extension.ts';
+import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
 import { convertHttpConnectionManager } from './http-connection-manager.ts';
-import type { ConnectionLimit, HttpConnectionManager, TcpProxy } from './messages.ts';
+import type { HttpConnectionManager, NetworkFilter, TcpProxy } from './messages.ts';
 import { convertTcpProxy } from './tcp-proxy.ts';
 
-/** A connection limit lets connections through to the filters behind it; every other filter is terminal. */
-export type ConvertedFilter =
-  | NetworkFilterSettings
-  | {
-      readonly kind: 'connection-limit';
-      /** Empty when the filter is switched off. */
-      readonly limits: readonly ConnectionLimitSettings[];
-    };
+const TERMINALS = 'the HTTP connection manager, the TCP proxy or another terminal filter';
 
-type ConvertFilter = (message: object, at: string, conversion: Conversion) => ConvertedFilter;
-
-export const NETWORK_FILTERS: Readonly<Record<string, ConvertFilter>> = {
+/** Those that are no extensions: each ends its chain. */
+const OWN_FILTERS: Readonly<
+  Record<string, (message: object, at: string, conversion: Conversion) => TerminalFilterSettings>
+> = {
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': (message, at, conversion) =>
     convertHttpConnectionManager(message as HttpConnectionManager, at, conversion),
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy': (message, at, conversion) =>
     convertTcpProxy(message as TcpProxy, at, conversion),
-  'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit': (message, at, { faults }) => ({
-    kind: 'connection-limit',
-    limits: convertConnectionLimit(message as ConnectionLimit, at, faults),
-  }),
 };
+
+export interface ConvertedFilters {
+  readonly before: readonly NetworkFilterSettings[];
+  /** Undefined where the chain does not end in a filter of this build, or in one with faults; faults say why. */
+  readonly terminal: TerminalFilterSettings | undefined;
+}
+
+/** @param at path of the list. */
+export function convertNetworkFilters(
+  filters: readonly NetworkFilter[],
+  at: string,
+  conversion: Conversion,
+): ConvertedFilters {
+  const before: NetworkFilterSettings[] = [];
+  const members: ChainMember[] = [];
+  let terminal: TerminalFilterSettings | undefined;
+  for (const [index, { name, typed_config }] of filters.entries()) {
+    const here = `${at}[${index}].typed_config`;
+    const opened = openExtension(typed_config);
+    const own = opened && OWN_FILTERS[opened.typeName];
+    const manifest = opened && conversion.networkFilters?.[opened.typeName];
+    members.push({ name, isTerminal: own === undefined ? manifest?.isTerminal : true });
+    if (own !== undefined) terminal = own(opened!.message, here, conversion);
+    const settings = manifest?.convert(opened!.message, here, conversion);
+    if (settings === undefined || settings === 'off') continue;
+    if (manifest!.isTerminal) terminal = { ...settings, kind: 'extension' };
+    else before.push(settings);
+  }
+  checkTerminalFilter(members, at, TERMINALS, conversion.faults);
+  return { before, terminal };
+}

@@ -1,10 +1,11 @@
-// The rows of stat sinks and HTTP filters stand beside their extensions; here they join the table.
+// The rows of stat sinks, HTTP filters and network filters stand beside their extensions; here they join the table.
 
 import type { ExtensionManifests } from '../resources/extension-manifests.ts';
 import { SUPPORT } from './table/index.ts';
 import type { ExtensionVerdict, MessageSupport, SupportTable } from './verdict.ts';
 
 const STAT_SINK = 'proxy.config.metrics.v3.StatsSink';
+const NETWORK_FILTER = 'proxy.config.listener.v3.Filter';
 const HTTP_FILTER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
 /** Where routes speak to filters. */
@@ -15,13 +16,16 @@ const PER_FILTER_HOLDERS = [
 ];
 const ROUTE_FILTER = 'proxy.config.route.v3.FilterConfig';
 
-export function supportWith({ statSinks, httpFilters }: ExtensionManifests): SupportTable {
-  const manifests = [...Object.values(statSinks), ...Object.values(httpFilters)];
+export function supportWith({ statSinks, httpFilters, networkFilters }: ExtensionManifests): SupportTable {
+  const manifests = [statSinks, httpFilters, networkFilters].flatMap((kind) =>
+    Object.values<{ support: SupportTable }>(kind),
+  );
   const ofRoutes = Object.values(httpFilters).flatMap((filter) => filter.ofRoutes?.type ?? []);
   return {
     ...SUPPORT,
     [STAT_SINK]: withTypes(STAT_SINK, 'typed_config', Object.keys(statSinks)),
     [HTTP_FILTER]: withTypes(HTTP_FILTER, 'typed_config', Object.keys(httpFilters)),
+    [NETWORK_FILTER]: withTypes(NETWORK_FILTER, 'typed_config', Object.keys(networkFilters)),
     [ROUTE_FILTER]: withTypes(ROUTE_FILTER, 'config', ofRoutes),
     ...Object.fromEntries(
       PER_FILTER_HOLDERS.map((holder) => [holder, withTypes(holder, 'typed_per_filter_config', ofRoutes)]),

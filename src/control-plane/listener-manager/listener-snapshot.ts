@@ -5,8 +5,6 @@ import { formatAddress } from '../../base/address.ts';
 import { GLOBAL_CONNECTION_LIMIT, listenerConnectionLimit } from '../../base/runtime-values.ts';
 import type {
   AcceptLimitSnapshot,
-  ConnectionLimitSettings,
-  ConnectionLimitSnapshot,
   DownstreamTlsSettings,
   DownstreamTlsSnapshot,
   FilterChainSettings,
@@ -17,9 +15,10 @@ import type {
   ListenerSettings,
   ListenerSnapshot,
   NetworkFilterSettings,
+  NetworkFilterSnapshot,
+  TerminalFilterSettings,
 } from '../../snapshot/index.ts';
 import {
-  CONNECTION_LIMIT_STATS,
   cleanStatName,
   HTTP_INSPECTOR_STATS,
   HTTP_STATS,
@@ -47,6 +46,8 @@ export interface ListenerSnapshotDependencies {
   readonly ticketSecret: TicketSecret;
 }
 
+/** Of a chain that ends in something else. */
+const NO_HTTP = { listenerHttpStatBlock: 0, http1StatBlock: 0 } as const;
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
 /** @param chains that it has at first. */
@@ -105,19 +106,11 @@ export function makeFilterChain(
 ): FilterChainSnapshot {
   const { holdings, ticketSecret } = deps;
   const prefix = listenerStatPrefix(listener);
-  const { filter } = settings;
-  const isHttp = filter.kind === 'http-connection-manager';
-  const filterScope = holdings.scope(`${isHttp ? 'http' : 'tcp'}.${filter.statPrefix}.`);
   return {
     id,
     settings,
-    filterStatBlock: (isHttp ? filterScope.allocate(HTTP_STATS) : filterScope.allocate(TCP_PROXY_STATS)).cell,
-    listenerHttpStatBlock: isHttp
-      ? holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell
-      : 0,
-    http1StatBlock: isHttp ? holdings.scope('http1.').allocate(HTTP1_STATS).cell : 0,
-    filterCounters: makeFilterCounters(filter, filterScope, holdings),
-    connectionLimits: settings.connectionLimits.map((limit) => makeConnectionLimit(limit, deps)),
+    ...makeTerminal(settings.filter, prefix, holdings),
+    networkFilters: settings.networkFilters.map((filter) => makeNetworkFilter(filter, holdings)),
     ...(settings.tls === undefined
       ? {}
       : {
@@ -126,6 +119,32 @@ export function makeFilterChain(
           ),
         }),
   };
+}
+
+type TerminalParts = Pick<
+  FilterChainSnapshot,
+  'filterStatBlock' | 'listenerHttpStatBlock' | 'http1StatBlock' | 'filterCounters' | 'terminal'
+>;
+
+/** @param prefix of the listener's stats. */
+function makeTerminal(filter: TerminalFilterSettings, prefix: string, holdings: Holdings): TerminalParts {
+  switch (filter.kind) {
+    case 'http-connection-manager': {
+      const scope = holdings.scope(`http.${filter.statPrefix}.`);
+      return {
+        filterStatBlock: scope.allocate(HTTP_STATS).cell,
+        listenerHttpStatBlock: holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell,
+        http1StatBlock: holdings.scope('http1.').allocate(HTTP1_STATS).cell,
+        filterCounters: makeFilterCounters(filter, scope, holdings),
+      };
+    }
+    case 'tcp-proxy': {
+      const filterStatBlock = holdings.scope(`tcp.${filter.statPrefix}.`).allocate(TCP_PROXY_STATS).cell;
+      return { filterStatBlock, ...NO_HTTP, filterCounters: {} };
+    }
+    case 'extension':
+      return { filterStatBlock: 0, ...NO_HTTP, terminal: makeNetworkFilter(filter, holdings) };
+  }
 }
 
 /**
@@ -154,13 +173,13 @@ export function withOtherTls(former: DownstreamTlsSnapshot, settings: Downstream
 }
 
 /** What requests meet before the router, whatever they are; nothing for a TCP proxy. */
-export function httpFiltersOf(filter: NetworkFilterSettings): readonly HttpFilterSettings[] {
+export function httpFiltersOf(filter: TerminalFilterSettings): readonly HttpFilterSettings[] {
   if (filter.kind !== 'http-connection-manager') return [];
   return [...filter.httpFilters, ...filter.upgrades.flatMap(({ httpFilters }) => httpFilters ?? [])];
 }
 
 function makeFilterCounters(
-  filter: NetworkFilterSettings,
+  filter: TerminalFilterSettings,
   scope: Scope,
   holdings: Holdings,
 ): Readonly<Record<string, number>> {
@@ -173,7 +192,7 @@ function makeFilterCounters(
 }
 
 /** What routes have filters count. Many routes share what they say. */
-function countersOfRoutes(filter: NetworkFilterSettings): readonly string[] {
+function countersOfRoutes(filter: TerminalFilterSettings): readonly string[] {
   if (filter.kind !== 'http-connection-manager') return [];
   const routes = filter.routeTable.virtualHosts.flatMap((host) => host.routes);
   const said = new Set(routes.flatMap(({ filters }) => filters ?? []));
@@ -185,15 +204,14 @@ function makeCounter(name: string, holdings: Holdings): number {
   return holdings.scope(name.slice(0, end)).counter(name.slice(end)).cell;
 }
 
-function makeConnectionLimit(
-  settings: ConnectionLimitSettings,
-  { holdings }: ListenerSnapshotDependencies,
-): ConnectionLimitSnapshot {
-  return {
-    settings,
-    statBlock: holdings.scope(`connection_limit.${settings.statPrefix}.`).allocate(CONNECTION_LIMIT_STATS).cell,
-    recordAddress: holdings.countRecord(),
+function makeNetworkFilter(settings: NetworkFilterSettings, holdings: Holdings): NetworkFilterSnapshot {
+  const { statScope, counters = [], gauges = [], hasSharedCount = false } = settings;
+  const scope = statScope === undefined ? null : holdings.scope(statScope);
+  const cells = {
+    ...Object.fromEntries(counters.map((name) => [name, scope!.counter(name).cell])),
+    ...Object.fromEntries(gauges.map((name) => [name, scope!.gauge(name).cell])),
   };
+  return { settings, cells, countRecord: hasSharedCount ? holdings.countRecord() : 0 };
 }
 
 function makeListenerFilter(settings: ListenerFilterSettings, holdings: Holdings): ListenerFilterSnapshot {

@@ -34,6 +34,13 @@ export interface LiveResponse {
   headerByName(name: string): string | undefined;
 }
 
+/** A connection as network filters leave it. */
+interface FilteredFacts {
+  readonly metadata: Metadata | null;
+  readonly terminationDetails: string;
+  readonly terminationFlags: number;
+}
+
 export const NOT_YET = -1;
 
 export class StreamFacts implements FormatFacts {
@@ -96,6 +103,13 @@ export class StreamFacts implements FormatFacts {
     this.accessLogType = accessLogType;
     this.ingress = ingress;
     this.startTimeMs = clock.wallMs() - (clock.monotonicMs() - startMs);
+  }
+
+  /** What filters have said of a connection without requests, and why one has ended it. */
+  noteFiltered({ metadata, terminationDetails, terminationFlags }: FilteredFacts): void {
+    if (metadata !== null) this.dynamicMetadata = metadata;
+    if (terminationDetails !== '') this.connectionTerminationDetails = terminationDetails;
+    this.flags |= terminationFlags;
   }
 
   get emitTimeMs(): number {

@@ -9,7 +9,7 @@ import type { IngressFacts } from '../format/facts.ts';
 import type { LiveHead } from '../format/stream-facts.ts';
 import type { ListenerOrders } from '../listener-orders.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
-import { type ExpensiveStream, NEWCOMER_MS, type NetworkFilter } from '../network/filter.ts';
+import { type ExpensiveStream, NEWCOMER_MS, type TerminalFilter } from '../network/terminal-filter.ts';
 import type { Overload } from '../overload.ts';
 import { Router } from '../router/router.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
@@ -63,7 +63,7 @@ const CODEC_STATS = {
   http2: { total: downstream_cx_http2_total, active: downstream_cx_http2_active },
 } as const;
 
-export class ConnectionManager implements NetworkFilter, CodecOwner, StreamManager {
+export class ConnectionManager implements TerminalFilter, CodecOwner, StreamManager {
   readonly settings: HttpConnectionManagerSettings;
   readonly router: Router;
   readonly headLimits: HeadLimits;

@@ -1,12 +1,16 @@
-// A filter chain of one listener in one worker: its limits, what secures its connections, then its terminal filter.
+// A filter chain of one listener in one worker: who is let in, what secures its connections, the filters that they pass, then its
+// terminal filter.
 
 import type { DownstreamTlsSnapshot, DrainProgress } from '../../snapshot/index.ts';
 import type { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection, DownstreamConnectionOwner } from '../network/downstream-connection.ts';
-import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
+import type { FilteredConnectionOwner } from '../network/filtered-connection.ts';
+import type { Refusal } from '../network/network-filter.ts';
+import type { NetworkFilterChain } from '../network/network-filter-chain.ts';
+import type { ExpensiveStream, TerminalFilter } from '../network/terminal-filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { type ConnectionLimit, RefusedConnection } from './connection-limit.ts';
+import { RefusedConnection } from './refused-connection.ts';
 import { type SecuredOwner, TlsAcceptor } from './tls/tls-acceptor.ts';
 
 /** The listener, as its chains see it. */
@@ -26,21 +30,22 @@ export interface FilterChainParts {
   /** As in its snapshot. */
   readonly id: number;
   readonly ingress: IngressFacts;
-  readonly limits: readonly ConnectionLimit[];
+  /** Before the terminal one; null for none. */
+  readonly filters: NetworkFilterChain | null;
   /** The terminal one. */
-  readonly filter: NetworkFilter;
+  readonly filter: TerminalFilter;
   /** That the filter asks. */
   readonly drain: ListenerDrain;
   readonly security: ChainSecurity | null;
 }
 
-export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwner {
+export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwner, FilteredConnectionOwner {
   readonly id: number;
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #owner: FilterChainOwner;
-  readonly #limits: readonly ConnectionLimit[];
-  readonly #filter: NetworkFilter;
+  readonly #filters: NetworkFilterChain | null;
+  readonly #filter: TerminalFilter;
   readonly #drain: ListenerDrain;
   /** Null where connections come as they are. */
   readonly #tls: TlsAcceptor | null;
@@ -49,35 +54,36 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   constructor(
     context: WorkerContext,
     owner: FilterChainOwner,
-    { id, ingress, limits, filter, drain, security }: FilterChainParts,
+    { id, ingress, filters, filter, drain, security }: FilterChainParts,
   ) {
     this.id = id;
     this.#drain = drain;
     this.#context = context;
     this.#owner = owner;
     this.ingress = ingress;
-    this.#limits = limits;
+    this.#filters = filters;
     this.#filter = filter;
     this.#tls = security && new TlsAcceptor(context, security.snapshot, security.timeoutMs, this);
   }
 
   get connectionCount(): number {
-    return this.#filter.connectionCount + this.#refused.size + (this.#tls?.connectionCount ?? 0);
+    const waiting = (this.#tls?.connectionCount ?? 0) + (this.#filters?.waitingCount ?? 0);
+    return this.#filter.connectionCount + this.#refused.size + waiting;
   }
 
   accept(connection: DownstreamConnection): void {
     this.#owner.onConnectionOpened();
-    const refusedBy = this.#acquire();
-    if (refusedBy !== undefined) {
-      this.#refuse(connection, refusedBy.delayMs);
+    const refusal = this.#filters === null ? null : this.#filters.admit();
+    if (refusal !== null) {
+      this.#refuse(connection, refusal);
       return;
     }
     connection.open(this);
     if (this.#tls === null) {
-      this.#filter.accept(connection);
+      this.#pass(connection);
       return;
     }
-    this.#filter.handshakes?.onBegun(connection);
+    this.#filter.approaches?.onBegun(connection);
     this.#tls.accept(connection);
   }
 
@@ -87,11 +93,28 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   }
 
   onSecured(connection: DownstreamConnection): void {
-    this.#filter.accept(connection);
+    this.#pass(connection);
   }
 
   onUnsecured(connection: DownstreamConnection): void {
-    this.#filter.handshakes?.onFailed(connection);
+    this.#filter.approaches?.onFailed(connection);
+  }
+
+  onFiltersPassed(connection: DownstreamConnection): void {
+    this.#filter.accept(connection);
+  }
+
+  onFilteredOut(connection: DownstreamConnection): void {
+    this.#filter.approaches?.onFailed(connection);
+  }
+
+  #pass(connection: DownstreamConnection): void {
+    if (this.#filters === null) {
+      this.#filter.accept(connection);
+      return;
+    }
+    this.#filter.approaches?.onBegun(connection);
+    this.#filters.begin(connection, this);
   }
 
   onHandshakeTimeout(): void {
@@ -126,31 +149,27 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   destroyConnections(): void {
     this.#destroyRefused();
     this.#tls?.destroyConnections();
+    this.#filters?.destroyConnections();
     this.#filter.destroyConnections();
   }
 
   close(): void {
     this.#tls?.close();
+    this.#filters?.close();
     this.#filter.close();
   }
 
   onConnectionClosed(connection: DownstreamConnection): void {
-    for (const limit of this.#limits) limit.release();
+    this.#filters?.release();
     this.#owner.onConnectionClosed(connection);
   }
 
-  /** Takes a place under every limit, or none. @returns the limit that had no room. */
-  #acquire(): ConnectionLimit | undefined {
-    for (const [index, limit] of this.#limits.entries()) {
-      if (limit.tryAcquire()) continue;
-      for (const taken of this.#limits.slice(0, index)) taken.release();
-      return limit;
-    }
-    return undefined;
-  }
-
-  #refuse(connection: DownstreamConnection, delayMs: number): void {
+  #refuse(connection: DownstreamConnection, { delayMs, details = '', flag }: Refusal): void {
     connection.open(this.#owner);
+    connection.terminate(details, flag);
+    const { approaches } = this.#filter;
+    approaches?.onBegun(connection);
+    approaches?.onFailed(connection);
     if (delayMs > 0) {
       const forget = (refused: RefusedConnection): void => void this.#refused.delete(refused);
       this.#refused.add(new RefusedConnection(this.#context, connection, delayMs, forget));

@@ -17,14 +17,15 @@ import { AccessLog } from '../access-log/access-log.ts';
 import { ListenerDrain } from '../drains.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import { DownstreamConnection } from '../network/downstream-connection.ts';
-import type { ExpensiveStream, NetworkFilter } from '../network/filter.ts';
+import { NetworkFilterChain } from '../network/network-filter-chain.ts';
 import { LimitedReads } from '../network/shared-reads.ts';
+import type { ExpensiveStream, TerminalFilter } from '../network/terminal-filter.ts';
 import type { Overload } from '../overload.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { AcceptLimits } from './accept-limit.ts';
 import { type SocketOptionSetter, socketOptionSetter } from './accepted-socket-options.ts';
 import { ActiveFilterChain, type FilterChainOwner } from './active-filter-chain.ts';
-import { ConnectionLimit } from './connection-limit.ts';
 import { FilterChains, type LeaveOptions } from './filter-chains.ts';
 import { ListenerAccessLog } from './listener-access-log.ts';
 import { createListenerFilter } from './listener-filter/create.ts';
@@ -71,7 +72,7 @@ const PHASE_END_STATS: Partial<Record<PhaseEnd, number>> = {
 };
 
 /** Makes the terminal filter of a chain. @param drain that it asks. */
-export type CreateFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, drain: ListenerDrain) => NetworkFilter;
+export type CreateFilter = (chain: FilterChainSnapshot, ingress: IngressFacts, drain: ListenerDrain) => TerminalFilter;
 
 export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwner, ListeningSocketOwner {
   readonly listenerFilters: readonly ListenerFilter[];
@@ -79,6 +80,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   readonly listenerFiltersTimeoutMs: number;
   readonly continueOnListenerFiltersTimeout: boolean;
   readonly #context: WorkerContext;
+  readonly #clusters: ClusterMap;
   readonly #listeners: ListenersByAddress<ActiveListener>;
   readonly #createFilter: CreateFilter;
   #snapshot: ListenerSnapshot;
@@ -109,6 +111,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
    */
   constructor(
     context: WorkerContext,
+    clusters: ClusterMap,
     snapshot: ListenerSnapshot,
     listeners: ListenersByAddress<ActiveListener>,
     overload: Overload,
@@ -116,6 +119,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
   ) {
     const { settings } = snapshot;
     this.#context = context;
+    this.#clusters = clusters;
     this.#listeners = listeners;
     this.#overload = overload;
     this.#createFilter = createFilter;
@@ -163,7 +167,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     return new ActiveFilterChain(context, this, {
       id: chain.id,
       ingress,
-      limits: chain.connectionLimits.map((limit) => new ConnectionLimit(context, limit)),
+      filters: NetworkFilterChain.compile(context, this.#clusters, chain.networkFilters),
       filter: this.#createFilter(chain, ingress, drain),
       drain,
       security: tls === undefined ? null : { snapshot: tls, timeoutMs },
@@ -284,13 +288,13 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     for (const chain of this.#chains.all) chain.beginDrain(progress);
   }
 
-  /** Lets what runs finish. @param endsIdle as for NetworkFilter; who has only just come may begin. */
+  /** Lets what runs finish. @param endsIdle as for TerminalFilter; who has only just come may begin. */
   drain(endsIdle: boolean): void {
     if (endsIdle) for (const phase of this.#phases) phase.endIfSilent();
     for (const chain of this.#chains.all) chain.drain(endsIdle);
   }
 
-  /** The process ends, `drain` has been called: see NetworkFilter. */
+  /** The process ends, `drain` has been called: see TerminalFilter. */
   finish(): void {
     for (const chain of this.#chains.all) chain.finish();
   }

@@ -1,7 +1,7 @@
 // How long a client may take before its connection gets to its terminal filter, and while the process ends how long one may that
 // has not said anything. Worker thread.
 
-import { NEWCOMER_MS } from './filter.ts';
+import { NEWCOMER_MS } from './terminal-filter.ts';
 import { type TimeoutOwner, TimerEntry, type TimerWheel } from './timer-wheel.ts';
 
 /** What is on its way to the filter. */

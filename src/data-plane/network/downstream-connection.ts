@@ -3,7 +3,11 @@
 
 import type { Socket } from 'node:net';
 import { type IpNumber, parseIp } from '../../base/ip-number.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Metadata } from '../../snapshot/index.ts';
 import type { DownstreamFacts, Endpoint } from '../format/facts.ts';
+import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
+import type { FilterState } from './filter-state.ts';
 import { plainAddress } from './peer-address.ts';
 import type { TlsFacts } from './tls/connection-tls.ts';
 
@@ -42,6 +46,14 @@ export class DownstreamConnection {
   tls: TlsFacts | null = null;
   /** Why it could not be secured; empty where it could, or need not be. */
   transportFailure = '';
+  /** What filters have said of it; null for nothing. */
+  metadata: Metadata | null = null;
+  /** Why a filter has ended it; empty while none has. */
+  terminationDetails = '';
+  /** Bits of RESPONSE_FLAGS that go with that. */
+  terminationFlags = NO_FLAGS;
+  /** Null before a filter has set any. */
+  #filterState: FilterState | null = null;
   /** It carries several requests at a time. */
   isHttp2 = false;
   /** Another listener has accepted it, and given it to the one that owns the address that it was meant for. */
@@ -116,6 +128,27 @@ export class DownstreamConnection {
 
   get localIp(): IpNumber | undefined {
     return parseIp(this.localAddress);
+  }
+
+  /** A filter is about to end it. Of several reasons the first one stays. */
+  terminate(details: string, flag: ResponseFlagName | '-' = '-'): void {
+    if (this.terminationDetails === '') this.terminationDetails = details;
+    this.terminationFlags |= flagBit(flag);
+  }
+
+  /** Key by key beside what there is under this name. */
+  addMetadata(namespace: string, values: JsonObject): void {
+    this.metadata = { ...this.metadata, [namespace]: { ...this.metadata?.[namespace], ...values } };
+  }
+
+  setState(key: string, value: string): void {
+    this.#filterState ??= new Map();
+    this.#filterState.set(key, value);
+  }
+
+  /** What a filter has set, by the names of filter-state.ts. */
+  state(key: string): string | undefined {
+    return this.#filterState?.get(key);
   }
 
   /** As the connection of another listener, before any chain has it. */

@@ -1,7 +1,7 @@
 // Ends the streams of this worker that hold the most bytes. What a stream holds is asked of all of them when that is wanted, and
 // not counted before.
 
-import type { ExpensiveStream } from './filter.ts';
+import type { ExpensiveStream } from './terminal-filter.ts';
 
 /** At a time: to end many takes long, and what they held may have been enough. */
 const MOST_RESETS = 50;

@@ -55,6 +55,13 @@ export interface SocketOwner {
   onFault(error: unknown): void;
 }
 
+/** An owner behind which another one may stand that gets what it passes on. */
+export interface SocketStep extends SocketOwner {
+  /** It stays where it is when the socket is given to somebody else, who becomes the next. */
+  readonly isLasting: boolean;
+  next: SocketOwner | null;
+}
+
 export interface UpstreamSocketOwner extends SocketOwner {
   onConnect(): void;
   /** The buffer that the next read may fill; asked before the first read and after each `onBytes`. */
@@ -204,7 +211,9 @@ export function attachAccepted(
   borrowed: Buffer | null = null,
 ): boolean {
   if (isOwned(socket)) {
-    socket[OWNER] = owner;
+    const step = socket[OWNER] as SocketOwner & Partial<SocketStep>;
+    if (step.isLasting === true) step.next = owner;
+    else socket[OWNER] = owner;
   } else {
     const owned = own(socket, owner);
     owned.on('end', onAcceptedEnd);
@@ -298,6 +307,11 @@ export function passOn(socket: Socket, bytes: Buffer): boolean {
  */
 export function passOnLater(socket: Socket, bytes: Buffer, mode: ReadMode): void {
   if (!passOn(socket, bytes) && !isLean(socket, mode)) socket.pause();
+}
+
+/** Tells the present owner of an end that an earlier one has been told of. */
+export function passEndOn(socket: Socket): void {
+  if (isOwned(socket)) onEnd.call(socket);
 }
 
 /** Reads on after `onBytes` of an accepted socket has returned false. Bytes come in a later turn. */

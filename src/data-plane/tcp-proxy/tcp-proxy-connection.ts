@@ -18,9 +18,9 @@ import { BufferedBytes } from '../network/buffered-bytes.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import { Delivery, type DeliveryOwner } from '../network/delivery.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
-import { QUIET_MS } from '../network/filter.ts';
 import { PausedPeer, type PausedPeerOwner } from '../network/paused-peers.ts';
 import { attachAccepted, resetSocket, resumeAccepted, type SocketOwner } from '../network/socket-events.ts';
+import { QUIET_MS } from '../network/terminal-filter.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -335,7 +335,7 @@ export class TcpProxyConnection
 
   /** Every attempt draws its cluster anew. */
   #connect(): void {
-    const target = this.#filter.chooseTarget();
+    const target = this.#filter.chooseTarget(this.downstream);
     const cluster = this.#filter.clusterOf(target);
     cluster?.acquire();
     this.#cluster?.release();
@@ -487,6 +487,7 @@ export class TcpProxyConnection
     const facts = this.#facts;
     if (facts === null) return;
     facts.attempts = this.#attempts;
+    facts.noteFiltered(this.downstream);
     facts.endMs = nowMs;
     this.#filter.accessLog!.write(facts);
   }

@@ -6,12 +6,13 @@ import { TCP_PROXY_STATS } from '../../stats/index.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
-import type { NetworkFilter } from '../network/filter.ts';
+import { TCP_PROXY_CLUSTER } from '../network/filter-state.ts';
+import type { TerminalFilter } from '../network/terminal-filter.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { HandshakeLog } from './handshake-log.ts';
+import { ApproachLog } from './approach-log.ts';
 import { TcpProxyConnection } from './tcp-proxy-connection.ts';
 
 const { downstream_cx_no_route, downstream_cx_total } = TCP_PROXY_STATS.index;
@@ -23,13 +24,13 @@ export interface TcpTarget {
   readonly asks: PickContext | null;
 }
 
-export class TcpProxy implements NetworkFilter {
+export class TcpProxy implements TerminalFilter {
   readonly settings: TcpProxySettings;
   /** First cell of TCP_PROXY_STATS in this worker's slab. */
   readonly statBase: number;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
-  readonly handshakes: HandshakeLog | null;
+  readonly approaches: ApproachLog | null;
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
@@ -54,7 +55,7 @@ export class TcpProxy implements NetworkFilter {
     this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);
     this.accessLog = AccessLog.compile(context, settings.accessLogs);
     this.ingress = ingress;
-    this.handshakes = this.accessLog && new HandshakeLog(context, this.accessLog, ingress);
+    this.approaches = this.accessLog && new ApproachLog(context, this.accessLog, ingress);
     this.statBase = context.stats.base(chain.filterStatBlock);
   }
 
@@ -72,7 +73,9 @@ export class TcpProxy implements NetworkFilter {
   }
 
   /** For an attempt to connect; its cluster may not exist. */
-  chooseTarget(): TcpTarget {
+  chooseTarget(downstream: DownstreamConnection): TcpTarget {
+    const ofFilter = downstream.state(TCP_PROXY_CLUSTER);
+    if (ofFilter !== undefined) return { cluster: ofFilter, asks: null };
     const targets = this.#targets;
     if (targets.length === 1) return targets[0]!;
     return targets[weightedIndex(this.#weights, this.#context.random.u32() % this.#totalWeight)]!;

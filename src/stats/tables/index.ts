@@ -14,7 +14,6 @@ export { HTTP_STATS } from './http.ts';
 export { HTTP1_STATS } from './http1.ts';
 export { HTTP2_STATS, type Http2Stat } from './http2.ts';
 export {
-  CONNECTION_LIMIT_STATS,
   HTTP_INSPECTOR_STATS,
   LISTENER_HTTP_STATS,
   LISTENER_STATS,

@@ -57,12 +57,6 @@ export const SSL_SOCKET_FACTORY_STATS = statTable({
   ssl_context_update_failed: 'counter',
 });
 
-/** connection_limit.<prefix>.*: one connection limit filter. */
-export const CONNECTION_LIMIT_STATS = statTable({
-  active_connections: 'gauge',
-  limited_connections: 'counter',
-});
-
 /** proxy_proto.<prefix>.*: PROXY protocol listener filters. */
 export const PROXY_PROTOCOL_STATS = statTable({
   not_found_allowed: 'counter',

@@ -427,7 +427,8 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       const limit: Json = { name: 'limit', typed_config: { '@type': CONNECTION_LIMIT, ...fields } };
       return withListeners(listenerWith([limit, httpFilter({})]));
     },
-    settingMs: ({ listeners }) => listeners[0]!.filterChains[0]!.connectionLimits[0]!.delayMs,
+    settingMs: ({ listeners }) =>
+      (listeners[0]!.filterChains[0]!.networkFilters[0]!.settings as { delayMs: number }).delayMs,
   },
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.delayed_close_timeout': {
     bootstrap: (value) => httpManager({ delayed_close_timeout: value }),

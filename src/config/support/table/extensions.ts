@@ -3,7 +3,6 @@
 export const HTTP_CONNECTION_MANAGER =
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 export const TCP_PROXY = 'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
-export const CONNECTION_LIMIT = 'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 export const PROXY_PROTOCOL = 'proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
 export const ORIGINAL_DST = 'proxy.extensions.filters.listener.original_dst.v3.OriginalDst';
 export const TLS_INSPECTOR = 'proxy.extensions.filters.listener.tls_inspector.v3.TlsInspector';

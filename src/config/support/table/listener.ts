@@ -12,7 +12,6 @@ import {
   warned,
 } from '../verdict.ts';
 import {
-  CONNECTION_LIMIT,
   HTTP_CONNECTION_MANAGER,
   HTTP_INSPECTOR,
   ORIGINAL_DST,
@@ -145,16 +144,7 @@ export const LISTENER_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       config: supported(READ_AS_TYPED),
-      typed_config: extensions([HTTP_CONNECTION_MANAGER, TCP_PROXY, CONNECTION_LIMIT]),
-    },
-  },
-  [CONNECTION_LIMIT]: {
-    otherwise: rejected(),
-    fields: {
-      stat_prefix: supported(),
-      max_connections: supported(),
-      delay: supported(),
-      runtime_enabled: supported(),
+      typed_config: extensions([HTTP_CONNECTION_MANAGER, TCP_PROXY]),
     },
   },
   'proxy.config.core.v3.RuntimeFeatureFlag': {

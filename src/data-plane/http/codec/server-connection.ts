@@ -3,7 +3,7 @@
 
 import type { HttpConnectionManagerSettings } from '../../../snapshot/index.ts';
 import type { HeadLimits } from '../../../wasm/http1.ts';
-import type { ExpensiveStream } from '../../network/filter.ts';
+import type { ExpensiveStream } from '../../network/terminal-filter.ts';
 import type { Overload } from '../../overload.ts';
 import type { LocalReply } from '../local-reply.ts';
 import type { ResponseLines } from '../response-edits.ts';

@@ -29,6 +29,7 @@ function fileLog(fields: JsonObject = {}, log: JsonObject = {}): JsonObject {
 function logsOf(...access_log: JsonObject[]): readonly AccessLogSettings[] {
   const listener = listenerWith([httpFilter({ access_log })]);
   const { filter } = mustLoad(withListeners(listener)).listeners[0]!.filterChains[0]!;
+  assert.ok(filter.kind !== 'extension');
   return filter.accessLogs;
 }
 
@@ -111,7 +112,8 @@ describe('an access log', () => {
       withListeners(listenerWith([tcpFilter({ access_log })], { access_log })),
     ).listeners[0]!;
     assert.equal(accessLogs.length, 1);
-    assert.equal(filterChains[0]!.filter.accessLogs.length, 1);
+    const { filter } = filterChains[0]!;
+    assert.equal(filter.kind === 'tcp-proxy' && filter.accessLogs.length, 1);
   });
 });
 
@@ -177,6 +179,7 @@ describe('the format of an access log', () => {
     const listener = listenerWith([httpFilter({ access_log: [fileLog({ format: '%ENVIRONMENT(POD)%' })] })]);
     const loaded = mustLoad(withListeners(listener), { environment: { POD: 'web-1' } });
     const { filter } = loaded.listeners[0]!.filterChains[0]!;
+    assert.ok(filter.kind === 'http-connection-manager');
     assert.deepEqual(filter.accessLogs[0]!.format.content, { kind: 'text', segments: ['web-1'] });
   });
 

@@ -67,7 +67,7 @@ describe('a listener', () => {
       {
         name: '',
         match: MATCHES_ALL,
-        connectionLimits: [],
+        networkFilters: [],
         filter: {
           kind: 'tcp-proxy',
           statPrefix: 'tcp',
@@ -353,9 +353,18 @@ describe('a connection limit', () => {
       listenerWith([limit({ max_connections: 5, delay: '0.5s' }), tcpFilter({})]),
     ).filterChains;
     const enabled = { key: '', default: true };
-    assert.deepEqual(chain!.connectionLimits, [{ statPrefix: 'l', maxConnections: 5, delayMs: 500, enabled }]);
+    assert.deepEqual(chain!.networkFilters, [
+      {
+        name: 'filters.network.connection_limit',
+        settings: { maxConnections: 5, delayMs: 500, enabled },
+        statScope: 'connection_limit.l.',
+        counters: ['limited_connections'],
+        gauges: ['active_connections'],
+        hasSharedCount: true,
+      },
+    ]);
     assert.deepEqual(errorsOf(listenerWith([limit({ max_connections: 5 })])), [
-      `${CHAIN}.filters[0]: "envoy.filters.network.connection_limit" is not terminal; the last filter must be the HTTP connection manager or the TCP proxy`,
+      `${CHAIN}.filters[0]: "envoy.filters.network.connection_limit" is not terminal; the last filter must be the HTTP connection manager, the TCP proxy or another terminal filter`,
     ]);
   });
 
@@ -365,11 +374,11 @@ describe('a connection limit', () => {
     ]);
     const off = limit({ max_connections: 1, runtime_enabled: { default_value: false } });
     const limitsOf = (filter: JsonObject) =>
-      settingsOf(listenerWith([filter, tcpFilter({})])).filterChains[0]!.connectionLimits;
+      settingsOf(listenerWith([filter, tcpFilter({})])).filterChains[0]!.networkFilters;
     assert.deepEqual(limitsOf(off), []);
     const byKey = limit({ max_connections: 1, runtime_enabled: { default_value: false, runtime_key: 'on' } });
     assert.deepEqual(
-      limitsOf(byKey).map(({ enabled }) => enabled),
+      limitsOf(byKey).map(({ settings }) => (settings as { enabled: unknown }).enabled),
       [{ key: 'on', default: false }],
     );
   });
@@ -378,7 +387,7 @@ describe('a connection limit', () => {
 describe('a network filter chain', () => {
   it('ends with its only terminal filter', () => {
     assert.deepEqual(errorsOf(listenerWith([])), [
-      `${CHAIN}.filters: needs at least one filter; the last must be the HTTP connection manager or the TCP proxy`,
+      `${CHAIN}.filters: needs at least one filter; the last must be the HTTP connection manager, the TCP proxy or another terminal filter`,
     ]);
     assert.deepEqual(errorsOf(listenerWith([tcpFilter({}), tcpFilter({})])), [
       `${CHAIN}.filters[0]: terminal filter "envoy.filters.network.tcp_proxy" must be the last of its chain`,

@@ -6,6 +6,7 @@ import { Holdings } from '../../../../src/control-plane/holdings.ts';
 import { FilterChains } from '../../../../src/control-plane/listener-manager/filter-chains.ts';
 import { makeListenerSnapshot } from '../../../../src/control-plane/listener-manager/listener-snapshot.ts';
 import { TicketSecret } from '../../../../src/control-plane/listener-manager/ticket-secret.ts';
+import type { NetworkFilterSnapshot } from '../../../../src/snapshot/index.ts';
 import {
   httpFilter,
   type JsonObject,
@@ -125,11 +126,14 @@ describe('the snapshot of a listener', () => {
     const { snapshot, isAt, records } = snapshotOf(
       listenerWith([limitFilter({ max_connections: 4 }), limitFilter({ max_connections: 2 }), tcpFilter({})]),
     );
-    const [first, second] = snapshot.filterChains[0]!.connectionLimits;
-    assert.deepEqual([first!.settings.maxConnections, second!.settings.maxConnections], [4, 2]);
-    assert.ok(isAt('connection_limit.few.limited_connections', first!.statBlock));
-    assert.equal(second!.statBlock, first!.statBlock);
-    assert.notEqual(first!.recordAddress, second!.recordAddress);
+    const [first, second] = snapshot.filterChains[0]!.networkFilters;
+    const limitOf = ({ settings }: NetworkFilterSnapshot) =>
+      (settings.settings as { maxConnections: number }).maxConnections;
+    assert.deepEqual([limitOf(first!), limitOf(second!)], [4, 2]);
+    assert.deepEqual(Object.keys(first!.cells), ['limited_connections', 'active_connections']);
+    assert.ok(isAt('connection_limit.few.limited_connections', first!.cells.limited_connections!));
+    assert.deepEqual(second!.cells, first!.cells);
+    assert.notEqual(first!.countRecord, second!.countRecord);
     assert.ok(records > 0);
   });
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { DownstreamConnection } from '../../../../src/data-plane/network/downstream-connection.ts';
-import { QUIET_MS } from '../../../../src/data-plane/network/filter.ts';
 import { PausedPeers } from '../../../../src/data-plane/network/paused-peers.ts';
+import { QUIET_MS } from '../../../../src/data-plane/network/terminal-filter.ts';
 import { RetiredHosts } from '../../../../src/data-plane/upstream/retired-hosts.ts';
 import { packClusters } from '../../../../src/snapshot/index.ts';
 import { HealthFlag } from '../../../../src/wasm/shared-memory.ts';

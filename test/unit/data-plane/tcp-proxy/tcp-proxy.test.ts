@@ -3,8 +3,11 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
+import { DownstreamConnection } from '../../../../src/data-plane/network/downstream-connection.ts';
 import type { TcpProxySettings } from '../../../../src/snapshot/index.ts';
 import { TcpProxyBench } from '../../../support/tcp-proxy-bench.ts';
+
+const DOWNSTREAM = new DownstreamConnection({} as never, 0, 0);
 
 /** A proxy for which chance brings this number. */
 function drawing(t: TestContext, settings: Partial<TcpProxySettings>, chance: () => number): TcpProxyBench {
@@ -24,7 +27,7 @@ describe('the cluster of a connection', () => {
           const total = weights.reduce((sum, weight) => sum + weight, 0);
           let chance = start * total;
           const { proxy } = drawing(t, { clusters }, () => chance++);
-          const drawn = Array.from({ length: total }, () => proxy.chooseTarget().cluster);
+          const drawn = Array.from({ length: total }, () => proxy.chooseTarget(DOWNSTREAM).cluster);
           assert.deepEqual(
             drawn,
             weights.flatMap((weight, index) => new Array<string>(weight).fill(`c${index}`)),
@@ -37,7 +40,7 @@ describe('the cluster of a connection', () => {
 
   test('is not left to chance when there is one', (t) => {
     const { proxy } = drawing(t, {}, () => assert.fail('drawn'));
-    assert.deepEqual(proxy.chooseTarget(), { cluster: 'web', asks: null });
+    assert.deepEqual(proxy.chooseTarget(DOWNSTREAM), { cluster: 'web', asks: null });
   });
 });
 

@@ -21,7 +21,6 @@ import { type CodecError, codecError, type HeadLimits } from '../../../../wasm/h
 import { BufferedBytes } from '../../../network/buffered-bytes.ts';
 import { Delivery, type DeliveryOwner } from '../../../network/delivery.ts';
 import type { DownstreamConnection } from '../../../network/downstream-connection.ts';
-import { type ExpensiveStream, QUIET_MS } from '../../../network/filter.ts';
 import { HeldBytes } from '../../../network/held-bytes.ts';
 import { PausedPeer, type PausedPeerOwner } from '../../../network/paused-peers.ts';
 import {
@@ -31,6 +30,7 @@ import {
   resumeAccepted,
   type SocketOwner,
 } from '../../../network/socket-events.ts';
+import { type ExpensiveStream, QUIET_MS } from '../../../network/terminal-filter.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import {
   DISPATCH_ABORTED,

@@ -1,14 +1,14 @@
-// Entries of connections that never come to a TCP proxy, because they could not be secured.
+// Entries of connections that never come to a TCP proxy, because they could not be secured, or a filter has ended them.
 
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
 import { StreamFacts } from '../format/stream-facts.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
-import type { HandshakeObserver } from '../network/filter.ts';
+import type { ApproachObserver } from '../network/terminal-filter.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-export class HandshakeLog implements HandshakeObserver {
+export class ApproachLog implements ApproachObserver {
   readonly #context: WorkerContext;
   readonly #log: AccessLog;
   readonly #ingress: IngressFacts;
@@ -29,6 +29,7 @@ export class HandshakeLog implements HandshakeObserver {
     const ends = connectionFacts(this.#context, connection);
     const facts = new StreamFacts(clock, connection.startMs, ends, 'TcpConnectionEnd', this.#ingress);
     facts.endMs = clock.monotonicMs();
+    facts.noteFiltered(connection);
     this.#log.write(facts);
   }
 }

@@ -14,21 +14,22 @@ export interface ExpensiveStream {
   resetExpensive(): void;
 }
 
-/** Told of connections that have to be secured before the filter gets them. */
-export interface HandshakeObserver {
+/** Told of connections that have to be secured, or to pass other filters, before the filter gets them. */
+export interface ApproachObserver {
+  /** At the beginning of each of both. */
   onBegun(connection: DownstreamConnection): void;
   /** It is closed, and the filter never gets it. */
   onFailed(connection: DownstreamConnection): void;
 }
 
-export interface NetworkFilter {
+export interface TerminalFilter {
   readonly connectionCount: number;
   /** Nobody where it is absent or null. */
-  readonly handshakes?: HandshakeObserver | null;
+  readonly approaches?: ApproachObserver | null;
   /**
    * Takes over an accepted connection; whatever becomes of it, `closed` of the connection is called in the end. Runs
-   * in the turn of the accept, or in that in which a listener filter has finished with the socket, or a handshake is done: that
-   * may be behind `finish`.
+   * in the turn of the accept, or in that in which a listener filter has finished with the socket, a handshake is done or a network
+   * filter lets it go on: that may be behind `finish`.
    */
   accept(connection: DownstreamConnection): void;
   /** Lets what runs finish. @param endsIdle whether the rest is ended, or may begin once more. Idempotent. */

@@ -1,0 +1,100 @@
+// The network filters before the terminal one of a chain, in one worker: who is let in, and what each connection passes.
+
+import type { NetworkFilterSnapshot } from '../../snapshot/index.ts';
+import { UpstreamCalls } from '../router/upstream-call.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import type { DownstreamConnection } from './downstream-connection.ts';
+import { FilteredConnection, type FilteredConnectionOwner } from './filtered-connection.ts';
+import type { CompiledNetworkFilter, NetworkFilter, NetworkFilterCallbacks, Refusal } from './network-filter.ts';
+import { ChainFilterContext } from './network-filter-context.ts';
+
+export type CreateNetworkFilter = (callbacks: NetworkFilterCallbacks) => NetworkFilter;
+
+export class NetworkFilterChain {
+  readonly calls: UpstreamCalls;
+  readonly create: readonly CreateNetworkFilter[];
+  /** Bytes of its connections pass the filters. */
+  readonly readsData: boolean;
+  readonly #context: WorkerContext;
+  readonly #contexts: readonly ChainFilterContext[];
+  readonly #gates: readonly CompiledNetworkFilter[];
+  /** Those that the terminal filter has not got yet. */
+  readonly #waiting = new Set<FilteredConnection>();
+
+  /** @returns null where there are none: connections go straight to the terminal filter. */
+  static compile(
+    context: WorkerContext,
+    clusters: ClusterMap,
+    snapshots: readonly NetworkFilterSnapshot[],
+  ): NetworkFilterChain | null {
+    return snapshots.length === 0 ? null : new NetworkFilterChain(context, clusters, snapshots);
+  }
+
+  private constructor(context: WorkerContext, clusters: ClusterMap, snapshots: readonly NetworkFilterSnapshot[]) {
+    this.#context = context;
+    this.calls = new UpstreamCalls(context, clusters);
+    const contexts: ChainFilterContext[] = [];
+    const filters: CompiledNetworkFilter[] = [];
+    let readsData = false;
+    for (const snapshot of snapshots) {
+      const { name, settings } = snapshot.settings;
+      const kind = context.networkFilters[name];
+      // Main has let no other name through.
+      if (kind === undefined || kind.isTerminal) throw new Error(`${name} is no filter before a terminal one`);
+      const ofFilter = new ChainFilterContext(context, snapshot);
+      contexts.push(ofFilter);
+      filters.push(kind.compile(settings, ofFilter));
+      if (kind.readsData) readsData = true;
+    }
+    this.#contexts = contexts;
+    this.readsData = readsData;
+    this.#gates = filters.filter(({ admit }) => admit !== undefined);
+    this.create = filters.flatMap(({ create }) => create ?? []);
+  }
+
+  /** Connections that wait for a filter. */
+  get waitingCount(): number {
+    return this.#waiting.size;
+  }
+
+  /** Takes a place at every filter, or none. @returns why there is none; null for a connection that may go on. */
+  admit(): Refusal | null {
+    for (const [index, gate] of this.#gates.entries()) {
+      const refusal = gate.admit!();
+      if (refusal === null) continue;
+      for (const passed of this.#gates.slice(0, index)) passed.release?.();
+      return refusal;
+    }
+    return null;
+  }
+
+  /** A connection that was admitted is over. */
+  release(): void {
+    for (const gate of this.#gates) gate.release?.();
+  }
+
+  /** Has a connection pass the filters, at the end of which its owner gets it; perhaps within this call. */
+  begin(connection: DownstreamConnection, owner: FilteredConnectionOwner): void {
+    if (this.create.length === 0) {
+      owner.onFiltersPassed(connection);
+      return;
+    }
+    const filtered = new FilteredConnection(this.#context, this, connection, owner);
+    this.#waiting.add(filtered);
+    filtered.begin();
+  }
+
+  /** The terminal filter has it, or it is over. */
+  leave(filtered: FilteredConnection): void {
+    this.#waiting.delete(filtered);
+  }
+
+  destroyConnections(): void {
+    for (const filtered of [...this.#waiting]) filtered.destroy();
+  }
+
+  close(): void {
+    for (const context of this.#contexts) context.close();
+  }
+}
