@@ -58,6 +58,7 @@ async function round(): Promise<Record<string, number>> {
     workers: {
       publishCluster() {},
       removeCluster() {},
+      refuseHost: () => {},
       secureCluster() {},
       publishHosts: (update, applied) => updates.push({ update, applied }),
     },
@@ -108,7 +109,10 @@ async function round(): Promise<Record<string, number>> {
     return (cpuMs(start) * 1_000_000) / CHOICES;
   };
   const requests = Array.from({ length: THERE }, (_, index) => requestTo(`${addressOf(index).ip}:80`));
-  const meant = Array.from({ length: THERE }, (_, index) => addressOf(index));
+  const meant = Array.from({ length: THERE }, (_, index) => ({
+    originalDestination: addressOf(index),
+    requestedServerName: '',
+  }));
   const byHeader = timed((index) => destinations.contextOf(requests[index]!, null));
   const byConnection = timed((index) => destinations.contextOf(null, meant[index]!));
   if (found !== 2 * CHOICES) throw new Error(`found ${found}`);

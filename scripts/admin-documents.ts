@@ -214,6 +214,7 @@ const TABLES: Readonly<Record<string, Listed>> = {
     what: 'Clusters that have had a connection, and clients',
   },
   OUTLIER_STATS: { under: 'cluster.<cluster>.outlier_detection.', what: 'Clusters with outlier detection' },
+  DNS_CACHE_STATS: { under: 'dns_cache.<name>.', what: 'Caches of forward proxies' },
   RING_HASH_STATS: { under: 'cluster.<cluster>.ring_hash_lb.', what: 'Clusters with RING_HASH' },
   MAGLEV_STATS: { under: 'cluster.<cluster>.maglev_lb.', what: 'Clusters with MAGLEV' },
   TIMEOUT_BUDGET_STATS: { under: 'cluster.<cluster>.', what: 'Clusters with timeout_budgets' },

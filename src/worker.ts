@@ -90,7 +90,7 @@ function receive(message: Exclude<MainToWorker, { type: 'init' }>, parts: Parts)
     case 'cluster-tls':
       return dataPlane.secureCluster(message.name, message.transports, applied(message.generation, stats));
     case 'host-refused':
-      return dataPlane.refuseHost(message.cluster, message.address);
+      return dataPlane.refuseHost(message.cluster, message.address, message.reason);
     case 'listen':
       return listen(dataPlane, message);
     case 'listener-tls':

@@ -37,6 +37,7 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
 | \`STRICT_DNS\` | every address of each name in \`load_assignment\` |
 | \`LOGICAL_DNS\` | one; new connections go to the address that was found last |
 | \`ORIGINAL_DST\` | wherever clients meant to go, before the connection was redirected here or by a header |
+| \`cluster_type\` \`envoy.clusters.dynamic_forward_proxy\` | the hosts that requests name, looked up when they do ([how](filters.md#dynamic_forward_proxy)) |
 
 | lb_policy | host of a request |
 |---|---|
@@ -44,7 +45,7 @@ export const OWN_NOTES: Readonly<Record<string, MessageNotes>> = {
 | \`LEAST_REQUEST\` | of two random ones that with fewer requests; where weights differ, by weight over requests |
 | \`RANDOM\` | any; weights do not count |
 | \`RING_HASH\`, \`MAGLEV\` | the same one for the same hash, which routes or the cluster make by \`hash_policy\`; by weight |
-| \`CLUSTER_PROVIDED\`, in the older form \`ORIGINAL_DST_LB\` | the one that the client named: type \`ORIGINAL_DST\` |
+| \`CLUSTER_PROVIDED\`, in the older form \`ORIGINAL_DST_LB\` | the one that the client named: type \`ORIGINAL_DST\`, and forward proxies |
 | \`LOAD_BALANCING_POLICY_CONFIG\` | as \`load_balancing_policy\` says |`,
     test: CONVERSION,
     fields: {

@@ -6,8 +6,11 @@ import {
   ADDRESSES,
   CHECKER,
   CONVERSION,
+  DNS_CACHE,
   DNS_CLIENT,
   DNS_SETTINGS,
+  FORWARD_PROXY,
+  FORWARD_SETTINGS,
   HOST_ADDRESSES,
   HOST_LISTS,
   LIMITS,
@@ -27,8 +30,11 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
   'proxy.config.cluster.v3.Cluster.CustomClusterType': {
     test: DNS_SETTINGS,
     fields: {
-      name: ['`envoy.cluster.static`, `.strict_dns`, `.logical_dns`, `.original_dst` or `.dns`.', 'required'],
-      typed_config: ['Settings of `.dns`.', 'none'],
+      name: [
+        '`envoy.cluster.static`, `.strict_dns`, `.logical_dns`, `.original_dst`, `.dns` or `envoy.clusters.dynamic_forward_proxy`.',
+        'required',
+      ],
+      typed_config: ['Settings of `.dns` and of forward proxies.', 'none'],
     },
   },
   'proxy.extensions.clusters.dns.v3.DnsCluster': {
@@ -41,6 +47,50 @@ export const MEMBERS_NOTES: Readonly<Record<string, MessageNotes>> = {
         LOGICAL_DNS,
       ],
     },
+  },
+  'proxy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig': {
+    test: FORWARD_SETTINGS,
+    fields: {
+      dns_cache_config: ['Hosts that clients may name, and how they are looked up.', 'required', FORWARD_PROXY],
+      sub_clusters_config: ['A cluster for each host.', 'refused'],
+      allow_insecure_cluster_options: [
+        'TLS may go by other names than those that clients name: `auto_sni` and `auto_san_validation` may be false.',
+        '`false`',
+      ],
+      allow_coalesced_connections: ['Nothing: each host has connections of its own.', '`false`'],
+    },
+  },
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': {
+    test: DNS_CACHE,
+    fields: {
+      name: ['Clusters with the same name share a cache, and say the same of it.', 'required', FORWARD_SETTINGS],
+      dns_lookup_family: ['Which kinds of address are asked for.', '`AUTO`', FORWARD_SETTINGS],
+      dns_refresh_rate: ['Between lookups of a name whose records say nothing of their life.', '60 s'],
+      dns_min_refresh_rate: ['However short records live.', '5 s'],
+      dns_failure_refresh_rate: ['Waits after failures: random below a bound that doubles.', '`dns_refresh_rate`'],
+      disable_dns_refresh_on_failure: ['A name without an address is forgotten at once.', '`false`'],
+      host_ttl: ['A host goes when nobody has used it for as long.', '5 min'],
+      max_hosts: ['Further ones get a 503 with `UO`.', '1024'],
+      dns_cache_circuit_breaker: ['How many requests may wait for lookups.', 'see below', FORWARD_PROXY],
+      dns_query_timeout: ['For a whole lookup; 0 for any time.', '5 s'],
+      preresolve_hostnames: ['Looked up at the start.', 'none'],
+      use_tcp_for_dns_lookups: ['TCP alone.', '`false`', FORWARD_SETTINGS],
+      dns_resolution_config: [
+        'Whom lookups ask, and how.',
+        'the resolver of the bootstrap, or the system',
+        FORWARD_PROXY,
+      ],
+      typed_dns_resolver_config: [
+        'Whom lookups ask, and how.',
+        'the resolver of the bootstrap, or the system',
+        FORWARD_SETTINGS,
+      ],
+      key_value_config: ['Hosts are not kept from one process to the next.', 'refused', FORWARD_SETTINGS],
+    },
+  },
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers': {
+    test: FORWARD_PROXY,
+    fields: { max_pending_requests: ['Requests and connections that wait for lookups, over all workers.', '1024'] },
   },
   'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate': { test: STRICT_DNS, fields: RATE_FIELDS },
   'proxy.config.cluster.v3.Cluster.RefreshRate': { test: STRICT_DNS, fields: RATE_FIELDS },

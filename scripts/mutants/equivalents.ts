@@ -23,7 +23,7 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
   },
   {
     file: 'src/control-plane/cluster-manager/active-cluster.ts',
-    line: 'if (told === hosts || settings.originalDst !== null) return update;',
+    line: 'if (told === hosts || namesMembers(settings)) return update;',
     changes: ['told === hosts → false'],
     why: 'Spares the look through all members, which finds nothing.',
   },
@@ -158,12 +158,6 @@ export const EQUIVALENT_MUTANTS: readonly EquivalentMutants[] = [
     line: 'if (!this.#isFound) this.#discovery.start();',
     changes: ['!this.#isFound → true'],
     why: 'Static members would be told a second time, which changes nothing.',
-  },
-  {
-    file: 'src/control-plane/cluster-manager/managed-cluster.ts',
-    line: "if (discovery.kind === 'static' || discovery.kind === 'original-dst') return new StaticDiscovery(hosts, listener);",
-    changes: ["discovery.kind === 'original-dst' → false", '\'original-dst\' → ""'],
-    why: 'Such a cluster has its discovery before this is asked.',
   },
   {
     file: 'src/control-plane/cluster-manager/managed-cluster.ts',

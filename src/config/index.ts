@@ -44,6 +44,7 @@ export { convertCidrRange } from './resources/cidr.ts';
 export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
 export type { Conversion } from './resources/conversion.ts';
 export { readDataSource } from './resources/data-source.ts';
+export { convertDnsCache } from './resources/dns-cache.ts';
 export { openExtension } from './resources/extension.ts';
 export type { ExtensionManifests } from './resources/extension-manifests.ts';
 export type { FaultSink } from './resources/fault-sink.ts';
@@ -57,6 +58,7 @@ export type {
   ConnectionLimitMessage,
   CorsPolicyMessage,
   DogStatsdSink,
+  ForwardProxyFilterMessage,
   GraphiteStatsdSink,
   GrpcBridgeFilterMessage,
   GrpcService,

@@ -11,6 +11,7 @@ import type {
   AccessLogFileSettings,
   DrainProgress,
   DrainState,
+  HostRefusal,
   HostsUpdate,
   InheritedSockets,
   ListenerSnapshot,
@@ -182,8 +183,8 @@ export class DataPlane {
   }
 
   /** There is no room for a host that was wanted. @param address as text. */
-  refuseHost(cluster: string, address: string): void {
-    this.#clusters.refuseHost(cluster, address);
+  refuseHost(cluster: string, address: string, reason: HostRefusal): void {
+    this.#clusters.refuseHost(cluster, address, reason);
   }
 
   /**

@@ -24,7 +24,7 @@ export type {
 } from './http/filter.ts';
 export type { CallAnswer, CallFailure, CallReceiver, CallRequest } from './http/filter-call.ts';
 export { isGrpc } from './http/grpc-request.ts';
-export { FILTER_FAULT, type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
+export { DNS_FAILURE, FILTER_FAULT, type LocalReply, REQUEST_HELD_TOO_LARGE, ReplyForm } from './http/local-reply.ts';
 export type { Taps } from './http/taps.ts';
 export type { Trailers } from './http/trailers.ts';
 export type {

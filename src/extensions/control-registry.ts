@@ -13,6 +13,7 @@ import { COMPRESSOR_MANIFEST } from './filters.http/compressor/config.ts';
 import { CORS } from './filters.http/cors/config.ts';
 import { CSRF } from './filters.http/csrf/config.ts';
 import { DECOMPRESSOR_MANIFEST } from './filters.http/decompressor/config.ts';
+import { DYNAMIC_FORWARD_PROXY } from './filters.http/dynamic_forward_proxy/config.ts';
 import { EXT_AUTHZ_MANIFEST } from './filters.http/ext_authz/config.ts';
 import { FAULT_MANIFEST } from './filters.http/fault/config.ts';
 import { GRPC_BRIDGE } from './filters.http/grpc_http1_bridge/config.ts';
@@ -45,6 +46,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.cors.v3.Cors': CORS,
   'proxy.extensions.filters.http.csrf.v3.CsrfPolicy': CSRF,
   'proxy.extensions.filters.http.decompressor.v3.Decompressor': DECOMPRESSOR_MANIFEST,
+  'proxy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig': DYNAMIC_FORWARD_PROXY,
   'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': EXT_AUTHZ_MANIFEST,
   'proxy.extensions.filters.http.fault.v3.HTTPFault': FAULT_MANIFEST,
   'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GRPC_BRIDGE,

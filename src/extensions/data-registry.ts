@@ -8,6 +8,7 @@ import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
 import { CORS_FILTER } from './filters.http/cors/filter.ts';
 import { CSRF_FILTER } from './filters.http/csrf/filter.ts';
 import { DECOMPRESSOR_FILTER } from './filters.http/decompressor/filter.ts';
+import { DYNAMIC_FORWARD_PROXY_FILTER } from './filters.http/dynamic_forward_proxy/filter.ts';
 import { EXT_AUTHZ_FILTER } from './filters.http/ext_authz/filter.ts';
 import { FAULT_FILTER } from './filters.http/fault/filter.ts';
 import { GRPC_BRIDGE_FILTER } from './filters.http/grpc_http1_bridge/filter.ts';
@@ -31,6 +32,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.cors': CORS_FILTER,
   'filters.http.csrf': CSRF_FILTER,
   'filters.http.decompressor': DECOMPRESSOR_FILTER,
+  'filters.http.dynamic_forward_proxy': DYNAMIC_FORWARD_PROXY_FILTER,
   'filters.http.ext_authz': EXT_AUTHZ_FILTER,
   'filters.http.fault': FAULT_FILTER,
   'filters.http.grpc_http1_bridge': GRPC_BRIDGE_FILTER,

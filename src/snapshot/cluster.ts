@@ -84,6 +84,8 @@ export interface HostSettings extends EndpointSettings {
   readonly address: Address;
   /** Name of a member whose address changes while it stays the same member; absent where the address names it. */
   readonly logicalName?: string;
+  /** What clients call the member, where that is no address; `logicalName` is the same as text. */
+  readonly named?: NamedAddress;
   /** Of a member with several addresses: where connections are tried, in this order. Two or more; `address` is among them. */
   readonly connectOrder?: readonly IpAddress[];
 }
@@ -148,8 +150,58 @@ export interface OriginalDstDiscoverySettings {
   readonly cleanupIntervalMs: number;
 }
 
+/** A host that a client has named. */
+export interface NamedAddress {
+  /** A host name in lower-case ASCII, or an IP literal. */
+  readonly name: string;
+  readonly port: number;
+}
+
+/** Hosts that clients name, and how their names are looked up. Clusters that name one cache share it. */
+export interface DnsCacheSettings {
+  readonly name: string;
+  readonly lookupFamily: DnsLookupFamily;
+  /** Between lookups of names whose records say nothing of their life. */
+  readonly refreshRateMs: number;
+  /** However short records live. */
+  readonly minRefreshRateMs: number;
+  /** As in DnsDiscoverySettings. */
+  readonly failureRefresh: DnsDiscoverySettings['failureRefresh'];
+  /** A name that has no address is not kept. */
+  readonly forgetsFailures: boolean;
+  /** Hosts that nobody has used for so long go; above 0. */
+  readonly hostTtlMs: number;
+  /** 1 or more. */
+  readonly maxHosts: number;
+  /** Of requests and connections that wait for lookups, over all workers. */
+  readonly maxPending: number;
+  /** For a whole lookup; 0 for any time. */
+  readonly queryTimeoutMs: number;
+  /** Looked up at the start. */
+  readonly preresolved: readonly NamedAddress[];
+  readonly resolver: DnsResolverSettings;
+}
+
+/** Members are the hosts that requests and connections name. */
+export interface ForwardProxyDiscoverySettings {
+  readonly kind: 'forward-proxy';
+  readonly cache: DnsCacheSettings;
+}
+
+/** What workers are to know of a cluster whose members clients name. */
+export interface ForwardProxySettings {
+  /** Of hosts that are named without one. */
+  readonly defaultPort: number;
+  /** TLS asks each host for its own name, and verifies it. */
+  readonly namesServers: boolean;
+}
+
 /** Where a cluster's members come from; a static cluster has them in its settings. */
-export type DiscoverySettings = { readonly kind: 'static' } | DnsDiscoverySettings | OriginalDstDiscoverySettings;
+export type DiscoverySettings =
+  | { readonly kind: 'static' }
+  | DnsDiscoverySettings
+  | OriginalDstDiscoverySettings
+  | ForwardProxyDiscoverySettings;
 
 /** Where requests say which member they want. */
 export interface OriginalDstSettings {
@@ -323,8 +375,10 @@ export interface ClusterSettings {
   /** Upper bound of bytes that wait in each direction of one connection. */
   readonly bufferLimitBytes: number;
   readonly lbPolicy: LoadBalancingPolicy;
-  /** Null when a balancer chooses the member. */
+  /** Null when something else chooses the member. */
   readonly originalDst: OriginalDstSettings | null;
+  /** Absent when something else chooses the member. */
+  readonly forwardProxy?: ForwardProxySettings;
   readonly leastRequest: LeastRequestSettings;
   /** Of hosts in turn and of the least request; null for none. */
   readonly slowStart: SlowStartSettings | null;
@@ -459,4 +513,25 @@ export interface ClusterSnapshot {
   readonly addedViaApi: boolean;
   /** Its hosts are checked, and may ask in their answers to be left out. */
   readonly isHealthChecked: boolean;
+  /** Where requests wait for lookups: the record of how many do, and how many may. Absent elsewhere. */
+  readonly lookups?: LookupLimit;
+}
+
+/** Over all workers. */
+export interface LookupLimit {
+  /** Byte address of a count record (COUNT_*). */
+  readonly record: number;
+  readonly max: number;
+  /** First cell of DNS_CACHE_WORKER_STATS. */
+  readonly statBlock: number;
+  /** After which nobody waits any more, whatever has become of the lookup. */
+  readonly waitMs: number;
+}
+
+/** Requests and connections name their members, and no balancer chooses. */
+export function namesMembers({
+  originalDst,
+  forwardProxy,
+}: Pick<ClusterSettings, 'originalDst' | 'forwardProxy'>): boolean {
+  return originalDst !== null || forwardProxy !== undefined;
 }

@@ -16,11 +16,14 @@ export type {
   ClusterSnapshot,
   ConfiguredHealth,
   DiscoverySettings,
+  DnsCacheSettings,
   DnsDiscoverySettings,
   DnsLookupFamily,
   DnsResolverSettings,
   DnsTarget,
   EndpointSettings,
+  ForwardProxyDiscoverySettings,
+  ForwardProxySettings,
   HashFunction,
   HashingSettings,
   HostSettings,
@@ -31,6 +34,8 @@ export type {
   LeastRequestSettings,
   LoadBalancingPolicy,
   Locality,
+  LookupLimit,
+  NamedAddress,
   OriginalDstDiscoverySettings,
   OriginalDstSettings,
   PreconnectSettings,
@@ -47,7 +52,7 @@ export type {
   UpstreamHttp2,
   ZoneRoutingSettings,
 } from './cluster.ts';
-export { NO_CELLS } from './cluster.ts';
+export { NO_CELLS, namesMembers } from './cluster.ts';
 export type { DrainedListeners, DrainProgress, DrainState, DrainStrategy } from './drain.ts';
 export type {
   ConnectionSourceType,
@@ -103,6 +108,7 @@ export type {
 export type { LocalReplySettings, ReplyFormat, ReplyMapperSettings } from './local-reply.ts';
 export type {
   DynamicStatKey,
+  HostRefusal,
   InheritedSockets,
   LogLevelName,
   MainToWorker,

@@ -90,6 +90,9 @@ export interface DynamicStatKey {
   readonly isTime?: boolean;
 }
 
+/** Why a host that was wanted does not come: a limit leaves no room for it, or its name has no address. */
+export type HostRefusal = 'overflow' | 'dns';
+
 /** Descriptors of sockets that listen already, by address of a listener. They become the worker's. */
 export type InheritedSockets = readonly (readonly number[])[];
 
@@ -108,8 +111,13 @@ export type MainToWorker =
       readonly name: string;
       readonly transports: readonly SecuredTransport[];
     }
-  /** There is no room for a host that was wanted. */
-  | { readonly type: 'host-refused'; readonly cluster: string; readonly address: string }
+  /** There is no host that is called so, for those who want it. */
+  | {
+      readonly type: 'host-refused';
+      readonly cluster: string;
+      readonly address: string;
+      readonly reason: HostRefusal;
+    }
   /** `ports` by address of the listener; 0 lets the system choose, and for a pipe. */
   | {
       readonly type: 'listen';
@@ -196,7 +204,10 @@ export type WorkerToMain =
   | { readonly type: 'shared-sockets'; readonly question: number; readonly descriptors: readonly number[] }
   | { readonly type: 'listen-failed'; readonly listenerId: number; readonly reason: string }
   | { readonly type: 'dynamic-stat'; readonly key: DynamicStatKey }
-  /** A request wants a host that its cluster has not. Main adds it for all workers, or refuses it. */
+  /**
+   * A request wants a host that its cluster has not. Main adds it for all workers, or refuses it. Where names are looked up,
+   * the IP may be a name.
+   */
   | { readonly type: 'host-wanted'; readonly cluster: string; readonly address: IpAddress }
   /** A checked host has asked, in an answer to a request, to be left out. */
   | { readonly type: 'host-failed'; readonly cluster: string; readonly recordAddress: number }

@@ -48,6 +48,7 @@ type RareFields = Omit<HostSettings, keyof EndpointSettings | 'address'>;
 const RARE_FIELDS = Object.keys({
   logicalName: true,
   connectOrder: true,
+  named: true,
 } satisfies Record<keyof RareFields, true>) as (keyof RareFields)[];
 
 const ENDPOINT_FIELDS = Object.keys({

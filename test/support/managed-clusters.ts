@@ -57,6 +57,7 @@ export class ManagedClusters implements Disposable {
       workers: {
         publishCluster: ({ settings }, applied) => publish(settings.name, applied),
         removeCluster: (_name, applied) => this.removed.push(applied),
+        refuseHost: () => {},
         secureCluster: (name, _changed, applied) => publish(name, applied),
         publishHosts: (update, applied) => publish(update.cluster, applied, update),
       },

@@ -61,7 +61,7 @@ export function openPool(t: TestContext, concurrency = 2) {
     loopBlock: () => null,
     dynamicStatCell: () => 7,
     onHostFailed: (...args: unknown[]) => void told.push(['failed', ...args]),
-    onHostWanted: (_cluster: string, { port }: { port: number }) => port !== 1,
+    onHostWanted: (_cluster: string, { port }: { port: number }) => (port === 1 ? ('overflow' as const) : undefined),
     onHostFailedInRow: (...args: unknown[]) => void told.push(['in row', ...args]),
     onTapTrace: (...args: unknown[]) => void told.push(['traced', ...args]),
     onTapDropped: (...args: unknown[]) => void told.push(['dropped', ...args]),

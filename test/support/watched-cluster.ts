@@ -50,6 +50,7 @@ export class Watched implements Disposable {
       workers: {
         publishCluster: () => {},
         removeCluster: () => {},
+        refuseHost: () => {},
         secureCluster: () => {},
         publishHosts: (_update, applied) => {
           this.published.push(this.manager.snapshots()[0]!);

@@ -5,6 +5,7 @@ import type { Bootstrap } from '../proto/generated/messages.ts';
 import { type ConvertedBindConfig, convertBindConfig } from '../resources/bind-config.ts';
 import { convertCluster } from '../resources/cluster.ts';
 import { ClusterNames } from '../resources/conversion.ts';
+import { DnsCacheNames } from '../resources/dns-cache.ts';
 import { convertDefaultResolver } from '../resources/dns-discovery.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';
@@ -42,7 +43,9 @@ export function convertStaticResources(
   };
   const defaultSource = convertDefaultSource(bootstrap, faults);
   const secrets = staticSecrets(bootstrap.static_resources?.secrets ?? [], SECRETS_PATH, faults);
-  const conversion = { faults, secrets, clusters: names, localCluster, defaultResolver, defaultSource, ...given };
+  const dnsCaches = new DnsCacheNames();
+  const common = { faults, secrets, clusters: names, localCluster, defaultResolver, defaultSource, dnsCaches };
+  const conversion = { ...common, ...given };
   const clusterSettings = clusters.map((cluster, index) =>
     convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
   );

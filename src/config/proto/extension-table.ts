@@ -112,6 +112,10 @@ const HTTP_FILTERS: Rows = [
   row(`${HTTP}.set_metadata.v3.Config`, 'filters.http.set_metadata'),
   perRoute(`${HTTP}.module.v3.ModulePerRoute`, row(`${HTTP}.module.v3.Module`, 'filters.http.module')),
   perRoute(
+    `${HTTP}.dynamic_forward_proxy.v3.PerRouteConfig`,
+    row(`${HTTP}.dynamic_forward_proxy.v3.FilterConfig`, 'filters.http.dynamic_forward_proxy'),
+  ),
+  perRoute(
     `${HTTP}.basic_auth.v3.BasicAuthPerRoute`,
     row(`${HTTP}.basic_auth.v3.BasicAuth`, 'filters.http.basic_auth'),
   ),
@@ -188,6 +192,7 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
     row('none', 'cluster.original_dst'),
     row('extensions.clusters.aggregate.v3.ClusterConfig', 'clusters.aggregate'),
     row('extensions.clusters.dns.v3.DnsCluster', 'clusters.dns'),
+    row('extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig', 'clusters.dynamic_forward_proxy'),
   ],
   'compression.compressor': [
     row('extensions.compression.gzip.compressor.v3.Gzip', 'compression.gzip.compressor'),

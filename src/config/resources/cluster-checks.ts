@@ -2,7 +2,7 @@
 // of the schema and not repeated here. Each check reports at the field that an operator would change.
 
 import { Cluster_LbPolicy } from '../proto/generated/enums.ts';
-import { discoveryTypeOf, dnsSettingsOf } from './discovery-type.ts';
+import { discoveryTypeOf, dnsSettingsOf, FORWARD_PROXY_TYPE } from './discovery-type.ts';
 import { enumName } from './enum-name.ts';
 import type { FaultSink } from './fault-sink.ts';
 import { checkMaglevSize, checkRingSizes } from './hash-table-checks.ts';
@@ -103,6 +103,9 @@ function checkZoneAwareness(cluster: Cluster, at: string, faults: FaultSink): vo
   faults.warning(field, `has no effect with lb_policy ${policy}`);
 }
 
+/** Their members are named by requests and connections. */
+const TYPES_WITHOUT_BALANCER: ReadonlySet<string> = new Set(['ORIGINAL_DST', FORWARD_PROXY_TYPE]);
+
 /**
  * A cluster either chooses its hosts itself or has a balancer do it.
  * @param balanced the cluster, with what its load_balancing_policy says.
@@ -112,10 +115,11 @@ export function checkProvidedBalancer(balanced: Cluster, at: string, faults: Fau
   const policyAt = `${at}.${balanced.load_balancing_policy === null ? 'lb_policy' : 'load_balancing_policy'}`;
   const isProvided = policy === 'CLUSTER_PROVIDED';
   const type = discoveryTypeOf(balanced);
-  if (type === 'ORIGINAL_DST' && !isProvided) {
-    faults.error(policyAt, `type ORIGINAL_DST needs CLUSTER_PROVIDED, not ${policy}`);
+  const hasNone = type !== undefined && TYPES_WITHOUT_BALANCER.has(type);
+  if (hasNone && !isProvided) {
+    faults.error(policyAt, `type ${type} needs CLUSTER_PROVIDED, not ${policy}`);
   }
-  if (type !== undefined && type !== 'ORIGINAL_DST' && isProvided) {
+  if (type !== undefined && !hasNone && isProvided) {
     faults.error(policyAt, `CLUSTER_PROVIDED needs type ORIGINAL_DST, not ${type}`);
   }
   if (!isProvided || balanced.lb_subset_config === null) return;

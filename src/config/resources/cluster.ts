@@ -8,12 +8,13 @@ import { withBalancingPolicy } from './balancing-policy.ts';
 import { convertCircuitBreakers } from './circuit-breakers.ts';
 import { checkCluster, checkProvidedBalancer, lbPolicyName } from './cluster-checks.ts';
 import type { Conversion } from './conversion.ts';
-import { discoveryTypeOf } from './discovery-type.ts';
+import { discoveryTypeOf, FORWARD_PROXY_TYPE } from './discovery-type.ts';
 import { convertDnsDiscovery } from './dns-discovery.ts';
 import { convertDropShare } from './drop-overloads.ts';
 import { convertHosts, convertLoadAssignment, DnsTargets, type MemberCollector, StaticMembers } from './endpoint.ts';
 import { convertFamilyOrder } from './family-order.ts';
 import type { FaultSink } from './fault-sink.ts';
+import { convertForwardProxy, convertForwardProxyCache } from './forward-proxy.ts';
 import { convertHealthCheck } from './health-check.ts';
 import { convertSubsets, subsetKeys } from './lb-subsets.ts';
 import { convertLoadBalancing } from './load-balancing.ts';
@@ -51,6 +52,7 @@ export function convertCluster(message: Cluster, at: string, conversion: Convers
     bufferLimitBytes: valueOr(message.per_connection_buffer_limit_bytes, DEFAULT_BUFFER_LIMIT_BYTES),
     lbPolicy: lbPolicyName(balanced) as LoadBalancingPolicy,
     originalDst: convertOriginalDst(message),
+    ...convertForwardProxy(message, at, conversion.faults),
     ...convertLoadBalancing(balanced, at, conversion.faults),
     subsets: convertSubsets(balanced),
     ...convertUpstreamSocket(message, at, conversion),
@@ -97,6 +99,10 @@ function convertMembers(message: Cluster, at: string, conversion: Conversion): M
     return { discovery: STATIC, hosts: members.hosts };
   }
   if (type === 'ORIGINAL_DST') return { discovery: convertOriginalDstDiscovery(message), hosts: [] };
+  if (type === FORWARD_PROXY_TYPE) {
+    const cache = convertForwardProxyCache(message, at, conversion);
+    return cache === undefined ? NO_MEMBERS : { discovery: { kind: 'forward-proxy', cache }, hosts: [] };
+  }
   const kind = type === undefined ? undefined : DNS_KINDS.get(type);
   // The support table refuses the other types.
   if (kind === undefined) return NO_MEMBERS;

@@ -6,6 +6,7 @@ import type { MessageTypes } from '../proto/generated/messages.ts';
 import { quote } from '../source/node.ts';
 import type { LogPathLook } from './access-log/log-path.ts';
 import type { ConvertedBindConfig } from './bind-config.ts';
+import type { DnsCacheNames } from './dns-cache.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterManifests } from './http-filter.ts';
 import type { NetworkFilterManifests } from './network-filter.ts';
@@ -25,6 +26,8 @@ export interface Conversion extends LogPathLook {
   readonly rateLimitService?: MessageTypes['proxy.config.ratelimit.v3.RateLimitServiceConfig'] | null;
   /** Resolver of clusters without one of their own; that of the system when absent. */
   readonly defaultResolver?: DnsResolverSettings | undefined;
+  /** What has been said of DNS caches; nobody compares it when absent. */
+  readonly dnsCaches?: DnsCacheNames | undefined;
   /** How sockets of clusters begin that do not say; left to the system when absent. */
   readonly defaultSource?: ConvertedBindConfig | undefined;
   /** Those of the bootstrap; none when absent. */

@@ -24,7 +24,7 @@ const MOST_PAYLOAD_BYTES = 4096;
 const DNS_PORT = 53;
 const CARES_RESOLVER = 'proxy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
-const SYSTEM_RESOLVER: DnsResolverSettings = {
+export const SYSTEM_RESOLVER: DnsResolverSettings = {
   servers: [],
   serversAreFallback: false,
   useTcp: false,
@@ -76,7 +76,7 @@ export function convertDefaultResolver(message: Bootstrap, faults: FaultSink): D
 type ResolverFields = Pick<Cluster, 'typed_dns_resolver_config' | 'dns_resolution_config' | 'use_tcp_for_dns_lookups'>;
 
 /** @param at path of the message with its final dot, empty for the root. */
-function convertResolver(
+export function convertResolver(
   message: ResolverFields,
   oldServers: readonly AddressMessage[],
   at: string,
@@ -143,7 +143,9 @@ function convertOptions(
   };
 }
 
-function convertFailureRefresh(rate: Cluster['dns_failure_refresh_rate']): DnsDiscoverySettings['failureRefresh'] {
+export function convertFailureRefresh(
+  rate: Cluster['dns_failure_refresh_rate'],
+): DnsDiscoverySettings['failureRefresh'] {
   if (rate === null || rate.base_interval === null) return undefined;
   const baseMs = durationMs(rate.base_interval);
   return { baseMs, maxMs: durationMsOr(rate.max_interval, baseMs * DEFAULT_MAX_INTERVAL_FACTOR) };

@@ -13,7 +13,9 @@ import {
   type HostSettings,
   type HostSnapshot,
   type HostsUpdate,
+  type LookupLimit,
   NO_CELLS,
+  namesMembers,
   type SlowStartSettings,
   type UpstreamTlsSettings,
   upstreamContextsOf,
@@ -60,8 +62,9 @@ const { unhealthy: UNHEALTHY, degraded: DEGRADED, excluded: EXCLUDED } = HealthM
 const ALL = 100;
 
 /** What holds of a new host until its first check has ended. Who has named it waits for it: it serves until it fails. */
-function flagsBeforeChecks({ healthCheck: check, originalDst }: ClusterSettings): number {
-  if (check === undefined || originalDst !== null) return 0;
+function flagsBeforeChecks(settings: ClusterSettings): number {
+  const { healthCheck: check } = settings;
+  if (check === undefined || namesMembers(settings)) return 0;
   const { failedActiveHealthCheck, pendingActiveHealthCheck } = HealthFlag;
   return check.excludesNewHosts ? failedActiveHealthCheck | pendingActiveHealthCheck : failedActiveHealthCheck;
 }
@@ -120,9 +123,10 @@ export class ActiveCluster {
 
   /**
    * A cluster without members.
+   * @param lookups where its requests wait for names to be looked up.
    * @throws WeirError WEIR_SHARED_MEMORY_FULL.
    */
-  constructor(settings: ClusterSettings, addedViaApi: boolean, places: ClusterPlaces) {
+  constructor(settings: ClusterSettings, addedViaApi: boolean, places: ClusterPlaces, lookups?: LookupLimit) {
     const holdings = new Holdings(places);
     const scope = holdings.scope(`cluster.${settings.statName}.`);
     this.holdings = holdings;
@@ -165,6 +169,7 @@ export class ActiveCluster {
         recordAddress,
         addedViaApi,
         isHealthChecked: settings.healthCheck !== undefined,
+        ...(lookups && { lookups }),
       });
     } catch (error) {
       holdings.close();
@@ -256,6 +261,12 @@ export class ActiveCluster {
     return host;
   }
 
+  /** Gives such a member other settings under its name; workers are told as of one that has joined. */
+  updateMember(host: ActiveHost, member: HostSettings): void {
+    host.update(member);
+    this.#isAmended = true;
+  }
+
   /** Takes such members out. @returns as setMembers. */
   removeMembers(hosts: readonly ActiveHost[]): () => void {
     this.#hostSet.remove(hosts);
@@ -299,7 +310,7 @@ export class ActiveCluster {
     const health = this.#hostSet.takeHealthNews().map((host) => host.recordAddress);
     const update = { cluster: settings.name, hostLists, order: null, hosts: [], health, amendment: null };
     // Of members on demand their amendments tell.
-    if (told === hosts || settings.originalDst !== null) return update;
+    if (told === hosts || namesMembers(settings)) return update;
     const known = new Map(told.map((host) => [host.recordAddress, host]));
     const isReordered =
       told.length !== hosts.length || hosts.some((host, at) => host.recordAddress !== told[at]!.recordAddress);
@@ -435,7 +446,7 @@ export class ActiveCluster {
   #buildLists(): HostLists {
     const { settings } = this.#snapshot;
     // Nobody picks from a list where requests name their hosts.
-    return this.#listsOf(settings, settings.originalDst === null ? this.#hostSet.hosts : []);
+    return this.#listsOf(settings, namesMembers(settings) ? [] : this.#hostSet.hosts);
   }
 
   #listsOf(settings: ClusterSnapshot['settings'], hosts: readonly ActiveHost[]): HostLists {

@@ -16,6 +16,7 @@ import type {
   ClusterSettings,
   ClusterSnapshot,
   ConsecutiveKind,
+  HostRefusal,
   HostsUpdate,
   Locality,
   TlsSettings,
@@ -24,6 +25,7 @@ import { upstreamContextsOf } from '../../snapshot/index.ts';
 import { CLUSTER_MANAGER_STATS } from '../../stats/index.ts';
 import { compileHttp1, Http1Codec } from '../../wasm/http1.ts';
 import type { DnsResolvers } from '../dns/resolvers.ts';
+import { DnsCaches } from '../dns-cache/dns-caches.ts';
 import { Failures, NO_MESSAGE, type ResourceRecord, type ResourceState } from '../resource-record.ts';
 import type { ActiveCluster, ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
@@ -41,6 +43,8 @@ export interface ClusterPublisher {
   /** Has connections of a cluster be secured by other settings. */
   secureCluster(name: string, changed: ChangedTls, onApplied: () => void): void;
   removeCluster(name: string, onApplied: () => void): void;
+  /** There is no host of this name: who waits for it hears of it. */
+  refuseHost(cluster: string, key: string, reason: HostRefusal): void;
 }
 
 export interface ClusterObserver {
@@ -102,6 +106,7 @@ export class ClusterManager {
         handshakes: new HandshakeTurns(deps.clock),
         codec: onFirstUse(() => new Http1Codec(compileHttp1(), deps.headerPrefix)),
       },
+      dnsCaches: new DnsCaches(deps),
       systemCalls: onFirstUse(() => SystemCalls.open()),
       outliers: { ...deps, events: new OutlierEventLog(deps.clock, deps.loggers, deps.outlierEventLogPath) },
       updates: this.#stats,
@@ -114,6 +119,10 @@ export class ClusterManager {
         const { name } = managed.cluster;
         if (this.#clusters.get(name) === managed) deps.workers.secureCluster(name, changed, onApplied);
         else onApplied();
+      },
+      refuse: (managed, key, reason) => {
+        const { name } = managed.cluster;
+        if (this.#clusters.get(name) === managed) deps.workers.refuseHost(name, key, reason);
       },
       onChange: (managed) => this.#changed(managed),
       onReady: (managed) => this.#becameReady(managed),
@@ -232,9 +241,10 @@ export class ClusterManager {
     this.#clusters.get(clusterName)?.hostFailedInRow(recordAddress, kind);
   }
 
-  /** A worker wants a host that it does not know. @returns false when it gets none. */
-  hostWanted(clusterName: string, address: IpAddress): boolean {
-    return this.#clusters.get(clusterName)?.hostWanted(address) ?? false;
+  /** A worker wants a host that it does not know. @returns why it gets none; undefined when one is on its way, or being looked for. */
+  hostWanted(clusterName: string, address: IpAddress): HostRefusal | undefined {
+    const managed = this.#clusters.get(clusterName);
+    return managed === undefined ? 'overflow' : managed.hostWanted(address);
   }
 
   /** A host has asked a worker to be left out; both may have gone by now. */

@@ -17,19 +17,22 @@ import type { Logger } from '../../log/index.ts';
 import type {
   ClusterSettings,
   ConsecutiveKind,
+  DiscoverySettings,
+  HostRefusal,
   HostSettings,
   HostsUpdate,
-  OriginalDstDiscoverySettings,
   OutlierSettings,
   UpstreamTlsSettings,
 } from '../../snapshot/index.ts';
 import { withUpstreamContexts } from '../../snapshot/index.ts';
 import { HealthFlag } from '../../wasm/shared-memory.ts';
+import type { DnsCaches, HeldDnsCache } from '../dns-cache/dns-caches.ts';
 import { ActiveCluster, type ClusterPlaces } from './active-cluster.ts';
 import type { ActiveHost } from './active-host.ts';
 import type { Discovery, DiscoveryListener, DiscoveryTools } from './discovery/discovery.ts';
+import { ForwardProxyDiscovery } from './discovery/forward-proxy.ts';
 import { LogicalDnsDiscovery } from './discovery/logical-dns.ts';
-import { OriginalDstDiscovery } from './discovery/original-dst.ts';
+import { type OnDemandMembers, OriginalDstDiscovery } from './discovery/original-dst.ts';
 import { StaticDiscovery } from './discovery/static.ts';
 import { StrictDnsDiscovery } from './discovery/strict-dns.ts';
 import { HealthChecker, type HealthCheckTools } from './health-check/health-checker.ts';
@@ -47,12 +50,15 @@ export interface ManagedClusterTools extends ClusterPlaces, DiscoveryTools {
   readonly health: HealthCheckTools;
   readonly outliers: OutlierTools;
   readonly updates: MergeStats;
+  readonly dnsCaches: DnsCaches;
   /** Opened with the first call; undefined where there are none. */
   readonly systemCalls: () => SystemCalls | undefined;
   /** @param free to be called when no worker uses any more what the update replaces. */
   readonly publish: (cluster: ManagedCluster, update: HostsUpdate, free: () => void) => void;
   /** Tells workers that know the cluster. @param onApplied called once, when its handshakes go by it in all of them. */
   readonly publishTls: (cluster: ManagedCluster, changed: ChangedTls, onApplied: () => void) => void;
+  /** Tells workers that there is no host of this name. */
+  readonly refuse: (cluster: ManagedCluster, key: string, reason: HostRefusal) => void;
   /** Its members or their health have changed. */
   readonly onChange: (cluster: ManagedCluster) => void;
   /** The cluster is warm. */
@@ -81,7 +87,7 @@ export class ManagedCluster {
   readonly #tools: ManagedClusterTools;
   readonly #discovery: Discovery;
   /** Undefined where members are found, and not made on demand. */
-  readonly #onDemand: OriginalDstDiscovery<ActiveHost> | undefined;
+  readonly #onDemand: OriginalDstDiscovery<ActiveHost> | ForwardProxyDiscovery<ActiveHost> | undefined;
   readonly #checker: HealthChecker | undefined;
   readonly #detector: OutlierDetector | undefined;
   readonly #window: MergeWindow;
@@ -102,7 +108,9 @@ export class ManagedCluster {
     this.message = message;
     this.version = version;
     this.updatedMs = tools.clock.wallMs();
-    this.cluster = new ActiveCluster(settings, addedViaApi, tools);
+    const { discovery } = settings;
+    const held = discovery.kind === 'forward-proxy' ? tools.dnsCaches.hold(discovery.cache) : undefined;
+    this.cluster = makeCluster(settings, addedViaApi, tools, held);
     this.#window = new MergeWindow(tools.clock, settings.updateMergeWindowMs, tools.updates, () => this.#refresh());
     this.#slowStart =
       settings.slowStart === null
@@ -118,8 +126,7 @@ export class ManagedCluster {
       this.#checker = settings.healthCheck && this.#createChecker(settings, settings.healthCheck);
       this.#detector = settings.outlierDetection && this.#createDetector(settings, settings.outlierDetection);
       this.cluster.outlier = this.#detector;
-      const { discovery } = settings;
-      this.#onDemand = discovery.kind === 'original-dst' ? this.#createOnDemand(discovery) : undefined;
+      this.#onDemand = this.#createOnDemand(discovery, held);
       this.#discovery = this.#onDemand ?? this.#createDiscovery(settings);
       // What needs no search is there from the start: the workers begin with it.
       if (discovery.kind === 'static') this.#discovery.start();
@@ -139,7 +146,7 @@ export class ManagedCluster {
     if (!this.#isWarming) return [];
     if (this.#isFound) return ['first round of health checks'];
     const { discovery } = this.settings;
-    const names = discovery.kind === 'static' || discovery.kind === 'original-dst' ? [] : discovery.targets;
+    const names = 'targets' in discovery ? discovery.targets : [];
     return names.map(({ name }) => `first resolution of ${name}`);
   }
 
@@ -219,37 +226,49 @@ export class ManagedCluster {
     this.#detector?.failedInRow(recordAddress, kind);
   }
 
-  /** A worker wants a host that it does not know. @returns false when it gets none. */
-  hostWanted(address: IpAddress): boolean {
-    return this.#onDemand?.want(address) ?? false;
+  /** A worker wants a host that it does not know. @returns why it gets none; undefined when one is on its way, or being looked for. */
+  hostWanted(address: IpAddress): HostRefusal | undefined {
+    return this.#onDemand === undefined ? 'overflow' : this.#onDemand.want(address);
   }
 
-  #createOnDemand(settings: OriginalDstDiscoverySettings): OriginalDstDiscovery<ActiveHost> {
+  #createOnDemand(
+    settings: DiscoverySettings,
+    held: HeldDnsCache | undefined,
+  ): OriginalDstDiscovery<ActiveHost> | ForwardProxyDiscovery<ActiveHost> | undefined {
+    if (held !== undefined) {
+      return new ForwardProxyDiscovery(held.cache, this.#tools.log, {
+        ...this.#membersOnDemand(),
+        update: (host, member) => this.cluster.updateMember(host, member),
+        refuse: (key, reason) => this.#tools.refuse(this, key, reason),
+      });
+    }
+    if (settings.kind !== 'original-dst') return undefined;
+    const afterMessages = (work: () => void) => setImmediate(this.#tools.faults.handler('taking hosts in', work));
+    return new OriginalDstDiscovery(settings, { ...this.#tools, afterMessages }, this.#membersOnDemand());
+  }
+
+  #membersOnDemand(): OnDemandMembers<ActiveHost> {
     const { cluster } = this;
-    return new OriginalDstDiscovery(
-      settings,
-      { ...this.#tools, afterMessages: (work) => setImmediate(this.#tools.faults.handler('taking hosts in', work)) },
-      {
-        name: cluster.name,
-        get size() {
-          return cluster.size;
-        },
-        members: () => cluster.members(),
-        member: (key) => cluster.member(key),
-        make: (member) => cluster.addMember(member),
-        publish: (joined, onApplied) => {
-          this.#checker?.addHosts(joined);
-          this.#detector?.addHosts(joined);
-          this.#publishAmendment(joined, [], onApplied);
-        },
-        remove: (hosts) => {
-          const free = cluster.removeMembers(hosts);
-          this.#setHosts();
-          this.#publishAmendment([], hosts, free);
-        },
-        onReady: () => this.#discovered(),
+    return {
+      name: cluster.name,
+      get size() {
+        return cluster.size;
       },
-    );
+      members: () => cluster.members(),
+      member: (key) => cluster.member(key),
+      make: (member) => cluster.addMember(member),
+      publish: (joined, onApplied) => {
+        this.#checker?.addHosts(joined);
+        this.#detector?.addHosts(joined);
+        this.#publishAmendment(joined, [], onApplied);
+      },
+      remove: (hosts) => {
+        const free = cluster.removeMembers(hosts);
+        this.#setHosts();
+        this.#publishAmendment([], hosts, free);
+      },
+      onReady: () => this.#discovered(),
+    };
   }
 
   /** Beside what checks have found, which its own updates tell of. */
@@ -271,7 +290,7 @@ export class ManagedCluster {
       onHosts: (found) => this.#tryUpdate(() => this.#setMembers(found)),
       onReady: () => this.#discovered(),
     };
-    if (discovery.kind === 'static' || discovery.kind === 'original-dst') return new StaticDiscovery(hosts, listener);
+    if (!('targets' in discovery)) return new StaticDiscovery(hosts, listener);
     const Discovery = discovery.kind === 'strict-dns' ? StrictDnsDiscovery : LogicalDnsDiscovery;
     return new Discovery(settings.name, discovery, this.cluster.stats, this.#tools, listener);
   }
@@ -417,5 +436,22 @@ export class ManagedCluster {
     } catch (error) {
       this.#tools.log.error(`cluster ${cluster.name} is picked from as before: ${errorMessage(error)}`);
     }
+  }
+}
+
+/** @throws as ManagedCluster; what it holds of its DNS cache is given back then. */
+function makeCluster(
+  settings: ClusterSettings,
+  addedViaApi: boolean,
+  tools: ManagedClusterTools,
+  held: HeldDnsCache | undefined,
+): ActiveCluster {
+  try {
+    const cluster = new ActiveCluster(settings, addedViaApi, tools, held?.lookups);
+    if (held !== undefined) cluster.holdings.hold(held.release);
+    return cluster;
+  } catch (error) {
+    held?.release();
+    throw error;
   }
 }

@@ -16,6 +16,7 @@ import {
   type DrainProgress,
   type DrainState,
   type DynamicStatKey,
+  type HostRefusal,
   type HostsUpdate,
   type InheritedSockets,
   type ListenerSnapshot,
@@ -77,8 +78,8 @@ export interface WorkerService {
   readonly dynamicStatCell: (key: DynamicStatKey) => number;
   /** A checked host has asked to be left out. */
   readonly onHostFailed: (cluster: string, recordAddress: number) => void;
-  /** A request wants a host that its worker does not know. @returns false when it gets none. */
-  readonly onHostWanted: (cluster: string, address: IpAddress) => boolean;
+  /** A request wants a host that its worker does not know. @returns why it gets none; undefined when one is on its way, or being looked for. */
+  readonly onHostWanted: (cluster: string, address: IpAddress) => HostRefusal | undefined;
   /** A host has failed as often in a row as it may. */
   readonly onHostFailedInRow: (cluster: string, recordAddress: number, kind: ConsecutiveKind) => void;
   /** A worker has recorded something for a tap. @param dropped what it could not send before. */
@@ -175,6 +176,11 @@ export class WorkerPool {
   /** Brings what has changed about the members of a cluster. @param onApplied as for publishCluster. */
   publishHosts(update: HostsUpdate, onApplied: () => void): void {
     this.#publish((generation) => ({ type: 'hosts', generation, update }), onApplied);
+  }
+
+  /** There is no host that is called so: who waits for it in any worker hears of it. */
+  refuseHost(cluster: string, address: string, reason: HostRefusal): void {
+    this.#order({ type: 'host-refused', cluster, address, reason });
   }
 
   /** Has connections of a cluster be secured by other settings. @param changed by place (upstreamContextsOf). */
@@ -508,8 +514,8 @@ export class WorkerPool {
 
   /** A host that can be had reaches the worker as every other, if it is not on its way already. */
   #answerWanted(worker: WorkerThread, cluster: string, address: IpAddress): void {
-    if (this.#service!.onHostWanted(cluster, address)) return;
-    worker.send({ type: 'host-refused', cluster, address: formatAddress(address) });
+    const reason = this.#service!.onHostWanted(cluster, address);
+    if (reason !== undefined) worker.send({ type: 'host-refused', cluster, address: formatAddress(address), reason });
   }
 
   #workerReady(worker: WorkerThread): void {

@@ -33,6 +33,7 @@ export interface CallAnswer {
 export type CallFailure =
   | UpstreamFailure
   | 'no healthy upstream'
+  | 'DNS resolution failure'
   | 'timeout'
   | 'unknown cluster'
   | 'answer too large'

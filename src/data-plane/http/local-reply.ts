@@ -59,6 +59,13 @@ export const NO_HEALTHY_UPSTREAM: LocalReply = {
   flag: 'UH',
   details: 'no_healthy_upstream',
 };
+/** Of the host that a client of a forward proxy has named. */
+export const DNS_FAILURE: LocalReply = {
+  status: 503,
+  body: 'DNS resolution failure',
+  flag: 'DF',
+  details: 'dns_resolution_failure',
+};
 export const MAINTENANCE: LocalReply = {
   status: 503,
   body: 'maintenance mode',

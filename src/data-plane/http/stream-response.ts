@@ -110,10 +110,11 @@ export abstract class StreamResponse extends StreamRecord {
 
   // ---- From the router ----
 
-  onNoHealthyUpstream(): void {
-    this.chargeUpstream(replies.NO_HEALTHY_UPSTREAM.status);
+  onNoHealthyUpstream(isUnresolved: boolean): void {
+    const reply = isUnresolved ? replies.DNS_FAILURE : replies.NO_HEALTHY_UPSTREAM;
+    this.chargeUpstream(reply.status);
     this.dropUpstream();
-    this.giveUp(replies.NO_HEALTHY_UPSTREAM);
+    this.giveUp(reply);
   }
 
   onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void {

@@ -69,7 +69,8 @@ export interface AttemptClient {
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
 
   // One of these ends the attempt.
-  onNoHealthyUpstream(): void;
+  /** @param isUnresolved it has a name without an address. */
+  onNoHealthyUpstream(isUnresolved: boolean): void;
   onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void;
 }
 

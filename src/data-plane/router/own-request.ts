@@ -119,9 +119,9 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
     return true;
   }
 
-  onNoHealthyUpstream(): void {
+  onNoHealthyUpstream(isUnresolved: boolean): void {
     this.#end();
-    this.onFailure('no healthy upstream');
+    this.onFailure(isUnresolved ? 'DNS resolution failure' : 'no healthy upstream');
   }
 
   onUpstreamFailure(failure: UpstreamFailure): void {
@@ -136,7 +136,9 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
   protected abstract onBody(bytes: Buffer, start: number, end: number, isEnd: boolean): void;
 
   /** It has ended without a whole response. */
-  protected abstract onFailure(failure: UpstreamFailure | 'no healthy upstream' | 'timeout'): void;
+  protected abstract onFailure(
+    failure: UpstreamFailure | 'no healthy upstream' | 'DNS resolution failure' | 'timeout',
+  ): void;
 
   /** Ends it from outside, once, before it has ended; nothing more is told. */
   protected abandon(): void {

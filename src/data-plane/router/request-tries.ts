@@ -161,7 +161,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.#waitsUnder = null;
     if (!this.#findCluster()) {
       place.releaseRetry();
-      if (this.#running.length === 0) this.client.onNoHealthyUpstream();
+      if (this.#running.length === 0) this.client.onNoHealthyUpstream(false);
       return;
     }
     if (place !== this.#breaker) {
@@ -245,9 +245,9 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
     this.client.onUpstreamFailure(failure, transport, this.#wasRetried);
   }
 
-  onTryWithoutHost(each: TimedTry): void {
+  onTryWithoutHost(each: TimedTry, isUnresolved: boolean): void {
     this.#leave(each);
-    if (!this.#hasOthers(each)) this.client.onNoHealthyUpstream();
+    if (!this.#hasOthers(each)) this.client.onNoHealthyUpstream(isUnresolved);
   }
 
   onTryLimit(each: TimedTry, limit: UpstreamLimit): void {

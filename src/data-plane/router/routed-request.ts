@@ -2,7 +2,6 @@
 // upstream.
 
 import type { RequestHead } from '../../wasm/http1.ts';
-import type { Endpoint } from '../format/facts.ts';
 import type { RequestLimits } from '../http/control-headers.ts';
 import type { LocalReply } from '../http/local-reply.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -12,6 +11,7 @@ import type { FactsSource } from '../route/header-editor.ts';
 import type { Route } from '../route/route.ts';
 import type { RequestSender } from '../route/route-request.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { MeantDestination } from '../upstream/destinations.ts';
 import type { RequestClient } from './attempt-client.ts';
 import type { InternalRedirects } from './internal-redirects.ts';
 
@@ -42,7 +42,7 @@ export interface RoutedRequest
   /** Of the body as it goes on, one of Framing. */
   requestFraming: number;
   /** Of the client's connection. */
-  readonly connectionEnds: HashedClient['connectionEnds'] & { readonly originalDestination: Endpoint | null };
+  readonly connectionEnds: HashedClient['connectionEnds'] & MeantDestination;
 
   /**
    * Finds out who sent the request, and gives the head what every request gets from its connection manager; nothing when

@@ -281,7 +281,7 @@ export class Router {
   /** What the choice of a host may go by. */
   #pickContext(stream: RoutedRequest, plan: ForwardPlan, target: ClusterTarget, cluster: Cluster): PickContext | null {
     if (cluster.destinations !== null) {
-      return cluster.destinations.contextOf(this.#request, stream.connectionEnds.originalDestination);
+      return cluster.destinations.contextOf(this.#request, stream.connectionEnds);
     }
     const hasher = cluster.hasher ?? plan.hasher;
     if (!cluster.isHashed || hasher === null) return target.pickContext;

@@ -12,9 +12,9 @@ import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from '../tcp-proxy/tcp-upstream.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { HostUser, NoHostReason } from '../upstream/destinations.ts';
 import type { Host } from '../upstream/host.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
-import type { HostUser } from '../upstream/original-destinations.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import { countResponse } from '../upstream/response-count.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
@@ -57,7 +57,8 @@ export interface TunnelClient {
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, nowMs: number): boolean;
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean;
   onUpstreamWritable(): void;
-  onNoHealthyUpstream(): void;
+  /** @param isUnresolved it has a name without an address. */
+  onNoHealthyUpstream(isUnresolved: boolean): void;
   onUpstreamFailure(failure: UpstreamFailure, transport: string, wasRetried: boolean): void;
 }
 
@@ -125,14 +126,14 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     else this.onHost(host);
   }
 
-  onNoHost(reason: 'none' | 'overflow'): void {
+  onNoHost(reason: NoHostReason): void {
     this.#state = DONE;
     if (reason === 'overflow') {
       this.#client.onUpstreamFailure('overflow', '', false);
       return;
     }
     this.#count(upstream_cx_none_healthy);
-    this.#client.onNoHealthyUpstream();
+    this.#client.onNoHealthyUpstream(reason === 'dns');
   }
 
   onHost(host: Host): void {

@@ -23,7 +23,7 @@ export interface TryOwner {
   onTryConnection(attempt: TimedTry, connection: ConnectionEnds, head: string): void;
   judge(attempt: TimedTry): Verdict;
   onTryFailure(attempt: TimedTry, failure: UpstreamFailure, transport: string): void;
-  onTryWithoutHost(attempt: TimedTry): void;
+  onTryWithoutHost(attempt: TimedTry, isUnresolved: boolean): void;
   /** As AttemptClient.onInterimHead. */
   onTryInterimHead(attempt: TimedTry): boolean;
   onTryLimit(attempt: TimedTry, limit: UpstreamLimit): void;
@@ -211,8 +211,8 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
     return this.#owner.client.onResponseBody(bytes, start, end, isEnd, isSlab, nowMs);
   }
 
-  onNoHealthyUpstream(): void {
-    this.#owner.onTryWithoutHost(this);
+  onNoHealthyUpstream(isUnresolved: boolean): void {
+    this.#owner.onTryWithoutHost(this, isUnresolved);
   }
 
   onUpstreamFailure(failure: UpstreamFailure, transport: string): void {

@@ -15,10 +15,10 @@ import type { Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
 import type { AttemptMeter } from '../upstream/attempt-measures.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { HostUser, NoHostReason } from '../upstream/destinations.ts';
 import type { Host } from '../upstream/host.ts';
 import type { HostSelection } from '../upstream/host-selection.ts';
 import type { PickContext } from '../upstream/load-balancer/pick-context.ts';
-import type { HostUser } from '../upstream/original-destinations.ts';
 import type { ConnectionPool, PoolClient } from '../upstream/pool/connection-pool.ts';
 import type { PoolFailure, UpstreamFailure } from '../upstream/pool/failure.ts';
 import {
@@ -228,7 +228,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     } else this.#pool.newStream(this, this.#resends > 0);
   }
 
-  onNoHost(reason: 'none' | 'overflow'): void {
+  onNoHost(reason: NoHostReason): void {
     this.#host = null;
     this.#end();
     if (reason === 'overflow') {
@@ -236,7 +236,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       return;
     }
     this.#count(upstream_cx_none_healthy);
-    this.#client.onNoHealthyUpstream();
+    this.#client.onNoHealthyUpstream(reason === 'dns');
   }
 
   // ---- From the pool ----
@@ -268,7 +268,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   onPoolFailure(failure: PoolFailure, transportDetail: string): void {
     this.#end();
     if (failure === 'no pool') {
-      this.#client.onNoHealthyUpstream();
+      this.#client.onNoHealthyUpstream(false);
       return;
     }
     if (failure !== 'overflow') this.#noteFailure();

@@ -24,14 +24,19 @@ import { QUIET_MS } from '../network/terminal-filter.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
 import { ResponseFlag } from '../response-flags.ts';
 import type { Cluster } from '../upstream/cluster.ts';
+import type { HostUser, NoHostReason } from '../upstream/destinations.ts';
 import type { Host } from '../upstream/host.ts';
 import { type PickContext, RequestHash } from '../upstream/load-balancer/pick-context.ts';
-import type { HostUser } from '../upstream/original-destinations.ts';
 import { UpstreamEnd } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from './tcp-upstream.ts';
 
+const NO_HOST_FLAGS: Readonly<Record<NoHostReason, number>> = {
+  none: ResponseFlag.UH,
+  overflow: ResponseFlag.UO,
+  dns: ResponseFlag.DF,
+};
 const { upstream_cx_connect_attempts_exceeded, upstream_cx_none_healthy, upstream_cx_overflow } = CLUSTER_STATS.index;
 const {
   downstream_cx_rx_bytes_buffered,
@@ -353,7 +358,7 @@ export class TcpProxyConnection
     if (cluster.destinations !== null) {
       // Whoever is asked keeps the time.
       this.#deadlineMs = NEVER;
-      const asked = cluster.destinations.contextOf(null, this.downstream.originalDestination);
+      const asked = cluster.destinations.contextOf(null, connectionFacts(this.#context, this.downstream));
       cluster.destinations.choose(asked, cluster.breaker, this);
       return;
     }
@@ -362,9 +367,9 @@ export class TcpProxyConnection
     else this.onHost(host);
   }
 
-  onNoHost(reason: 'none' | 'overflow'): void {
+  onNoHost(reason: NoHostReason): void {
     const isFull = reason === 'overflow';
-    this.#note(isFull ? ResponseFlag.UO : ResponseFlag.UH);
+    this.#note(NO_HOST_FLAGS[reason]);
     if (!isFull) this.#countCluster(this.#cluster!, upstream_cx_none_healthy);
     this.destroy();
   }

@@ -3,6 +3,7 @@
 
 import {
   type ClusterSnapshot,
+  type HostRefusal,
   type HostSnapshot,
   type HostsAmendment,
   type HostsUpdate,
@@ -68,9 +69,9 @@ export class ClusterMap {
     this.#clusters.get(name)?.secure(changed);
   }
 
-  /** Main has no room for a host. @param address as text. */
-  refuseHost(cluster: string, address: string): void {
-    this.#clusters.get(cluster)?.destinations?.refuse(address);
+  /** There is no host of this address, or name, as text. */
+  refuseHost(cluster: string, address: string, reason: HostRefusal): void {
+    this.#clusters.get(cluster)?.destinations?.refuse(address, reason);
   }
 
   /** Ends every upstream connection now. */

@@ -29,6 +29,8 @@ import { compileRetryPolicy, type RetryPolicy } from '../route/retry-policy.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { AttemptMeasures } from './attempt-measures.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import type { Destinations } from './destinations.ts';
+import { ForwardDestinations } from './forward-destinations.ts';
 import { Host } from './host.ts';
 import { HostForecast } from './host-forecast.ts';
 import { orderHosts } from './host-order.ts';
@@ -98,7 +100,7 @@ export class Cluster {
   /** Null: nobody wants to know of outliers. */
   readonly outlierRules: OutlierRules | null;
   /** Requests name their hosts, by way of this; null where the balancer chooses. */
-  readonly destinations: OriginalDestinations<Host> | null;
+  readonly destinations: Destinations<Host> | null;
   readonly #context: WorkerContext;
   readonly #createPool: CreatePool;
   readonly #balancer: LoadBalancer;
@@ -135,15 +137,7 @@ export class Cluster {
     this.hasher = policies.length === 0 ? null : new RequestHasher(policies);
     this.statBase = context.stats.base(snapshot.statBlock);
     this.http2StatBase = context.stats.base(snapshot.http2Block);
-    this.destinations =
-      settings.originalDst === null
-        ? null
-        : new OriginalDestinations(context, {
-            name: this.name,
-            statBase: this.statBase,
-            settings: settings.originalDst,
-            connectTimeoutMs: settings.connectTimeoutMs,
-          });
+    this.destinations = this.#destinations(snapshot);
     const { circuitBreakers } = settings;
     const breaker = (priority: ClusterPriority, limits: CircuitBreakerThresholds): CircuitBreaker =>
       new CircuitBreaker(context, snapshot.recordAddress, settings.name, priority, limits);
@@ -275,6 +269,16 @@ export class Cluster {
     for (const { record } of leaving) this.#hosts.delete(record);
     for (const [record, host] of added) this.#hosts.set(record, host);
     return leaving;
+  }
+
+  #destinations({ settings, lookups }: ClusterSnapshot): Destinations<Host> | null {
+    const { originalDst, forwardProxy, connectTimeoutMs } = settings;
+    const owner = { name: this.name, statBase: this.statBase };
+    if (forwardProxy !== undefined && lookups !== undefined) {
+      return new ForwardDestinations(this.#context, { ...owner, waitMs: lookups.waitMs }, forwardProxy, lookups);
+    }
+    if (originalDst === null) return null;
+    return new OriginalDestinations(this.#context, { ...owner, waitMs: connectTimeoutMs }, originalDst);
   }
 
   #loads(record: number): ClusterLoads {

@@ -7,6 +7,7 @@
 // Main may give the places of a host in shared memory to another one once every worker is done with it, so a
 // retired host tells when that is.
 
+import { isIP } from 'node:net';
 import { type Address, formatAddress, type IpAddress } from '../../base/address.ts';
 import type { HostSnapshot, Metadata } from '../../snapshot/index.ts';
 import { type ClusterPriority, HealthFlag, HealthMask } from '../../wasm/shared-records.ts';
@@ -64,8 +65,11 @@ export class Host implements PoolHost {
   address: Address;
   /** Of a host with several addresses: where new connections are tried, in this order. Null with one. */
   connectOrder: readonly IpAddress[] | null;
-  /** The address as text, for logs and for requests that name it. */
+  /** The address as text, for logs. */
   label: string;
+  /** What requests name it by, where they do: its address, or its name and port. The same as text. */
+  readonly destination: Address;
+  readonly key: string;
   /** Byte address of the record in shared memory. */
   readonly record: number;
   /** First cell of HOST_STATS in this worker's slab. */
@@ -105,6 +109,9 @@ export class Host implements PoolHost {
     this.address = snapshot.address;
     this.connectOrder = snapshot.connectOrder ?? null;
     this.label = formatAddress(snapshot.address);
+    const { named } = snapshot;
+    this.destination = named === undefined ? snapshot.address : { kind: 'ip', ip: named.name, port: named.port };
+    this.key = formatAddress(this.destination);
     this.record = snapshot.recordAddress;
     this.statBase = context.stats.base(snapshot.statBlock);
     const { name, outlierRules } = cluster;
@@ -164,9 +171,19 @@ export class Host implements PoolHost {
     this.#context.records.noteWanted(this.record);
   }
 
+  /** What its server is asked for, where that is what requests call it. No server is asked for an address. */
+  get #ownNames(): ServerNames {
+    const { destination } = this;
+    if (this.cluster.settings.forwardProxy?.namesServers !== true || destination.kind !== 'ip') return NO_NAMES;
+    return {
+      sentName: isIP(destination.ip) === 0 ? destination.ip.replace(/\.$/, '') : '',
+      verifiedName: destination.ip.replace(/\.$/, ''),
+    };
+  }
+
   /** How connections begin that carry something for a client, or for nobody. */
   openingFor(downstream: DownstreamConnection | null): Opening {
-    return new HostOpening(this, this.cluster.preambleFor(downstream));
+    return new HostOpening(this, this.cluster.preambleFor(downstream), this.#ownNames);
   }
 
   /**

@@ -50,6 +50,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.module.v3.Module', Module>
+  | Typed<'extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig', DynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuth', BasicAuth>
   | Typed<'extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', HttpConnectionManager>
   | Typed<'extensions.filters.network.tcp_proxy.v3.TcpProxy', TcpProxy>
@@ -73,8 +74,9 @@ export type AnyConfig =
   | Typed<'extensions.load_balancing_policies.wrr_locality.v3.WrrLocality', WrrLocality>
   | Typed<'extensions.load_balancing_policies.cluster_provided.v3.ClusterProvided', ClusterProvided>
   | Typed<'extensions.load_balancing_policies.pick_first.v3.PickFirst', PickFirst>
-  | Typed<'extensions.clusters.aggregate.v3.ClusterConfig', ClusterConfig>
+  | Typed<'extensions.clusters.aggregate.v3.ClusterConfig', AggregateClusterConfig>
   | Typed<'extensions.clusters.dns.v3.DnsCluster', DnsCluster>
+  | Typed<'extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig', DynamicForwardProxyClusterConfig>
   | Typed<'extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig', AllowListedRoutesConfig>
   | Typed<'extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig', PreviousRoutesConfig>
   | Typed<'extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig', SafeCrossSchemeConfig>
@@ -93,8 +95,9 @@ export type AnyConfig =
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
 export type ClustersConfig =
-  | Typed<'extensions.clusters.aggregate.v3.ClusterConfig', ClusterConfig>
+  | Typed<'extensions.clusters.aggregate.v3.ClusterConfig', AggregateClusterConfig>
   | Typed<'extensions.clusters.dns.v3.DnsCluster', DnsCluster>
+  | Typed<'extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig', DynamicForwardProxyClusterConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -120,6 +123,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.module.v3.Module', Module>
+  | Typed<'extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig', DynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuth', BasicAuth>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
@@ -146,6 +150,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.module.v3.ModulePerRoute', ModulePerRoute>
+  | Typed<'extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig', PerRouteConfig>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuthPerRoute', BasicAuthPerRoute>
   | Typed<'config.route.v3.FilterConfig', RouteFilterConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
@@ -315,6 +320,11 @@ export interface Admin {
 export interface AdminConfig {
   readonly config_id?: string | undefined;
   readonly configId?: string | undefined;
+}
+
+/** proxy.extensions.clusters.aggregate.v3.ClusterConfig */
+export interface AggregateClusterConfig {
+  readonly clusters?: readonly string[] | undefined;
 }
 
 /** proxy.config.core.v3.AggregatedConfigSource */
@@ -879,11 +889,6 @@ export interface Cluster {
   readonly dnsJitter?: Duration | undefined;
   readonly transport_socket_matcher?: Matcher | undefined;
   readonly transportSocketMatcher?: Matcher | undefined;
-}
-
-/** proxy.extensions.clusters.aggregate.v3.ClusterConfig */
-export interface ClusterConfig {
-  readonly clusters?: readonly string[] | undefined;
 }
 
 /** proxy.config.cluster.v3.Filter */
@@ -1704,6 +1709,49 @@ export interface DirectResponseConfig {
   readonly response?: DataSource | undefined;
 }
 
+/** proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers */
+export interface DnsCacheCircuitBreakers {
+  readonly max_pending_requests?: number | undefined;
+  readonly maxPendingRequests?: number | undefined;
+}
+
+/** proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig */
+export interface DnsCacheConfig {
+  readonly name?: string | undefined;
+  readonly dns_lookup_family?: 'AUTO' | 'V4_ONLY' | 'V6_ONLY' | 'V4_PREFERRED' | 'ALL' | undefined;
+  readonly dnsLookupFamily?: 'AUTO' | 'V4_ONLY' | 'V6_ONLY' | 'V4_PREFERRED' | 'ALL' | undefined;
+  readonly dns_refresh_rate?: Duration | undefined;
+  readonly dnsRefreshRate?: Duration | undefined;
+  readonly host_ttl?: Duration | undefined;
+  readonly hostTtl?: Duration | undefined;
+  readonly max_hosts?: number | undefined;
+  readonly maxHosts?: number | undefined;
+  readonly dns_failure_refresh_rate?: Cluster_RefreshRate | undefined;
+  readonly dnsFailureRefreshRate?: Cluster_RefreshRate | undefined;
+  readonly dns_cache_circuit_breaker?: DnsCacheCircuitBreakers | undefined;
+  readonly dnsCacheCircuitBreaker?: DnsCacheCircuitBreakers | undefined;
+  /** @deprecated */
+  readonly use_tcp_for_dns_lookups?: boolean | undefined;
+  /** @deprecated */
+  readonly useTcpForDnsLookups?: boolean | undefined;
+  /** @deprecated */
+  readonly dns_resolution_config?: DnsResolutionConfig | undefined;
+  /** @deprecated */
+  readonly dnsResolutionConfig?: DnsResolutionConfig | undefined;
+  readonly preresolve_hostnames?: readonly SocketAddress[] | undefined;
+  readonly preresolveHostnames?: readonly SocketAddress[] | undefined;
+  readonly dns_query_timeout?: Duration | undefined;
+  readonly dnsQueryTimeout?: Duration | undefined;
+  readonly typed_dns_resolver_config?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly typedDnsResolverConfig?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly key_value_config?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly keyValueConfig?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly dns_min_refresh_rate?: Duration | undefined;
+  readonly dnsMinRefreshRate?: Duration | undefined;
+  readonly disable_dns_refresh_on_failure?: boolean | undefined;
+  readonly disableDnsRefreshOnFailure?: boolean | undefined;
+}
+
 /** proxy.extensions.clusters.dns.v3.DnsCluster */
 export interface DnsCluster {
   readonly dns_refresh_rate?: Duration | undefined;
@@ -1800,6 +1848,30 @@ export interface DownstreamTlsContext {
 /** proxy.config.accesslog.v3.DurationFilter */
 export interface DurationFilter {
   readonly comparison?: ComparisonFilter | undefined;
+}
+
+/** proxy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig */
+export interface DynamicForwardProxyClusterConfig {
+  readonly dns_cache_config?: DnsCacheConfig | undefined;
+  readonly dnsCacheConfig?: DnsCacheConfig | undefined;
+  readonly sub_clusters_config?: SubClustersConfig | undefined;
+  readonly subClustersConfig?: SubClustersConfig | undefined;
+  readonly allow_insecure_cluster_options?: boolean | undefined;
+  readonly allowInsecureClusterOptions?: boolean | undefined;
+  readonly allow_coalesced_connections?: boolean | undefined;
+  readonly allowCoalescedConnections?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig */
+export interface DynamicForwardProxyFilterConfig {
+  readonly dns_cache_config?: DnsCacheConfig | undefined;
+  readonly dnsCacheConfig?: DnsCacheConfig | undefined;
+  readonly sub_cluster_config?: SubClusterConfig | undefined;
+  readonly subClusterConfig?: SubClusterConfig | undefined;
+  readonly save_upstream_address?: boolean | undefined;
+  readonly saveUpstreamAddress?: boolean | undefined;
+  readonly allow_dynamic_host_from_filter_state?: boolean | undefined;
+  readonly allowDynamicHostFromFilterState?: boolean | undefined;
 }
 
 /** proxy.extensions.filters.network.echo.v3.Echo */
@@ -3868,6 +3940,14 @@ export interface PathTransformation_Operation_MergeSlashes {}
 /** proxy.type.http.v3.PathTransformation.Operation.NormalizePathRFC3986 */
 export interface PathTransformation_Operation_NormalizePathRFC3986 {}
 
+/** proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig */
+export interface PerRouteConfig {
+  readonly host_rewrite_literal?: string | undefined;
+  readonly hostRewriteLiteral?: string | undefined;
+  readonly host_rewrite_header?: string | undefined;
+  readonly hostRewriteHeader?: string | undefined;
+}
+
 /** proxy.type.v3.Percent */
 export interface Percent {
   readonly value?: number | undefined;
@@ -5297,6 +5377,24 @@ export interface StreamingGrpcSink {
   readonly tapId?: string | undefined;
   readonly grpc_service?: GrpcService | undefined;
   readonly grpcService?: GrpcService | undefined;
+}
+
+/** proxy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig */
+export interface SubClusterConfig {
+  readonly cluster_init_timeout?: Duration | undefined;
+  readonly clusterInitTimeout?: Duration | undefined;
+}
+
+/** proxy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig */
+export interface SubClustersConfig {
+  readonly lb_policy?: 'ROUND_ROBIN' | 'LEAST_REQUEST' | 'RING_HASH' | 'RANDOM' | 'ORIGINAL_DST_LB' | 'MAGLEV' | 'CLUSTER_PROVIDED' | 'LOAD_BALANCING_POLICY_CONFIG' | undefined;
+  readonly lbPolicy?: 'ROUND_ROBIN' | 'LEAST_REQUEST' | 'RING_HASH' | 'RANDOM' | 'ORIGINAL_DST_LB' | 'MAGLEV' | 'CLUSTER_PROVIDED' | 'LOAD_BALANCING_POLICY_CONFIG' | undefined;
+  readonly max_sub_clusters?: number | undefined;
+  readonly maxSubClusters?: number | undefined;
+  readonly sub_cluster_ttl?: Duration | undefined;
+  readonly subClusterTtl?: Duration | undefined;
+  readonly preresolve_clusters?: readonly SocketAddress[] | undefined;
+  readonly preresolveClusters?: readonly SocketAddress[] | undefined;
 }
 
 /** proxy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher */

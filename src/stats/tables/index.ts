@@ -8,6 +8,7 @@ export {
   TIMEOUT_BUDGET_STATS,
   TRANSPORT_SOCKET_MATCH_STATS,
 } from './cluster.ts';
+export { DNS_CACHE_STATS } from './dns-cache.ts';
 export { MAGLEV_STATS, RING_HASH_STATS } from './hash-balancers.ts';
 export { HOST_STATS, HOST_TIME_STATS, OUTLIER_HOST_STATS } from './host.ts';
 export { HTTP_STATS } from './http.ts';

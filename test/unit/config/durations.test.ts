@@ -10,6 +10,7 @@ import { coverageFrom, supportWith } from '../../../src/config/support/index.ts'
 import { EXTENSIONS } from '../../../src/extensions/control-registry.ts';
 import type {
   CheckIntervals,
+  DnsCacheSettings,
   DnsDiscoverySettings,
   ForwardAction,
   HttpConnectionManagerSettings,
@@ -53,6 +54,7 @@ const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_c
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const ROUND_ROBIN = 'type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin';
 const DNS_CLUSTER = 'type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster';
+const FORWARD_PROXY = 'type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig';
 const FIXED_HEAP = 'type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig';
 const SCALED_TIMERS = 'type.googleapis.com/envoy.config.overload.v3.ScaleTimersOverloadActionConfig';
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
@@ -94,6 +96,17 @@ function dnsCluster(fields: JsonObject): JsonObject {
 
 function typedDnsCluster(fields: JsonObject): JsonObject {
   return cluster({ cluster_type: { name: 'dns', typed_config: { '@type': DNS_CLUSTER, ...fields } } });
+}
+
+function forwardProxy(fields: JsonObject): JsonObject {
+  const typed_config = { '@type': FORWARD_PROXY, dns_cache_config: { name: 'hosts', ...fields } };
+  const name = 'envoy.clusters.dynamic_forward_proxy';
+  return withClusters({ name: 'web', lb_policy: 'CLUSTER_PROVIDED', cluster_type: { name, typed_config } });
+}
+
+function dnsCache(bootstrap: BootstrapConfig): DnsCacheSettings {
+  const { discovery } = bootstrap.clusters[0]!;
+  return (discovery as Extract<typeof discovery, { readonly kind: 'forward-proxy' }>).cache;
 }
 
 function checked(fields: JsonObject): JsonObject {
@@ -392,6 +405,22 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate.max_interval': {
     bootstrap: (value) => typedDnsCluster({ dns_failure_refresh_rate: { base_interval: '1s', max_interval: value } }),
     settingMs: (bootstrap) => discovery(bootstrap).failureRefresh?.maxMs,
+  },
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig.dns_refresh_rate': {
+    bootstrap: (value) => forwardProxy({ dns_refresh_rate: value }),
+    settingMs: (bootstrap) => dnsCache(bootstrap).refreshRateMs,
+  },
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig.dns_min_refresh_rate': {
+    bootstrap: (value) => forwardProxy({ dns_min_refresh_rate: value }),
+    settingMs: (bootstrap) => dnsCache(bootstrap).minRefreshRateMs,
+  },
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig.host_ttl': {
+    bootstrap: (value) => forwardProxy({ host_ttl: value }),
+    settingMs: (bootstrap) => dnsCache(bootstrap).hostTtlMs,
+  },
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig.dns_query_timeout': {
+    bootstrap: (value) => forwardProxy({ dns_query_timeout: value }),
+    settingMs: (bootstrap) => dnsCache(bootstrap).queryTimeoutMs,
   },
   'proxy.extensions.clusters.dns.v3.DnsCluster.dns_jitter': {
     bootstrap: (value) => typedDnsCluster({ dns_jitter: value }),

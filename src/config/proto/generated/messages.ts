@@ -3933,7 +3933,7 @@ export interface StderrAccessLog {
 }
 
 /** proxy.extensions.clusters.aggregate.v3.ClusterConfig */
-export interface ClusterConfig {
+export interface AggregateClusterConfig {
   clusters: string[];
 }
 
@@ -3958,6 +3958,47 @@ export interface DnsCluster {
 export interface DnsCluster_RefreshRate {
   base_interval: Duration | null;
   max_interval: Duration | null;
+}
+
+/** proxy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig */
+export interface DynamicForwardProxyClusterConfig {
+  dns_cache_config: DnsCacheConfig | null;
+  sub_clusters_config: SubClustersConfig | null;
+  allow_insecure_cluster_options: boolean;
+  allow_coalesced_connections: boolean;
+  readonly cluster_implementation_specifier?: 'dns_cache_config' | 'sub_clusters_config';
+}
+
+/** proxy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig */
+export interface SubClustersConfig {
+  lb_policy: number;
+  max_sub_clusters: UInt32Value | null;
+  sub_cluster_ttl: Duration | null;
+  preresolve_clusters: SocketAddress[];
+}
+
+/** proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers */
+export interface DnsCacheCircuitBreakers {
+  max_pending_requests: UInt32Value | null;
+}
+
+/** proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig */
+export interface DnsCacheConfig {
+  name: string;
+  dns_lookup_family: number;
+  dns_refresh_rate: Duration | null;
+  host_ttl: Duration | null;
+  max_hosts: UInt32Value | null;
+  dns_failure_refresh_rate: Cluster_RefreshRate | null;
+  dns_cache_circuit_breaker: DnsCacheCircuitBreakers | null;
+  use_tcp_for_dns_lookups: boolean;
+  dns_resolution_config: DnsResolutionConfig | null;
+  preresolve_hostnames: SocketAddress[];
+  dns_query_timeout: Duration | null;
+  typed_dns_resolver_config: ConfigCoreTypedExtensionConfig | null;
+  key_value_config: ConfigCoreTypedExtensionConfig | null;
+  dns_min_refresh_rate: Duration | null;
+  disable_dns_refresh_on_failure: boolean;
 }
 
 /** proxy.extensions.common.ratelimit.v3.RateLimitDescriptor */
@@ -4201,6 +4242,27 @@ export interface Decompressor_RequestDirectionConfig {
 /** proxy.extensions.filters.http.decompressor.v3.Decompressor.ResponseDirectionConfig */
 export interface Decompressor_ResponseDirectionConfig {
   common_config: Decompressor_CommonDirectionConfig | null;
+}
+
+/** proxy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig */
+export interface DynamicForwardProxyFilterConfig {
+  dns_cache_config: DnsCacheConfig | null;
+  sub_cluster_config: SubClusterConfig | null;
+  save_upstream_address: boolean;
+  allow_dynamic_host_from_filter_state: boolean;
+  readonly implementation_specifier?: 'dns_cache_config' | 'sub_cluster_config';
+}
+
+/** proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig */
+export interface PerRouteConfig {
+  host_rewrite_literal: string;
+  host_rewrite_header: string;
+  readonly host_rewrite_specifier?: 'host_rewrite_literal' | 'host_rewrite_header';
+}
+
+/** proxy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig */
+export interface SubClusterConfig {
+  cluster_init_timeout: Duration | null;
 }
 
 /** proxy.extensions.filters.http.ext_authz.v3.ExtAuthz */
@@ -6075,10 +6137,14 @@ export interface MessageTypes {
   'proxy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig': CommonGrpcAccessLogConfig;
   'proxy.extensions.access_loggers.stream.v3.StdoutAccessLog': StdoutAccessLog;
   'proxy.extensions.access_loggers.stream.v3.StderrAccessLog': StderrAccessLog;
-  'proxy.extensions.clusters.aggregate.v3.ClusterConfig': ClusterConfig;
+  'proxy.extensions.clusters.aggregate.v3.ClusterConfig': AggregateClusterConfig;
   'proxy.extensions.clusters.aggregate.v3.AggregateClusterResource': AggregateClusterResource;
   'proxy.extensions.clusters.dns.v3.DnsCluster': DnsCluster;
   'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate': DnsCluster_RefreshRate;
+  'proxy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig': DynamicForwardProxyClusterConfig;
+  'proxy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig': SubClustersConfig;
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers': DnsCacheCircuitBreakers;
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': DnsCacheConfig;
   'proxy.extensions.common.ratelimit.v3.RateLimitDescriptor': RateLimitDescriptor;
   'proxy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry': RateLimitDescriptor_Entry;
   'proxy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride': RateLimitDescriptor_RateLimitOverride;
@@ -6115,6 +6181,9 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.CommonDirectionConfig': Decompressor_CommonDirectionConfig;
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.RequestDirectionConfig': Decompressor_RequestDirectionConfig;
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.ResponseDirectionConfig': Decompressor_ResponseDirectionConfig;
+  'proxy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig': DynamicForwardProxyFilterConfig;
+  'proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig': PerRouteConfig;
+  'proxy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig': SubClusterConfig;
   'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': ExtAuthz;
   'proxy.extensions.filters.http.ext_authz.v3.BufferSettings': BufferSettings;
   'proxy.extensions.filters.http.ext_authz.v3.HttpService': ExtAuthzHttpService;

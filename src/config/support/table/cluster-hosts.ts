@@ -1,7 +1,7 @@
 // Support rows of how clusters find their hosts: DNS, and endpoints by name.
 
 import { extensions, rejected, type SupportTable, supported, supportedAs, supportedWhole, warned } from '../verdict.ts';
-import { CARES_RESOLVER, DNS_CLUSTER } from './extensions.ts';
+import { CARES_RESOLVER, DNS_CLUSTER, FORWARD_PROXY_CLUSTER } from './extensions.ts';
 
 export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
   'proxy.config.cluster.v3.Cluster.CustomClusterType': {
@@ -9,7 +9,7 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
     fields: {
       name: supported(),
       typed_config: extensions(
-        [DNS_CLUSTER],
+        [DNS_CLUSTER, FORWARD_PROXY_CLUSTER],
         ['cluster.static', 'cluster.strict_dns', 'cluster.logical_dns', 'cluster.original_dst'],
       ),
     },
@@ -25,6 +25,39 @@ export const CLUSTER_HOSTS_SUPPORT: SupportTable = {
       dns_lookup_family: supported(),
       all_addresses_in_single_endpoint: supported('makes it a LOGICAL_DNS cluster'),
     },
+  },
+  [FORWARD_PROXY_CLUSTER]: {
+    otherwise: rejected(),
+    fields: {
+      dns_cache_config: supported(),
+      sub_clusters_config: rejected('hosts share the settings of their cluster; use dns_cache_config'),
+      allow_insecure_cluster_options: supported(),
+      allow_coalesced_connections: warned('each host has connections of its own'),
+    },
+  },
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': {
+    otherwise: rejected(),
+    fields: {
+      name: supported('in the names of stats'),
+      dns_lookup_family: supported(),
+      dns_refresh_rate: supported(),
+      dns_min_refresh_rate: supported(),
+      dns_failure_refresh_rate: supported(),
+      disable_dns_refresh_on_failure: supported(),
+      host_ttl: supported(),
+      max_hosts: supported(),
+      dns_cache_circuit_breaker: supported(),
+      dns_query_timeout: supported(),
+      preresolve_hostnames: supported(),
+      use_tcp_for_dns_lookups: supported(),
+      dns_resolution_config: supported(),
+      typed_dns_resolver_config: supportedAs('DNS resolver', 'otherwise the resolver of the bootstrap'),
+      key_value_config: rejected('each process looks names up anew'),
+    },
+  },
+  'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheCircuitBreakers': {
+    otherwise: rejected(),
+    fields: { max_pending_requests: supported('over all workers') },
   },
   'proxy.extensions.clusters.dns.v3.DnsCluster.RefreshRate': {
     otherwise: rejected(),

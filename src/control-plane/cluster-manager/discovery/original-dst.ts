@@ -10,7 +10,7 @@ import { errorMessage } from '../../../base/errors.ts';
 import type { RuntimeValues } from '../../../base/runtime.ts';
 import { ORIGINAL_DST_HOSTS } from '../../../base/runtime-values.ts';
 import type { Logger } from '../../../log/index.ts';
-import type { HostSettings, OriginalDstDiscoverySettings } from '../../../snapshot/index.ts';
+import type { HostRefusal, HostSettings, OriginalDstDiscoverySettings } from '../../../snapshot/index.ts';
 import type { Discovery } from './discovery.ts';
 
 /** Of one cluster, unless the runtime says otherwise. */
@@ -93,13 +93,13 @@ export class OriginalDstDiscovery<Host extends UsedHost> implements Discovery {
 
   /**
    * A worker wants a host that it does not know, perhaps because it has not been told of it yet.
-   * @returns false when there is no room for it.
+   * @returns why it gets none; undefined when it is on its way.
    */
-  want(address: IpAddress): boolean {
-    if (this.#isStopped) return false;
+  want(address: IpAddress): HostRefusal | undefined {
+    if (this.#isStopped) return 'overflow';
     // One that is known is on its way: the worker that asks will confirm it behind its question, and it stays till then.
     const key = formatAddress(address);
-    return this.#cluster.member(key) !== undefined || this.#make(key, address);
+    return this.#cluster.member(key) !== undefined || this.#make(key, address) ? undefined : 'overflow';
   }
 
   #make(key: string, address: IpAddress): boolean {

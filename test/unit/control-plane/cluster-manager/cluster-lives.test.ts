@@ -137,6 +137,7 @@ class Model {
           this.#publish((map, applied) => map.update(packed, [], applied), onApplied);
         },
         removeCluster: (name, onApplied) => this.#publish((map, applied) => map.update([], [name], applied), onApplied),
+        refuseHost: () => {},
         secureCluster: (_name, _changed, onApplied) => onApplied(),
         publishHosts: (update, onApplied) =>
           this.#publish((map, applied) => map.updateHosts(update, applied), onApplied),

@@ -63,6 +63,7 @@ class Fixture {
           this.onPublished?.();
         },
         removeCluster: (name, applied) => this.removed.push({ name, applied }),
+        refuseHost: () => {},
         secureCluster: (_name, _changed, applied) => applied(),
         publishHosts: ({ cluster }, applied) => {
           const snapshot = this.manager.snapshots().find(({ settings }) => settings.name === cluster)!;

@@ -57,7 +57,7 @@ describe('clusters of one manager', () => {
     using fixture = new ManagedClusters();
     fixture.manager.hostFailed('gone', 8);
     fixture.manager.hostFailedInRow('gone', 8, 'consecutive-5xx');
-    assert.equal(fixture.manager.hostWanted('gone', ADDRESS), false);
+    assert.equal(fixture.manager.hostWanted('gone', ADDRESS), 'overflow');
   });
 
   it('may have sockets that begin with options', () => {

@@ -43,7 +43,8 @@ describe('a cluster that is kept up to date', () => {
     const settings = clusterSettings(ON_DEMAND);
     using fixture = new ManagedClusters([settings]);
     const { manager, clock, published } = fixture;
-    const want = (port: number): boolean => manager.hostWanted('web', { kind: 'ip', ip: '127.0.0.1', port });
+    const want = (port: number): boolean =>
+      manager.hostWanted('web', { kind: 'ip', ip: '127.0.0.1', port }) === undefined;
     await manager.start();
     fixture.set({ 'upstream.original_dst.max_hosts': '2' });
     const untilPublished = (count: number): Promise<void> =>
@@ -105,7 +106,7 @@ describe('a cluster that is kept up to date', () => {
   it('makes none on demand where they are configured, and hears of no failures that nobody looks for', () => {
     using fixture = new ManagedClusters([clusterAt([1])]);
     const { manager } = fixture;
-    assert.equal(manager.hostWanted('web', { kind: 'ip', ip: '127.0.0.1', port: 2 }), false);
+    assert.equal(manager.hostWanted('web', { kind: 'ip', ip: '127.0.0.1', port: 2 }), 'overflow');
     manager.hostFailed('web', fixture.hosts()[0]!.recordAddress);
     fixture.eject(0);
     assert.equal(fixture.hosts()[0]!.healthFlags, 0);

@@ -314,7 +314,7 @@ describe('the pool of workers', () => {
     const key = { scope: 'a.', name: 'b' };
     say(1, { type: 'dynamic-stat', key });
     assert.deepEqual(take(), [
-      [0, 'host-refused', { cluster: 'web', address: '127.0.0.1:1' }],
+      [0, 'host-refused', { cluster: 'web', address: '127.0.0.1:1', reason: 'overflow' }],
       [1, 'dynamic-stat', { key, cell: 7 }],
     ]);
   });

@@ -257,7 +257,10 @@ for (const isOpened of [true, false]) {
       bench.cluster.hosts.map(({ record }) => record),
       [second, third, fourth].map((host) => host!.recordAddress),
     );
-    const context = bench.cluster.destinations!.contextOf(null, { ip: '127.0.0.1', port: 3 });
+    const context = bench.cluster.destinations!.contextOf(null, {
+      originalDestination: { ip: '127.0.0.1', port: 3 },
+      requestedServerName: '',
+    });
     const { promise, resolve } = Promise.withResolvers<string>();
     const user = { onHost: ({ label }: { readonly label: string }) => resolve(label), onNoHost: resolve };
     bench.cluster.destinations!.choose(context, bench.cluster.breaker, user);

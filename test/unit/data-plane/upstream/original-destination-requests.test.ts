@@ -6,16 +6,13 @@ import { describe, test } from 'node:test';
 import { formatAddress, type IpAddress } from '../../../../src/base/address.ts';
 import type { RouteRequest } from '../../../../src/data-plane/route/route-request.ts';
 import { CircuitBreaker } from '../../../../src/data-plane/upstream/circuit-breaker.ts';
+import type { HostUser, NamedHost } from '../../../../src/data-plane/upstream/destinations.ts';
 import {
   contextFor,
   contextOf,
   type PickContext,
 } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
-import {
-  type HostUser,
-  type NamedHost,
-  OriginalDestinations,
-} from '../../../../src/data-plane/upstream/original-destinations.ts';
+import { OriginalDestinations } from '../../../../src/data-plane/upstream/original-destinations.ts';
 import type { OriginalDstSettings } from '../../../../src/snapshot/index.ts';
 import type { CLUSTER_STATS } from '../../../../src/stats/index.ts';
 import { ClusterPriority } from '../../../../src/wasm/shared-memory.ts';
@@ -28,14 +25,14 @@ const MAX_QUESTIONS = 1024;
 const TIMEOUT_MS = 2000;
 
 class TestHost implements NamedHost {
-  readonly address: IpAddress;
-  readonly label: string;
+  readonly destination: IpAddress;
+  readonly key: string;
   isUnhealthy = false;
   wanted = 0;
 
   constructor(port: number, ip = '10.0.0.1') {
-    this.address = { kind: 'ip', ip, port };
-    this.label = formatAddress(this.address);
+    this.destination = { kind: 'ip', ip, port };
+    this.key = formatAddress(this.destination);
   }
 
   noteWanted(): void {
@@ -73,12 +70,8 @@ class Bench {
     const limits = { ...NO_LIMITS, maxPendingRequests };
     const { recordAddress, statBlock } = this.snapshot;
     this.breaker = new CircuitBreaker(this.context, recordAddress, 'web', ClusterPriority.default, limits);
-    this.destinations = new OriginalDestinations(this.context, {
-      name: 'web',
-      statBase: this.context.stats.base(statBlock),
-      connectTimeoutMs: TIMEOUT_MS,
-      settings: { header: null, port: 0, ...settings },
-    });
+    const owner = { name: 'web', statBase: this.context.stats.base(statBlock), waitMs: TIMEOUT_MS };
+    this.destinations = new OriginalDestinations(this.context, owner, { header: null, port: 0, ...settings });
   }
 
   choose(port: number): User {
@@ -98,7 +91,7 @@ function requestTo(value: string | null): RouteRequest {
 }
 
 describe('a request goes', () => {
-  const meant = { ip: '10.0.0.9', port: 99 };
+  const meant = { originalDestination: { ip: '10.0.0.9', port: 99 }, requestedServerName: '' };
 
   for (const [what, settings, value, expected, invalid] of [
     ['where its client meant to go', {}, '10.0.0.2:22', '10.0.0.9:99', 0],
@@ -157,8 +150,8 @@ describe('a host that is not there', () => {
   test('is refused to all who wait for it when main has no room, which counts once', () => {
     const bench = new Bench();
     const users = [bench.choose(1), bench.choose(1), bench.choose(2)];
-    bench.destinations.refuse('10.0.0.1:1');
-    bench.destinations.refuse('10.0.0.1:3');
+    bench.destinations.refuse('10.0.0.1:1', 'overflow');
+    bench.destinations.refuse('10.0.0.1:3', 'overflow');
     assert.deepEqual(
       users.map(({ told }) => told),
       [['overflow'], ['overflow'], []],
@@ -197,7 +190,7 @@ describe('a host that is not there', () => {
     assert.equal(bench.asked.length, MAX_QUESTIONS);
     assert.equal(bench.stat('original_dst_host_overflow'), 1);
     assert.deepEqual(bench.choose(1).told, []);
-    bench.destinations.refuse('10.0.0.1:1');
+    bench.destinations.refuse('10.0.0.1:1', 'overflow');
     assert.deepEqual(bench.choose(MAX_QUESTIONS + 1).told, []);
   });
 
@@ -212,7 +205,7 @@ describe('a host that is not there', () => {
 });
 
 describe('a host that is there', () => {
-  const meant = { ip: '10.0.0.1', port: 1 };
+  const meant = { originalDestination: { ip: '10.0.0.1', port: 1 }, requestedServerName: '' };
 
   test('is found by its address however it is written, until it has gone', () => {
     const bench = new Bench({ header: 'x-to' });
@@ -254,7 +247,7 @@ describe('a host that is there', () => {
       bench.destinations.contextOf(requestTo('10.0.0.1:1'), null),
       bench.destinations.contextOf(null, meant),
     ]) {
-      assert.equal(context!.destination, host.address);
+      assert.equal(context!.destination, host.destination);
     }
   });
 

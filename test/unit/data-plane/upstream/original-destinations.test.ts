@@ -11,8 +11,9 @@ import { OriginalDstDiscovery } from '../../../../src/control-plane/cluster-mana
 import { UpdateConfirmations } from '../../../../src/control-plane/workers/update-confirmations.ts';
 import { TimerWheel } from '../../../../src/data-plane/network/timer-wheel.ts';
 import type { CircuitBreaker } from '../../../../src/data-plane/upstream/circuit-breaker.ts';
+import type { HostUser } from '../../../../src/data-plane/upstream/destinations.ts';
 import { contextFor } from '../../../../src/data-plane/upstream/load-balancer/pick-context.ts';
-import { type HostUser, OriginalDestinations } from '../../../../src/data-plane/upstream/original-destinations.ts';
+import { OriginalDestinations } from '../../../../src/data-plane/upstream/original-destinations.ts';
 import type { WorkerContext } from '../../../../src/data-plane/worker-context.ts';
 import { Loggers } from '../../../../src/log/index.ts';
 import { CLUSTER_STATS } from '../../../../src/stats/index.ts';
@@ -26,8 +27,8 @@ const WORKERS = [0, 1];
 
 /** A host as all threads share it: main has made it, workers use it. */
 class SharedHost {
-  readonly address: IpAddress;
-  readonly label: string;
+  readonly destination: IpAddress;
+  readonly key: string;
   activeConnections = 0;
   uses = 0;
   isEjected = false;
@@ -37,8 +38,8 @@ class SharedHost {
   isFreed = false;
 
   constructor(address: IpAddress) {
-    this.address = address;
-    this.label = formatAddress(address);
+    this.destination = address;
+    this.key = formatAddress(address);
   }
 
   get isUnhealthy(): boolean {
@@ -121,12 +122,8 @@ class Worker {
       stats: { values: new Float64Array(CLUSTER_STATS.size) },
       requestHost: (_cluster: string, address: IpAddress) => this.outbox.push({ type: 'wanted', address }),
     } as unknown as WorkerContext;
-    this.destinations = new OriginalDestinations(context, {
-      name: 'any',
-      statBase: 0,
-      connectTimeoutMs: CONNECT_TIMEOUT_MS,
-      settings: { header: null, port: 0 },
-    });
+    const owner = { name: 'any', statBase: 0, waitMs: CONNECT_TIMEOUT_MS };
+    this.destinations = new OriginalDestinations(context, owner, { header: null, port: 0 });
   }
 
   ask(port: number): void {
@@ -148,7 +145,7 @@ class Worker {
         this.confirm();
         break;
       case 'refused':
-        this.destinations.refuse(message.key);
+        this.destinations.refuse(message.key, 'overflow');
     }
   }
 
@@ -194,7 +191,7 @@ class Model {
       make: ({ address }) => {
         const host = new SharedHost(address as IpAddress);
         this.made.push(host);
-        members.set(host.label, host);
+        members.set(host.key, host);
         return host;
       },
       publish: (hosts, onApplied) => {
@@ -205,7 +202,7 @@ class Model {
         for (const host of hosts) {
           assert.ok(!host.isEjected, 'an ejected host is kept until it comes back');
           host.isMember = false;
-          members.delete(formatAddress(host.address));
+          members.delete(formatAddress(host.destination));
         }
         this.#publish(
           (generation) => ({ type: 'removed', generation, hosts }),
@@ -243,7 +240,7 @@ class Model {
     const worker = this.workers[index]!;
     const message = worker.outbox.shift();
     if (message?.type === 'applied') this.#confirmations.confirm(message.generation, index);
-    else if (message !== undefined && !this.discovery.want(message.address)) {
+    else if (message !== undefined && this.discovery.want(message.address) !== undefined) {
       worker.inbox.push({ type: 'refused', key: formatAddress(message.address) });
     }
   }

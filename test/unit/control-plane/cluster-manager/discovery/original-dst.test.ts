@@ -92,7 +92,7 @@ function open(maxHosts?: number) {
     removed,
     ports: (): number[] => portsOf(members.values()),
     host: (port: number): Host => members.get(`127.0.0.1:${port}`)!,
-    want: (port: number): boolean => discovery.want({ kind: 'ip', ip: '127.0.0.1', port }),
+    want: (port: number): boolean => discovery.want({ kind: 'ip', ip: '127.0.0.1', port }) === undefined,
     /** The messages of the moment have been dealt with. */
     settle: (): void => {
       for (const callback of waiting.splice(0)) callback();

@@ -79,6 +79,7 @@ class Fixture implements Disposable {
       workers: {
         publishCluster: () => {},
         removeCluster: () => {},
+        refuseHost: () => {},
         secureCluster: () => {},
         publishHosts: (_update, applied) => {
           this.published.push(this.manager.snapshots()[0]!);
