@@ -134,7 +134,7 @@ export class Host implements PoolHost {
       isHttp2: boolean,
       names?: ServerNames,
     ): HostPools<ConnectionPool> => {
-      const opening = new HostOpening(this, cluster.preambleFor(downstream), names);
+      const opening = new HostOpening(this, cluster.preambleFor(downstream), names ?? this.#ownNames);
       const protocol = protocolFor(isHttp2);
       return new HostPools((priority) => create(context, this, cluster.breakerFor(priority), opening, protocol));
     };
