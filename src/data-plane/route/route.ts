@@ -50,9 +50,9 @@ export class Route {
   readonly attemptEdits: AttemptEdits | null;
   /** The path that alone decides for this route; undefined when a look-up cannot find it. */
   readonly exactPath: string | undefined;
-  /** Only CONNECT requests match, which match nothing else. */
-  readonly #isConnect: boolean;
-  readonly #matchesPath: StringTest;
+  readonly match: PathMatch;
+  /** Made when it is asked: an index may know without. */
+  #testOfPath: StringTest | null = null;
   readonly #conditions: readonly RequestTest[];
 
   constructor(snapshot: RouteSnapshot, virtualHost: VirtualHostOfRoute, names: ProxyHeaders, runtime: RuntimeValues) {
@@ -74,13 +74,24 @@ export class Route {
         ? new AttemptEdits(usesUpstreamHostname, this.countsAttemptsInRequest ? names.attemptCount : '')
         : null;
     this.exactPath = match.kind === 'path' && match.caseSensitive && conditions === null ? match.value : undefined;
-    this.#isConnect = match.kind === 'connect';
-    this.#matchesPath = compilePathMatch(match);
+    this.match = match;
     this.#conditions = conditions === null ? [] : compileConditions(conditions, runtime);
   }
 
   matches(request: RouteRequest): boolean {
-    if (this.#isConnect !== request.isConnect || !this.#matchesPath(request.matchedPath)) return false;
+    // Only CONNECT requests match what is meant for them, and match nothing else.
+    if ((this.match.kind === 'connect') !== request.isConnect) return false;
+    return this.matchesPath(request.matchedPath) && this.meets(request);
+  }
+
+  /** Nothing but the path. */
+  matchesPath(path: string): boolean {
+    this.#testOfPath ??= compilePathMatch(this.match);
+    return this.#testOfPath(path);
+  }
+
+  /** Whatever the path. */
+  meets(request: RouteRequest): boolean {
     for (const holds of this.#conditions) if (!holds(request)) return false;
     return true;
   }

@@ -1,10 +1,12 @@
 // The routes of one virtual host. The first that matches wins; but the many that an exact path alone decides are
-// found by look-up, and only what stands before the one found there is tried in turn.
+// found by look-up, and only what stands before the one found there is tried in turn. Where that are many, too, all are found
+// by an index.
 
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type { RouteSnapshot, VirtualHostSnapshot } from '../../snapshot/index.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { Route } from './route.ts';
+import { RouteIndex } from './route-index.ts';
 import type { RouteRequest } from './route-request.ts';
 
 interface Ranked {
@@ -12,6 +14,9 @@ interface Ranked {
   /** Place in the configured order. */
   readonly rank: number;
 }
+
+/** Trying so many in turn takes no longer than an index. */
+const MAX_SCANNED = 8;
 
 /** The same place, secured: what clients are told that came without TLS where it is required. */
 const TO_TLS: RouteSnapshot = {
@@ -39,6 +44,8 @@ export class VirtualHost {
   readonly #exact = new Map<string, Ranked>();
   /** The others, in order. */
   readonly #scanned: Ranked[] = [];
+  /** In place of both, where there are many; else null. */
+  readonly #index: RouteIndex | null;
   /** Null where no TLS is required. */
   readonly #tlsRedirect: Route | null;
   readonly #letsInternalPass: boolean;
@@ -48,8 +55,11 @@ export class VirtualHost {
     const { requiresTls } = snapshot;
     this.#tlsRedirect = requiresTls === undefined ? null : new Route(TO_TLS, snapshot, names, runtime);
     this.#letsInternalPass = requiresTls === 'external';
-    for (const [rank, routeSnapshot] of snapshot.routes.entries()) {
-      const route = new Route(routeSnapshot, snapshot, names, runtime);
+    const routes = snapshot.routes.map((route) => new Route(route, snapshot, names, runtime));
+    const isScanned = routes.filter(({ exactPath }) => exactPath === undefined).length <= MAX_SCANNED;
+    this.#index = isScanned ? null : new RouteIndex(routes);
+    if (!isScanned) return;
+    for (const [rank, route] of routes.entries()) {
       const { exactPath } = route;
       if (exactPath === undefined) this.#scanned.push({ route, rank });
       // A second one of the same path can never be reached.
@@ -59,6 +69,7 @@ export class VirtualHost {
 
   find(request: RouteRequest): Route | undefined {
     if (this.#tlsRedirect !== null && this.#lacksTls(request)) return this.#tlsRedirect;
+    if (this.#index !== null) return this.#index.find(request);
     const exact = this.#exact.size === 0 || request.isConnect ? undefined : this.#exact.get(request.matchedPath);
     for (const { route, rank } of this.#scanned) {
       if (exact !== undefined && rank > exact.rank) break;
