@@ -20,6 +20,7 @@ interface Bench {
   readonly client: Http2Client;
   /** What the upstream has got. */
   readonly received: () => string;
+  readonly upstream: WireUpstream;
 }
 
 /** The upstream says `opening` to the first bytes, sends back what comes then, and ends when the other side has, or not even then. */
@@ -48,7 +49,7 @@ async function bench(
     await proxy.close();
     await upstream.close();
   });
-  return { proxy, client: new Http2Client(t, port), received: () => received };
+  return { proxy, client: new Http2Client(t, port), received: () => received, upstream };
 }
 
 for (const terminatesConnect of [true, false]) {
@@ -73,6 +74,17 @@ for (const terminatesConnect of [true, false]) {
       await eventually(() => proxy.httpStat('downstream_cx_upgrades_active') === 0, 'the end of the tunnel');
       assert.equal(proxy.clusterStat('web', 'upstream_rq_active'), 0);
       assert.equal(proxy.httpStat('downstream_cx_http2_active'), 1);
+    });
+
+    test('is seen to have been reset when it is that behind the proxy', async (t) => {
+      const { client, upstream } = await bench(t, terminatesConnect);
+      const stream = client.open(REQUEST);
+      await once(stream, 'response');
+      const failed = once(stream, 'error');
+      upstream.sockets[0]!.resetAndDestroy();
+      await failed;
+      assert.equal(stream.rstCode, ErrorCode.CONNECT_ERROR);
+      assert.equal((await client.get('/direct')).status, 200);
     });
 
     test('ends behind it, too, when its client breaks it off', async (t) => {

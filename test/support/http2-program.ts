@@ -125,10 +125,19 @@ export class Http2Program {
 
   /** @param opening bytes in place of the usual ones. @param protocols that it offers over TLS. */
   async client(way: Way, opening?: Buffer, protocols?: readonly string[]): Promise<FrameClient> {
-    if (way === 'plain') return new FrameClient(this.#t, this.port(way), opening);
-    const socket = this.secure(connect(this.port(way), '127.0.0.1'), protocols);
-    await once(socket, 'secureConnect');
-    return new FrameClient(this.#t, socket, opening);
+    return new FrameClient(this.#t, await this.connect(way, protocols), opening);
+  }
+
+  /** A connection that is there. @param protocols that it offers over TLS. */
+  async connect(way: Way, protocols?: readonly string[]): Promise<Socket> {
+    const socket = connect(this.port(way), '127.0.0.1');
+    if (way === 'plain') {
+      await once(socket, 'connect');
+      return socket;
+    }
+    const secured = this.secure(socket, protocols);
+    await once(secured, 'secureConnect');
+    return secured;
   }
 
   /** A client that has read the proxy's settings, and has had an answer on its first stream. */

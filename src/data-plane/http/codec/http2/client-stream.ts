@@ -5,7 +5,7 @@
 //
 // The stream has its place on the connection until its response has ended, whatever of it still waits for the client: that
 // lies here, bounded by the window that the upstream has for this stream. A response that ends before its request does
-// ends both. The first content of a response goes out together with its head, if it has come with it.
+// ends both; one that is lost is so behind what was kept of it. The first content of a response goes out together with its head, if it has come with it.
 
 import { CLUSTER_STATS } from '../../../../stats/index.ts';
 import { Framing, HEADER_ID, HeadFlag, Method } from '../../../../wasm/http1.ts';
@@ -34,6 +34,11 @@ interface Waiting {
   isEnd: boolean;
 }
 
+interface Failure {
+  readonly failure: UpstreamFailure;
+  readonly detail: string;
+}
+
 export class Http2ClientStream implements UpstreamStream, StreamHandler {
   readonly protocol = 'HTTP/2';
   readonly isReused: boolean;
@@ -56,6 +61,8 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
   #kept: Buffer[] = [];
   #keptTrailers: Trailers | null = null;
   #isEndKept = false;
+  /** How the exchange was lost behind what is kept, which is told when that has gone. */
+  #failureKept: Failure | null = null;
   /** Octets that it has taken, for which the upstream gets no credit before it takes more. */
   #creditLater = 0;
 
@@ -256,10 +263,14 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
     return true;
   }
 
+  /** What came before is the client's, as it is where the system keeps it (docs/decisions/0059-a-reset-waits-for-the-last-byte.md). */
   #fail(failure: UpstreamFailure, detail: string): void {
+    if (this.#kept.length > 0) {
+      this.#failureKept = { failure, detail };
+      return;
+    }
     const receiver = this.#receiver;
     this.#receiver = null;
-    this.#kept = [];
     receiver?.onUpstreamReset(failure, detail);
   }
 
@@ -317,5 +328,6 @@ export class Http2ClientStream implements UpstreamStream, StreamHandler {
       this.#deliver(NO_BYTES, 0, 0, true);
     }
     if (this.#stream !== null) this.#session.consumeKept(this.#stream, octets);
+    if (this.#failureKept !== null) this.#fail(this.#failureKept.failure, this.#failureKept.detail);
   }
 }

@@ -6,7 +6,8 @@
 //                                                  └──any other answer──► REFUSED: content is thrown away
 //   response: written to the session at once, whose windows may keep it; the exchange ends with the last byte given
 //
-// Behind its end a response may still wait for the client to take it, which has the time of an idle stream for that.
+// Behind its end, or the reset by its upstream, a response may still wait for the client to take it, which has the time of an
+// idle stream for that.
 
 import { randomBytes } from 'node:crypto';
 import { isForbiddenTrailer } from '../../../../base/forbidden-trailers.ts';
@@ -89,6 +90,8 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
   #isEndHeld = false;
   #heldTrailers: Trailers | null = null;
   #tunnel: number = TUNNEL_NONE;
+  /** It stands for a connection of TCP. */
+  #isConnect = false;
   #dechunker: Dechunker | null = null;
   #responseTrailers = '';
   /** Length of the block that `prepareHead` has written, and its kept form where somebody asks. */
@@ -138,6 +141,7 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
     const { context, codecOwner, readMs } = this.#owner;
     this.#isMessageDone = isEnd;
     const head = context.codec.request;
+    this.#isConnect = head.methodId === Method.CONNECT;
     this.#addKey(head);
     const receiver = codecOwner.newStream(this, readMs, readMs);
     this.#receiver = receiver;
@@ -293,8 +297,8 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
   }
 
   endStream(nowMs: number): void {
+    const { codecOwner, session } = this.#owner;
     const stream = this.#stream;
-    const { session, codecOwner } = this.#owner;
     this.#leave();
     if (!stream.isRemoteEnded) session.discard(stream);
     stream.handler = null;
@@ -305,8 +309,17 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
   }
 
   resetStream(reason: ResetReason): void {
-    this.#leave();
-    this.#owner.session.reset(this.#stream, RESET_CODES[reason]);
+    const { context, session } = this.#owner;
+    if (reason !== ResetReason.upstream) {
+      this.#leave();
+      session.reset(this.#stream, RESET_CODES[reason]);
+      return;
+    }
+    // RFC 9113 section 8.5.
+    const code = this.#isConnect && this.isOpenTunnel ? ErrorCode.CONNECT_ERROR : RESET_CODES[reason];
+    // What came before is still the client's.
+    this.endStream(context.clock.monotonicMs());
+    session.resetWhenSent(this.#stream, code);
   }
 
   resumeRequest(): void {

@@ -92,7 +92,8 @@ export class SessionState {
   flushWaiting(): void {
     for (const stream of this.sender.flushWaiting()) {
       this.dirty();
-      if (stream.isClosed) this.closeStream(stream);
+      if (stream.isResetPending) this.resetStream(stream, stream.pendingReset);
+      else if (stream.isClosed) this.closeStream(stream);
       stream.handler?.onWritable();
     }
     if (this.output.length > 0) this.dirty();

@@ -9,6 +9,8 @@
 export const LEFT_BEHIND = 'goaway';
 export const LEFT_BEHIND_OTHERS = 'goaway_behind_others';
 
+const NO_RESET = -1;
+
 /** What a session tells the user of a stream. Heads lie in the worker's codec until the call returns. */
 export interface StreamHandler {
   /** A final head; of a response perhaps behind interim ones. */
@@ -51,6 +53,8 @@ export class SessionStream {
   pending: Buffer[] = [];
   pendingBytes = 0;
   isEndPending = false;
+  /** Code of the reset that follows it, negative for none. */
+  pendingReset = NO_RESET;
   /** Trailers behind it, as lines; null for none. */
   pendingTrailers: string | null = null;
 
@@ -68,6 +72,10 @@ export class SessionStream {
 
   get isClosed(): boolean {
     return this.isLocalEnded && this.isRemoteEnded;
+  }
+
+  get isResetPending(): boolean {
+    return this.pendingReset !== NO_RESET;
   }
 
   /** Something waits to be sent. */

@@ -244,6 +244,12 @@ export class Http2Session {
     this.#state.resetStream(stream, code);
   }
 
+  /** Breaks a stream off behind what waits to be sent of it; its handler hears when that has gone, as `onWritable`. */
+  resetWhenSent(stream: SessionStream, code: number): void {
+    if (stream.isWaiting) stream.pendingReset = code;
+    else this.reset(stream, code);
+  }
+
   /** The message of a stream is of no use any more: what comes of it is counted and thrown away. */
   discard(stream: SessionStream): void {
     stream.discard();
