@@ -11,6 +11,7 @@ import {
   ID_CONTENT_LENGTH,
   METHOD_CONNECT,
   METHOD_HEAD,
+  METHOD_OTHER,
   METHOD_TRACE,
   RECORD_BASE,
   RECORD_FIELD_COUNT,
@@ -132,9 +133,11 @@ function judgeRequest(record: usize, flags: u32): i32 {
  * @param table  the connection's decoder
  * @param maxBytes, maxFields  bounds of the head as text, and of its fields
  * @param flags  BLOCK_*
- * @returns the length of its text, or an error: ERROR_COMPRESSION is one of the connection, all others of the stream.
+ * @returns the length of its text, or an error: ERROR_COMPRESSION is one of the connection, all others of the stream. The
+ *   record says the method all the same, as far as that has been read; METHOD_OTHER otherwise.
  */
 export function decodeRequest(table: usize, length: u32, maxBytes: u32, maxFields: u32, flags: u32): i32 {
+  store<u32>(REQUEST_RECORD, METHOD_OTHER, RECORD_METHOD);
   const result = readHead(table, REQUEST_RECORD, REQUEST_IN, length, maxBytes, maxFields, flags);
   if (result < 0) return result;
   const error = judgeRequest(REQUEST_RECORD, flags);

@@ -147,6 +147,8 @@ export function startRequest(): i32 {
   if (length == 0) return ERROR_PSEUDO_EMPTY;
   if (skipToken(method, method + length) != method + length) return ERROR_METHOD;
   const id = methodId(method, length);
+  // Also for the answer to a head that goes beyond its bounds from here on.
+  store<u32>(<usize>state(STATE_RECORD), id, RECORD_METHOD);
   if (hasPseudo(KIND_PROTOCOL)) return id == METHOD_CONNECT ? startUpgrade() : ERROR_PROTOCOL;
   let target = KIND_PATH;
   if (id == METHOD_CONNECT) {

@@ -278,13 +278,21 @@ describe('rules of replies', () => {
     assert.deepEqual([headers['grpc-status'], headers['grpc-message']], ['7', 'denied']);
   });
 
-  test('do not reach the head that is too large for HTTP/2', async (t) => {
+  test('reach the head that is too large, whichever the protocol', async (t) => {
     const fields = { common_http_protocol_options: { max_headers_count: 5 } };
-    const { port, proxy } = await benchOf(t, { body_format: text('never') }, { fields });
-    const headers = Object.fromEntries(Array.from({ length: 9 }, (_none, index) => [`x-${index}`, '1']));
-    const answer = await new Http2Client(t, port).fetch({ ':path': '/', ...headers });
-    assert.equal(proxy.httpStat('downstream_rq_4xx'), 1);
-    assert.deepEqual([answer.status, answer.body], [431, '']);
+    const rules = {
+      mappers: [{ filter: statusIs(431), status_code: 400 }],
+      body_format: text('%RESPONSE_CODE%: %LOCAL_REPLY_BODY%'),
+    };
+    const { client, port, proxy } = await benchOf(t, rules, { fields });
+    const headers = Array.from({ length: 9 }, (_none, index) => [`x-${index}`, '1']);
+    const answer = await new Http2Client(t, port).fetch({ ':path': '/', ...Object.fromEntries(headers) });
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    const old = await client.write(get('/', lines)).response();
+    assert.deepEqual([answer.status, answer.body], [400, '400: Request Header Fields Too Large']);
+    assert.deepEqual([old.status, old.body], [400, '400: Request Header Fields Too Large']);
+    assert.equal(proxy.httpStat('downstream_rq_4xx'), 2);
+    assert.equal(proxy.httpStat('downstream_rq_too_large'), 2);
   });
 
   test('are in the access log with what was sent, and the words before a format', async (t) => {

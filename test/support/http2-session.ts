@@ -173,8 +173,8 @@ export class TestSession implements SessionOwner {
     this.answer(stream);
   }
 
-  onOversizedRequest(): string {
-    return 'content-length: 0\r\n';
+  onOversizedRequest(stream: SessionStream): void {
+    this.session.respondLines(stream, 431, 'content-length: 0\r\n', true);
   }
 
   onDirty(): void {

@@ -18,8 +18,6 @@ export interface LocalReply {
   readonly contentType?: string;
   readonly flag: ResponseFlag;
   readonly details: string;
-  /** Goes out as it is, whatever rules there are for replies. */
-  readonly isFixed?: boolean;
   /** In place of an answer, where the protocol can break off a single stream. */
   readonly isReset?: boolean;
   /** Tells well-behaved callers to back off: a limit was met, not a fault. */

@@ -43,7 +43,7 @@ export function refuseRequest(
   const { accessLog, replyRules } = manager;
   let told = reply;
   let lines: string;
-  if (replyRules === null || reply.isFixed) {
+  if (replyRules === null) {
     lines = localReplyLines(reply, ownLines, date, '');
   } else {
     const head = new ReplyHead(reply);

@@ -39,8 +39,8 @@ class SocketOwner implements SessionOwner {
     this.onNew(stream);
   }
 
-  onOversizedRequest(): string {
-    return 'content-length: 0\r\n';
+  onOversizedRequest(stream: SessionStream): void {
+    this.session.respondLines(stream, 431, 'content-length: 0\r\n', true);
   }
 
   onBlock(): void {}

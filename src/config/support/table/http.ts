@@ -88,7 +88,7 @@ export const HTTP_SUPPORT: SupportTable = {
       stream_flush_timeout: supported(),
       stream_error_on_invalid_http_message: supported('over HTTP/1 the connection closes all the same'),
       http1_safe_max_connection_duration: supported(),
-      local_reply_config: supported('replies to heads of HTTP/2 that are too large stay as they are'),
+      local_reply_config: supported(),
       proxy_status_config: warned(),
       tracing: warned(),
       upgrade_configs: supported(),

@@ -232,8 +232,8 @@ export class ClientSession implements SessionOwner {
     // Upstreams open none.
   }
 
-  onOversizedRequest(): string {
-    return '';
+  onOversizedRequest(): void {
+    // Nor do they ask for anything.
   }
 
   onDirty(): void {

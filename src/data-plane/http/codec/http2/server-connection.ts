@@ -62,6 +62,8 @@ const KINDS = 5;
 
 /** From the first byte, to the client's confirmation of this side's settings. */
 const SETTINGS_TIMEOUT_MS = 10_000;
+/** Status of the answer to a head beyond its bounds. */
+const HEAD_TOO_LARGE = 431;
 /** Up to here a latin1 string is cheaper than any buffer. */
 const TEXT_LIMIT_BYTES = 1024;
 
@@ -216,23 +218,14 @@ export class Http2ServerConnection
   // ---- From the session ----
 
   onStream(stream: SessionStream): void {
-    this.#count(downstream_rq_http2_total, 1);
-    this.#deadlines.clear(IDLE);
-    if (this.#life?.onRequest()) this.#drain();
-    const exchange = new Http2ServerStream(this, stream);
-    stream.handler = exchange;
-    this.#streams.add(exchange);
-    this.#countSession(streams_active, 1);
+    stream.handler = this.#begin(stream);
   }
 
-  onOversizedRequest(): string {
-    this.#count(downstream_rq_http2_total, 1);
+  onOversizedRequest(stream: SessionStream, reason: string): void {
     this.#count(downstream_rq_too_large, 1);
-    const reply = protocolViolation(431, 'head_too_large');
-    // The session answers with a head of its own status and nothing else.
-    const fixed = { ...reply, body: '', isFixed: true };
-    const { lines } = this.codecOwner.refuseRequest(this.connection, fixed, this.readMs);
-    return lines.slice(lines.indexOf('\n') + 1);
+    const exchange = this.#begin(stream);
+    const reply = { ...protocolViolation(HEAD_TOO_LARGE, reason), details: `http2.${reason}` };
+    exchange.refuse(this.codecOwner.refuseRequest(this.connection, reply, this.readMs), this.readMs);
   }
 
   onDirty(): void {
@@ -342,6 +335,16 @@ export class Http2ServerConnection
   }
 
   // ---- Inside ----
+
+  #begin(stream: SessionStream): Http2ServerStream {
+    this.#count(downstream_rq_http2_total, 1);
+    this.#deadlines.clear(IDLE);
+    if (this.#life?.onRequest()) this.#drain();
+    const exchange = new Http2ServerStream(this, stream);
+    this.#streams.add(exchange);
+    this.#countSession(streams_active, 1);
+    return exchange;
+  }
 
   #receive(bytes: Buffer, start: number, end: number): void {
     if (this.#state !== OPEN) return;

@@ -29,7 +29,7 @@ import {
   type ResponseNotes,
   type StreamLoss,
 } from '../downstream-stream.ts';
-import type { CodecOwner } from '../server-connection.ts';
+import type { CodecOwner, Refusal } from '../server-connection.ts';
 import type { StreamConnection } from '../stream-connection.ts';
 import { ErrorCode } from './frames.ts';
 import type { Http2Session } from './session.ts';
@@ -129,6 +129,13 @@ export class Http2ServerStream implements DownstreamStream, StreamHandler, Strea
   /** By order of the overload manager. */
   abortDispatch(): void {
     this.#receiver?.onDispatchAborted();
+  }
+
+  /** Answers a request whose head nobody could read. */
+  refuse({ lines, body }: Refusal, nowMs: number): void {
+    const hasContent = this.#stream.requestMethod !== Method.HEAD;
+    this.writeReply(this.prepareReply(lines), hasContent ? body : NO_BYTES);
+    this.endStream(nowMs);
   }
 
   get isOpenTunnel(): boolean {

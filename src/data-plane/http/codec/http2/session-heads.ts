@@ -90,7 +90,7 @@ export class SessionHeads {
     this.#session.streams.add(stream);
     stream.hasRemoteHead = true;
     stream.isRemoteEnded = isEnd;
-    if (isTooLarge(result)) return this.#refuseLargeHead(stream);
+    if (isTooLarge(result)) return this.#refuseLargeHead(stream, blockFault(result));
     if (result < 0) return this.#session.messageFault(stream, blockFault(result));
     stream.requestMethod = codec.request.methodId;
     if (codec.request.framing === Framing.LENGTH) stream.announcedBytes = codec.request.contentLength;
@@ -158,13 +158,10 @@ export class SessionHeads {
   }
 
   /** A request beyond the bounds gets its answer, and the connection goes on: its table is in step. */
-  #refuseLargeHead(stream: SessionStream): boolean {
+  #refuseLargeHead(stream: SessionStream, reason: string): boolean {
     this.#session.owner.count('header_overflow');
-    if (!stream.isRemoteEnded) stream.discard();
-    const lines = this.#session.owner.onOversizedRequest();
-    const length = this.#session.sender.prepareLines(lines, 431);
-    if (length < 0) this.#session.resetStream(stream, ErrorCode.ENHANCE_YOUR_CALM);
-    else this.#session.sendHead(stream, length, true, true);
+    stream.requestMethod = this.#session.tools.codec.request.methodId;
+    this.#session.owner.onOversizedRequest(stream, reason);
     return !this.#session.isEnded;
   }
 

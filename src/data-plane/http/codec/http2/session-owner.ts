@@ -13,8 +13,8 @@ export type SessionTools = Pick<Http2Codec, 'codec' | 'heads' | 'slabs'>;
 export interface SessionOwner extends OutputSink {
   /** A request has come on a new stream: give it a handler, or reset it. Its `onHead` follows. Servers only. */
   onStream(stream: SessionStream): void;
-  /** A request goes beyond the bounds of heads. @returns lines of the answer, which has no content. Servers only. */
-  onOversizedRequest(): string;
+  /** A request goes beyond the bounds of heads: answer it. Nothing else is told of its stream. Servers only. */
+  onOversizedRequest(stream: SessionStream, reason: string): void;
   /** There is output, which there was not before. */
   onDirty(): void;
   /** A head is about to be decoded: what the codec holds is lost. */
