@@ -74,6 +74,7 @@ export type {
   JsonFormat,
   LineFormat,
 } from './format.ts';
+export type { ForwardingSettings, InternalAddressSettings, SchemePorts, ServiceName } from './forwarding.ts';
 export type {
   CheckHeaders,
   CheckIntervals,

@@ -10,6 +10,7 @@ import type {
   ListenerFilterSettings,
   ListenerFilterSnapshot,
 } from './filter-chain.ts';
+import type { ForwardingSettings } from './forwarding.ts';
 import type { Http2Settings } from './http2.ts';
 import type { LocalReplySettings } from './local-reply.ts';
 import type { Metadata } from './metadata.ts';
@@ -76,6 +77,7 @@ export interface HttpConnectionManagerSettings {
   readonly proxiesInterim: boolean;
   /** Trailers pass over HTTP/1: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
+  readonly forwarding: ForwardingSettings;
   readonly requestForm: RequestFormSettings;
 }
 

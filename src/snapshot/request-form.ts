@@ -9,6 +9,8 @@ export interface RequestFormSettings {
   /** Ports of hosts go: none, that of the listener, or any. */
   readonly strippedPorts: 'none' | 'own' | 'all';
   readonly stripsHostDot: boolean;
+  /** Of requests of HTTP/1.0 that name none; empty where they are refused. */
+  readonly defaultHost: string;
   /** What becomes of headers and trailers with underscores in their names. */
   readonly underscores: UnderscoresAction;
 }

@@ -408,7 +408,7 @@ export class LetterBench {
     this.manager = new ConnectionManager(this.context, clusters, chain, ingress, orders, filter);
     const socket = { remoteAddress: '10.1.2.3', remotePort: 1, localAddress: '10.1.2.4', localPort: 2 };
     const downstream = new DownstreamConnection(socket as never, this.nowMs, 1024 * 1024);
-    this.connection = new StreamConnection(this.context, downstream);
+    this.connection = new StreamConnection(this.context, downstream, this.manager.internalAddresses);
   }
 
   /** Has the head of a request in the worker's table. */

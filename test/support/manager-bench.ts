@@ -4,11 +4,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientHttp2Stream, connect } from 'node:http2';
+import { connect as connectSocket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import type { HttpConnectionManagerSettings } from '../../src/snapshot/index.ts';
+import type { LoadBootstrapInput } from '../../src/config/index.ts';
+import type { HttpConnectionManagerSettings, ListenerSettings } from '../../src/snapshot/index.ts';
 import { httpFilter, type JsonObject, listenerWith, mustLoad, withListeners } from './bootstrap.ts';
 import { type ClusterOverrides, DataPlaneFixture, type FixtureOptions, loopback } from './data-plane.ts';
+import { filterChain } from './listeners.ts';
 import { WireClient, WireUpstream } from './wire.ts';
 
 export const PROTOCOLS = ['HTTP/1.1', 'HTTP/2'] as const;
@@ -19,6 +22,8 @@ export interface Question {
   readonly path?: string;
   readonly host?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** Bytes before the protocol itself. */
+  readonly before?: string;
   /** Sent with a body of one byte. */
   readonly trailers?: readonly (readonly [name: string, value: string])[];
 }
@@ -44,6 +49,10 @@ export interface ManagerBench {
 interface BenchOptions extends FixtureOptions {
   readonly answer?: string;
   readonly cluster?: ClusterOverrides;
+  /** Of its listener. */
+  readonly listener?: Partial<ListenerSettings>;
+  /** What the bootstrap is read with. */
+  readonly load?: Partial<LoadBootstrapInput>;
 }
 
 const ROUTES = {
@@ -52,9 +61,9 @@ const ROUTES = {
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
 /** The settings of a connection manager of this configuration. */
-export function managerOf(fields: JsonObject): HttpConnectionManagerSettings {
+export function managerOf(fields: JsonObject, load: Partial<LoadBootstrapInput> = {}): HttpConnectionManagerSettings {
   const listener = listenerWith([httpFilter({ route_config: ROUTES, ...fields })]);
-  const { filter } = mustLoad(withListeners(listener)).listeners[0]!.filterChains[0]!;
+  const { filter } = mustLoad(withListeners(listener), load).listeners[0]!.filterChains[0]!;
   assert.equal(filter.kind, 'http-connection-manager');
   return filter;
 }
@@ -68,7 +77,9 @@ export async function managerBench(
   const upstream = await WireUpstream.answering(options.answer ?? OK);
   const proxy = new DataPlaneFixture(options);
   proxy.cluster('web', [loopback(upstream.port)], options.cluster);
-  const port = await proxy.listen(managerOf(fields));
+  const chain = filterChain(managerOf(fields, options.load));
+  const addresses = [loopback(0)] as const;
+  const [port = 0] = await proxy.listenWith({ addresses, filterChains: [chain], ...options.listener });
   t.after(async () => {
     await proxy.close();
     await upstream.close();
@@ -94,12 +105,12 @@ export function valuesOf(head: string, name: string): string[] {
 }
 
 async function askHttp1(port: number, question: Question): Promise<Reply> {
-  const { method = 'GET', path = '/', host = 'h', headers = [], trailers } = question;
+  const { method = 'GET', path = '/', host = 'h', headers = [], trailers, before = '' } = question;
   const client = new WireClient(port);
   const lines = [`${method} ${path} HTTP/1.1`, `host: ${host}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   if (trailers !== undefined) lines.push('transfer-encoding: chunked');
   const end = trailers?.map(([name, value]) => `${name}: ${value}\r\n`).join('') ?? '';
-  client.write(`${lines.join('\r\n')}\r\n\r\n${trailers === undefined ? '' : `1\r\na\r\n0\r\n${end}\r\n`}`);
+  client.write(`${before}${lines.join('\r\n')}\r\n\r\n${trailers === undefined ? '' : `1\r\na\r\n0\r\n${end}\r\n`}`);
   const { head, body, status } = await client.response();
   client.close();
   const fields: Record<string, string> = {};
@@ -113,8 +124,10 @@ async function askHttp1(port: number, question: Question): Promise<Reply> {
 }
 
 async function askHttp2(port: number, question: Question): Promise<Reply> {
-  const { method = 'GET', path = '/', host = 'h', headers = [], trailers } = question;
-  const session = connect(`http://127.0.0.1:${port}`);
+  const { method = 'GET', path = '/', host = 'h', headers = [], trailers, before = '' } = question;
+  const socket = connectSocket(port, '127.0.0.1');
+  socket.write(before);
+  const session = connect(`http://127.0.0.1:${port}`, { createConnection: () => socket });
   session.on('error', () => {});
   const fields: Record<string, string | string[]> = { ':method': method, ':path': path, ':authority': host };
   for (const [name, value] of headers) fields[name] = [...[fields[name] ?? []].flat(), value];

@@ -1,4 +1,4 @@
-import type { RequestFormSettings } from '../../src/snapshot/index.ts';
+import type { ForwardingSettings, RequestFormSettings } from '../../src/snapshot/index.ts';
 
 /** Of a connection manager that says nothing of the form of requests. */
 export const PLAIN_REQUEST_FORM: RequestFormSettings = {
@@ -7,5 +7,17 @@ export const PLAIN_REQUEST_FORM: RequestFormSettings = {
   escapedSlashes: null,
   strippedPorts: 'none',
   stripsHostDot: false,
+  defaultHost: '',
   underscores: 'allow',
+};
+
+/** The same of what upstreams are told. */
+export const PLAIN_FORWARDING: ForwardingSettings = {
+  internalAddresses: null,
+  serviceName: null,
+  appendsPort: false,
+  mapsIpv4: false,
+  scheme: null,
+  schemePorts: null,
+  answersRequestId: false,
 };

@@ -130,7 +130,7 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
   return {
     node,
     ...(admin === undefined ? {} : { admin }),
-    ...convertStaticResources(bootstrap, input, node.cluster, faults),
+    ...convertStaticResources(bootstrap, input, node, faults),
     runtimeLayers,
     ...convertStats(bootstrap, faults),
     statSinks: convertStatSinks(bootstrap.stats_sinks, (input.extensions ?? NO_EXTENSIONS).statSinks, {

@@ -12,7 +12,7 @@ import { convertListener } from '../resources/listener.ts';
 import { staticSecrets } from '../resources/tls/secrets.ts';
 import { itemPath } from '../source/field-path.ts';
 import { CLUSTERS_PATH, checkListenerAddresses, LISTENERS_PATH } from './bootstrap-checks.ts';
-import type { LoadBootstrapInput } from './bootstrap-config.ts';
+import type { LoadBootstrapInput, NodeSettings } from './bootstrap-config.ts';
 
 const SECRETS_PATH = 'static_resources.secrets';
 
@@ -25,7 +25,7 @@ export interface StaticResources {
 export function convertStaticResources(
   bootstrap: Bootstrap,
   input: Pick<LoadBootstrapInput, 'environment' | 'extensions' | 'findLogPathFault'>,
-  localCluster: string,
+  { cluster: localCluster, id: localNode }: Pick<NodeSettings, 'cluster' | 'id'>,
   faults: FaultSink,
 ): StaticResources {
   const clusters = bootstrap.static_resources?.clusters ?? [];
@@ -44,8 +44,9 @@ export function convertStaticResources(
   const defaultSource = convertDefaultSource(bootstrap, faults);
   const secrets = staticSecrets(bootstrap.static_resources?.secrets ?? [], SECRETS_PATH, faults);
   const dnsCaches = new DnsCacheNames();
-  const common = { faults, secrets, clusters: names, localCluster, defaultResolver, defaultSource, dnsCaches };
-  const conversion = { ...common, ...given };
+  const local = { localCluster, localNode };
+  const common = { faults, secrets, clusters: names, defaultResolver, defaultSource, dnsCaches };
+  const conversion = { ...common, ...local, ...given };
   const clusterSettings = clusters.map((cluster, index) =>
     convertCluster(cluster, itemPath(CLUSTERS_PATH, index), conversion),
   );

@@ -22,6 +22,8 @@ export interface Conversion extends LogPathLook {
   readonly networkFilters?: NetworkFilterManifests | undefined;
   /** Name of the cluster that this proxy belongs to; empty when absent. */
   readonly localCluster?: string | undefined;
+  /** Name of this proxy in it; empty when absent. */
+  readonly localNode?: string | undefined;
   /** Of ratelimit filters that name none; null or absent for none. */
   readonly rateLimitService?: MessageTypes['proxy.config.ratelimit.v3.RateLimitServiceConfig'] | null;
   /** Resolver of clusters without one of their own; that of the system when absent. */

@@ -18,6 +18,7 @@ import { convertAccessLogs } from './access-log/access-log.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
+import { convertForwarding } from './forwarding.ts';
 import { convertHeadLimits } from './head-limits.ts';
 import { convertHttp2Options } from './http2-options.ts';
 import { convertLocalReplies } from './local-reply.ts';
@@ -92,6 +93,7 @@ export function convertHttpConnectionManager(
     streamFlushTimeoutMs: durationMsOr(message.stream_flush_timeout, streamIdleTimeoutMs),
     delayedCloseTimeoutMs: durationMsOr(message.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_TIMEOUT_MS),
     proxiesInterim: message.proxy_100_continue,
+    forwarding: convertForwarding(message, at, conversion),
     requestForm: convertRequestForm(message, at, conversion.faults),
     enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
     suppressProxyHeaders: routerOf(message.http_filters)?.suppress_envoy_headers ?? false,

@@ -5,6 +5,7 @@ import {
   HttpConnectionManager_PathWithEscapedSlashesAction as EscapedSlashes,
   HttpProtocolOptions_HeadersWithUnderscoresAction as Underscores,
 } from '../proto/generated/enums.ts';
+import { quote } from '../source/node.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpConnectionManager } from './messages.ts';
 
@@ -20,6 +21,13 @@ const UNDERSCORES: Readonly<Record<number, UnderscoresAction>> = {
   [Underscores.DROP_HEADER]: 'drop',
 };
 
+/** As the codec takes it from clients: a name or an address, perhaps with a port. Empty is none. */
+const AUTHORITY = /^(([\w.~!$&'()*+,;=-]{1,255}|\[[\da-f:.]{2,45}\])(:\d{1,5})?)?$/i;
+
+function isAuthority(text: string): boolean {
+  return AUTHORITY.test(text);
+}
+
 /** @param at path of the connection manager. */
 export function convertRequestForm(message: HttpConnectionManager, at: string, faults: FaultSink): RequestFormSettings {
   const { strip_any_host_port, strip_matching_host_port } = message;
@@ -27,7 +35,12 @@ export function convertRequestForm(message: HttpConnectionManager, at: string, f
     faults.error(`${at}.strip_any_host_port`, 'only one of this and strip_matching_host_port can be set');
   }
   const action = message.common_http_protocol_options?.headers_with_underscores_action ?? Underscores.ALLOW;
+  const defaultHost = message.http_protocol_options?.default_host_for_http_10 ?? '';
+  if (!isAuthority(defaultHost)) {
+    faults.error(`${at}.http_protocol_options.default_host_for_http_10`, `${quote(defaultHost)} is no host`);
+  }
   return {
+    defaultHost,
     normalizesPath: message.normalize_path?.value ?? null,
     mergesSlashes: message.merge_slashes,
     escapedSlashes: ESCAPED_SLASHES[message.path_with_escaped_slashes_action] ?? null,

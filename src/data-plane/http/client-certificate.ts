@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
 import type { ClientCertificateSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, type RequestHead } from '../../wasm/http1.ts';
 import type { CertificateFacts, TlsFacts } from '../network/tls/connection-tls.ts';
+import { headerText } from './header-text.ts';
 
 const NAME = 'x-forwarded-client-cert';
-const CONTROL = /\p{Cc}/gu;
 const FORWARDED_CLIENT_CERT = HEADER_ID[NAME];
 
 /** @param settings undefined where every such header is dropped. */
@@ -49,9 +49,4 @@ function unambiguous(name: string): string {
 
 function quotable(text: string): string {
   return text.replace(/["\\]/g, '\\$&');
-}
-
-/** A certificate may hold any character; a field of a head may not. */
-function headerText(text: string): string {
-  return Buffer.from(text).toString('latin1').replace(CONTROL, '?');
 }

@@ -22,6 +22,7 @@ import type { CodecName, CodecOwner, Refusal, ServerConnection } from './codec/s
 import type { StreamConnection } from './codec/stream-connection.ts';
 import { CodecRequestHead } from './codec-request-head.ts';
 import { FilterChain } from './filter-chain.ts';
+import { InternalAddresses } from './internal-addresses.ts';
 import type { LocalReply } from './local-reply.ts';
 import { refuseRequest } from './refused-request.ts';
 import { ReplyRules } from './reply-rules.ts';
@@ -72,6 +73,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
   readonly requestForm: RequestForm;
+  readonly internalAddresses: InternalAddresses;
   readonly responseLines: ResponseLines;
   /** First cell of HTTP_STATS in this worker's slab. */
   readonly statBase: number;
@@ -119,7 +121,8 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
       http1: context.stats.base(chain.http1StatBlock),
       http2: context.http2StatBase,
     });
-    this.requestLines = new RequestLines(settings, context.proxyHeaders);
+    this.internalAddresses = new InternalAddresses(settings.forwarding.internalAddresses);
+    this.requestLines = new RequestLines(context, settings, this.internalAddresses);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
     const compile = (filters: HttpConnectionManagerSettings['httpFilters']) =>
       FilterChain.compile(context, clusters, filters, this.#statScope, chain.filterCounters);

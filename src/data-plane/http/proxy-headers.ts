@@ -11,6 +11,8 @@ export class ProxyHeaders {
   readonly originalPath: string;
   readonly originalUrl: string;
   readonly isTimeoutRetry: string;
+  readonly downstreamServiceCluster: string;
+  readonly downstreamServiceNode: string;
   readonly internalName: string;
   readonly internal: PreparedLines;
   /** Nearly every request is a first attempt. */
@@ -47,6 +49,8 @@ export class ProxyHeaders {
     this.degraded = `${prefix}-degraded`;
     this.immediateHealthCheckFail = `${prefix}-immediate-health-check-fail`;
     this.healthCheckedCluster = `${prefix}-upstream-healthchecked-cluster`;
+    this.downstreamServiceCluster = `${prefix}-downstream-service-cluster`;
+    this.downstreamServiceNode = `${prefix}-downstream-service-node`;
     this.internalName = `${prefix}-internal`;
     this.internal = new PreparedLines([`${this.internalName}: true`]);
     this.firstAttempt = new PreparedLines([`${this.attemptCount}: 1`]);

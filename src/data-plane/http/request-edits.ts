@@ -1,12 +1,17 @@
 // What a connection manager makes of each request's head before routes and filters see it: forwarding headers and
 // identity. Hop-by-hop fields are dropped by the parser already. Order and conditions follow the reference.
 
+import { isIPv4 } from 'node:net';
+import type { Random } from '../../base/random.ts';
+import { type Fraction, isWithin, type RuntimeDerived } from '../../base/runtime.ts';
 import type { HttpConnectionManagerSettings } from '../../snapshot/index.ts';
 import { HEADER_ID, PreparedLines, type RequestHead } from '../../wasm/http1.ts';
-import { isInternalAddress } from '../network/peer-address.ts';
-import type { TlsFacts } from '../network/tls/connection-tls.ts';
+import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import type { WorkerContext } from '../worker-context.ts';
 import { forwardClientCertificate } from './client-certificate.ts';
 import { dropForeignHeaders } from './control-headers.ts';
+import { ForwardingEdits } from './forwarding-edits.ts';
+import type { InternalAddresses } from './internal-addresses.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 import { RequestIds } from './request-id.ts';
 
@@ -19,6 +24,8 @@ export interface RequestOrigin {
 
 export const UNKNOWN_ORIGIN: RequestOrigin = { address: '', isInternal: false };
 
+const MAPS_IPV4 = 'http_connection_manager.represent_ipv4_remote_address_as_ipv4_mapped_ipv6';
+
 /** Lines that are the same for every request of a connection manager. */
 export class RequestLines {
   readonly ids = new RequestIds();
@@ -28,11 +35,31 @@ export class RequestLines {
   readonly names: ProxyHeaders;
   /** Headers, in lower case, that only internal requests may bring. */
   readonly internalOnly: readonly string[];
+  readonly internalAddresses: InternalAddresses;
+  /** Null where upstreams are told nothing more. */
+  readonly forwarding: ForwardingEdits | null;
+  readonly #mapsIpv4: RuntimeDerived<Fraction>;
+  readonly #random: Random;
 
-  constructor(settings: HttpConnectionManagerSettings, names: ProxyHeaders) {
+  constructor(
+    { proxyHeaders: names, runtime, random }: Pick<WorkerContext, 'proxyHeaders' | 'runtime' | 'random'>,
+    settings: HttpConnectionManagerSettings,
+    internalAddresses: InternalAddresses,
+  ) {
     this.names = names;
+    this.#random = random;
+    this.internalAddresses = internalAddresses;
+    this.forwarding = ForwardingEdits.of(settings, names);
+    const byDefault = { numerator: settings.forwarding.mapsIpv4 ? 100 : 0, denominator: 100 };
+    this.#mapsIpv4 = runtime.share({ key: MAPS_IPV4, default: byDefault });
     this.internalOnly = settings.routeTable.internalOnlyHeaders;
     this.via = settings.via === '' ? null : new PreparedLines([`via: ${settings.via}`]);
+  }
+
+  /** IPv4 addresses of this request are told as IPv6 ones. */
+  mapsIpv4(): boolean {
+    const share = this.#mapsIpv4.value;
+    return share.numerator > 0 && isWithin(share, this.#random.u32());
   }
 }
 
@@ -42,13 +69,18 @@ export interface Peer {
   readonly isPeerInternal: boolean;
   /** What x-forwarded-for says of the peer; empty for a pipe. */
   readonly forwardedAddress: string;
-  readonly downstream: { readonly tls: TlsFacts | null };
+  readonly downstream: Pick<DownstreamConnection, 'tls' | 'localAddress' | 'localPort' | 'originalDestination'>;
 }
 
 /**
  * Works out who sent the request. Internal means: from a private network, with no hop before the trusted ones.
  */
-export function requestOrigin(head: RequestHead, settings: HttpConnectionManagerSettings, peer: Peer): RequestOrigin {
+export function requestOrigin(
+  head: RequestHead,
+  settings: HttpConnectionManagerSettings,
+  peer: Peer,
+  internalAddresses: InternalAddresses,
+): RequestOrigin {
   const hasForwardedFor = head.has(HEADER_ID['x-forwarded-for']);
   if (settings.useRemoteAddress && settings.xffNumTrustedHops === 0) {
     return { address: peer.peerAddress, isInternal: peer.isPeerInternal && !hasForwardedFor };
@@ -62,7 +94,7 @@ export function requestOrigin(head: RequestHead, settings: HttpConnectionManager
   // A list that is too short has not been filled by the trusted hops: then only the peer is known.
   const address = hops[hops.length - fromRight]?.trim() ?? (settings.useRemoteAddress ? peer.peerAddress : '');
   const isOnlyHop = !settings.useRemoteAddress && hops.length === 1;
-  return { address, isInternal: isOnlyHop && isInternalAddress(address) };
+  return { address, isInternal: isOnlyHop && address !== '' && internalAddresses.has(address) };
 }
 
 /** Sets what every request gets from its connection manager. */
@@ -83,22 +115,34 @@ export function applyConnectionManagerEdits(
   if (head.has(HEADER_ID.expect) && (!settings.proxiesInterim || head.minorVersion === 0)) {
     head.dropKnown(HEADER_ID.expect);
   }
+  const isMapped = useRemoteAddress && lines.mapsIpv4();
   if (useRemoteAddress && !settings.skipXffAppend && peer.forwardedAddress !== '')
-    appendForwardedFor(head, peer.forwardedAddress);
+    appendForwardedFor(head, isMapped ? mapped(peer.forwardedAddress) : peer.forwardedAddress);
 
+  const { forwarding } = lines;
   const hasProto = head.has(HEADER_ID['x-forwarded-proto']);
   // Only a trusted hop may say how the client came.
-  if (!hasProto || (useRemoteAddress && settings.xffNumTrustedHops === 0)) {
+  const isBelieved = !useRemoteAddress || settings.xffNumTrustedHops > 0;
+  if (!hasProto || !isBelieved || forwarding?.overwritesScheme) {
     if (hasProto) head.dropKnown(HEADER_ID['x-forwarded-proto']);
-    head.appendPrepared(tls === null ? lines.protoHttp : lines.protoHttps);
+    const isHttps = forwarding === null ? tls !== null : forwarding.isHttps(peer.downstream);
+    head.appendPrepared(isHttps ? lines.protoHttps : lines.protoHttp);
   }
+  forwarding?.apply(head, isBelieved, peer.downstream);
   if (origin.isInternal) head.appendPrepared(lines.names.internal);
   if (isEdge) {
     head.dropKnown(HEADER_ID['x-proxy-external-address']);
-    if (origin.address !== '') head.append(lines.names.externalAddress, origin.address);
+    if (origin.address !== '') {
+      head.append(lines.names.externalAddress, isMapped ? mapped(origin.address) : origin.address);
+    }
   }
   applyRequestId(head, settings, lines.ids, isEdge);
   if (lines.via !== null) appendVia(head, settings.via, lines.via);
+}
+
+/** An IPv4 address as one of IPv6 (RFC 4291 section 2.5.5.2); others as they are. */
+function mapped(address: string): string {
+  return isIPv4(address) ? `::ffff:${address}` : address;
 }
 
 function appendForwardedFor(head: RequestHead, address: string): void {

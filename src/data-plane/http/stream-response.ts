@@ -42,6 +42,7 @@ const TUNNEL_AWAITED = 1;
 const TUNNEL_OPEN = 2;
 
 const CONTINUE = 100;
+const REQUEST_ID = 'x-request-id';
 const NO_BYTES = Buffer.alloc(0);
 
 /** The part of a connection manager that responses depend on. */
@@ -64,6 +65,8 @@ export abstract class StreamResponse extends StreamRecord {
   protected formerUpstream: ForwardedRequest | null = null;
   /** Null when the request meets only the router. */
   protected filters: StreamFilters | null = null;
+  /** Where its response is to say it; empty otherwise. */
+  protected requestId = '';
   /** Leave to send the request's body was given by this proxy. */
   protected isContinueSent = false;
   /** The upgrade that the request asks for was admitted, and counts as active. */
@@ -186,6 +189,10 @@ export abstract class StreamResponse extends StreamRecord {
     const { responseLines } = this.manager;
     const head = codec.response;
     responseLines.apply(head, date.text(nowMs), isEdited);
+    if (this.requestId !== '') {
+      head.removeField(REQUEST_ID);
+      head.append(REQUEST_ID, this.requestId);
+    }
     const opensTunnel = this.#tunnel === TUNNEL_AWAITED;
     const error = this.codec.prepareHead(opensTunnel ? Framing.TUNNEL : framing, isEnd, this.wantedFacts !== null);
     if (error < 0) {
@@ -324,6 +331,7 @@ export abstract class StreamResponse extends StreamRecord {
     let extra = '';
     if (reply.isOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.overloaded}: true\r\n`;
     if (reply.isDropOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.dropOverload}: true\r\n`;
+    if (this.requestId !== '') extra += `${REQUEST_ID}: ${this.requestId}\r\n`;
     const filters = this.filters;
     const isFiltered = filters?.encodes ?? false;
     if (edited === null && !isFiltered && !hasResponseEdits(this)) {

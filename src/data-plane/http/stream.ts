@@ -274,9 +274,10 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.#isPrepared = true;
     const { settings, requestLines } = this.manager;
     const { connection } = this.codec;
-    this.#origin = requestOrigin(head, settings, connection);
+    this.#origin = requestOrigin(head, settings, connection, requestLines.internalAddresses);
     this.isInternal = this.#origin.isInternal;
     applyConnectionManagerEdits(head, settings, requestLines, connection, this.#origin);
+    if (settings.forwarding.answersRequestId) this.requestId = head.headerByName('x-request-id') ?? '';
   }
 
   get isFiltered(): boolean {
@@ -401,7 +402,11 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   #refusal(head: RequestHead): replies.LocalReply | null {
     if ((head.flags & HeadFlag.EXPECT_OTHER) !== 0) return replies.EXPECTATION_FAILED;
     // Only HTTP/1.0 gets here without one.
-    if (head.minorVersion === 0 && head.authority() === '') return replies.HOST_MISSING;
+    if (head.minorVersion === 0 && head.authority() === '') {
+      const { defaultHost } = this.manager.settings.requestForm;
+      if (defaultHost === '') return replies.HOST_MISSING;
+      head.setAuthority(defaultHost);
+    }
     if (this.manager.overload.refusesRequest()) {
       this.count(downstream_rq_overload_close);
       return replies.OVERLOADED;

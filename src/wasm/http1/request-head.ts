@@ -160,6 +160,13 @@ export class RequestHead extends MessageHead {
     this.#shortenAuthority(length - 1);
   }
 
+  /** Of a request that names none: what it is for, for all who read it and for the next hop. */
+  setAuthority(authority: string): void {
+    this.replaceHost(authority);
+    this.setWord(layout.RECORD_AUTHORITY_OFFSET, layout.NEW_HOST - this.word(layout.RECORD_BASE));
+    this.setWord(layout.RECORD_AUTHORITY_LENGTH, authority.length);
+  }
+
   get #authorityStart(): number {
     return this.word(layout.RECORD_BASE) + this.word(layout.RECORD_AUTHORITY_OFFSET);
   }

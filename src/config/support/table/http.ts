@@ -9,6 +9,7 @@ import {
   type SupportTable,
   supported,
   supportedAs,
+  supportedWhole,
   warned,
 } from '../verdict.ts';
 import { HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
@@ -50,7 +51,7 @@ export const HTTP_SUPPORT: SupportTable = {
       skip_xff_append: supported(),
       generate_request_id: supported(),
       preserve_external_request_id: supported(),
-      always_set_request_id_in_response: warned(),
+      always_set_request_id_in_response: supported('also in replies of the proxy itself'),
       request_id_extension: warned(),
       idle_timeout: supported('the v2 place of common_http_protocol_options.idle_timeout'),
       stream_idle_timeout: supported(),
@@ -76,10 +77,13 @@ export const HTTP_SUPPORT: SupportTable = {
       strip_trailing_host_dot: supported(),
       forward_client_cert_details: supported(),
       set_current_client_cert_details: supported(),
-      add_user_agent: onlyElseWarned([false]),
-      represent_ipv4_remote_address_as_ipv4_mapped_ipv6: warned(),
+      add_user_agent: supported('with `node.cluster` and `node.id`'),
+      represent_ipv4_remote_address_as_ipv4_mapped_ipv6: supported('with `use_remote_address`'),
+      internal_address_config: supported('without ranges those of private networks are internal'),
+      scheme_header_transformation: supported(),
+      forward_proto_config: supported('by the port that the PROXY protocol or original_dst has told'),
       proxy_100_continue: supported('all interim responses pass then, those of 103 too'),
-      append_x_forwarded_port: warned(),
+      append_x_forwarded_port: supported(),
       append_local_overload: warned(),
       add_proxy_protocol_connection_state: supported('there is no PROXY protocol'),
       bugfix_reverse_encode_order: warned('the order is the corrected one'),
@@ -96,6 +100,21 @@ export const HTTP_SUPPORT: SupportTable = {
       access_log_flush_interval: warned(),
       flush_access_log_on_new_request: warned(),
       access_log_options: warned(),
+    },
+  },
+  [`${HTTP_CONNECTION_MANAGER}.InternalAddressConfig`]: {
+    otherwise: rejected(),
+    fields: { unix_sockets: supported('clients that come through a pipe'), cidr_ranges: supportedWhole() },
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.ForwardProtoConfig': {
+    otherwise: rejected(),
+    fields: { https_destination_ports: supported(), http_destination_ports: supported() },
+  },
+  'proxy.config.core.v3.SchemeHeaderTransformation': {
+    otherwise: rejected(),
+    fields: {
+      scheme_to_overwrite: supported('as `x-forwarded-proto`, and as `:scheme` of HTTP/2'),
+      match_upstream: rejected('upstreams of HTTP/2 get the scheme that `x-forwarded-proto` says'),
     },
   },
   'proxy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': {
@@ -136,6 +155,7 @@ export const HTTP_SUPPORT: SupportTable = {
     fields: {
       allow_absolute_url: onlyElseWarned([true]),
       accept_http_10: supported('HTTP/1.0 is always accepted'),
+      default_host_for_http_10: supported('without it requests of HTTP/1.0 need a host'),
       enable_trailers: supported('to an HTTP/1.0 client none'),
     },
   },

@@ -5,6 +5,7 @@ import type { HttpConnectionManagerSettings } from '../../../snapshot/index.ts';
 import type { HeadLimits } from '../../../wasm/http1.ts';
 import type { ExpensiveStream } from '../../network/terminal-filter.ts';
 import type { Overload } from '../../overload.ts';
+import type { InternalAddresses } from '../internal-addresses.ts';
 import type { LocalReply } from '../local-reply.ts';
 import type { ResponseLines } from '../response-edits.ts';
 import type { DownstreamStream, RequestReceiver } from './downstream-stream.ts';
@@ -47,6 +48,7 @@ export interface CodecOwner {
   readonly headLimits: HeadLimits;
   readonly overload: Overload;
   readonly responseLines: ResponseLines;
+  readonly internalAddresses: InternalAddresses;
   /** First cell of HTTP_STATS in this worker's slab. */
   readonly statBase: number;
   /** True when the process ends: tunnels end with their first silence. */

@@ -3,24 +3,26 @@
 import type { DownstreamFacts } from '../../format/facts.ts';
 import { connectionFacts } from '../../network/connection-facts.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
-import { forwardedAddress, isInternalAddress } from '../../network/peer-address.ts';
+import { forwardedAddress } from '../../network/peer-address.ts';
 import type { WorkerContext } from '../../worker-context.ts';
+import type { InternalAddresses } from '../internal-addresses.ts';
 
 export class StreamConnection {
   readonly downstream: DownstreamConnection;
   /** Peer's address without port; an IPv4 one in its own notation also when it came by IPv6. Empty for a pipe. */
   readonly peerAddress: string;
-  /** True when the peer's address is one of a private network. */
+  /** The peer is inside. */
   readonly isPeerInternal: boolean;
   /** What x-forwarded-for says of the peer. */
   readonly forwardedAddress: string;
   readonly #context: WorkerContext;
 
-  constructor(context: WorkerContext, downstream: DownstreamConnection) {
+  /** @param internal who is inside, for the connection manager that has it. */
+  constructor(context: WorkerContext, downstream: DownstreamConnection, internal: InternalAddresses) {
     this.#context = context;
     this.downstream = downstream;
     this.peerAddress = downstream.remoteAddress;
-    this.isPeerInternal = this.peerAddress === '' || isInternalAddress(this.peerAddress);
+    this.isPeerInternal = internal.has(this.peerAddress);
     this.forwardedAddress = forwardedAddress(this.peerAddress, context.localAddress);
   }
 

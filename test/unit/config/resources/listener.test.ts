@@ -21,7 +21,7 @@ import {
   withoutFilter,
 } from '../../../support/bootstrap.ts';
 import { MATCHES_ALL, PROXY_PROTOCOL } from '../../../support/listeners.ts';
-import { PLAIN_REQUEST_FORM } from '../../../support/request-form.ts';
+import { PLAIN_FORWARDING, PLAIN_REQUEST_FORM } from '../../../support/request-form.ts';
 
 const AT = 'static_resources.listeners[0]';
 const CHAIN = `${AT}.filter_chains[0]`;
@@ -549,6 +549,7 @@ describe('an HTTP connection manager', () => {
       delayedCloseTimeoutMs: 1000,
       proxiesInterim: false,
       enableTrailers: false,
+      forwarding: PLAIN_FORWARDING,
       requestForm: PLAIN_REQUEST_FORM,
     });
   });
@@ -580,7 +581,17 @@ describe('an HTTP connection manager', () => {
       stream_flush_timeout: '8s',
       delayed_close_timeout: '9s',
       proxy_100_continue: true,
-      http_protocol_options: { enable_trailers: true },
+      http_protocol_options: { enable_trailers: true, default_host_for_http_10: 'old.test:80' },
+      internal_address_config: {
+        unix_sockets: true,
+        cidr_ranges: [{ address_prefix: '192.0.2.0', prefix_len: 24 }],
+      },
+      add_user_agent: true,
+      append_x_forwarded_port: true,
+      represent_ipv4_remote_address_as_ipv4_mapped_ipv6: true,
+      scheme_header_transformation: { scheme_to_overwrite: 'https' },
+      forward_proto_config: { https_destination_ports: [443], http_destination_ports: [80] },
+      always_set_request_id_in_response: true,
       stream_idle_timeout: '2s',
       request_timeout: '3s',
       request_headers_timeout: '4s',
@@ -628,12 +639,22 @@ describe('an HTTP connection manager', () => {
       delayedCloseTimeoutMs: 9000,
       proxiesInterim: true,
       enableTrailers: true,
+      forwarding: {
+        internalAddresses: { unixSockets: true, ranges: [{ ip: '192.0.2.0', prefixLength: 24 }] },
+        serviceName: { cluster: '', node: '' },
+        appendsPort: true,
+        mapsIpv4: true,
+        scheme: 'https',
+        schemePorts: { https: [443], http: [80] },
+        answersRequestId: true,
+      },
       requestForm: {
         normalizesPath: false,
         mergesSlashes: true,
         escapedSlashes: 'redirect',
         strippedPorts: 'own',
         stripsHostDot: true,
+        defaultHost: 'old.test:80',
         underscores: 'drop',
       },
     });

@@ -130,7 +130,7 @@ export class Http1ServerConnection
     this.#limits = owner.headLimits;
     this.#socket = socket;
     this.#mode = context.readMode;
-    this.connection = new StreamConnection(context, downstream);
+    this.connection = new StreamConnection(context, downstream, owner.internalAddresses);
     this.#heldCount = new BufferedBytes(context, owner.statBase + downstream_cx_rx_bytes_buffered);
     this.deadlines = new ServerDeadlines(this, owner.settings, owner.overload, context);
     this.life = ConnectionLife.of(context, owner, this);

@@ -108,7 +108,7 @@ export class Http2ServerConnection
     this.codecOwner = owner;
     this.#socket = socket;
     this.readMs = context.clock.monotonicMs();
-    this.connection = new StreamConnection(context, downstream);
+    this.connection = new StreamConnection(context, downstream, owner.internalAddresses);
     this.#unsent = new BufferedBytes(context, statBase + downstream_cx_tx_bytes_buffered);
     this.#pending = new BufferedBytes(context, context.http2StatBase + pending_send_bytes);
     this.#deadlines = new Deadlines(this, context.wheel, KINDS);
