@@ -5,7 +5,7 @@ import type { Bootstrap } from '../proto/generated/messages.ts';
 import { type ConvertedBindConfig, convertBindConfig } from '../resources/bind-config.ts';
 import { convertCluster } from '../resources/cluster.ts';
 import { ClusterNames } from '../resources/conversion.ts';
-import { DnsCacheNames } from '../resources/dns-cache.ts';
+import { DnsCacheNames } from '../resources/dns-cache-names.ts';
 import { convertDefaultResolver } from '../resources/dns-discovery.ts';
 import type { FaultSink } from '../resources/fault-sink.ts';
 import { convertListener } from '../resources/listener.ts';

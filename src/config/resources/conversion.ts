@@ -6,7 +6,7 @@ import type { MessageTypes } from '../proto/generated/messages.ts';
 import { quote } from '../source/node.ts';
 import type { LogPathLook } from './access-log/log-path.ts';
 import type { ConvertedBindConfig } from './bind-config.ts';
-import type { DnsCacheNames } from './dns-cache.ts';
+import type { DnsCacheNames } from './dns-cache-names.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpFilterManifests } from './http-filter.ts';
 import type { NetworkFilterManifests } from './network-filter.ts';

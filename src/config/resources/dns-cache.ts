@@ -17,19 +17,6 @@ const DEFAULT_MAX_HOSTS = 1024;
 const DEFAULT_MAX_PENDING = 1024;
 const DEFAULT_QUERY_TIMEOUT_MS = 5000;
 
-/** What has been said of DNS caches so far, by their names. */
-export class DnsCacheNames {
-  readonly #known = new Map<string, { readonly text: string; readonly at: string }>();
-
-  /** @returns where something else has been said of this cache; undefined where nothing has. */
-  differingAt(settings: DnsCacheSettings, at: string): string | undefined {
-    const text = JSON.stringify(settings);
-    const known = this.#known.get(settings.name);
-    if (known === undefined) this.#known.set(settings.name, { text, at });
-    return known === undefined || known.text === text ? undefined : known.at;
-  }
-}
-
 /** @param at path of the message. */
 export function convertDnsCache(message: DnsCacheConfig, at: string, conversion: Conversion): DnsCacheSettings {
   const { faults, dnsCaches, defaultResolver = SYSTEM_RESOLVER } = conversion;

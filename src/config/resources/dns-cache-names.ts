@@ -1,0 +1,16 @@
+// Which DNS caches there are: several may go by one name where they agree in all they say.
+
+import type { DnsCacheSettings } from '../../snapshot/index.ts';
+
+/** What has been said of DNS caches so far, by their names. */
+export class DnsCacheNames {
+  readonly #known = new Map<string, { readonly text: string; readonly at: string }>();
+
+  /** @returns where something else has been said of this cache; undefined where nothing has. */
+  differingAt(settings: DnsCacheSettings, at: string): string | undefined {
+    const text = JSON.stringify(settings);
+    const known = this.#known.get(settings.name);
+    if (known === undefined) this.#known.set(settings.name, { text, at });
+    return known === undefined || known.text === text ? undefined : known.at;
+  }
+}
