@@ -52,23 +52,14 @@ export function convertDownstreamContext(
   };
 }
 
-/** OpenSSL chooses among keys of several types, and Node does not tell which: nothing can be stapled to them. */
 function checkStaples(
   certificates: readonly TlsCertificateSettings[],
   stapling: DownstreamTlsSettings['stapling'],
   at: string,
   faults: FaultSink,
 ): void {
-  const must = stapling === 'must';
-  const policyAt = `${at}.ocsp_staple_policy`;
-  if (must && certificates.some(({ staple }) => staple === null)) {
-    faults.error(policyAt, 'MUST_STAPLE needs an ocsp_staple for each certificate');
-  }
-  if (new Set(certificates.map(({ keyType }) => keyType)).size < 2) return;
-  if (must || certificates.some(({ mustBeStapled }) => mustBeStapled)) {
-    faults.error(policyAt, 'nothing can be stapled to certificates with keys of several types');
-  } else if (certificates.some(({ staple }) => staple !== null)) {
-    faults.warning(policyAt, 'the first certificates of several key types are presented without their ocsp_staple');
+  if (stapling === 'must' && certificates.some(({ staple }) => staple === null)) {
+    faults.error(`${at}.ocsp_staple_policy`, 'MUST_STAPLE needs an ocsp_staple for each certificate');
   }
 }
 

@@ -1,4 +1,5 @@
-// The first message of a TLS client, as far as a filter chain is chosen by it: server name and application protocols.
+// The first message of a TLS client, as far as a filter chain is chosen by it: server name and application protocols. Who chooses
+// among certificates is told what the client can verify, too.
 //
 //   record     22 │ 3 x │ length  │ a piece of the message, as many records as it takes
 //   message    1 │ length (3 bytes) │ version │ random (32) │ session │ ciphers │ compressions │ extensions
@@ -30,12 +31,36 @@ const MAX_SESSION_LENGTH = 32;
 const SERVER_NAME = 0;
 const HOST_NAME = 0;
 const MAX_HOST_NAME_LENGTH = 255;
+const STATUS_REQUEST = 5;
+const SUPPORTED_GROUPS = 10;
+const SIGNATURE_ALGORITHMS = 13;
 const APPLICATION_PROTOCOLS = 16;
+const SUPPORTED_VERSIONS = 43;
 const FIRST_VISIBLE = 0x21;
 const LAST_VISIBLE = 0x7e;
 
 const NO_PROTOCOLS: readonly string[] = [];
 const NO_BYTES = Buffer.alloc(0);
+
+/** What a client offers of which the server's key depends on: codes of the registries of TLS, as far as they are well formed. */
+export interface ClientOffers {
+  readonly ciphers: readonly number[];
+  readonly groups: readonly number[];
+  readonly signatureAlgorithms: readonly number[];
+  /** Empty before TLS 1.3. */
+  readonly versions: readonly number[];
+  /** It wants an OCSP response with the certificate. */
+  readonly asksForStatus: boolean;
+}
+
+const NO_CODES: readonly number[] = [];
+const NO_OFFERS: ClientOffers = {
+  ciphers: NO_CODES,
+  groups: NO_CODES,
+  signatureAlgorithms: NO_CODES,
+  versions: NO_CODES,
+  asksForStatus: false,
+};
 
 export class ClientHelloReader {
   /** In lower case; empty without one. Of visible ASCII characters only: it goes to logs. */
@@ -44,11 +69,19 @@ export class ClientHelloReader {
   applicationProtocols: readonly string[] = NO_PROTOCOLS;
   /** Bytes of the records that hold the message, or that have been looked at in vain. */
   length = 0;
+  /** Of readers that look at them. */
+  offers: ClientOffers = NO_OFFERS;
+  readonly #seesOffers: boolean;
 
   /** What is read now: a message, its reading position, and the end of what may be read. */
   #bytes: Buffer = NO_BYTES;
   #at = 0;
   #end = 0;
+
+  /** @param seesOffers also looks at `offers`. */
+  constructor(seesOffers = false) {
+    this.#seesOffers = seesOffers;
+  }
 
   /**
    * @param bytes all that has come, from `start` to `end`; borrowed until return.
@@ -57,6 +90,7 @@ export class ClientHelloReader {
   read(bytes: Buffer, start: number, end: number, maxLength: number): number {
     this.serverName = '';
     this.applicationProtocols = NO_PROTOCOLS;
+    this.offers = NO_OFFERS;
     this.length = Math.min(end - start, RECORD_HEAD_LENGTH);
     if (bytes[start] !== HANDSHAKE_RECORD) return NOT_TLS;
     if (end - start > 1 && bytes[start + 1] !== MAJOR_VERSION) return NOT_TLS;
@@ -125,7 +159,9 @@ export class ClientHelloReader {
     const session = this.#number(1);
     if (session < 0 || session > MAX_SESSION_LENGTH || !this.#skip(session)) return false;
     const ciphers = this.#number(2);
+    const ciphersAt = this.#at;
     if (ciphers < 2 || ciphers % 2 !== 0 || !this.#skip(ciphers)) return false;
+    if (this.#seesOffers) this.offers = { ...NO_OFFERS, ciphers: this.#codes(ciphersAt, this.#at) };
     const compressions = this.#number(1);
     if (compressions < 1 || !this.#skip(compressions)) return false;
     // Clients before TLS 1.3 may send none.
@@ -150,11 +186,28 @@ export class ClientHelloReader {
       } else if (type === APPLICATION_PROTOCOLS) {
         if (hasProtocols || !this.#readProtocols()) return false;
         hasProtocols = true;
-      }
+      } else if (this.#seesOffers) this.#readOffer(type);
       this.#end = end;
       this.#at = next;
     }
     return true;
+  }
+
+  #readOffer(type: number): void {
+    if (type === STATUS_REQUEST) this.offers = { ...this.offers, asksForStatus: true };
+    else if (type === SUPPORTED_GROUPS) this.offers = { ...this.offers, groups: this.#list(2) };
+    else if (type === SIGNATURE_ALGORITHMS) this.offers = { ...this.offers, signatureAlgorithms: this.#list(2) };
+    else if (type === SUPPORTED_VERSIONS) this.offers = { ...this.offers, versions: this.#list(1) };
+  }
+
+  /** Codes behind their length; none where that is wrong, of which OpenSSL will tell. */
+  #list(lengthSize: 1 | 2): readonly number[] {
+    const length = this.#number(lengthSize);
+    return length === this.#end - this.#at && length % 2 === 0 ? this.#codes(this.#at, this.#end) : NO_CODES;
+  }
+
+  #codes(from: number, to: number): readonly number[] {
+    return Array.from({ length: (to - from) / 2 }, (_, index) => this.#bytes.readUInt16BE(from + 2 * index));
   }
 
   /** A list of one host name: no other kind of name has ever been defined. */

@@ -32,8 +32,8 @@ export interface HandshakeOwner {
   readonly context: WorkerContext;
   /** 0 for no limit. */
   readonly timeoutMs: number;
-  /** Of the TLS socket that is about to be made. */
-  readonly options: TLSSocketOptions;
+  /** Of the TLS socket that is about to be made. @param bytes the client's first ones; borrowed. */
+  optionsFor(bytes: Buffer): TLSSocketOptions;
   /** Before the first byte of the handshake. */
   watch(socket: TLSSocket, connection: DownstreamConnection): void;
   /** The handshake is done. @returns what the connection knows of it from now on, or why it is refused. */
@@ -145,10 +145,11 @@ export class Handshake implements SocketOwner, Arrival {
     this.#state = SHAKING;
     releaseAccepted(raw);
     try {
+      const options = this.#owner.optionsFor(bytes);
       // The TLS socket looks there first.
       raw.unshift(Buffer.from(bytes));
       this.#held = null;
-      const socket = secureServerSocket(raw, this.#owner.options);
+      const socket = secureServerSocket(raw, options);
       this.#socket = socket;
       layOver(socket, raw);
       socket.once('secure', () => this.#onSecure(socket));

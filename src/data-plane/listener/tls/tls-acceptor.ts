@@ -2,15 +2,16 @@
 // as it would any other. Knows what all of them have in common; each is a Handshake.
 
 import { X509Certificate } from 'node:crypto';
-import type { TLSSocket, TLSSocketOptions } from 'node:tls';
+import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
 import type { DownstreamTlsSettings, DownstreamTlsSnapshot, TlsCertificateSettings } from '../../../snapshot/index.ts';
 import { TLS_STATS } from '../../../stats/index.ts';
 import { type PeerFault, PeerVerifier } from '../../../tls/peer-verifier.ts';
 import type { DownstreamConnection } from '../../network/downstream-connection.ts';
 import { type CertificateFacts, ConnectionTls, certificateFacts } from '../../network/tls/connection-tls.ts';
-import { derText, ServerContexts } from '../../network/tls/server-contexts.ts';
+import { contextFor, derText, ServerContexts } from '../../network/tls/server-contexts.ts';
 import { isPeerTrusted, OcspStapler, serverSocketOptions } from '../../network/tls/tls-sockets.ts';
 import type { WorkerContext } from '../../worker-context.ts';
+import { ClientKeyTypes } from './client-key-types.ts';
 import { Handshake, type HandshakeOwner } from './handshake.ts';
 import { KeyLog } from './key-log.ts';
 
@@ -41,6 +42,8 @@ export class TlsAcceptor implements HandshakeOwner {
   #settings: DownstreamTlsSettings;
   #verifier: PeerVerifier | null = null;
   #options!: TLSSocketOptions;
+  /** For clients whose key type is known beforehand; null where that is nobody's concern. */
+  #byKeyType: { readonly types: ClientKeyTypes; readonly options: ReadonlyMap<string, TLSSocketOptions> } | null = null;
   #keyLog: KeyLog | null = null;
   /** Null where there are several certificates. */
   #own: CertificateFacts | null = null;
@@ -58,8 +61,10 @@ export class TlsAcceptor implements HandshakeOwner {
   }
 
   /** Of handshakes from now on. */
-  get options(): TLSSocketOptions {
-    return this.#options;
+  optionsFor(bytes: Buffer): TLSSocketOptions {
+    if (this.#byKeyType === null) return this.#options;
+    const { types, options } = this.#byKeyType;
+    return options.get(types.of(bytes) ?? '') ?? this.#options;
   }
 
   get connectionCount(): number {
@@ -74,15 +79,33 @@ export class TlsAcceptor implements HandshakeOwner {
     this.#verifier = validation && new PeerVerifier(validation);
     this.#own =
       settings.certificates.length === 1 ? certificateFacts(new X509Certificate(settings.certificates[0]!.leaf)) : null;
-    const find = (name: string) => contexts.find(name);
-    this.#options = serverSocketOptions({
-      secureContext: contexts.first,
-      alpnProtocols,
-      requestsCertificate: validation !== null || requiresClientCertificate,
-      requiresCertificate: requiresClientCertificate,
-      findContext: contexts.isSimple ? null : find,
-      stapler: contexts.stapled && new OcspStapler(contexts.first, this.#stapling(contexts.stapled, settings)),
-    });
+    const { stapled, stapledAlone, keyTypes } = contexts;
+    const optionsOf = (
+      keyType: string | null,
+      staples: ReadonlyMap<string, TlsCertificateSettings> | null,
+    ): TLSSocketOptions => {
+      const secureContext = contextFor(contexts.first, keyType);
+      const find = (name: string): SecureContext | undefined => {
+        const choice = contexts.find(name);
+        return choice && contextFor(choice, keyType);
+      };
+      return serverSocketOptions({
+        secureContext,
+        alpnProtocols,
+        requestsCertificate: validation !== null || requiresClientCertificate,
+        requiresCertificate: requiresClientCertificate,
+        findContext: contexts.isSimple ? null : find,
+        stapler: staples && new OcspStapler(secureContext, this.#stapling(staples, settings)),
+      });
+    };
+    this.#options = optionsOf(null, stapledAlone);
+    this.#byKeyType =
+      keyTypes.length === 0
+        ? null
+        : {
+            types: new ClientKeyTypes(settings, contexts),
+            options: new Map(keyTypes.map((keyType) => [keyType, optionsOf(keyType, stapled)])),
+          };
     this.#keyLog = settings.keyLog && new KeyLog(settings.keyLog, this.context.logs.connection);
   }
 
@@ -167,15 +190,17 @@ export class TlsAcceptor implements HandshakeOwner {
     worker.dynamicCounter(this.#statScope, `versions.${version}`).add();
   }
 
-  /** What a client gets that asks; only those are refused what has to be stapled. */
+  /** What a client gets that asks; only those are refused what has to be stapled. @param certificates that can be told. */
   #stapling(
     certificates: ReadonlyMap<string, TlsCertificateSettings>,
-    { stapling }: DownstreamTlsSettings,
+    { stapling, certificates: own }: DownstreamTlsSettings,
   ): (der: Buffer) => Uint8Array | null {
     return (der) => {
       this.#count(stats.ocsp_staple_requests);
       const certificate = certificates.get(derText(der));
-      const { staple = null, mustBeStapled = false } = certificate ?? {};
+      const staple = certificate?.staple ?? null;
+      // Of one that is chosen among several later on, any may be it.
+      const mustBeStapled = certificate?.mustBeStapled ?? own.some((each) => each.mustBeStapled);
       const isValid = staple !== null && (staple.expiresMs ?? Infinity) > this.context.clock.wallMs();
       if (isValid) {
         this.#count(stats.ocsp_staple_responses);
@@ -183,7 +208,7 @@ export class TlsAcceptor implements HandshakeOwner {
       }
       if (stapling === 'must' || mustBeStapled || (stapling === 'strict' && staple !== null)) {
         this.#count(stats.ocsp_staple_failed);
-        throw new Error('the OCSP response of the certificate has expired');
+        throw new Error('there is no OCSP response for the certificate that holds');
       }
       this.#count(stats.ocsp_staple_omitted);
       return null;

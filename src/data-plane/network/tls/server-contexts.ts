@@ -1,8 +1,11 @@
 // The secure contexts of one filter chain: which certificates a client is shown depends on the server it names.
 //
 // OpenSSL presents one certificate of each key type, whichever the client can verify: the first ones. Certificates beyond the
-// first of their type get contexts of their own, found by the names that only they are for. Node takes one certificate alone
-// out of such a context. A client that names a server nobody is gets the first ones.
+// first of their type get contexts of their own, found by the names that only they are for. A client that names a server nobody is
+// gets the first ones.
+//
+// Node can staple an OCSP response to a certificate that is presented alone, and does not tell which one OpenSSL has chosen among
+// several. So where it matters there is a context for each key type, too, for whoever knows the client's choice beforehand.
 
 import { constants, createHash, X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
@@ -13,12 +16,27 @@ import { withTicketKeys } from './ticket-keys.ts';
 /** OpenSSL counts in 32 bits. */
 const MAX_SESSION_SECONDS = 2 ** 31 - 1;
 
+/** Certificates of different key types of which a client is shown one. */
+export interface CertificateChoice {
+  readonly certificates: readonly TlsCertificateSettings[];
+  readonly context: SecureContext;
+  /** The same of one certificate each, by key type; null where that is nobody's concern. */
+  readonly alone: ReadonlyMap<string, SecureContext> | null;
+}
+
 export class ServerContexts {
-  readonly first: SecureContext;
-  /** Of certificates that are presented alone, by their DER as text; null where none has to be thought of. */
+  readonly first: CertificateChoice;
+  /**
+   * Certificates that a client may be shown an OCSP response of, or must, by their DER as text; null where none has to be
+   * thought of.
+   */
   readonly stapled: ReadonlyMap<string, TlsCertificateSettings> | null;
-  /** Null where one context serves every name. */
-  readonly #byName: ReadonlyMap<string, SecureContext> | null;
+  /** Those of them that are never one of several; they alone can be told from a context of several. */
+  readonly stapledAlone: ReadonlyMap<string, TlsCertificateSettings> | null;
+  /** Key types that there are contexts for; empty where nobody has to choose. */
+  readonly keyTypes: readonly string[];
+  /** Null where one choice serves every name. */
+  readonly #byName: ReadonlyMap<string, CertificateChoice> | null;
 
   constructor(settings: DownstreamTlsSettings, ticketKeys: readonly Uint8Array[] | null) {
     const { certificates } = settings;
@@ -31,21 +49,37 @@ export class ServerContexts {
         sessionIdContext: sessionIdContext(settings),
         sessionTimeout: Math.min(MAX_SESSION_SECONDS, Math.floor(settings.sessionTimeoutMs / 1000)),
       });
+    const isOfInterest = ({ staple, mustBeStapled }: TlsCertificateSettings): boolean =>
+      staple !== null || mustBeStapled;
+    const choice = (own: readonly TlsCertificateSettings[]): CertificateChoice => ({
+      certificates: own,
+      context: context(own),
+      alone:
+        own.length > 1 && own.some(isOfInterest)
+          ? new Map(own.map((certificate) => [certificate.keyType, context([certificate])]))
+          : null,
+    });
     const leading = firstOfTypes(certificates);
-    this.first = context(leading);
-    const alone = leading.length === 1 ? certificates : certificates.filter((own) => !leading.includes(own));
-    const isOfInterest = alone.some(({ staple, mustBeStapled }) => staple !== null || mustBeStapled);
-    this.stapled = isOfInterest ? new Map(alone.map((own) => [derText(new X509Certificate(own.leaf).raw), own])) : null;
-    this.#byName = leading.length === certificates.length ? null : contextsByName(certificates, leading, context);
+    this.first = choice(leading);
+    this.#byName = leading.length === certificates.length ? null : choicesByName(certificates, leading, choice);
+    const several = [this.first, ...(this.#byName?.values() ?? [])].filter((each) => each.certificates.length > 1);
+    const byDer = (own: readonly TlsCertificateSettings[]): ReadonlyMap<string, TlsCertificateSettings> =>
+      new Map(own.map((each) => [derText(new X509Certificate(each.leaf).raw), each]));
+    const hasStaples = certificates.some(isOfInterest);
+    this.stapled = hasStaples ? byDer(certificates) : null;
+    this.stapledAlone = hasStaples
+      ? byDer(certificates.filter((own) => !several.some((each) => each.certificates.includes(own))))
+      : null;
+    this.keyTypes = [...new Set(several.flatMap(({ alone }) => [...(alone?.keys() ?? [])]))];
   }
 
-  /** One context serves every name. */
+  /** One choice serves every name. */
   get isSimple(): boolean {
     return this.#byName === null;
   }
 
   /** @param serverName as the client has named it. @returns undefined for the first. */
-  find(serverName: string): SecureContext | undefined {
+  find(serverName: string): CertificateChoice | undefined {
     const name = serverName.toLowerCase();
     const dot = name.indexOf('.');
     return this.#byName?.get(name) ?? this.#byName?.get(`*${name.slice(dot)}`);
@@ -57,18 +91,29 @@ export function derText(der: Buffer): string {
   return der.toString('latin1');
 }
 
+/** The context for a client that verifies a key type. @param keyType null where that is not known. */
+export function contextFor({ alone, context }: CertificateChoice, keyType: string | null): SecureContext {
+  return (keyType === null ? undefined : alone?.get(keyType)) ?? context;
+}
+
 /** Of the names that only certificates beyond the leading ones are for. */
-function contextsByName(
+function choicesByName(
   certificates: readonly TlsCertificateSettings[],
   leading: readonly TlsCertificateSettings[],
-  context: (own: readonly TlsCertificateSettings[]) => SecureContext,
-): ReadonlyMap<string, SecureContext> {
-  const byName = new Map<string, SecureContext>();
+  choice: (own: readonly TlsCertificateSettings[]) => CertificateChoice,
+): ReadonlyMap<string, CertificateChoice> {
   const known = new Set(leading.flatMap(({ serverNames }) => serverNames));
-  for (const certificate of certificates) {
-    if (leading.includes(certificate)) continue;
-    const made = context([certificate]);
-    for (const name of certificate.serverNames) if (!known.has(name) && !byName.has(name)) byName.set(name, made);
+  const others = certificates.filter((own) => !leading.includes(own));
+  const names = new Set(others.flatMap(({ serverNames }) => serverNames).filter((name) => !known.has(name)));
+  // Names of the same certificates share their contexts.
+  const made = new Map<string, CertificateChoice>();
+  const byName = new Map<string, CertificateChoice>();
+  for (const name of names) {
+    const own = firstOfTypes(others.filter(({ serverNames }) => serverNames.includes(name)));
+    const key = own.map((certificate) => others.indexOf(certificate)).join();
+    const shared = made.get(key) ?? choice(own);
+    made.set(key, shared);
+    byName.set(name, shared);
   }
   return byName;
 }

@@ -25,6 +25,7 @@ import {
 
 const MAX = 16 * 1024;
 const reader = new ClientHelloReader();
+const offersReader = new ClientHelloReader(true);
 
 /** RFC 8448, section 3: "Simple 1-RTT Handshake". */
 const RFC_8448 = Buffer.from(
@@ -83,6 +84,22 @@ describe('a client hello', () => {
       const bare = await helloOf({ minVersion: version, maxVersion: version });
       assertRead(bare, { name: '', protocols: [], length: bare.length });
     }
+  });
+
+  it('tells what the client offers, to those who look at that', () => {
+    assert.equal(offersReader.read(RFC_8448, 0, RFC_8448.length, MAX), CLIENT_HELLO);
+    const { offers } = offersReader;
+    assert.deepEqual(offers.ciphers, [0x1301, 0x1303, 0x1302]);
+    assert.deepEqual(offers.groups.slice(0, 4), [0x001d, 0x0017, 0x0018, 0x0019]);
+    assert.deepEqual(offers.signatureAlgorithms.slice(0, 2), [0x0403, 0x0503]);
+    assert.deepEqual(offers.versions, [0x0304]);
+    assert.ok(!offers.asksForStatus);
+    const cut = record(
+      helloMessage({ extensions: [extension(5, Buffer.alloc(5)), extension(10, Buffer.from([0, 9, 0]))] }),
+    );
+    assert.equal(offersReader.read(cut, 0, cut.length, MAX), CLIENT_HELLO);
+    assert.deepEqual(offersReader.offers.groups, []);
+    assert.ok(offersReader.offers.asksForStatus);
   });
 
   it('may have no extensions at all, or none that matter', () => {
@@ -198,7 +215,10 @@ describe('a client hello', () => {
   });
 
   it('of any bytes is one thing, and of no beginning another', () => {
-    const base = helloMessage({ serverName: 'a.test', protocols: ['h2'] });
+    const extensions = [5, 10, 13, 43].map((type) =>
+      extension(type, lengthed(type === 43 ? 1 : 2, Buffer.alloc(4, 3))),
+    );
+    const base = helloMessage({ serverName: 'a.test', protocols: ['h2'], extensions });
     const mutated = fc
       .array(fc.tuple(fc.nat(base.length + 4), fc.nat(255)), { minLength: 1, maxLength: 4 })
       .map((changes) => {
@@ -210,6 +230,9 @@ describe('a client hello', () => {
     fc.assert(
       fc.property(fc.oneof(mutated, any), (bytes) => {
         const whole = read(bytes);
+        // What a client offers beside makes no other message of it.
+        const state = offersReader.read(bytes, 0, bytes.length, MAX);
+        assert.equal(state, typeof whole === 'number' ? whole : CLIENT_HELLO);
         for (let end = 1; end < bytes.length; end += 7) {
           const early = read(bytes, 0, end);
           if (early !== INCOMPLETE) assert.deepEqual(early, whole);

@@ -57,7 +57,7 @@ class Owner implements HandshakeOwner {
     });
   }
 
-  get options(): TLSSocketOptions {
+  optionsFor(): TLSSocketOptions {
     this.made += 1;
     return this.#options;
   }
@@ -265,8 +265,8 @@ for (const readMode of ['lean', 'events'] as const) {
 
     test('ends where there are no settings to begin with', async (t) => {
       const all = await accepted(t);
-      Object.defineProperty(all.owner, 'options', {
-        get: () => {
+      Object.defineProperty(all.owner, 'optionsFor', {
+        value: () => {
           throw new Error('deliberate');
         },
       });
