@@ -6,7 +6,7 @@ import { parentPort, threadId } from 'node:worker_threads';
 import { errorMessage } from './base/errors.ts';
 import { collectGarbage, settleMemory } from './base/garbage.ts';
 import { chooseReadMode, DataPlane } from './data-plane/index.ts';
-import { HTTP_FILTERS, NETWORK_FILTERS } from './extensions/data-registry.ts';
+import { HTTP_FILTERS, NETWORK_FILTERS, TRACERS } from './extensions/data-registry.ts';
 import { LineTable, Loggers, RelaySink } from './log/index.ts';
 import type { MainToWorker, WorkerInit, WorkerToMain } from './snapshot/index.ts';
 import { WorkerStats } from './stats/index.ts';
@@ -62,6 +62,7 @@ function build(init: WorkerInit): Parts {
     accessLogFiles: init.accessLogFiles,
     httpFilters: HTTP_FILTERS,
     networkFilters: NETWORK_FILTERS,
+    tracers: TRACERS,
     sendTrace: tell,
     readMode,
   });

@@ -38,6 +38,7 @@ import { resetExpensiveStreams } from './network/expensive-streams.ts';
 import type { NetworkFilterRegistry } from './network/network-filter.ts';
 import { chooseReadMode } from './network/read-mode.ts';
 import type { ReadMode } from './network/socket-events.ts';
+import type { TracerRegistry } from './tracing/tracer.ts';
 import { ClusterMap } from './upstream/cluster-map.ts';
 import { watchMain } from './watchdog.ts';
 import { type ReportOutlier, type RequestHost, WorkerContext } from './worker-context.ts';
@@ -65,6 +66,8 @@ export interface DataPlaneDependencies {
   readonly httpFilters: HttpFilterRegistry;
   /** The same of network filters. */
   readonly networkFilters: NetworkFilterRegistry;
+  /** The tracers that snapshots may name; none when absent. */
+  readonly tracers?: TracerRegistry;
   /** Tells main what a tap has recorded; nobody is told without. */
   readonly sendTrace?: (message: WorkerToMain) => void;
   /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */

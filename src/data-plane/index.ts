@@ -52,3 +52,15 @@ export {
 export { compileHeaderTest } from './route/header-matcher.ts';
 export { firstValue as firstQueryValue } from './route/query-matcher.ts';
 export { requestCookie } from './route/request-cookie.ts';
+export { ReportQueue } from './tracing/report-queue.ts';
+export type {
+  FinishedSpan,
+  ReportContext,
+  SpanContext,
+  SpanTag,
+  TracedHead,
+  Tracer,
+  TracerContext,
+  TracerKind,
+  TracerRegistry,
+} from './tracing/tracer.ts';

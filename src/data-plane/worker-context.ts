@@ -30,6 +30,7 @@ import { connectUpstream, type ReadMode } from './network/socket-events.ts';
 import { SocketWriter } from './network/socket-writer.ts';
 import { TimerWheel } from './network/timer-wheel.ts';
 import { Overload } from './overload.ts';
+import type { TracerRegistry } from './tracing/tracer.ts';
 import { TrafficLog } from './traffic-log.ts';
 
 /** Read slabs of one worker together; bodies beyond it share the small size. */
@@ -75,6 +76,8 @@ export interface WorkerContextOptions {
   readonly httpFilters: HttpFilterRegistry;
   /** The same of network filters. */
   readonly networkFilters: NetworkFilterRegistry;
+  /** The tracers that snapshots may name; none when absent. */
+  readonly tracers?: TracerRegistry;
   readonly accessLogFiles: AccessLogFileSettings;
   /** Tells main of a checked host that asks to be left out; nobody is told without. */
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
@@ -123,6 +126,7 @@ export class WorkerContext {
   readonly requestHost: RequestHost;
   readonly httpFilters: HttpFilterRegistry;
   readonly networkFilters: NetworkFilterRegistry;
+  readonly tracers: TracerRegistry;
   readonly taps: Taps;
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
@@ -168,6 +172,7 @@ export class WorkerContext {
     this.localAddress = options.localAddress ?? '';
     this.httpFilters = options.httpFilters;
     this.networkFilters = options.networkFilters;
+    this.tracers = options.tracers ?? {};
     this.taps = new Taps(options.sendTrace ?? (() => {}), this.random);
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));

@@ -6,6 +6,7 @@ import type {
   HttpFilterManifests,
   NetworkFilterManifests,
   StatSinkManifests,
+  TracerManifests,
 } from '../config/index.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
@@ -36,6 +37,9 @@ import { HYSTRIX } from './stat_sinks/hystrix/config.ts';
 import { METRICS_SERVICE } from './stat_sinks/metrics_service/config.ts';
 import { OPEN_TELEMETRY } from './stat_sinks/open_telemetry/config.ts';
 import { STATSD } from './stat_sinks/statsd/config.ts';
+import { DATADOG } from './tracers/datadog/config.ts';
+import { OPEN_TELEMETRY_TRACING } from './tracers/opentelemetry/config.ts';
+import { ZIPKIN } from './tracers/zipkin/config.ts';
 
 const MODULE = 'proxy.extensions.filters.http.module.v3.Module';
 
@@ -68,6 +72,12 @@ const NETWORK_FILTERS: NetworkFilterManifests = {
   'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit': CONNECTION_LIMIT,
 };
 
+const TRACERS: TracerManifests = {
+  'proxy.config.trace.v3.DatadogConfig': DATADOG,
+  'proxy.config.trace.v3.OpenTelemetryConfig': OPEN_TELEMETRY_TRACING,
+  'proxy.config.trace.v3.ZipkinConfig': ZIPKIN,
+};
+
 const STAT_SINKS: StatSinkManifests = {
   'proxy.config.metrics.v3.StatsdSink': STATSD,
   'proxy.config.metrics.v3.DogStatsdSink': DOG_STATSD,
@@ -81,6 +91,7 @@ export const EXTENSIONS: ExtensionManifests = {
   statSinks: STAT_SINKS,
   httpFilters: HTTP_FILTERS,
   networkFilters: NETWORK_FILTERS,
+  tracers: TRACERS,
 };
 
 /** With filters that the program brings, by name. */

@@ -1,7 +1,7 @@
 // The extensions of this build as workers know them: by name, from settings to something that runs. Their other half
 // is control-registry.ts.
 
-import type { HttpFilterRegistry, NetworkFilterRegistry } from '../data-plane/index.ts';
+import type { HttpFilterRegistry, NetworkFilterRegistry, TracerRegistry } from '../data-plane/index.ts';
 import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
 import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
@@ -24,6 +24,9 @@ import { RBAC_FILTER } from './filters.http/rbac/filter.ts';
 import { SET_METADATA_FILTER } from './filters.http/set_metadata/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
 import { CONNECTION_LIMIT_FILTER } from './filters.network/connection_limit/filter.ts';
+import { DATADOG_TRACER } from './tracers/datadog/tracer.ts';
+import { OPEN_TELEMETRY_TRACER } from './tracers/opentelemetry/tracer.ts';
+import { ZIPKIN_TRACER } from './tracers/zipkin/tracer.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.basic_auth': BASIC_AUTH_FILTER,
@@ -51,4 +54,10 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
 
 export const NETWORK_FILTERS: NetworkFilterRegistry = {
   'filters.network.connection_limit': CONNECTION_LIMIT_FILTER,
+};
+
+export const TRACERS: TracerRegistry = {
+  'tracers.datadog': DATADOG_TRACER,
+  'tracers.opentelemetry': OPEN_TELEMETRY_TRACER,
+  'tracers.zipkin': ZIPKIN_TRACER,
 };

@@ -61,9 +61,11 @@ export type FormatOperator =
   | 'RESPONSE_TRAILERS_BYTES'
   | 'RESPONSE_TX_DURATION'
   | 'ROUTE_NAME'
+  | 'SPAN_ID'
   | 'START_TIME'
   | 'START_TIME_LOCAL'
   | 'STREAM_ID'
+  | 'TRACE_ID'
   | 'TRAILER'
   | 'UPSTREAM_CLUSTER'
   | 'UPSTREAM_CLUSTER_RAW'
@@ -89,7 +91,7 @@ export type FormatOperator =
 
 /** One operator at its place in a format. */
 export interface FormatCommand {
-  /** ABSENT: an operator of something that this build does not have (filter state, tracing); it never has a value. */
+  /** ABSENT: an operator of something that this build does not have (filter state); it never has a value. */
   readonly operator: FormatOperator | 'ABSENT';
   /**
    * Header names in lower case, in order of preference; the parameter's name; the time's format; a style of names; or a

@@ -203,5 +203,13 @@ export type {
   TlsVersion,
   UpstreamTlsSettings,
 } from './tls.ts';
+export type {
+  CustomTag,
+  RouteTracing,
+  TracedNode,
+  TracerSettings,
+  TraceSampling,
+  TracingSettings,
+} from './tracing.ts';
 export { type SecuredTransport, upstreamContextsOf, withUpstreamContexts } from './upstream-contexts.ts';
 export type { WatchdogSettings, WorkerWatchdog } from './watchdog.ts';

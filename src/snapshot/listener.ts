@@ -17,6 +17,7 @@ import type { Metadata } from './metadata.ts';
 import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { RequestFormSettings } from './request-form.ts';
 import type { RouteTableSnapshot } from './route-table.ts';
+import type { TracingSettings } from './tracing.ts';
 
 /** What the configuration says of an HTTP connection manager. */
 export interface HttpConnectionManagerSettings {
@@ -79,6 +80,8 @@ export interface HttpConnectionManagerSettings {
   readonly enableTrailers: boolean;
   readonly forwarding: ForwardingSettings;
   readonly requestForm: RequestFormSettings;
+  /** Absent where no request is traced. */
+  readonly tracing?: TracingSettings;
 }
 
 export interface ConnectionLifeSettings {

@@ -10,6 +10,7 @@ import type { InternalRedirectSettings } from './internal-redirect.ts';
 import type { Metadata } from './metadata.ts';
 import type { RouteRateLimits } from './rate-limit.ts';
 import type { RetrySettings } from './retry.ts';
+import type { RouteTracing } from './tracing.ts';
 
 /**
  * How the path, without its query, is compared. `path-separated-prefix` matches whole segments only; `connect` matches
@@ -291,6 +292,8 @@ export interface RouteSnapshot {
   readonly countsAttemptsInResponse: boolean;
   /** Those of route, virtual host and table; the same object for all that say the same. Absent where none says anything. */
   readonly filters?: FiltersOfRoute;
+  /** Absent where the route says nothing of its traces. */
+  readonly tracing?: RouteTracing;
   /** Absent where neither route nor virtual host describes requests. */
   readonly rateLimits?: RouteRateLimits;
 }

@@ -27,15 +27,6 @@ const UNWRITTEN: Readonly<Record<string, Readonly<Record<string, readonly string
   'OpenSSL is that of Node': {
     SERVER_STATS: ['compilation_settings.fips_mode'],
   },
-  'tracing does not exist': {
-    HTTP_STATS: [
-      'tracing.random_sampling',
-      'tracing.service_forced',
-      'tracing.client_enabled',
-      'tracing.not_traceable',
-      'tracing.health_check',
-    ],
-  },
   'resources do not change at run time': {
     CLUSTER_STATS: ['config_reload', 'assignment_stale', 'assignment_timeout_received', 'assignment_use_cached'],
     LISTENER_STATS: ['extension_config_missing', 'network_extension_config_missing'],

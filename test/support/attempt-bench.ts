@@ -77,6 +77,10 @@ export class NotingClient implements RequestClient {
     this.heads.push(head);
   }
 
+  traceAttempt(): null {
+    return null;
+  }
+
   onUpstreamWritable(): void {
     this.told.push('writable');
   }

@@ -256,8 +256,13 @@ export const EXTENSIONS: Readonly<Record<ExtensionCategory, Rows>> = {
   stats_sinks: STATS_SINKS,
   tracers: [
     row('config.trace.v3.ZipkinConfig', 'tracers.zipkin', 'zipkin'),
+    row('config.trace.v3.OpenTelemetryConfig', 'tracers.opentelemetry'),
+    row('config.trace.v3.DatadogConfig', 'tracers.datadog', 'datadog'),
     row('undescribed', 'tracers.lightstep', 'lightstep'),
     row('undescribed', 'tracers.dynamic_ot', 'dynamic.ot'),
+    row('undescribed', 'tracers.opencensus'),
+    row('undescribed', 'tracers.skywalking'),
+    row('undescribed', 'tracers.xray'),
   ],
   'transport_sockets.downstream': DOWNSTREAM_SOCKETS,
   'transport_sockets.upstream': UPSTREAM_SOCKETS,

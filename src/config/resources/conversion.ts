@@ -12,6 +12,7 @@ import type { HttpFilterManifests } from './http-filter.ts';
 import type { NetworkFilterManifests } from './network-filter.ts';
 import type { FileTrail } from './tls/file-trail.ts';
 import type { StaticSecrets } from './tls/secrets.ts';
+import type { TracingContext } from './tracing.ts';
 
 export interface Conversion extends LogPathLook {
   readonly faults: FaultSink;
@@ -36,6 +37,10 @@ export interface Conversion extends LogPathLook {
   readonly secrets?: StaticSecrets | undefined;
   /** Notes files of the TLS context that is being converted; each context has one of its own when absent. */
   readonly trail?: FileTrail | undefined;
+  /** Who traces, and by which tracer unless a connection manager says otherwise; absent where nobody traces. */
+  readonly tracing?: TracingContext | undefined;
+  /** The listener at hand takes what goes out from here. */
+  readonly isOutbound?: boolean | undefined;
   /** Variables that format strings may ask for; none when absent. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }

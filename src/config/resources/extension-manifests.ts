@@ -3,6 +3,7 @@
 import type { HttpFilterManifests } from './http-filter.ts';
 import type { NetworkFilterManifests } from './network-filter.ts';
 import type { StatSinkManifests } from './stat-sink.ts';
+import type { TracerManifests } from './tracing.ts';
 
 export interface ExtensionManifests {
   readonly statSinks: StatSinkManifests;
@@ -10,6 +11,7 @@ export interface ExtensionManifests {
   readonly httpFilters: HttpFilterManifests;
   /** Those beside the HTTP connection manager and the TCP proxy. */
   readonly networkFilters: NetworkFilterManifests;
+  readonly tracers: TracerManifests;
 }
 
-export const NO_EXTENSIONS: ExtensionManifests = { statSinks: {}, httpFilters: {}, networkFilters: {} };
+export const NO_EXTENSIONS: ExtensionManifests = { statSinks: {}, httpFilters: {}, networkFilters: {}, tracers: {} };

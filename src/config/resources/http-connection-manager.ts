@@ -7,6 +7,7 @@ import type {
   HttpFilterSettings,
   RouteTableSnapshot,
   ServerHeaderTransformation,
+  TracingSettings,
   UpgradeSettings,
 } from '../../snapshot/index.ts';
 import {
@@ -26,6 +27,7 @@ import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
 import { convertRequestForm } from './request-form.ts';
 import { RouteFilters } from './route-filters.ts';
 import { convertRouteTable } from './route-table.ts';
+import { convertTracing } from './tracing.ts';
 import { durationMsOr, valueOr } from './units.ts';
 import { UpgradeTypes } from './upgrades.ts';
 
@@ -84,6 +86,7 @@ export function convertHttpConnectionManager(
     maxRequestHeadersBytes: headLimits.maxHeadBytes,
     maxHeadersCount: headLimits.maxFields,
     ...convertClientCertificate(message),
+    ...(message.tracing === null ? {} : { tracing: convertRequestTracing(message, at, conversion) }),
     ...convertReplies(message, at, conversion),
     codec: message.codec_type === CodecType.HTTP1 ? 'http1' : message.codec_type === CodecType.HTTP2 ? 'http2' : 'auto',
     http2: convertHttp2(message, at, conversion),
@@ -111,6 +114,12 @@ function convertHttp2(message: HttpConnectionManager, at: string, { faults }: Co
   const own = options?.override_stream_error_on_invalid_http_message;
   if (own || !valueOr(message.stream_error_on_invalid_http_message, false)) return http2;
   return { ...http2, isStreamErrorOnInvalidMessage: true };
+}
+
+/** The router may ask for spans of attempts, too. */
+function convertRequestTracing(message: HttpConnectionManager, at: string, conversion: Conversion): TracingSettings {
+  const tracing = convertTracing(message.tracing!, `${at}.tracing`, conversion);
+  return routerOf(message.http_filters)?.start_child_span ? { ...tracing, hasUpstreamSpans: true } : tracing;
 }
 
 function convertClientCertificate(

@@ -32,7 +32,8 @@ export function convertListener(message: Listener, at: string, conversion: Conve
   const { faults } = conversion;
   const addresses = convertAddresses(message, at, conversion);
   const [first, ...others] = addresses;
-  const filterChains = convertFilterChains(message, at, conversion);
+  const isOutbound = TRAFFIC_DIRECTIONS[message.traffic_direction] === 'OUTBOUND';
+  const filterChains = convertFilterChains(message, at, { ...conversion, isOutbound });
   const settings = {
     name: message.name || randomUUID(),
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),

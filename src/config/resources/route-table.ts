@@ -22,6 +22,7 @@ import { type RouteResilience, routeResilience, type TableMirrors, virtualHostRe
 import { convertAction, type RouteScope } from './route-action.ts';
 import type { RouteFilters } from './route-filters.ts';
 import { convertConditions, convertPathMatch } from './route-match.ts';
+import { convertRouteTracing } from './tracing.ts';
 import { valueOr } from './units.ts';
 
 const DEFAULT_MAX_DIRECT_RESPONSE_BYTES = 4096;
@@ -143,6 +144,7 @@ function convertRoute(
   const older = { fields: route.route, at: `${at}.route` };
   const perFilter = route.typed_per_filter_config;
   const filters = scope.filters.convert(perFilter, `${at}.typed_per_filter_config`, ofHost.filters, older);
+  const tracing = convertRouteTracing(route, at, conversion);
   if (match === undefined || action === undefined) return undefined;
   return {
     name: route.name,
@@ -155,6 +157,7 @@ function convertRoute(
     countsAttemptsInRequest: virtualHost.include_request_attempt_count,
     countsAttemptsInResponse: virtualHost.include_attempt_count_in_response,
     ...(filters === null ? {} : { filters }),
+    ...tracing,
     ...rateLimitsOf(route, at, ofHost.rateLimits, conversion),
   };
 }

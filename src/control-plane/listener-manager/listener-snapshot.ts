@@ -184,11 +184,19 @@ function makeFilterCounters(
   holdings: Holdings,
 ): Readonly<Record<string, number>> {
   const filters = httpFiltersOf(filter);
-  const whole = new Set([...filters.flatMap((own) => own.wholeCounters ?? []), ...countersOfRoutes(filter)]);
+  const whole = new Set([
+    ...filters.flatMap((own) => own.wholeCounters ?? []),
+    ...countersOfRoutes(filter),
+    ...countersOfTracer(filter),
+  ]);
   const counters = filters.flatMap((own) => own.counters ?? []).map((name) => [name, scope.counter(name).cell]);
   const gauges = filters.flatMap((own) => own.gauges ?? []).map((name) => [name, scope.gauge(name).cell]);
   const others = [...whole].map((name) => [name, makeCounter(name, holdings)]);
   return Object.fromEntries([...counters, ...gauges, ...others]);
+}
+
+function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {
+  return (filter.kind === 'http-connection-manager' && filter.tracing?.tracer?.wholeCounters) || [];
 }
 
 /** What routes have filters count. Many routes share what they say. */

@@ -47,6 +47,9 @@ export interface FormatFacts {
   readonly ingress: IngressFacts;
   /** Identifies the request, or the connection. */
   readonly streamId: string;
+  /** Of its trace; empty for none. */
+  readonly traceId: string;
+  readonly spanId: string;
   readonly accessLogType: string;
   readonly upstreamCluster: string;
   /** Requests or connections made upstream, the first included. */

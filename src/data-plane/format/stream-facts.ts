@@ -17,6 +17,12 @@ export type AccessLogType =
   | 'TcpPeriodic'
   | 'TcpConnectionEnd';
 
+/** Where a request stands in its trace. */
+interface TracePlace {
+  readonly traceId: string;
+  readonly spanId: string;
+}
+
 /** Headers that are still where they were parsed; asked while that lasts. */
 export interface LiveHead {
   requestHeader(name: string): string | undefined;
@@ -67,6 +73,8 @@ export class StreamFacts implements FormatFacts {
   clusterMetadata: Metadata | undefined = undefined;
   dynamicMetadata: Metadata | undefined = undefined;
   attempts = 0;
+  /** Null without a trace. */
+  tracePlace: TracePlace | null = null;
   upstreamTransportFailure = '';
   isHealthCheck = false;
   /** Monotonic times of the moments in FormatFacts; negative before they come. */
@@ -141,6 +149,14 @@ export class StreamFacts implements FormatFacts {
   get streamId(): string {
     if (this.#streamId === '') this.#streamId = this.requestHeader('x-request-id') ?? randomUUID();
     return this.#streamId;
+  }
+
+  get traceId(): string {
+    return this.tracePlace?.traceId ?? '';
+  }
+
+  get spanId(): string {
+    return this.tracePlace?.spanId ?? '';
   }
 
   get requestHeadersBytes(): number {

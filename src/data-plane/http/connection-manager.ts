@@ -12,6 +12,8 @@ import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type ExpensiveStream, NEWCOMER_MS, type TerminalFilter } from '../network/terminal-filter.ts';
 import type { Overload } from '../overload.ts';
 import { Router } from '../router/router.ts';
+import { UpstreamCalls } from '../router/upstream-call.ts';
+import { RequestTracing } from '../tracing/request-tracing.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { DownstreamStream, RequestReceiver } from './codec/downstream-stream.ts';
@@ -79,6 +81,8 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly statBase: number;
   /** First cell of LISTENER_HTTP_STATS in this worker's slab. */
   readonly listenerStatBase: number;
+  /** Null when no request is traced. */
+  readonly tracing: RequestTracing | null;
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
   /** Null when replies of the proxy's own go out as they are. */
@@ -114,6 +118,10 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
     this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
     this.accessLog = AccessLog.compile(context, settings.accessLogs);
+    this.tracing =
+      settings.tracing === undefined
+        ? null
+        : new RequestTracing(context, new UpstreamCalls(context, clusters), settings.tracing, this.statBase);
     this.replyRules = ReplyRules.compile(context, settings.localReplies);
     this.ingress = ingress;
     this.liveHead = new CodecRequestHead(context.codec);
@@ -239,6 +247,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
 
   close(): void {
     this.accessLog?.close();
+    this.tracing?.close();
     this.#context.stats.closeScope(this.#statScope);
   }
 

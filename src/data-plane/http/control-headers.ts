@@ -9,6 +9,7 @@ const STREAM_DURATION = HEADER_ID['x-proxy-upstream-stream-duration-ms'];
 const HEDGE = HEADER_ID['x-proxy-hedge-on-per-try-timeout'];
 const ALT_RESPONSE = HEADER_ID['x-proxy-upstream-rq-timeout-alt-response'];
 
+const FORCE_TRACE = HEADER_ID['x-proxy-force-trace'];
 const EXPECTED_TIMEOUT = HEADER_ID['x-proxy-expected-rq-timeout-ms'];
 
 /** What the router of a request from inside goes by, or says anew to the upstream. */
@@ -32,12 +33,12 @@ const ROUTER_HEADERS: readonly number[] = [
 /** What only a connection manager says of a request. */
 const MANAGER_HEADERS: readonly number[] = [
   HEADER_ID['x-proxy-original-url'],
-  HEADER_ID['x-proxy-decorator-operation'],
   HEADER_ID['x-proxy-internal'],
   HEADER_ID['x-proxy-ip-tags'],
 ];
 /** Said of a client by the proxy that it came to; from outside nobody may say it. */
 const EDGE_HEADERS: readonly number[] = [
+  HEADER_ID['x-proxy-decorator-operation'],
   HEADER_ID['x-proxy-downstream-service-cluster'],
   HEADER_ID['x-proxy-downstream-service-node'],
 ];
@@ -92,7 +93,10 @@ export function expectedMs({ timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout }
  */
 export function dropForeignHeaders(head: RequestHead, isInternal: boolean, isEdge: boolean): void {
   dropAll(head, MANAGER_SET, MANAGER_HEADERS);
-  if (!isInternal) dropRouterHeaders(head);
+  if (!isInternal) {
+    dropRouterHeaders(head);
+    if (head.has(FORCE_TRACE)) head.dropKnown(FORCE_TRACE);
+  }
   if (isEdge) dropAll(head, EDGE_SET, EDGE_HEADERS);
 }
 

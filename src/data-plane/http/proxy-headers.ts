@@ -25,6 +25,8 @@ export class ProxyHeaders {
   /** What has become of a response that could have been compressed. */
   readonly compressionStatus: string;
   readonly rateLimited: string;
+  /** What a request does, as its trace calls it; in both directions. */
+  readonly decoratorOperation: string;
   // To those who check the health of this proxy.
   readonly degraded: string;
   readonly immediateHealthCheckFail: string;
@@ -46,6 +48,7 @@ export class ProxyHeaders {
     this.dropOverload = `${prefix}-drop-overload`;
     this.compressionStatus = `${prefix}-compression-status`;
     this.rateLimited = `${prefix}-ratelimited`;
+    this.decoratorOperation = `${prefix}-decorator-operation`;
     this.degraded = `${prefix}-degraded`;
     this.immediateHealthCheckFail = `${prefix}-immediate-health-check-fail`;
     this.healthCheckedCluster = `${prefix}-upstream-healthchecked-cluster`;

@@ -11,6 +11,8 @@ import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { EditableHead } from '../route/header-editor.ts';
 import type { Route } from '../route/route.ts';
+import type { AttemptTrace } from '../tracing/attempt-trace.ts';
+import type { RequestTrace } from '../tracing/request-trace.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
@@ -71,6 +73,8 @@ export abstract class StreamRecord implements RoutedStream {
   protected readonly codec: DownstreamStream;
   /** Null while nobody asks. */
   protected wantedFacts: HttpStreamFacts | null = null;
+  /** Null when nobody is told of the request, and before that is decided. */
+  protected trace: RequestTrace | null = null;
   /** The response head whose fields are being changed. */
   protected editedHead: EditableHead | null = null;
   /** Of the attempt at hand, for facts that are asked for later. */
@@ -118,6 +122,7 @@ export abstract class StreamRecord implements RoutedStream {
     facts.isHealthCheck = this.#isHealthCheck;
     facts.liveResponse = this.editedHead;
     facts.dynamicMetadata = this.#metadata;
+    if (this.trace !== null) facts.tracePlace = this.trace.place;
     if (this.isRequestComplete) facts.noteRequestEnd(this.requestCompleteMs);
     const route = this.route ?? this.foundRoute;
     if (route !== null) facts.noteRoute(route);
@@ -183,6 +188,11 @@ export abstract class StreamRecord implements RoutedStream {
     this.wantedFacts?.noteConnection(connection, head, this.isRequestComplete);
   }
 
+  /** The span of an attempt that begins; null where attempts have none. @param number counts from 1. */
+  traceAttempt(cluster: Cluster, number: number): AttemptTrace | null {
+    return this.trace === null ? null : this.trace.attempt(cluster, number);
+  }
+
   /** Adds what has become known before anybody asked for facts. */
   protected abstract tellFacts(facts: HttpStreamFacts): void;
 
@@ -196,10 +206,11 @@ export abstract class StreamRecord implements RoutedStream {
     const { statBase, accessLog } = this.manager;
     this.context.stats.record(statBase + downstream_rq_time, nowMs - this.startedMs);
     this.context.traffic.requestEnded(this, this.codec.connection.downstream, this, nowMs - this.startedMs);
-    if (accessLog !== null) {
+    if (accessLog !== null || this.trace !== null) {
       const { facts } = this;
       facts.endMs = nowMs;
-      accessLog.write(facts);
+      this.trace?.finish(facts, nowMs);
+      accessLog?.write(facts);
     }
     this.context.stats.values[statBase + downstream_rq_active]! -= 1;
     this.#cluster?.release();

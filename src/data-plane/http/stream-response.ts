@@ -155,6 +155,7 @@ export abstract class StreamResponse extends StreamRecord {
       const serviceMs = this.isRequestComplete ? Math.trunc(nowMs - this.requestCompleteMs) : 0;
       applyServiceTime(head, responseLines.names, serviceMs);
     }
+    if (this.trace !== null) this.trace.editResponse(head);
     const isEdited = hasResponseEdits(this);
     if (isEdited) this.#editResponse(head, head.status, false);
     const filters = this.filters;
@@ -332,6 +333,7 @@ export abstract class StreamResponse extends StreamRecord {
     if (reply.isOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.overloaded}: true\r\n`;
     if (reply.isDropOverload && !settings.suppressProxyHeaders) extra = `${responseLines.names.dropOverload}: true\r\n`;
     if (this.requestId !== '') extra += `${REQUEST_ID}: ${this.requestId}\r\n`;
+    if (this.trace !== null) extra += this.trace.replyLine();
     const filters = this.filters;
     const isFiltered = filters?.encodes ?? false;
     if (edited === null && !isFiltered && !hasResponseEdits(this)) {

@@ -13,11 +13,13 @@ import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { Overload } from '../overload.ts';
+import type { Route } from '../route/route.ts';
 import { Verdict } from '../router/attempt-client.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
 import type { InternalRedirects } from '../router/internal-redirects.ts';
 import type { RoutedRequest } from '../router/routed-request.ts';
 import type { Router } from '../router/router.ts';
+import type { RequestTracing } from '../tracing/request-tracing.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type DownstreamStream, type RequestReceiver, ResetReason } from './codec/downstream-stream.ts';
 import type { FilterChain, StreamFilters } from './filter-chain.ts';
@@ -60,6 +62,8 @@ export interface StreamManager extends ResponseManager {
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
   readonly requestForm: RequestForm;
+  /** Null when no request is traced. */
+  readonly tracing: RequestTracing | null;
 }
 
 export class HttpStream extends StreamResponse implements RequestReceiver, FilteredStream, RoutedRequest {
@@ -80,6 +84,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   requestTrailers: Trailers | null = null;
   #isRequestPaused = false;
   #isPrepared = false;
+  #isTraceDecided = false;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
 
   constructor(
@@ -278,6 +283,22 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.isInternal = this.#origin.isInternal;
     applyConnectionManagerEdits(head, settings, requestLines, connection, this.#origin);
     if (settings.forwarding.answersRequestId) this.requestId = head.headerByName('x-request-id') ?? '';
+  }
+
+  beginTrace(head: RequestHead, route: Route | null): void {
+    const { tracing } = this.manager;
+    if (this.#isTraceDecided || tracing === null) return;
+    this.#isTraceDecided = true;
+    const { isInternal, isFromEdge } = this;
+    this.trace = tracing.begin(head, route?.trace ?? null, { isInternal, isFromEdge }, this.startedMs);
+    // What was decided stands in it.
+    if (this.requestId !== '') this.requestId = head.headerByName('x-request-id') ?? '';
+    // Whoever tells of the request later wants to know of all that happens from here on.
+    if (this.trace?.isSampled) this.trace.noteFacts(this.facts);
+  }
+
+  carryTrace(head: RequestHead): void {
+    this.trace?.carry(head);
   }
 
   get isFiltered(): boolean {

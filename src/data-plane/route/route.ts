@@ -14,6 +14,7 @@ import type {
 } from '../../snapshot/index.ts';
 import { directResponse, type LocalReply } from '../http/local-reply.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import { RouteTrace } from '../tracing/route-trace.ts';
 import { AttemptEdits } from './attempt-edits.ts';
 import { compileCertificateMatch, compileCookieMatch, compileMetadataCondition } from './client-conditions.ts';
 import { compileForward, type ForwardPlan } from './forward-plan.ts';
@@ -43,6 +44,8 @@ export class Route {
   readonly responseEditor: HeaderEditor | null;
   /** What it says to HTTP filters; null for nothing. */
   readonly filters: FiltersOfRoute | null;
+  /** What it says of its traces; null for nothing. */
+  readonly trace: RouteTrace | null;
   /** For filters that limit requests; null for nothing. */
   readonly rateLimits: RouteRateLimits | null;
   readonly countsAttemptsInRequest: boolean;
@@ -65,6 +68,7 @@ export class Route {
     this.requestEditor = compileHeaderEdits(snapshot.requestEdits);
     this.responseEditor = compileHeaderEdits(snapshot.responseEdits);
     this.filters = snapshot.filters ?? null;
+    this.trace = snapshot.tracing === undefined ? null : new RouteTrace(snapshot.tracing, runtime);
     this.rateLimits = snapshot.rateLimits ?? null;
     this.countsAttemptsInRequest = snapshot.countsAttemptsInRequest;
     this.countsAttemptsInResponse = snapshot.countsAttemptsInResponse;

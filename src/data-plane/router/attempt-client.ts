@@ -4,6 +4,7 @@
 import type { UpstreamLimit } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
@@ -54,6 +55,9 @@ export interface AttemptClient {
 
   /** The request goes out, with this head. */
   onUpstreamConnection(connection: ConnectionEnds, head: string): void;
+
+  /** The span of an attempt that begins; null where attempts have none. @param number counts from 1. */
+  traceAttempt(cluster: Cluster, number: number): AttemptTrace | null;
 
   /** More of the request's body may come. */
   onUpstreamWritable(): void;

@@ -98,6 +98,10 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
 
   onUpstreamConnection(): void {}
 
+  traceAttempt(): null {
+    return null;
+  }
+
   onUpstreamWritable(): void {}
 
   onInterimHead(): boolean {

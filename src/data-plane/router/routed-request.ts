@@ -50,6 +50,11 @@ export interface RoutedRequest
    */
   prepare(head: RequestHead): void;
 
+  /** Decides whether the request is traced; nothing when that has been done, and where nothing is traced. */
+  beginTrace(head: RequestHead, route: Route | null): void;
+  /** Writes its place in the trace into the head that goes on. */
+  carryTrace(head: RequestHead): void;
+
   /** The request goes nowhere: whoever tells of it tells of the head that would have gone on. */
   tellOfUnsent(): void;
 

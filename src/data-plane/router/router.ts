@@ -69,6 +69,7 @@ export class Router {
   readonly #routes: RouteTable;
   readonly #edits: ForwardEdits;
   readonly #passesTrailers: boolean;
+  readonly #isTraced: boolean;
   readonly #settings: HttpConnectionManagerSettings;
   readonly #checks: StrictChecks;
   readonly #planner: TriesPlanner;
@@ -83,6 +84,7 @@ export class Router {
     this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime);
     this.#passesTrailers = settings.enableTrailers;
     this.#settings = settings;
+    this.#isTraced = settings.tracing !== undefined;
     this.#planner = new TriesPlanner(context, clusters, settings.suppressProxyHeaders);
     this.#checks = new StrictChecks(settings.strictlyCheckedHeaders);
     this.#edits = new ForwardEdits(context.proxyHeaders, settings.suppressProxyHeaders);
@@ -96,6 +98,7 @@ export class Router {
     this.#request.read(head, stream.isInternal, stream.isFiltered, stream);
     const route = this.#routes.find(this.#request);
     stream.foundRoute = route ?? null;
+    if (this.#isTraced) stream.beginTrace(head, stream.foundRoute);
     return route;
   }
 
@@ -105,6 +108,7 @@ export class Router {
     stream.prepare(head);
     request.read(head, stream.isInternal, stream.isFiltered, stream);
     const route = stream.foundRoute ?? this.#routes.find(request);
+    if (this.#isTraced) stream.beginTrace(head, route ?? null);
     if (route === undefined) {
       this.#count(no_route);
       this.#context.traffic.requestRouted(stream, stream.downstream, '');
@@ -240,6 +244,7 @@ export class Router {
     if (head.has(HEADER_ID.te) && this.#passesTrailersOf(stream, cluster)) this.#edits.keepTrailersOption(head);
     this.#edits.apply(stream, request, route, plan, target);
     if (stream.awaitsTunnel) keepUpgradeFields(head);
+    if (this.#isTraced) stream.carryTrace(head);
     const { codec } = this.#context;
     const length = codec.writeRequest();
     if (length < 0) {

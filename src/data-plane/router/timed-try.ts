@@ -8,7 +8,9 @@ import { DURATION_LIMIT, PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/strea
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
+import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
@@ -183,6 +185,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
     this.#head = head;
     this.#startDuration();
     this.#owner.onTryConnection(this, connection, head);
+  }
+
+  traceAttempt(cluster: Cluster, number: number): AttemptTrace | null {
+    return this.#owner.client.traceAttempt(cluster, number);
   }
 
   onUpstreamWritable(): void {

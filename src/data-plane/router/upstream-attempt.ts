@@ -13,6 +13,7 @@ import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ResponseReceiver, UpstreamStream } from '../http/codec/upstream-stream.ts';
 import type { Trailers } from '../http/trailers.ts';
 import type { AttemptEdits } from '../route/attempt-edits.ts';
+import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { AttemptMeter } from '../upstream/attempt-measures.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { HostUser, NoHostReason } from '../upstream/destinations.ts';
@@ -28,6 +29,7 @@ import {
   grpcHeadStatus,
   recordResponseTime,
 } from '../upstream/response-count.ts';
+import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { type AttemptClient, Verdict } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
@@ -106,6 +108,8 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #awaitsGrpcStatus = false;
   /** The response counts as one of a canary. */
   #isCanary = false;
+  /** Null where attempts have no spans of their own. */
+  #trace: AttemptTrace | null = null;
   /** Null: nobody wants to know. */
   readonly #meter: AttemptMeter | null;
 
@@ -165,6 +169,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#earlyStart = start;
     this.#earlyEnd = end;
     this.#isRequestDone = isEnd;
+    this.#trace = this.#client.traceAttempt(this.cluster, this.attempts);
     this.#attempt();
   }
 
@@ -198,6 +203,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     // The places of a host that has left belong to others by then.
     if (this.#state === DONE) return;
     this.#count(stat);
+    this.#trace?.finish('timeout');
     if (this.#host !== null) {
       this.#countHost(rq_timeout);
       this.#countHost(rq_error);
@@ -229,6 +235,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   onNoHost(reason: NoHostReason): void {
+    this.#trace?.finish(reason === 'overflow' ? reason : 'no healthy upstream');
     this.#host = null;
     this.#end();
     if (reason === 'overflow') {
@@ -248,6 +255,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#host!.outlier?.connected();
     this.#hasSentBody = this.#earlyEnd > this.#earlyStart;
     const head = this.#headFor(this.#host!);
+    if (this.#trace !== null) noteConnection(this.#trace, stream);
     this.#meter?.sendHead(head, this.#earlyEnd - this.#earlyStart);
     this.#client.onUpstreamConnection(stream, head);
     const isSent = stream.start(
@@ -266,6 +274,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   }
 
   onPoolFailure(failure: PoolFailure, transportDetail: string): void {
+    this.#trace?.finish(failure);
     this.#end();
     if (failure === 'no pool') {
       this.#client.onNoHealthyUpstream(false);
@@ -286,6 +295,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, _isSlab: boolean, nowMs: number): boolean {
     const { response } = this.#context.codec;
     const { status } = response;
+    if (this.#trace !== null) this.#trace.status = status;
     if (this.#meter !== null) {
       this.#meter.receiveHead(response);
       this.#meter.responseBodyBytes = end - start;
@@ -323,6 +333,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       this.#attempt();
       return;
     }
+    this.#trace?.finish(failure);
     this.#end();
     this.#count(BY_PEER.has(failure) ? upstream_rq_rx_reset : upstream_rq_tx_reset);
     this.#noteFailure();
@@ -352,10 +363,11 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   /** As it is sent to a host. */
   #headFor({ hostname }: Host): string {
-    if (this.#attemptEdits === null) return this.head;
+    const head = this.#trace === null ? this.head : this.#trace.carry(this.head);
+    if (this.#attemptEdits === null) return head;
     // A CONNECT names the end of its tunnel, which is not the host that it is sent to.
     const own = this.#client.methodId === Method.CONNECT ? '' : hostname;
-    return this.#attemptEdits.apply(this.head, own, this.attempts);
+    return this.#attemptEdits.apply(head, own, this.attempts);
   }
 
   /** Nobody gets the response; what is left of it ends with its connection. */
@@ -364,6 +376,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     if (verdict !== Verdict.followed) this.#countHost(rq_error);
     this.#host!.outlier?.answered(this.#client.isGrpc ? (grpcHeadStatus(head) ?? status) : status);
     if (verdict === Verdict.retried) this.cluster.responseCodes.retry.count(status);
+    this.#trace?.finish('');
     if (isEnd) this.#end();
     else this.#abort(false);
   }
@@ -380,11 +393,13 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   #abort(isReset: boolean): void {
     if (this.#state === WAITING) {
+      this.#trace?.finish('canceled');
       this.#end();
       if (this.#host === null) this.cluster.destinations?.cancel(this);
       else this.#pool!.cancel(this);
     } else if (this.#state === SENDING) {
       const stream = this.#stream!;
+      this.#trace?.finish('canceled');
       this.#end();
       this.#count(upstream_rq_tx_reset);
       stream.abort(isReset);
@@ -415,6 +430,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#state = DONE;
     this.#stream = null;
     this.#meter?.end(this.#client.perTryTimeoutMs);
+    this.#trace?.finish('');
   }
 
   #noteSent(isSent: boolean): boolean {
@@ -435,4 +451,10 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   #countHost(stat: number): void {
     this.#context.stats.values[this.#host!.statBase + stat]! += 1;
   }
+}
+
+/** Which end of which connection the request goes out to. */
+function noteConnection(trace: AttemptTrace, { remoteAddress, protocol = '' }: ConnectionEnds): void {
+  trace.remote = remoteAddress.kind === 'pipe' ? { ip: remoteAddress.path, port: 0 } : remoteAddress;
+  trace.protocol = protocol;
 }

@@ -218,6 +218,8 @@ export type StatsSinksConfig =
 
 export type TracersConfig =
   | Typed<'config.trace.v3.ZipkinConfig', ZipkinConfig>
+  | Typed<'config.trace.v3.OpenTelemetryConfig', OpenTelemetryConfig>
+  | Typed<'config.trace.v3.DatadogConfig', DatadogConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -1657,6 +1659,24 @@ export interface DataSource {
   readonly environmentVariable?: string | undefined;
   readonly watched_directory?: WatchedDirectory | undefined;
   readonly watchedDirectory?: WatchedDirectory | undefined;
+}
+
+/** proxy.config.trace.v3.DatadogConfig */
+export interface DatadogConfig {
+  readonly collector_cluster?: string | undefined;
+  readonly collectorCluster?: string | undefined;
+  readonly service_name?: string | undefined;
+  readonly serviceName?: string | undefined;
+  readonly collector_hostname?: string | undefined;
+  readonly collectorHostname?: string | undefined;
+  readonly remote_config?: DatadogRemoteConfig | undefined;
+  readonly remoteConfig?: DatadogRemoteConfig | undefined;
+}
+
+/** proxy.config.trace.v3.DatadogRemoteConfig */
+export interface DatadogRemoteConfig {
+  readonly polling_interval?: Duration | undefined;
+  readonly pollingInterval?: Duration | undefined;
 }
 
 /** proxy.extensions.filters.http.decompressor.v3.Decompressor */
@@ -3786,6 +3806,21 @@ export interface OmitCanaryHostsPredicate {}
 export interface OmitHostMetadataConfig {
   readonly metadata_match?: CoreMetadata | undefined;
   readonly metadataMatch?: CoreMetadata | undefined;
+}
+
+/** proxy.config.trace.v3.OpenTelemetryConfig */
+export interface OpenTelemetryConfig {
+  readonly grpc_service?: GrpcService | undefined;
+  readonly grpcService?: GrpcService | undefined;
+  readonly http_service?: CoreHttpService | undefined;
+  readonly httpService?: CoreHttpService | undefined;
+  readonly service_name?: string | undefined;
+  readonly serviceName?: string | undefined;
+  readonly resource_detectors?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
+  readonly resourceDetectors?: readonly ConfigCoreTypedExtensionConfig[] | undefined;
+  readonly sampler?: ConfigCoreTypedExtensionConfig | undefined;
+  readonly max_cache_size?: number | undefined;
+  readonly maxCacheSize?: number | undefined;
 }
 
 /** proxy.config.accesslog.v3.OrFilter */

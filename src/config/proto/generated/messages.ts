@@ -3000,6 +3000,29 @@ export interface ZipkinConfig {
   collector_service: CoreHttpService | null;
 }
 
+/** proxy.config.trace.v3.OpenTelemetryConfig */
+export interface OpenTelemetryConfig {
+  grpc_service: GrpcService | null;
+  http_service: CoreHttpService | null;
+  service_name: string;
+  resource_detectors: ConfigCoreTypedExtensionConfig[];
+  sampler: ConfigCoreTypedExtensionConfig | null;
+  max_cache_size: UInt32Value | null;
+}
+
+/** proxy.config.trace.v3.DatadogConfig */
+export interface DatadogConfig {
+  collector_cluster: string;
+  service_name: string;
+  collector_hostname: string;
+  remote_config: DatadogRemoteConfig | null;
+}
+
+/** proxy.config.trace.v3.DatadogRemoteConfig */
+export interface DatadogRemoteConfig {
+  polling_interval: Duration | null;
+}
+
 /** proxy.config.tap.v3.TapConfig */
 export interface TapConfig {
   match_config: MatchPredicate | null;
@@ -5208,6 +5231,27 @@ export interface SinkConfig_CustomMetricConversion {
   static_metric_labels: CommonKeyValue[];
 }
 
+/** proxy.extensions.tracers.opentelemetry.resource_detectors.v3.EnvironmentResourceDetectorConfig */
+export interface EnvironmentResourceDetectorConfig {}
+
+/** proxy.extensions.tracers.opentelemetry.resource_detectors.v3.StaticConfigResourceDetectorConfig */
+export interface StaticConfigResourceDetectorConfig {
+  attributes: { [key: string]: string };
+}
+
+/** proxy.extensions.tracers.opentelemetry.samplers.v3.AlwaysOnSamplerConfig */
+export interface AlwaysOnSamplerConfig {}
+
+/** proxy.extensions.tracers.opentelemetry.samplers.v3.TraceIdRatioBasedSamplerConfig */
+export interface TraceIdRatioBasedSamplerConfig {
+  sampling_percentage: FractionalPercent | null;
+}
+
+/** proxy.extensions.tracers.opentelemetry.samplers.v3.ParentBasedSamplerConfig */
+export interface ParentBasedSamplerConfig {
+  wrapped_sampler: ConfigCoreTypedExtensionConfig | null;
+}
+
 /** proxy.extensions.upstreams.http.v3.HttpProtocolOptions */
 export interface HttpHttpProtocolOptions {
   common_http_protocol_options: CoreHttpProtocolOptions | null;
@@ -6004,6 +6048,9 @@ export interface MessageTypes {
   'proxy.config.trace.v3.Tracing': TraceTracing;
   'proxy.config.trace.v3.Tracing.Http': Tracing_Http;
   'proxy.config.trace.v3.ZipkinConfig': ZipkinConfig;
+  'proxy.config.trace.v3.OpenTelemetryConfig': OpenTelemetryConfig;
+  'proxy.config.trace.v3.DatadogConfig': DatadogConfig;
+  'proxy.config.trace.v3.DatadogRemoteConfig': DatadogRemoteConfig;
   'proxy.config.tap.v3.TapConfig': TapConfig;
   'proxy.config.tap.v3.OutputConfig': OutputConfig;
   'proxy.config.tap.v3.OutputSink': OutputSink;
@@ -6298,6 +6345,11 @@ export interface MessageTypes {
   'proxy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink': GraphiteStatsdSink;
   'proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig': SinkConfig;
   'proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig.CustomMetricConversion': SinkConfig_CustomMetricConversion;
+  'proxy.extensions.tracers.opentelemetry.resource_detectors.v3.EnvironmentResourceDetectorConfig': EnvironmentResourceDetectorConfig;
+  'proxy.extensions.tracers.opentelemetry.resource_detectors.v3.StaticConfigResourceDetectorConfig': StaticConfigResourceDetectorConfig;
+  'proxy.extensions.tracers.opentelemetry.samplers.v3.AlwaysOnSamplerConfig': AlwaysOnSamplerConfig;
+  'proxy.extensions.tracers.opentelemetry.samplers.v3.TraceIdRatioBasedSamplerConfig': TraceIdRatioBasedSamplerConfig;
+  'proxy.extensions.tracers.opentelemetry.samplers.v3.ParentBasedSamplerConfig': ParentBasedSamplerConfig;
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions': HttpHttpProtocolOptions;
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': HttpProtocolOptions_ExplicitHttpConfig;
   'proxy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': HttpProtocolOptions_UseDownstreamHttpConfig;

@@ -65,9 +65,11 @@ export const OPERATORS: Readonly<Record<FormatOperator, Argument>> = {
   RESPONSE_TRAILERS_BYTES: 'none',
   RESPONSE_TX_DURATION: 'none',
   ROUTE_NAME: 'none',
+  SPAN_ID: 'none',
   START_TIME: 'time',
   START_TIME_LOCAL: 'time',
   STREAM_ID: 'none',
+  TRACE_ID: 'none',
   TRAILER: 'header',
   UPSTREAM_CLUSTER: 'none',
   UPSTREAM_CLUSTER_RAW: 'none',
@@ -110,13 +112,12 @@ export const METADATA_OPERATORS: ReadonlyMap<string, MetadataSource> = new Map([
   ['UPSTREAM_METADATA', 'UPSTREAM_HOST'],
 ]);
 
-/** Operators of sessions, filter state and tracing, of which this build has none: always missing. */
+/** Operators of sessions and filter state, of which this build has none: always missing. */
 export const ABSENT_OPERATORS: ReadonlySet<string> = new Set([
   'DOWNSTREAM_TLS_SESSION_ID',
   'FILTER_STATE',
   'PER_REQUEST_STATE',
   'TLS_JA3_FINGERPRINT',
-  'TRACE_ID',
   'UPSTREAM_FILTER_STATE',
   'UPSTREAM_TLS_SESSION_ID',
 ]);

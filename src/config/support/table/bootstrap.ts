@@ -32,7 +32,7 @@ export const BOOTSTRAP_SUPPORT: SupportTable = {
       stats_eviction_interval: warned(),
       watchdog: supported('of all threads'),
       watchdogs: supported(),
-      tracing: warned(),
+      tracing: supported('of connection managers that name no provider'),
       rate_limit_service: supported('of ratelimit filters that name none'),
       runtime: supported(),
       layered_runtime: supported(),

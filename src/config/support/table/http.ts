@@ -94,7 +94,7 @@ export const HTTP_SUPPORT: SupportTable = {
       http1_safe_max_connection_duration: supported(),
       local_reply_config: supported(),
       proxy_status_config: warned(),
-      tracing: warned(),
+      tracing: supported(),
       upgrade_configs: supported(),
       access_log: supported(),
       access_log_flush_interval: warned(),
@@ -203,6 +203,7 @@ export const HTTP_SUPPORT: SupportTable = {
     otherwise: warned(),
     fields: {
       dynamic_stats: onlyElseWarned([true]),
+      start_child_span: supported('as spawn_upstream_span'),
       suppress_envoy_headers: supported('of all its own headers, under whatever name'),
       strict_check_headers: supported('of requests from inside'),
       respect_expected_rq_timeout: supported('of requests from inside'),

@@ -14,6 +14,7 @@ import { OVERLOAD_SUPPORT } from './overload.ts';
 import { ROUTE_SUPPORT } from './route.ts';
 import { TAP_CONFIG_SUPPORT } from './tap.ts';
 import { SECRET_SUPPORT, TLS_CONTEXT_SUPPORT } from './tls.ts';
+import { TRACING_SUPPORT } from './tracing.ts';
 
 export const SUPPORT: SupportTable = {
   ...BOOTSTRAP_SUPPORT,
@@ -26,6 +27,7 @@ export const SUPPORT: SupportTable = {
   ...CLUSTER_HEALTH_SUPPORT,
   ...BALANCING_POLICY_SUPPORT,
   ...ACCESS_LOG_SUPPORT,
+  ...TRACING_SUPPORT,
   ...OVERLOAD_SUPPORT,
   ...TAP_CONFIG_SUPPORT,
   ...SECRET_SUPPORT,

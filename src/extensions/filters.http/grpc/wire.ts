@@ -16,6 +16,7 @@ function minimal(): Minimal {
 }
 
 const BYTES = 2;
+const FIXED64 = 1;
 
 /** Writes the fields of one message. Empty texts and zeros are not written, as proto3 has it. */
 export class MessageWriter {
@@ -47,6 +48,17 @@ export class MessageWriter {
   /** Up to 2^53. */
   integer(field: number, value: number): void {
     if (value !== 0) this.#writer.uint32(field << 3).int64(value);
+  }
+
+  fixed64(field: number, value: bigint): void {
+    if (value === 0n) return;
+    const low = Number(BigInt.asUintN(32, value)) | 0;
+    const high = Number(BigInt.asUintN(32, value >> 32n)) | 0;
+    this.#writer.uint32((field << 3) | FIXED64).fixed64({ low, high, unsigned: true } as never);
+  }
+
+  double(field: number, value: number): void {
+    if (value !== 0) this.#writer.uint32((field << 3) | FIXED64).double(value);
   }
 
   /** `key` is text, `write` writes its value as field 2. */

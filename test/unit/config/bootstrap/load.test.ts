@@ -296,7 +296,7 @@ static_resources:
         config:
           stat_prefix: in
           codec_type: HTTP3
-          tracing: {}
+          proxy_status_config: {}
           route_config:
             virtual_hosts:
             - name: all
@@ -323,7 +323,7 @@ describe('the faults of a bootstrap', () => {
     const expected = [
       ['error', 5, 'static_resources.listeners[0].address.socket_address.port_value'],
       ['error', 11, `${hcm}.codec_type`],
-      ['warning', 12, `${hcm}.tracing`],
+      ['warning', 12, `${hcm}.proxy_status_config`],
       ['error', 19, `${hcm}.route_config.virtual_hosts[0].routes[0].route.cluster`],
       ['error', 19, `${hcm}.route_config.virtual_hosts[0].routes[0].route.timeout`],
       ['error', 20, `${hcm}.http_filters[0].name`],
