@@ -1,58 +1,9 @@
 // GrpcService messages, wherever an extension has one: which of their fields there are, and what is said with each call.
 
-import {
-  type Conversion,
-  type FaultSink,
-  type GrpcService,
-  rejected,
-  type SupportTable,
-  supported,
-  supportedWhole,
-  warned,
-} from '../config/index.ts';
+import type { Conversion, FaultSink, GrpcService } from '../config/index.ts';
 import type { GrpcTarget } from './filters.http/grpc/target.ts';
 
 /** Of main, which stat sinks speak through. */
-const CLEARTEXT = 'stat sinks speak cleartext to gRPC services';
-const NO_RETRY = 'nothing is asked twice';
-
-export const GRPC_SERVICE_SUPPORT: SupportTable = {
-  'proxy.config.core.v3.GrpcService': {
-    otherwise: rejected(),
-    fields: {
-      envoy_grpc: supported(),
-      google_grpc: supported('of stat sinks'),
-      timeout: supported('of single calls; unless said 10 s in stat sinks, 200 ms in filters'),
-      initial_metadata: supported(),
-      retry_policy: warned(NO_RETRY),
-    },
-  },
-  'proxy.config.core.v3.GrpcService.EnvoyGrpc': {
-    otherwise: rejected(),
-    fields: {
-      cluster_name: supported('stat sinks speak to its hosts in turn, in cleartext'),
-      authority: supported(),
-      retry_policy: warned(NO_RETRY),
-      max_receive_message_length: supportedWhole('answers are short, or refused'),
-      skip_envoy_headers: warned('stat sinks send none, filters send theirs'),
-    },
-  },
-  'proxy.config.core.v3.GrpcService.GoogleGrpc': {
-    otherwise: rejected(CLEARTEXT),
-    fields: {
-      target_uri: supported(),
-      stat_prefix: supported('the sink counts under its own name'),
-      channel_credentials: supported(),
-      per_stream_buffer_limit_bytes: warned('16 MiB wait at most'),
-      channel_args: warned(),
-    },
-  },
-  'proxy.config.core.v3.GrpcService.GoogleGrpc.ChannelCredentials': {
-    otherwise: rejected(CLEARTEXT),
-    fields: { local_credentials: supportedWhole(CLEARTEXT) },
-  },
-};
-
 /** As HTTP/2 has names of fields; those of gRPC itself are the library's. */
 const METADATA_KEY = /^(?!grpc-)[0-9a-z_.-]+$/;
 const METADATA_VALUE = /^[\x20-\x7e]*$/;

@@ -1,15 +1,14 @@
 // Forward proxies in the real program: curl and raw clients that name hosts, a DNS server that knows them, and upstreams behind.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { promisify } from 'node:util';
 import { httpFilter, type Json, type JsonObject, listenerWith, ROUTER, socketAddress } from '../support/bootstrap.ts';
 import { CertificateFolder } from '../support/certificates.ts';
+import { runProgram } from '../support/child-process.ts';
 import { DnsServer } from '../support/dns-server.ts';
 import { startEchoUpstream } from '../support/echo-upstream.ts';
 import { untilEqual } from '../support/eventually.ts';
@@ -112,7 +111,7 @@ async function start(dns: DnsServer, options: Options = {}): Promise<{ weir: Wei
 }
 
 async function curl(...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)('curl', ['-s', '--max-time', '20', ...args]);
+  const { stdout } = await runProgram('curl', ['-s', '--max-time', '20', ...args]);
   return stdout;
 }
 

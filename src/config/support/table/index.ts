@@ -8,6 +8,7 @@ import { CLUSTER_SUPPORT } from './cluster.ts';
 import { CLUSTER_CONNECTIONS_SUPPORT } from './cluster-connections.ts';
 import { CLUSTER_HEALTH_SUPPORT } from './cluster-health.ts';
 import { CLUSTER_HOSTS_SUPPORT } from './cluster-hosts.ts';
+import { GRPC_SERVICE_SUPPORT } from './grpc-service.ts';
 import { HTTP_SUPPORT } from './http.ts';
 import { LISTENER_SUPPORT } from './listener.ts';
 import { OVERLOAD_SUPPORT } from './overload.ts';
@@ -27,7 +28,11 @@ export const SUPPORT: SupportTable = {
   ...CLUSTER_HEALTH_SUPPORT,
   ...BALANCING_POLICY_SUPPORT,
   ...ACCESS_LOG_SUPPORT,
+<<<<<<< HEAD
   ...TRACING_SUPPORT,
+=======
+  ...GRPC_SERVICE_SUPPORT,
+>>>>>>> 06d9224a (Have rows of services of gRPC in the table itself, which the bootstrap leads to as well)
   ...OVERLOAD_SUPPORT,
   ...TAP_CONFIG_SUPPORT,
   ...SECRET_SUPPORT,

@@ -13,7 +13,7 @@ import {
   valueOr,
 } from '../../../config/index.ts';
 import type { StringMatch } from '../../../snapshot/index.ts';
-import { convertGrpcTarget, GRPC_SERVICE_SUPPORT } from '../../grpc-service-config.ts';
+import { convertGrpcTarget } from '../../grpc-service-config.ts';
 import type {
   BodySettings,
   CheckSettings,
@@ -40,7 +40,6 @@ const NO_TYPES = 'this build has no typed metadata';
 
 export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
   support: {
-    ...GRPC_SERVICE_SUPPORT,
     [EXT_AUTHZ]: {
       otherwise: rejected(),
       fields: {

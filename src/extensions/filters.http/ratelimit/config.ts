@@ -12,7 +12,7 @@ import {
   supported,
 } from '../../../config/index.ts';
 import type { Fraction, RateLimitSettings, RuntimeSetting } from '../../../snapshot/index.ts';
-import { convertGrpcTarget, GRPC_SERVICE_SUPPORT } from '../../grpc-service-config.ts';
+import { convertGrpcTarget } from '../../grpc-service-config.ts';
 import type { GrpcTarget } from '../grpc/target.ts';
 import type { HostLimits, RateLimitFilterSettings, RateLimitStatNames, RouteLimitSettings } from './settings.ts';
 
@@ -38,7 +38,6 @@ const HOST_LIMITS: readonly HostLimits[] = ['override', 'include', 'ignore'];
 
 export const RATE_LIMIT: HttpFilterManifest = {
   support: {
-    ...GRPC_SERVICE_SUPPORT,
     [LIMIT]: {
       otherwise: rejected(),
       fields: {
@@ -68,15 +67,6 @@ export const RATE_LIMIT: HttpFilterManifest = {
         override_option: supported('counts more than vh_rate_limits'),
         rate_limits: supported('in place of those of the filter and of routes'),
         domain: supported(),
-      },
-    },
-    [SERVICE]: {
-      otherwise: rejected(),
-      fields: {
-        cluster_name: supported(),
-        grpc_service: supported('envoy_grpc only; the timeout is that of the filter'),
-        use_data_plane_proto: supported('nothing else is spoken'),
-        transport_api_version: supported('AUTO is V3'),
       },
     },
     'proxy.type.v3.HttpStatus': { otherwise: rejected(), fields: { code: supported() } },

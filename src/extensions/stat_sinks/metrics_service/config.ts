@@ -7,7 +7,6 @@ import {
   supported,
   valueOr,
 } from '../../../config/index.ts';
-import { GRPC_SERVICE_SUPPORT } from '../../grpc-service-config.ts';
 import { convertGrpcService } from '../grpc-config.ts';
 import type { MetricsServiceSettings } from './sink.ts';
 
@@ -20,7 +19,6 @@ export const METRICS_SERVICE: StatSinkManifest = {
   name: 'stat_sinks.metrics_service',
   summary: 'Metrics in the model of Prometheus to a metrics service, over one gRPC stream',
   support: {
-    ...GRPC_SERVICE_SUPPORT,
     'proxy.config.metrics.v3.MetricsServiceConfig': {
       otherwise: rejected(),
       fields: {

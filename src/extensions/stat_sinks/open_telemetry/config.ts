@@ -8,7 +8,6 @@ import {
   valueOr,
   warned,
 } from '../../../config/index.ts';
-import { GRPC_SERVICE_SUPPORT } from '../../grpc-service-config.ts';
 import { convertGrpcService } from '../grpc-config.ts';
 import type { OpenTelemetrySettings } from './sink.ts';
 
@@ -16,7 +15,6 @@ export const OPEN_TELEMETRY: StatSinkManifest = {
   name: 'stat_sinks.open_telemetry',
   summary: 'Data points of OTLP to a collector, by calls over gRPC',
   support: {
-    ...GRPC_SERVICE_SUPPORT,
     'proxy.extensions.stat_sinks.open_telemetry.v3.SinkConfig': {
       otherwise: rejected(),
       fields: {
