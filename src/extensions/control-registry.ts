@@ -31,6 +31,11 @@ import { RBAC } from './filters.http/rbac/config.ts';
 import { SET_METADATA } from './filters.http/set_metadata/config.ts';
 import { TAP } from './filters.http/tap/config.ts';
 import { CONNECTION_LIMIT } from './filters.network/connection_limit/config.ts';
+import { DIRECT_RESPONSE } from './filters.network/direct_response/config.ts';
+import { ECHO } from './filters.network/echo/config.ts';
+import { NETWORK_LOCAL_RATE_LIMIT } from './filters.network/local_ratelimit/config.ts';
+import { NETWORK_RBAC } from './filters.network/rbac/config.ts';
+import { SNI_CLUSTER } from './filters.network/sni_cluster/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
 import { HYSTRIX } from './stat_sinks/hystrix/config.ts';
@@ -70,6 +75,11 @@ const HTTP_FILTERS: HttpFilterManifests = {
 
 const NETWORK_FILTERS: NetworkFilterManifests = {
   'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit': CONNECTION_LIMIT,
+  'proxy.extensions.filters.network.direct_response.v3.Config': DIRECT_RESPONSE,
+  'proxy.extensions.filters.network.echo.v3.Echo': ECHO,
+  'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NETWORK_LOCAL_RATE_LIMIT,
+  'proxy.extensions.filters.network.rbac.v3.RBAC': NETWORK_RBAC,
+  'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SNI_CLUSTER,
 };
 
 const TRACERS: TracerManifests = {

@@ -24,6 +24,11 @@ import { RBAC_FILTER } from './filters.http/rbac/filter.ts';
 import { SET_METADATA_FILTER } from './filters.http/set_metadata/filter.ts';
 import { TAP_FILTER } from './filters.http/tap/filter.ts';
 import { CONNECTION_LIMIT_FILTER } from './filters.network/connection_limit/filter.ts';
+import { DIRECT_RESPONSE_FILTER } from './filters.network/direct_response/filter.ts';
+import { ECHO_FILTER } from './filters.network/echo/filter.ts';
+import { NETWORK_LOCAL_RATE_LIMIT_FILTER } from './filters.network/local_ratelimit/filter.ts';
+import { NETWORK_RBAC_FILTER } from './filters.network/rbac/filter.ts';
+import { SNI_CLUSTER_FILTER } from './filters.network/sni_cluster/filter.ts';
 import { DATADOG_TRACER } from './tracers/datadog/tracer.ts';
 import { OPEN_TELEMETRY_TRACER } from './tracers/opentelemetry/tracer.ts';
 import { ZIPKIN_TRACER } from './tracers/zipkin/tracer.ts';
@@ -54,6 +59,11 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
 
 export const NETWORK_FILTERS: NetworkFilterRegistry = {
   'filters.network.connection_limit': CONNECTION_LIMIT_FILTER,
+  'filters.network.direct_response': DIRECT_RESPONSE_FILTER,
+  'filters.network.echo': ECHO_FILTER,
+  'filters.network.local_ratelimit': NETWORK_LOCAL_RATE_LIMIT_FILTER,
+  'filters.network.rbac': NETWORK_RBAC_FILTER,
+  'filters.network.sni_cluster': SNI_CLUSTER_FILTER,
 };
 
 export const TRACERS: TracerRegistry = {

@@ -44,8 +44,9 @@ export class NetworkFilterChain {
       if (kind === undefined || kind.isTerminal) throw new Error(`${name} is no filter before a terminal one`);
       const ofFilter = new ChainFilterContext(context, snapshot);
       contexts.push(ofFilter);
-      filters.push(kind.compile(settings, ofFilter));
-      if (kind.readsData) readsData = true;
+      const filter = kind.compile(settings, ofFilter);
+      filters.push(filter);
+      if (filter.readsData ?? kind.readsData) readsData = true;
     }
     this.#contexts = contexts;
     this.readsData = readsData;

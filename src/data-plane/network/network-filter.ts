@@ -132,6 +132,8 @@ export interface NetworkFilterKind {
 export interface CompiledNetworkFilter extends NetworkFilterStep {
   /** Makes the filter of one connection; absent where admitting is all. */
   readonly create?: (callbacks: NetworkFilterCallbacks) => NetworkFilter;
+  /** With these settings; as its kind says when absent. */
+  readonly readsData?: boolean;
 }
 
 export interface TerminalFilterKind {

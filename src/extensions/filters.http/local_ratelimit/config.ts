@@ -1,13 +1,10 @@
 // LocalRateLimit message → settings of the local_ratelimit filter, and the same of routes.
 
 import { utf8Bytes } from '../../../base/byte-text.ts';
-import { systemMonotonicMs } from '../../../base/clock.ts';
-import { bucketState, MAX_TOKENS, type TokenBucketSettings } from '../../../base/token-bucket.ts';
 import {
   type Conversion,
   convertHeaderAdditions,
   convertRateLimits,
-  durationMsOr,
   type HttpFilterManifest,
   type MessageTypes,
   rejected,
@@ -15,19 +12,16 @@ import {
   supported,
   valueOr,
 } from '../../../config/index.ts';
+import { convertTokenBucket, TOKEN_BUCKET_SUPPORT } from '../../token-bucket-config.ts';
 import type { DescriptorSettings, LocalRateLimitCounters, LocalRateLimitSettings } from './settings.ts';
 
 const LIMIT = 'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
 const DESCRIPTOR = 'proxy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor';
-const TOKENS = 'proxy.type.v3.TokenBucket';
-/** As in the reference. */
-const LEAST_INTERVAL_MS = 50;
 const TOO_MANY_REQUESTS = 429;
 const LEAST_ERROR = 400;
 
 type LimitMessage = MessageTypes[typeof LIMIT];
 type DescriptorMessage = MessageTypes[typeof DESCRIPTOR];
-type TokenBucketMessage = MessageTypes[typeof TOKENS];
 
 /** By the numbers of VhRateLimitsOptions. */
 const HOST_LIMITS: readonly LocalRateLimitSettings['hostLimits'][] = ['override', 'include', 'ignore'];
@@ -63,14 +57,7 @@ export const LOCAL_RATE_LIMIT: HttpFilterManifest = {
       fields: { key: supported(), value: supported('never empty') },
     },
     'proxy.type.v3.HttpStatus': { otherwise: rejected(), fields: { code: supported() } },
-    [TOKENS]: {
-      otherwise: rejected(),
-      fields: {
-        max_tokens: supported(),
-        tokens_per_fill: supported(),
-        fill_interval: supported('50 ms or more'),
-      },
-    },
+    ...TOKEN_BUCKET_SUPPORT,
   },
   convert(message, at, conversion) {
     const settings = convertLimit(message as LimitMessage, at, conversion);
@@ -96,7 +83,7 @@ function convertLimit(message: LimitMessage, at: string, conversion: Conversion)
   return {
     counters: countersOf(message.stat_prefix),
     status: code < LEAST_ERROR ? TOO_MANY_REQUESTS : code,
-    bucket: message.token_bucket && convertBucket(message.token_bucket, `${at}.token_bucket`, conversion),
+    bucket: message.token_bucket && convertTokenBucket(message.token_bucket, `${at}.token_bucket`, conversion.faults),
     descriptors: message.descriptors.map((descriptor, index) =>
       convertDescriptor(descriptor, `${at}.descriptors[${index}]`, conversion),
     ),
@@ -130,22 +117,6 @@ function convertDescriptor(message: DescriptorMessage, at: string, conversion: C
   }
   return {
     entries: message.entries.map(({ key, value }) => [utf8Bytes(key), utf8Bytes(value)]),
-    bucket: convertBucket(message.token_bucket, `${at}.token_bucket`, conversion),
-  };
-}
-
-/** @param message null where a field rule has been broken. */
-function convertBucket(message: TokenBucketMessage | null, at: string, { faults }: Conversion): TokenBucketSettings {
-  const fillIntervalMs = durationMsOr(message?.fill_interval ?? null, LEAST_INTERVAL_MS);
-  if (fillIntervalMs < LEAST_INTERVAL_MS) {
-    faults.error(`${at}.fill_interval`, `${fillIntervalMs} ms is less than ${LEAST_INTERVAL_MS} ms`);
-  }
-  const maxTokens = message?.max_tokens ?? 1;
-  if (maxTokens > MAX_TOKENS) faults.error(`${at}.max_tokens`, `${maxTokens} exceeds the limit ${MAX_TOKENS}`);
-  return {
-    maxTokens,
-    tokensPerFill: valueOr(message?.tokens_per_fill, 1),
-    fillIntervalMs,
-    state: bucketState(maxTokens, systemMonotonicMs()),
+    bucket: convertTokenBucket(message.token_bucket, `${at}.token_bucket`, conversion.faults),
   };
 }

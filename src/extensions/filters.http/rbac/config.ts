@@ -2,45 +2,19 @@
 
 import {
   type Conversion,
-  convertCidrRange,
-  convertHeaderMatcher,
-  convertMetadataMatch,
-  convertStringMatcher,
   type HttpFilterManifest,
   type MessageTypes,
   rejected,
   supported,
-  supportedWhole,
-  warned,
 } from '../../../config/index.ts';
-import type { StringMatch } from '../../../snapshot/index.ts';
-import type {
-  AccessPolicy,
-  AccessRule,
-  AccessRules,
-  AddressOf,
-  RbacCounters,
-  RbacFilterSettings,
-  RbacSettings,
-} from './settings.ts';
+import { ACCESS_SUPPORT, convertRules } from '../../access/rules-config.ts';
+import type { AccessRules } from '../../access/settings.ts';
+import type { RbacCounters, RbacFilterSettings, RbacSettings } from './settings.ts';
 
 const FILTER = 'proxy.extensions.filters.http.rbac.v3.RBAC';
 const PER_ROUTE = 'proxy.extensions.filters.http.rbac.v3.RBACPerRoute';
-const CONFIG = 'proxy.config.rbac.v3';
-const RULES = 'proxy.config.rbac.v3.RBAC';
 
 type FilterMessage = MessageTypes[typeof FILTER];
-type RulesMessage = MessageTypes[typeof RULES];
-type PolicyMessage = MessageTypes['proxy.config.rbac.v3.Policy'];
-type Permission = MessageTypes['proxy.config.rbac.v3.Permission'];
-type Principal = MessageTypes['proxy.config.rbac.v3.Principal'];
-type CidrRangeMessage = MessageTypes['proxy.config.core.v3.CidrRange'];
-type StringMatcher = MessageTypes['proxy.type.matcher.v3.StringMatcher'];
-
-/** By the numbers of RBAC.Action. */
-const ACTIONS: readonly AccessRules['action'][] = ['allow', 'deny', 'log'];
-/** In place of what has a fault; nothing is served by it. */
-const NOBODY: AccessRule = { kind: 'not', rule: { kind: 'any' } };
 
 export const RBAC: HttpFilterManifest = {
   support: {
@@ -55,54 +29,7 @@ export const RBAC: HttpFilterManifest = {
       },
     },
     [PER_ROUTE]: { otherwise: rejected(), fields: { rbac: supported('without it the filter is off there') } },
-    [RULES]: {
-      otherwise: rejected(),
-      fields: { action: supported(), policies: supported(), audit_logging_options: warned() },
-    },
-    [`${CONFIG}.Policy`]: {
-      // Conditions in CEL would allow less than serving without them.
-      otherwise: rejected(),
-      fields: { permissions: supported(), principals: supported() },
-    },
-    [`${CONFIG}.Permission`]: {
-      otherwise: rejected(),
-      fields: {
-        and_rules: supported(),
-        or_rules: supported(),
-        any: supported(),
-        header: supported(),
-        destination_ip: supportedWhole(),
-        destination_port: supported(),
-        destination_port_range: supported(),
-        metadata: supportedWhole(),
-        sourced_metadata: supportedWhole(),
-        not_rule: supported(),
-        requested_server_name: supported(),
-        url_path: supported(),
-      },
-    },
-    [`${CONFIG}.Permission.Set`]: { otherwise: rejected(), fields: { rules: supported() } },
-    [`${CONFIG}.Principal`]: {
-      otherwise: rejected(),
-      fields: {
-        and_ids: supported(),
-        or_ids: supported(),
-        any: supported(),
-        authenticated: supported('by a certificate that has been verified'),
-        source_ip: supportedWhole('behind a PROXY protocol header'),
-        direct_remote_ip: supportedWhole(),
-        remote_ip: supportedWhole('by the trusted hops'),
-        header: supported(),
-        metadata: supportedWhole(),
-        sourced_metadata: supportedWhole(),
-        not_id: supported(),
-        url_path: supported(),
-      },
-    },
-    [`${CONFIG}.Principal.Set`]: { otherwise: rejected(), fields: { ids: supported() } },
-    [`${CONFIG}.Principal.Authenticated`]: { otherwise: rejected(), fields: { principal_name: supported() } },
-    'proxy.type.matcher.v3.PathMatcher': { otherwise: rejected(), fields: { path: supported() } },
-    'proxy.type.v3.Int32Range': { otherwise: rejected(), fields: { start: supported(), end: supported() } },
+    ...ACCESS_SUPPORT,
   },
   convert(message, at, conversion) {
     const own = convertFilter(message as FilterMessage, at, conversion);
@@ -150,133 +77,4 @@ function convertFilter(message: FilterMessage, at: string, conversion: Conversio
     shadowPrefix: message.shadow_rules_stat_prefix,
     countsPolicies: message.track_per_rule_stats,
   };
-}
-
-function convertRules({ action, policies }: RulesMessage, at: string, conversion: Conversion): AccessRules {
-  const converted = Object.entries(policies).map(([name, policy]) =>
-    convertPolicy(name, policy, `${at}.policies["${name}"]`, conversion),
-  );
-  // The first that fits is the one that counts.
-  converted.sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { action: ACTIONS[action] ?? 'allow', policies: converted };
-}
-
-function convertPolicy(name: string, policy: PolicyMessage, at: string, conversion: Conversion): AccessPolicy {
-  return {
-    name,
-    permissions: policy.permissions.map((rule, index) => permissionOf(rule, `${at}.permissions[${index}]`, conversion)),
-    principals: policy.principals.map((rule, index) => principalOf(rule, `${at}.principals[${index}]`, conversion)),
-  };
-}
-
-function permissionOf(message: Permission, at: string, conversion: Conversion): AccessRule {
-  const { faults } = conversion;
-  const all = (rules: readonly Permission[], field: string): readonly AccessRule[] =>
-    rules.map((rule, index) => permissionOf(rule, `${at}.${field}.rules[${index}]`, conversion));
-  switch (message.rule) {
-    case 'and_rules':
-      return { kind: 'all-of', rules: all(message.and_rules!.rules, 'and_rules') };
-    case 'or_rules':
-      return { kind: 'any-of', rules: all(message.or_rules!.rules, 'or_rules') };
-    case 'any':
-      return { kind: 'any' };
-    case 'header':
-      return headerRule(message.header!, `${at}.header`, conversion);
-    case 'destination_ip':
-      return addressRule('local', message.destination_ip!, `${at}.destination_ip`, conversion);
-    case 'destination_port':
-      return { kind: 'port', start: message.destination_port, end: message.destination_port + 1 };
-    case 'destination_port_range': {
-      const { start, end } = message.destination_port_range!;
-      return { kind: 'port', start, end };
-    }
-    case 'metadata':
-      return {
-        kind: 'metadata',
-        source: 'DYNAMIC',
-        ...convertMetadataMatch(message.metadata!, `${at}.metadata`, faults),
-      };
-    case 'sourced_metadata':
-      return sourcedMetadata(message.sourced_metadata!, `${at}.sourced_metadata`, conversion);
-    case 'not_rule':
-      return { kind: 'not', rule: permissionOf(message.not_rule!, `${at}.not_rule`, conversion) };
-    case 'requested_server_name':
-      return textRule('server-name', message.requested_server_name, `${at}.requested_server_name`, conversion);
-    case 'url_path':
-      return textRule('path', message.url_path!.path, `${at}.url_path.path`, conversion);
-    default:
-      return NOBODY;
-  }
-}
-
-function principalOf(message: Principal, at: string, conversion: Conversion): AccessRule {
-  const { faults } = conversion;
-  const all = (ids: readonly Principal[], field: string): readonly AccessRule[] =>
-    ids.map((id, index) => principalOf(id, `${at}.${field}.ids[${index}]`, conversion));
-  switch (message.identifier) {
-    case 'and_ids':
-      return { kind: 'all-of', rules: all(message.and_ids!.ids, 'and_ids') };
-    case 'or_ids':
-      return { kind: 'any-of', rules: all(message.or_ids!.ids, 'or_ids') };
-    case 'any':
-      return { kind: 'any' };
-    case 'authenticated': {
-      const { principal_name: name } = message.authenticated!;
-      if (name === null) return { kind: 'authenticated', name: null };
-      const match = convertStringMatcher(name, `${at}.authenticated.principal_name`, faults);
-      return match === undefined ? NOBODY : { kind: 'authenticated', name: match };
-    }
-    case 'source_ip':
-      return addressRule('source', message.source_ip!, `${at}.source_ip`, conversion);
-    case 'direct_remote_ip':
-      return addressRule('direct-remote', message.direct_remote_ip!, `${at}.direct_remote_ip`, conversion);
-    case 'remote_ip':
-      return addressRule('remote', message.remote_ip!, `${at}.remote_ip`, conversion);
-    case 'header':
-      return headerRule(message.header!, `${at}.header`, conversion);
-    case 'metadata':
-      return {
-        kind: 'metadata',
-        source: 'DYNAMIC',
-        ...convertMetadataMatch(message.metadata!, `${at}.metadata`, faults),
-      };
-    case 'sourced_metadata':
-      return sourcedMetadata(message.sourced_metadata!, `${at}.sourced_metadata`, conversion);
-    case 'not_id':
-      return { kind: 'not', rule: principalOf(message.not_id!, `${at}.not_id`, conversion) };
-    case 'url_path':
-      return textRule('path', message.url_path!.path, `${at}.url_path.path`, conversion);
-    default:
-      return NOBODY;
-  }
-}
-
-function headerRule(message: NonNullable<Permission['header']>, at: string, { faults }: Conversion): AccessRule {
-  const match = convertHeaderMatcher(message, at, faults);
-  return match === undefined ? NOBODY : { kind: 'header', match };
-}
-
-function addressRule(of: AddressOf, message: CidrRangeMessage, at: string, { faults }: Conversion): AccessRule {
-  const range = convertCidrRange(message, at, faults);
-  return range === undefined ? NOBODY : { kind: 'address', of, range };
-}
-
-function textRule(
-  kind: 'path' | 'server-name',
-  message: StringMatcher | null,
-  at: string,
-  { faults }: Conversion,
-): AccessRule {
-  const match: StringMatch | undefined = message === null ? undefined : convertStringMatcher(message, at, faults);
-  return match === undefined ? NOBODY : { kind, match };
-}
-
-function sourcedMetadata(
-  { metadata_matcher: matcher, metadata_source: source }: NonNullable<Permission['sourced_metadata']>,
-  at: string,
-  { faults }: Conversion,
-): AccessRule {
-  if (matcher === null) return NOBODY;
-  const match = convertMetadataMatch(matcher, `${at}.metadata_matcher`, faults);
-  return { kind: 'metadata', source: source === 1 ? 'ROUTE' : 'DYNAMIC', ...match };
 }

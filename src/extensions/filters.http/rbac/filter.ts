@@ -12,7 +12,7 @@ import type {
   HttpFilterKind,
 } from '../../../data-plane/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
-import { Access, type Decision } from './rules.ts';
+import { Access, type Decision } from '../../access/rules.ts';
 import type { RbacFilterSettings, RbacSettings } from './settings.ts';
 
 const NAMESPACE = 'envoy.filters.http.rbac';

@@ -1,14 +1,28 @@
-// Rules of access, ready to be asked. Made once per snapshot.
+// Rules of access, ready to be asked about a request or a connection. Made once per snapshot.
 
-import { IpNumber, parseIp, parsePrefix } from '../../../base/ip-number.ts';
-import { compileMetadataMatch } from '../../../base/metadata-match.ts';
-import { compileStringMatch, type StringTest } from '../../../base/string-match.ts';
-import { compileByteMatch, type FilterCallbacks, type FilterContext } from '../../../data-plane/index.ts';
-import type { CidrRange } from '../../../snapshot/index.ts';
-import type { RequestHead } from '../../../wasm/http1.ts';
+import { IpNumber, parseIp, parsePrefix } from '../../base/ip-number.ts';
+import { compileMetadataMatch } from '../../base/metadata-match.ts';
+import { compileStringMatch, type StringTest } from '../../base/string-match.ts';
+import { compileByteMatch, type DownstreamFacts, type HeadTest } from '../../data-plane/index.ts';
+import type { CidrRange, HeaderMatch, Metadata, MetadataSource } from '../../snapshot/index.ts';
+import type { RequestHead } from '../../wasm/http1.ts';
 import type { AccessPolicy, AccessRule, AccessRules, AddressOf, MetadataRule } from './settings.ts';
 
-export type AccessTest = (head: RequestHead, callbacks: FilterCallbacks) => boolean;
+/** Who asks: a request by its filter's callbacks, or a connection. */
+export interface AccessSubject {
+  readonly connection: DownstreamFacts;
+  /** By the trusted hops. */
+  readonly clientAddress: string;
+  facts(response: null): { metadata(source: MetadataSource): Metadata | undefined };
+}
+
+/** What rules about headers need; connections have none, and no such rules. */
+export interface HeaderContext {
+  compileHeaders(matches: readonly HeaderMatch[]): HeadTest;
+}
+
+/** @param head of a request; of a connection nobody looks at it. */
+export type AccessTest = (head: RequestHead, callbacks: AccessSubject) => boolean;
 
 interface CompiledPolicy {
   readonly name: string;
@@ -25,20 +39,20 @@ export class Access {
   readonly action: AccessRules['action'];
   readonly #policies: readonly CompiledPolicy[];
 
-  constructor({ action, policies }: AccessRules, context: FilterContext) {
+  constructor({ action, policies }: AccessRules, context: HeaderContext) {
     this.action = action;
     this.#policies = policies.map((policy) => ({ name: policy.name, fits: compilePolicy(policy, context) }));
   }
 
   /** What is only logged is always allowed. */
-  decide(head: RequestHead, callbacks: FilterCallbacks): Decision {
+  decide(head: RequestHead, callbacks: AccessSubject): Decision {
     const found = this.#policies.find(({ fits }) => fits(head, callbacks));
     const isAllowed = this.action === 'log' || (this.action === 'allow') === (found !== undefined);
     return { isAllowed, policy: found?.name ?? '' };
   }
 }
 
-function compilePolicy({ permissions, principals }: AccessPolicy, context: FilterContext): AccessTest {
+function compilePolicy({ permissions, principals }: AccessPolicy, context: HeaderContext): AccessTest {
   const asked = anyOf(permissions.map((rule) => compileRule(rule, context)));
   const asking = anyOf(principals.map((rule) => compileRule(rule, context)));
   return (head, callbacks) => asked(head, callbacks) && asking(head, callbacks);
@@ -48,7 +62,7 @@ function anyOf(tests: readonly AccessTest[]): AccessTest {
   return (head, callbacks) => tests.some((test) => test(head, callbacks));
 }
 
-export function compileRule(rule: AccessRule, context: FilterContext): AccessTest {
+export function compileRule(rule: AccessRule, context: HeaderContext): AccessTest {
   switch (rule.kind) {
     case 'any':
       return () => true;
@@ -89,7 +103,7 @@ export function compileRule(rule: AccessRule, context: FilterContext): AccessTes
   }
 }
 
-function addressOf(of: AddressOf, { connection, clientAddress }: FilterCallbacks): string {
+function addressOf(of: AddressOf, { connection, clientAddress }: AccessSubject): string {
   switch (of) {
     case 'direct-remote':
       return connection.directRemote.ip;

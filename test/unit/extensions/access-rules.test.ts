@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FilterCallbacks, FilterContext } from '../../../../src/data-plane/index.ts';
-import { compileRule } from '../../../../src/extensions/filters.http/rbac/rules.ts';
-import type { AccessRule } from '../../../../src/extensions/filters.http/rbac/settings.ts';
-import type { RequestHead } from '../../../../src/wasm/http1.ts';
+import type { FilterCallbacks, FilterContext } from '../../../src/data-plane/index.ts';
+import { compileRule } from '../../../src/extensions/access/rules.ts';
+import type { AccessRule } from '../../../src/extensions/access/settings.ts';
+import type { RequestHead } from '../../../src/wasm/http1.ts';
 
 /** Whether the rule holds of a request with this path, from a client with this certificate. */
 function holds(rule: AccessRule, path: string, tls: object | null): boolean {
