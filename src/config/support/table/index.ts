@@ -28,11 +28,8 @@ export const SUPPORT: SupportTable = {
   ...CLUSTER_HEALTH_SUPPORT,
   ...BALANCING_POLICY_SUPPORT,
   ...ACCESS_LOG_SUPPORT,
-<<<<<<< HEAD
   ...TRACING_SUPPORT,
-=======
   ...GRPC_SERVICE_SUPPORT,
->>>>>>> 06d9224a (Have rows of services of gRPC in the table itself, which the bootstrap leads to as well)
   ...OVERLOAD_SUPPORT,
   ...TAP_CONFIG_SUPPORT,
   ...SECRET_SUPPORT,

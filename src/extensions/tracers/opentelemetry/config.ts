@@ -13,7 +13,7 @@ import {
   type TracerManifest,
   valueOr,
 } from '../../../config/index.ts';
-import { convertGrpcTarget, GRPC_SERVICE_SUPPORT } from '../../grpc-service-config.ts';
+import { convertGrpcTarget } from '../../grpc-service-config.ts';
 import { convertHttpTarget, HTTP_SERVICE_SUPPORT } from '../../http-service-config.ts';
 import { spanCounters } from '../span-counters-config.ts';
 import { attributesOf } from './resource-attributes-config.ts';
@@ -38,7 +38,6 @@ const MAX_DEPTH = 8;
 
 export const OPEN_TELEMETRY_TRACING: TracerManifest = {
   support: {
-    ...GRPC_SERVICE_SUPPORT,
     ...HTTP_SERVICE_SUPPORT,
     'proxy.config.trace.v3.OpenTelemetryConfig': {
       otherwise: rejected(),
