@@ -75,7 +75,12 @@ export type {
 export { convertMetadataMatch } from './resources/metadata-match.ts';
 export type { NetworkFilterManifest, NetworkFilterManifests } from './resources/network-filter.ts';
 export { convertRateLimits } from './resources/rate-limits.ts';
-export { convertHeaderMatcher, convertHeaderMatchers } from './resources/route-match.ts';
+export {
+  convertConditions,
+  convertHeaderMatcher,
+  convertHeaderMatchers,
+  convertPathMatch,
+} from './resources/route-match.ts';
 export { fractionOf, runtimeFlagOf, runtimeFractionOf } from './resources/runtime-settings.ts';
 export { flatRuntimeValues, invalidEntryText } from './resources/runtime-struct.ts';
 export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './resources/stat-sink.ts';

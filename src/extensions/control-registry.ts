@@ -24,6 +24,7 @@ import { GZIP_MANIFEST } from './filters.http/gzip/config.ts';
 import { HEADER_MUTATION } from './filters.http/header_mutation/config.ts';
 import { HEADER_TO_METADATA } from './filters.http/header_to_metadata/config.ts';
 import { HEALTH_CHECK } from './filters.http/health_check/config.ts';
+import { JWT_AUTHN } from './filters.http/jwt_authn/config.ts';
 import { LOCAL_RATE_LIMIT } from './filters.http/local_ratelimit/config.ts';
 import { type GivenFilters, moduleManifest } from './filters.http/module/config.ts';
 import { RATE_LIMIT } from './filters.http/ratelimit/config.ts';
@@ -65,6 +66,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.header_mutation.v3.HeaderMutation': HEADER_MUTATION,
   'proxy.extensions.filters.http.header_to_metadata.v3.Config': HEADER_TO_METADATA,
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HEALTH_CHECK,
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtAuthentication': JWT_AUTHN,
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': LOCAL_RATE_LIMIT,
   [MODULE]: moduleManifest(),
   'proxy.extensions.filters.http.ratelimit.v3.RateLimit': RATE_LIMIT,

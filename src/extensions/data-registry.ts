@@ -17,6 +17,7 @@ import { GRPC_WEB_FILTER } from './filters.http/grpc_web/filter.ts';
 import { HEADER_MUTATION_FILTER } from './filters.http/header_mutation/filter.ts';
 import { HEADER_TO_METADATA_FILTER } from './filters.http/header_to_metadata/filter.ts';
 import { HEALTH_CHECK_FILTER } from './filters.http/health_check/filter.ts';
+import { JWT_AUTHN_FILTER } from './filters.http/jwt_authn/filter.ts';
 import { LOCAL_RATE_LIMIT_FILTER } from './filters.http/local_ratelimit/filter.ts';
 import { MODULE_FILTER } from './filters.http/module/filter.ts';
 import { RATE_LIMIT_FILTER } from './filters.http/ratelimit/filter.ts';
@@ -49,6 +50,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.header_mutation': HEADER_MUTATION_FILTER,
   'filters.http.header_to_metadata': HEADER_TO_METADATA_FILTER,
   'filters.http.health_check': HEALTH_CHECK_FILTER,
+  'filters.http.jwt_authn': JWT_AUTHN_FILTER,
   'filters.http.local_ratelimit': LOCAL_RATE_LIMIT_FILTER,
   'filters.http.module': MODULE_FILTER,
   'filters.http.ratelimit': RATE_LIMIT_FILTER,

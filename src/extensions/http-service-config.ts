@@ -18,7 +18,7 @@ export const HTTP_SERVICE_SUPPORT: SupportTable = {
   'proxy.config.core.v3.HttpUri': {
     otherwise: rejected(),
     fields: {
-      uri: supported('its path and its host; the cluster is asked'),
+      uri: supported('its path and its host; ext_authz asks only the cluster'),
       cluster: supported(),
       timeout: supported(),
     },

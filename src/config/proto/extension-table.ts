@@ -103,6 +103,10 @@ const HTTP_FILTERS: Rows = [
     `${HTTP}.ext_authz.v3.ExtAuthzPerRoute`,
     row(`${HTTP}.ext_authz.v3.ExtAuthz`, 'filters.http.ext_authz', 'ext_authz'),
   ),
+  perRoute(
+    `${HTTP}.jwt_authn.v3.PerRouteConfig`,
+    row(`${HTTP}.jwt_authn.v3.JwtAuthentication`, 'filters.http.jwt_authn'),
+  ),
   row(`${HTTP}.csrf.v3.CsrfPolicy`, 'filters.http.csrf', 'csrf'),
   perRoute(
     `${HTTP}.header_mutation.v3.HeaderMutationPerRoute`,

@@ -4,15 +4,25 @@ import { type Clock, systemMonotonicMs } from '../../base/clock.ts';
 import { WeirError } from '../../base/errors.ts';
 import { isWithin, type RuntimeValues } from '../../base/runtime.ts';
 import type { Logger } from '../../log/index.ts';
-import type { Fraction, HeaderMatch, QueryParameterMatch, RuntimeSetting } from '../../snapshot/index.ts';
+import type {
+  Fraction,
+  HeaderMatch,
+  PathMatch,
+  QueryParameterMatch,
+  RouteConditions,
+  RuntimeSetting,
+} from '../../snapshot/index.ts';
+import type { RequestHead } from '../../wasm/http1.ts';
 import { HealthMask } from '../../wasm/shared-records.ts';
 import { compileHeaderMatch } from '../route/header-matcher.ts';
 import { compileQueryParameterMatch } from '../route/query-matcher.ts';
+import { compileMatch } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
 import { UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type {
+  FilterCallbacks,
   FilterContext,
   FilterCounter,
   FilterGauge,
@@ -79,6 +89,19 @@ export class ChainContext implements FilterContext {
     return (head) => {
       this.#request.read(head, false, true);
       return tests.every((test) => test(this.#request));
+    };
+  }
+
+  compileMatch(
+    match: PathMatch,
+    conditions: RouteConditions | null,
+  ): (head: RequestHead, callbacks: FilterCallbacks) => boolean {
+    const matches = compileMatch(match, conditions, this.runtime);
+    return (head, callbacks) => {
+      const isInternal = this.headerNames.spellings('internal').some((name) => head.hasField(name));
+      const dynamicMetadata = callbacks.facts(null).metadata('DYNAMIC');
+      this.#request.read(head, isInternal, true, { dynamicMetadata, downstream: callbacks.connection });
+      return matches(this.#request);
     };
   }
 

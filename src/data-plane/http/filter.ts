@@ -13,7 +13,9 @@ import type { Logger } from '../../log/index.ts';
 import type {
   Fraction,
   HeaderMatch,
+  PathMatch,
   QueryParameterMatch,
+  RouteConditions,
   RouteRateLimits,
   RuntimeSetting,
 } from '../../snapshot/index.ts';
@@ -248,6 +250,11 @@ export interface FilterContext {
   compileHeaders(matches: readonly HeaderMatch[]): HeadTest;
   /** True for a query that passes all. */
   compileQuery(matches: readonly QueryParameterMatch[]): HeadTest;
+  /** True for a request that a route with this match would be chosen for. */
+  compileMatch(
+    match: PathMatch,
+    conditions: RouteConditions | null,
+  ): (head: RequestHead, callbacks: FilterCallbacks) => boolean;
   /** Milliseconds of the system's monotonic clock, which is the same for all workers. */
   sharedNowMs(): number;
   /**

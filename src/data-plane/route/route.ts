@@ -101,6 +101,19 @@ export class Route {
   }
 }
 
+/** Whether a request is one that a route would be chosen for, for others than routes. */
+export function compileMatch(
+  match: PathMatch,
+  conditions: RouteConditions | null,
+  runtime: RuntimeValues,
+): (request: RouteRequest) => boolean {
+  const isConnect = match.kind === 'connect';
+  const matchesPath = compilePathMatch(match);
+  const tests = conditions === null ? [] : compileConditions(conditions, runtime);
+  return (request) =>
+    request.isConnect === isConnect && matchesPath(request.matchedPath) && tests.every((holds) => holds(request));
+}
+
 function compileAction(action: RouteAction, match: PathMatch, names: ProxyHeaders, runtime: RuntimeValues): RoutePlan {
   switch (action.kind) {
     case 'cluster':

@@ -45,6 +45,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', ExtAuthz>
+  | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
@@ -118,6 +119,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', ExtAuthz>
+  | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
@@ -145,12 +147,13 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
   | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute', ExtAuthzPerRoute>
+  | Typed<'extensions.filters.http.jwt_authn.v3.PerRouteConfig', JwtAuthnPerRouteConfig>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute', HeaderMutationPerRoute>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.module.v3.ModulePerRoute', ModulePerRoute>
-  | Typed<'extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig', PerRouteConfig>
+  | Typed<'extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig', DynamicForwardProxyPerRouteConfig>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuthPerRoute', BasicAuthPerRoute>
   | Typed<'config.route.v3.FilterConfig', RouteFilterConfig>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
@@ -1894,6 +1897,14 @@ export interface DynamicForwardProxyFilterConfig {
   readonly allowDynamicHostFromFilterState?: boolean | undefined;
 }
 
+/** proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig */
+export interface DynamicForwardProxyPerRouteConfig {
+  readonly host_rewrite_literal?: string | undefined;
+  readonly hostRewriteLiteral?: string | undefined;
+  readonly host_rewrite_header?: string | undefined;
+  readonly hostRewriteHeader?: string | undefined;
+}
+
 /** proxy.extensions.filters.network.echo.v3.Echo */
 export interface Echo {}
 
@@ -2182,6 +2193,12 @@ export interface FilterStateMatcher {
   readonly stringMatch?: ProxyTypeMatcherStringMatcher | undefined;
   readonly address_match?: AddressMatcher | undefined;
   readonly addressMatch?: AddressMatcher | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.FilterStateRule */
+export interface FilterStateRule {
+  readonly name?: string | undefined;
+  readonly requires?: { readonly [key: string]: JwtRequirement } | undefined;
 }
 
 /** proxy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig */
@@ -3175,6 +3192,132 @@ export interface JsonFormatOptions {
   readonly sortProperties?: boolean | undefined;
 }
 
+/** proxy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch */
+export interface JwksAsyncFetch {
+  readonly fast_listener?: boolean | undefined;
+  readonly fastListener?: boolean | undefined;
+  readonly failed_refetch_duration?: Duration | undefined;
+  readonly failedRefetchDuration?: Duration | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtAuthentication */
+export interface JwtAuthentication {
+  readonly providers?: { readonly [key: string]: JwtProvider } | undefined;
+  readonly rules?: readonly RequirementRule[] | undefined;
+  readonly filter_state_rules?: FilterStateRule | undefined;
+  readonly filterStateRules?: FilterStateRule | undefined;
+  readonly bypass_cors_preflight?: boolean | undefined;
+  readonly bypassCorsPreflight?: boolean | undefined;
+  readonly requirement_map?: { readonly [key: string]: JwtRequirement } | undefined;
+  readonly requirementMap?: { readonly [key: string]: JwtRequirement } | undefined;
+  readonly strip_failure_response?: boolean | undefined;
+  readonly stripFailureResponse?: boolean | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.PerRouteConfig */
+export interface JwtAuthnPerRouteConfig {
+  readonly disabled?: boolean | undefined;
+  readonly requirement_name?: string | undefined;
+  readonly requirementName?: string | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtCacheConfig */
+export interface JwtCacheConfig {
+  readonly jwt_cache_size?: number | undefined;
+  readonly jwtCacheSize?: number | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtClaimToHeader */
+export interface JwtClaimToHeader {
+  readonly header_name?: string | undefined;
+  readonly headerName?: string | undefined;
+  readonly claim_name?: string | undefined;
+  readonly claimName?: string | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtHeader */
+export interface JwtHeader {
+  readonly name?: string | undefined;
+  readonly value_prefix?: string | undefined;
+  readonly valuePrefix?: string | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtProvider */
+export interface JwtProvider {
+  readonly issuer?: string | undefined;
+  readonly audiences?: readonly string[] | undefined;
+  readonly remote_jwks?: RemoteJwks | undefined;
+  readonly remoteJwks?: RemoteJwks | undefined;
+  readonly local_jwks?: DataSource | undefined;
+  readonly localJwks?: DataSource | undefined;
+  readonly forward?: boolean | undefined;
+  readonly from_headers?: readonly JwtHeader[] | undefined;
+  readonly fromHeaders?: readonly JwtHeader[] | undefined;
+  readonly from_params?: readonly string[] | undefined;
+  readonly fromParams?: readonly string[] | undefined;
+  readonly forward_payload_header?: string | undefined;
+  readonly forwardPayloadHeader?: string | undefined;
+  readonly payload_in_metadata?: string | undefined;
+  readonly payloadInMetadata?: string | undefined;
+  readonly clock_skew_seconds?: number | undefined;
+  readonly clockSkewSeconds?: number | undefined;
+  readonly pad_forward_payload_header?: boolean | undefined;
+  readonly padForwardPayloadHeader?: boolean | undefined;
+  readonly jwt_cache_config?: JwtCacheConfig | undefined;
+  readonly jwtCacheConfig?: JwtCacheConfig | undefined;
+  readonly from_cookies?: readonly string[] | undefined;
+  readonly fromCookies?: readonly string[] | undefined;
+  readonly header_in_metadata?: string | undefined;
+  readonly headerInMetadata?: string | undefined;
+  readonly claim_to_headers?: readonly JwtClaimToHeader[] | undefined;
+  readonly claimToHeaders?: readonly JwtClaimToHeader[] | undefined;
+  readonly failed_status_in_metadata?: string | undefined;
+  readonly failedStatusInMetadata?: string | undefined;
+  readonly clear_route_cache?: boolean | undefined;
+  readonly clearRouteCache?: boolean | undefined;
+  readonly normalize_payload_in_metadata?: JwtProvider_NormalizePayload | undefined;
+  readonly normalizePayloadInMetadata?: JwtProvider_NormalizePayload | undefined;
+  readonly subjects?: ProxyTypeMatcherStringMatcher | undefined;
+  readonly require_expiration?: boolean | undefined;
+  readonly requireExpiration?: boolean | undefined;
+  readonly max_lifetime?: Duration | undefined;
+  readonly maxLifetime?: Duration | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtProvider.NormalizePayload */
+export interface JwtProvider_NormalizePayload {
+  readonly space_delimited_claims?: readonly string[] | undefined;
+  readonly spaceDelimitedClaims?: readonly string[] | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtRequirement */
+export interface JwtRequirement {
+  readonly provider_name?: string | undefined;
+  readonly providerName?: string | undefined;
+  readonly provider_and_audiences?: ProviderWithAudiences | undefined;
+  readonly providerAndAudiences?: ProviderWithAudiences | undefined;
+  readonly requires_any?: JwtRequirementOrList | undefined;
+  readonly requiresAny?: JwtRequirementOrList | undefined;
+  readonly requires_all?: JwtRequirementAndList | undefined;
+  readonly requiresAll?: JwtRequirementAndList | undefined;
+  readonly allow_missing_or_failed?: JsonObject | undefined;
+  readonly allowMissingOrFailed?: JsonObject | undefined;
+  readonly allow_missing?: JsonObject | undefined;
+  readonly allowMissing?: JsonObject | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtRequirementAndList */
+export interface JwtRequirementAndList {
+  readonly requirements?: readonly JwtRequirement[] | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtRequirementOrList */
+export interface JwtRequirementOrList {
+  readonly requirements?: readonly JwtRequirement[] | undefined;
+}
+
 /** proxy.config.core.v3.KeepaliveSettings */
 export interface KeepaliveSettings {
   readonly interval?: Duration | undefined;
@@ -3975,14 +4118,6 @@ export interface PathTransformation_Operation_MergeSlashes {}
 /** proxy.type.http.v3.PathTransformation.Operation.NormalizePathRFC3986 */
 export interface PathTransformation_Operation_NormalizePathRFC3986 {}
 
-/** proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig */
-export interface PerRouteConfig {
-  readonly host_rewrite_literal?: string | undefined;
-  readonly hostRewriteLiteral?: string | undefined;
-  readonly host_rewrite_header?: string | undefined;
-  readonly hostRewriteHeader?: string | undefined;
-}
-
 /** proxy.type.v3.Percent */
 export interface Percent {
   readonly value?: number | undefined;
@@ -4105,6 +4240,13 @@ export interface PrivateKeyProvider {
   readonly typed_config?: AnyConfig | undefined;
   readonly typedConfig?: AnyConfig | undefined;
   readonly fallback?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.ProviderWithAudiences */
+export interface ProviderWithAudiences {
+  readonly provider_name?: string | undefined;
+  readonly providerName?: string | undefined;
+  readonly audiences?: readonly string[] | undefined;
 }
 
 /** proxy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol */
@@ -4496,10 +4638,30 @@ export interface RegexMatchAndSubstitute {
   readonly substitution?: string | undefined;
 }
 
+/** proxy.extensions.filters.http.jwt_authn.v3.RemoteJwks */
+export interface RemoteJwks {
+  readonly http_uri?: HttpUri | undefined;
+  readonly httpUri?: HttpUri | undefined;
+  readonly cache_duration?: Duration | undefined;
+  readonly cacheDuration?: Duration | undefined;
+  readonly async_fetch?: JwksAsyncFetch | undefined;
+  readonly asyncFetch?: JwksAsyncFetch | undefined;
+  readonly retry_policy?: CoreRetryPolicy | undefined;
+  readonly retryPolicy?: CoreRetryPolicy | undefined;
+}
+
 /** proxy.extensions.filters.network.http_connection_manager.v3.RequestIDExtension */
 export interface RequestIDExtension {
   readonly typed_config?: AnyConfig | undefined;
   readonly typedConfig?: AnyConfig | undefined;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.RequirementRule */
+export interface RequirementRule {
+  readonly match?: RouteMatch | undefined;
+  readonly requires?: JwtRequirement | undefined;
+  readonly requirement_name?: string | undefined;
+  readonly requirementName?: string | undefined;
 }
 
 /** proxy.config.overload.v3.ResourceMonitor */

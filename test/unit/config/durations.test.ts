@@ -9,6 +9,11 @@ import { protoSchema } from '../../../src/config/proto/root.ts';
 import { coverageFrom, supportWith } from '../../../src/config/support/index.ts';
 import { EXTENSIONS } from '../../../src/extensions/control-registry.ts';
 import type {
+  JwtAuthnSettings,
+  ProviderSettings,
+  RemoteKeys,
+} from '../../../src/extensions/filters.http/jwt_authn/settings.ts';
+import type {
   CheckIntervals,
   DnsCacheSettings,
   DnsDiscoverySettings,
@@ -48,6 +53,7 @@ interface DurationRow {
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 const EXT_AUTHZ = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
 const LOCAL_RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
+const JWT_AUTHN = 'type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 const RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit';
 const FAULT = 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault';
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
@@ -159,6 +165,24 @@ function upstreamHttp(fields: JsonObject): JsonObject {
 
 function keepalive(fields: JsonObject): JsonObject {
   return cluster({ http2_protocol_options: { connection_keepalive: fields } });
+}
+
+/** Of a provider of tokens. */
+function tokens(fields: (value: string) => JsonObject, setting: (provider: ProviderSettings) => unknown): DurationRow {
+  const bootstrap = (value: string): JsonObject => {
+    const typed_config = { '@type': JWT_AUTHN, providers: { a: fields(value) } };
+    return httpManager({ http_filters: [{ name: 'jwt', typed_config }, ROUTER] });
+  };
+  const settings = (made: BootstrapConfig) => manager(made).httpFilters[0]!.settings as JwtAuthnSettings;
+  return { bootstrap, settingMs: (made) => setting(settings(made).providers[0]!) };
+}
+
+function remoteTokens(fields: (value: string) => JsonObject, setting: (keys: RemoteKeys) => unknown): DurationRow {
+  const http_uri = { uri: 'http://a', cluster: 'web', timeout: '1s' };
+  return tokens(
+    (value) => ({ remote_jwks: { http_uri, ...fields(value) } }),
+    ({ keys }) => setting(keys as RemoteKeys),
+  );
 }
 
 /** By message and field, as the support table names them. */
@@ -510,6 +534,18 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       return service.timeoutMs;
     },
   },
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtProvider.max_lifetime': tokens(
+    (value) => ({ local_jwks: { inline_string: '{"keys":[{"kty":"oct","k":"YQ"}]}' }, max_lifetime: value }),
+    ({ maxLifetimeMs }) => maxLifetimeMs,
+  ),
+  'proxy.extensions.filters.http.jwt_authn.v3.RemoteJwks.cache_duration': remoteTokens(
+    (value) => ({ cache_duration: value }),
+    ({ cacheMs }) => cacheMs,
+  ),
+  'proxy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch.failed_refetch_duration': remoteTokens(
+    (value) => ({ async_fetch: { failed_refetch_duration: value } }),
+    ({ failedRefetchMs }) => failedRefetchMs,
+  ),
   'proxy.extensions.filters.http.ratelimit.v3.RateLimit.timeout': {
     bootstrap: (value) => {
       const rate_limit_service = { grpc_service: { envoy_grpc: { cluster_name: 'web' } } };

@@ -4277,7 +4277,7 @@ export interface DynamicForwardProxyFilterConfig {
 }
 
 /** proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig */
-export interface PerRouteConfig {
+export interface DynamicForwardProxyPerRouteConfig {
   host_rewrite_literal: string;
   host_rewrite_header: string;
   readonly host_rewrite_specifier?: 'host_rewrite_literal' | 'host_rewrite_header';
@@ -4485,6 +4485,127 @@ export interface HealthCheckHealthCheck {
   cache_time: Duration | null;
   cluster_min_healthy_percentages: { [key: string]: Percent };
   headers: HeaderMatcher[];
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtProvider */
+export interface JwtProvider {
+  issuer: string;
+  audiences: string[];
+  remote_jwks: RemoteJwks | null;
+  local_jwks: DataSource | null;
+  forward: boolean;
+  from_headers: JwtHeader[];
+  from_params: string[];
+  forward_payload_header: string;
+  payload_in_metadata: string;
+  clock_skew_seconds: number;
+  pad_forward_payload_header: boolean;
+  jwt_cache_config: JwtCacheConfig | null;
+  from_cookies: string[];
+  header_in_metadata: string;
+  claim_to_headers: JwtClaimToHeader[];
+  failed_status_in_metadata: string;
+  clear_route_cache: boolean;
+  normalize_payload_in_metadata: JwtProvider_NormalizePayload | null;
+  subjects: ProxyTypeMatcherStringMatcher | null;
+  require_expiration: boolean;
+  max_lifetime: Duration | null;
+  readonly jwks_source_specifier?: 'remote_jwks' | 'local_jwks';
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtProvider.NormalizePayload */
+export interface JwtProvider_NormalizePayload {
+  space_delimited_claims: string[];
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtCacheConfig */
+export interface JwtCacheConfig {
+  jwt_cache_size: number;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.RemoteJwks */
+export interface RemoteJwks {
+  http_uri: HttpUri | null;
+  cache_duration: Duration | null;
+  async_fetch: JwksAsyncFetch | null;
+  retry_policy: CoreRetryPolicy | null;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch */
+export interface JwksAsyncFetch {
+  fast_listener: boolean;
+  failed_refetch_duration: Duration | null;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtHeader */
+export interface JwtHeader {
+  name: string;
+  value_prefix: string;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.ProviderWithAudiences */
+export interface ProviderWithAudiences {
+  provider_name: string;
+  audiences: string[];
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtRequirement */
+export interface JwtRequirement {
+  provider_name: string;
+  provider_and_audiences: ProviderWithAudiences | null;
+  requires_any: JwtRequirementOrList | null;
+  requires_all: JwtRequirementAndList | null;
+  allow_missing_or_failed: Empty | null;
+  allow_missing: Empty | null;
+  readonly requires_type?: 'provider_name' | 'provider_and_audiences' | 'requires_any' | 'requires_all' | 'allow_missing_or_failed' | 'allow_missing';
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtRequirementOrList */
+export interface JwtRequirementOrList {
+  requirements: JwtRequirement[];
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtRequirementAndList */
+export interface JwtRequirementAndList {
+  requirements: JwtRequirement[];
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.RequirementRule */
+export interface RequirementRule {
+  match: RouteMatch | null;
+  requires: JwtRequirement | null;
+  requirement_name: string;
+  readonly requirement_type?: 'requires' | 'requirement_name';
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.FilterStateRule */
+export interface FilterStateRule {
+  name: string;
+  requires: { [key: string]: JwtRequirement };
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtAuthentication */
+export interface JwtAuthentication {
+  providers: { [key: string]: JwtProvider };
+  rules: RequirementRule[];
+  filter_state_rules: FilterStateRule | null;
+  bypass_cors_preflight: boolean;
+  requirement_map: { [key: string]: JwtRequirement };
+  strip_failure_response: boolean;
+  stat_prefix: string;
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.PerRouteConfig */
+export interface JwtAuthnPerRouteConfig {
+  disabled: boolean;
+  requirement_name: string;
+  readonly requirement_specifier?: 'disabled' | 'requirement_name';
+}
+
+/** proxy.extensions.filters.http.jwt_authn.v3.JwtClaimToHeader */
+export interface JwtClaimToHeader {
+  header_name: string;
+  claim_name: string;
 }
 
 /** proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit */
@@ -6229,7 +6350,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.RequestDirectionConfig': Decompressor_RequestDirectionConfig;
   'proxy.extensions.filters.http.decompressor.v3.Decompressor.ResponseDirectionConfig': Decompressor_ResponseDirectionConfig;
   'proxy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig': DynamicForwardProxyFilterConfig;
-  'proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig': PerRouteConfig;
+  'proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig': DynamicForwardProxyPerRouteConfig;
   'proxy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig': SubClusterConfig;
   'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': ExtAuthz;
   'proxy.extensions.filters.http.ext_authz.v3.BufferSettings': BufferSettings;
@@ -6253,6 +6374,21 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.header_to_metadata.v3.Config.KeyValuePair': Config_KeyValuePair;
   'proxy.extensions.filters.http.header_to_metadata.v3.Config.Rule': Config_Rule;
   'proxy.extensions.filters.http.health_check.v3.HealthCheck': HealthCheckHealthCheck;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtProvider': JwtProvider;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtProvider.NormalizePayload': JwtProvider_NormalizePayload;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtCacheConfig': JwtCacheConfig;
+  'proxy.extensions.filters.http.jwt_authn.v3.RemoteJwks': RemoteJwks;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch': JwksAsyncFetch;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtHeader': JwtHeader;
+  'proxy.extensions.filters.http.jwt_authn.v3.ProviderWithAudiences': ProviderWithAudiences;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtRequirement': JwtRequirement;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtRequirementOrList': JwtRequirementOrList;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtRequirementAndList': JwtRequirementAndList;
+  'proxy.extensions.filters.http.jwt_authn.v3.RequirementRule': RequirementRule;
+  'proxy.extensions.filters.http.jwt_authn.v3.FilterStateRule': FilterStateRule;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtAuthentication': JwtAuthentication;
+  'proxy.extensions.filters.http.jwt_authn.v3.PerRouteConfig': JwtAuthnPerRouteConfig;
+  'proxy.extensions.filters.http.jwt_authn.v3.JwtClaimToHeader': JwtClaimToHeader;
   'proxy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': HttpLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.http.module.v3.Module': Module;
   'proxy.extensions.filters.http.module.v3.ModulePerRoute': ModulePerRoute;

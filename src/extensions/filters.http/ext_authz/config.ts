@@ -108,7 +108,11 @@ export const EXT_AUTHZ_MANIFEST: HttpFilterManifest = {
     'proxy.type.v3.HttpStatus': { otherwise: rejected(), fields: { code: supported() } },
     'proxy.config.core.v3.HttpUri': {
       otherwise: rejected(),
-      fields: { uri: supported('only its cluster is asked'), cluster: supported(), timeout: supported() },
+      fields: {
+        uri: supported('its path and its host; ext_authz asks only the cluster'),
+        cluster: supported(),
+        timeout: supported(),
+      },
     },
   },
   convert(message, at, conversion) {
