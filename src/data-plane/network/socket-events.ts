@@ -260,8 +260,8 @@ function isLean(socket: Socket, mode: ReadMode): boolean {
 export function releaseAccepted(socket: Socket): void {
   if (!isOwned(socket)) return;
   redirectReads(socket, pushCopy);
-  // The method of the prototype shows again.
-  delete (socket as { push?: unknown }).push;
+  // Not deleted: V8 would keep a dictionary of all the socket's properties from then on, 1.3 KiB more for as long as it lives.
+  if (socket.push !== originalPush) socket.push = originalPush;
   socket.removeListener('data', onData);
   socket.pause();
   socket.removeListener('end', onAcceptedEnd);

@@ -3,18 +3,24 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInThisContext } from 'node:vm';
 import {
   ACCEPTED_SOCKET_OPTIONS,
   attachAccepted,
   passOn,
   passOnLater,
+  releaseAccepted,
   resumeAccepted,
   type SocketOwner,
 } from '../../../../src/data-plane/network/socket-events.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { peerEnd, sendsAtOnce, WireClient } from '../../../support/wire.ts';
+
+setFlagsFromString('--allow-natives-syntax');
+const hasFastProperties = runInThisContext('(object) => %HasFastProperties(object)') as (object: object) => boolean;
 
 /** Notes what it is told. */
 class Owner implements SocketOwner {
@@ -105,6 +111,19 @@ for (const [way, { readMode, memory }] of Object.entries(WAYS)) {
       socket.end();
       await owner.has('close');
       assert.deepEqual(owner.events.slice(-3), ['end', 'drain', 'close']);
+    });
+
+    test('hears nothing more once the socket goes under another one, where it takes no more memory than before', async (t) => {
+      const { owner, socket, client } = await accepted(t);
+      client.write('x');
+      await owner.has('bytes');
+      assert.ok(hasFastProperties(socket));
+      releaseAccepted(socket);
+      assert.ok(hasFastProperties(socket), 'V8 keeps its properties in a dictionary');
+      assert.equal(socket.push, Socket.prototype.push);
+      socket.unshift('y');
+      assert.equal(String(socket.read()), 'y');
+      assert.equal(owner.text, 'x');
     });
 
     test('hears what has broken the connection', async (t) => {
