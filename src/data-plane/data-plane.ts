@@ -337,6 +337,7 @@ export class DataPlane {
   /** Takes over which listeners drain. */
   updateDrains(drains: DrainState): void {
     this.#context.drains.begin(drains);
+    for (const listener of [...this.#listeners.values(), ...this.#draining.keys()]) listener.announceDrain();
   }
 
   /** Takes over what the overload manager asks for. */

@@ -55,6 +55,12 @@ export class Drain {
     const elapsedMs = this.#clock.monotonicMs() - this.#startMs;
     return elapsedMs >= this.#durationMs || this.#random.u32() % this.#durationMs < elapsedMs;
   }
+
+  /** From now on, to somewhere in the time that is left; 0 where there is none. Decides anew each time. */
+  get noticeMs(): number {
+    const leftMs = Math.ceil(this.#startMs + this.#durationMs - this.#clock.monotonicMs());
+    return leftMs > 0 ? this.#random.u32() % leftMs : 0;
+  }
 }
 
 /** What drains mean to one listener. */
@@ -90,7 +96,18 @@ export class ListenerDrain {
   /** Whether the response at hand ends its connection: for once, where that is a matter of chance. */
   closes(): boolean {
     if (this.#own?.closes()) return true;
-    const drain = this.#isInbound ? this.#drains.inbound : this.#drains.others;
+    const drain = this.#ordered;
     return drain === null ? this.isCertain : this.isCertain || drain.closes();
+  }
+
+  /** When a connection that ends by no response is to end, from now on; infinite while there is no drain. */
+  get noticeMs(): number {
+    const ownMs = this.#own?.noticeMs ?? Number.POSITIVE_INFINITY;
+    return Math.min(ownMs, this.#ordered?.noticeMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** By the operator. */
+  get #ordered(): Drain | null {
+    return this.#isInbound ? this.#drains.inbound : this.#drains.others;
   }
 }

@@ -20,16 +20,18 @@ export interface Http2Bench {
 export interface Http2BenchOptions {
   readonly upstreamPort?: number;
   readonly route?: Partial<ForwardAction>;
+  /** What decides by chance; always 0 by default. */
+  readonly chance?: number;
 }
 
 /** `/direct` is answered by the proxy. */
 export async function http2Bench(
   t: TestContext,
   settings: Partial<HttpConnectionManagerSettings> = {},
-  { upstreamPort = 1, route = {} }: Http2BenchOptions = {},
+  { upstreamPort = 1, route = {}, chance = 0 }: Http2BenchOptions = {},
 ): Promise<Http2Bench> {
   const clock = new ManualClock();
-  const proxy = new DataPlaneFixture({ clock });
+  const proxy = new DataPlaneFixture({ clock, random: { u32: () => chance } });
   proxy.cluster('web', [loopback(upstreamPort)]);
   const routes = [directRoute('/direct', 200, 'direct'), routeFor('/', forwardTo('web', route))];
   const port = await proxy.http(routes, settings);
@@ -43,7 +45,10 @@ export function direct(streamId: number): Buffer {
 }
 
 /** Has had an answer on its first stream. */
-export async function settledClient(t: TestContext, { proxy, port }: Http2Bench): Promise<FrameClient> {
+export async function settledClient(
+  t: TestContext,
+  { proxy, port }: Pick<Http2Bench, 'proxy' | 'port'>,
+): Promise<FrameClient> {
   const client = new FrameClient(t, port);
   client.acknowledge();
   client.send(direct(1));

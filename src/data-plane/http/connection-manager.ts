@@ -176,7 +176,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
         : new Http1ServerConnection(this.#context, this, downstream, codec === 'http1');
     this.#connections.add(connection);
     if (codec !== null) this.onCodecKnown(connection);
-    if (this.#hasEndedIdle) connection.expectSoon(NEWCOMER_MS);
+    this.#welcome(connection);
   }
 
   onCodecKnown({ codec }: ServerConnection): void {
@@ -192,7 +192,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     const successor = new Http2ServerConnection(this.#context, this, connection.connection.downstream);
     this.#connections.add(successor);
     this.onCodecKnown(successor);
-    if (this.#hasEndedIdle) successor.expectSoon(NEWCOMER_MS);
+    this.#welcome(successor);
     successor.receive(bytes);
     return true;
   }
@@ -210,6 +210,17 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
 
   refuseRequest(connection: StreamConnection, reply: LocalReply, startedMs: number): Refusal {
     return refuseRequest(this.#context, this, connection, reply, startedMs);
+  }
+
+  announceDrain(): void {
+    for (const connection of this.#connections) {
+      const { noticeMs } = this.#listenerDrain;
+      if (noticeMs < Number.POSITIVE_INFINITY) connection.drainWithin(noticeMs);
+    }
+  }
+
+  onDrainNotice(): void {
+    this.#countDrained();
   }
 
   drain(endsIdle: boolean): void {
@@ -268,6 +279,13 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
       values[this.statBase + bySide]! += 1;
     }
     downstream.closed();
+  }
+
+  #welcome(connection: ServerConnection): void {
+    if (this.#hasEndedIdle) connection.expectSoon(NEWCOMER_MS);
+    const { noticeMs } = this.#listenerDrain;
+    // Who comes when all have been told may ask for something first: it would only come back.
+    if (noticeMs > 0 && noticeMs < Number.POSITIVE_INFINITY) connection.drainWithin(noticeMs);
   }
 
   #countDrained(): true {

@@ -124,6 +124,12 @@ export class ActiveFilterChain implements DownstreamConnectionOwner, SecuredOwne
   /** Has responses end their connections, more and more of them. */
   beginDrain(progress: DrainProgress): void {
     this.#drain.begin(progress);
+    this.announceDrain();
+  }
+
+  /** By whose order ever one has begun. */
+  announceDrain(): void {
+    this.#filter.announceDrain?.();
   }
 
   drain(endsIdle: boolean): void {

@@ -288,6 +288,11 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     for (const chain of this.#chains.all) chain.beginDrain(progress);
   }
 
+  /** Drains of the worker have begun, perhaps one of this listener. */
+  announceDrain(): void {
+    for (const chain of this.#chains.all) chain.announceDrain();
+  }
+
   /** Lets what runs finish. @param endsIdle as for TerminalFilter; who has only just come may begin. */
   drain(endsIdle: boolean): void {
     if (endsIdle) for (const phase of this.#phases) phase.endIfSilent();

@@ -32,6 +32,8 @@ export interface TerminalFilter {
    * filter lets it go on: that may be behind `finish`.
    */
   accept(connection: DownstreamConnection): void;
+  /** A drain has begun: its connections, where they can be told so, hear of it by and by. None where it is absent. */
+  announceDrain?(): void;
   /** Lets what runs finish. @param endsIdle whether the rest is ended, or may begin once more. Idempotent. */
   drain(endsIdle: boolean): void;
   /** The process ends, `drain` has been called: ends also what would go on as long as its peers like, without loss. */

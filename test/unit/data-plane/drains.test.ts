@@ -95,3 +95,41 @@ describe('a response of a listener that drains', () => {
     assert.deepEqual([follows.closes(), stays.closes()], [true, true]);
   });
 });
+
+describe('a connection that hears of a drain by no response', () => {
+  it('has its moment in the time that is left, all moments alike', () => {
+    const { clock, drains, listener } = open();
+    drains.begin({ inbound: null, others: gradual(1000, 200) });
+    clock.turn(300);
+    const moments = Array.from({ length: ASKED }, () => listener(OUTBOUND).noticeMs);
+    assert.ok(moments.every((ms) => Number.isInteger(ms) && ms >= 0 && ms < 500));
+    for (let from = 0; from < 500; from += 100) {
+      const share = moments.filter((ms) => ms >= from && ms < from + 100).length / ASKED;
+      assert.ok(Math.abs(share - 0.2) < 0.02, `${share} from ${from} ms`);
+    }
+  });
+
+  it('has none without a drain of its listener', () => {
+    const { drains, serverHealth, listener } = open();
+    drains.begin({ inbound: gradual(1000), others: null });
+    serverHealth.isFailing = true;
+    assert.equal(listener(OUTBOUND).noticeMs, Number.POSITIVE_INFINITY);
+    assert.ok(listener(INBOUND).noticeMs < 1000);
+  });
+
+  it('has it at once when the time is over, or there is none', () => {
+    const { clock, drains, listener } = open();
+    drains.begin({ inbound: { ...gradual(1000), strategy: 'immediate' }, others: gradual(1000) });
+    assert.equal(listener(INBOUND).noticeMs, 0);
+    clock.turn(1001);
+    assert.equal(listener(OUTBOUND).noticeMs, 0);
+  });
+
+  it('has it by the drain that leaves less time', () => {
+    const { drains, listener } = open();
+    drains.begin({ inbound: null, others: gradual(1_000_000_000) });
+    const removed = listener(OUTBOUND);
+    removed.begin(gradual(10));
+    assert.ok(removed.noticeMs < 10);
+  });
+});

@@ -20,6 +20,8 @@ export interface ServerConnection {
   readonly isBusy: boolean;
   /** Ends the connection if nothing runs on it; otherwise as soon as that is so, and the client is told as its protocol can. */
   drain(): void;
+  /** Has the client told within this time that the connection ends, if it can be told before its next response. */
+  drainWithin(timeoutMs: number): void;
   /** One that comes while the process ends: a request begins within this time, or it ends. */
   expectSoon(timeoutMs: number): void;
   /** The process ends: so does a tunnel, as soon as nothing moves. A request ends with its response. */
@@ -71,6 +73,9 @@ export interface CodecOwner {
 
   /** Whether a drain ends a connection after a response that has not said so; counted then. */
   endsBetweenRequests(): boolean;
+
+  /** A connection is told of a drain without a response. */
+  onDrainNotice(): void;
 
   /** The connection has turned out to be one of its `codec`. */
   onCodecKnown(connection: ServerConnection): void;

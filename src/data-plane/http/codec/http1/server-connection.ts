@@ -162,6 +162,10 @@ export class Http1ServerConnection
     if (this.#state === OPEN && !this.isBusy) this.#closeGracefully(false);
   }
 
+  drainWithin(): void {
+    // HTTP/1 tells with a response.
+  }
+
   expectSoon(timeoutMs: number): void {
     this.deadlines.expectSoon(this.#context.clock.monotonicMs(), timeoutMs);
   }

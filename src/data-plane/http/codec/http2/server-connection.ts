@@ -58,7 +58,9 @@ const HEADERS = 2;
 const DRAIN = 3;
 /** No stream runs. */
 const IDLE = 4;
-const KINDS = 5;
+/** A drain has taken its time to come to this connection. */
+const NOTICE = 5;
+const KINDS = 6;
 
 /** From the first byte, to the client's confirmation of this side's settings. */
 const SETTINGS_TIMEOUT_MS = 10_000;
@@ -136,6 +138,12 @@ export class Http2ServerConnection
 
   drain(): void {
     if (this.#state === OPEN) this.#drain();
+  }
+
+  drainWithin(timeoutMs: number): void {
+    const nowMs = this.context.clock.monotonicMs();
+    if (this.#state !== OPEN || this.#deadlines.dueMs(NOTICE) <= nowMs + timeoutMs) return;
+    this.#deadlines.set(NOTICE, nowMs, Math.max(1, timeoutMs));
   }
 
   expectSoon(timeoutMs: number): void {
@@ -297,6 +305,11 @@ export class Http2ServerConnection
         this.#count(downstream_cx_idle_timeout, 1);
         this.#drain();
         this.session.finishDrain();
+        return;
+      case NOTICE:
+        if (this.session.isDraining) return;
+        this.codecOwner.onDrainNotice();
+        this.#drain();
     }
   }
 
