@@ -1,0 +1,67 @@
+// The examples whose proxies ask others about requests, as they stand: each does what its first lines promise.
+
+import assert from 'node:assert/strict';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { it } from 'node:test';
+import { portOf, startExample } from '../../support/examples.ts';
+import { OK, OVER_LIMIT, RateLimitService } from '../../support/rate-limit-service.ts';
+import { curveSigner, keySet, tokenOf } from '../../support/tokens.ts';
+
+it('jwt.yaml: who has a token gets in by name, and changes something only with one for that', async (t) => {
+  const seen: IncomingHttpHeaders[] = [];
+  const bank = createServer((message, response) => {
+    seen.push(message.headers);
+    response.end('bank');
+  });
+  const signer = curveSigner('ES256');
+  const accounts = createServer((_, response) => response.end(keySet(signer)));
+  const ports = { 9090: await portOf(t, bank), 9191: await portOf(t, accounts) };
+  await using weir = await startExample('jwt.yaml', ports);
+  const url = `http://127.0.0.1:${(await weir.listeners()).get('web')!.port}`;
+  const exp = Math.floor(Date.now() / 1000) + 600;
+  const bearer = (aud: string): string =>
+    `Bearer ${tokenOf(signer, { iss: 'https://accounts.example.com', sub: 'ada', aud, exp })}`;
+  const ask = async (path: string, method: string, authorization: string): Promise<number> => {
+    const headers = { authorization, 'x-user': 'root', connection: 'close' };
+    const response = await fetch(`${url}${path}`, { method, headers });
+    await response.text();
+    return response.status;
+  };
+  assert.equal(await ask('/account', 'GET', bearer('bank')), 200);
+  assert.deepEqual([seen[0]!['x-user'], seen[0]!.authorization], ['ada', undefined]);
+  assert.equal(await ask('/account', 'GET', ''), 401);
+  assert.deepEqual(
+    [await ask('/account', 'POST', bearer('bank')), await ask('/account', 'POST', bearer('bank-write'))],
+    [403, 200],
+  );
+  assert.equal(await ask('/pictures/1', 'GET', ''), 200);
+});
+
+it('rate-limit.yaml: the service is told of keys, else of addresses, and says who goes too far', async (t) => {
+  const catalogue = createServer((_, response) => response.end('catalogue'));
+  await using service = await RateLimitService.start();
+  const ports = { 9090: await portOf(t, catalogue), 9191: service.port };
+  // Half a second is little where many programs run.
+  await using weir = await startExample('rate-limit.yaml', ports, undefined, { 'timeout: 0.5s': 'timeout: 30s' });
+  const url = `http://127.0.0.1:${(await weir.listeners()).get('web')!.port}`;
+  const ask = async (path: string) =>
+    await fetch(`${url}${path}`, { headers: { 'x-api-key': 'tulip', connection: 'close' } });
+  service.answer = OK;
+  assert.equal((await ask('/search')).status, 200);
+  assert.deepEqual(service.last.descriptors, [
+    {
+      entries: [
+        { key: 'generic_key', value: 'search' },
+        { key: 'key', value: 'tulip' },
+      ],
+    },
+  ]);
+  assert.equal((await ask('/')).status, 200);
+  assert.deepEqual(service.last.descriptors, [{ entries: [{ key: 'remote_address', value: '127.0.0.1' }] }]);
+  const current_limit = { requests_per_unit: 5, unit: 1 };
+  service.answer = { ...OVER_LIMIT, statuses: [{ code: 2, current_limit, duration_until_reset: { seconds: 1 } }] };
+  const refused = await ask('/search');
+  assert.deepEqual([refused.status, refused.headers.get('x-ratelimit-limit')], [429, '5, 5;w=1']);
+  await service[Symbol.asyncDispose]();
+  assert.equal((await ask('/search')).status, 200);
+});
