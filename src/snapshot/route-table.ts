@@ -115,7 +115,12 @@ export type HostRewrite =
   | { readonly kind: 'format'; readonly segments: FormatSegments };
 
 export interface WeightedCluster {
+  /** Empty when the header names it. */
   readonly cluster: string;
+  /** Lower-case name of a request header; absent for none. */
+  readonly clusterHeader?: string;
+  /** What it and the levels around say to HTTP filters, where it says anything itself. */
+  readonly filters?: FiltersOfRoute;
   /** Requests that this cluster gets of `totalWeight`, 0 for none. */
   readonly weight: number;
   readonly requestEdits: HeaderEdits | null;
@@ -132,6 +137,8 @@ export interface WeightedClusters {
   readonly totalWeight: number;
   /** In front of `.<cluster>`, the runtime's key of a cluster's weight; empty for none. */
   readonly runtimeKeyPrefix: string;
+  /** What decides in place of chance, where a request has it: a number in a header (lower case), or its hash. */
+  readonly decidedBy?: { readonly kind: 'header'; readonly name: string } | { readonly kind: 'hash' };
 }
 
 export interface RouteUpgrade {

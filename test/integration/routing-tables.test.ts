@@ -51,7 +51,7 @@ function assertRouted({ expected }: RoutingCase, request: RouteRequest, route: R
   const { plan, name } = route;
   if (expected.route !== undefined) assert.equal(name, expected.route);
   if (plan.kind === 'cluster') {
-    const target = plan.target ?? plan.choose(request);
+    const target = plan.target ?? plan.choose(request, null);
     assert.equal(target !== undefined, expected.hasCluster);
     if (expected.cluster !== undefined) assert.equal(target?.name, expected.cluster);
   } else if (plan.kind === 'redirect') {

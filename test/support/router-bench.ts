@@ -20,6 +20,7 @@ import { forwardTo, routeFor } from './routes.ts';
 /** A stream as the router sees it. */
 export class NotingStream extends NotingClient {
   foundRoute: Route | null = null;
+  foundTarget: ClusterTarget | null = null;
   route: Route | null = null;
   target: ClusterTarget | null = null;
   cluster: Cluster | null = null;

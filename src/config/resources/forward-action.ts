@@ -22,7 +22,7 @@ import { convertMatchTemplate } from './route-match.ts';
 import { convertSubstitution } from './string-match.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
 import { convertRouteUpgrades } from './upgrades.ts';
-import { convertWeightedClusters } from './weighted-clusters.ts';
+import { type AroundClusters, convertWeightedClusters } from './weighted-clusters.ts';
 
 const DEFAULT_ROUTE_TIMEOUT_MS = 15_000;
 const TEMPLATE_REWRITE = 'proxy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig';
@@ -32,19 +32,19 @@ const UNKNOWN_CLUSTER = { cluster: '', weightedClusters: null, clusterHeader: ''
 type ClusterChoice = Pick<ForwardAction, 'cluster' | 'weightedClusters' | 'clusterHeader'>;
 
 /**
- * @param at path of the route. @param validateClusters whether every cluster that is named must exist.
+ * @param at path of the route. @param around what its clusters add to.
  * @returns undefined when it names no cluster in a way that this build knows; a fault exists for it.
  */
 export function convertForward(
   message: RouteActionMessage,
   match: RouteMatch | null,
   routeAt: string,
-  validateClusters: boolean,
+  around: Pick<AroundClusters, 'validateClusters' | 'filters'>,
   resilience: RouteResilience,
   conversion: Conversion,
 ): ForwardAction | undefined {
   const at = `${routeAt}.route`;
-  const choice = chooseCluster(message, at, validateClusters, conversion);
+  const choice = chooseCluster(message, at, around, conversion);
   if (choice === undefined) return undefined;
   const { faults } = conversion;
   return {
@@ -83,25 +83,21 @@ function convertGrpcStreamDuration({ max_stream_duration: limits }: RouteActionM
 function chooseCluster(
   message: RouteActionMessage,
   at: string,
-  validateClusters: boolean,
+  around: Pick<AroundClusters, 'validateClusters' | 'filters'>,
   conversion: Conversion,
 ): ClusterChoice | undefined {
   switch (message.cluster_specifier) {
     case 'cluster':
-      if (validateClusters) conversion.clusters.checkReference(message.cluster, `${at}.cluster`, conversion.faults);
+      if (around.validateClusters)
+        conversion.clusters.checkReference(message.cluster, `${at}.cluster`, conversion.faults);
       return { ...UNKNOWN_CLUSTER, cluster: message.cluster };
     case 'cluster_header':
       return { ...UNKNOWN_CLUSTER, clusterHeader: message.cluster_header.toLowerCase() };
     case 'weighted_clusters': {
       const weighted = message.weighted_clusters;
       if (weighted === null) return undefined;
-      const weightedClusters = convertWeightedClusters(
-        weighted,
-        `${at}.weighted_clusters`,
-        validateClusters,
-        message.metadata_match,
-        conversion,
-      );
+      const route = { ...around, metadata: message.metadata_match, hasHashPolicy: message.hash_policy.length > 0 };
+      const weightedClusters = convertWeightedClusters(weighted, `${at}.weighted_clusters`, route, conversion);
       return { ...UNKNOWN_CLUSTER, weightedClusters };
     }
     default:

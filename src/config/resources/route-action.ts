@@ -8,6 +8,7 @@ import { convertForward } from './forward-action.ts';
 import type { DirectResponseMessage, Route } from './messages.ts';
 import { convertRedirect } from './redirect-action.ts';
 import type { RouteResilience } from './resilience.ts';
+import type { AroundClusters } from './weighted-clusters.ts';
 
 /** Settings of the route configuration that its actions depend on. */
 export interface RouteScope {
@@ -20,10 +21,12 @@ export function convertAction(
   at: string,
   scope: RouteScope,
   resilience: RouteResilience,
+  filtersOfCluster: AroundClusters['filters'],
   conversion: Conversion,
 ): RouteAction | undefined {
   if (route.route !== null) {
-    return convertForward(route.route, route.match, at, scope.validateClusters, resilience, conversion);
+    const around = { validateClusters: scope.validateClusters, filters: filtersOfCluster };
+    return convertForward(route.route, route.match, at, around, resilience, conversion);
   }
   if (route.redirect !== null) return convertRedirect(route.redirect, `${at}.redirect`, conversion.faults);
   if (route.direct_response !== null) {

@@ -138,13 +138,15 @@ function convertRoute(
   const match = route.match === null ? undefined : convertPathMatch(route.match, `${at}.match`, faults);
   const conditions = route.match === null ? null : convertConditions(route.match, `${at}.match`, faults);
   const resilience = routeResilience(route, at, ofHost.resilience, scope.validateClusters, conversion);
-  const action = convertAction(route, at, scope, resilience, conversion);
   const levels = [...routeEdits(route, at, conversion), ofHost.edits, scope.edits];
   if (scope.mostSpecificEditsLast) levels.reverse();
   const older = { fields: route.route, at: `${at}.route` };
   const perFilter = route.typed_per_filter_config;
   const filters = scope.filters.convert(perFilter, `${at}.typed_per_filter_config`, ofHost.filters, older);
   const tracing = convertRouteTracing(route, at, conversion);
+  const ofCluster = (entries: typeof perFilter, here: string) =>
+    scope.filters.convert(entries, here, filters, { fields: null, at: here });
+  const action = convertAction(route, at, scope, resilience, ofCluster, conversion);
   if (match === undefined || action === undefined) return undefined;
   return {
     name: route.name,

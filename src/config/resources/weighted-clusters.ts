@@ -1,6 +1,6 @@
 // WeightedCluster message → WeightedClusters: the shares of one route's clusters, and the headers each of them adds.
 
-import type { WeightedCluster, WeightedClusters } from '../../snapshot/index.ts';
+import type { FiltersOfRoute, WeightedCluster, WeightedClusters } from '../../snapshot/index.ts';
 import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -10,41 +10,83 @@ import { valueOr } from './units.ts';
 
 const MAX_TOTAL_WEIGHT = 0xffff_ffff;
 
-/** @param routeMetadata what the route asks of hosts, to which a cluster may add. */
+/** What a route says that its clusters add to. */
+export interface AroundClusters {
+  readonly validateClusters: boolean;
+  /** What it asks of hosts. */
+  readonly metadata: Metadata | null;
+  readonly hasHashPolicy: boolean;
+  /** What it and the levels around say to filters, with what a cluster adds. */
+  filters(entries: ClusterWeight['typed_per_filter_config'], at: string): FiltersOfRoute | null;
+}
+
 export function convertWeightedClusters(
   message: WeightedClusterMessage,
   at: string,
-  validateClusters: boolean,
-  routeMetadata: Metadata | null,
+  route: AroundClusters,
   conversion: Conversion,
 ): WeightedClusters {
   const entries = message.clusters.map((cluster, index) =>
-    convertEntry(cluster, `${at}.clusters[${index}]`, validateClusters, routeMetadata, conversion),
+    convertEntry(cluster, `${at}.clusters[${index}]`, route, conversion),
   );
   const totalWeight = entries.reduce((sum, { weight }) => sum + weight, 0);
   checkTotal(message, totalWeight, at, conversion);
-  return { entries, totalWeight, runtimeKeyPrefix: message.runtime_key_prefix };
+  const decidedBy = convertDecision(message, at, route, conversion.faults);
+  return {
+    entries,
+    totalWeight,
+    runtimeKeyPrefix: message.runtime_key_prefix,
+    ...(decidedBy === undefined ? {} : { decidedBy }),
+  };
+}
+
+function convertDecision(
+  { header_name: name, use_hash_policy }: WeightedClusterMessage,
+  at: string,
+  { hasHashPolicy }: AroundClusters,
+  faults: FaultSink,
+): WeightedClusters['decidedBy'] {
+  if (name !== '') return { kind: 'header', name: name.toLowerCase() };
+  if (!valueOr(use_hash_policy, false)) return undefined;
+  if (hasHashPolicy) return { kind: 'hash' };
+  faults.warning(`${at}.use_hash_policy`, 'the route has no hash_policy; chance decides');
+  return undefined;
 }
 
 function convertEntry(
   message: ClusterWeight,
   at: string,
-  validateClusters: boolean,
-  routeMetadata: Metadata | null,
+  route: AroundClusters,
   conversion: Conversion,
 ): WeightedCluster {
   const { clusters, faults } = conversion;
-  if (message.name === '') faults.error(`${at}.name`, 'is empty');
-  else if (validateClusters) clusters.checkReference(message.name, `${at}.name`, faults);
+  const clusterHeader = message.cluster_header.toLowerCase();
+  if ((message.name === '') === (clusterHeader === '')) {
+    faults.error(
+      `${at}.name`,
+      clusterHeader === '' ? 'is empty, and so is cluster_header' : 'is given beside cluster_header',
+    );
+  } else if (route.validateClusters && clusterHeader === '') {
+    clusters.checkReference(message.name, `${at}.name`, faults);
+  }
   const edits = convertHeaderEdits(message, at, conversion);
+  const filters = hasEntries(message.typed_per_filter_config)
+    ? route.filters(message.typed_per_filter_config, `${at}.typed_per_filter_config`)
+    : null;
   return {
     cluster: message.name,
+    ...(clusterHeader === '' ? {} : { clusterHeader }),
+    ...(filters === null ? {} : { filters }),
     weight: valueOr(message.weight, 0),
     requestEdits: edits.request,
     responseEdits: edits.response,
     hostRewrite: message.host_rewrite_literal,
-    criteria: criteriaOf(routeMetadata, message.metadata_match),
+    criteria: criteriaOf(route.metadata, message.metadata_match),
   };
+}
+
+function hasEntries(map: object): boolean {
+  return Object.keys(map).length > 0;
 }
 
 export function checkWeightSum(sum: number, at: string, faults: FaultSink): void {

@@ -14,6 +14,7 @@ const PER_FILTER_HOLDERS = [
   'proxy.config.route.v3.RouteConfiguration',
   'proxy.config.route.v3.VirtualHost',
   'proxy.config.route.v3.Route',
+  'proxy.config.route.v3.WeightedCluster.ClusterWeight',
 ];
 const ROUTE_FILTER = 'proxy.config.route.v3.FilterConfig';
 

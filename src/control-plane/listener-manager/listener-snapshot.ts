@@ -9,6 +9,7 @@ import type {
   DownstreamTlsSnapshot,
   FilterChainSettings,
   FilterChainSnapshot,
+  FiltersOfRoute,
   HttpFilterSettings,
   ListenerFilterSettings,
   ListenerFilterSnapshot,
@@ -16,6 +17,7 @@ import type {
   ListenerSnapshot,
   NetworkFilterSettings,
   NetworkFilterSnapshot,
+  RouteAction,
   TerminalFilterSettings,
 } from '../../snapshot/index.ts';
 import {
@@ -203,8 +205,13 @@ function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {
 function countersOfRoutes(filter: TerminalFilterSettings): readonly string[] {
   if (filter.kind !== 'http-connection-manager') return [];
   const routes = filter.routeTable.virtualHosts.flatMap((host) => host.routes);
-  const said = new Set(routes.flatMap(({ filters }) => filters ?? []));
+  const said = new Set(routes.flatMap(({ filters, action }) => [filters ?? [], filtersOfClusters(action)].flat()));
   return [...said].flatMap((levels) => [...levels.values()].flat().flatMap(({ wholeCounters }) => wholeCounters ?? []));
+}
+
+function filtersOfClusters(action: RouteAction): readonly FiltersOfRoute[] {
+  const entries = action.kind === 'cluster' ? (action.weightedClusters?.entries ?? []) : [];
+  return entries.flatMap(({ filters }) => filters ?? []);
 }
 
 function makeCounter(name: string, holdings: Holdings): number {

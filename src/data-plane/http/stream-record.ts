@@ -52,6 +52,7 @@ export abstract class StreamRecord implements RoutedStream {
   isInternal = false;
   /** The route that the router goes by once the request gets there; filters know it before. */
   foundRoute: Route | null = null;
+  foundTarget: ClusterTarget | null = null;
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null = null;
   target: ClusterTarget | null = null;

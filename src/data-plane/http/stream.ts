@@ -244,7 +244,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   }
 
   get filtersOfRoute(): FiltersOfRoute | null {
-    return this.foundRoute?.filters ?? null;
+    return this.foundTarget?.filters ?? this.foundRoute?.filters ?? null;
   }
 
   get rateLimits(): RouteRateLimits | null {
@@ -253,7 +253,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
 
   get routeCluster(): string {
     const plan = this.foundRoute?.plan;
-    return plan?.kind === 'cluster' ? (plan.target?.name ?? '') : '';
+    return plan?.kind === 'cluster' ? ((plan.target ?? this.foundTarget)?.name ?? '') : '';
   }
 
   get hasRoute(): boolean {

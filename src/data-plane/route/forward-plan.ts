@@ -4,21 +4,24 @@
 import { weightedIndex } from '../../base/random.ts';
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type {
+  FiltersOfRoute,
   ForwardAction,
   GrpcTimeoutSettings,
   HostRewrite,
   InternalRedirectSettings,
   PathMatch,
   RouteUpgrade,
+  WeightedCluster,
   WeightedClusters,
 } from '../../snapshot/index.ts';
 import { PreparedLines } from '../../wasm/http1.ts';
+import type { LbKernel } from '../../wasm/lb.ts';
 import { ClusterPriority } from '../../wasm/shared-records.ts';
 import { TextFormatter } from '../format/text-formatter.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-context.ts';
 import { type Companions, compileCompanions } from './companions.ts';
-import { RequestHasher } from './hash-policy.ts';
+import { type HashedClient, RequestHasher } from './hash-policy.ts';
 import { compileHeaderEdits, type FactsSource, type HeaderEditor } from './header-editor.ts';
 import { headerReader } from './header-matcher.ts';
 import { compileMirror, type Mirror } from './mirror.ts';
@@ -33,12 +36,20 @@ export interface ClusterTarget {
   readonly responseEditor: HeaderEditor | null;
   /** Host for this cluster, unless the route has one of its own; empty for none. */
   readonly hostRewrite: string;
+  /** What it says to HTTP filters in place of its route; null for nothing of its own. */
+  readonly filters: FiltersOfRoute | null;
   /** What requests ask of their hosts, where that is all that is known of them; null for nothing. */
   readonly pickContext: PickContext | null;
 }
 
+/** Who may have to be hashed for the choice. */
+export interface HashedSender {
+  readonly client: HashedClient;
+  readonly kernel: LbKernel;
+}
+
 /** @returns undefined when the request names no cluster. */
-export type ChooseCluster = (request: RouteRequest) => ClusterTarget | undefined;
+export type ChooseCluster = (request: RouteRequest, sender: HashedSender | null) => ClusterTarget | undefined;
 
 /** @returns the new host, undefined to leave it. */
 export type RewriteHost = (request: RouteRequest, source: FactsSource) => string | undefined;
@@ -48,6 +59,8 @@ export interface ForwardPlan {
   /** The cluster of every request; null when `choose` has to be asked. */
   readonly target: ClusterTarget | null;
   readonly choose: ChooseCluster;
+  /** The cluster is drawn together with the route, for its filters' sake. */
+  readonly isDrawn: boolean;
   /** What requests are hashed by; null when that is nothing. */
   readonly hasher: RequestHasher | null;
   /** Whose limits and connections the request uses. */
@@ -94,13 +107,15 @@ export function compileForward(
   const pickContext = contextAsking(action.criteria);
   const target = action.cluster === '' ? null : plainTarget(action.cluster, pickContext);
   let choose: ChooseCluster = () => target ?? undefined;
-  if (weightedClusters !== null) choose = weightedChoice(weightedClusters, runtime);
+  const hasher = action.hashPolicies.length === 0 ? null : new RequestHasher(action.hashPolicies);
+  if (weightedClusters !== null) choose = weightedChoice(weightedClusters, runtime, hasher);
   else if (action.clusterHeader !== '') choose = headerChoice(action.clusterHeader, pickContext);
   return {
     kind: 'cluster',
     target,
     choose,
-    hasher: action.hashPolicies.length === 0 ? null : new RequestHasher(action.hashPolicies),
+    isDrawn: weightedClusters !== null,
+    hasher,
     priority: action.isHighPriority ? ClusterPriority.high : ClusterPriority.default,
     timeoutMs: action.timeoutMs,
     timeoutLine: action.timeoutMs > 0 ? new PreparedLines([`${names.expectedTimeoutMs}: ${action.timeoutMs}`]) : null,
@@ -139,7 +154,7 @@ function upgradesOf(upgrades: readonly RouteUpgrade[]): ReadonlyMap<string, bool
 }
 
 function plainTarget(name: string, pickContext: PickContext | null): ClusterTarget {
-  return { name, requestEditor: null, responseEditor: null, hostRewrite: '', pickContext };
+  return { name, requestEditor: null, responseEditor: null, hostRewrite: '', filters: null, pickContext };
 }
 
 function headerChoice(header: string, pickContext: PickContext | null): ChooseCluster {
@@ -150,26 +165,67 @@ function headerChoice(header: string, pickContext: PickContext | null): ChooseCl
   };
 }
 
-function weightedChoice(clusters: WeightedClusters, runtime: RuntimeValues): ChooseCluster {
+function weightedChoice(
+  clusters: WeightedClusters,
+  runtime: RuntimeValues,
+  hasher: RequestHasher | null,
+): ChooseCluster {
   const { entries, runtimeKeyPrefix } = clusters;
-  const targets = entries.map(
-    ({ cluster, requestEdits, responseEdits, hostRewrite, criteria }): ClusterTarget => ({
-      name: cluster,
-      requestEditor: requestEdits === null ? null : compileHeaderEdits([requestEdits]),
-      responseEditor: responseEdits === null ? null : compileHeaderEdits([responseEdits]),
-      hostRewrite,
-      pickContext: contextAsking(criteria),
-    }),
-  );
+  const targets = entries.map(weightedTarget);
   const shares = runtime.derived((values) => {
     if (runtimeKeyPrefix === '') return { weights: entries.map(({ weight }) => weight), sum: clusters.totalWeight };
     const weights = entries.map(({ cluster, weight }) => values.integer(`${runtimeKeyPrefix}.${cluster}`) ?? weight);
     return { weights, sum: weights.reduce((sum, weight) => sum + weight, 0) };
   });
-  return ({ random }) => {
+  const decide = compileDecision(clusters.decidedBy, hasher);
+  return (request, sender) => {
     const { weights, sum } = shares.value;
     // The runtime may have set all of them to 0.
-    return sum === 0 ? undefined : targets[weightedIndex(weights, random % sum)];
+    if (sum === 0) return undefined;
+    return targets[weightedIndex(weights, decide(request, sender, sum) ?? request.random % sum)]!(request);
+  };
+}
+
+function weightedTarget(entry: WeightedCluster): (request: RouteRequest) => ClusterTarget | undefined {
+  const { cluster, clusterHeader, requestEdits, responseEdits, hostRewrite, criteria } = entry;
+  const target: ClusterTarget = {
+    name: cluster,
+    requestEditor: requestEdits === null ? null : compileHeaderEdits([requestEdits]),
+    responseEditor: responseEdits === null ? null : compileHeaderEdits([responseEdits]),
+    hostRewrite,
+    filters: entry.filters ?? null,
+    pickContext: contextAsking(criteria),
+  };
+  if (clusterHeader === undefined) return () => target;
+  const read = headerReader(clusterHeader);
+  return (request) => {
+    const name = read(request);
+    return name === undefined || name === '' ? undefined : { ...target, name };
+  };
+}
+
+/** @returns a number below `sum` that the request itself decides by; undefined when it says nothing. */
+type Decide = (request: RouteRequest, sender: HashedSender | null, sum: number) => number | undefined;
+
+/** A 64-bit integer without a sign. */
+const WHOLE_NUMBER = /^\d{1,20}$/;
+
+function compileDecision(decidedBy: WeightedClusters['decidedBy'], hasher: RequestHasher | null): Decide {
+  if (decidedBy?.kind === 'header') {
+    const read = headerReader(decidedBy.name);
+    return (request, _sender, sum) => {
+      const value = read(request);
+      return value !== undefined && WHOLE_NUMBER.test(value) ? Number(BigInt(value) % BigInt(sum)) : undefined;
+    };
+  }
+  if (decidedBy?.kind !== 'hash' || hasher === null) return () => undefined;
+  return (request, sender, sum) => {
+    if (sender === null) return undefined;
+    const { clientAddress, connectionEnds } = sender.client;
+    // The choice of a host hashes, too, and gives the client its cookie.
+    const silent: HashedClient = { clientAddress, connectionEnds, setCookie() {} };
+    const { hasHash, hashHi, hashLo } = hasher.hash(sender.kernel, request, silent, null);
+    return hasHash ? Number(((BigInt(hashHi >>> 0) << 32n) | BigInt(hashLo >>> 0)) % BigInt(sum)) : undefined;
   };
 }
 

@@ -29,6 +29,8 @@ export interface RoutedRequest
   readonly isSecured: boolean;
   /** The route of a request whose filters know it before the router does; null for others. */
   foundRoute: Route | null;
+  /** The cluster that has been drawn together with that route; null where the router chooses it. */
+  foundTarget: ClusterTarget | null;
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null;
   target: ClusterTarget | null;

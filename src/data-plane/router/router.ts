@@ -96,10 +96,23 @@ export class Router {
   find(stream: RoutedRequest, head: RequestHead): Route | undefined {
     stream.prepare(head);
     this.#request.read(head, stream.isInternal, stream.isFiltered, stream);
-    const route = this.#routes.find(this.#request);
-    stream.foundRoute = route ?? null;
-    if (this.#isTraced) stream.beginTrace(head, stream.foundRoute);
-    return route;
+    const route = this.#routes.find(this.#request) ?? null;
+    // Chance is asked once of a request, however often its route is chosen.
+    const isDrawn = route !== null && route === stream.foundRoute && stream.foundTarget !== null;
+    if (!isDrawn) stream.foundTarget = this.#draw(stream, route);
+    stream.foundRoute = route;
+    if (this.#isTraced) stream.beginTrace(head, route);
+    return route ?? undefined;
+  }
+
+  /** Of clusters by weight one, which may say something to filters. */
+  #draw(stream: RoutedRequest, route: Route | null): ClusterTarget | null {
+    if (route === null || route.plan.kind !== 'cluster' || !route.plan.isDrawn) return null;
+    return this.#choose(stream, route.plan) ?? null;
+  }
+
+  #choose(stream: RoutedRequest, { target, choose }: ForwardPlan): ClusterTarget | undefined {
+    return target ?? choose(this.#request, { client: stream, kernel: this.#context.lbKernel });
   }
 
   /** Answers the request (and returns null), or makes the request to the upstream, which the stream then starts. */
@@ -210,7 +223,8 @@ export class Router {
     isFollowing: boolean,
   ): ForwardedRequest | null {
     const request = this.#request;
-    const target = plan.target ?? plan.choose(request);
+    const drawn = !isFollowing && route === stream.foundRoute ? stream.foundTarget : null;
+    const target = drawn ?? this.#choose(stream, plan);
     const cluster = target === undefined ? undefined : this.#clusters.get(target.name);
     if (target === undefined || cluster === undefined) {
       this.#count(no_cluster);

@@ -175,7 +175,7 @@ export const ROUTE_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       source_cluster: supported("the node's cluster"),
-      destination_cluster: supported('not where the cluster is one of weighted_clusters or named by a header'),
+      destination_cluster: supported('not where the cluster is named by a header'),
       request_headers: supported(),
       remote_address: supported('by the trusted hops'),
       generic_key: supported(),
@@ -314,6 +314,8 @@ export const ROUTE_SUPPORT: SupportTable = {
       clusters: supported(),
       total_weight: supported('must be the sum of the weights'),
       runtime_key_prefix: supported(),
+      header_name: supported('a whole number; else chance decides'),
+      use_hash_policy: supported('requests without a hash go by chance'),
     },
   },
   'proxy.config.route.v3.WeightedCluster.ClusterWeight': {
@@ -326,6 +328,9 @@ export const ROUTE_SUPPORT: SupportTable = {
       response_headers_to_add: supported(),
       response_headers_to_remove: supported(),
       host_rewrite_literal: supported(),
+      cluster_header: supported('in place of name'),
+      per_filter_config: supported(READ_AS_PER_FILTER),
+      typed_per_filter_config: PER_FILTER,
       metadata_match: supportedWhole('merged into that of the route'),
     },
   },

@@ -352,3 +352,28 @@ describe('header edits', () => {
     ]);
   });
 });
+
+describe('clusters by weight', () => {
+  const weighted = (fields: JsonObject, clusters: readonly JsonObject[], action: JsonObject = {}): JsonObject => ({
+    route: { weighted_clusters: { clusters, ...fields }, ...action },
+  });
+
+  it('are named, or by a header, and not by both', () => {
+    assert.deepEqual(faultsOf(weighted({}, [{ weight: 1 }])), [
+      'route.weighted_clusters.clusters[0].name: is empty, and so is cluster_header',
+    ]);
+    assert.deepEqual(faultsOf(weighted({}, [{ name: 'web', cluster_header: 'x-c', weight: 1 }])), [
+      'route.weighted_clusters.clusters[0].name: is given beside cluster_header',
+    ]);
+    assert.deepEqual(faultsOf(weighted({}, [{ cluster_header: 'x-c', weight: 1 }])), []);
+  });
+
+  it('go by hashes only where there are some', () => {
+    const clusters = [{ name: 'web', weight: 1 }];
+    const hash_policy = [{ header: { header_name: 'x-user' } }];
+    assert.deepEqual(faultsOf(weighted({ use_hash_policy: true }, clusters), 'warning'), [
+      'route.weighted_clusters.use_hash_policy: the route has no hash_policy; chance decides',
+    ]);
+    assert.deepEqual(faultsOf(weighted({ use_hash_policy: true }, clusters, { hash_policy }), 'warning'), []);
+  });
+});

@@ -509,7 +509,7 @@ describe('chance', () => {
     const { plan } = new Route(routeFor('/', forwardTo('', { weightedClusters })), { name: 'v' }, NAMES, RUNTIME);
     assert.equal(plan.kind, 'cluster');
     assert.deepEqual(
-      [0, 1, 2, 3, 4, 5].map((random) => plan.choose(request({ random }))?.name),
+      [0, 1, 2, 3, 4, 5].map((random) => plan.choose(request({ random }), null)?.name),
       ['a', 'a', 'b', 'a', 'a', 'b'],
     );
   });
@@ -540,7 +540,7 @@ describe('chance', () => {
     const weightedClusters = { entries: [entry('a', 2), entry('b', 1)], totalWeight: 3, runtimeKeyPrefix: 'shares' };
     const { plan } = new Route(routeFor('/', forwardTo('', { weightedClusters })), { name: 'v' }, NAMES, runtime);
     assert.equal(plan.kind, 'cluster');
-    const chosen = () => [0, 1, 2, 3, 4, 5].map((random) => plan.choose(request({ random }))?.name);
+    const chosen = () => [0, 1, 2, 3, 4, 5].map((random) => plan.choose(request({ random }), null)?.name);
     assert.deepEqual(chosen(), ['a', 'a', 'b', 'a', 'a', 'b']);
     runtime.replace(new Map([['shares.a', '0']]));
     assert.deepEqual(chosen(), ['b', 'b', 'b', 'b', 'b', 'b']);
@@ -572,7 +572,8 @@ describe('a cluster named by a header', () => {
     NAMES,
     RUNTIME,
   );
-  const choose = (lines: string[]) => (plan.kind === 'cluster' ? plan.choose(request({ lines }))?.name : undefined);
+  const choose = (lines: string[]) =>
+    plan.kind === 'cluster' ? plan.choose(request({ lines }), null)?.name : undefined;
   test('is the value', () => assert.equal(choose(['X-Cluster: web']), 'web'));
   test('is none without the header', () => assert.equal(choose([]), undefined));
   test('is none for an empty value', () => assert.equal(choose(['x-cluster:']), undefined));

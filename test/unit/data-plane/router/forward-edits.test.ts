@@ -38,7 +38,14 @@ function forwarded(options: Forwarded = {}): string[] {
   const { timeoutMs = 0, perTryTimeoutMs = 0, hedgesOnPerTryTimeout = false } = options;
   const snapshot = routeFor('/', forwardTo('web', { timeoutMs: 0, ...action }), fields);
   const route = new Route(snapshot, { name: 'all' }, NAMES, new RuntimeValues());
-  const plain = { name: 'web', requestEditor: null, responseEditor: null, hostRewrite: '', pickContext: null };
+  const plain = {
+    name: 'web',
+    requestEditor: null,
+    responseEditor: null,
+    hostRewrite: '',
+    filters: null,
+    pickContext: null,
+  };
   const request = routeRequest(requestHeadOf(head));
   const limits = { timeoutMs, perTryTimeoutMs, hedgesOnPerTryTimeout };
   const stream = { ...limits, isGrpc: isGrpc(request.head) } as HttpStream;

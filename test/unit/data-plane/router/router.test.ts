@@ -66,6 +66,28 @@ describe('a request', () => {
     assert.equal(bench.httpStat('rq_direct_response'), 1);
   });
 
+  test('keeps the cluster that was drawn together with its route, for as long as it keeps the route', () => {
+    const entry = (cluster: string) =>
+      ({ cluster, weight: 1, requestEdits: null, responseEdits: null, hostRewrite: '', criteria: null }) as const;
+    const weightedClusters = {
+      entries: [entry('web'), entry('none')],
+      totalWeight: 2,
+      runtimeKeyPrefix: '',
+      decidedBy: { kind: 'header', name: 'x-draw' },
+    } as const;
+    const weighted = forwardTo('', { weightedClusters });
+    const bench = new RouterBench([routeFor('/a', weighted), routeFor('/', weighted)]);
+    const find = (path: string, draw: number) =>
+      bench.router.find(bench.stream.asStream, bench.read(path, `x-draw: ${draw}`));
+    find('GET /a', 1);
+    find('GET /a', 0);
+    assert.equal(bench.stream.foundTarget?.name, 'none');
+    find('GET /b', 0);
+    assert.equal(bench.stream.foundTarget?.name, 'web');
+    bench.routed('GET /b', 'x-draw: 1');
+    assert.equal(bench.stream.target?.name, 'web');
+  });
+
   test('is matched by where it comes from', () => {
     for (const comesFromInside of [true, false]) {
       const bench = forwarding();
