@@ -30,6 +30,10 @@ export type { Trailers } from './http/trailers.ts';
 export { TCP_PROXY_CLUSTER } from './network/filter-state.ts';
 export type {
   CompiledNetworkFilter,
+  FilterHost,
+  FilterLink,
+  FilterUpstreams,
+  LinkReceiver,
   NetworkFilter,
   NetworkFilterCallbacks,
   NetworkFilterContext,
@@ -38,6 +42,7 @@ export type {
   NetworkFilterStatus,
   Refusal,
   TerminalCallbacks,
+  TerminalFilterContext,
   TerminalFilterKind,
   Termination,
 } from './network/network-filter.ts';

@@ -36,6 +36,7 @@ import { DIRECT_RESPONSE } from './filters.network/direct_response/config.ts';
 import { ECHO } from './filters.network/echo/config.ts';
 import { NETWORK_LOCAL_RATE_LIMIT } from './filters.network/local_ratelimit/config.ts';
 import { NETWORK_RBAC } from './filters.network/rbac/config.ts';
+import { REDIS_PROXY_MANIFEST } from './filters.network/redis_proxy/config.ts';
 import { SNI_CLUSTER } from './filters.network/sni_cluster/config.ts';
 import { DOG_STATSD } from './stat_sinks/dog_statsd/config.ts';
 import { GRAPHITE_STATSD } from './stat_sinks/graphite_statsd/config.ts';
@@ -82,6 +83,7 @@ const NETWORK_FILTERS: NetworkFilterManifests = {
   'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NETWORK_LOCAL_RATE_LIMIT,
   'proxy.extensions.filters.network.rbac.v3.RBAC': NETWORK_RBAC,
   'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SNI_CLUSTER,
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy': REDIS_PROXY_MANIFEST,
 };
 
 const TRACERS: TracerManifests = {

@@ -29,6 +29,7 @@ import { DIRECT_RESPONSE_FILTER } from './filters.network/direct_response/filter
 import { ECHO_FILTER } from './filters.network/echo/filter.ts';
 import { NETWORK_LOCAL_RATE_LIMIT_FILTER } from './filters.network/local_ratelimit/filter.ts';
 import { NETWORK_RBAC_FILTER } from './filters.network/rbac/filter.ts';
+import { REDIS_PROXY_FILTER } from './filters.network/redis_proxy/filter.ts';
 import { SNI_CLUSTER_FILTER } from './filters.network/sni_cluster/filter.ts';
 import { DATADOG_TRACER } from './tracers/datadog/tracer.ts';
 import { OPEN_TELEMETRY_TRACER } from './tracers/opentelemetry/tracer.ts';
@@ -66,6 +67,7 @@ export const NETWORK_FILTERS: NetworkFilterRegistry = {
   'filters.network.local_ratelimit': NETWORK_LOCAL_RATE_LIMIT_FILTER,
   'filters.network.rbac': NETWORK_RBAC_FILTER,
   'filters.network.sni_cluster': SNI_CLUSTER_FILTER,
+  'filters.network.redis_proxy': REDIS_PROXY_FILTER,
 };
 
 export const TRACERS: TracerRegistry = {

@@ -69,7 +69,7 @@ const NETWORK_FILTERS: Rows = [
   row('undescribed', 'filters.network.client_ssl_auth', 'client_ssl_auth'),
   row('undescribed', 'filters.network.ext_authz', 'ext_authz'),
   row('undescribed', 'filters.network.mongo_proxy', 'mongo_proxy'),
-  row('undescribed', 'filters.network.redis_proxy', 'redis_proxy'),
+  row(`${NETWORK}.redis_proxy.v3.RedisProxy`, 'filters.network.redis_proxy', 'redis_proxy'),
 ];
 
 const HTTP_FILTERS: Rows = [

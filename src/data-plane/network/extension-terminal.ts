@@ -7,12 +7,13 @@ import type { Metadata, NetworkFilterSnapshot } from '../../snapshot/index.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
 import type { CallReceiver, CallRequest } from '../http/filter-call.ts';
 import { type UpstreamCall, UpstreamCalls } from '../router/upstream-call.ts';
+import { RawUpstreams } from '../tcp-proxy/filter-upstreams.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { connectionFacts } from './connection-facts.ts';
 import { Delivery, type DeliveryOwner } from './delivery.ts';
 import type { DownstreamConnection } from './downstream-connection.ts';
-import type { NetworkFilter, TerminalCallbacks, Termination } from './network-filter.ts';
+import type { NetworkFilter, TerminalCallbacks, TerminalFilterContext, Termination } from './network-filter.ts';
 import { ChainFilterContext } from './network-filter-context.ts';
 import { PausedPeer, type PausedPeerOwner } from './paused-peers.ts';
 import { attachAccepted, resumeAccepted, type SocketOwner } from './socket-events.ts';
@@ -21,14 +22,35 @@ import { type TimeoutOwner, TimerEntry } from './timer-wheel.ts';
 
 /** A client that takes nothing of the last that it gets for this time has lost it. */
 const UNTAKEN_MS = 10_000;
+/** Of what hosts answer to the filter at a time. */
+const ANSWER_LIMIT_BYTES = 1024 * 1024;
 const NO_BYTES = Buffer.alloc(0);
 const NEVER = Number.POSITIVE_INFINITY;
+
+class TerminalChainContext extends ChainFilterContext implements TerminalFilterContext {
+  readonly upstreams: RawUpstreams;
+  readonly #closers: (() => void)[] = [];
+
+  constructor(context: WorkerContext, clusters: ClusterMap, snapshot: NetworkFilterSnapshot) {
+    super(context, snapshot);
+    this.upstreams = new RawUpstreams(context, clusters, ANSWER_LIMIT_BYTES);
+  }
+
+  onClose(callback: () => void): void {
+    this.#closers.push(callback);
+  }
+
+  override close(): void {
+    for (const tell of this.#closers) tell();
+    super.close();
+  }
+}
 
 export class ExtensionTerminal implements TerminalFilter {
   readonly calls: UpstreamCalls;
   readonly create: (callbacks: TerminalCallbacks) => NetworkFilter;
   readonly #context: WorkerContext;
-  readonly #filterContext: ChainFilterContext;
+  readonly #filterContext: TerminalChainContext;
   readonly #connections = new Set<TerminalConnection>();
   #isFinishing = false;
 
@@ -39,7 +61,7 @@ export class ExtensionTerminal implements TerminalFilter {
     if (!kind?.isTerminal) throw new Error(`${name} is no terminal filter`);
     this.#context = context;
     this.calls = new UpstreamCalls(context, clusters);
-    this.#filterContext = new ChainFilterContext(context, snapshot);
+    this.#filterContext = new TerminalChainContext(context, clusters, snapshot);
     this.create = kind.compile(settings, this.#filterContext);
   }
 

@@ -105,6 +105,53 @@ export interface NetworkFilterContext {
   sharedNowMs(): number;
 }
 
+/** A member of a cluster; the same object as long as it is one. */
+export interface FilterHost {
+  /** Its address as text. */
+  readonly label: string;
+}
+
+/** What becomes of a connection to a host that a filter has opened; each perhaps from within a call of its link. */
+export interface LinkReceiver {
+  onConnected(): void;
+  /** @param bytes borrowed until return. */
+  onBytes(bytes: Buffer): void;
+  /** More may be written after a write that has returned false. */
+  onWritable(): void;
+  /** The host has left its cluster: the connection should end when it has nothing more to do. */
+  onHostLeft(): void;
+  /** The connection is over, or has not come to be. Once, and not behind a close of the filter's own. */
+  onClosed(): void;
+}
+
+/** A connection to a host. What is counted of it stands among the host's stats and those of its cluster. */
+export interface FilterLink {
+  /** @param bytes given away. @returns false when nothing should follow before `onWritable`. */
+  write(bytes: Buffer): boolean;
+  /** A request goes over it, until one of the others is told. */
+  requestBegan(): void;
+  requestEnded(outcome: 'answered' | 'failed' | 'timeout'): void;
+  close(): void;
+}
+
+/** Connections to hosts that speak what the filter speaks. */
+export interface FilterUpstreams {
+  /**
+   * The host of a cluster for this key: where it is hashed, the same one for the same key.
+   * @returns null where there is none, or no such cluster.
+   */
+  hostFor(cluster: string, key: Buffer): FilterHost | null;
+  /** @returns null when circuit breakers leave no place for it. */
+  connect(host: FilterHost, receiver: LinkReceiver): FilterLink | null;
+}
+
+/** What terminal filters are made with beside. */
+export interface TerminalFilterContext extends NetworkFilterContext {
+  readonly upstreams: FilterUpstreams;
+  /** Has somebody told when the chain goes, behind its last connection. */
+  onClose(callback: () => void): void;
+}
+
 /** A count over all workers. */
 export interface SharedCount {
   /** Adds one unless that would make more than `limit`. @returns whether it has. */
@@ -139,7 +186,7 @@ export interface CompiledNetworkFilter extends NetworkFilterStep {
 export interface TerminalFilterKind {
   readonly isTerminal: true;
   /** @returns what makes the filter of one connection. */
-  compile(settings: unknown, context: NetworkFilterContext): (callbacks: TerminalCallbacks) => NetworkFilter;
+  compile(settings: unknown, context: TerminalFilterContext): (callbacks: TerminalCallbacks) => NetworkFilter;
 }
 
 /** The network filters of a build, by their names in snapshots. */

@@ -36,6 +36,8 @@ export interface TcpUpstreamOwner {
   onUpstreamEnd(): void;
   onUpstreamDrain(): void;
   onUpstreamClosed(error: NodeJS.ErrnoException | null): void;
+  /** The host has left its cluster, or that has gone. Of no interest to who ends with its client. */
+  onHostLeft?(): void;
 }
 
 export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
@@ -131,6 +133,10 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
     if (this.#isClosed || !this.#isConnected) return;
     this.destroy();
     this.#owner.onUpstreamClosed(null);
+  }
+
+  onHostLeft(): void {
+    if (!this.#isClosed) this.#owner.onHostLeft?.();
   }
 
   /** Ends the connection as one that was broken off, at once. */

@@ -34,6 +34,8 @@ const FAILED = HealthFlag.failedActiveHealthCheck | HealthFlag.failedOutlierChec
 export interface RawConnection {
   /** Its host has turned unhealthy, and its cluster wants no connection to such hosts. */
   onHostFailed(): void;
+  /** Its host has left the cluster. */
+  onHostLeft?(): void;
 }
 
 /** Follows its host, whose settings may change while a pool stays. */
@@ -272,6 +274,7 @@ export class Host implements PoolHost {
     this.#onUnused = onUnused;
     this.#pools.drain();
     this.#namedPools?.drain();
+    for (const connection of [...this.#rawConnections]) connection.onHostLeft?.();
     this.onUserGone();
   }
 

@@ -61,6 +61,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
+  | Typed<'extensions.filters.network.redis_proxy.v3.RedisProxy', RedisProxy>
   | Typed<'extensions.access_loggers.file.v3.FileAccessLog', FileAccessLog>
   | Typed<'extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig', HttpGrpcAccessLogConfig>
   | Typed<'extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig', TcpGrpcAccessLogConfig>
@@ -177,6 +178,7 @@ export type FiltersNetworkConfig =
   | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
+  | Typed<'extensions.filters.network.redis_proxy.v3.RedisProxy', RedisProxy>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
 
@@ -4630,6 +4632,113 @@ export interface Redis {
   readonly key?: string | undefined;
   readonly aws_iam?: JsonObject | undefined;
   readonly awsIam?: JsonObject | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisExternalAuthProvider */
+export interface RedisExternalAuthProvider {
+  readonly grpc_service?: GrpcService | undefined;
+  readonly grpcService?: GrpcService | undefined;
+  readonly enable_auth_expiration?: boolean | undefined;
+  readonly enableAuthExpiration?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy */
+export interface RedisProxy {
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly settings?: RedisProxy_ConnPoolSettings | undefined;
+  readonly latency_in_micros?: boolean | undefined;
+  readonly latencyInMicros?: boolean | undefined;
+  readonly prefix_routes?: RedisProxy_PrefixRoutes | undefined;
+  readonly prefixRoutes?: RedisProxy_PrefixRoutes | undefined;
+  readonly downstream_auth_password?: DataSource | undefined;
+  readonly downstreamAuthPassword?: DataSource | undefined;
+  readonly downstream_auth_username?: DataSource | undefined;
+  readonly downstreamAuthUsername?: DataSource | undefined;
+  readonly faults?: readonly RedisProxy_RedisFault[] | undefined;
+  readonly downstream_auth_passwords?: readonly DataSource[] | undefined;
+  readonly downstreamAuthPasswords?: readonly DataSource[] | undefined;
+  readonly external_auth_provider?: RedisExternalAuthProvider | undefined;
+  readonly externalAuthProvider?: RedisExternalAuthProvider | undefined;
+  readonly custom_commands?: readonly string[] | undefined;
+  readonly customCommands?: readonly string[] | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings */
+export interface RedisProxy_ConnPoolSettings {
+  readonly op_timeout?: Duration | undefined;
+  readonly opTimeout?: Duration | undefined;
+  readonly enable_hashtagging?: boolean | undefined;
+  readonly enableHashtagging?: boolean | undefined;
+  readonly enable_redirection?: boolean | undefined;
+  readonly enableRedirection?: boolean | undefined;
+  readonly max_buffer_size_before_flush?: number | undefined;
+  readonly maxBufferSizeBeforeFlush?: number | undefined;
+  readonly buffer_flush_timeout?: Duration | undefined;
+  readonly bufferFlushTimeout?: Duration | undefined;
+  readonly max_upstream_unknown_connections?: number | undefined;
+  readonly maxUpstreamUnknownConnections?: number | undefined;
+  readonly read_policy?: 'MASTER' | 'PREFER_MASTER' | 'REPLICA' | 'PREFER_REPLICA' | 'ANY' | undefined;
+  readonly readPolicy?: 'MASTER' | 'PREFER_MASTER' | 'REPLICA' | 'PREFER_REPLICA' | 'ANY' | undefined;
+  readonly enable_command_stats?: boolean | undefined;
+  readonly enableCommandStats?: boolean | undefined;
+  readonly dns_cache_config?: DnsCacheConfig | undefined;
+  readonly dnsCacheConfig?: DnsCacheConfig | undefined;
+  readonly connection_rate_limit?: RedisProxy_ConnectionRateLimit | undefined;
+  readonly connectionRateLimit?: RedisProxy_ConnectionRateLimit | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnectionRateLimit */
+export interface RedisProxy_ConnectionRateLimit {
+  readonly connection_rate_limit_per_sec?: number | undefined;
+  readonly connectionRateLimitPerSec?: number | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes */
+export interface RedisProxy_PrefixRoutes {
+  readonly routes?: readonly RedisProxy_PrefixRoutes_Route[] | undefined;
+  readonly case_insensitive?: boolean | undefined;
+  readonly caseInsensitive?: boolean | undefined;
+  readonly catch_all_route?: RedisProxy_PrefixRoutes_Route | undefined;
+  readonly catchAllRoute?: RedisProxy_PrefixRoutes_Route | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route */
+export interface RedisProxy_PrefixRoutes_Route {
+  readonly prefix?: string | undefined;
+  readonly remove_prefix?: boolean | undefined;
+  readonly removePrefix?: boolean | undefined;
+  readonly cluster?: string | undefined;
+  readonly request_mirror_policy?: readonly RedisProxy_PrefixRoutes_Route_RequestMirrorPolicy[] | undefined;
+  readonly requestMirrorPolicy?: readonly RedisProxy_PrefixRoutes_Route_RequestMirrorPolicy[] | undefined;
+  readonly key_formatter?: string | undefined;
+  readonly keyFormatter?: string | undefined;
+  readonly read_command_policy?: RedisProxy_PrefixRoutes_Route_ReadCommandPolicy | undefined;
+  readonly readCommandPolicy?: RedisProxy_PrefixRoutes_Route_ReadCommandPolicy | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route.ReadCommandPolicy */
+export interface RedisProxy_PrefixRoutes_Route_ReadCommandPolicy {
+  readonly cluster?: string | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route.RequestMirrorPolicy */
+export interface RedisProxy_PrefixRoutes_Route_RequestMirrorPolicy {
+  readonly cluster?: string | undefined;
+  readonly runtime_fraction?: RuntimeFractionalPercent | undefined;
+  readonly runtimeFraction?: RuntimeFractionalPercent | undefined;
+  readonly exclude_read_commands?: boolean | undefined;
+  readonly excludeReadCommands?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault */
+export interface RedisProxy_RedisFault {
+  readonly fault_type?: 'DELAY' | 'ERROR' | undefined;
+  readonly faultType?: 'DELAY' | 'ERROR' | undefined;
+  readonly fault_enabled?: RuntimeFractionalPercent | undefined;
+  readonly faultEnabled?: RuntimeFractionalPercent | undefined;
+  readonly delay?: Duration | undefined;
+  readonly commands?: readonly string[] | undefined;
 }
 
 /** proxy.type.matcher.v3.RegexMatchAndSubstitute */

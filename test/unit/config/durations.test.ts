@@ -8,6 +8,7 @@ import type { BootstrapConfig } from '../../../src/config/index.ts';
 import { protoSchema } from '../../../src/config/proto/root.ts';
 import { coverageFrom, supportWith } from '../../../src/config/support/index.ts';
 import { EXTENSIONS } from '../../../src/extensions/control-registry.ts';
+import type { RedisPoolSettings, RedisSettings } from '../../../src/extensions/filters.network/redis_proxy/settings.ts';
 import type {
   JwtAuthnSettings,
   ProviderSettings,
@@ -61,6 +62,7 @@ const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const ROUND_ROBIN = 'type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin';
 const DNS_CLUSTER = 'type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster';
 const FORWARD_PROXY = 'type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig';
+const REDIS_PROXY = 'type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3.RedisProxy';
 const FIXED_HEAP = 'type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig';
 const SCALED_TIMERS = 'type.googleapis.com/envoy.config.overload.v3.ScaleTimersOverloadActionConfig';
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
@@ -113,6 +115,23 @@ function forwardProxy(fields: JsonObject): JsonObject {
 function dnsCache(bootstrap: BootstrapConfig): DnsCacheSettings {
   const { discovery } = bootstrap.clusters[0]!;
   return (discovery as Extract<typeof discovery, { readonly kind: 'forward-proxy' }>).cache;
+}
+
+function redisProxy(settings: JsonObject): JsonObject {
+  const typed_config = {
+    '@type': REDIS_PROXY,
+    stat_prefix: 'a',
+    settings,
+    prefix_routes: { catch_all_route: { cluster: 'web' } },
+  };
+  const filter = { name: 'redis', typed_config };
+  return { static_resources: { clusters: [clusterNamed('web')], listeners: [listenerWith([filter])] } };
+}
+
+function redisPool(bootstrap: BootstrapConfig): RedisPoolSettings {
+  const { filter } = bootstrap.listeners[0]!.filterChains[0]!;
+  assert.equal(filter.kind, 'extension');
+  return (filter.settings as RedisSettings).pool;
 }
 
 function checked(fields: JsonObject): JsonObject {
@@ -445,6 +464,14 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig.dns_query_timeout': {
     bootstrap: (value) => forwardProxy({ dns_query_timeout: value }),
     settingMs: (bootstrap) => dnsCache(bootstrap).queryTimeoutMs,
+  },
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings.op_timeout': {
+    bootstrap: (value) => redisProxy({ op_timeout: value }),
+    settingMs: (bootstrap) => redisPool(bootstrap).opTimeoutMs,
+  },
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings.buffer_flush_timeout': {
+    bootstrap: (value) => redisProxy({ op_timeout: '1s', buffer_flush_timeout: value }),
+    settingMs: (bootstrap) => redisPool(bootstrap).flushMs,
   },
   'proxy.extensions.clusters.dns.v3.DnsCluster.dns_jitter': {
     bootstrap: (value) => typedDnsCluster({ dns_jitter: value }),

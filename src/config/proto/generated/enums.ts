@@ -765,6 +765,21 @@ export const RBAC_EnforcementType = {
   CONTINUOUS: 1,
 } as const;
 
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings.ReadPolicy */
+export const RedisProxy_ConnPoolSettings_ReadPolicy = {
+  MASTER: 0,
+  PREFER_MASTER: 1,
+  REPLICA: 2,
+  PREFER_REPLICA: 3,
+  ANY: 4,
+} as const;
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault.RedisFaultType */
+export const RedisProxy_RedisFault_RedisFaultType = {
+  DELAY: 0,
+  ERROR: 1,
+} as const;
+
 /** proxy.extensions.filters.network.tcp_proxy.v3.UpstreamConnectMode */
 export const UpstreamConnectMode = {
   IMMEDIATE: 0,

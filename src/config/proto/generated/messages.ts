@@ -4996,6 +4996,84 @@ export interface NetworkRbacRBAC {
   delay_deny: Duration | null;
 }
 
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy */
+export interface RedisProxy {
+  stat_prefix: string;
+  cluster: string;
+  settings: RedisProxy_ConnPoolSettings | null;
+  latency_in_micros: boolean;
+  prefix_routes: RedisProxy_PrefixRoutes | null;
+  downstream_auth_password: DataSource | null;
+  downstream_auth_username: DataSource | null;
+  faults: RedisProxy_RedisFault[];
+  downstream_auth_passwords: DataSource[];
+  external_auth_provider: RedisExternalAuthProvider | null;
+  custom_commands: string[];
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings */
+export interface RedisProxy_ConnPoolSettings {
+  op_timeout: Duration | null;
+  enable_hashtagging: boolean;
+  enable_redirection: boolean;
+  max_buffer_size_before_flush: number;
+  buffer_flush_timeout: Duration | null;
+  max_upstream_unknown_connections: UInt32Value | null;
+  read_policy: number;
+  enable_command_stats: boolean;
+  dns_cache_config: DnsCacheConfig | null;
+  connection_rate_limit: RedisProxy_ConnectionRateLimit | null;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnectionRateLimit */
+export interface RedisProxy_ConnectionRateLimit {
+  connection_rate_limit_per_sec: number;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes */
+export interface RedisProxy_PrefixRoutes {
+  routes: RedisProxy_PrefixRoutes_Route[];
+  case_insensitive: boolean;
+  catch_all_cluster: string;
+  catch_all_route: RedisProxy_PrefixRoutes_Route | null;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route */
+export interface RedisProxy_PrefixRoutes_Route {
+  prefix: string;
+  remove_prefix: boolean;
+  cluster: string;
+  request_mirror_policy: RedisProxy_PrefixRoutes_Route_RequestMirrorPolicy[];
+  key_formatter: string;
+  read_command_policy: RedisProxy_PrefixRoutes_Route_ReadCommandPolicy | null;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route.RequestMirrorPolicy */
+export interface RedisProxy_PrefixRoutes_Route_RequestMirrorPolicy {
+  cluster: string;
+  runtime_fraction: RuntimeFractionalPercent | null;
+  exclude_read_commands: boolean;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route.ReadCommandPolicy */
+export interface RedisProxy_PrefixRoutes_Route_ReadCommandPolicy {
+  cluster: string;
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault */
+export interface RedisProxy_RedisFault {
+  fault_type: number;
+  fault_enabled: RuntimeFractionalPercent | null;
+  delay: Duration | null;
+  commands: string[];
+}
+
+/** proxy.extensions.filters.network.redis_proxy.v3.RedisExternalAuthProvider */
+export interface RedisExternalAuthProvider {
+  grpc_service: GrpcService | null;
+  enable_auth_expiration: boolean;
+}
+
 /** proxy.extensions.filters.network.sni_cluster.v3.SniCluster */
 export interface SniCluster {}
 
@@ -6429,6 +6507,15 @@ export interface MessageTypes {
   'proxy.extensions.filters.network.echo.v3.Echo': Echo;
   'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NetworkLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.network.rbac.v3.RBAC': NetworkRbacRBAC;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy': RedisProxy;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings': RedisProxy_ConnPoolSettings;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnectionRateLimit': RedisProxy_ConnectionRateLimit;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes': RedisProxy_PrefixRoutes;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route': RedisProxy_PrefixRoutes_Route;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route.RequestMirrorPolicy': RedisProxy_PrefixRoutes_Route_RequestMirrorPolicy;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route.ReadCommandPolicy': RedisProxy_PrefixRoutes_Route_ReadCommandPolicy;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.RedisFault': RedisProxy_RedisFault;
+  'proxy.extensions.filters.network.redis_proxy.v3.RedisExternalAuthProvider': RedisExternalAuthProvider;
   'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SniCluster;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy': TcpProxy;
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster': TcpProxy_WeightedCluster;

@@ -1,0 +1,227 @@
+// One connection of this worker to a host that speaks Redis: requests of all clients go over it, one behind the other, and
+// answers come in the same order.
+//
+//   CONNECTING ──connected──► OPEN ──closed, late, nonsense──► over: all that wait fail
+//                               └──host left──► LEAVING ──last answer──► over
+
+import type { Clock } from '../../../base/clock.ts';
+import type { FilterHost, FilterLink, FilterUpstreams, LinkReceiver } from '../../../data-plane/index.ts';
+import { RespError, RespReader } from './resp.ts';
+import type { RedisPoolSettings } from './settings.ts';
+
+/** Who waits for an answer; told once. */
+export interface AnswerReceiver {
+  /** @param message borrowed until return. */
+  onAnswer(message: Buffer): void;
+  onNoAnswer(): void;
+}
+
+/** Of requests that wait for answers over one connection: who goes beyond it is told that there is none. */
+const MAX_WAITING = 65_536;
+/** Bytes of requests that a host which takes none may hold up. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+interface Waiting {
+  readonly receiver: AnswerReceiver;
+  readonly sinceMs: number;
+}
+
+export class RedisUpstreams {
+  readonly #settings: RedisPoolSettings;
+  readonly #upstreams: FilterUpstreams;
+  readonly #clock: Clock;
+  readonly #clients = new Map<FilterHost, UpstreamClient>();
+
+  constructor(settings: RedisPoolSettings, upstreams: FilterUpstreams, clock: Clock) {
+    this.#settings = settings;
+    this.#upstreams = upstreams;
+    this.#clock = clock;
+  }
+
+  /**
+   * @param key that says which host gets it. @param request given away.
+   * @returns false when there is no host, or no place for a connection to it; the receiver is not told then.
+   */
+  send(cluster: string, key: Buffer, request: Buffer, receiver: AnswerReceiver): boolean {
+    const host = this.#upstreams.hostFor(cluster, this.#settings.usesHashTags ? hashTag(key) : key);
+    if (host === null) return false;
+    let client = this.#clients.get(host);
+    if (client === undefined) {
+      client = new UpstreamClient(this.#settings, this.#clock, () => {
+        if (this.#clients.get(host) === client) this.#clients.delete(host);
+      });
+      if (!client.connect(this.#upstreams, host)) return false;
+      this.#clients.set(host, client);
+    }
+    return client.send(request, receiver);
+  }
+
+  /** Ends all connections; who waits gets no answer. */
+  close(): void {
+    for (const client of [...this.#clients.values()]) client.fail('failed');
+  }
+}
+
+/** What stands between the first `{` and the next `}`, if anything does; else the whole key. */
+export function hashTag(key: Buffer): Buffer {
+  const open = key.indexOf('{');
+  const close = open === -1 ? -1 : key.indexOf('}', open + 1);
+  return close <= open + 1 ? key : key.subarray(open + 1, close);
+}
+
+class UpstreamClient implements LinkReceiver {
+  readonly #settings: RedisPoolSettings;
+  readonly #clock: Clock;
+  readonly #onOver: () => void;
+  readonly #reader = new RespReader(() => MAX_ANSWER_BYTES);
+  #link: FilterLink | null = null;
+  #isOver = false;
+  #isLeaving = false;
+  /** In the order of their requests; those before #first have been answered. */
+  #waiting: Waiting[] = [];
+  #first = 0;
+  /** Not written yet. */
+  #unsent: Buffer[] = [];
+  #unsentBytes = 0;
+  #isFlushPlanned = false;
+  #isBackedUp = false;
+  #cancelFlush: (() => void) | null = null;
+  #cancelTimeout: (() => void) | null = null;
+
+  constructor(settings: RedisPoolSettings, clock: Clock, onOver: () => void) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#onOver = onOver;
+  }
+
+  connect(upstreams: FilterUpstreams, host: FilterHost): boolean {
+    this.#link = upstreams.connect(host, this);
+    // It may have failed at once.
+    return this.#link !== null && !this.#isOver;
+  }
+
+  send(request: Buffer, receiver: AnswerReceiver): boolean {
+    if (this.#isOver || this.#waitingCount >= MAX_WAITING || this.#unsentBytes > MAX_UNSENT_BYTES) return false;
+    this.#waiting.push({ receiver, sinceMs: this.#clock.monotonicMs() });
+    this.#link!.requestBegan();
+    this.#cancelTimeout ??= this.#watch(this.#settings.opTimeoutMs);
+    this.#unsent.push(request);
+    this.#unsentBytes += request.length;
+    this.#planFlush();
+    return true;
+  }
+
+  onConnected(): void {}
+
+  onBytes(bytes: Buffer): void {
+    this.#reader.push(bytes);
+    try {
+      for (let message = this.#reader.next(); message !== null; message = this.#reader.next()) {
+        if (this.#waitingCount === 0) throw new RespError('an answer to nothing');
+        const { receiver } = this.#take();
+        this.#link!.requestEnded('answered');
+        receiver.onAnswer(message);
+        if (this.#isOver) return;
+      }
+    } catch (error) {
+      if (!(error instanceof RespError)) throw error;
+      this.fail('failed');
+      return;
+    }
+    if (this.#isLeaving && this.#waitingCount === 0) this.fail('failed');
+  }
+
+  onWritable(): void {
+    this.#isBackedUp = false;
+    if (this.#unsentBytes > 0) this.#flush();
+  }
+
+  /** What is under way goes on; the next request gets another connection, if the host is there again. */
+  onHostLeft(): void {
+    this.#isLeaving = true;
+    this.#onOver();
+    if (this.#waitingCount === 0) this.fail('failed');
+  }
+
+  onClosed(): void {
+    this.fail('failed');
+  }
+
+  /** Ends the connection; who waits gets no answer. */
+  fail(outcome: 'failed' | 'timeout'): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelFlush?.();
+    this.#cancelTimeout?.();
+    this.#onOver();
+    const waiting = this.#waiting.slice(this.#first);
+    this.#waiting = [];
+    this.#first = 0;
+    this.#unsent = [];
+    for (const _ of waiting) this.#link?.requestEnded(outcome);
+    this.#link?.close();
+    for (const { receiver } of waiting) receiver.onNoAnswer();
+  }
+
+  get #waitingCount(): number {
+    return this.#waiting.length - this.#first;
+  }
+
+  #take(): Waiting {
+    const taken = this.#waiting[this.#first]!;
+    this.#first += 1;
+    if (this.#first === this.#waiting.length) {
+      this.#waiting = [];
+      this.#first = 0;
+      this.#cancelTimeout?.();
+      this.#cancelTimeout = null;
+    } else if (this.#first >= 1024) {
+      this.#waiting.splice(0, this.#first);
+      this.#first = 0;
+    }
+    return taken;
+  }
+
+  /** One timer, for the oldest. */
+  #watch(afterMs: number): () => void {
+    return this.#clock.after(afterMs, () => {
+      this.#cancelTimeout = null;
+      const oldest = this.#waiting[this.#first];
+      if (oldest === undefined) return;
+      const leftMs = oldest.sinceMs + this.#settings.opTimeoutMs - this.#clock.monotonicMs();
+      if (leftMs <= 0) this.fail('timeout');
+      else this.#cancelTimeout = this.#watch(leftMs);
+    });
+  }
+
+  #planFlush(): void {
+    const { flushBytes, flushMs } = this.#settings;
+    if (flushBytes > 0) {
+      if (this.#unsentBytes >= flushBytes) this.#flush();
+      else {
+        this.#cancelFlush ??= this.#clock.after(flushMs, () => {
+          this.#cancelFlush = null;
+          this.#flush();
+        });
+      }
+      return;
+    }
+    if (this.#isFlushPlanned) return;
+    this.#isFlushPlanned = true;
+    queueMicrotask(() => {
+      this.#isFlushPlanned = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (this.#isOver || this.#isBackedUp || this.#unsent.length === 0) return;
+    this.#cancelFlush?.();
+    this.#cancelFlush = null;
+    const bytes = this.#unsent.length === 1 ? this.#unsent[0]! : Buffer.concat(this.#unsent, this.#unsentBytes);
+    this.#unsent = [];
+    this.#unsentBytes = 0;
+    this.#isBackedUp = !this.#link!.write(bytes);
+  }
+}
