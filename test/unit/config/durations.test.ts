@@ -8,12 +8,12 @@ import type { BootstrapConfig } from '../../../src/config/index.ts';
 import { protoSchema } from '../../../src/config/proto/root.ts';
 import { coverageFrom, supportWith } from '../../../src/config/support/index.ts';
 import { EXTENSIONS } from '../../../src/extensions/control-registry.ts';
-import type { RedisPoolSettings, RedisSettings } from '../../../src/extensions/filters.network/redis_proxy/settings.ts';
 import type {
   JwtAuthnSettings,
   ProviderSettings,
   RemoteKeys,
 } from '../../../src/extensions/filters.http/jwt_authn/settings.ts';
+import type { RedisPoolSettings, RedisSettings } from '../../../src/extensions/filters.network/redis_proxy/settings.ts';
 import type {
   CheckIntervals,
   DnsCacheSettings,
