@@ -34,6 +34,7 @@ import { TAP } from './filters.http/tap/config.ts';
 import { CONNECTION_LIMIT } from './filters.network/connection_limit/config.ts';
 import { DIRECT_RESPONSE } from './filters.network/direct_response/config.ts';
 import { ECHO } from './filters.network/echo/config.ts';
+import { NETWORK_EXT_AUTHZ } from './filters.network/ext_authz/config.ts';
 import { NETWORK_LOCAL_RATE_LIMIT } from './filters.network/local_ratelimit/config.ts';
 import { NETWORK_RBAC } from './filters.network/rbac/config.ts';
 import { REDIS_PROXY_MANIFEST } from './filters.network/redis_proxy/config.ts';
@@ -80,6 +81,7 @@ const NETWORK_FILTERS: NetworkFilterManifests = {
   'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit': CONNECTION_LIMIT,
   'proxy.extensions.filters.network.direct_response.v3.Config': DIRECT_RESPONSE,
   'proxy.extensions.filters.network.echo.v3.Echo': ECHO,
+  'proxy.extensions.filters.network.ext_authz.v3.ExtAuthz': NETWORK_EXT_AUTHZ,
   'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NETWORK_LOCAL_RATE_LIMIT,
   'proxy.extensions.filters.network.rbac.v3.RBAC': NETWORK_RBAC,
   'proxy.extensions.filters.network.sni_cluster.v3.SniCluster': SNI_CLUSTER,

@@ -27,6 +27,7 @@ import { TAP_FILTER } from './filters.http/tap/filter.ts';
 import { CONNECTION_LIMIT_FILTER } from './filters.network/connection_limit/filter.ts';
 import { DIRECT_RESPONSE_FILTER } from './filters.network/direct_response/filter.ts';
 import { ECHO_FILTER } from './filters.network/echo/filter.ts';
+import { NETWORK_EXT_AUTHZ_FILTER } from './filters.network/ext_authz/filter.ts';
 import { NETWORK_LOCAL_RATE_LIMIT_FILTER } from './filters.network/local_ratelimit/filter.ts';
 import { NETWORK_RBAC_FILTER } from './filters.network/rbac/filter.ts';
 import { REDIS_PROXY_FILTER } from './filters.network/redis_proxy/filter.ts';
@@ -64,6 +65,7 @@ export const NETWORK_FILTERS: NetworkFilterRegistry = {
   'filters.network.connection_limit': CONNECTION_LIMIT_FILTER,
   'filters.network.direct_response': DIRECT_RESPONSE_FILTER,
   'filters.network.echo': ECHO_FILTER,
+  'filters.network.ext_authz': NETWORK_EXT_AUTHZ_FILTER,
   'filters.network.local_ratelimit': NETWORK_LOCAL_RATE_LIMIT_FILTER,
   'filters.network.rbac': NETWORK_RBAC_FILTER,
   'filters.network.sni_cluster': SNI_CLUSTER_FILTER,

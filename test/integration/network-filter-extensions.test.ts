@@ -1,85 +1,15 @@
 // The network filters of the build, each from its configuration to what clients see of it.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
-import {
-  faultTexts,
-  type JsonObject,
-  listenerWith,
-  load,
-  mustLoad,
-  socketAddress,
-  tcpFilter,
-  withListeners,
-} from '../support/bootstrap.ts';
+import { describe, test } from 'node:test';
+import { type JsonObject, listenerWith, mustLoad, tcpFilter, withListeners } from '../support/bootstrap.ts';
 import { clientHello } from '../support/client-hello.ts';
-import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { untilEqual } from '../support/eventually.ts';
-import { WireClient, WireUpstream } from '../support/wire.ts';
+import { errorsOf, filter, logTo, named, running, V2, V3 } from '../support/network-filter-proxy.ts';
 
-const V3 = 'type.googleapis.com/envoy.extensions.filters.network';
-const V2 = 'type.googleapis.com/envoy.config.filter.network';
 const FRIEND = '127.0.0.81';
 const STRANGER = '127.0.0.82';
 const FILTERS = 'static_resources.listeners[0].filter_chains[0].filters';
-
-function filter(type: string, fields: JsonObject = {}): JsonObject {
-  return { name: 'the filter', typed_config: { '@type': type, ...fields } };
-}
-
-interface Options {
-  readonly concurrency?: number;
-  readonly listener?: JsonObject;
-  /** Ports by cluster. */
-  readonly clusters?: Readonly<Record<string, number>>;
-  readonly runtime?: JsonObject;
-}
-
-async function running(t: TestContext, filters: readonly JsonObject[], options: Options = {}) {
-  const { concurrency = 1, listener = {}, clusters = {}, runtime } = options;
-  const address = socketAddress('127.0.0.1', 0);
-  const bootstrap = bootstrapOf(
-    [listenerWith(filters, { address, stat_prefix: 'main', ...listener })],
-    Object.entries(clusters).map(([name, port]) => clusterAt(name, port)),
-    runtime === undefined ? {} : { layered_runtime: { layers: [{ name: 'l', static_layer: runtime }] } },
-  );
-  const proxy = await createProxy(bootstrap, { concurrency });
-  t.after(async () => await proxy.close());
-  const client = (from = '127.0.0.1'): WireClient =>
-    new WireClient(proxy.listeners.get('main')!.port, '127.0.0.1', from);
-  const stat = (name: string): number => proxy.stats.value(name) ?? Number.NaN;
-  return { proxy, client, stat };
-}
-
-/** An upstream that says its name, and then sends back what it gets. */
-async function named(t: TestContext, name: string): Promise<WireUpstream> {
-  const upstream = await WireUpstream.start((socket) => {
-    socket.write(`${name}:`);
-    socket.on('data', (chunk) => socket.write(chunk));
-    socket.on('end', () => socket.end());
-  });
-  t.after(() => upstream.close());
-  return upstream;
-}
-
-function logTo(t: TestContext, format: string) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'weir-network-filters-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const file = path.join(folder, 'log');
-  const type = 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog';
-  const log_format = { text_format_source: { inline_string: `${format}\n` } };
-  return {
-    access_log: [{ name: 'file', typed_config: { '@type': type, path: file, log_format } }],
-    lines: () => readFileSync(file, 'utf8').split('\n').slice(0, -1),
-  };
-}
-
-function errorsOf(...filters: JsonObject[]): string[] {
-  return faultTexts(load(withListeners(listenerWith(filters))));
-}
 
 describe('echo', () => {
   for (const type of [`${V3}.echo.v3.Echo`, `${V2}.echo.v2.Echo`]) {

@@ -67,7 +67,7 @@ const NETWORK_FILTERS: Rows = [
   row(`${NETWORK}.connection_limit.v3.ConnectionLimit`, 'filters.network.connection_limit'),
   row('undescribed', 'filters.network.ratelimit', 'ratelimit'),
   row('undescribed', 'filters.network.client_ssl_auth', 'client_ssl_auth'),
-  row('undescribed', 'filters.network.ext_authz', 'ext_authz'),
+  row(`${NETWORK}.ext_authz.v3.ExtAuthz`, 'filters.network.ext_authz', 'ext_authz'),
   row('undescribed', 'filters.network.mongo_proxy', 'mongo_proxy'),
   row(`${NETWORK}.redis_proxy.v3.RedisProxy`, 'filters.network.redis_proxy', 'redis_proxy'),
 ];

@@ -44,7 +44,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
-  | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', ExtAuthz>
+  | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
@@ -61,6 +61,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
+  | Typed<'extensions.filters.network.ext_authz.v3.ExtAuthz', NetworkExtAuthzExtAuthz>
   | Typed<'extensions.filters.network.redis_proxy.v3.RedisProxy', RedisProxy>
   | Typed<'extensions.access_loggers.file.v3.FileAccessLog', FileAccessLog>
   | Typed<'extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig', HttpGrpcAccessLogConfig>
@@ -119,7 +120,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.grpc_web.v3.GrpcWeb', GrpcWeb>
   | Typed<'extensions.filters.http.grpc_http1_bridge.v3.Config', GrpcHttp1BridgeConfig>
   | Typed<'extensions.filters.http.grpc_stats.v3.FilterConfig', GrpcStatsFilterConfig>
-  | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', ExtAuthz>
+  | Typed<'extensions.filters.http.ext_authz.v3.ExtAuthz', HttpExtAuthzExtAuthz>
   | Typed<'extensions.filters.http.jwt_authn.v3.JwtAuthentication', JwtAuthentication>
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
@@ -178,6 +179,7 @@ export type FiltersNetworkConfig =
   | Typed<'extensions.filters.network.direct_response.v3.Config', DirectResponseConfig>
   | Typed<'extensions.filters.network.sni_cluster.v3.SniCluster', SniCluster>
   | Typed<'extensions.filters.network.connection_limit.v3.ConnectionLimit', ConnectionLimit>
+  | Typed<'extensions.filters.network.ext_authz.v3.ExtAuthz', NetworkExtAuthzExtAuthz>
   | Typed<'extensions.filters.network.redis_proxy.v3.RedisProxy', RedisProxy>
   | TypedAs<'xds.type.v3.TypedStruct', XdsTypeTypedStruct>
   | TypedAs<'udpa.type.v1.TypedStruct', UdpaTypeTypedStruct>;
@@ -1949,64 +1951,6 @@ export interface EventServiceConfig {
   readonly grpcService?: GrpcService | undefined;
 }
 
-/** proxy.extensions.filters.http.ext_authz.v3.ExtAuthz */
-export interface ExtAuthz {
-  readonly grpc_service?: GrpcService | undefined;
-  readonly grpcService?: GrpcService | undefined;
-  readonly http_service?: ExtAuthzHttpService | undefined;
-  readonly httpService?: ExtAuthzHttpService | undefined;
-  readonly failure_mode_allow?: boolean | undefined;
-  readonly failureModeAllow?: boolean | undefined;
-  readonly with_request_body?: BufferSettings | undefined;
-  readonly withRequestBody?: BufferSettings | undefined;
-  readonly clear_route_cache?: boolean | undefined;
-  readonly clearRouteCache?: boolean | undefined;
-  readonly status_on_error?: HttpStatus | undefined;
-  readonly statusOnError?: HttpStatus | undefined;
-  readonly metadata_context_namespaces?: readonly string[] | undefined;
-  readonly metadataContextNamespaces?: readonly string[] | undefined;
-  readonly filter_enabled?: RuntimeFractionalPercent | undefined;
-  readonly filterEnabled?: RuntimeFractionalPercent | undefined;
-  readonly include_peer_certificate?: boolean | undefined;
-  readonly includePeerCertificate?: boolean | undefined;
-  readonly deny_at_disable?: RuntimeFeatureFlag | undefined;
-  readonly denyAtDisable?: RuntimeFeatureFlag | undefined;
-  readonly transport_api_version?: 'AUTO' | 'V2' | 'V3' | undefined;
-  readonly transportApiVersion?: 'AUTO' | 'V2' | 'V3' | undefined;
-  readonly stat_prefix?: string | undefined;
-  readonly statPrefix?: string | undefined;
-  readonly filter_enabled_metadata?: MetadataMatcher | undefined;
-  readonly filterEnabledMetadata?: MetadataMatcher | undefined;
-  readonly bootstrap_metadata_labels_key?: string | undefined;
-  readonly bootstrapMetadataLabelsKey?: string | undefined;
-  readonly typed_metadata_context_namespaces?: readonly string[] | undefined;
-  readonly typedMetadataContextNamespaces?: readonly string[] | undefined;
-  readonly allowed_headers?: ListStringMatcher | undefined;
-  readonly allowedHeaders?: ListStringMatcher | undefined;
-  readonly include_tls_session?: boolean | undefined;
-  readonly includeTlsSession?: boolean | undefined;
-  readonly failure_mode_allow_header_add?: boolean | undefined;
-  readonly failureModeAllowHeaderAdd?: boolean | undefined;
-  readonly charge_cluster_response_stats?: boolean | undefined;
-  readonly chargeClusterResponseStats?: boolean | undefined;
-  readonly route_metadata_context_namespaces?: readonly string[] | undefined;
-  readonly routeMetadataContextNamespaces?: readonly string[] | undefined;
-  readonly route_typed_metadata_context_namespaces?: readonly string[] | undefined;
-  readonly routeTypedMetadataContextNamespaces?: readonly string[] | undefined;
-  readonly encode_raw_headers?: boolean | undefined;
-  readonly encodeRawHeaders?: boolean | undefined;
-  readonly validate_mutations?: boolean | undefined;
-  readonly validateMutations?: boolean | undefined;
-  readonly disallowed_headers?: ListStringMatcher | undefined;
-  readonly disallowedHeaders?: ListStringMatcher | undefined;
-  readonly enable_dynamic_metadata_ingestion?: boolean | undefined;
-  readonly enableDynamicMetadataIngestion?: boolean | undefined;
-  readonly filter_metadata?: JsonObject | undefined;
-  readonly filterMetadata?: JsonObject | undefined;
-  readonly emit_filter_state_stats?: boolean | undefined;
-  readonly emitFilterStateStats?: boolean | undefined;
-}
-
 /** proxy.extensions.filters.http.ext_authz.v3.HttpService */
 export interface ExtAuthzHttpService {
   readonly server_uri?: HttpUri | undefined;
@@ -2964,6 +2908,64 @@ export interface HttpConnectionManager_UpgradeConfig {
   readonly enabled?: boolean | undefined;
 }
 
+/** proxy.extensions.filters.http.ext_authz.v3.ExtAuthz */
+export interface HttpExtAuthzExtAuthz {
+  readonly grpc_service?: GrpcService | undefined;
+  readonly grpcService?: GrpcService | undefined;
+  readonly http_service?: ExtAuthzHttpService | undefined;
+  readonly httpService?: ExtAuthzHttpService | undefined;
+  readonly failure_mode_allow?: boolean | undefined;
+  readonly failureModeAllow?: boolean | undefined;
+  readonly with_request_body?: BufferSettings | undefined;
+  readonly withRequestBody?: BufferSettings | undefined;
+  readonly clear_route_cache?: boolean | undefined;
+  readonly clearRouteCache?: boolean | undefined;
+  readonly status_on_error?: HttpStatus | undefined;
+  readonly statusOnError?: HttpStatus | undefined;
+  readonly metadata_context_namespaces?: readonly string[] | undefined;
+  readonly metadataContextNamespaces?: readonly string[] | undefined;
+  readonly filter_enabled?: RuntimeFractionalPercent | undefined;
+  readonly filterEnabled?: RuntimeFractionalPercent | undefined;
+  readonly include_peer_certificate?: boolean | undefined;
+  readonly includePeerCertificate?: boolean | undefined;
+  readonly deny_at_disable?: RuntimeFeatureFlag | undefined;
+  readonly denyAtDisable?: RuntimeFeatureFlag | undefined;
+  readonly transport_api_version?: 'AUTO' | 'V2' | 'V3' | undefined;
+  readonly transportApiVersion?: 'AUTO' | 'V2' | 'V3' | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly filter_enabled_metadata?: MetadataMatcher | undefined;
+  readonly filterEnabledMetadata?: MetadataMatcher | undefined;
+  readonly bootstrap_metadata_labels_key?: string | undefined;
+  readonly bootstrapMetadataLabelsKey?: string | undefined;
+  readonly typed_metadata_context_namespaces?: readonly string[] | undefined;
+  readonly typedMetadataContextNamespaces?: readonly string[] | undefined;
+  readonly allowed_headers?: ListStringMatcher | undefined;
+  readonly allowedHeaders?: ListStringMatcher | undefined;
+  readonly include_tls_session?: boolean | undefined;
+  readonly includeTlsSession?: boolean | undefined;
+  readonly failure_mode_allow_header_add?: boolean | undefined;
+  readonly failureModeAllowHeaderAdd?: boolean | undefined;
+  readonly charge_cluster_response_stats?: boolean | undefined;
+  readonly chargeClusterResponseStats?: boolean | undefined;
+  readonly route_metadata_context_namespaces?: readonly string[] | undefined;
+  readonly routeMetadataContextNamespaces?: readonly string[] | undefined;
+  readonly route_typed_metadata_context_namespaces?: readonly string[] | undefined;
+  readonly routeTypedMetadataContextNamespaces?: readonly string[] | undefined;
+  readonly encode_raw_headers?: boolean | undefined;
+  readonly encodeRawHeaders?: boolean | undefined;
+  readonly validate_mutations?: boolean | undefined;
+  readonly validateMutations?: boolean | undefined;
+  readonly disallowed_headers?: ListStringMatcher | undefined;
+  readonly disallowedHeaders?: ListStringMatcher | undefined;
+  readonly enable_dynamic_metadata_ingestion?: boolean | undefined;
+  readonly enableDynamicMetadataIngestion?: boolean | undefined;
+  readonly filter_metadata?: JsonObject | undefined;
+  readonly filterMetadata?: JsonObject | undefined;
+  readonly emit_filter_state_stats?: boolean | undefined;
+  readonly emitFilterStateStats?: boolean | undefined;
+}
+
 /** proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter */
 export interface HttpFilter {
   readonly name?: string | undefined;
@@ -3883,6 +3885,28 @@ export interface Mutations {
   readonly responseTrailersMutations?: readonly MutationRulesHeaderMutation[] | undefined;
   readonly request_trailers_mutations?: readonly MutationRulesHeaderMutation[] | undefined;
   readonly requestTrailersMutations?: readonly MutationRulesHeaderMutation[] | undefined;
+}
+
+/** proxy.extensions.filters.network.ext_authz.v3.ExtAuthz */
+export interface NetworkExtAuthzExtAuthz {
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly grpc_service?: GrpcService | undefined;
+  readonly grpcService?: GrpcService | undefined;
+  readonly failure_mode_allow?: boolean | undefined;
+  readonly failureModeAllow?: boolean | undefined;
+  readonly include_peer_certificate?: boolean | undefined;
+  readonly includePeerCertificate?: boolean | undefined;
+  readonly transport_api_version?: 'AUTO' | 'V2' | 'V3' | undefined;
+  readonly transportApiVersion?: 'AUTO' | 'V2' | 'V3' | undefined;
+  readonly filter_enabled_metadata?: MetadataMatcher | undefined;
+  readonly filterEnabledMetadata?: MetadataMatcher | undefined;
+  readonly bootstrap_metadata_labels_key?: string | undefined;
+  readonly bootstrapMetadataLabelsKey?: string | undefined;
+  readonly include_tls_session?: boolean | undefined;
+  readonly includeTlsSession?: boolean | undefined;
+  readonly send_tls_alert_on_denial?: boolean | undefined;
+  readonly sendTlsAlertOnDenial?: boolean | undefined;
 }
 
 /** proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit */

@@ -4289,7 +4289,7 @@ export interface SubClusterConfig {
 }
 
 /** proxy.extensions.filters.http.ext_authz.v3.ExtAuthz */
-export interface ExtAuthz {
+export interface HttpExtAuthzExtAuthz {
   grpc_service: GrpcService | null;
   http_service: ExtAuthzHttpService | null;
   failure_mode_allow: boolean;
@@ -4975,6 +4975,19 @@ export interface DirectResponseConfig {
 
 /** proxy.extensions.filters.network.echo.v3.Echo */
 export interface Echo {}
+
+/** proxy.extensions.filters.network.ext_authz.v3.ExtAuthz */
+export interface NetworkExtAuthzExtAuthz {
+  stat_prefix: string;
+  grpc_service: GrpcService | null;
+  failure_mode_allow: boolean;
+  include_peer_certificate: boolean;
+  transport_api_version: number;
+  filter_enabled_metadata: MetadataMatcher | null;
+  bootstrap_metadata_labels_key: string;
+  include_tls_session: boolean;
+  send_tls_alert_on_denial: boolean;
+}
 
 /** proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit */
 export interface NetworkLocalRatelimitLocalRateLimit {
@@ -6430,7 +6443,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig': DynamicForwardProxyFilterConfig;
   'proxy.extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig': DynamicForwardProxyPerRouteConfig;
   'proxy.extensions.filters.http.dynamic_forward_proxy.v3.SubClusterConfig': SubClusterConfig;
-  'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': ExtAuthz;
+  'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': HttpExtAuthzExtAuthz;
   'proxy.extensions.filters.http.ext_authz.v3.BufferSettings': BufferSettings;
   'proxy.extensions.filters.http.ext_authz.v3.HttpService': ExtAuthzHttpService;
   'proxy.extensions.filters.http.ext_authz.v3.AuthorizationRequest': AuthorizationRequest;
@@ -6505,6 +6518,7 @@ export interface MessageTypes {
   'proxy.extensions.filters.network.connection_limit.v3.ConnectionLimit': ConnectionLimit;
   'proxy.extensions.filters.network.direct_response.v3.Config': DirectResponseConfig;
   'proxy.extensions.filters.network.echo.v3.Echo': Echo;
+  'proxy.extensions.filters.network.ext_authz.v3.ExtAuthz': NetworkExtAuthzExtAuthz;
   'proxy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit': NetworkLocalRatelimitLocalRateLimit;
   'proxy.extensions.filters.network.rbac.v3.RBAC': NetworkRbacRBAC;
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy': RedisProxy;

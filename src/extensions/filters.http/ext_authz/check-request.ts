@@ -1,6 +1,6 @@
 // What a gRPC service is asked: a CheckRequest of the authorization service, v2 and v3 alike.
 
-import type { Endpoint, FormatFacts } from '../../../data-plane/index.ts';
+import type { DownstreamFacts, Endpoint, FormatFacts } from '../../../data-plane/index.ts';
 import type { Metadata } from '../../../snapshot/index.ts';
 import { asUtf8, MessageWriter } from '../grpc/wire.ts';
 
@@ -33,17 +33,46 @@ export function encodeCheckRequest(request: CheckRequest): Buffer {
   return writer.finish();
 }
 
-function writeAttributes(attributes: MessageWriter, request: CheckRequest): void {
-  const { facts, includesCertificate, includesTlsSession } = request;
-  const { downstream } = facts;
+/** What is told of a connection. */
+export interface TlsTold {
+  readonly includesCertificate: boolean;
+  readonly includesTlsSession: boolean;
+}
+
+/** The same about a connection, of which there is no request. */
+export function encodeConnectionCheck(downstream: DownstreamFacts, told: TlsTold): Buffer {
+  const writer = new MessageWriter();
+  writer.message(1, (attributes) => {
+    writePeers(attributes, downstream, '', told);
+    writeTlsSession(attributes, downstream, told);
+  });
+  return writer.finish();
+}
+
+function writePeers(
+  attributes: MessageWriter,
+  downstream: DownstreamFacts,
+  clientService: string,
+  { includesCertificate }: TlsTold,
+): void {
   attributes.message(1, (peer) => {
     const certificate = downstream.tls?.peer ?? null;
-    writePeer(peer, downstream.remote, request.clientService, certificate);
+    writePeer(peer, downstream.remote, clientService, certificate);
     if (includesCertificate && certificate !== null) {
       peer.text(5, encodeURIComponent(certificate.certificate.toString()));
     }
   });
   attributes.message(2, (peer) => writePeer(peer, downstream.local, '', downstream.tls?.own ?? null));
+}
+
+function writeTlsSession(attributes: MessageWriter, { tls }: DownstreamFacts, { includesTlsSession }: TlsTold): void {
+  if (includesTlsSession && tls !== null) attributes.message(12, (session) => session.text(1, tls.serverName));
+}
+
+function writeAttributes(attributes: MessageWriter, request: CheckRequest): void {
+  const { facts } = request;
+  const { downstream } = facts;
+  writePeers(attributes, downstream, request.clientService, request);
   attributes.message(4, (message) => {
     message.message(1, (time) => {
       const seconds = Math.floor(facts.startTimeMs / 1000);
@@ -56,9 +85,7 @@ function writeAttributes(attributes: MessageWriter, request: CheckRequest): void
     attributes.entry(10, key, (entry) => entry.text(2, value));
   }
   writeMetadata(attributes, 11, request.metadata);
-  if (includesTlsSession && downstream.tls !== null) {
-    attributes.message(12, (session) => session.text(1, downstream.tls!.serverName));
-  }
+  writeTlsSession(attributes, downstream, request);
   writeMetadata(attributes, 13, request.routeMetadata);
 }
 
