@@ -7,7 +7,7 @@ import { after, before, describe, it, type TestContext, test } from 'node:test';
 import type { JsonObject } from '../support/bootstrap.ts';
 import { bootstrapOf, clusterAt, createProxy } from '../support/embedded.ts';
 import { filteredListener, filterOf, routeTo, typed } from '../support/embedded-filters.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, untilEqual } from '../support/eventually.ts';
 import { type Bench, close, counts, guardFor, OK, REPLIES, request, valuesOf } from '../support/guarded-proxy.ts';
 import { curveSigner, keySet, rsaSigner, SIGNERS, type Signer, tokenOf } from '../support/tokens.ts';
 import { WireClient, WireUpstream } from '../support/wire.ts';
@@ -318,7 +318,11 @@ describe('keys that a server publishes', () => {
     await eventually(() => held.length > 0, 'the keys are asked for');
     const leaving = new WireClient(port);
     leaving.write(request([TOKEN]));
+    const active = async (): Promise<unknown> =>
+      (await bench.proxy.stats.gauges('http.main.'))['http.main.downstream_rq_active'];
+    await untilEqual(4, active, 'requests that wait');
     leaving.close();
+    await untilEqual(3, active, 'requests that wait');
     held[0]!();
     for (const client of clients) assert.equal((await client.response()).status, 200);
     assert.equal((await answerOf(bench, [TOKEN])).status, 200);
@@ -326,7 +330,8 @@ describe('keys that a server publishes', () => {
     assert.equal(held.length, 1);
     const { method, url, headers } = server.last;
     assert.deepEqual([method, url, headers.host], ['GET', '/jwks.json?v=1', 'keys.test']);
-    assert.equal((await counts(bench.proxy, SCOPE)).jwks_fetch_success, 1);
+    const { jwks_fetch_success, allowed, denied } = await counts(bench.proxy, SCOPE);
+    assert.deepEqual([jwks_fetch_success, allowed, denied], [1, 4, 1]);
   });
 
   test('that do not come let nobody in', async (t) => {

@@ -9,6 +9,7 @@
 //                  └──else──► 401, or 403 for other audiences
 
 import type { JsonObject } from '../../../base/json.ts';
+import type { VerificationKey } from '../../../base/json-web-keys.ts';
 import {
   type EditableHead,
   type FilterCallbacks,
@@ -83,7 +84,7 @@ class JwtAuthnFilter implements HttpFilter {
   readonly #callbacks: FilterCallbacks;
   #check!: Check;
   #tokens!: ReadonlyMap<Provider, readonly FoundToken[]>;
-  readonly #failed = new Set<KeySource>();
+  readonly #waited = new Map<KeySource, readonly VerificationKey[] | null>();
   #isHeld = false;
   #isEdited = false;
   #callOff: (() => void) | null = null;
@@ -136,7 +137,7 @@ class JwtAuthnFilter implements HttpFilter {
 
   #judge(head: RequestHead): void {
     const { clock } = this.#authn.context;
-    const judgement = new Judgement(this.#tokens, clock.wallMs(), this.#failed);
+    const judgement = new Judgement(this.#tokens, clock.wallMs(), this.#waited);
     const outcome = judgement.of(this.#check);
     if (typeof outcome !== 'string') this.#waitFor(outcome.source);
     else if (outcome === JwtStatus.ok) this.#allow(head, judgement.accepted);
@@ -144,10 +145,15 @@ class JwtAuthnFilter implements HttpFilter {
   }
 
   #waitFor(source: KeySource): void {
-    this.#callOff = source.wait(() => {
+    this.#callOff = source.wait((keys) => {
       this.#callOff = null;
-      if (source.keys() === null) this.#failed.add(source);
-      this.#judge(this.#callbacks.heldRequestHead());
+      this.#waited.set(source, keys);
+      try {
+        this.#judge(this.#callbacks.heldRequestHead());
+      } catch (error) {
+        this.#callbacks.reply({ status: 500, body: '', flag: '-', details: 'filter_fault' });
+        throw error;
+      }
     });
   }
 

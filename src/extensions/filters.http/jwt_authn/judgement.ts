@@ -1,5 +1,6 @@
 // Whether the tokens of one request are those that it needs. It is judged from the beginning each time; where keys have to be waited for, it says whose.
 
+import type { VerificationKey } from '../../../base/json-web-keys.ts';
 import type { KeySource } from './key-source.ts';
 import { audienceSet, type FoundToken, type Provider } from './provider.ts';
 import type { Requirement } from './settings.ts';
@@ -39,6 +40,8 @@ export interface Pending {
   readonly source: KeySource;
 }
 
+export type WaitedKeys = ReadonlyMap<KeySource, readonly VerificationKey[] | null>;
+
 export type Outcome = JwtStatus | Pending;
 
 export class Judgement {
@@ -46,15 +49,15 @@ export class Judgement {
   readonly #providers: readonly Provider[];
   readonly #tokens: ReadonlyMap<Provider, readonly FoundToken[]>;
   readonly #nowMs: number;
-  /** They have been waited for, and have not come. */
-  readonly #failed: ReadonlySet<KeySource>;
+  /** Keys that have been waited for; null for those that have not come. */
+  readonly #waited: WaitedKeys;
 
   /** @param nowMs since the Unix epoch. */
-  constructor(tokens: ReadonlyMap<Provider, readonly FoundToken[]>, nowMs: number, failed: ReadonlySet<KeySource>) {
+  constructor(tokens: ReadonlyMap<Provider, readonly FoundToken[]>, nowMs: number, waited: WaitedKeys) {
     this.#providers = [...tokens.keys()];
     this.#tokens = tokens;
     this.#nowMs = nowMs;
-    this.#failed = failed;
+    this.#waited = waited;
   }
 
   of(check: Check): Outcome {
@@ -143,11 +146,11 @@ export class Judgement {
   }
 
   #verify(provider: Provider, found: FoundToken, token: Token, audiences: ReadonlySet<string> | null): Outcome {
-    const status = provider.verify(found.text, token, audiences, this.#nowMs);
-    if (status === null) {
-      const { source } = provider;
-      return this.#failed.has(source) ? JwtStatus.fetchFailed : { source };
-    }
+    const { source } = provider;
+    // What has been waited for counts, however short its time.
+    const waited = this.#waited.get(source);
+    const status = provider.verify(found.text, token, audiences, this.#nowMs, waited ?? null);
+    if (status === null) return waited === null ? JwtStatus.fetchFailed : { source };
     if (status === JwtStatus.ok) this.accepted.push({ provider, token, found });
     return status;
   }

@@ -11,11 +11,13 @@ import type { LocalKeys, RemoteKeys } from './settings.ts';
 
 const MAX_SET_BYTES = 1024 * 1024;
 
+export type TakeKeys = (keys: readonly VerificationKey[] | null) => void;
+
 export interface KeySource {
   /** Null where they have to be waited for. */
   keys(): readonly VerificationKey[] | null;
-  /** Tells once whether there are keys, perhaps from within this call. @returns what calls it off. */
-  wait(then: () => void): () => void;
+  /** Tells once which keys there are, or null for none that could be had; perhaps from within this call. @returns what calls it off. */
+  wait(then: TakeKeys): () => void;
 }
 
 export function openKeys(
@@ -37,8 +39,8 @@ class LocalSource implements KeySource {
     return this.#keys;
   }
 
-  wait(then: () => void): () => void {
-    then();
+  wait(then: TakeKeys): () => void {
+    then(this.#keys);
     return () => undefined;
   }
 }
@@ -55,7 +57,7 @@ class RemoteSource implements KeySource, CallReceiver {
   #triesLeft = 0;
   #boundMs = 0;
   #waitUntilMs = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<TakeKeys>();
 
   constructor(
     settings: RemoteKeys,
@@ -78,7 +80,7 @@ class RemoteSource implements KeySource, CallReceiver {
     return this.#keys;
   }
 
-  wait(then: () => void): () => void {
+  wait(then: TakeKeys): () => void {
     this.#waiting.add(then);
     if (!this.#isFetching) this.#fetch();
     return () => this.#waiting.delete(then);
@@ -93,7 +95,7 @@ class RemoteSource implements KeySource, CallReceiver {
     this.#succeeded.add(1);
     this.#keys = keys;
     this.#freshUntilMs = this.#context.clock.monotonicMs() + this.#settings.cacheMs;
-    this.#end();
+    this.#end(keys);
   }
 
   onCallFailure(): void {
@@ -108,7 +110,7 @@ class RemoteSource implements KeySource, CallReceiver {
       return;
     }
     this.#waitUntilMs = clock.monotonicMs() + failedRefetchMs;
-    this.#end();
+    this.#end(null);
   }
 
   #fetch(): void {
@@ -125,10 +127,19 @@ class RemoteSource implements KeySource, CallReceiver {
     this.#context.call({ ...request, maxAnswerBytes: MAX_SET_BYTES }, this);
   }
 
-  #end(): void {
+  #end(keys: readonly VerificationKey[] | null): void {
     this.#isFetching = false;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const then of waiting) then();
+    const faults: unknown[] = [];
+    for (const then of waiting) {
+      try {
+        then(keys);
+      } catch (error) {
+        // The others have no part in it.
+        faults.push(error);
+      }
+    }
+    if (faults.length > 0) throw faults[0];
   }
 }

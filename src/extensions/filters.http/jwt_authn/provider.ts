@@ -82,13 +82,19 @@ export class Provider {
   }
 
   /**
-   * @param audiences null for those of the provider. @param nowMs since the Unix epoch.
+   * @param audiences null for those of the provider. @param nowMs since the Unix epoch. @param given null for the keys that the source has.
    * @returns null where keys have to be waited for.
    */
-  verify(text: string, token: Token, audiences: ReadonlySet<string> | null, nowMs: number): JwtStatus | null {
+  verify(
+    text: string,
+    token: Token,
+    audiences: ReadonlySet<string> | null,
+    nowMs: number,
+    given: readonly VerificationKey[] | null,
+  ): JwtStatus | null {
     const refusal = this.#refusal(token, audiences ?? this.#audiences, nowMs / 1000);
     if (refusal !== null) return refusal;
-    const keys = this.source.keys();
+    const keys = given ?? this.source.keys();
     if (keys === null) return null;
     const known = this.#verified.get(text);
     if (known?.keys === keys) {
