@@ -1,24 +1,29 @@
 // Long transfers and long streams over HTTP/2 on both sides of the real program: what is on its way is bounded by the slower side,
-// whichever that is, and a drain lets it end.
+// whichever that is, and a drain lets it end. `WEIR_TRANSFER_MIB=1024` has the long ones be that long, and --test-reporter=spec tells
+// what they have taken.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, createServer, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, connect as connectSocket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, credentials } from '@grpc/grpc-js';
+import { RandomSequence } from '../../src/base/random.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { grpcService, read, write } from '../support/grpc-calls.ts';
 import { Http2Program, type Http2ProgramOptions, WAYS, type Way } from '../support/http2-program.ts';
 
 const MIB = 1 << 20;
-const LONG_BYTES = 256 * MIB;
+const LONG_BYTES = Number(process.env.WEIR_TRANSFER_MIB ?? 256) * MIB;
 /** Beside what the program holds at rest, garbage of a second included; a transfer that it held whole would be far beyond. */
 const GROWTH_LIMIT_BYTES = 192 * MIB;
 /** Shorter than this no transfer rests that goes on. */
 const STALL_MS = 300;
-const PIECE = Buffer.alloc(256 * 1024, 'x');
+const PIECE_BYTES = 256 * 1024;
+/** No two that lie near one another are the same: what is lost, doubled or out of order shows. */
+const PIECES = Array.from({ length: 16 }, (_none, index) => randomPiece(index));
 const HTTP2_UPSTREAM = {
   typed_extension_protocol_options: {
     'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
@@ -34,7 +39,7 @@ interface Upstream {
   readonly stream: () => ServerHttp2Stream;
 }
 
-/** Answers `/long` with so many bytes, counts what comes to `/count`, and leaves `/slow` to the test. */
+/** Answers `/long` with so many bytes, says the digest of what comes to `/digest`, and leaves `/slow` to the test. */
 async function upstreamOf(t: TestContext): Promise<Upstream> {
   let last: ServerHttp2Stream | undefined;
   const server = createServer();
@@ -46,12 +51,12 @@ async function upstreamOf(t: TestContext): Promise<Upstream> {
       stream.respond({ ':status': 200 });
       stream.resume();
       send(stream, LONG_BYTES);
-    } else if (path === '/count') {
-      let bytes = 0;
-      stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    } else if (path === '/digest') {
+      const digest = createHash('sha256');
+      stream.on('data', (chunk: Buffer) => digest.update(chunk));
       stream.on('end', () => {
         stream.respond({ ':status': 200 });
-        stream.end(`${bytes}`);
+        stream.end(digest.digest('hex'));
       });
     }
   });
@@ -66,12 +71,25 @@ function send(to: NodeJS.WritableStream, bytes: number): void {
   let sent = 0;
   const more = (): void => {
     while (sent < bytes) {
-      sent += PIECE.length;
-      if (!to.write(PIECE)) return void to.once('drain', more);
+      const piece = PIECES[(sent / PIECE_BYTES) % PIECES.length]!;
+      sent += PIECE_BYTES;
+      if (!to.write(piece)) return void to.once('drain', more);
     }
     to.end();
   };
   more();
+}
+
+function randomPiece(seed: number): Buffer {
+  const random = new RandomSequence(seed);
+  return Buffer.from(Uint32Array.from({ length: PIECE_BYTES / 4 }, () => random.u32()).buffer);
+}
+
+/** Of all that a long transfer consists of. */
+function longDigest(): string {
+  const digest = createHash('sha256');
+  for (let at = 0; at < LONG_BYTES; at += PIECE_BYTES) digest.update(PIECES[(at / PIECE_BYTES) % PIECES.length]!);
+  return digest.digest('hex');
 }
 
 async function programTo(
@@ -101,16 +119,19 @@ for (const way of WAYS) {
     const session = sessionOf(t, program, way);
     const before = program.peakBytes();
     const download = session.request({ ':path': '/long' });
-    const upload = session.request({ ':path': '/count', ':method': 'POST' });
-    let received = 0;
-    download.on('data', (chunk: Buffer) => (received += chunk.length));
+    const upload = session.request({ ':path': '/digest', ':method': 'POST' });
+    const received = createHash('sha256');
+    const startMs = performance.now();
+    download.on('data', (chunk: Buffer) => received.update(chunk));
     send(upload, LONG_BYTES);
-    let counted = '';
-    upload.setEncoding('latin1').on('data', (chunk: string) => (counted += chunk));
-    await Promise.all([once(download, 'end'), once(upload, 'end')]);
-    assert.equal(received, LONG_BYTES);
-    assert.equal(counted, String(LONG_BYTES));
+    const [arrived] = await Promise.all([textOf(upload), once(download, 'end')]);
+    const seconds = (performance.now() - startMs) / 1000;
+    const sent = longDigest();
+    assert.equal(received.digest('hex'), sent);
+    assert.equal(arrived, sent);
     const grown = program.peakBytes() - before;
+    const rate = ((2 * LONG_BYTES) / MIB / seconds).toFixed(0);
+    t.diagnostic(`${LONG_BYTES / MIB} MiB each way, ${rate} MiB/s, ${Math.round(grown / MIB)} MiB more memory`);
     assert.ok(grown < GROWTH_LIMIT_BYTES, `${Math.round(grown / MIB)} MiB more`);
     await program.weir.untilStat('http2.pending_send_bytes', 0);
     await program.weir.untilStat('cluster.web.http2.pending_send_bytes', 0);
