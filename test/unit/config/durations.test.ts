@@ -13,6 +13,7 @@ import type {
   ProviderSettings,
   RemoteKeys,
 } from '../../../src/extensions/filters.http/jwt_authn/settings.ts';
+import type { NetworkRbacSettings } from '../../../src/extensions/filters.network/rbac/settings.ts';
 import type { RedisPoolSettings, RedisSettings } from '../../../src/extensions/filters.network/redis_proxy/settings.ts';
 import type {
   CheckIntervals,
@@ -115,6 +116,12 @@ function forwardProxy(fields: JsonObject): JsonObject {
 function dnsCache(bootstrap: BootstrapConfig): DnsCacheSettings {
   const { discovery } = bootstrap.clusters[0]!;
   return (discovery as Extract<typeof discovery, { readonly kind: 'forward-proxy' }>).cache;
+}
+
+function networkRbac(fields: JsonObject): JsonObject {
+  const type = 'type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC';
+  const rbac = { name: 'rbac', typed_config: { '@type': type, stat_prefix: 'a', rules: {}, ...fields } };
+  return withListeners(listenerWith([rbac, tcpFilter({})]));
 }
 
 function redisProxy(settings: JsonObject): JsonObject {
@@ -464,6 +471,13 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig.dns_query_timeout': {
     bootstrap: (value) => forwardProxy({ dns_query_timeout: value }),
     settingMs: (bootstrap) => dnsCache(bootstrap).queryTimeoutMs,
+  },
+  'proxy.extensions.filters.network.rbac.v3.RBAC.delay_deny': {
+    bootstrap: (value) => networkRbac({ delay_deny: value }),
+    settingMs: (bootstrap) => {
+      const [rbac] = bootstrap.listeners[0]!.filterChains[0]!.networkFilters;
+      return (rbac!.settings as NetworkRbacSettings).delayMs;
+    },
   },
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy.ConnPoolSettings.op_timeout': {
     bootstrap: (value) => redisProxy({ op_timeout: value }),
