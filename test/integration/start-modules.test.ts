@@ -12,8 +12,11 @@ import { startWeir } from '../support/weir-process.ts';
 
 const RECORDER = path.join(import.meta.dirname, '../support/record-start.ts');
 const SKIP = process.env.WEIR_TEST_MAIN === undefined && 'of the bundle only';
-/** 2.73 MB at the end of November 2026. What raises it should be something that every start needs. */
-const MOST_BYTES = 2_900_000;
+/**
+ * 2.94 MB at the end of November 2026: filters come with every start, whether a configuration has them or not. What else raises it
+ * should be something that every start needs.
+ */
+const MOST_BYTES = 3_000_000;
 const NOT_OF_A_PLAIN_START = ['crypto', 'http2', 'https', 'tls', 'zlib'];
 
 const PLAIN = `

@@ -395,15 +395,10 @@ describe('a network filter chain', () => {
   });
 
   it('names a filter that does not exist, and one that this build lacks', () => {
-    const rbac = { '@type': 'type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC', stat_prefix: 'r' };
-    const filters = [
-      { name: 'envoy.tcp_proxi' },
-      { name: 'envoy.filters.network.rbac', typed_config: rbac },
-      tcpFilter({}),
-    ];
+    const filters = [{ name: 'envoy.tcp_proxi' }, { name: 'envoy.filters.network.mongo_proxy' }, tcpFilter({})];
     assert.deepEqual(errorsOf(listenerWith(filters)), [
       `${CHAIN}.filters[0].name: Didn't find a registered implementation for name: 'envoy.tcp_proxi'; did you mean "envoy.tcp_proxy"?`,
-      `${CHAIN}.filters[1].typed_config: "envoy.filters.network.rbac" is not supported by this build`,
+      `${CHAIN}.filters[1]: "envoy.filters.network.mongo_proxy" is not supported by this build`,
     ]);
   });
 
