@@ -125,3 +125,9 @@ export interface LineFormat {
   /** What has no value is left out instead of written as `-`. */
   readonly omitEmptyValues: boolean;
 }
+
+/** Words the body of a reply of the proxy's own. */
+export interface ReplyFormat {
+  readonly line: LineFormat;
+  readonly contentType: string;
+}

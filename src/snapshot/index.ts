@@ -73,6 +73,7 @@ export type {
   FormatSegments,
   JsonFormat,
   LineFormat,
+  ReplyFormat,
 } from './format.ts';
 export type { ForwardingSettings, InternalAddressSettings, SchemePorts, ServiceName } from './forwarding.ts';
 export type {
@@ -106,7 +107,7 @@ export type {
   TrafficDirection,
   UpgradeSettings,
 } from './listener.ts';
-export type { LocalReplySettings, ReplyFormat, ReplyMapperSettings } from './local-reply.ts';
+export type { LocalReplySettings, ReplyMapperSettings } from './local-reply.ts';
 export type {
   DynamicStatKey,
   HostRefusal,

@@ -1,7 +1,7 @@
 // What a connection manager makes of replies of the proxy's own, before its clients get them.
 
 import type { AccessLogFilter } from './access-log.ts';
-import type { LineFormat } from './format.ts';
+import type { ReplyFormat } from './format.ts';
 import type { HeaderEdits } from './route-table.ts';
 
 export interface LocalReplySettings {
@@ -19,9 +19,4 @@ export interface ReplyMapperSettings {
   readonly body: Uint8Array | null;
   readonly headerEdits: HeaderEdits | null;
   readonly format: ReplyFormat | null;
-}
-
-export interface ReplyFormat {
-  readonly line: LineFormat;
-  readonly contentType: string;
 }

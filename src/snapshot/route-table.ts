@@ -5,7 +5,7 @@ import type { MetadataMatch } from '../base/metadata-match.ts';
 import type { Fraction, RuntimeSetting } from '../base/runtime.ts';
 import type { StringMatch } from '../base/string-match.ts';
 import type { SubsetCriteria } from './cluster.ts';
-import type { FormatSegments } from './format.ts';
+import type { FormatSegments, ReplyFormat } from './format.ts';
 import type { InternalRedirectSettings } from './internal-redirect.ts';
 import type { Metadata } from './metadata.ts';
 import type { RouteRateLimits } from './rate-limit.ts';
@@ -251,8 +251,10 @@ export interface ForwardAction {
 export interface DirectResponseAction {
   readonly kind: 'direct-response';
   readonly status: number;
-  /** Sent as it is, whatever it holds. */
+  /** Sent as it is, whatever it holds, unless a format asks for it. */
   readonly body: Uint8Array;
+  /** Words what is sent; absent for the body itself. */
+  readonly format?: ReplyFormat;
 }
 
 export interface RedirectAction {

@@ -19,7 +19,7 @@ export function convertLocalReplies(
   const mappers = message.mappers
     .map((mapper, index) => convertMapper(mapper, `${at}.mappers[${index}]`, conversion))
     .filter((mapper) => mapper !== undefined);
-  const format = convertFormat(message.body_format, `${at}.body_format`, conversion);
+  const format = convertReplyFormat(message.body_format, `${at}.body_format`, conversion);
   return mappers.length === 0 && format === null ? undefined : { mappers, format };
 }
 
@@ -31,12 +31,13 @@ function convertMapper(message: ResponseMapper, at: string, conversion: Conversi
     // A copy of its own: a view would take all of the buffer that it looks at along to every worker.
     body: message.body && new Uint8Array(readDataSource(message.body, `${at}.body`, conversion.faults)),
     headerEdits: convertHeaderAdditions(message.headers_to_add, `${at}.headers_to_add`, conversion),
-    format: convertFormat(message.body_format_override, `${at}.body_format_override`, conversion),
+    format: convertReplyFormat(message.body_format_override, `${at}.body_format_override`, conversion),
   };
   return filter ? { filter, ...mapper } : undefined;
 }
 
-function convertFormat(
+/** @returns null for none, and for one with a fault. */
+export function convertReplyFormat(
   message: SubstitutionFormatString | null,
   at: string,
   conversion: Conversion,

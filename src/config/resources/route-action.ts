@@ -5,6 +5,7 @@ import type { DirectResponseAction, RouteAction } from '../../snapshot/index.ts'
 import type { Conversion } from './conversion.ts';
 import { readDataSource } from './data-source.ts';
 import { convertForward } from './forward-action.ts';
+import { convertReplyFormat } from './local-reply.ts';
 import type { DirectResponseMessage, Route } from './messages.ts';
 import { convertRedirect } from './redirect-action.ts';
 import type { RouteResilience } from './resilience.ts';
@@ -39,12 +40,15 @@ function convertDirectResponse(
   message: DirectResponseMessage,
   at: string,
   scope: RouteScope,
-  { faults }: Conversion,
+  conversion: Conversion,
 ): DirectResponseAction {
+  const { faults } = conversion;
   const body = readDataSource(message.body, `${at}.body`, faults);
   if (body.length > scope.maxDirectResponseBytes) {
     faults.error(`${at}.body`, `${body.length} bytes exceed the limit ${scope.maxDirectResponseBytes}`);
   }
   // A copy of its own: a view would take all of the buffer that it looks at along to every worker.
-  return { kind: 'direct-response', status: message.status, body: new Uint8Array(body) };
+  const format = convertReplyFormat(message.body_format, `${at}.body_format`, conversion);
+  const plain: DirectResponseAction = { kind: 'direct-response', status: message.status, body: new Uint8Array(body) };
+  return format === null ? plain : { ...plain, format };
 }

@@ -5,6 +5,7 @@ import { grpcMessage, grpcStatusOfHttp } from '../../base/grpc-status.ts';
 import { STATUS_CODES } from '../../base/node-http.ts';
 import type { ResponseFlagName } from '../response-flags.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
+import type { BodyFormat } from './body-format.ts';
 
 /** Short name of a response flag; '-' for none. */
 export type ResponseFlag = ResponseFlagName | '-';
@@ -16,6 +17,8 @@ export interface LocalReply {
   readonly bytes?: Buffer;
   /** Of a body that a connection manager has worded; others are text/plain, unless their route says more of them. */
   readonly contentType?: string;
+  /** Words the body when the reply goes out; `body` is what it may ask for. */
+  readonly format?: BodyFormat;
   readonly flag: ResponseFlag;
   readonly details: string;
   /** In place of an answer, where the protocol can break off a single stream. */
@@ -182,9 +185,11 @@ export function clusterNotFound(status: number): LocalReply {
   return { status, body: '', flag: 'NC', details: 'cluster_not_found' };
 }
 
-export function directResponse(status: number, body: Uint8Array): LocalReply {
+/** @param format null for a body that goes out as it is. */
+export function directResponse(status: number, body: Uint8Array, format: BodyFormat | null): LocalReply {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  return { status, body: bytes.toString(), bytes, flag: '-', details: 'direct_response' };
+  const reply: LocalReply = { status, body: bytes.toString(), bytes, flag: '-', details: 'direct_response' };
+  return format === null ? reply : { ...reply, format };
 }
 
 export function redirect(status: number, location: string): LocalReply {

@@ -2,18 +2,15 @@
 // reply pass gives it another body, more fields and another status, in this order, so that values of fields see the
 // status that there was; then a format words the body, and sees all of that.
 
-import type { LocalReplySettings, ReplyFormat } from '../../snapshot/index.ts';
+import type { LocalReplySettings } from '../../snapshot/index.ts';
 import { compileFilter, type PassesFilter } from '../access-log/filter.ts';
-import type { FormatFacts } from '../format/facts.ts';
-import { JsonFormatter } from '../format/json-formatter.ts';
 import type { StreamFacts } from '../format/stream-facts.ts';
-import { TextFormatter } from '../format/text-formatter.ts';
 import { HeaderEditor } from '../route/header-editor.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { type BodyFormat, compileBodyFormat } from './body-format.ts';
 import type { LocalReply } from './local-reply.ts';
 import type { ReplyHead } from './reply-head.ts';
 
-const MISSING = '-';
 const PLAIN_TEXT = 'text/plain';
 
 interface Mapper {
@@ -22,12 +19,6 @@ interface Mapper {
   readonly body: Buffer | null;
   readonly headers: HeaderEditor | null;
   readonly format: BodyFormat | null;
-}
-
-interface BodyFormat {
-  readonly contentType: string;
-  /** Makes byte text. */
-  readonly render: (facts: FormatFacts) => string;
 }
 
 export class ReplyRules {
@@ -40,9 +31,9 @@ export class ReplyRules {
       status,
       body: body && Buffer.from(body.buffer, body.byteOffset, body.byteLength),
       headers: headerEdits && new HeaderEditor([headerEdits]),
-      format: compileFormat(format),
+      format: compileBodyFormat(format),
     }));
-    this.#format = compileFormat(format);
+    this.#format = compileBodyFormat(format);
   }
 
   /** @returns null without settings: then replies go out as they are. */
@@ -81,16 +72,4 @@ export class ReplyRules {
     facts.liveResponse = null;
     return told;
   }
-}
-
-function compileFormat(format: ReplyFormat | null): BodyFormat | null {
-  if (format === null) return null;
-  const { line, contentType } = format;
-  const { content, omitEmptyValues } = line;
-  if (content.kind === 'json') {
-    const formatter = new JsonFormatter(content.root, { isTyped: content.isTyped, omitEmptyValues });
-    return { contentType, render: (facts) => `${formatter.render(facts)}\n` };
-  }
-  const formatter = new TextFormatter(content.segments, { missing: omitEmptyValues ? '' : MISSING });
-  return { contentType, render: (facts) => formatter.render(facts) };
 }

@@ -15,6 +15,7 @@ import type { EditableHead } from '../route/header-editor.ts';
 import type { ForwardedRequest } from '../router/forwarded-request.ts';
 import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import { countStatus } from '../upstream/response-count.ts';
+import type { BodyFormat } from './body-format.ts';
 import { ResetReason, type StreamLoss } from './codec/downstream-stream.ts';
 import type { StreamFilters } from './filter-chain.ts';
 import * as replies from './local-reply.ts';
@@ -234,8 +235,9 @@ export abstract class StreamResponse extends StreamRecord {
     this.flags |= flagBit(wanted.flag);
     this.details = wanted.details;
     const { replyRules } = this.manager;
-    const edited = replyRules === null ? null : this.#editedHead(wanted);
-    const told = edited === null ? wanted : replyRules!.rewrite(wanted, edited, this.facts, nowMs);
+    const worded = wanted.format === undefined ? wanted : this.#worded(wanted, wanted.format, nowMs);
+    const edited = replyRules === null ? null : this.#editedHead(worded);
+    const told = edited === null ? worded : replyRules!.rewrite(worded, edited, this.facts, nowMs);
     const reply = replies.inForm(told, this.replyForm);
     edited?.restate(reply);
     this.status = reply.status;
@@ -246,6 +248,14 @@ export abstract class StreamResponse extends StreamRecord {
     this.wantedFacts?.noteReply(head, reply.body, body.length);
     this.codec.writeReply(head, body);
     this.#completeResponse(nowMs);
+  }
+
+  #worded(reply: replies.LocalReply, { render, contentType }: BodyFormat, nowMs: number): replies.LocalReply {
+    const { facts } = this;
+    facts.endMs = nowMs;
+    facts.localReplyBody = reply.body;
+    const bytes = Buffer.from(render(facts), 'latin1');
+    return { ...reply, body: bytes.toString(), bytes, contentType };
   }
 
   /**

@@ -12,6 +12,7 @@ import type {
   RouteSnapshot,
   VirtualHostSnapshot,
 } from '../../snapshot/index.ts';
+import { compileBodyFormat } from '../http/body-format.ts';
 import { directResponse, type LocalReply } from '../http/local-reply.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
 import { RouteTrace } from '../tracing/route-trace.ts';
@@ -121,7 +122,10 @@ function compileAction(action: RouteAction, match: PathMatch, names: ProxyHeader
     case 'redirect':
       return { kind: 'redirect', status: action.status, location: compileRedirect(action, match) };
     case 'direct-response':
-      return { kind: 'direct-response', reply: directResponse(action.status, action.body) };
+      return {
+        kind: 'direct-response',
+        reply: directResponse(action.status, action.body, compileBodyFormat(action.format ?? null)),
+      };
   }
 }
 

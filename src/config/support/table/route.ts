@@ -363,6 +363,10 @@ export const ROUTE_SUPPORT: SupportTable = {
       cluster: supported(),
       cluster_header: supported(),
       weighted_clusters: supported(),
+      cluster_specifier_plugin: rejected('neither Lua nor Go runs here; cluster_header leaves the choice to a filter'),
+      inline_cluster_specifier_plugin: rejected(
+        'neither Lua nor Go runs here; cluster_header leaves the choice to a filter',
+      ),
       cluster_not_found_response_code: supported(),
       prefix_rewrite: supported(),
       regex_rewrite: supported(),
@@ -530,6 +534,10 @@ export const ROUTE_SUPPORT: SupportTable = {
   },
   'proxy.config.route.v3.DirectResponseAction': {
     otherwise: warned(),
-    fields: { status: supported(), body: supported() },
+    fields: {
+      status: supported(),
+      body: supported(),
+      body_format: supported('in place of the body, which is %LOCAL_REPLY_BODY%'),
+    },
   },
 };

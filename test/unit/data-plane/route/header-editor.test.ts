@@ -134,7 +134,7 @@ describe('header edits', () => {
       { ...set('x-b', ''), value: ['<', operator('x-a'), '>'] },
       { ...set('x-c', ''), value: [operator('x-missing')] },
     ];
-    const head = new ReplyHead(directResponse(204, NO_BODY));
+    const head = new ReplyHead(directResponse(204, NO_BODY, null));
     compileHeaderEdits([{ remove: [], add }])?.apply(head, { facts });
     assert.equal(head.text(), 'HTTP/1.1 204 No Content\r\nx-b: <told>\r\n\r\n');
   });
@@ -148,7 +148,7 @@ function withoutOwn(lines: readonly string[]): string[] {
 
 describe('the head of a local reply', () => {
   test('can be edited, but what the connection manager insists on comes last', () => {
-    const head = new ReplyHead(directResponse(200, Buffer.from('hé')));
+    const head = new ReplyHead(directResponse(200, Buffer.from('hé'), null));
     const add = [set('content-type', 'text/html', 'overwrite'), set('server', 'mine'), set('x-a', '1')];
     compileHeaderEdits([{ remove: ['x-none'], add }])?.apply(head, NO_FACTS);
     head.setOwn('server: weir\r\nvia: 1.1 weir\r\n', 'now');
@@ -159,7 +159,7 @@ describe('the head of a local reply', () => {
   });
 
   test('takes no value that would end its line', () => {
-    const head = new ReplyHead(directResponse(204, NO_BODY));
+    const head = new ReplyHead(directResponse(204, NO_BODY, null));
     head.append('x-a', 'a\r\nx-b: 1');
     head.append('x-c', '\u0100');
     assert.equal(head.text(), 'HTTP/1.1 204 No Content\r\n\r\n');
