@@ -52,7 +52,6 @@ interface DurationRow {
   readonly settingMs: ((bootstrap: BootstrapConfig) => unknown) | null;
 }
 
-const NETWORK_RBAC = 'type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC';
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 const EXT_AUTHZ = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
 const LOCAL_RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
@@ -552,14 +551,6 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.stream_idle_timeout': {
     bootstrap: (value) => httpManager({ stream_idle_timeout: value }),
     settingMs: (bootstrap) => manager(bootstrap).streamIdleTimeoutMs,
-  },
-  'proxy.extensions.filters.network.rbac.v3.RBAC.delay_deny': {
-    bootstrap: (value) => {
-      const rbac: Json = { name: 'rbac', typed_config: { '@type': NETWORK_RBAC, stat_prefix: 'r', delay_deny: value } };
-      return withListeners(listenerWith([rbac, httpFilter({})]));
-    },
-    settingMs: ({ listeners }) =>
-      (listeners[0]!.filterChains[0]!.networkFilters[0]!.settings as { delayMs: number }).delayMs,
   },
   'proxy.extensions.filters.network.tcp_proxy.v3.TcpProxy.access_log_flush_interval': {
     bootstrap: (value) => tcp({ access_log_flush_interval: value }),
