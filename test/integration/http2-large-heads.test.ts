@@ -123,4 +123,15 @@ describe('an HTTP/2 client whose head is too long', () => {
     assert.deepEqual(await answered(t, 'GET', here), [431, TEXT]);
     await eventually(() => here.proxy.httpStat('downstream_rq_completed') === 3, 'all three');
   });
+
+  test('loses its connection where the block is longer than any that is read', async (t) => {
+    const here = await http2Bench(t);
+    const client = await settledClient(t, here);
+    const piece = Buffer.alloc(16_384);
+    const rest = Array.from({ length: 4 }, () => frame(FrameType.CONTINUATION, 0, 3, piece));
+    client.send(frame(FrameType.HEADERS, FrameFlag.END_STREAM, 3, piece), ...rest);
+    assert.equal(await client.goaway(), ErrorCode.ENHANCE_YOUR_CALM);
+    await client.ended();
+    assert.equal(here.proxy.httpStat('downstream_cx_protocol_error'), 1);
+  });
 });

@@ -57,7 +57,9 @@ export const HTTP_SUPPORT: SupportTable = {
       stream_idle_timeout: supported(),
       request_timeout: supported(),
       request_headers_timeout: supported(),
-      max_request_headers_kb: supported(),
+      max_request_headers_kb: supported(
+        'a head beyond it is answered with 431; over HTTP/2 a block beyond 64 KiB ends its connection, as a flood does',
+      ),
       common_http_protocol_options: supportedAs('downstream'),
       http_protocol_options: supportedAs('downstream'),
       http2_protocol_options: supportedAs('downstream'),
