@@ -247,7 +247,7 @@ describe('the jwt_authn filter', () => {
 
   it('wants tokens that end soon, and subjects', async () => {
     const short = (claims: object): Promise<number> =>
-      statusOf('/short', bearer(tokenOf(SIGNER, { sub: 'spiffe://a', exp: now() + 30, ...claims })));
+      statusOf('/short', bearer(tokenOf(SIGNER, { iss: 'anybody', sub: 'spiffe://a', exp: now() + 30, ...claims })));
     assert.equal(await short({}), 200);
     assert.equal(await short({ exp: now() + 600 }), 401);
     assert.equal(await short({ exp: undefined }), 401);
