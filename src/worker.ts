@@ -6,7 +6,7 @@ import { parentPort, threadId } from 'node:worker_threads';
 import { errorMessage } from './base/errors.ts';
 import { collectGarbage, settleMemory } from './base/garbage.ts';
 import { chooseReadMode, DataPlane } from './data-plane/index.ts';
-import { HTTP_FILTERS, NETWORK_FILTERS, TRACERS } from './extensions/data-registry.ts';
+import { ACCESS_LOGGERS, HTTP_FILTERS, NETWORK_FILTERS, TRACERS } from './extensions/data-registry.ts';
 import { LineTable, Loggers, RelaySink } from './log/index.ts';
 import type { MainToWorker, WorkerInit, WorkerToMain } from './snapshot/index.ts';
 import { WorkerStats } from './stats/index.ts';
@@ -63,6 +63,7 @@ function build(init: WorkerInit): Parts {
     httpFilters: HTTP_FILTERS,
     networkFilters: NETWORK_FILTERS,
     tracers: TRACERS,
+    accessLoggers: ACCESS_LOGGERS,
     sendTrace: tell,
     readMode,
   });

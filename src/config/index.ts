@@ -39,6 +39,7 @@ export { textOfMessage } from './proto/text-writer.ts';
 export { UnknownFieldPolicy } from './proto/unknown-fields.ts';
 export { encodeDelimited } from './proto/wire.ts';
 export { encodeMessage, headOf, partsOf, textOf } from './proto/wire-parts.ts';
+export type { AccessLoggerManifest, AccessLoggerManifests } from './resources/access-log/reported-log.ts';
 export { convertAddress } from './resources/address.ts';
 export { convertCidrRange } from './resources/cidr.ts';
 export type { ConfigSourceSettings, FileSourceSettings } from './resources/config-source.ts';
@@ -87,7 +88,7 @@ export type { StatSinkManifest, StatSinkManifests, StatSinkSettings } from './re
 export { convertStringMatcher, convertSubstitution, regexMatch } from './resources/string-match.ts';
 export { structToJson } from './resources/struct.ts';
 export { type ReadContext, type ReadFault, type RereadInput, TlsReader } from './resources/tls/reread.ts';
-export type { TracerManifest, TracerManifests } from './resources/tracing.ts';
+export { convertTags, type TracerManifest, type TracerManifests } from './resources/tracing.ts';
 export { durationMsOr, valueOr } from './resources/units.ts';
 export { type DisablingOutcome, disableExtensions, linkedExtensions } from './support/linked-extensions.ts';
 export {

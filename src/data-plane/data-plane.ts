@@ -29,6 +29,7 @@ import type { Http1Codec } from '../wasm/http1.ts';
 import type { Http2Module } from '../wasm/http2.ts';
 import type { LbKernel } from '../wasm/lb.ts';
 import type { SharedRecords } from '../wasm/shared-memory.ts';
+import type { AccessLoggerRegistry } from './access-log/access-logger.ts';
 import { assembleListener } from './assemble.ts';
 import type { HttpFilterRegistry } from './http/filter.ts';
 import type { Taps } from './http/taps.ts';
@@ -68,6 +69,8 @@ export interface DataPlaneDependencies {
   readonly networkFilters: NetworkFilterRegistry;
   /** The tracers that snapshots may name; none when absent. */
   readonly tracers?: TracerRegistry;
+  /** The access loggers that snapshots may name; none when absent. */
+  readonly accessLoggers?: AccessLoggerRegistry;
   /** Tells main what a tap has recorded; nobody is told without. */
   readonly sendTrace?: (message: WorkerToMain) => void;
   /** First part of the names of the proxy's own headers, without its final '-'; defaults to `x-proxy`. */

@@ -1,4 +1,5 @@
 export { compileByteMatch } from '../base/string-match.ts';
+export type { AccessLogger, AccessLoggerKind, AccessLoggerRegistry } from './access-log/access-logger.ts';
 export { compileFilter } from './access-log/filter.ts';
 export { compileLine } from './access-log/line.ts';
 export { DataPlane, type DataPlaneDependencies } from './data-plane.ts';
@@ -47,7 +48,7 @@ export type {
   Termination,
 } from './network/network-filter.ts';
 export { chooseReadMode } from './network/read-mode.ts';
-export { flagBit, NO_FLAGS } from './response-flags.ts';
+export { flagBit, flagNumbers, NO_FLAGS } from './response-flags.ts';
 export {
   compileHeaderEdits,
   type EditableHead,
@@ -59,6 +60,7 @@ export { compileHeaderTest } from './route/header-matcher.ts';
 export { firstValue as firstQueryValue } from './route/query-matcher.ts';
 export { requestCookie } from './route/request-cookie.ts';
 export { ReportQueue } from './tracing/report-queue.ts';
+export { compileTags, type ReadTag } from './tracing/span-tags.ts';
 export type {
   FinishedSpan,
   ReportContext,

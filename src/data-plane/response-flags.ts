@@ -68,3 +68,8 @@ function join(flags: number, form: 0 | 1): string {
     .map((names) => names[form])
     .join(',');
 }
+
+/** Places in the table, from 1, of the flags that are set. */
+export function flagNumbers(flags: number): readonly number[] {
+  return FLAGS.flatMap((_, index) => ((flags & (1 << index)) !== 0 ? [index + 1] : []));
+}

@@ -16,6 +16,7 @@ import type { Http1Codec } from '../wasm/http1.ts';
 import type { Http2Module } from '../wasm/http2.ts';
 import type { LbKernel } from '../wasm/lb.ts';
 import type { SharedRecords } from '../wasm/shared-memory.ts';
+import type { AccessLoggerRegistry } from './access-log/access-logger.ts';
 import { LogFiles } from './access-log/log-files.ts';
 import { Drains } from './drains.ts';
 import { Http2Codec } from './http/codec/http2/codec.ts';
@@ -78,6 +79,8 @@ export interface WorkerContextOptions {
   readonly networkFilters: NetworkFilterRegistry;
   /** The tracers that snapshots may name; none when absent. */
   readonly tracers?: TracerRegistry;
+  /** The access loggers that snapshots may name; none when absent. */
+  readonly accessLoggers?: AccessLoggerRegistry;
   readonly accessLogFiles: AccessLogFileSettings;
   /** Tells main of a checked host that asks to be left out; nobody is told without. */
   readonly reportHostFailure?: (cluster: string, recordAddress: number) => void;
@@ -127,6 +130,7 @@ export class WorkerContext {
   readonly httpFilters: HttpFilterRegistry;
   readonly networkFilters: NetworkFilterRegistry;
   readonly tracers: TracerRegistry;
+  readonly accessLoggers: AccessLoggerRegistry;
   readonly taps: Taps;
   readonly connectUpstream: typeof connectUpstream;
   /** The operator wants health checks to fail. */
@@ -173,6 +177,7 @@ export class WorkerContext {
     this.httpFilters = options.httpFilters;
     this.networkFilters = options.networkFilters;
     this.tracers = options.tracers ?? {};
+    this.accessLoggers = options.accessLoggers ?? {};
     this.taps = new Taps(options.sendTrace ?? (() => {}), this.random);
     this.connectUpstream = options.connectUpstream ?? connectUpstream;
     this.wheel = new TimerWheel(this.clock, (error) => this.logFault('a timeout', error));

@@ -2,12 +2,14 @@
 // they do is in data-registry.ts, for those that run in workers, and in stat-sink-registry.ts.
 
 import type {
+  AccessLoggerManifests,
   ExtensionManifests,
   HttpFilterManifests,
   NetworkFilterManifests,
   StatSinkManifests,
   TracerManifests,
 } from '../config/index.ts';
+import { HTTP_GRPC_LOG, TCP_GRPC_LOG } from './access_loggers/grpc/config.ts';
 import { BASIC_AUTH_MANIFEST } from './filters.http/basic_auth/config.ts';
 import { BUFFER_MANIFEST } from './filters.http/buffer/config.ts';
 import { COMPRESSOR_MANIFEST } from './filters.http/compressor/config.ts';
@@ -88,6 +90,11 @@ const NETWORK_FILTERS: NetworkFilterManifests = {
   'proxy.extensions.filters.network.redis_proxy.v3.RedisProxy': REDIS_PROXY_MANIFEST,
 };
 
+const ACCESS_LOGGERS: AccessLoggerManifests = {
+  'proxy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig': HTTP_GRPC_LOG,
+  'proxy.extensions.access_loggers.grpc.v3.TcpGrpcAccessLogConfig': TCP_GRPC_LOG,
+};
+
 const TRACERS: TracerManifests = {
   'proxy.config.trace.v3.DatadogConfig': DATADOG,
   'proxy.config.trace.v3.OpenTelemetryConfig': OPEN_TELEMETRY_TRACING,
@@ -108,6 +115,7 @@ export const EXTENSIONS: ExtensionManifests = {
   httpFilters: HTTP_FILTERS,
   networkFilters: NETWORK_FILTERS,
   tracers: TRACERS,
+  accessLoggers: ACCESS_LOGGERS,
 };
 
 /** With filters that the program brings, by name. */

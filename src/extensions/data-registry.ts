@@ -1,7 +1,13 @@
 // The extensions of this build as workers know them: by name, from settings to something that runs. Their other half
 // is control-registry.ts.
 
-import type { HttpFilterRegistry, NetworkFilterRegistry, TracerRegistry } from '../data-plane/index.ts';
+import type {
+  AccessLoggerRegistry,
+  HttpFilterRegistry,
+  NetworkFilterRegistry,
+  TracerRegistry,
+} from '../data-plane/index.ts';
+import { HTTP_GRPC_LOGGER, TCP_GRPC_LOGGER } from './access_loggers/grpc/logger.ts';
 import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
 import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
@@ -76,4 +82,9 @@ export const TRACERS: TracerRegistry = {
   'tracers.datadog': DATADOG_TRACER,
   'tracers.opentelemetry': OPEN_TELEMETRY_TRACER,
   'tracers.zipkin': ZIPKIN_TRACER,
+};
+
+export const ACCESS_LOGGERS: AccessLoggerRegistry = {
+  'access_loggers.http_grpc': HTTP_GRPC_LOGGER,
+  'access_loggers.tcp_grpc': TCP_GRPC_LOGGER,
 };

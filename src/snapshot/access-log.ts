@@ -37,6 +37,20 @@ export interface AccessLogSettings {
   readonly filter: AccessLogFilter | null;
 }
 
+/** A log that an extension writes, elsewhere than to a file. */
+export interface ReportedLogSettings {
+  readonly logger: {
+    /** Name in the registries of both planes, `access_loggers.http_grpc`. */
+    readonly name: string;
+    /** For the extension alone; anything that can be cloned. */
+    readonly settings: unknown;
+    /** Counters that it writes, by whole names. */
+    readonly wholeCounters: readonly string[];
+  };
+  /** Null reports every entry. */
+  readonly filter: AccessLogFilter | null;
+}
+
 /** What the access logs of all workers have in common. */
 export interface AccessLogFileSettings {
   /** Buffered entries are written after this time at the latest. */

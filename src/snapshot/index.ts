@@ -8,6 +8,7 @@ export type {
   AccessLogFilter,
   AccessLogSettings,
   ComparisonOperator,
+  ReportedLogSettings,
 } from './access-log.ts';
 export type { CidrRange } from './cidr-range.ts';
 export type {

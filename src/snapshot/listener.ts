@@ -2,7 +2,7 @@
 
 import type { Address } from '../base/address.ts';
 import type { ListeningOptions } from '../base/own-sockets.ts';
-import type { AccessLogSettings } from './access-log.ts';
+import type { AccessLogSettings, ReportedLogSettings } from './access-log.ts';
 import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
 import type {
   FilterChainSettings,
@@ -25,6 +25,8 @@ export interface HttpConnectionManagerSettings {
   readonly statPrefix: string;
   /** One entry for each request, at its end. */
   readonly accessLogs: readonly AccessLogSettings[];
+  /** Absent without any. */
+  readonly reportedLogs?: readonly ReportedLogSettings[];
   /** What a request meets before the router, in this order. */
   readonly httpFilters: readonly HttpFilterSettings[];
   /** What clients may turn their connections into, one entry for each type. */
@@ -142,6 +144,8 @@ export interface TcpProxySettings {
   readonly statPrefix: string;
   /** One entry for each connection, at its end. */
   readonly accessLogs: readonly AccessLogSettings[];
+  /** Absent without any. */
+  readonly reportedLogs?: readonly ReportedLogSettings[];
   readonly furtherLogEntries: TcpLogEntries;
   /** At least one; each attempt to connect draws one by weight. */
   readonly clusters: readonly TcpClusterShare[];
@@ -237,6 +241,8 @@ export interface ListenerSettings {
   readonly filterChains: readonly FilterChainSettings[];
   /** One entry for each connection that no filter chain takes. */
   readonly accessLogs: readonly AccessLogSettings[];
+  /** Absent without any. */
+  readonly reportedLogs?: readonly ReportedLogSettings[];
   /** For connections that no chain takes. */
   readonly defaultFilterChain: FilterChainSettings | null;
 }

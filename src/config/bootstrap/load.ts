@@ -126,7 +126,13 @@ function convertBootstrap(bootstrap: Bootstrap, input: LoadBootstrapInput, fault
     secured,
   );
   const { environment, findLogPathFault } = input;
-  const admin = convertAdmin(bootstrap.admin, 'admin', { faults, clusters, environment, findLogPathFault });
+  const admin = convertAdmin(bootstrap.admin, 'admin', {
+    faults,
+    clusters,
+    environment,
+    findLogPathFault,
+    accessLoggers: input.extensions?.accessLoggers,
+  });
   return {
     node,
     ...(admin === undefined ? {} : { admin }),

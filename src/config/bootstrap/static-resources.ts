@@ -40,6 +40,7 @@ export function convertStaticResources(
     environment,
     httpFilters: extensions?.httpFilters,
     networkFilters: extensions?.networkFilters,
+    accessLoggers: extensions?.accessLoggers,
     findLogPathFault,
     rateLimitService,
   };

@@ -1,7 +1,7 @@
 // What a conversion needs besides its message: where to report, and which clusters exist.
 
 import { nearestName } from '../../base/nearest-name.ts';
-import type { DnsResolverSettings } from '../../snapshot/index.ts';
+import type { DnsResolverSettings, ReportedLogSettings } from '../../snapshot/index.ts';
 import type { MessageTypes } from '../proto/generated/messages.ts';
 import { quote } from '../source/node.ts';
 import type { LogPathLook } from './access-log/log-path.ts';
@@ -14,6 +14,11 @@ import type { FileTrail } from './tls/file-trail.ts';
 import type { StaticSecrets } from './tls/secrets.ts';
 import type { TracingContext } from './tracing.ts';
 
+/** Of the message that configures an access logger; undefined where there are faults. */
+export interface AccessLoggerConversion {
+  readonly convert: (message: object, at: string, conversion: Conversion) => ReportedLogSettings['logger'] | undefined;
+}
+
 export interface Conversion extends LogPathLook {
   readonly faults: FaultSink;
   readonly clusters: ClusterNames;
@@ -21,6 +26,8 @@ export interface Conversion extends LogPathLook {
   readonly httpFilters?: HttpFilterManifests | undefined;
   /** The network filters of this build that are extensions; none when absent. */
   readonly networkFilters?: NetworkFilterManifests | undefined;
+  /** The access loggers of this build beside files and streams; none when absent. */
+  readonly accessLoggers?: Readonly<Record<string, AccessLoggerConversion>> | undefined;
   /** Name of the cluster that this proxy belongs to; empty when absent. */
   readonly localCluster?: string | undefined;
   /** Name of this proxy in it; empty when absent. */

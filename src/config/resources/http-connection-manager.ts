@@ -16,6 +16,7 @@ import {
   HttpConnectionManager_ServerHeaderTransformation as ServerHeader,
 } from '../proto/generated/enums.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
+import { convertReportedLogs } from './access-log/reported-log.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
@@ -68,6 +69,7 @@ export function convertHttpConnectionManager(
     kind: 'http-connection-manager',
     statPrefix: message.stat_prefix,
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
+    ...convertReportedLogs(message.access_log, `${at}.access_log`, conversion),
     httpFilters: convertHttpFilters(message.http_filters, `${at}.http_filters`, conversion),
     upgrades: convertUpgrades(message, at, conversion),
     routeTable: convertRoutes(message, at, conversion),

@@ -5,6 +5,7 @@ import type { Address } from '../../base/address.ts';
 import type { FilterChainSettings, ListenerSettings, TrafficDirection } from '../../snapshot/index.ts';
 import { Listener_DrainType } from '../proto/generated/enums.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
+import { convertReportedLogs } from './access-log/reported-log.ts';
 import { convertAddress } from './address.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -37,6 +38,7 @@ export function convertListener(message: Listener, at: string, conversion: Conve
   const settings = {
     name: message.name || randomUUID(),
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
+    ...convertReportedLogs(message.access_log, `${at}.access_log`, conversion),
     bindsToPort: bindsToPort(message),
     handsOver: valueOr(message.use_original_dst, false),
     statPrefix: message.stat_prefix,

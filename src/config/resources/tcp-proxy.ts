@@ -2,6 +2,7 @@
 
 import type { BackoffSettings, TcpClusterShare, TcpLogEntries, TcpProxySettings } from '../../snapshot/index.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
+import { convertReportedLogs } from './access-log/reported-log.ts';
 import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
@@ -19,6 +20,7 @@ export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conve
     kind: 'tcp-proxy',
     statPrefix: message.stat_prefix,
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
+    ...convertReportedLogs(message.access_log, `${at}.access_log`, conversion),
     furtherLogEntries: convertLogEntries(message, at, conversion.faults),
     clusters: convertClusters(message, at, conversion),
     hashesSourceIp: message.hash_policy.some(({ source_ip }) => source_ip !== null),

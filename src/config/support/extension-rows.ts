@@ -1,4 +1,4 @@
-// The rows of stat sinks, HTTP and network filters, and tracers stand beside their extensions; here they join the table.
+// The rows of stat sinks, HTTP and network filters, tracers and access loggers stand beside their extensions; here they join the table.
 
 import type { ExtensionManifests } from '../resources/extension-manifests.ts';
 import { SUPPORT } from './table/index.ts';
@@ -6,6 +6,7 @@ import type { ExtensionVerdict, MessageSupport, SupportTable } from './verdict.t
 
 const STAT_SINK = 'proxy.config.metrics.v3.StatsSink';
 const NETWORK_FILTER = 'proxy.config.listener.v3.Filter';
+const ACCESS_LOG = 'proxy.config.accesslog.v3.AccessLog';
 const TRACER = 'proxy.config.trace.v3.Tracing.Http';
 const HTTP_FILTER = 'proxy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
@@ -18,14 +19,21 @@ const PER_FILTER_HOLDERS = [
 ];
 const ROUTE_FILTER = 'proxy.config.route.v3.FilterConfig';
 
-export function supportWith({ statSinks, httpFilters, networkFilters, tracers }: ExtensionManifests): SupportTable {
-  const manifests = [statSinks, httpFilters, networkFilters, tracers].flatMap((kind) =>
+export function supportWith({
+  statSinks,
+  httpFilters,
+  networkFilters,
+  tracers,
+  accessLoggers,
+}: ExtensionManifests): SupportTable {
+  const manifests = [statSinks, httpFilters, networkFilters, tracers, accessLoggers].flatMap((kind) =>
     Object.values<{ support: SupportTable }>(kind),
   );
   const ofRoutes = Object.values(httpFilters).flatMap((filter) => filter.ofRoutes?.type ?? []);
   return {
     ...SUPPORT,
     [STAT_SINK]: withTypes(STAT_SINK, 'typed_config', Object.keys(statSinks)),
+    [ACCESS_LOG]: withTypes(ACCESS_LOG, 'typed_config', Object.keys(accessLoggers)),
     [TRACER]: withTypes(TRACER, 'typed_config', Object.keys(tracers)),
     [HTTP_FILTER]: withTypes(HTTP_FILTER, 'typed_config', Object.keys(httpFilters)),
     [NETWORK_FILTER]: withTypes(NETWORK_FILTER, 'typed_config', Object.keys(networkFilters)),

@@ -61,6 +61,7 @@ export function makeListenerSnapshot(
 ): ListenerSnapshot {
   const { holdings } = deps;
   const prefix = listenerStatPrefix(settings);
+  for (const name of new Set(countersOfLogs(settings))) makeCounter(name, holdings);
   // Main accepts no connections; its rows stand beside those of the workers, as in other builds.
   holdings.scope(`${prefix}main_thread.`).allocate(LISTENER_WORKER_STATS);
   return Object.freeze({
@@ -190,6 +191,7 @@ function makeFilterCounters(
     ...filters.flatMap((own) => own.wholeCounters ?? []),
     ...countersOfRoutes(filter),
     ...countersOfTracer(filter),
+    ...countersOfLogs(filter),
   ]);
   const counters = filters.flatMap((own) => own.counters ?? []).map((name) => [name, scope.counter(name).cell]);
   const gauges = filters.flatMap((own) => own.gauges ?? []).map((name) => [name, scope.gauge(name).cell]);
@@ -199,6 +201,11 @@ function makeFilterCounters(
 
 function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {
   return (filter.kind === 'http-connection-manager' && filter.tracing?.tracer?.wholeCounters) || [];
+}
+
+function countersOfLogs(logged: TerminalFilterSettings | ListenerSettings): readonly string[] {
+  const logs = 'reportedLogs' in logged ? (logged.reportedLogs ?? []) : [];
+  return logs.flatMap(({ logger }) => logger.wholeCounters);
 }
 
 /** What routes have filters count. Many routes share what they say. */

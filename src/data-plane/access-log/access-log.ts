@@ -1,9 +1,13 @@
 // The access logs of one listener or filter, compiled from its snapshot. Each stream or connection passes here once,
-// at its end; a filter decides, a format makes the entry, a file takes it.
+// at its end; a filter decides, a format makes the entry and a file takes it, or a logger does both.
 
-import type { AccessLogDestination, AccessLogSettings } from '../../snapshot/index.ts';
+import type { AccessLogDestination, AccessLogSettings, ReportedLogSettings } from '../../snapshot/index.ts';
 import type { FormatFacts } from '../format/facts.ts';
+import { UpstreamCalls } from '../router/upstream-call.ts';
+import { reportContext } from '../tracing/report-context.ts';
+import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { AccessLogger } from './access-logger.ts';
 import { compileFilter, type PassesFilter } from './filter.ts';
 import { compileLine } from './line.ts';
 import type { LogFile } from './log-file.ts';
@@ -16,37 +20,61 @@ interface Entry {
   readonly file: LogFile;
 }
 
+interface Report {
+  readonly passes: PassesFilter | null;
+  readonly logger: AccessLogger;
+}
+
+/** What is logged of one listener or filter. */
+interface Logged {
+  readonly accessLogs: readonly AccessLogSettings[];
+  readonly reportedLogs?: readonly ReportedLogSettings[];
+}
+
 export class AccessLog {
   readonly #files: LogFiles;
   readonly #entries: readonly Entry[];
+  readonly #reports: readonly Report[];
 
-  private constructor(files: LogFiles, entries: readonly Entry[]) {
+  private constructor(files: LogFiles, entries: readonly Entry[], reports: readonly Report[]) {
     this.#files = files;
     this.#entries = entries;
+    this.#reports = reports;
   }
 
   /** To be closed. @returns null without settings: then nothing needs to be noted for logs. */
-  static compile(context: WorkerContext, settings: readonly AccessLogSettings[]): AccessLog | null {
-    if (settings.length === 0) return null;
-    return new AccessLog(
-      context.logFiles,
-      settings.map(({ destination, format, filter }) => ({
-        passes: filter === null ? null : compileFilter(filter, context.random, context.runtime),
-        line: compileLine(format),
-        destination,
-        file: context.logFiles.hold(destination),
-      })),
-    );
+  static compile(
+    context: WorkerContext,
+    clusters: ClusterMap,
+    { accessLogs, reportedLogs = [] }: Logged,
+  ): AccessLog | null {
+    if (accessLogs.length + reportedLogs.length === 0) return null;
+    const { random, runtime } = context;
+    const passesOf = (filter: AccessLogSettings['filter']): PassesFilter | null =>
+      filter === null ? null : compileFilter(filter, random, runtime);
+    const entries = accessLogs.map(({ destination, format, filter }) => ({
+      passes: passesOf(filter),
+      line: compileLine(format),
+      destination,
+      file: context.logFiles.hold(destination),
+    }));
+    const reports = reportedLogs.map(({ logger: { name, settings }, filter }) => ({
+      passes: passesOf(filter),
+      logger: context.accessLoggers[name]!.open(settings, reportContext(context, new UpstreamCalls(context, clusters))),
+    }));
+    return new AccessLog(context.logFiles, entries, reports);
   }
 
   write(facts: FormatFacts): void {
     for (const { passes, line, file } of this.#entries) {
       if (passes === null || passes(facts)) file.write(line(facts));
     }
+    for (const { passes, logger } of this.#reports) if (passes === null || passes(facts)) logger.write(facts);
   }
 
   /** Nobody writes any more. Once. */
   close(): void {
     for (const { destination } of this.#entries) this.#files.release(destination);
+    for (const { logger } of this.#reports) logger.close();
   }
 }

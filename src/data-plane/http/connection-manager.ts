@@ -117,7 +117,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     this.statBase = context.stats.base(chain.filterStatBlock);
     this.listenerStatBase = context.stats.base(chain.listenerHttpStatBlock);
     this.headLimits = { maxHeadBytes: settings.maxRequestHeadersBytes, maxFields: settings.maxHeadersCount };
-    this.accessLog = AccessLog.compile(context, settings.accessLogs);
+    this.accessLog = AccessLog.compile(context, clusters, settings);
     this.tracing =
       settings.tracing === undefined
         ? null

@@ -133,7 +133,7 @@ export class ActiveListener implements FilterChainOwner, ListenerFilterPhaseOwne
     this.continueOnListenerFiltersTimeout = settings.continueOnListenerFiltersTimeout;
     this.#noChain = { chainName: '', chainMetadata: undefined, listenerMetadata: settings.metadata };
     this.#limits = new AcceptLimits(context, snapshot);
-    const log = AccessLog.compile(context, settings.accessLogs);
+    const log = AccessLog.compile(context, clusters, settings);
     this.#accessLog = log === null ? null : new ListenerAccessLog(context, log);
     this.#chains = new FilterChains((chain) => this.#activate(chain));
     this.#chains.replace(snapshot);

@@ -53,7 +53,7 @@ export class TcpProxy implements TerminalFilter {
     this.#targets = settings.clusters.map(({ cluster, criteria }) => ({ cluster, asks: contextAsking(criteria) }));
     this.#weights = settings.clusters.map(({ weight }) => weight);
     this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);
-    this.accessLog = AccessLog.compile(context, settings.accessLogs);
+    this.accessLog = AccessLog.compile(context, clusters, settings);
     this.ingress = ingress;
     this.approaches = this.accessLog && new ApproachLog(context, this.accessLog, ingress);
     this.statBase = context.stats.base(chain.filterStatBlock);

@@ -67,6 +67,7 @@ const REDIS_PROXY = 'type.googleapis.com/envoy.extensions.filters.network.redis_
 const FIXED_HEAP = 'type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig';
 const SCALED_TIMERS = 'type.googleapis.com/envoy.config.overload.v3.ScaleTimersOverloadActionConfig';
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
+const HTTP_GRPC_LOG = 'type.googleapis.com/envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig';
 const CARES = 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig';
 
 const CERTIFICATE = await selfSigned();
@@ -608,6 +609,17 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     settingMs: (bootstrap) => {
       const { bucket } = manager(bootstrap).httpFilters[0]!.settings as { bucket: { fillIntervalMs: number } };
       return bucket.fillIntervalMs;
+    },
+  },
+  'proxy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig.buffer_flush_interval': {
+    bootstrap: (value) => {
+      const grpc_service = { envoy_grpc: { cluster_name: 'web' } };
+      const common_config = { log_name: 'a', grpc_service, transport_api_version: 'V3', buffer_flush_interval: value };
+      return httpManager({ access_log: [{ name: 'log', typed_config: { '@type': HTTP_GRPC_LOG, common_config } }] });
+    },
+    settingMs: (bootstrap) => {
+      const { settings } = manager(bootstrap).reportedLogs![0]!.logger as { settings: { flushIntervalMs: number } };
+      return settings.flushIntervalMs;
     },
   },
   'proxy.config.core.v3.GrpcService.timeout': {
