@@ -1,14 +1,12 @@
 // redis_proxy in the real program: real servers of Redis behind it, redis-cli and redis-benchmark before it, and raw clients.
 
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { promisify } from 'node:util';
 import {
   clusterNamed,
   faultTexts,
@@ -18,6 +16,7 @@ import {
   load,
   socketAddress,
 } from '../support/bootstrap.ts';
+import { runProgram, startProgram } from '../support/child-process.ts';
 import { untilEqual } from '../support/eventually.ts';
 import { startWeir, type WeirProcess } from '../support/weir-process.ts';
 import { unusedPort } from '../support/wire.ts';
@@ -31,7 +30,7 @@ interface RedisServer {
 }
 
 async function cli(port: number, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)('redis-cli', ['-h', '127.0.0.1', '-p', String(port), ...args]);
+  const { stdout } = await runProgram('redis-cli', ['-h', '127.0.0.1', '-p', String(port), ...args]);
   return stdout.trimEnd();
 }
 
@@ -39,7 +38,7 @@ async function startRedis(): Promise<RedisServer> {
   const folder = mkdtempSync(path.join(tmpdir(), 'weir-redis-'));
   const port = await unusedPort();
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
-  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = startProgram('redis-server', args);
   let said = '';
   for await (const chunk of child.stdout) {
     said += chunk;
@@ -290,7 +289,7 @@ describe('redis_proxy', () => {
     const { weir, port } = await start({ ring: ports() }, redisFilter());
     await using _ = weir;
     const args = ['-h', '127.0.0.1', '-p', String(port), '-n', '20000', '-c', '20', '-P', '16', '-r', '1000', '-q'];
-    const { stdout } = await promisify(execFile)('redis-benchmark', [...args, '-t', 'set,get,incr,lpush,mset']);
+    const { stdout } = await runProgram('redis-benchmark', [...args, '-t', 'set,get,incr,lpush,mset']);
     for (const name of ['SET', 'GET', 'INCR', 'LPUSH', 'MSET']) {
       assert.match(stdout, new RegExp(`${name}[^\\n]*requests per second`));
     }
