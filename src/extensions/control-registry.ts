@@ -20,6 +20,7 @@ import { DYNAMIC_FORWARD_PROXY } from './filters.http/dynamic_forward_proxy/conf
 import { EXT_AUTHZ_MANIFEST } from './filters.http/ext_authz/config.ts';
 import { FAULT_MANIFEST } from './filters.http/fault/config.ts';
 import { GRPC_BRIDGE } from './filters.http/grpc_http1_bridge/config.ts';
+import { GRPC_JSON_TRANSCODER } from './filters.http/grpc_json_transcoder/config.ts';
 import { GRPC_STATS } from './filters.http/grpc_stats/config.ts';
 import { GRPC_WEB } from './filters.http/grpc_web/config.ts';
 import { GZIP_MANIFEST } from './filters.http/gzip/config.ts';
@@ -64,6 +65,7 @@ const HTTP_FILTERS: HttpFilterManifests = {
   'proxy.extensions.filters.http.ext_authz.v3.ExtAuthz': EXT_AUTHZ_MANIFEST,
   'proxy.extensions.filters.http.fault.v3.HTTPFault': FAULT_MANIFEST,
   'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GRPC_BRIDGE,
+  'proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder': GRPC_JSON_TRANSCODER,
   'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': GRPC_STATS,
   'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': GRPC_WEB,
   'proxy.extensions.filters.http.gzip.v3.Gzip': GZIP_MANIFEST,

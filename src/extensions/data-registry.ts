@@ -18,6 +18,7 @@ import { DYNAMIC_FORWARD_PROXY_FILTER } from './filters.http/dynamic_forward_pro
 import { EXT_AUTHZ_FILTER } from './filters.http/ext_authz/filter.ts';
 import { FAULT_FILTER } from './filters.http/fault/filter.ts';
 import { GRPC_BRIDGE_FILTER } from './filters.http/grpc_http1_bridge/filter.ts';
+import { GRPC_JSON_TRANSCODER_FILTER } from './filters.http/grpc_json_transcoder/filter.ts';
 import { GRPC_STATS_FILTER } from './filters.http/grpc_stats/filter.ts';
 import { GRPC_WEB_FILTER } from './filters.http/grpc_web/filter.ts';
 import { HEADER_MUTATION_FILTER } from './filters.http/header_mutation/filter.ts';
@@ -53,6 +54,7 @@ export const HTTP_FILTERS: HttpFilterRegistry = {
   'filters.http.ext_authz': EXT_AUTHZ_FILTER,
   'filters.http.fault': FAULT_FILTER,
   'filters.http.grpc_http1_bridge': GRPC_BRIDGE_FILTER,
+  'filters.http.grpc_json_transcoder': GRPC_JSON_TRANSCODER_FILTER,
   'filters.http.grpc_stats': GRPC_STATS_FILTER,
   'filters.http.grpc_web': GRPC_WEB_FILTER,
   'filters.http.header_mutation': HEADER_MUTATION_FILTER,

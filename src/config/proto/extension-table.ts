@@ -94,7 +94,6 @@ const HTTP_FILTERS: Rows = [
   row(`${HTTP}.grpc_web.v3.GrpcWeb`, 'filters.http.grpc_web', 'grpc_web'),
   row(`${HTTP}.grpc_http1_bridge.v3.Config`, 'filters.http.grpc_http1_bridge', 'grpc_http1_bridge'),
   row(`${HTTP}.grpc_stats.v3.FilterConfig`, 'filters.http.grpc_stats'),
-  row('undescribed', 'filters.http.grpc_json_transcoder', 'grpc_json_transcoder'),
   row('undescribed', 'filters.http.ip_tagging', 'ip_tagging'),
   row('undescribed', 'filters.http.lua', 'lua'),
   row('undescribed', 'filters.http.squash', 'squash'),
@@ -114,6 +113,14 @@ const HTTP_FILTERS: Rows = [
   ),
   row(`${HTTP}.header_to_metadata.v3.Config`, 'filters.http.header_to_metadata'),
   row(`${HTTP}.set_metadata.v3.Config`, 'filters.http.set_metadata'),
+  perRoute(
+    `${HTTP}.grpc_json_transcoder.v3.GrpcJsonTranscoder`,
+    row(
+      `${HTTP}.grpc_json_transcoder.v3.GrpcJsonTranscoder`,
+      'filters.http.grpc_json_transcoder',
+      'grpc_json_transcoder',
+    ),
+  ),
   perRoute(`${HTTP}.module.v3.ModulePerRoute`, row(`${HTTP}.module.v3.Module`, 'filters.http.module')),
   perRoute(
     `${HTTP}.dynamic_forward_proxy.v3.PerRouteConfig`,

@@ -32,8 +32,12 @@ export class DecodingPass extends FilterPass {
   }
 
   /** As FilterCallbacks.heldRequestHead. */
-  editHeldHead(index: number): RequestHead {
+  editHeldHead(index: number, method: string | undefined): RequestHead {
     this.reviveHeadFor(index);
+    if (method !== undefined && this.saveHead()) {
+      this.#heldHead = this.#heldHead.replace(/^\S+/, method);
+      this.restoreHead();
+    }
     return this.#context.codec.request;
   }
 

@@ -171,8 +171,8 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     return encoding.hasBegun ? encoding.editHeldHead(this.#encodingIndex, status) : null;
   }
 
-  heldRequestHead(): RequestHead {
-    return this.#passes.decoding.editHeldHead(this.#decodingIndex);
+  heldRequestHead(method?: string): RequestHead {
+    return this.#passes.decoding.editHeldHead(this.#decodingIndex, method);
   }
 
   settleRequestHead(): void {

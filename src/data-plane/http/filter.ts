@@ -172,9 +172,10 @@ export interface FilterCallbacks {
   heldResponseHead(status?: number): EditableHead | null;
   /**
    * The head of a request that this filter is looking at, or has held back so that no other has seen it since. Valid until
-   * return; edits last if the filter then goes on, or settles it. @throws WeirError WEIR_FILTER_EDIT when it has gone on.
+   * return; edits last if the filter then goes on, or settles it. @param method in place of the one that it has.
+   * @throws WeirError WEIR_FILTER_EDIT when it has gone on.
    */
-  heldRequestHead(): RequestHead;
+  heldRequestHead(method?: string): RequestHead;
   /**
    * From within decodeHeaders: others read the head as it is by now, edits and all, and the route is chosen anew by
    * that; otherwise it stays that of the head as the first filter saw it.

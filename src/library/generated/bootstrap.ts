@@ -50,6 +50,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.Module', Module>
   | Typed<'extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig', DynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuth', BasicAuth>
@@ -126,6 +127,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.Module', Module>
   | Typed<'extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig', DynamicForwardProxyFilterConfig>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuth', BasicAuth>
@@ -154,6 +156,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute', HeaderMutationPerRoute>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
+  | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.ModulePerRoute', ModulePerRoute>
   | Typed<'extensions.filters.http.dynamic_forward_proxy.v3.PerRouteConfig', DynamicForwardProxyPerRouteConfig>
   | Typed<'extensions.filters.http.basic_auth.v3.BasicAuthPerRoute', BasicAuthPerRoute>
@@ -2187,6 +2190,69 @@ export interface GrpcHttp1BridgeConfig {
   readonly upgradeProtobufToGrpc?: boolean | undefined;
   readonly ignore_query_parameters?: boolean | undefined;
   readonly ignoreQueryParameters?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder */
+export interface GrpcJsonTranscoder {
+  readonly proto_descriptor?: string | undefined;
+  readonly protoDescriptor?: string | undefined;
+  readonly proto_descriptor_bin?: Bytes | undefined;
+  readonly protoDescriptorBin?: Bytes | undefined;
+  readonly services?: readonly string[] | undefined;
+  readonly print_options?: GrpcJsonTranscoder_PrintOptions | undefined;
+  readonly printOptions?: GrpcJsonTranscoder_PrintOptions | undefined;
+  readonly match_incoming_request_route?: boolean | undefined;
+  readonly matchIncomingRequestRoute?: boolean | undefined;
+  readonly ignored_query_parameters?: readonly string[] | undefined;
+  readonly ignoredQueryParameters?: readonly string[] | undefined;
+  readonly auto_mapping?: boolean | undefined;
+  readonly autoMapping?: boolean | undefined;
+  readonly ignore_unknown_query_parameters?: boolean | undefined;
+  readonly ignoreUnknownQueryParameters?: boolean | undefined;
+  readonly convert_grpc_status?: boolean | undefined;
+  readonly convertGrpcStatus?: boolean | undefined;
+  readonly url_unescape_spec?: 'ALL_CHARACTERS_EXCEPT_RESERVED' | 'ALL_CHARACTERS_EXCEPT_SLASH' | 'ALL_CHARACTERS' | undefined;
+  readonly urlUnescapeSpec?: 'ALL_CHARACTERS_EXCEPT_RESERVED' | 'ALL_CHARACTERS_EXCEPT_SLASH' | 'ALL_CHARACTERS' | undefined;
+  readonly request_validation_options?: GrpcJsonTranscoder_RequestValidationOptions | undefined;
+  readonly requestValidationOptions?: GrpcJsonTranscoder_RequestValidationOptions | undefined;
+  readonly query_param_unescape_plus?: boolean | undefined;
+  readonly queryParamUnescapePlus?: boolean | undefined;
+  readonly match_unregistered_custom_verb?: boolean | undefined;
+  readonly matchUnregisteredCustomVerb?: boolean | undefined;
+  readonly case_insensitive_enum_parsing?: boolean | undefined;
+  readonly caseInsensitiveEnumParsing?: boolean | undefined;
+  readonly max_request_body_size?: number | undefined;
+  readonly maxRequestBodySize?: number | undefined;
+  readonly max_response_body_size?: number | undefined;
+  readonly maxResponseBodySize?: number | undefined;
+  readonly capture_unknown_query_parameters?: boolean | undefined;
+  readonly captureUnknownQueryParameters?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder.PrintOptions */
+export interface GrpcJsonTranscoder_PrintOptions {
+  readonly add_whitespace?: boolean | undefined;
+  readonly addWhitespace?: boolean | undefined;
+  readonly always_print_primitive_fields?: boolean | undefined;
+  readonly alwaysPrintPrimitiveFields?: boolean | undefined;
+  readonly always_print_enums_as_ints?: boolean | undefined;
+  readonly alwaysPrintEnumsAsInts?: boolean | undefined;
+  readonly preserve_proto_field_names?: boolean | undefined;
+  readonly preserveProtoFieldNames?: boolean | undefined;
+  readonly stream_newline_delimited?: boolean | undefined;
+  readonly streamNewlineDelimited?: boolean | undefined;
+  readonly stream_sse_style_delimited?: boolean | undefined;
+  readonly streamSseStyleDelimited?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder.RequestValidationOptions */
+export interface GrpcJsonTranscoder_RequestValidationOptions {
+  readonly reject_unknown_method?: boolean | undefined;
+  readonly rejectUnknownMethod?: boolean | undefined;
+  readonly reject_unknown_query_parameters?: boolean | undefined;
+  readonly rejectUnknownQueryParameters?: boolean | undefined;
+  readonly reject_binding_body_field_collisions?: boolean | undefined;
+  readonly rejectBindingBodyFieldCollisions?: boolean | undefined;
 }
 
 /** proxy.config.core.v3.GrpcMethodList */

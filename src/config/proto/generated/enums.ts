@@ -671,6 +671,13 @@ export const FaultDelay_FaultDelayType = {
   FIXED: 0,
 } as const;
 
+/** proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder.UrlUnescapeSpec */
+export const GrpcJsonTranscoder_UrlUnescapeSpec = {
+  ALL_CHARACTERS_EXCEPT_RESERVED: 0,
+  ALL_CHARACTERS_EXCEPT_SLASH: 1,
+  ALL_CHARACTERS: 2,
+} as const;
+
 /** proxy.extensions.filters.http.gzip.v3.Gzip.CompressionStrategy */
 export const GzipGzip_CompressionStrategy = {
   DEFAULT: 0,

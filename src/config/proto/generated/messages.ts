@@ -4404,6 +4404,44 @@ export interface GrpcHttp1BridgeConfig {
   ignore_query_parameters: boolean;
 }
 
+/** proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder */
+export interface GrpcJsonTranscoder {
+  proto_descriptor: string;
+  proto_descriptor_bin: Uint8Array;
+  services: string[];
+  print_options: GrpcJsonTranscoder_PrintOptions | null;
+  match_incoming_request_route: boolean;
+  ignored_query_parameters: string[];
+  auto_mapping: boolean;
+  ignore_unknown_query_parameters: boolean;
+  convert_grpc_status: boolean;
+  url_unescape_spec: number;
+  request_validation_options: GrpcJsonTranscoder_RequestValidationOptions | null;
+  query_param_unescape_plus: boolean;
+  match_unregistered_custom_verb: boolean;
+  case_insensitive_enum_parsing: boolean;
+  max_request_body_size: UInt32Value | null;
+  max_response_body_size: UInt32Value | null;
+  capture_unknown_query_parameters: boolean;
+}
+
+/** proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder.PrintOptions */
+export interface GrpcJsonTranscoder_PrintOptions {
+  add_whitespace: boolean;
+  always_print_primitive_fields: boolean;
+  always_print_enums_as_ints: boolean;
+  preserve_proto_field_names: boolean;
+  stream_newline_delimited: boolean;
+  stream_sse_style_delimited: boolean;
+}
+
+/** proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder.RequestValidationOptions */
+export interface GrpcJsonTranscoder_RequestValidationOptions {
+  reject_unknown_method: boolean;
+  reject_unknown_query_parameters: boolean;
+  reject_binding_body_field_collisions: boolean;
+}
+
 /** proxy.extensions.filters.http.grpc_stats.v3.FilterConfig */
 export interface GrpcStatsFilterConfig {
   emit_filter_state: boolean;
@@ -6454,6 +6492,9 @@ export interface MessageTypes {
   'proxy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort': FaultAbort_HeaderAbort;
   'proxy.extensions.filters.http.fault.v3.HTTPFault': HTTPFault;
   'proxy.extensions.filters.http.grpc_http1_bridge.v3.Config': GrpcHttp1BridgeConfig;
+  'proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder': GrpcJsonTranscoder;
+  'proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder.PrintOptions': GrpcJsonTranscoder_PrintOptions;
+  'proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder.RequestValidationOptions': GrpcJsonTranscoder_RequestValidationOptions;
   'proxy.extensions.filters.http.grpc_stats.v3.FilterConfig': GrpcStatsFilterConfig;
   'proxy.extensions.filters.http.grpc_web.v3.GrpcWeb': GrpcWeb;
   'proxy.extensions.filters.http.gzip.v3.Gzip': GzipGzip;

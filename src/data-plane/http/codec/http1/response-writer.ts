@@ -7,7 +7,7 @@
 
 import type { Socket } from 'node:net';
 import { HTTP_STATS } from '../../../../stats/index.ts';
-import { Framing, JOINED_LIMIT_BYTES, type ResponseHead } from '../../../../wasm/http1.ts';
+import { Framing, HEADER_ID, JOINED_LIMIT_BYTES, type ResponseHead } from '../../../../wasm/http1.ts';
 import { BufferedBytes } from '../../../network/buffered-bytes.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import { Dechunker } from '../../chunk-framing.ts';
@@ -20,6 +20,7 @@ const { downstream_cx_tx_bytes_buffered, downstream_cx_tx_bytes_total } = HTTP_S
 
 type BodyMode = 'raw' | 'chunk' | 'dechunk';
 
+const CONTENT_LENGTH = HEADER_ID['content-length'];
 const LAST_CHUNK = '0\r\n';
 const LINE_END = '\r\n';
 const CLOSE = 'connection: close\r\n';
@@ -34,6 +35,8 @@ export class ResponseWriter {
   readonly #unsent: BufferedBytes;
   /** The client is an HTTP/1.0 one, which knows no chunks and keeps its connection only where it is told so. */
   isForHttp10 = false;
+  /** The request was HEAD: a length would be that of another answer. */
+  isForHead = false;
   /** Of the response that ends with the next write. */
   trailers: Trailers | null = null;
   #mode: BodyMode = 'raw';
@@ -139,8 +142,16 @@ export class ResponseWriter {
       head.removeField('trailer');
       this.#setMode('dechunk', false);
     } else {
+      if (framing === Framing.NONE && !head.has(CONTENT_LENGTH)) this.#announceNothing(head);
       this.#setMode('raw', framing === Framing.CHUNKED);
     }
+  }
+
+  /** An upstream that speaks HTTP/2 ends a message without saying so in its head; this client would wait for more. */
+  #announceNothing(head: ResponseHead): void {
+    const { status } = head;
+    const cannotHave = status < 200 || status === 204 || status === 304;
+    if (!cannotHave && !this.isForHead && !head.hasField('content-length')) head.append('content-length', '0');
   }
 
   #setMode(mode: BodyMode, isInChunks: boolean): void {

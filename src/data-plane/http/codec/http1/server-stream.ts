@@ -59,6 +59,7 @@ export class Http1ServerStream implements DownstreamStream {
     this.#isPersistent = head.isPersistent && head.methodId !== Method.CONNECT;
     if (this.#owner.life?.onRequest()) this.#isPersistent = false;
     this.#writer.isForHttp10 = head.minorVersion === 0;
+    this.#writer.isForHead = head.methodId === Method.HEAD;
     this.#receiver = this.#codecOwner.newStream(this, startedMs, headMs);
     return this.#receiver;
   }
