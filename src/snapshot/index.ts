@@ -121,6 +121,7 @@ export type {
 } from './messages.ts';
 export type { Metadata, MetadataSource } from './metadata.ts';
 export type { ExtensionTerminalSettings, NetworkFilterSettings, NetworkFilterSnapshot } from './network-filter.ts';
+export type { EscapedSlashesAction, NormalizationSettings, UnderscoresAction } from './normalization.ts';
 export type { ConsecutiveKind, OutlierKind, OutlierLimits, OutlierSettings } from './outlier.ts';
 export {
   type LoadShedState,
@@ -132,7 +133,6 @@ export {
 export { type PackedCluster, packClusters, unpackCluster } from './packed-cluster.ts';
 export { packTls, unpackTls } from './packed-tls.ts';
 export type { RateLimitAction, RateLimitSettings, RouteRateLimits } from './rate-limit.ts';
-export type { EscapedSlashesAction, RequestFormSettings, UnderscoresAction } from './request-form.ts';
 export type {
   BackOffSettings,
   RateLimitedBackOffSettings,

@@ -15,7 +15,7 @@ import type { Http2Settings } from './http2.ts';
 import type { LocalReplySettings } from './local-reply.ts';
 import type { Metadata } from './metadata.ts';
 import type { ExtensionTerminalSettings } from './network-filter.ts';
-import type { RequestFormSettings } from './request-form.ts';
+import type { NormalizationSettings } from './normalization.ts';
 import type { RouteTableSnapshot } from './route-table.ts';
 import type { TracingSettings } from './tracing.ts';
 
@@ -81,9 +81,9 @@ export interface HttpConnectionManagerSettings {
   /** Trailers pass over HTTP/1: those of requests are read, those of responses written. */
   readonly enableTrailers: boolean;
   readonly forwarding: ForwardingSettings;
-  readonly requestForm: RequestFormSettings;
   /** Absent where no request is traced. */
   readonly tracing?: TracingSettings;
+  readonly normalization: NormalizationSettings;
 }
 
 export interface ConnectionLifeSettings {

@@ -57,7 +57,7 @@ import { closeAtEnd } from './close-at-end.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
 import { lbModule, lbTables } from './lb.ts';
 import { filterChain, listenerSettings } from './listeners.ts';
-import { PLAIN_FORWARDING, PLAIN_REQUEST_FORM } from './request-form.ts';
+import { PLAIN_FORWARDING, PLAIN_NORMALIZATION } from './plain-manager.ts';
 import { routeTable } from './routes.ts';
 import { statsFixture } from './stats.ts';
 
@@ -428,7 +428,7 @@ export function httpManager(
     proxiesInterim: false,
     enableTrailers: false,
     forwarding: PLAIN_FORWARDING,
-    requestForm: PLAIN_REQUEST_FORM,
+    normalization: PLAIN_NORMALIZATION,
     ...overrides,
   };
 }

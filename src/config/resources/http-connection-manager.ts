@@ -25,7 +25,7 @@ import { convertHeadLimits } from './head-limits.ts';
 import { convertHttp2Options } from './http2-options.ts';
 import { convertLocalReplies } from './local-reply.ts';
 import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
-import { convertRequestForm } from './request-form.ts';
+import { convertNormalization } from './normalization.ts';
 import { RouteFilters } from './route-filters.ts';
 import { convertRouteTable } from './route-table.ts';
 import { convertTracing } from './tracing.ts';
@@ -99,7 +99,7 @@ export function convertHttpConnectionManager(
     delayedCloseTimeoutMs: durationMsOr(message.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_TIMEOUT_MS),
     proxiesInterim: message.proxy_100_continue,
     forwarding: convertForwarding(message, at, conversion),
-    requestForm: convertRequestForm(message, at, conversion.faults),
+    normalization: convertNormalization(message, at, conversion.faults),
     enableTrailers: message.http_protocol_options?.enable_trailers ?? false,
     suppressProxyHeaders: routerOf(message.http_filters)?.suppress_envoy_headers ?? false,
     respectsExpectedTimeout: routerOf(message.http_filters)?.respect_expected_rq_timeout ?? false,

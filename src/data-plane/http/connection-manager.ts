@@ -29,7 +29,7 @@ import type { LocalReply } from './local-reply.ts';
 import { refuseRequest } from './refused-request.ts';
 import { ReplyRules } from './reply-rules.ts';
 import { RequestLines } from './request-edits.ts';
-import { RequestForm } from './request-form.ts';
+import { RequestNormalization } from './request-normalization.ts';
 import { ResponseLines } from './response-edits.ts';
 import { HttpStream, type StreamManager } from './stream.ts';
 import { Upgrades } from './upgrades.ts';
@@ -74,7 +74,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly filters: FilterChain | null;
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
-  readonly requestForm: RequestForm;
+  readonly normalization: RequestNormalization;
   readonly internalAddresses: InternalAddresses;
   readonly responseLines: ResponseLines;
   /** First cell of HTTP_STATS in this worker's slab. */
@@ -125,7 +125,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     this.replyRules = ReplyRules.compile(context, settings.localReplies);
     this.ingress = ingress;
     this.liveHead = new CodecRequestHead(context.codec);
-    this.requestForm = new RequestForm(context, settings.requestForm, this.statBase, {
+    this.normalization = new RequestNormalization(context, settings.normalization, this.statBase, {
       http1: context.stats.base(chain.http1StatBlock),
       http2: context.http2StatBase,
     });

@@ -33,7 +33,7 @@ import {
   requestOrigin,
   UNKNOWN_ORIGIN,
 } from './request-edits.ts';
-import type { RequestForm } from './request-form.ts';
+import type { RequestNormalization } from './request-normalization.ts';
 import { DURATION_LIMIT, ROUTE_LIMIT, STREAM_LIMIT, type StreamLimit, type UpstreamLimit } from './stream-limits.ts';
 import { type ResponseManager, StreamResponse } from './stream-response.ts';
 import type { Trailers } from './trailers.ts';
@@ -61,9 +61,9 @@ export interface StreamManager extends ResponseManager {
   readonly filters: FilterChain | null;
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
-  readonly requestForm: RequestForm;
   /** Null when no request is traced. */
   readonly tracing: RequestTracing | null;
+  readonly normalization: RequestNormalization;
 }
 
 export class HttpStream extends StreamResponse implements RequestReceiver, FilteredStream, RoutedRequest {
@@ -424,7 +424,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     if ((head.flags & HeadFlag.EXPECT_OTHER) !== 0) return replies.EXPECTATION_FAILED;
     // Only HTTP/1.0 gets here without one.
     if (head.minorVersion === 0 && head.authority() === '') {
-      const { defaultHost } = this.manager.settings.requestForm;
+      const { defaultHost } = this.manager.settings.normalization;
       if (defaultHost === '') return replies.HOST_MISSING;
       head.setAuthority(defaultHost);
     }
@@ -432,12 +432,12 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
       this.count(downstream_rq_overload_close);
       return replies.OVERLOADED;
     }
-    return this.manager.requestForm.apply(head, this.downstream) ?? this.#trailersRefusal();
+    return this.manager.normalization.apply(head, this.downstream) ?? this.#trailersRefusal();
   }
 
   #trailersRefusal(): replies.LocalReply | null {
     const { requestTrailers } = this;
-    return requestTrailers === null ? null : this.manager.requestForm.applyTrailers(requestTrailers, this.downstream);
+    return requestTrailers === null ? null : this.manager.normalization.applyTrailers(requestTrailers, this.downstream);
   }
 
   /** The request goes no further. */

@@ -21,7 +21,7 @@ import {
   withoutFilter,
 } from '../../../support/bootstrap.ts';
 import { MATCHES_ALL, PROXY_PROTOCOL } from '../../../support/listeners.ts';
-import { PLAIN_FORWARDING, PLAIN_REQUEST_FORM } from '../../../support/request-form.ts';
+import { PLAIN_FORWARDING, PLAIN_NORMALIZATION } from '../../../support/plain-manager.ts';
 
 const AT = 'static_resources.listeners[0]';
 const CHAIN = `${AT}.filter_chains[0]`;
@@ -545,7 +545,7 @@ describe('an HTTP connection manager', () => {
       proxiesInterim: false,
       enableTrailers: false,
       forwarding: PLAIN_FORWARDING,
-      requestForm: PLAIN_REQUEST_FORM,
+      normalization: PLAIN_NORMALIZATION,
     });
   });
 
@@ -643,7 +643,7 @@ describe('an HTTP connection manager', () => {
         schemePorts: { https: [443], http: [80] },
         answersRequestId: true,
       },
-      requestForm: {
+      normalization: {
         normalizesPath: false,
         mergesSlashes: true,
         escapedSlashes: 'redirect',

@@ -6,7 +6,7 @@ import { ForwardingEdits } from '../../../../src/data-plane/http/forwarding-edit
 import { ProxyHeaders } from '../../../../src/data-plane/http/proxy-headers.ts';
 import type { TlsFacts } from '../../../../src/data-plane/network/tls/connection-tls.ts';
 import { httpManager } from '../../../support/data-plane.ts';
-import { PLAIN_FORWARDING } from '../../../support/request-form.ts';
+import { PLAIN_FORWARDING } from '../../../support/plain-manager.ts';
 
 const SCHEME_PORTS = { https: [443], http: [80] };
 

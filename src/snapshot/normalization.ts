@@ -1,6 +1,6 @@
 // What a connection manager makes of the form of requests before routes, filters and upstreams see them.
 
-export interface RequestFormSettings {
+export interface NormalizationSettings {
   /** Null leaves it to the runtime. */
   readonly normalizesPath: boolean | null;
   readonly mergesSlashes: boolean;

@@ -1,7 +1,7 @@
-import type { ForwardingSettings, RequestFormSettings } from '../../src/snapshot/index.ts';
+import type { ForwardingSettings, NormalizationSettings } from '../../src/snapshot/index.ts';
 
 /** Of a connection manager that says nothing of the form of requests. */
-export const PLAIN_REQUEST_FORM: RequestFormSettings = {
+export const PLAIN_NORMALIZATION: NormalizationSettings = {
   normalizesPath: null,
   mergesSlashes: false,
   escapedSlashes: null,

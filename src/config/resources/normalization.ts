@@ -1,6 +1,6 @@
-// The fields of a connection manager that say in which form requests go on → RequestFormSettings.
+// The fields of a connection manager that say in which form requests go on → NormalizationSettings.
 
-import type { EscapedSlashesAction, RequestFormSettings, UnderscoresAction } from '../../snapshot/index.ts';
+import type { EscapedSlashesAction, NormalizationSettings, UnderscoresAction } from '../../snapshot/index.ts';
 import {
   HttpConnectionManager_PathWithEscapedSlashesAction as EscapedSlashes,
   HttpProtocolOptions_HeadersWithUnderscoresAction as Underscores,
@@ -29,7 +29,11 @@ function isAuthority(text: string): boolean {
 }
 
 /** @param at path of the connection manager. */
-export function convertRequestForm(message: HttpConnectionManager, at: string, faults: FaultSink): RequestFormSettings {
+export function convertNormalization(
+  message: HttpConnectionManager,
+  at: string,
+  faults: FaultSink,
+): NormalizationSettings {
   const { strip_any_host_port, strip_matching_host_port } = message;
   if (strip_any_host_port && strip_matching_host_port) {
     faults.error(`${at}.strip_any_host_port`, 'only one of this and strip_matching_host_port can be set');

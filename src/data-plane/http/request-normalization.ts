@@ -4,7 +4,7 @@
 
 import type { RuntimeDerived, RuntimeValues } from '../../base/runtime.ts';
 import { type Fraction, isWithin } from '../../base/runtime.ts';
-import type { EscapedSlashesAction, RequestFormSettings } from '../../snapshot/index.ts';
+import type { EscapedSlashesAction, NormalizationSettings } from '../../snapshot/index.ts';
 import { HTTP_STATS, HTTP1_STATS, HTTP2_STATS } from '../../stats/index.ts';
 import { HeadFlag, Method, PathChange, PathStep, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -29,7 +29,7 @@ interface Plan {
   readonly merges: boolean;
   readonly action: EscapedSlashesAction;
   readonly acts: Fraction;
-  readonly settings: RequestFormSettings;
+  readonly settings: NormalizationSettings;
 }
 
 /** First cells of what each codec counts. */
@@ -38,14 +38,14 @@ interface CodecStatBases {
   readonly http2: number;
 }
 
-export class RequestForm {
+export class RequestNormalization {
   readonly #context: WorkerContext;
   readonly #plan: RuntimeDerived<Plan | null>;
   /** First cell of HTTP_STATS. */
   readonly #statBase: number;
   readonly #codecBases: CodecStatBases;
 
-  constructor(context: WorkerContext, settings: RequestFormSettings, statBase: number, codecBases: CodecStatBases) {
+  constructor(context: WorkerContext, settings: NormalizationSettings, statBase: number, codecBases: CodecStatBases) {
     this.#context = context;
     this.#plan = context.runtime.derived((values) => planOf(settings, values));
     this.#statBase = statBase;
@@ -123,7 +123,7 @@ export class RequestForm {
 }
 
 /** Null where nothing is done with any request. */
-function planOf(settings: RequestFormSettings, values: RuntimeValues): Plan | null {
+function planOf(settings: NormalizationSettings, values: RuntimeValues): Plan | null {
   const { normalizesPath, mergesSlashes, escapedSlashes, strippedPorts, stripsHostDot, underscores } = settings;
   const byRuntime = normalizesPath === null ? values.fraction(NORMALIZE_PATH) : undefined;
   const normalizes = whole(byRuntime ?? (normalizesPath ? ALWAYS : NEVER));
