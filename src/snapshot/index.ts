@@ -98,6 +98,7 @@ export type {
   ConnectionLifeSettings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
+  HttpLogEntries,
   ListenerSettings,
   ListenerSnapshot,
   ServerHeaderTransformation,

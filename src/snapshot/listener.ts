@@ -27,6 +27,7 @@ export interface HttpConnectionManagerSettings {
   readonly accessLogs: readonly AccessLogSettings[];
   /** Absent without any. */
   readonly reportedLogs?: readonly ReportedLogSettings[];
+  readonly furtherLogEntries: HttpLogEntries;
   /** What a request meets before the router, in this order. */
   readonly httpFilters: readonly HttpFilterSettings[];
   /** What clients may turn their connections into, one entry for each type. */
@@ -84,6 +85,16 @@ export interface HttpConnectionManagerSettings {
   /** Absent where no request is traced. */
   readonly tracing?: TracingSettings;
   readonly normalization: NormalizationSettings;
+}
+
+/** Which access log entries a request gets before the one at its end. */
+export interface HttpLogEntries {
+  /** When its head is there and its route is found. */
+  readonly onStart: boolean;
+  /** When its upgrade or CONNECT has become a tunnel. */
+  readonly onTunnel: boolean;
+  /** One after each such time; 0 for none. */
+  readonly intervalMs: number;
 }
 
 export interface ConnectionLifeSettings {

@@ -57,7 +57,7 @@ import { closeAtEnd } from './close-at-end.ts';
 import { clusterSettings, hostSettings } from './clusters.ts';
 import { lbModule, lbTables } from './lb.ts';
 import { filterChain, listenerSettings } from './listeners.ts';
-import { PLAIN_FORWARDING, PLAIN_NORMALIZATION } from './plain-manager.ts';
+import { NO_FURTHER_ENTRIES, PLAIN_FORWARDING, PLAIN_NORMALIZATION } from './plain-manager.ts';
 import { routeTable } from './routes.ts';
 import { statsFixture } from './stats.ts';
 
@@ -427,6 +427,7 @@ export function httpManager(
     delayedCloseTimeoutMs: 1000,
     proxiesInterim: false,
     enableTrailers: false,
+    furtherLogEntries: NO_FURTHER_ENTRIES,
     forwarding: PLAIN_FORWARDING,
     normalization: PLAIN_NORMALIZATION,
     ...overrides,

@@ -1,4 +1,6 @@
-import type { ForwardingSettings, NormalizationSettings } from '../../src/snapshot/index.ts';
+// Settings of a connection manager that says nothing, by their groups.
+
+import type { ForwardingSettings, HttpLogEntries, NormalizationSettings } from '../../src/snapshot/index.ts';
 
 /** Of a connection manager that says nothing of the form of requests. */
 export const PLAIN_NORMALIZATION: NormalizationSettings = {
@@ -21,3 +23,5 @@ export const PLAIN_FORWARDING: ForwardingSettings = {
   schemePorts: null,
   answersRequestId: false,
 };
+
+export const NO_FURTHER_ENTRIES: HttpLogEntries = { onStart: false, onTunnel: false, intervalMs: 0 };

@@ -16,6 +16,7 @@ import {
   HttpConnectionManager_ServerHeaderTransformation as ServerHeader,
 } from '../proto/generated/enums.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
+import { convertHttpLogEntries } from './access-log/further-entries.ts';
 import { convertReportedLogs } from './access-log/reported-log.ts';
 import type { Conversion } from './conversion.ts';
 import { openExtension } from './extension.ts';
@@ -70,6 +71,7 @@ export function convertHttpConnectionManager(
     statPrefix: message.stat_prefix,
     accessLogs: convertAccessLogs(message.access_log, `${at}.access_log`, conversion),
     ...convertReportedLogs(message.access_log, `${at}.access_log`, conversion),
+    furtherLogEntries: convertHttpLogEntries(message, at, conversion.faults),
     httpFilters: convertHttpFilters(message.http_filters, `${at}.http_filters`, conversion),
     upgrades: convertUpgrades(message, at, conversion),
     routeTable: convertRoutes(message, at, conversion),

@@ -12,6 +12,9 @@ import { HeadText } from './head-text.ts';
 export type AccessLogType =
   | 'NotSet'
   | 'DownstreamEnd'
+  | 'DownstreamStart'
+  | 'DownstreamPeriodic'
+  | 'DownstreamTunnelSuccessfullyEstablished'
   | 'TcpConnectionStart'
   | 'TcpUpstreamConnected'
   | 'TcpPeriodic'

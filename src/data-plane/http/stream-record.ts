@@ -2,11 +2,11 @@
 // which route, how it ended; the facts for logs and header values, which nobody makes before someone asks.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { Metadata } from '../../snapshot/index.ts';
+import type { HttpLogEntries, Metadata } from '../../snapshot/index.ts';
 import { HTTP_STATS } from '../../stats/index.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { IngressFacts } from '../format/facts.ts';
-import type { LiveHead } from '../format/stream-facts.ts';
+import { type AccessLogType, type LiveHead, NOT_YET } from '../format/stream-facts.ts';
 import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { EditableHead } from '../route/header-editor.ts';
@@ -21,6 +21,7 @@ import type { DownstreamStream } from './codec/downstream-stream.ts';
 import { isGrpc } from './grpc-request.ts';
 import { HttpStreamFacts } from './http-stream-facts.ts';
 import { ReplyForm } from './local-reply.ts';
+import { PeriodicEntries } from './periodic-entries.ts';
 import type { ReplyRules } from './reply-rules.ts';
 import type { RoutedStream } from './route-response-edits.ts';
 
@@ -81,6 +82,8 @@ export abstract class StreamRecord implements RoutedStream {
   /** Of the attempt at hand, for facts that are asked for later. */
   #upstreamEnds: ConnectionEnds | null = null;
   #isHealthCheck = false;
+  /** Null where there are none. */
+  #periodicEntries: PeriodicEntries | null = null;
   /** What filters have said of it; undefined for nothing. */
   #metadata: Metadata | undefined = undefined;
 
@@ -202,8 +205,34 @@ export abstract class StreamRecord implements RoutedStream {
     this.requestCompleteMs = nowMs;
   }
 
+  /** Has entries of the access log written beside that of the end, where there is one. */
+  protected beginEntries({ onStart, intervalMs }: HttpLogEntries, nowMs: number): void {
+    if (this.manager.accessLog === null) return;
+    if (onStart) this.logOnTheWay('DownstreamStart', nowMs);
+    if (intervalMs === 0) return;
+    const write = (atMs: number): void => this.logOnTheWay('DownstreamPeriodic', atMs);
+    this.#periodicEntries = new PeriodicEntries(this.context.wheel, nowMs, intervalMs, write);
+  }
+
+  /** Writes an entry as if the stream were over now. */
+  protected logOnTheWay(type: AccessLogType, nowMs: number): void {
+    const { accessLog } = this.manager;
+    if (accessLog === null) return;
+    const { facts } = this;
+    // From then on the codec holds heads of other requests.
+    if (type !== 'DownstreamStart') facts.liveHead = null;
+    if (this.status === 0) facts.details = '';
+    facts.accessLogType = type;
+    facts.endMs = nowMs;
+    accessLog.write(facts);
+    facts.accessLogType = 'DownstreamEnd';
+    facts.endMs = NOT_YET;
+  }
+
   /** The stream is over. */
   protected closeRecord(nowMs: number): void {
+    this.#periodicEntries?.end();
+    this.#periodicEntries = null;
     const { statBase, accessLog } = this.manager;
     this.context.stats.record(statBase + downstream_rq_time, nowMs - this.startedMs);
     this.context.traffic.requestEnded(this, this.codec.connection.downstream, this, nowMs - this.startedMs);

@@ -331,6 +331,9 @@ export abstract class StreamResponse extends StreamRecord {
   #openTunnel(bytes: Buffer, start: number, end: number, nowMs: number): boolean {
     this.#tunnel = TUNNEL_OPEN;
     const goesOn = this.codec.writeHead(this.wantedFacts, bytes, start, end, false, nowMs);
+    if (this.manager.settings.furtherLogEntries.onTunnel) {
+      this.logOnTheWay('DownstreamTunnelSuccessfullyEstablished', nowMs);
+    }
     this.codec.openTunnel();
     return goesOn;
   }

@@ -132,6 +132,11 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
       this.#refuse(refusal);
       return true;
     }
+    const { furtherLogEntries } = this.manager.settings;
+    if (furtherLogEntries.onStart || furtherLogEntries.intervalMs > 0) {
+      this.findRoute();
+      this.beginEntries(furtherLogEntries, this.headMs);
+    }
     if (upgrade === '') return this.#enter(this.manager.filters, bytes, start, end, isEnd);
     keepUpgradeFields(head);
     const filters = this.manager.upgrades.admit(upgrade, head, this.manager.router.find(this, head));

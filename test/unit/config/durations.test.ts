@@ -529,6 +529,15 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
     bootstrap: (value) => httpManager({ delayed_close_timeout: value }),
     settingMs: (bootstrap) => manager(bootstrap).delayedCloseTimeoutMs,
   },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.access_log_flush_interval': {
+    bootstrap: (value) => httpManager({ access_log_flush_interval: value }),
+    settingMs: (bootstrap) => manager(bootstrap).furtherLogEntries.intervalMs,
+  },
+  'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.HcmAccessLogOptions.access_log_flush_interval':
+    {
+      bootstrap: (value) => httpManager({ access_log_options: { access_log_flush_interval: value } }),
+      settingMs: (bootstrap) => manager(bootstrap).furtherLogEntries.intervalMs,
+    },
   'proxy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.stream_flush_timeout': {
     bootstrap: (value) => httpManager({ stream_flush_timeout: value }),
     settingMs: (bootstrap) => manager(bootstrap).streamFlushTimeoutMs,

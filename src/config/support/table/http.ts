@@ -99,9 +99,17 @@ export const HTTP_SUPPORT: SupportTable = {
       tracing: supported(),
       upgrade_configs: supported(),
       access_log: supported(),
-      access_log_flush_interval: warned(),
-      flush_access_log_on_new_request: warned(),
-      access_log_options: warned(),
+      access_log_flush_interval: supported('an older form of `access_log_options`'),
+      flush_access_log_on_new_request: supported('an older form of `access_log_options`'),
+      access_log_options: supported(),
+    },
+  },
+  [`${HTTP_CONNECTION_MANAGER}.HcmAccessLogOptions`]: {
+    otherwise: rejected(),
+    fields: {
+      access_log_flush_interval: supported('`DownstreamPeriodic`'),
+      flush_access_log_on_new_request: supported('`DownstreamStart`, when its route is found'),
+      flush_log_on_tunnel_successfully_established: supported('`DownstreamTunnelSuccessfullyEstablished`'),
     },
   },
   [`${HTTP_CONNECTION_MANAGER}.InternalAddressConfig`]: {

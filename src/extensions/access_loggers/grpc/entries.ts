@@ -12,7 +12,10 @@ const LOG_TYPES: Readonly<Record<string, number>> = {
   TcpUpstreamConnected: 1,
   TcpPeriodic: 2,
   TcpConnectionEnd: 3,
+  DownstreamStart: 4,
+  DownstreamPeriodic: 5,
   DownstreamEnd: 6,
+  DownstreamTunnelSuccessfullyEstablished: 10,
   TcpConnectionStart: 14,
 };
 /** The one flag that is a message: who has refused. */

@@ -21,7 +21,7 @@ import {
   withoutFilter,
 } from '../../../support/bootstrap.ts';
 import { MATCHES_ALL, PROXY_PROTOCOL } from '../../../support/listeners.ts';
-import { PLAIN_FORWARDING, PLAIN_NORMALIZATION } from '../../../support/plain-manager.ts';
+import { NO_FURTHER_ENTRIES, PLAIN_FORWARDING, PLAIN_NORMALIZATION } from '../../../support/plain-manager.ts';
 
 const AT = 'static_resources.listeners[0]';
 const CHAIN = `${AT}.filter_chains[0]`;
@@ -544,6 +544,7 @@ describe('an HTTP connection manager', () => {
       delayedCloseTimeoutMs: 1000,
       proxiesInterim: false,
       enableTrailers: false,
+      furtherLogEntries: NO_FURTHER_ENTRIES,
       forwarding: PLAIN_FORWARDING,
       normalization: PLAIN_NORMALIZATION,
     });
@@ -580,6 +581,11 @@ describe('an HTTP connection manager', () => {
       internal_address_config: {
         unix_sockets: true,
         cidr_ranges: [{ address_prefix: '192.0.2.0', prefix_len: 24 }],
+      },
+      access_log_options: {
+        access_log_flush_interval: '10s',
+        flush_access_log_on_new_request: true,
+        flush_log_on_tunnel_successfully_established: true,
       },
       add_user_agent: true,
       append_x_forwarded_port: true,
@@ -634,6 +640,7 @@ describe('an HTTP connection manager', () => {
       delayedCloseTimeoutMs: 9000,
       proxiesInterim: true,
       enableTrailers: true,
+      furtherLogEntries: { onStart: true, onTunnel: true, intervalMs: 10_000 },
       forwarding: {
         internalAddresses: { unixSockets: true, ranges: [{ ip: '192.0.2.0', prefixLength: 24 }] },
         serviceName: { cluster: '', node: '' },
