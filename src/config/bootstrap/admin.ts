@@ -23,7 +23,10 @@ export function convertAdmin(message: Admin | null, at: string, conversion: Conv
   for (const [index, { typed_config }] of message.access_log.entries()) {
     const opened = openExtension(typed_config);
     if (opened === undefined || !Object.hasOwn(conversion.accessLoggers ?? {}, opened.typeName)) continue;
-    faults.error(`${at}.access_log[${index}]`, 'the admin interface logs to files and standard streams only');
+    faults.warning(
+      `${at}.access_log[${index}]`,
+      'is not written: the admin interface logs to files and standard streams',
+    );
   }
   const allowedPaths = message.allow_paths.flatMap(
     (matcher, index) => convertStringMatcher(matcher, `${at}.allow_paths[${index}]`, faults) ?? [],

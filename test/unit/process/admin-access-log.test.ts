@@ -193,7 +193,7 @@ describe('the access log of the admin interface', () => {
     };
     const result = load(adminBlock({ access_log: [grpc, fileLog('log')] }));
     assert.deepEqual(faultTexts(result, 'warning'), [
-      'admin.access_log[0].typed_config: "grpc" is not supported by this build; this access log is not written',
+      'admin.access_log[0]: is not written: the admin interface logs to files and standard streams',
     ]);
     assert.deepEqual(
       result.bootstrap?.admin?.accessLogs.map(({ destination }) => destination),
