@@ -256,7 +256,8 @@ describe('the jwt_authn filter', () => {
 
   it('lets preflights through', async () => {
     const lines = ['origin: http://a.test', 'access-control-request-method: PUT'];
-    assert.equal((await answerOf(bench, lines, '/', 'OPTIONS')).status, 200);
+    assert.equal((await answerOf(bench, [...lines, 'x-user: root'], '/', 'OPTIONS')).status, 200);
+    assert.deepEqual(valuesOf(bench.upstream.heads.at(-1)!, 'x-user'), []);
     assert.equal((await answerOf(bench, lines.slice(1), '/', 'OPTIONS')).status, 401);
     const { cors_preflight_bypassed } = await counts(bench.proxy, SCOPE);
     assert.equal(cors_preflight_bypassed, 1);

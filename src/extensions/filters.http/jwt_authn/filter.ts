@@ -100,6 +100,8 @@ class JwtAuthnFilter implements HttpFilter {
     const { settings, counters, providers } = this.#authn;
     if (settings.bypassesPreflight && isPreflight(head)) {
       counters.preflightBypassed.add(1);
+      this.#removeOwnHeaders(head);
+      if (this.#isEdited) this.#callbacks.settleEditedHead();
       return 'continue';
     }
     const check = this.#authn.checkFor(head, this.#callbacks);
