@@ -204,15 +204,16 @@ async function faultsOf(log: JsonObject, bootstrap: JsonObject = {}): Promise<st
   const listener = filteredListener([], [routeTo('/')], { manager: { access_log: [log] } });
   try {
     const proxy = await createProxy(bootstrapOf([listener], [clusterAt('web', 1), clusterAt('logs', 1)], bootstrap));
+    const { warnings } = proxy;
     await proxy.close();
-    return '';
+    return warnings.map(({ path, message }) => `${path}: ${message}`).join('\n');
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return error.message;
   }
 }
 
-test('what cannot work is refused by name', async () => {
+test('what cannot work is refused by name, or warned of', async () => {
   const grpc_service = { envoy_grpc: { cluster_name: 'log' } };
   assert.match(
     await faultsOf(httpLog({ grpc_service })),
@@ -220,5 +221,8 @@ test('what cannot work is refused by name', async () => {
   );
   assert.match(await faultsOf(httpLog({ log_name: '' })), /log_name/);
   const admin = { address: socketAddress('127.0.0.1', 0), access_log: [httpLog()] };
-  assert.match(await faultsOf(httpLog(), { admin }), /admin.access_log\[0\]: the admin interface logs to files/);
+  assert.match(
+    await faultsOf(httpLog(), { admin }),
+    /admin.access_log\[0\]: is not written: the admin interface logs to files/,
+  );
 });
