@@ -94,7 +94,7 @@ export interface NetworkFilterContext {
   /** One behind the filter's stat scope that is named at run time; whoever asks bounds how many there may be, and keeps it. */
   namedCounter(name: string): FilterCounter;
   /** The same of times. */
-  namedTimes(name: string): FilterTimes;
+  namedTime(name: string): FilterTimes;
   /** What it counts over all workers. @throws WeirError WEIR_UNKNOWN_COUNTER unless its settings have said that it does. */
   readonly sharedCount: SharedCount;
   /** A u32. */

@@ -89,7 +89,7 @@ export class RedisStats {
     let stats = this.#commands.get(name);
     if (stats === undefined) {
       const counter = (what: string): FilterCounter => this.#context.namedCounter(`command.${name}.${what}`);
-      const latency = this.#context.namedTimes(`command.${name}.latency`);
+      const latency = this.#context.namedTime(`command.${name}.latency`);
       stats = { total: counter('total'), success: counter('success'), error: counter('error'), latency };
       this.#commands.set(name, stats);
     }
