@@ -96,6 +96,7 @@ export type {
   BackoffSettings,
   ClientCertificateSettings,
   ConnectionLifeSettings,
+  Http1Settings,
   HttpConnectionManagerSettings,
   HttpFilterSettings,
   HttpLogEntries,

@@ -2,6 +2,7 @@
 
 import type { Address } from '../base/address.ts';
 import type { ListeningOptions } from '../base/own-sockets.ts';
+import type { StringMatch } from '../base/string-match.ts';
 import type { AccessLogSettings, ReportedLogSettings } from './access-log.ts';
 import type { KeepaliveSettings, SubsetCriteria } from './cluster.ts';
 import type {
@@ -66,6 +67,8 @@ export interface HttpConnectionManagerSettings {
   readonly localReplies?: LocalReplySettings;
   /** What clients are spoken to in; 'auto' finds it out by ALPN, or by the first bytes. */
   readonly codec: 'auto' | 'http1' | 'http2';
+  /** Absent where clients of HTTP/1 are spoken to as usual. */
+  readonly http1?: Http1Settings;
   readonly http2: Http2Settings;
   /** Between the two steps in which an HTTP/2 client is told that its connection ends. */
   readonly drainTimeoutMs: number;
@@ -95,6 +98,13 @@ export interface HttpLogEntries {
   readonly onTunnel: boolean;
   /** One after each such time; 0 for none. */
   readonly intervalMs: number;
+}
+
+export interface Http1Settings {
+  /** Names of response headers begin their words in upper case. */
+  readonly hasProperCase: boolean;
+  /** A request that wants none but such upgrades goes on as if it wanted none. */
+  readonly ignoredUpgrades: readonly StringMatch[];
 }
 
 export interface ConnectionLifeSettings {

@@ -23,6 +23,7 @@ import { openExtension } from './extension.ts';
 import { type ChainMember, checkTerminalFilter } from './filter-chain-rules.ts';
 import { convertForwarding } from './forwarding.ts';
 import { convertHeadLimits } from './head-limits.ts';
+import { convertHttp1Options } from './http1-options.ts';
 import { convertHttp2Options } from './http2-options.ts';
 import { convertLocalReplies } from './local-reply.ts';
 import type { HttpConnectionManager, HttpFilter, Router } from './messages.ts';
@@ -93,6 +94,7 @@ export function convertHttpConnectionManager(
     ...(message.tracing === null ? {} : { tracing: convertRequestTracing(message, at, conversion) }),
     ...convertReplies(message, at, conversion),
     codec: message.codec_type === CodecType.HTTP1 ? 'http1' : message.codec_type === CodecType.HTTP2 ? 'http2' : 'auto',
+    ...convertHttp1Options(message.http_protocol_options, `${at}.http_protocol_options`, conversion.faults),
     http2: convertHttp2(message, at, conversion),
     drainTimeoutMs: durationMsOr(message.drain_timeout, DEFAULT_DRAIN_TIMEOUT_MS),
     ...convertConnectionLife(message),

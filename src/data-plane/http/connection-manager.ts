@@ -135,7 +135,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
     const compile = (filters: HttpConnectionManagerSettings['httpFilters']) =>
       FilterChain.compile(context, clusters, filters, this.#statScope, chain.filterCounters);
     this.filters = compile(settings.httpFilters);
-    this.upgrades = new Upgrades(settings.upgrades, this.filters, compile);
+    this.upgrades = new Upgrades(settings.upgrades, settings.http1?.ignoredUpgrades ?? [], this.filters, compile);
     this.router = new Router(context, clusters, settings, this.statBase);
   }
 

@@ -3,6 +3,7 @@
 
 import type { HttpConnectionManagerSettings, ServerHeaderTransformation } from '../../snapshot/index.ts';
 import { HEADER_ID, PreparedLines, type ResponseHead } from '../../wasm/http1.ts';
+import { ProperCase } from './proper-case.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
 
 const SERVICE_TIME = HEADER_ID['x-proxy-upstream-service-time'];
@@ -17,11 +18,14 @@ export class ResponseLines {
   readonly keepAlive = new PreparedLines(['connection: keep-alive']);
   readonly chunked = new PreparedLines(['transfer-encoding: chunked']);
   readonly names: ProxyHeaders;
+  /** What HTTP/1 clients get their heads in; null for as they are. */
+  readonly properCase: ProperCase | null;
   readonly #viaText: string;
   readonly #serverHeader: ServerHeaderTransformation;
 
   constructor(settings: HttpConnectionManagerSettings, names: ProxyHeaders) {
     this.names = names;
+    this.properCase = settings.http1?.hasProperCase ? new ProperCase() : null;
     this.server = new PreparedLines([`server: ${settings.serverName}`]);
     this.via = settings.via === '' ? null : new PreparedLines([`via: ${settings.via}`]);
     this.local = (settings.serverHeader === 'pass-through' ? '' : this.server.text) + (this.via?.text ?? '');

@@ -37,7 +37,7 @@ import type { RequestNormalization } from './request-normalization.ts';
 import { DURATION_LIMIT, ROUTE_LIMIT, STREAM_LIMIT, type StreamLimit, type UpstreamLimit } from './stream-limits.ts';
 import { type ResponseManager, StreamResponse } from './stream-response.ts';
 import type { Trailers } from './trailers.ts';
-import { keepUpgradeFields, upgradeType } from './upgrade-fields.ts';
+import { keepUpgradeFields } from './upgrade-fields.ts';
 import type { Upgrades } from './upgrades.ts';
 
 const {
@@ -121,7 +121,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     if (this.wantedFacts !== null) this.wantedFacts.bytesReceived = end - start;
     const head = this.context.codec.request;
     this.#limitDuration(this.startedMs);
-    const upgrade = upgradeType(head);
+    const upgrade = this.manager.upgrades.typeOf(head, this.codec.protocol);
     if (upgrade === '') {
       if (isEnd) this.completeRequest(this.headMs);
     } else {

@@ -1,9 +1,11 @@
 // Which requests that want their connection to become something else a connection manager admits.
 
-import type { UpgradeSettings } from '../../snapshot/index.ts';
-import { Framing, type RequestHead } from '../../wasm/http1.ts';
+import { compileByteMatch, type StringTest } from '../../base/string-match.ts';
+import type { StringMatch, UpgradeSettings } from '../../snapshot/index.ts';
+import { Framing, HEADER_ID, Method, type RequestHead } from '../../wasm/http1.ts';
 import type { Route } from '../route/route.ts';
 import type { FilterChain } from './filter-chain.ts';
+import { upgradeType } from './upgrade-fields.ts';
 
 interface AdmittedUpgrade {
   readonly isEnabled: boolean;
@@ -15,16 +17,33 @@ export class Upgrades {
   readonly #filters: FilterChain | null;
   readonly #types = new Map<string, AdmittedUpgrade>();
 
-  /** @param compile makes the chain of an upgrade that has its own. */
+  readonly #ignored: readonly StringTest[];
+
+  /**
+   * @param ignored those that requests of HTTP/1.1 ask for in vain.
+   * @param compile makes the chain of an upgrade that has its own.
+   */
   constructor(
     settings: readonly UpgradeSettings[],
+    ignored: readonly StringMatch[],
     filters: FilterChain | null,
     compile: (filters: NonNullable<UpgradeSettings['httpFilters']>) => FilterChain | null,
   ) {
     this.#filters = filters;
+    this.#ignored = ignored.map(compileByteMatch);
     for (const { type, isEnabled, httpFilters } of settings) {
       this.#types.set(type, { isEnabled, filters: httpFilters === null ? filters : compile(httpFilters) });
     }
+  }
+
+  /** As upgradeType, but for what is ignored. @param protocol of the request. */
+  typeOf(head: RequestHead, protocol: string): string {
+    const type = upgradeType(head);
+    const isAnswered = this.#ignored.length === 0 || type === '' || head.methodId === Method.CONNECT;
+    // Over HTTP/2 nobody asks for one by the way.
+    if (isAnswered || protocol !== 'HTTP/1.1') return type;
+    const names = head.header(HEADER_ID.upgrade)!.split(',');
+    return names.every((name) => this.#ignored.some((test) => test(name.trim()))) ? '' : type;
   }
 
   /**

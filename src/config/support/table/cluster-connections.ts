@@ -144,7 +144,10 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       proper_case_words: supportedWhole('of requests, but for their trailers'),
-      stateful_formatter: supportedAs('header formatter'),
+      stateful_formatter: supportedAs(
+        'header formatter',
+        'names pass in the case in which they came, anyway; what the proxy adds is in lower case',
+      ),
     },
   },
   'proxy.config.core.v3.TypedExtensionConfig (header formatter)': {
@@ -155,7 +158,7 @@ export const CLUSTER_CONNECTIONS_SUPPORT: SupportTable = {
     otherwise: rejected(),
     fields: {
       forward_reason_phrase: supported('reason phrases pass'),
-      formatter_type_on_envoy_headers: onlyElseWarned(['DEFAULT']),
+      formatter_type_on_envoy_headers: onlyElseWarned(['DEFAULT'], 'what the proxy adds is in lower case'),
     },
   },
   [HTTP_OPTIONS]: {

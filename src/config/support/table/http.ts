@@ -150,7 +150,7 @@ export const HTTP_SUPPORT: SupportTable = {
     },
   },
   'proxy.config.core.v3.HttpProtocolOptions (downstream)': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
       idle_timeout: supported(),
       max_headers_count: supported(),
@@ -158,15 +158,39 @@ export const HTTP_SUPPORT: SupportTable = {
       max_connection_duration: supported('then as in a drain'),
       max_requests_per_connection: supported(),
       max_stream_duration: supported('a route may replace it'),
+      max_response_headers_kb: supported('concerns responses of upstreams: say it at clusters'),
     },
   },
   'proxy.config.core.v3.Http1ProtocolOptions (downstream)': {
-    otherwise: warned(),
+    otherwise: rejected(),
     fields: {
-      allow_absolute_url: onlyElseWarned([true]),
+      allow_absolute_url: onlyElseWarned([true], 'each server has to understand them'),
       accept_http_10: supported('HTTP/1.0 is always accepted'),
       default_host_for_http_10: supported('without it requests of HTTP/1.0 need a host'),
+      header_key_format: supportedAs('downstream'),
       enable_trailers: supported('to an HTTP/1.0 client none'),
+      allow_chunked_length: onlyElseWarned(
+        [false],
+        'a request with both lengths is refused: the next server might read another request into it',
+      ),
+      override_stream_error_on_invalid_http_message: onlyElseWarned(
+        [false],
+        'behind a message that breaks HTTP/1 nothing can be read, so that its connection closes',
+      ),
+      send_fully_qualified_url: supported('concerns requests to upstreams: say it at clusters'),
+      use_balsa_parser: supported('there is one parser'),
+      allow_custom_methods: supported('every method passes'),
+      ignore_http_11_upgrade: supported('a request that wants no other goes on without'),
+    },
+  },
+  'proxy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat (downstream)': {
+    otherwise: rejected(),
+    fields: {
+      proper_case_words: supportedWhole('of responses, but for their trailers'),
+      stateful_formatter: supportedAs(
+        'header formatter',
+        'names pass in the case in which they came, anyway; what the proxy adds is in lower case',
+      ),
     },
   },
   'proxy.config.core.v3.Http2ProtocolOptions (downstream)': {

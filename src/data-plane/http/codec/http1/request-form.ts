@@ -3,36 +3,24 @@
 
 import type { RequestForm as RequestFormSettings } from '../../../../snapshot/index.ts';
 import { Method } from '../../../../wasm/http1.ts';
+import { ProperCase } from '../../proper-case.ts';
 
 const HOST_LINE = /\r\nhost: *([^\r\n]*?) *\r\n/i;
 const FROM_HTTPS = /\r\nx-forwarded-proto: *https *\r\n/i;
-const NAMES = /\r\n([^:\r\n]+):/g;
-const WORD_STARTS = /(?<![a-z0-9])[a-z]/g;
-/** Names that are kept in their form: clients can make up any number of others. */
-const MOST_KEPT_NAMES = 256;
 
 export class RequestForm {
-  readonly #settings: RequestFormSettings;
-  /** As they came to as they go. */
-  readonly #names = new Map<string, string>();
+  readonly #hasFullUrl: boolean;
+  readonly #properCase: ProperCase | null;
 
-  constructor(settings: RequestFormSettings) {
-    this.#settings = settings;
+  constructor({ hasFullUrl, hasProperCase }: RequestFormSettings) {
+    this.#hasFullUrl = hasFullUrl;
+    this.#properCase = hasProperCase ? new ProperCase() : null;
   }
 
   /** @param head latin1, from the request line to the empty line. */
   apply(head: string, methodId: number): string {
-    const named = this.#settings.hasFullUrl && methodId !== Method.CONNECT ? withFullUrl(head) : head;
-    if (!this.#settings.hasProperCase) return named;
-    return named.replace(NAMES, (_line, name: string) => `\r\n${this.#properCase(name)}:`);
-  }
-
-  #properCase(name: string): string {
-    const known = this.#names.get(name);
-    if (known !== undefined) return known;
-    const formed = name.toLowerCase().replace(WORD_STARTS, (letter) => letter.toUpperCase());
-    if (this.#names.size < MOST_KEPT_NAMES) this.#names.set(name, formed);
-    return formed;
+    const named = this.#hasFullUrl && methodId !== Method.CONNECT ? withFullUrl(head) : head;
+    return this.#properCase === null ? named : this.#properCase.apply(named);
   }
 }
 

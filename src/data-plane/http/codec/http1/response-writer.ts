@@ -11,6 +11,7 @@ import { Framing, HEADER_ID, JOINED_LIMIT_BYTES, type ResponseHead } from '../..
 import { BufferedBytes } from '../../../network/buffered-bytes.ts';
 import type { WorkerContext } from '../../../worker-context.ts';
 import { Dechunker } from '../../chunk-framing.ts';
+import type { ProperCase } from '../../proper-case.ts';
 import type { ResponseLines } from '../../response-edits.ts';
 import { insertTrailers, type Trailers } from '../../trailers.ts';
 import { keepUpgradeFields } from '../../upgrade-fields.ts';
@@ -30,6 +31,7 @@ export class ResponseWriter {
   readonly #socket: Socket;
   readonly #context: WorkerContext;
   readonly #lines: ResponseLines;
+  readonly #properCase: ProperCase | null;
   /** First cell of HTTP_STATS. */
   readonly #statBase: number;
   readonly #unsent: BufferedBytes;
@@ -49,6 +51,7 @@ export class ResponseWriter {
     this.#context = context;
     this.#statBase = statBase;
     this.#lines = lines;
+    this.#properCase = lines.properCase;
     this.#unsent = new BufferedBytes(context, statBase + downstream_cx_tx_bytes_buffered);
   }
 
@@ -86,7 +89,7 @@ export class ResponseWriter {
   ): boolean {
     const { codec } = this.#context;
     const length = this.#headLength;
-    const mayJoin = this.#mode === 'raw' && notes === null && this.trailers === null;
+    const mayJoin = this.#mode === 'raw' && notes === null && this.trailers === null && this.#properCase === null;
     // A short body is joined to its head where both lie as bytes, unless a log wants to read the head alone.
     if (mayJoin && end > start && length + end - start <= JOINED_LIMIT_BYTES) {
       const text = codec.responseTextWithBody(length, bytes, start, end);
@@ -94,7 +97,7 @@ export class ResponseWriter {
     }
     const text = codec.responseText(length);
     notes?.noteResponse(text, end - start, nowMs);
-    return this.#write(text, bytes, start, end, isEnd, false);
+    return this.#write(this.#formed(text), bytes, start, end, isEnd, false);
   }
 
   /** As DownstreamStream.writeBody: what is not pinnable is copied where needed. */
@@ -110,14 +113,14 @@ export class ResponseWriter {
 
   writeReply(head: string, body: Buffer): void {
     this.#setMode('raw', false);
-    this.#write(head, body, 0, body.length, true, false);
+    this.#write(this.#formed(head), body, 0, body.length, true, false);
   }
 
   /** As DownstreamStream.writeInterim. */
   writeInterim(): boolean {
     const { codec } = this.#context;
     const length = codec.writeResponse();
-    if (length > 0) this.writeText(codec.responseText(length));
+    if (length > 0) this.writeText(this.#formed(codec.responseText(length)));
     return length > 0;
   }
 
@@ -130,6 +133,10 @@ export class ResponseWriter {
   /** The kernel has taken everything, or the connection is gone. */
   noteSent(): void {
     this.#unsent.note(0);
+  }
+
+  #formed(head: string): string {
+    return this.#properCase === null ? head : this.#properCase.apply(head);
   }
 
   #chooseMode(framing: number, head: ResponseHead): void {
