@@ -76,7 +76,7 @@ function counts(pid: number): Map<string, number> {
 /** Instructions per request of the thread that has most to do: the worker. The least of some rounds. */
 async function measure(checkout: string, workload: Workload): Promise<number> {
   await using arena = new Arena();
-  await arena.startUpstream(CORES);
+  await arena.startUpstream(CORES, undefined, TRAITS[workload.protocol].upstream === 'https');
   const outFile = `--callgrind-out-file=${path.join(arena.folder, 'callgrind.out')}`;
   const flags = ['--tool=callgrind', '--smc-check=all-non-file', '--separate-threads=yes', '--fair-sched=yes', outFile];
   const contender = weir('weir', checkout, {

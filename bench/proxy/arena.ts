@@ -9,7 +9,7 @@ import { ReservedPort } from '../../test/support/reserved-port.ts';
 import { type CertificateFiles, type Contender, type Protocol, TRAITS } from './contender.ts';
 import type { PinnedProcess } from './pinned-process.ts';
 import type { Entrant } from './rounds.ts';
-import { startUpstream } from './upstream.ts';
+import { startUpstream, type UpstreamPorts } from './upstream.ts';
 
 const CERTIFICATE_DAYS = 30;
 
@@ -17,25 +17,25 @@ export class Arena implements AsyncDisposable {
   readonly folder = mkdtempSync(path.join(os.tmpdir(), 'weir-bench-'));
   readonly #processes: PinnedProcess[] = [];
   readonly #ports: ReservedPort[] = [];
-  #upstreamPort = 0;
-  #http2UpstreamPort = 0;
+  #upstreamPorts: UpstreamPorts | null = null;
   /** One for all contenders of this arena, made when the first of them asks. */
   #certificate: CertificateFiles | null = null;
 
-  /** @param host address that it listens on. */
-  async startUpstream(cores: string, host = '127.0.0.1'): Promise<void> {
-    this.#upstreamPort = await this.reservePort();
-    this.#http2UpstreamPort = await this.reservePort();
-    const ports = { http: this.#upstreamPort, http2: this.#http2UpstreamPort };
-    this.#processes.push(await startUpstream(cores, this.#subfolder('upstream'), ports, host));
+  /** @param host address that it listens on. @param isSecured its HTTPS is wanted, too. */
+  async startUpstream(cores: string, host = '127.0.0.1', isSecured = false): Promise<void> {
+    const [http, http2, https] = [await this.reservePort(), await this.reservePort(), await this.reservePort()];
+    this.#upstreamPorts = { http, http2, https };
+    const certificate = isSecured ? this.#makeCertificate() : null;
+    const folder = this.#subfolder('upstream');
+    this.#processes.push(await startUpstream(cores, folder, this.#upstreamPorts, host, certificate));
   }
 
   async enter(contender: Contender, protocol: Protocol, cores: string, workers = 1): Promise<Entrant> {
     const port = await this.reservePort();
     const folder = this.#subfolder(contender.name.replaceAll('/', '-'));
-    const { isTls, upstreamSpeaksHttp2 } = TRAITS[protocol];
+    const { isTls, upstream } = TRAITS[protocol];
     const certificate = isTls ? this.#makeCertificate() : null;
-    const upstreamPort = upstreamSpeaksHttp2 ? this.#http2UpstreamPort : this.#upstreamPort;
+    const upstreamPort = this.#upstreamPorts![upstream];
     const task = { protocol, port, upstreamPort, certificate, cores, workers, folder };
     const process = await contender.start(task);
     this.#processes.push(process);

@@ -5,16 +5,27 @@
 import type { PinnedProcess } from './pinned-process.ts';
 
 /** What a proxy is asked to be in front of: what clients speak, and what the upstream. */
-export type Protocol = 'tcp' | 'http' | 'https' | 'http2' | 'http2-tls' | 'http-to-http2' | 'http2-to-http2';
+export type Protocol =
+  | 'tcp'
+  | 'http'
+  | 'https'
+  | 'http2'
+  | 'http2-tls'
+  | 'http-to-http2'
+  | 'http-to-https'
+  | 'http2-to-http2';
+
+/** What the upstream speaks: each has a port of its own there. */
+export type UpstreamSide = 'http' | 'http2' | 'https';
 
 export interface ProtocolTraits {
   readonly clientsSpeakHttp2: boolean;
-  readonly upstreamSpeaksHttp2: boolean;
-  /** Of clients; nothing is secured towards the upstream. */
+  readonly upstream: UpstreamSide;
+  /** Of clients. */
   readonly isTls: boolean;
 }
 
-const PLAIN: ProtocolTraits = { clientsSpeakHttp2: false, upstreamSpeaksHttp2: false, isTls: false };
+const PLAIN: ProtocolTraits = { clientsSpeakHttp2: false, upstream: 'http', isTls: false };
 
 /** Without TLS HTTP/2 is spoken with prior knowledge. */
 export const TRAITS: Readonly<Record<Protocol, ProtocolTraits>> = {
@@ -23,8 +34,9 @@ export const TRAITS: Readonly<Record<Protocol, ProtocolTraits>> = {
   https: { ...PLAIN, isTls: true },
   http2: { ...PLAIN, clientsSpeakHttp2: true },
   'http2-tls': { ...PLAIN, clientsSpeakHttp2: true, isTls: true },
-  'http-to-http2': { ...PLAIN, upstreamSpeaksHttp2: true },
-  'http2-to-http2': { ...PLAIN, clientsSpeakHttp2: true, upstreamSpeaksHttp2: true },
+  'http-to-http2': { ...PLAIN, upstream: 'http2' },
+  'http-to-https': { ...PLAIN, upstream: 'https' },
+  'http2-to-http2': { ...PLAIN, clientsSpeakHttp2: true, upstream: 'http2' },
 };
 
 /** Files in PEM. */

@@ -51,7 +51,7 @@ async function runWorkloads(contenders: readonly Contender[], options: BenchOpti
     // processes of one program differ by up to a tenth, where their memory lies and how they were compiled, for as long as they run.
     for (const rounds of split(options.rounds, options.starts)) {
       await using arena = new Arena();
-      await arena.startUpstream(options.generatorCores);
+      await arena.startUpstream(options.generatorCores, undefined, TRAITS[workload.protocol].upstream === 'https');
       const entrants: Entrant[] = [];
       for (const contender of taking) {
         entrants.push(await arena.enter(contender, workload.protocol, options.proxyCores));
@@ -75,9 +75,9 @@ function isOwn(name: string): boolean {
 }
 
 function hasGenerator(workload: Workload): boolean {
-  if (TRAITS[workload.protocol].upstreamSpeaksHttp2 && nginxVersion() === undefined) {
+  if (TRAITS[workload.protocol].upstream !== 'http' && nginxVersion() === undefined) {
     process.stdout.write(
-      `${workload.title} is left out: nginx is not installed, and no other upstream speaks HTTP/2\n`,
+      `${workload.title} is left out: nginx is not installed, and no other upstream speaks HTTP/2 or TLS\n`,
     );
     return false;
   }

@@ -3,6 +3,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { CertificateFiles, UpstreamSide } from './contender.ts';
 import { nginxVersion, startNginx } from './contenders/nginx.ts';
 import { GRPC_MESSAGE, GRPC_PATH } from './grpc-call.ts';
 import { PinnedProcess } from './pinned-process.ts';
@@ -15,17 +16,16 @@ const FILES = ['/16k', '/1m'] as const;
 /** Not below the root. */
 const GRPC_FILE = 'grpc-message';
 
-/** Of the same answers over HTTP/1 and over HTTP/2 with prior knowledge, which only nginx has. */
-export interface UpstreamPorts {
-  readonly http: number;
-  readonly http2: number;
-}
+/** Of the same answers over HTTP/1, and over HTTP/2 with prior knowledge and HTTP/1 over TLS, which only nginx has. */
+export type UpstreamPorts = Readonly<Record<UpstreamSide, number>>;
 
+/** @param certificate of HTTPS; null for none of that. */
 export async function startUpstream(
   cores: string,
   folder: string,
   ports: UpstreamPorts,
   host: string,
+  certificate: CertificateFiles | null,
 ): Promise<PinnedProcess> {
   const port = ports.http;
   const root = path.join(folder, 'files');
@@ -33,13 +33,21 @@ export async function startUpstream(
   for (const name of FILES) writeFileSync(path.join(root, name), Buffer.alloc(ANSWER_BYTES[name], 'weir '));
   const message = path.join(folder, GRPC_FILE);
   writeFileSync(message, GRPC_MESSAGE);
-  if (nginxVersion() !== undefined) return startNginx(cores, folder, port, answers(host, ports, root, message), 1);
+  if (nginxVersion() !== undefined) {
+    return startNginx(cores, folder, port, answers(host, ports, certificate, root, message), 1);
+  }
   process.stdout.write('nginx is not installed: the upstream is a Node server, which may limit what is measured\n');
   const script = path.join(import.meta.dirname, 'upstream-server.ts');
   return PinnedProcess.start(cores, [process.execPath, script, String(port), host], port);
 }
 
-function answers(host: string, ports: UpstreamPorts, root: string, message: string): string {
+function answers(
+  host: string,
+  ports: UpstreamPorts,
+  certificate: CertificateFiles | null,
+  root: string,
+  message: string,
+): string {
   return `
   sendfile on;
   # Head and file in one piece, as servers send that have both in memory.
@@ -53,6 +61,7 @@ function answers(host: string, ports: UpstreamPorts, root: string, message: stri
   server {
     listen ${host}:${ports.http} backlog=4096;
     listen ${host}:${ports.http2} http2 backlog=4096;
+    ${certificate === null ? '' : secured(`${host}:${ports.https}`, certificate)}
     root ${root};
     default_type text/plain;
     client_max_body_size 0;
@@ -89,4 +98,13 @@ function answers(host: string, ports: UpstreamPorts, root: string, message: stri
       add_trailer grpc-status 0;
     }
   }`;
+}
+
+/** One version and one cipher, so that every proxy does the same work. */
+function secured(address: string, { certificate, key }: CertificateFiles): string {
+  return `listen ${address} ssl backlog=4096;
+    ssl_certificate ${certificate};
+    ssl_certificate_key ${key};
+    ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;`;
 }

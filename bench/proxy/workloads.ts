@@ -137,6 +137,22 @@ export const WORKLOADS: readonly Workload[] = [
     bars: { haproxy: 0.85 },
   },
   {
+    name: 'h1-to-tls',
+    title: 'small GET, 64 HTTP/1 connections, upstream over TLS',
+    protocol: 'http-to-https',
+    path: '/small',
+    connections: 64,
+    bars: { nginx: 0.8, haproxy: null },
+  },
+  {
+    name: 'h1-to-tls-16k',
+    title: '16 KB responses, 64 HTTP/1 connections, upstream over TLS',
+    protocol: 'http-to-https',
+    path: '/16k',
+    connections: 64,
+    bars: { nginx: 0.8, haproxy: null },
+  },
+  {
     name: 'grpc',
     title: 'gRPC, unary calls, 32 connections of 32 streams, upstream of HTTP/2',
     protocol: 'http2-to-http2',

@@ -3,12 +3,18 @@
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Contender, type ProxyTask, SAME_WORK, TRAITS } from '../contender.ts';
+import { type Contender, type ProxyTask, SAME_WORK, TRAITS, type UpstreamSide } from '../contender.ts';
 import { programVersion } from '../installed.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
 /** More than any part of the benchmark opens. */
 const MAX_CONNECTIONS = 11_000;
+
+const SERVER_OPTIONS: Readonly<Record<UpstreamSide, string>> = {
+  http: '',
+  http2: ' proto h2',
+  https: ' ssl verify none',
+};
 
 export const haproxy: Contender = {
   name: 'haproxy',
@@ -22,7 +28,7 @@ export const haproxy: Contender = {
 };
 
 function config(task: ProxyTask): string {
-  const { clientsSpeakHttp2, upstreamSpeaksHttp2 } = TRAITS[task.protocol];
+  const { clientsSpeakHttp2, upstream } = TRAITS[task.protocol];
   const isHttp = task.protocol !== 'tcp';
   return `
 global
@@ -40,7 +46,7 @@ ${isHttp ? headerWork(task) : ''}
   default_backend upstream
 backend upstream
 ${isHttp ? '  http-reuse always\n  option forwardfor' : ''}
-  server one 127.0.0.1:${task.upstreamPort}${upstreamSpeaksHttp2 ? ' proto h2' : ''}
+  server one 127.0.0.1:${task.upstreamPort}${SERVER_OPTIONS[upstream]}
 `;
 }
 

@@ -62,7 +62,7 @@ function tlsConfig({ certificate, key }: CertificateFiles): string {
 }
 
 function proxyConfig({ protocol, port, upstreamPort, certificate, workers }: ProxyTask): string {
-  const { clientsSpeakHttp2 } = TRAITS[protocol];
+  const { clientsSpeakHttp2, upstream } = TRAITS[protocol];
   const kinds = [
     certificate === null ? '' : ' ssl',
     clientsSpeakHttp2 ? ' http2' : '',
@@ -82,7 +82,8 @@ function proxyConfig({ protocol, port, upstreamPort, certificate, workers }: Pro
     ${tls}
     client_max_body_size 0;
     location / {
-      proxy_pass http://backend;
+      proxy_pass ${upstream === 'https' ? 'https' : 'http'}://backend;
+      proxy_ssl_protocols TLSv1.2 TLSv1.3;
       proxy_http_version 1.1;
       proxy_request_buffering off;
       proxy_max_temp_file_size 0;

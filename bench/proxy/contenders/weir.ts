@@ -2,11 +2,19 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type CertificateFiles, type Contender, type ProxyTask, SAME_WORK, TRAITS } from '../contender.ts';
+import {
+  type CertificateFiles,
+  type Contender,
+  type ProxyTask,
+  SAME_WORK,
+  TRAITS,
+  type UpstreamSide,
+} from '../contender.ts';
 import { PinnedProcess } from '../pinned-process.ts';
 
 const NODE_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--enable-source-maps'];
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters';
+const TRANSPORT_SOCKETS = 'type.googleapis.com/envoy.extensions.transport_sockets';
 
 /** What is added to the configuration that all contenders have in common. */
 export interface WeirExtras {
@@ -53,7 +61,7 @@ function versionOf(checkout: string): string {
 
 function bootstrap(task: ProxyTask, extras: WeirExtras): object {
   const filters = [task.protocol === 'tcp' ? tcpProxy() : httpConnectionManager(extras)];
-  const { clientsSpeakHttp2, upstreamSpeaksHttp2 } = TRAITS[task.protocol];
+  const { clientsSpeakHttp2, upstream } = TRAITS[task.protocol];
   const secured = task.certificate === null ? {} : { transport_socket: tls(task.certificate, clientsSpeakHttp2) };
   return {
     admin: { address: socketAddress(extras.adminPort ?? 0) },
@@ -68,7 +76,7 @@ function bootstrap(task: ProxyTask, extras: WeirExtras): object {
       clusters: [
         {
           ...cluster(task.upstreamPort),
-          ...(upstreamSpeaksHttp2 ? HTTP2_UPSTREAM : {}),
+          ...UPSTREAM_SIDES[upstream],
           ...extras.cluster?.(task.upstreamPort),
         },
         ...(extras.furtherClusters ?? []),
@@ -99,11 +107,24 @@ const HTTP2_UPSTREAM = {
   },
 };
 
+/** It does not go beyond TLS 1.2 towards upstreams by itself. */
+const TLS_UPSTREAM = {
+  transport_socket: {
+    name: 'tls',
+    typed_config: {
+      '@type': `${TRANSPORT_SOCKETS}.tls.v3.UpstreamTlsContext`,
+      common_tls_context: { tls_params: { tls_maximum_protocol_version: 'TLSv1_3' } },
+    },
+  },
+};
+
+const UPSTREAM_SIDES: Readonly<Record<UpstreamSide, object>> = { http: {}, http2: HTTP2_UPSTREAM, https: TLS_UPSTREAM };
+
 function tls({ certificate, key }: CertificateFiles, isHttp2: boolean): object {
   return {
     name: 'tls',
     typed_config: {
-      '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext',
+      '@type': `${TRANSPORT_SOCKETS}.tls.v3.DownstreamTlsContext`,
       common_tls_context: {
         alpn_protocols: isHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
         tls_certificates: [{ certificate_chain: { filename: certificate }, private_key: { filename: key } }],
