@@ -281,6 +281,10 @@ const TABLES: Readonly<Record<string, Listed>> = {
     what: 'How often this action has had all threads give back memory',
   },
   LOAD_SHED_STATS: { under: 'overload.proxy.load_shed_points.<point>.', what: 'Load shed points' },
+  ROUTE_STATS: {
+    under: 'vhost.<virtual host>.vcluster.<name>., vhost.<virtual host>.route.<stat_prefix>.',
+    what: 'Virtual clusters, `vcluster.other.` for what none of them takes, and routes with a stat_prefix; `upstream_rq_2xx` and `upstream_rq_200` come with the first response of a code',
+  },
   SERVER_STATS: { under: 'server.', what: 'The process; `server.version_text` beside them is a text' },
   HYSTRIX_STATS: {
     under: 'stat_sinks.hystrix.',

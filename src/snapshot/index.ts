@@ -169,6 +169,7 @@ export type {
   RouteSnapshot,
   RouteTableSnapshot,
   RouteUpgrade,
+  VirtualClusterSettings,
   VirtualHostSnapshot,
   WeightedCluster,
   WeightedClusters,

@@ -305,10 +305,21 @@ export interface RouteSnapshot {
   readonly tracing?: RouteTracing;
   /** Absent where neither route nor virtual host describes requests. */
   readonly rateLimits?: RouteRateLimits;
+  /** Under which its requests have stats of their own; absent where they have none. */
+  readonly statPrefix?: string;
+}
+
+/** Requests of a virtual host that have stats of their own. */
+export interface VirtualClusterSettings {
+  readonly name: string;
+  /** All of which hold; never empty. */
+  readonly headers: readonly HeaderMatch[];
 }
 
 export interface VirtualHostSnapshot {
   readonly name: string;
+  /** The first that takes a request counts it, else what all others have in common; absent without any. */
+  readonly virtualClusters?: readonly VirtualClusterSettings[];
   /** For formats; absent without any. */
   readonly metadata?: Metadata;
   /** Exact names, `*.suffix`, `prefix.*` or `*`, in lower case, each with an optional port. */

@@ -6,6 +6,7 @@ import type { StreamLimit } from '../../src/data-plane/http/stream-limits.ts';
 import type { Trailers } from '../../src/data-plane/http/trailers.ts';
 import type { DownstreamConnection } from '../../src/data-plane/network/downstream-connection.ts';
 import type { AttemptEdits } from '../../src/data-plane/route/attempt-edits.ts';
+import type { RequestTally } from '../../src/data-plane/route/request-tally.ts';
 import { type RequestClient, Verdict } from '../../src/data-plane/router/attempt-client.ts';
 import type { ForwardedRequest } from '../../src/data-plane/router/forwarded-request.ts';
 import { UpstreamAttempt } from '../../src/data-plane/router/upstream-attempt.ts';
@@ -35,6 +36,7 @@ export class NotingClient implements RequestClient {
   methodId: number = Method.GET;
   isGrpc = false;
   isInternal = false;
+  tally: RequestTally | null = null;
   isSecured = false;
   downstream: DownstreamConnection | null = null;
   timeoutMs = 0;

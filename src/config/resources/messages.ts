@@ -126,6 +126,7 @@ export type {
   UpstreamHttpProtocolOptions,
   UpstreamTlsContext,
   Value,
+  VirtualCluster,
   VirtualHost,
   WatchedDirectory,
   WeightedCluster as WeightedClusterMessage,

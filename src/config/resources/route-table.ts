@@ -24,6 +24,7 @@ import type { RouteFilters } from './route-filters.ts';
 import { convertConditions, convertPathMatch } from './route-match.ts';
 import { convertRouteTracing } from './tracing.ts';
 import { valueOr } from './units.ts';
+import { convertVirtualClusters } from './virtual-clusters.ts';
 
 const DEFAULT_MAX_DIRECT_RESPONSE_BYTES = 4096;
 
@@ -121,6 +122,7 @@ function convertVirtualHost(
     ...convertMetadata(message.metadata),
     domains: domains.claim(message, at),
     ...TLS_REQUIREMENTS[message.require_tls],
+    ...convertVirtualClusters(message.virtual_clusters, `${at}.virtual_clusters`, conversion.faults),
     routes,
   };
 }
@@ -161,6 +163,7 @@ function convertRoute(
     ...(filters === null ? {} : { filters }),
     ...tracing,
     ...rateLimitsOf(route, at, ofHost.rateLimits, conversion),
+    ...(route.stat_prefix === '' ? {} : { statPrefix: route.stat_prefix }),
   };
 }
 

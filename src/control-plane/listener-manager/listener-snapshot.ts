@@ -18,7 +18,9 @@ import type {
   NetworkFilterSettings,
   NetworkFilterSnapshot,
   RouteAction,
+  RouteTableSnapshot,
   TerminalFilterSettings,
+  VirtualHostSnapshot,
 } from '../../snapshot/index.ts';
 import {
   cleanStatName,
@@ -28,11 +30,15 @@ import {
   LISTENER_HTTP_STATS,
   LISTENER_STATS,
   LISTENER_WORKER_STATS,
+  OTHER_VIRTUAL_CLUSTER,
   PROXY_PROTOCOL_STATS,
+  ROUTE_STATS,
+  routeScope,
   type Scope,
   TCP_PROXY_STATS,
   TLS_INSPECTOR_STATS,
   TLS_STATS,
+  virtualClusterScope,
 } from '../../stats/index.ts';
 import type { Holdings } from '../holdings.ts';
 import type { TicketSecret } from './ticket-secret.ts';
@@ -126,7 +132,7 @@ export function makeFilterChain(
 
 type TerminalParts = Pick<
   FilterChainSnapshot,
-  'filterStatBlock' | 'listenerHttpStatBlock' | 'http1StatBlock' | 'filterCounters' | 'terminal'
+  'filterStatBlock' | 'listenerHttpStatBlock' | 'http1StatBlock' | 'filterCounters' | 'routeStatBlocks' | 'terminal'
 >;
 
 /** @param prefix of the listener's stats. */
@@ -139,6 +145,7 @@ function makeTerminal(filter: TerminalFilterSettings, prefix: string, holdings: 
         listenerHttpStatBlock: holdings.scope(`${prefix}http.${filter.statPrefix}.`).allocate(LISTENER_HTTP_STATS).cell,
         http1StatBlock: holdings.scope('http1.').allocate(HTTP1_STATS).cell,
         filterCounters: makeFilterCounters(filter, scope, holdings),
+        ...makeRouteStats(filter.routeTable, holdings),
       };
     }
     case 'tcp-proxy': {
@@ -197,6 +204,27 @@ function makeFilterCounters(
   const gauges = filters.flatMap((own) => own.gauges ?? []).map((name) => [name, scope.gauge(name).cell]);
   const others = [...whole].map((name) => [name, makeCounter(name, holdings)]);
   return Object.fromEntries([...counters, ...gauges, ...others]);
+}
+
+/** Of virtual clusters, and of routes that want stats of their own. */
+function makeRouteStats(
+  { virtualHosts }: RouteTableSnapshot,
+  holdings: Holdings,
+): Pick<FilterChainSnapshot, 'routeStatBlocks'> {
+  const scopes = new Set(virtualHosts.flatMap(scopesOfHost));
+  if (scopes.size === 0) return {};
+  const blocks = [...scopes].map((scope) => [scope, holdings.scope(scope).allocate(ROUTE_STATS).cell]);
+  return { routeStatBlocks: Object.fromEntries(blocks) };
+}
+
+function scopesOfHost({ name, virtualClusters = [], routes }: VirtualHostSnapshot): readonly string[] {
+  const named = virtualClusters.map((each) => each.name);
+  const names = named.length === 0 ? [] : [...named, OTHER_VIRTUAL_CLUSTER];
+  const prefixes = routes.flatMap(({ statPrefix }) => statPrefix ?? []);
+  return [
+    ...names.map((each) => virtualClusterScope(name, each)),
+    ...prefixes.map((prefix) => routeScope(name, prefix)),
+  ];
 }
 
 function countersOfTracer(filter: TerminalFilterSettings): readonly string[] {

@@ -43,6 +43,8 @@ export interface FormatFacts {
   readonly upstream: UpstreamFacts | null;
   readonly routeName: string;
   readonly virtualHostName: string;
+  /** Empty for none with a name of its own. */
+  readonly virtualClusterName: string;
   /** Where the connection came in. */
   readonly ingress: IngressFacts;
   /** Identifies the request, or the connection. */

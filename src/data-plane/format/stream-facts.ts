@@ -70,6 +70,7 @@ export class StreamFacts implements FormatFacts {
   upstream: UpstreamFacts | null = null;
   routeName = '';
   virtualHostName = '';
+  virtualClusterName = '';
   upstreamCluster = '';
   routeMetadata: Metadata | undefined = undefined;
   virtualHostMetadata: Metadata | undefined = undefined;

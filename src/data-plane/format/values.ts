@@ -247,7 +247,7 @@ const READERS: Readonly<Record<FormatOperator, MakeReader>> = {
   UPSTREAM_TLS_CIPHER: plain(({ upstream }) => text(upstream?.tls?.cipher ?? '')),
   UPSTREAM_TLS_VERSION: plain(({ upstream }) => text(upstream?.tls?.version ?? '')),
   UPSTREAM_TRANSPORT_FAILURE_REASON: plain((facts) => text(facts.upstreamTransportFailure)),
-  VIRTUAL_CLUSTER_NAME: plain(() => undefined),
+  VIRTUAL_CLUSTER_NAME: plain((facts) => text(facts.virtualClusterName)),
   VIRTUAL_HOST_NAME: plain((facts) => text(facts.virtualHostName)),
 };
 

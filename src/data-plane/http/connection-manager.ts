@@ -136,7 +136,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
       FilterChain.compile(context, clusters, filters, this.#statScope, chain.filterCounters);
     this.filters = compile(settings.httpFilters);
     this.upgrades = new Upgrades(settings.upgrades, settings.http1?.ignoredUpgrades ?? [], this.filters, compile);
-    this.router = new Router(context, clusters, settings, this.statBase);
+    this.router = new Router(context, clusters, settings, this.statBase, chain.routeStatBlocks);
   }
 
   /** Whether the response at hand is the last one of its connection, by a drain or for overload; counted then. Once per response. */
@@ -259,6 +259,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   close(): void {
     this.accessLog?.close();
     this.tracing?.close();
+    this.router.close();
     this.#context.stats.closeScope(this.#statScope);
   }
 

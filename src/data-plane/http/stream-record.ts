@@ -10,6 +10,7 @@ import { type AccessLogType, type LiveHead, NOT_YET } from '../format/stream-fac
 import { flagBit, NO_FLAGS, type ResponseFlagName } from '../response-flags.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { EditableHead } from '../route/header-editor.ts';
+import type { RequestTally } from '../route/request-tally.ts';
 import type { Route } from '../route/route.ts';
 import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { RequestTrace } from '../tracing/request-trace.ts';
@@ -57,6 +58,8 @@ export abstract class StreamRecord implements RoutedStream {
   /** The chosen route, once there is one, and the cluster that it has chosen. */
   route: Route | null = null;
   target: ClusterTarget | null = null;
+  /** Where the request is counted beside its cluster; null for nowhere. */
+  tally: RequestTally | null = null;
   #cluster: Cluster | null = null;
   /** Those that a retry has left; null for none. */
   #formerClusters: Cluster[] | null = null;
@@ -130,6 +133,7 @@ export abstract class StreamRecord implements RoutedStream {
     if (this.isRequestComplete) facts.noteRequestEnd(this.requestCompleteMs);
     const route = this.route ?? this.foundRoute;
     if (route !== null) facts.noteRoute(route);
+    if (this.tally !== null) facts.virtualClusterName = this.tally.virtualCluster;
     if (this.cluster !== null) facts.noteCluster(this.cluster);
     return facts;
   }

@@ -297,7 +297,7 @@ export abstract class StreamResponse extends StreamRecord {
   protected chargeUpstream(status: number): void {
     if (this.upstream === null || this.#response !== NOTHING) return;
     const { cluster, host } = this.upstream;
-    countStatus(this.context, cluster, host, status, this.isInternal, host?.canary ?? false);
+    countStatus(this.context, cluster, host, status, this, host?.canary ?? false);
   }
 
   /** The request to the upstream is over, or is to be. A reply in its place still says how often it was sent. */

@@ -8,7 +8,7 @@
 
 import { isIP } from 'node:net';
 import type { FiltersOfRoute, RouteRateLimits } from '../../snapshot/index.ts';
-import { HTTP_STATS } from '../../stats/index.ts';
+import { HTTP_STATS, ROUTE_STATS } from '../../stats/index.ts';
 import { Framing, HeadFlag, type RequestHead } from '../../wasm/http1.ts';
 import type { DownstreamFacts } from '../format/facts.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -184,6 +184,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
       return;
     }
     this.upstream?.timeOut(limit.stat);
+    if (limit === ROUTE_LIMIT) this.tally?.add(ROUTE_STATS.index.upstream_rq_timeout);
     this.onTryLimit(limit);
   }
 

@@ -24,6 +24,7 @@ import { compileHeaderMatch, type RequestTest } from './header-matcher.ts';
 import { compilePathMatch } from './path-matcher.ts';
 import { compileQueryParameterMatch } from './query-matcher.ts';
 import { compileRedirect, type RedirectLocation } from './redirect.ts';
+import type { ChooseTally } from './request-tally.ts';
 import type { RouteRequest } from './route-request.ts';
 
 /** What the route does, with all that can be prepared. */
@@ -49,6 +50,8 @@ export class Route {
   readonly trace: RouteTrace | null;
   /** For filters that limit requests; null for nothing. */
   readonly rateLimits: RouteRateLimits | null;
+  /** Where its requests are counted beside their cluster; null for nowhere. */
+  readonly tally: ChooseTally | null;
   readonly countsAttemptsInRequest: boolean;
   readonly countsAttemptsInResponse: boolean;
   readonly attemptEdits: AttemptEdits | null;
@@ -59,11 +62,19 @@ export class Route {
   #testOfPath: StringTest | null = null;
   readonly #conditions: readonly RequestTest[];
 
-  constructor(snapshot: RouteSnapshot, virtualHost: VirtualHostOfRoute, names: ProxyHeaders, runtime: RuntimeValues) {
+  /** @param tally of its requests; null where they have no stats of their own. */
+  constructor(
+    snapshot: RouteSnapshot,
+    virtualHost: VirtualHostOfRoute,
+    names: ProxyHeaders,
+    runtime: RuntimeValues,
+    tally: ChooseTally | null = null,
+  ) {
     const { match, conditions } = snapshot;
     this.name = snapshot.name;
     this.virtualHostName = virtualHost.name;
     this.metadata = snapshot.metadata;
+    this.tally = tally;
     this.virtualHostMetadata = virtualHost.metadata;
     this.plan = compileAction(snapshot.action, match, names, runtime);
     this.requestEditor = compileHeaderEdits(snapshot.requestEdits);

@@ -5,6 +5,7 @@
 import type { RuntimeValues } from '../../base/runtime.ts';
 import type { RouteSnapshot, VirtualHostSnapshot } from '../../snapshot/index.ts';
 import type { ProxyHeaders } from '../http/proxy-headers.ts';
+import type { TallyScopes } from './request-tally.ts';
 import { Route } from './route.ts';
 import { RouteIndex } from './route-index.ts';
 import type { RouteRequest } from './route-request.ts';
@@ -50,12 +51,21 @@ export class VirtualHost {
   readonly #tlsRedirect: Route | null;
   readonly #letsInternalPass: boolean;
 
-  constructor(snapshot: VirtualHostSnapshot, names: ProxyHeaders, runtime: RuntimeValues) {
+  /** @param tallies null where nobody counts. */
+  constructor(
+    snapshot: VirtualHostSnapshot,
+    names: ProxyHeaders,
+    runtime: RuntimeValues,
+    tallies: TallyScopes | null = null,
+  ) {
     this.name = snapshot.name;
     const { requiresTls } = snapshot;
     this.#tlsRedirect = requiresTls === undefined ? null : new Route(TO_TLS, snapshot, names, runtime);
     this.#letsInternalPass = requiresTls === 'external';
-    const routes = snapshot.routes.map((route) => new Route(route, snapshot, names, runtime));
+    const tally = tallies?.ofHost(snapshot);
+    const routes = snapshot.routes.map(
+      (route) => new Route(route, snapshot, names, runtime, tally?.(route.statPrefix) ?? null),
+    );
     const isScanned = routes.filter(({ exactPath }) => exactPath === undefined).length <= MAX_SCANNED;
     this.#index = isScanned ? null : new RouteIndex(routes);
     if (!isScanned) return;

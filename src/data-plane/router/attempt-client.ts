@@ -4,6 +4,7 @@
 import type { UpstreamLimit } from '../http/stream-limits.ts';
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
+import type { RequestTally } from '../route/request-tally.ts';
 import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { Cluster } from '../upstream/cluster.ts';
 import type { Host } from '../upstream/host.ts';
@@ -29,6 +30,8 @@ export interface AttemptClient {
   /** It is one of gRPC. */
   readonly isGrpc: boolean;
   readonly isInternal: boolean;
+  /** Where the request is counted beside its cluster; null for nowhere. */
+  readonly tally: RequestTally | null;
   /** Whom it is sent for; null for nobody. */
   readonly downstream: DownstreamConnection | null;
   /** For the whole response, and for one attempt; 0 for any time. */

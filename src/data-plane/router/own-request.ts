@@ -44,6 +44,7 @@ export abstract class OwnRequest implements AttemptClient, TimeoutOwner {
   readonly isInternal: boolean;
   readonly timeoutMs: number;
   readonly downstream = null;
+  readonly tally = null;
   readonly perTryTimeoutMs = 0;
   readonly bufferLimitBytes = BUFFER_LIMIT_BYTES;
   readonly awaitsTunnel = false;

@@ -365,6 +365,7 @@ export class RequestTries implements ForwardedRequest, TryOwner, TimeoutOwner {
       policy,
       terms,
       random: this.#context.random,
+      tally: this.client.tally,
     });
     return this.#decided;
   }

@@ -3,8 +3,9 @@
 
 import type { Random } from '../../base/random.ts';
 import { USE_RETRY } from '../../base/runtime-values.ts';
-import { CLUSTER_STATS } from '../../stats/index.ts';
+import { CLUSTER_STATS, ROUTE_STATS } from '../../stats/index.ts';
 import { HEADER_ID, type ResponseHead } from '../../wasm/http1.ts';
+import type { RequestTally } from '../route/request-tally.ts';
 import { RetryOn, type RetryPolicy, type RetryTerms } from '../route/retry-policy.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -20,6 +21,14 @@ const {
   upstream_rq_retry_overflow,
   upstream_rq_retry_success,
 } = CLUSTER_STATS.index;
+
+/** What requests count of retries beside their cluster, by its stats. */
+const TALLIED: ReadonlyMap<number, number> = new Map([
+  [upstream_rq_retry, ROUTE_STATS.index.upstream_rq_retry],
+  [upstream_rq_retry_limit_exceeded, ROUTE_STATS.index.upstream_rq_retry_limit_exceeded],
+  [upstream_rq_retry_overflow, ROUTE_STATS.index.upstream_rq_retry_overflow],
+  [upstream_rq_retry_success, ROUTE_STATS.index.upstream_rq_retry_success],
+]);
 
 const RATE_LIMITED = HEADER_ID['x-proxy-ratelimited'];
 const OVERLOADED = HEADER_ID['x-proxy-overloaded'];
@@ -62,6 +71,8 @@ export interface RetryDecisionsOptions {
   readonly policy: RetryPolicy;
   readonly terms: RetryTerms;
   readonly random: Random;
+  /** Where the request is counted beside its cluster; null for nowhere. */
+  readonly tally: Pick<RequestTally, 'add'> | null;
 }
 
 /** Of a response whose head lies in the codec, apart from how many retries there may be. */
@@ -172,5 +183,8 @@ export class RetryDecisions {
 
   #note(stat: number): void {
     this.#context.stats.values[this.#cluster.statBase + stat]! += 1;
+    const { tally } = this.#options;
+    const tallied = tally === null ? undefined : TALLIED.get(stat);
+    if (tallied !== undefined) tally!.add(tallied);
   }
 }

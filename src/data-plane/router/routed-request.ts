@@ -8,6 +8,7 @@ import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import type { ClusterTarget } from '../route/forward-plan.ts';
 import type { HashedClient } from '../route/hash-policy.ts';
 import type { FactsSource } from '../route/header-editor.ts';
+import type { RequestTally } from '../route/request-tally.ts';
 import type { Route } from '../route/route.ts';
 import type { RequestSender } from '../route/route-request.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -35,6 +36,7 @@ export interface RoutedRequest
   route: Route | null;
   target: ClusterTarget | null;
   readonly cluster: Cluster | null;
+  tally: RequestTally | null;
   /** The route says itself how long its streams may last, in place of the connection manager. */
   replacesDuration: boolean;
   /** Null for requests of routes that follow no redirects. */

@@ -18,6 +18,7 @@ import {
 import { keepUpgradeFields } from '../http/upgrade-fields.ts';
 import type { ClusterTarget, ForwardPlan } from '../route/forward-plan.ts';
 import type { Mirror } from '../route/mirror.ts';
+import { TallyScopes } from '../route/request-tally.ts';
 import type { RetryPolicy } from '../route/retry-policy.ts';
 import type { Route } from '../route/route.ts';
 import { RouteRequest } from '../route/route-request.ts';
@@ -67,6 +68,7 @@ export class Router {
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
   readonly #routes: RouteTable;
+  readonly #tallies: TallyScopes;
   readonly #edits: ForwardEdits;
   readonly #passesTrailers: boolean;
   readonly #isTraced: boolean;
@@ -78,10 +80,18 @@ export class Router {
   /** First cell of the connection manager's stats. */
   readonly #statBase: number;
 
-  constructor(context: WorkerContext, clusters: ClusterMap, settings: HttpConnectionManagerSettings, statBase: number) {
+  /** @param routeStatBlocks of virtual clusters and routes, by their scopes. */
+  constructor(
+    context: WorkerContext,
+    clusters: ClusterMap,
+    settings: HttpConnectionManagerSettings,
+    statBase: number,
+    routeStatBlocks: Readonly<Record<string, number>> = {},
+  ) {
     this.#context = context;
     this.#clusters = clusters;
-    this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime);
+    this.#tallies = new TallyScopes(context.stats, routeStatBlocks);
+    this.#routes = new RouteTable(settings.routeTable, context.proxyHeaders, context.runtime, this.#tallies);
     this.#passesTrailers = settings.enableTrailers;
     this.#settings = settings;
     this.#isTraced = settings.tracing !== undefined;
@@ -237,6 +247,7 @@ export class Router {
     }
     this.#count(rq_total);
     stream.target = target;
+    stream.tally = route.tally === null ? null : route.tally(request);
     stream.useCluster(cluster);
     this.#context.traffic.requestRouted(stream, stream.downstream, target.name);
     const shedding = cluster.shedding.reason();
@@ -293,7 +304,7 @@ export class Router {
     const reply = isMaintenance ? MAINTENANCE : DROPPED_OVERLOAD;
     const counter = isMaintenance ? upstream_rq_maintenance_mode : upstream_rq_drop_overload;
     this.#context.stats.values[cluster.statBase + counter]! += 1;
-    countStatus(this.#context, cluster, null, reply.status, stream.isInternal, false);
+    countStatus(this.#context, cluster, null, reply.status, stream, false);
     stream.reply(reply);
   }
 
@@ -335,6 +346,11 @@ export class Router {
     if (stream.isInternal) obeyControlHeaders(head, stream, this.#settings.respectsExpectedTimeout);
     // The whole time ends first.
     if (stream.timeoutMs > 0 && stream.perTryTimeoutMs >= stream.timeoutMs) stream.perTryTimeoutMs = 0;
+  }
+
+  /** No request comes here any more, and all that did are over. */
+  close(): void {
+    this.#tallies.close();
   }
 
   #count(stat: number): void {

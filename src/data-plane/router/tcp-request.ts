@@ -4,7 +4,7 @@
 //   CONNECTING ──connected: 200──► OPEN ──upstream's last byte, reset, cancel──► DONE
 //       └──no host, no connection, overflow, cancel──────────────────────────────►┘
 
-import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
+import { CLUSTER_STATS, HOST_STATS, ROUTE_STATS } from '../../stats/index.ts';
 import { Method } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
@@ -19,6 +19,7 @@ import type { UpstreamFailure } from '../upstream/pool/failure.ts';
 import { countResponse } from '../upstream/response-count.ts';
 import type { ConnectionEnds } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { AttemptClient } from './attempt-client.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 
 const {
@@ -47,9 +48,8 @@ const ESTABLISHED = Buffer.from('HTTP/1.1 200 OK\r\n\r\n');
 const LIMITS = { maxHeadBytes: ESTABLISHED.length + 1, maxFields: 1 };
 
 /** The stream, as this request sees it. */
-export interface TunnelClient {
+export interface TunnelClient extends Pick<AttemptClient, 'isInternal' | 'tally'> {
   readonly bufferLimitBytes: number;
-  readonly isInternal: boolean;
   readonly downstream: DownstreamConnection | null;
   onUpstreamHost(host: Host, attempts: number): void;
   onUpstreamConnection(connection: ConnectionEnds, head: string): void;
@@ -193,6 +193,7 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     this.#state = OPEN;
     this.#context.records.addActiveRequests(this.#host!.record, 1);
     this.#count(upstream_rq_total);
+    this.#client.tally?.add(ROUTE_STATS.index.upstream_rq_total);
     this.#count(upstream_rq_active);
     this.#countHost(rq_total, 1);
     this.#countHost(rq_active, 1);
@@ -200,7 +201,7 @@ export class TcpRequest implements ForwardedRequest, HostUser<Host>, TcpUpstream
     const { codec, clock } = this.#context;
     codec.parseResponse(ESTABLISHED, 0, ESTABLISHED.length, LIMITS, Method.CONNECT);
     const { status } = codec.response;
-    countResponse(this.#context, this.cluster, this.#host!, status, status, this.#client.isInternal);
+    countResponse(this.#context, this.cluster, this.#host!, status, status, this.#client);
     this.#client.onResponseHead(NO_BYTES, 0, 0, false, clock.monotonicMs());
   }
 

@@ -8,6 +8,7 @@ import { DURATION_LIMIT, PER_TRY_IDLE_LIMIT, PER_TRY_LIMIT } from '../http/strea
 import type { Trailers } from '../http/trailers.ts';
 import type { DownstreamConnection } from '../network/downstream-connection.ts';
 import { type TimeoutOwner, TimerEntry } from '../network/timer-wheel.ts';
+import type { RequestTally } from '../route/request-tally.ts';
 import type { AttemptTrace } from '../tracing/attempt-trace.ts';
 import type { CircuitBreaker } from '../upstream/circuit-breaker.ts';
 import type { Cluster } from '../upstream/cluster.ts';
@@ -128,6 +129,10 @@ export class TimedTry implements AttemptClient, TimeoutOwner {
 
   get downstream(): DownstreamConnection | null {
     return this.#owner.client.downstream;
+  }
+
+  get tally(): RequestTally | null {
+    return this.#owner.client.tally;
   }
 
   get isInternal(): boolean {

@@ -7,7 +7,7 @@
 // A pooled connection that its peer closed before any byte of a response is no fault of the request: it is sent
 // once more, on another connection, if that can do no harm.
 
-import { CLUSTER_STATS, HOST_STATS } from '../../stats/index.ts';
+import { CLUSTER_STATS, HOST_STATS, ROUTE_STATS } from '../../stats/index.ts';
 import { HEADER_ID, Method, type ResponseHead } from '../../wasm/http1.ts';
 import type { ClusterPriority } from '../../wasm/shared-records.ts';
 import type { ResponseReceiver, UpstreamStream } from '../http/codec/upstream-stream.ts';
@@ -253,6 +253,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
     this.#stream = stream;
     const { methodId } = this.#client;
     this.#host!.outlier?.connected();
+    this.#client.tally?.add(ROUTE_STATS.index.upstream_rq_total);
     this.#hasSentBody = this.#earlyEnd > this.#earlyStart;
     const head = this.#headFor(this.#host!);
     if (this.#trace !== null) noteConnection(this.#trace, stream);
@@ -289,7 +290,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
   onInterimHead(): void {
     const { status } = this.#context.codec.response;
     if (!this.#client.onInterimHead()) return;
-    countStatus(this.#context, this.cluster, this.#host!, status, this.#client.isInternal, false);
+    countStatus(this.#context, this.cluster, this.#host!, status, this.#client, false);
   }
 
   onResponseHead(bytes: Buffer, start: number, end: number, isEnd: boolean, _isSlab: boolean, nowMs: number): boolean {
@@ -306,9 +307,12 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       this.#turnDown(response, verdict, isEnd);
       return true;
     }
-    if (this.#resends > 0) this.#count(upstream_rq_retry_success);
+    if (this.#resends > 0) {
+      this.#count(upstream_rq_retry_success);
+      this.#client.tally?.add(ROUTE_STATS.index.upstream_rq_retry_success);
+    }
     const judged = this.#client.isGrpc ? this.#judgeGrpc(response) : status;
-    this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, judged, this.#client.isInternal);
+    this.#isCanary = countResponse(this.#context, this.cluster, this.#host!, status, judged, this.#client);
     if (isEnd) this.#complete(nowMs);
     return this.#client.onResponseHead(bytes, start, end, isEnd, nowMs);
   }
@@ -330,6 +334,7 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
       this.#resends += 1;
       if (!stream.wereOthersTaken) this.#fruitlessResends += 1;
       this.#count(upstream_rq_retry);
+      this.#client.tally?.add(ROUTE_STATS.index.upstream_rq_retry);
       this.#attempt();
       return;
     }
@@ -416,11 +421,11 @@ export class UpstreamAttempt implements ForwardedRequest, HostUser<Host>, PoolCl
 
   /** The response is complete. Its time counts from the request's end, as far as there has been one. */
   #complete(nowMs: number): void {
-    const { isInternal, isRequestComplete, requestCompleteMs, timeoutMs } = this.#client;
+    const { isRequestComplete, requestCompleteMs, timeoutMs } = this.#client;
     if (this.#awaitsGrpcStatus) countGrpcEnd(this.#context, this.#host!, this.#client.responseTrailers);
     if (isRequestComplete) {
       const elapsedMs = nowMs - requestCompleteMs;
-      recordResponseTime(this.#context, this.cluster, this.#host!, elapsedMs, isInternal, this.#isCanary);
+      recordResponseTime(this.#context, this.cluster, this.#host!, elapsedMs, this.#client, this.#isCanary);
       this.cluster.measures?.recordBudget(elapsedMs, timeoutMs);
     }
     this.#end();

@@ -13,6 +13,14 @@ const { rq_error, rq_success } = HOST_STATS.index;
 const GRPC_STATUS = HEADER_ID['grpc-status'];
 const UPSTREAM_CANARY = HEADER_ID['x-proxy-upstream-canary'];
 
+/** Whose response it is. */
+export interface CountedRequest {
+  /** Its origin. */
+  readonly isInternal: boolean;
+  /** Where it is counted beside its cluster; null for nowhere. */
+  readonly tally: { countStatus(status: number): void; recordTime(elapsedMs: number): void } | null;
+}
+
 /** What the head says of the host in HTTP's terms, where a gRPC status stands in it; undefined where none does. */
 export function grpcHeadStatus(head: ResponseHead): number | undefined {
   const status = head.header(GRPC_STATUS);
@@ -29,7 +37,6 @@ export function countGrpcEnd(context: WorkerContext, host: Host, trailers: Trail
 /**
  * Its head lies in the codec.
  * @param judged the status that the host is judged by; null while that is open, and its success with it.
- * @param isInternal the request's origin.
  * @returns whether it counts as the response of a canary.
  */
 export function countResponse(
@@ -38,12 +45,12 @@ export function countResponse(
   host: Host,
   status: number,
   judged: number | null,
-  isInternal: boolean,
+  request: CountedRequest,
 ): boolean {
   if (judged !== null) context.stats.values[host.statBase + (judged >= 500 ? rq_error : rq_success)]! += 1;
   host.outlier?.answered(judged ?? status);
   const isCanary = host.canary || context.codec.response.header(UPSTREAM_CANARY) === 'true';
-  countStatus(context, cluster, host, status, isInternal, isCanary);
+  countStatus(context, cluster, host, status, request, isCanary);
   return isCanary;
 }
 
@@ -53,7 +60,7 @@ export function countStatus(
   cluster: Cluster,
   host: Host | null,
   status: number,
-  isInternal: boolean,
+  { isInternal, tally }: CountedRequest,
   isCanary: boolean,
 ): void {
   context.stats.values[cluster.statBase + upstream_rq_completed]! += 1;
@@ -63,6 +70,7 @@ export function countStatus(
   else codes.external.count(status);
   host?.zoneCodes?.count(status);
   if (isCanary) codes.canary.count(status);
+  if (tally !== null) tally.countStatus(status);
 }
 
 /** The response has ended. @param isCanary as countResponse said. */
@@ -71,7 +79,7 @@ export function recordResponseTime(
   cluster: Cluster,
   host: Host,
   elapsedMs: number,
-  isInternal: boolean,
+  { isInternal, tally }: CountedRequest,
   isCanary: boolean,
 ): void {
   context.stats.record(cluster.statBase + upstream_rq_time, elapsedMs);
@@ -83,4 +91,5 @@ export function recordResponseTime(
   else codes.external.recordTime(elapsedMs);
   host.zoneCodes?.recordTime(elapsedMs);
   if (isCanary) codes.canary.recordTime(elapsedMs);
+  if (tally !== null) tally.recordTime(elapsedMs);
 }

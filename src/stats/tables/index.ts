@@ -42,6 +42,7 @@ export {
   OVERLOAD_MONITOR_STATS,
   STREAM_RESET_STATS,
 } from './overload.ts';
+export { OTHER_VIRTUAL_CLUSTER, ROUTE_STATS, routeScope, virtualClusterScope } from './routes.ts';
 export { SERVER_STATS } from './server.ts';
 export { HYSTRIX_STATS, STAT_SINK_STATS, STATSD_TCP_STATS } from './sinks.ts';
 export { STATISTICS_STATS } from './statistics.ts';

@@ -245,3 +245,54 @@ describe('a direct response', () => {
     assert.deepEqual(errorsOf(answering({ inline_string: 'héllo' }, limit)), [`${at}: 6 bytes exceed the limit 5`]);
   });
 });
+
+describe('a virtual cluster', () => {
+  const clustersOf = (...virtual_clusters: Json[]) =>
+    tableOf({ virtual_hosts: [{ name: 'all', domains: ['*'], virtual_clusters }] }).virtualHosts[0]!.virtualClusters;
+  const plain = { isInverted: false, treatMissingAsEmpty: false };
+
+  it('has its name and what headers of its requests say', () => {
+    const headers = [{ name: ':Path', string_match: { prefix: '/a' } }];
+    assert.deepEqual(clustersOf({ name: 'a', headers }), [
+      { name: 'a', headers: [{ name: ':path', test: { kind: 'prefix', value: '/a', ignoresCase: false }, ...plain }] },
+    ]);
+    assert.equal(clustersOf(), undefined);
+  });
+
+  it('may have the older form: a pattern for path and query, and perhaps a method', () => {
+    const path = { name: ':path', test: { kind: 'regex', pattern: '/a/\\d+' }, ...plain };
+    const method = { name: ':method', test: { kind: 'exact', value: 'POST', ignoresCase: false }, ...plain };
+    assert.deepEqual(clustersOf({ name: 'a', pattern: '/a/\\d+' }), [{ name: 'a', headers: [path] }]);
+    const both = { name: 'a', pattern: '/a/\\d+', method: 'POST' };
+    assert.deepEqual(clustersOf(both), [{ name: 'a', headers: [path, method] }]);
+  });
+
+  it('needs one of the two, and something to compile', () => {
+    const headers = [{ name: 'x', present_match: true }];
+    const virtual_clusters = [
+      { name: 'a' },
+      { name: 'b', pattern: '/', method: 'GET', headers },
+      { name: 'c', pattern: '(' },
+      { headers },
+    ];
+    assert.deepEqual(errorsOf({ virtual_hosts: [{ name: 'all', domains: ['*'], virtual_clusters }] }), [
+      'virtual_hosts[0].virtual_clusters[0].headers: must not be empty: they say which requests it counts',
+      'virtual_hosts[0].virtual_clusters[1].pattern: cannot be given together with headers',
+      'virtual_hosts[0].virtual_clusters[1].method: needs a pattern',
+      'virtual_hosts[0].virtual_clusters[2].pattern: "(" is not a regular expression: missing ): (',
+      'virtual_hosts[0].virtual_clusters[3].name: must not be empty',
+    ]);
+  });
+});
+
+describe('the stat prefix of a route', () => {
+  it('is kept where there is one', () => {
+    const routes = [
+      { match: { prefix: '/' }, stat_prefix: 'all', route: { cluster: 'web' } },
+      { match: { prefix: '/' }, route: { cluster: 'web' } },
+    ];
+    const [first, second] = tableOf(hostWith(routes)).virtualHosts[0]!.routes;
+    assert.equal(first!.statPrefix, 'all');
+    assert.equal('statPrefix' in second!, false);
+  });
+});

@@ -17,6 +17,7 @@ import {
 } from '../../../../src/data-plane/router/retry-decisions.ts';
 import type { Cluster } from '../../../../src/data-plane/upstream/cluster.ts';
 import type { ClusterSnapshot, RetryCondition, RetrySettings } from '../../../../src/snapshot/index.ts';
+import { ROUTE_STATS } from '../../../../src/stats/index.ts';
 import { ClusterCount, ClusterPriority } from '../../../../src/wasm/shared-records.ts';
 import { NO_LIMITS } from '../../../support/clusters.ts';
 import { responseHead } from '../../../support/heads.ts';
@@ -94,6 +95,8 @@ class Bench {
   readonly cluster: Cluster;
   readonly policy: RetryPolicy;
   readonly decisions: RetryDecisions;
+  /** Names of what was counted of the request beside its cluster. */
+  readonly tallied: string[] = [];
 
   constructor({ policy, maxRetries = 3, random = [] }: BenchOptions = {}) {
     const limits = { default: { ...NO_LIMITS, maxRetries }, high: NO_LIMITS };
@@ -107,6 +110,7 @@ class Bench {
       policy: this.policy,
       terms: this.policy,
       random: { u32: () => drawn.shift() ?? 0 },
+      tally: { add: (stat) => this.tallied.push(ROUTE_STATS.rows[stat]!.name) },
     });
   }
 
@@ -193,6 +197,12 @@ describe('retries of one request', () => {
     const decided = [1, 2, 3, 4].map(() => bench.decisions.onSlowness());
     assert.deepEqual(decided, [Decision.retry, Decision.overflow, Decision.overflow, Decision.limit]);
     assert.deepEqual(bench.counted, { retry: 1, retry_overflow: 2, retry_limit_exceeded: 1 });
+    assert.deepEqual(bench.tallied, [
+      'upstream_rq_retry',
+      'upstream_rq_retry_overflow',
+      'upstream_rq_retry_overflow',
+      'upstream_rq_retry_limit_exceeded',
+    ]);
     assert.equal(bench.places, 1);
   });
 
@@ -217,6 +227,7 @@ describe('retries of one request', () => {
     assert.deepEqual(bench.counted, {});
     assert.equal(bench.decisions.onResponse(responseHead(200), true), Decision.no);
     assert.deepEqual(bench.counted, { retry_success: 1 });
+    assert.deepEqual(bench.tallied, ['upstream_rq_retry_success']);
     assert.equal(bench.places, 0);
   });
 

@@ -28,12 +28,15 @@ function bench({ isCanaryHost = false, zone = '' } = {}) {
   return { workers, context, snapshot, cluster, host: cluster.hosts[0]! };
 }
 
+/** A request that nobody counts beside its cluster. */
+const EXTERNAL = { isInternal: false, tally: null };
+
 /** Counts one response. @returns where it was counted, and what it was taken for. */
 function counted({ status = 200, isInternal = false, fields = '', isCanaryHost = false }: Response) {
   const { workers, context, snapshot, cluster, host } = bench({ isCanaryHost });
   const head = Buffer.from(`HTTP/1.1 ${status} X\r\n${fields}\r\n`);
   assert.equal(context.codec.parseResponse(head, 0, head.length, LIMITS, Method.GET), head.length);
-  const isCanary = countResponse(context, cluster, host, status, status, isInternal);
+  const isCanary = countResponse(context, cluster, host, status, status, { isInternal, tally: null });
   assert.equal(workers.clusterStat(snapshot, 'upstream_rq_completed'), 1);
   const [errors, successes] = [workers.hostStat(snapshot, 0, 'rq_error'), workers.hostStat(snapshot, 0, 'rq_success')];
   return { isCanary, errors, successes, names: ofCode(workers, status) };
@@ -82,7 +85,7 @@ describe('a response', () => {
 
 test('what a client is told in place of a response counts without a host', () => {
   const { workers, context, snapshot, cluster } = bench();
-  countStatus(context, cluster, null, 503, false, false);
+  countStatus(context, cluster, null, 503, EXTERNAL, false);
   assert.deepEqual(ofCode(workers, 503), ['', 'external.']);
   assert.equal(workers.clusterStat(snapshot, 'upstream_rq_completed'), 1);
   assert.equal(workers.hostStat(snapshot, 0, 'rq_error'), 0);
@@ -90,8 +93,8 @@ test('what a client is told in place of a response counts without a host', () =>
 
 test('responses and their times count by the zones of both sides', () => {
   const { workers, context, cluster, host } = bench({ zone: 'there' });
-  countStatus(context, cluster, host, 200, false, false);
-  recordResponseTime(context, cluster, host, 5, false, false);
+  countStatus(context, cluster, host, 200, EXTERNAL, false);
+  recordResponseTime(context, cluster, host, 5, EXTERNAL, false);
   const names = workers.dynamicStats();
   assert.ok(names.includes('cluster.web.zone.here.there.upstream_rq_200'));
   assert.ok(names.includes('cluster.web.zone.here.there.upstream_rq_time'));
@@ -107,7 +110,7 @@ describe('the time of a response', () => {
     const origin = isInternal ? 'an internal' : 'an external';
     test(`counts among all, and where the response did: of ${origin} request${isCanary ? ', by a canary' : ''}`, () => {
       const { workers, context, snapshot, cluster, host } = bench();
-      recordResponseTime(context, cluster, host, 12, isInternal, isCanary);
+      recordResponseTime(context, cluster, host, 12, { isInternal, tally: null }, isCanary);
       assert.deepEqual(workers.clusterSamples(snapshot, 'upstream_rq_time'), [12]);
       const names = expected.map((prefix) => `cluster.web.${prefix}upstream_rq_time`);
       assert.deepEqual(workers.dynamicStats().toSorted(), names);
@@ -117,7 +120,7 @@ describe('the time of a response', () => {
 
 test('the time of a response goes to its host only where main has said so', () => {
   const { workers, context, snapshot, cluster, host } = bench();
-  const record = (elapsedMs: number): void => recordResponseTime(context, cluster, host, elapsedMs, false, false);
+  const record = (elapsedMs: number): void => recordResponseTime(context, cluster, host, elapsedMs, EXTERNAL, false);
   // Any histogram will do.
   const lent = snapshot.statBlock + CLUSTER_STATS.index.upstream_cx_length_ms;
   record(1);
