@@ -106,6 +106,7 @@ export type {
   TcpClusterShare,
   TcpLogEntries,
   TcpProxySettings,
+  TcpTunnelSettings,
   TerminalFilterSettings,
   TrafficDirection,
   UpgradeSettings,

@@ -11,13 +11,14 @@ import type {
   ListenerFilterSettings,
   ListenerFilterSnapshot,
 } from './filter-chain.ts';
+import type { FormatSegments } from './format.ts';
 import type { ForwardingSettings } from './forwarding.ts';
 import type { Http2Settings } from './http2.ts';
 import type { LocalReplySettings } from './local-reply.ts';
 import type { Metadata } from './metadata.ts';
 import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { NormalizationSettings } from './normalization.ts';
-import type { RouteTableSnapshot } from './route-table.ts';
+import type { HeaderEdits, RouteTableSnapshot } from './route-table.ts';
 import type { TracingSettings } from './tracing.ts';
 
 /** What the configuration says of an HTTP connection manager. */
@@ -181,6 +182,23 @@ export interface TcpProxySettings {
   readonly maxConnectionDurationMs: number;
   /** Each connection's own limit is longer by a random part of this share of it, 0 to 100. */
   readonly maxConnectionDurationJitterPercent: number;
+  /** There is no upstream before the client has sent something. */
+  readonly awaitsData: boolean;
+  /** Bytes go through HTTP proxies; null for straight to the hosts. */
+  readonly tunnel: TcpTunnelSettings | null;
+}
+
+/** How HTTP proxies are asked for a tunnel. */
+export interface TcpTunnelSettings {
+  readonly method: 'CONNECT' | 'POST';
+  /** What the tunnel leads to, for a CONNECT with its port: byte text. */
+  readonly hostname: FormatSegments;
+  /** What a POST asks for. */
+  readonly postPath: string;
+  readonly headerEdits: readonly HeaderEdits[];
+  /** Logs may ask for what the answer said. */
+  readonly keepsResponseHeaders: boolean;
+  readonly keepsResponseTrailers: boolean;
 }
 
 /** One of the clusters among which a TCP proxy divides its connections. */

@@ -448,6 +448,8 @@ export function tcpProxy(cluster: string, overrides: Partial<TcpProxySettings> =
     connectBackoff: null,
     maxConnectionDurationMs: 0,
     maxConnectionDurationJitterPercent: 0,
+    awaitsData: false,
+    tunnel: null,
     ...overrides,
   };
 }

@@ -117,6 +117,7 @@ export type {
   TapConfig,
   TcpKeepalive,
   TcpProxy,
+  TcpProxy_TunnelingConfig,
   TlsCertificate,
   TlsInspector,
   TlsParameters,

@@ -1,18 +1,29 @@
 // TcpProxy message → TcpProxySettings.
 
-import type { BackoffSettings, TcpClusterShare, TcpLogEntries, TcpProxySettings } from '../../snapshot/index.ts';
+import type {
+  BackoffSettings,
+  TcpClusterShare,
+  TcpLogEntries,
+  TcpProxySettings,
+  TcpTunnelSettings,
+} from '../../snapshot/index.ts';
+import { UpstreamConnectMode } from '../proto/generated/enums.ts';
+import { quote } from '../source/node.ts';
 import { convertAccessLogs } from './access-log/access-log.ts';
 import { convertReportedLogs } from './access-log/reported-log.ts';
 import { criteriaOf } from './balancer-metadata.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
-import type { BackoffStrategy, TcpProxy } from './messages.ts';
+import { parseFormat } from './format/format-string.ts';
+import { convertHeaderAdditions } from './header-edits.ts';
+import type { BackoffStrategy, TcpProxy, TcpProxy_TunnelingConfig } from './messages.ts';
 import { durationMs, durationMsOr, valueOr } from './units.ts';
 import { checkWeightSum } from './weighted-clusters.ts';
 
 const DEFAULT_IDLE_TIMEOUT_MS = 3_600_000;
 /** Longest wait without a maximum, in first waits. */
 const DEFAULT_BACKOFF_FACTOR = 10;
+const PATH = /^\/[!-~]*$/;
 
 export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conversion): TcpProxySettings {
   const { backoff_options: backoff, max_downstream_connection_duration_jitter_percentage: jitter } = message;
@@ -29,6 +40,46 @@ export function convertTcpProxy(message: TcpProxy, at: string, conversion: Conve
     connectBackoff: backoff === null ? null : convertBackoff(backoff, `${at}.backoff_options`, conversion.faults),
     maxConnectionDurationMs: durationMsOr(message.max_downstream_connection_duration, 0),
     maxConnectionDurationJitterPercent: jitter?.value ?? 0,
+    awaitsData: convertAwaitsData(message, at, conversion.faults),
+    tunnel: message.tunneling_config && convertTunnel(message.tunneling_config, `${at}.tunneling_config`, conversion),
+  };
+}
+
+/** A handshake comes before any network filter, so that to wait for it is to connect at once. */
+function convertAwaitsData(message: TcpProxy, at: string, faults: FaultSink): boolean {
+  const awaitsData = message.upstream_connect_mode === UpstreamConnectMode.ON_DOWNSTREAM_DATA;
+  if (awaitsData && message.max_early_data_bytes === null) {
+    faults.error(`${at}.max_early_data_bytes`, 'required with upstream_connect_mode ON_DOWNSTREAM_DATA');
+  }
+  return awaitsData;
+}
+
+function convertTunnel(
+  message: TcpProxy_TunnelingConfig,
+  at: string,
+  conversion: Conversion,
+): TcpTunnelSettings | null {
+  const { use_post: usesPost, post_path: path } = message;
+  const hostname = parseFormat(Buffer.from(message.hostname).toString('latin1'), conversion.environment);
+  if (hostname.error !== undefined) {
+    conversion.faults.error(`${at}.hostname`, hostname.error);
+    return null;
+  }
+  if (path !== '' && !usesPost) conversion.faults.error(`${at}.post_path`, 'cannot be given without use_post');
+  if (path !== '' && !PATH.test(path)) {
+    conversion.faults.error(
+      `${at}.post_path`,
+      `${quote(path)} is no path: one begins with '/' and holds visible ASCII`,
+    );
+  }
+  const edits = convertHeaderAdditions(message.headers_to_add, `${at}.headers_to_add`, conversion);
+  return {
+    method: usesPost ? 'POST' : 'CONNECT',
+    hostname: hostname.segments,
+    postPath: path === '' ? '/' : path,
+    headerEdits: edits === null ? [] : [edits],
+    keepsResponseHeaders: message.propagate_response_headers,
+    keepsResponseTrailers: message.propagate_response_trailers,
   };
 }
 

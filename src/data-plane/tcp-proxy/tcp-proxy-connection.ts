@@ -1,5 +1,6 @@
 // One proxied TCP connection: the client's socket and an upstream that its bytes go to, both ways, unread.
 //
+//   (AWAITING ──client's first bytes──►)
 //   CONNECTING ──upstream up──► OPEN ──client gone, bytes left──► FLUSHING ──sent──► CLOSED
 //     │                          │ ├────upstream closed──► ENDING ──client has all─────►│
 //     │                          │ └────upstream reset──► BREAKING ──client has all────►│ with a reset
@@ -13,7 +14,8 @@
 import type { Socket } from 'node:net';
 import { JitteredBackoff } from '../../base/backoff.ts';
 import { CLUSTER_STATS, TCP_PROXY_STATS } from '../../stats/index.ts';
-import { type AccessLogType, StreamFacts } from '../format/stream-facts.ts';
+import type { StreamFacts } from '../format/stream-facts.ts';
+import type { Trailers } from '../http/trailers.ts';
 import { BufferedBytes } from '../network/buffered-bytes.ts';
 import { connectionFacts } from '../network/connection-facts.ts';
 import { Delivery, type DeliveryOwner } from '../network/delivery.ts';
@@ -29,8 +31,12 @@ import type { Host } from '../upstream/host.ts';
 import { type PickContext, RequestHash } from '../upstream/load-balancer/pick-context.ts';
 import { UpstreamEnd } from '../upstream/upstream-facts.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { ConnectionEntries } from './connection-entries.ts';
+import type { ProxiedUpstream } from './proxied-upstream.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 import { TcpUpstream, type TcpUpstreamOwner } from './tcp-upstream.ts';
+import type { TunnelRequest } from './tunnel-request.ts';
+import { type TunnelOwner, TunnelUpstream } from './tunnel-upstream.ts';
 
 const NO_HOST_FLAGS: Readonly<Record<NoHostReason, number>> = {
   none: ResponseFlag.UH,
@@ -51,33 +57,35 @@ const {
   upstream_flush_total,
 } = TCP_PROXY_STATS.index;
 
-const CONNECTING = 0;
-const OPEN = 1;
-const FLUSHING = 2;
-const ENDING = 3;
-const BREAKING = 4;
-const CLOSED = 5;
+const AWAITING = 0;
+const CONNECTING = 1;
+const OPEN = 2;
+const FLUSHING = 3;
+const ENDING = 4;
+const BREAKING = 5;
+const CLOSED = 6;
 const NEVER = Number.POSITIVE_INFINITY;
 const IDLE_TIMEOUT_DETAILS = 'tcp_session_idle_timeout';
-const LAST_ENTRY = 'TcpConnectionEnd';
 const MAX_DURATION_DETAILS = 'max_connection_duration_reached';
+const NO_TUNNEL_HOSTNAME_DETAILS = 'tunnel_hostname_unusable';
 
 export class TcpProxyConnection
-  implements SocketOwner, HostUser<Host>, TcpUpstreamOwner, PausedPeerOwner, DeliveryOwner, TimeoutOwner
+  implements SocketOwner, HostUser<Host>, TcpUpstreamOwner, TunnelOwner, PausedPeerOwner, DeliveryOwner, TimeoutOwner
 {
   readonly downstream: DownstreamConnection;
   readonly #context: WorkerContext;
   readonly #filter: TcpProxy;
   readonly #socket: Socket;
   readonly #timer: TimerEntry;
-  #state: number = CONNECTING;
+  #state: number = AWAITING;
   #cluster: Cluster | undefined = undefined;
-  #upstream: TcpUpstream | null = null;
+  #upstream: ProxiedUpstream | null = null;
   #attempts = 0;
   /** Null until an attempt has failed, or without waits between attempts. */
   #backoff: JitteredBackoff | null = null;
-  /** Null when nothing is logged. */
-  #facts: StreamFacts | null = null;
+  readonly #entries: ConnectionEntries;
+  /** Null when nobody asks for them. */
+  readonly #facts: StreamFacts | null;
   #upstreamEnd: UpstreamEnd | null = null;
   /** Bytes that came before the upstream was there. */
   readonly #early: Buffer[] = [];
@@ -96,7 +104,6 @@ export class TcpProxyConnection
   #deadlineMs = NEVER;
   /** When the connection is too old. */
   #endMs = NEVER;
-  #nextLogMs = NEVER;
 
   constructor(context: WorkerContext, filter: TcpProxy, downstream: DownstreamConnection) {
     this.#context = context;
@@ -106,10 +113,8 @@ export class TcpProxyConnection
     this.#timer = new TimerEntry(this);
     this.#held = new BufferedBytes(context, filter.statBase + downstream_cx_rx_bytes_buffered);
     this.#unsent = new BufferedBytes(context, filter.statBase + downstream_cx_tx_bytes_buffered);
-    if (filter.accessLog !== null) {
-      const ends = connectionFacts(context, downstream);
-      this.#facts = new StreamFacts(context.clock, downstream.startMs, ends, LAST_ENTRY, filter.ingress);
-    }
+    this.#entries = new ConnectionEntries(context, filter, downstream);
+    this.#facts = this.#entries.facts;
     attachAccepted(downstream.socket, this, context.readMode);
   }
 
@@ -117,14 +122,17 @@ export class TcpProxyConnection
     return this.downstream.bufferLimitBytes;
   }
 
-  /** Looks for an upstream; ends the connection when there is none. */
+  /** Looks for an upstream, unless the client has to speak first; ends the connection when there is none. */
   start(): void {
     const nowMs = this.#context.clock.monotonicMs();
-    const { furtherLogEntries } = this.#filter.settings;
     this.#endMs = nowMs + this.#filter.drawDurationMs();
-    if (furtherLogEntries.onStart) this.#logOnTheWay('TcpConnectionStart', nowMs);
-    if (furtherLogEntries.intervalMs > 0 && this.#facts !== null)
-      this.#nextLogMs = nowMs + furtherLogEntries.intervalMs;
+    this.#entries.begin(nowMs);
+    if (this.#filter.settings.awaitsData) {
+      this.#touch();
+      this.#arm();
+      return;
+    }
+    this.#state = CONNECTING;
     this.#connect();
   }
 
@@ -141,7 +149,7 @@ export class TcpProxyConnection
 
   /** Ends the connection as soon as nothing moves and nothing is on its way: the process ends. */
   endWhenQuiet(): void {
-    if (this.#state === CONNECTING) {
+    if (this.#state <= CONNECTING) {
       this.destroy();
       return;
     }
@@ -162,10 +170,14 @@ export class TcpProxyConnection
     this.#count(downstream_cx_rx_bytes_total, length);
     if (this.#facts !== null) this.#facts.bytesReceived += length;
     if (this.#state >= FLUSHING) return true;
-    if (this.#state === CONNECTING) {
+    if (this.#state <= CONNECTING) {
       this.#early.push(chunk.subarray(0, length));
       this.#held.note(this.#held.bytes + length);
       this.#stopReading();
+      if (this.#state === AWAITING) {
+        this.#state = CONNECTING;
+        this.#connect();
+      }
       return false;
     }
     this.#touch();
@@ -177,6 +189,10 @@ export class TcpProxyConnection
   onEnd(): void {
     this.#hasClientEnded = true;
     if (this.#state > OPEN) return;
+    if (this.#state === AWAITING) {
+      this.destroy();
+      return;
+    }
     this.#context.pausedPeers.ended(this.#watchedClient);
     if (this.#state === CONNECTING) return;
     this.#upstream!.end();
@@ -209,19 +225,42 @@ export class TcpProxyConnection
 
   onUpstreamConnected(): void {
     this.#state = OPEN;
-    this.#upstream!.host.outlier?.served();
-    this.#upstreamEnd?.noteConnection(this.#upstream!);
+    this.#upstream!.noteServed();
+    this.#upstreamEnd?.noteConnection(this.#upstream!.ends);
     this.#touch();
     this.#arm();
-    if (this.#filter.settings.furtherLogEntries.onConnected) {
-      this.#logOnTheWay('TcpUpstreamConnected', this.#context.clock.monotonicMs());
-    }
+    this.#entries.connected(this.#attempts);
     const bytes = Buffer.concat(this.#early.splice(0));
     this.#held.note(0);
     const isSent = bytes.length === 0 || this.#upstream!.write(bytes, bytes.length);
     if (this.#hasClientEnded) this.#upstream!.end();
     else if (isSent) this.#readOn();
     else this.#pauseClient();
+  }
+
+  onTunnelHost(host: Host): void {
+    this.#context.traffic.connectionForwarded(this.downstream, host.cluster.name, host.label);
+    this.#noteHost(host);
+  }
+
+  /** The answer has the time of a connect. */
+  onTunnelAsked(): void {
+    this.#limitConnect(this.#cluster!);
+  }
+
+  onTunnelOpened(head: string): void {
+    const facts = this.#facts;
+    if (facts !== null && head !== '') facts.responseHead = head;
+    this.onUpstreamConnected();
+  }
+
+  onTunnelTrailers(trailers: Trailers): void {
+    if (this.#facts !== null) this.#facts.responseTrailers = trailers;
+  }
+
+  onTunnelUnavailable(reason: NoHostReason): void {
+    this.#upstream = null;
+    this.#endWith(NO_HOST_FLAGS[reason]);
   }
 
   onUpstreamConnectFailed(failure: string): void {
@@ -258,7 +297,7 @@ export class TcpProxyConnection
     if (this.#state === OPEN) this.#resumeClient();
   }
 
-  onUpstreamClosed(error: NodeJS.ErrnoException | null): void {
+  onUpstreamClosed(error: Error | null): void {
     this.#upstream = null;
     if (this.#state === FLUSHING) {
       this.#reset();
@@ -291,10 +330,7 @@ export class TcpProxyConnection
       this.#endBecause(max_downstream_connection_duration, MAX_DURATION_DETAILS);
       return;
     }
-    if (nowMs >= this.#nextLogMs) {
-      this.#logOnTheWay('TcpPeriodic', nowMs);
-      this.#nextLogMs = nowMs + this.#filter.settings.furtherLogEntries.intervalMs;
-    }
+    this.#entries.passTime(nowMs, this.#attempts);
     if (nowMs >= this.#deadlineMs) this.#onDeadline();
     if (this.#state !== CLOSED) this.#arm();
   }
@@ -346,8 +382,7 @@ export class TcpProxyConnection
     this.#cluster?.release();
     this.#cluster = cluster;
     if (cluster === undefined) {
-      this.#note(ResponseFlag.NR);
-      this.destroy();
+      this.#endWith(ResponseFlag.NR);
       return;
     }
     this.#attempts++;
@@ -355,42 +390,72 @@ export class TcpProxyConnection
       this.#facts.upstreamCluster = cluster.settings.name;
       this.#facts.clusterMetadata = cluster.settings.metadata;
     }
+    if (this.#filter.tunnel !== null) {
+      this.#askForTunnel(this.#filter.tunnel, cluster, target.asks);
+      return;
+    }
     if (cluster.destinations !== null) {
       // Whoever is asked keeps the time.
       this.#deadlineMs = NEVER;
-      const asked = cluster.destinations.contextOf(null, connectionFacts(this.#context, this.downstream));
-      cluster.destinations.choose(asked, cluster.breaker, this);
+      cluster.destinations.choose(this.#pickContext(cluster, target.asks), cluster.breaker, this);
       return;
     }
-    const host = cluster.chooseHost(cluster.isHashed ? this.#hash(cluster, target.asks) : target.asks);
+    const host = cluster.chooseHost(this.#pickContext(cluster, target.asks));
     if (host === null) this.onNoHost('none');
     else this.onHost(host);
   }
 
+  #askForTunnel(tunnel: TunnelRequest, cluster: Cluster, asks: PickContext | null): void {
+    const head = tunnel.headFor(this.#facts!);
+    if (head === null) {
+      if (this.#facts !== null) this.#facts.connectionTerminationDetails = NO_TUNNEL_HOSTNAME_DETAILS;
+      this.#endWith(ResponseFlag.NR);
+      return;
+    }
+    const upstream = new TunnelUpstream(this.#context, cluster, this, tunnel, head, this.#pickContext(cluster, asks));
+    this.#upstream = upstream;
+    this.#limitConnect(cluster);
+    upstream.start();
+  }
+
   onNoHost(reason: NoHostReason): void {
-    const isFull = reason === 'overflow';
-    this.#note(NO_HOST_FLAGS[reason]);
-    if (!isFull) this.#countCluster(this.#cluster!, upstream_cx_none_healthy);
-    this.destroy();
+    if (reason !== 'overflow') this.#countCluster(this.#cluster!, upstream_cx_none_healthy);
+    this.#endWith(NO_HOST_FLAGS[reason]);
   }
 
   onHost(host: Host): void {
     const { cluster } = host;
     this.#context.traffic.connectionForwarded(this.downstream, cluster.name, host.label);
     if (!host.tryAcquireConnection(cluster.breaker)) {
-      this.#note(ResponseFlag.UO);
       this.#countCluster(cluster, upstream_cx_overflow);
-      this.destroy();
+      this.#endWith(ResponseFlag.UO);
       return;
     }
+    const nowMs = this.#limitConnect(cluster);
+    this.#noteHost(host);
+    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker, this.downstream);
+  }
+
+  #noteHost(host: Host): void {
+    if (this.#facts === null) return;
+    this.#upstreamEnd = new UpstreamEnd(host);
+    this.#facts.upstream = this.#upstreamEnd;
+  }
+
+  /** @returns the time of this moment. */
+  #limitConnect(cluster: Cluster): number {
     const nowMs = this.#context.clock.monotonicMs();
     this.#deadlineMs = nowMs + cluster.settings.connectTimeoutMs;
     this.#arm();
-    if (this.#facts !== null) {
-      this.#upstreamEnd = new UpstreamEnd(host);
-      this.#facts.upstream = this.#upstreamEnd;
+    return nowMs;
+  }
+
+  /** What the choice of a host may go by. */
+  #pickContext(cluster: Cluster, asks: PickContext | null): PickContext | null {
+    if (cluster.destinations !== null) {
+      return cluster.destinations.contextOf(null, connectionFacts(this.#context, this.downstream));
     }
-    this.#upstream = new TcpUpstream(this.#context, host, this, nowMs, cluster.breaker, this.downstream);
+    return cluster.isHashed ? this.#hash(cluster, asks) : asks;
   }
 
   /** Equal for all connections of one client. */
@@ -409,7 +474,7 @@ export class TcpProxyConnection
   }
 
   /** The client has gone, but what it sent belongs to the upstream. */
-  #flush(upstream: TcpUpstream): void {
+  #flush(upstream: ProxiedUpstream): void {
     this.#state = FLUSHING;
     this.#pausedPeer?.resume();
     this.#endMs = NEVER;
@@ -454,7 +519,7 @@ export class TcpProxyConnection
   }
 
   #arm(): void {
-    const nextMs = Math.min(this.#deadlineMs, this.#endMs, this.#nextLogMs);
+    const nextMs = Math.min(this.#deadlineMs, this.#endMs, this.#entries.nextMs);
     if (nextMs !== NEVER) this.#context.wheel.arm(this.#timer, nextMs);
   }
 
@@ -478,31 +543,18 @@ export class TcpProxyConnection
     else this.#upstream?.destroy();
     this.#upstream = null;
     this.#cluster?.destinations?.cancel(this);
-    this.#log(this.#context.clock.monotonicMs());
+    this.#entries.end(this.#attempts);
     this.#cluster?.release();
     this.#filter.onConnectionClosed(this);
   }
 
+  #endWith(flag: number): void {
+    this.#note(flag);
+    this.destroy();
+  }
+
   #note(flag: number): void {
     if (this.#facts !== null) this.#facts.flags |= flag;
-  }
-
-  /** Writes an entry as if the connection ended now. */
-  #log(nowMs: number): void {
-    const facts = this.#facts;
-    if (facts === null) return;
-    facts.attempts = this.#attempts;
-    facts.noteFiltered(this.downstream);
-    facts.endMs = nowMs;
-    this.#filter.accessLog!.write(facts);
-  }
-
-  #logOnTheWay(type: AccessLogType, nowMs: number): void {
-    const facts = this.#facts;
-    if (facts === null) return;
-    facts.accessLogType = type;
-    this.#log(nowMs);
-    facts.accessLogType = LAST_ENTRY;
   }
 
   #count(stat: number, n: number): void {

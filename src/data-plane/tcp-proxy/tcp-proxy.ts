@@ -14,6 +14,7 @@ import { contextAsking, type PickContext } from '../upstream/load-balancer/pick-
 import type { WorkerContext } from '../worker-context.ts';
 import { ApproachLog } from './approach-log.ts';
 import { TcpProxyConnection } from './tcp-proxy-connection.ts';
+import { TunnelRequest } from './tunnel-request.ts';
 
 const { downstream_cx_no_route, downstream_cx_total } = TCP_PROXY_STATS.index;
 
@@ -31,6 +32,8 @@ export class TcpProxy implements TerminalFilter {
   /** Null when nothing is logged. */
   readonly accessLog: AccessLog | null;
   readonly approaches: ApproachLog | null;
+  /** Null: bytes go to hosts as they are. */
+  readonly tunnel: TunnelRequest | null;
   readonly ingress: IngressFacts;
   readonly #context: WorkerContext;
   readonly #clusters: ClusterMap;
@@ -54,6 +57,7 @@ export class TcpProxy implements TerminalFilter {
     this.#weights = settings.clusters.map(({ weight }) => weight);
     this.#totalWeight = this.#weights.reduce((sum, weight) => sum + weight, 0);
     this.accessLog = AccessLog.compile(context, clusters, settings);
+    this.tunnel = settings.tunnel === null ? null : new TunnelRequest(settings.tunnel);
     this.ingress = ingress;
     this.approaches = this.accessLog && new ApproachLog(context, this.accessLog, ingress);
     this.statBase = context.stats.base(chain.filterStatBlock);

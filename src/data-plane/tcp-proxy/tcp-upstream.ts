@@ -21,6 +21,7 @@ import { connectToHost, type HostConnectionOwner } from '../upstream/host-connec
 import { NO_ALPN } from '../upstream/opening.ts';
 import { connectFailure, transportDetail, type UpstreamFailure } from '../upstream/pool/failure.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import type { ProxiedUpstream } from './proxied-upstream.ts';
 
 const { upstream_cx_rx_bytes_total, upstream_cx_tx_bytes_total } = CLUSTER_STATS.index;
 
@@ -40,7 +41,7 @@ export interface TcpUpstreamOwner {
   onHostLeft?(): void;
 }
 
-export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
+export class TcpUpstream implements ProxiedUpstream, HostConnectionOwner, PausedPeerOwner {
   readonly host: Host;
   remoteAddress: Address;
   /** Null for a plain connection. */
@@ -85,6 +86,10 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
     return { ip: plainAddress(this.#socket.localAddress ?? ''), port: this.#socket.localPort ?? 0 };
   }
 
+  get ends(): this {
+    return this;
+  }
+
   /** Bytes that the kernel has not taken yet. */
   get unsentBytes(): number {
     return this.#socket.writableLength;
@@ -113,6 +118,10 @@ export class TcpUpstream implements HostConnectionOwner, PausedPeerOwner {
     this.#stats.resumedReading();
     this.#lastBytes?.wait(false);
     resumeUpstream(this.#socket);
+  }
+
+  noteServed(): void {
+    this.host.outlier?.served();
   }
 
   /** The connect timeout has passed. */

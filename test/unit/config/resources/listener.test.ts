@@ -80,6 +80,8 @@ describe('a listener', () => {
           connectBackoff: null,
           maxConnectionDurationMs: 0,
           maxConnectionDurationJitterPercent: 0,
+          awaitsData: false,
+          tunnel: null,
         },
       },
     ]);
@@ -505,6 +507,54 @@ describe('a TCP proxy', () => {
     assert.deepEqual(errorsOf(proxying({ cluster: 'web', backoff_options: backoff })), [
       `${TCP}.backoff_options.max_interval: 1000 ms are less than base_interval (2000 ms)`,
     ]);
+  });
+
+  describe('through tunnels', () => {
+    const asking = (fields: JsonObject, beside: JsonObject = {}): JsonObject =>
+      proxying({ cluster: 'web', tunneling_config: { hostname: 'x.test:443', ...fields }, ...beside });
+
+    it('reads what is asked for, and what is kept of the answer', () => {
+      const { tunnel } = tcpSettings(
+        asking({
+          hostname: '%REQUESTED_SERVER_NAME%:443',
+          headers_to_add: [{ header: { key: 'X-A', value: 'b' }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' }],
+          propagate_response_headers: true,
+        }),
+      );
+      assert.deepEqual(tunnel, {
+        method: 'CONNECT',
+        hostname: [{ operator: 'REQUESTED_SERVER_NAME', args: [], maxLength: 0 }, ':443'],
+        postPath: '/',
+        headerEdits: [
+          { remove: [], add: [{ name: 'x-a', value: ['b'], action: 'overwrite', keepsEmptyValue: false }] },
+        ],
+        keepsResponseHeaders: true,
+        keepsResponseTrailers: false,
+      });
+      const posting = tcpSettings(asking({ use_post: true, post_path: '/carry', propagate_response_trailers: true }));
+      const { method, postPath, keepsResponseTrailers } = posting.tunnel!;
+      assert.deepEqual([method, postPath, keepsResponseTrailers], ['POST', '/carry', true]);
+    });
+
+    it('needs a hostname that can be filled in, and a path only for a POST', () => {
+      const at = `${TCP}.tunneling_config`;
+      assert.deepEqual(errorsOf(asking({ hostname: '' })), [`${at}.hostname: must not be empty`]);
+      assert.match(errorsOf(asking({ hostname: '%NOTHING%' }))[0]!, /hostname: .*NOTHING/);
+      assert.deepEqual(errorsOf(asking({ post_path: '/x' })), [`${at}.post_path: cannot be given without use_post`]);
+      assert.deepEqual(errorsOf(asking({ use_post: true, post_path: 'x y' })), [
+        `${at}.post_path: "x y" is no path: one begins with '/' and holds visible ASCII`,
+      ]);
+    });
+
+    it('waits for the first bytes where it says how much of them is kept', () => {
+      const mode = { upstream_connect_mode: 'ON_DOWNSTREAM_DATA' };
+      assert.deepEqual(errorsOf(proxying({ cluster: 'web', ...mode })), [
+        `${TCP}.max_early_data_bytes: required with upstream_connect_mode ON_DOWNSTREAM_DATA`,
+      ]);
+      assert.equal(tcpSettings(proxying({ cluster: 'web', ...mode, max_early_data_bytes: 4096 })).awaitsData, true);
+      const secured = { upstream_connect_mode: 'ON_DOWNSTREAM_TLS_HANDSHAKE' };
+      assert.equal(tcpSettings(proxying({ cluster: 'web', ...secured })).awaitsData, false);
+    });
   });
 });
 

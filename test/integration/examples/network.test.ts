@@ -1,0 +1,44 @@
+// The examples in which no HTTP service is spoken to, by programs that speak what they carry.
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { it } from 'node:test';
+import { runProgram } from '../../support/child-process.ts';
+import { portOf, startExample } from '../../support/examples.ts';
+import { WireClient } from '../../support/wire.ts';
+
+it('two proxies carry connections of any protocol as CONNECT over one connection of HTTP/2, to one place and no other', async (t) => {
+  const database = createServer((socket) => {
+    socket.write('ready\n');
+    socket.on('data', (chunk) => socket.write(`got ${chunk}`));
+    socket.on('error', () => {});
+  });
+  const databasePort = await portOf(t, database);
+  await using far = await startExample('tcp-over-connect-far.yaml', { 15432: databasePort });
+  const { port: farPort } = (await far.listeners()).get('proxies')!;
+  await using near = await startExample('tcp-over-connect-near.yaml', { 8081: farPort });
+  const { port } = (await near.listeners()).get('database')!;
+  const clients = ['a', 'b', 'c'].map((name) => ({ name, wire: new WireClient(port) }));
+  for (const { name, wire } of clients) {
+    await wire.until('ready\n');
+    wire.write(`${name}\n`);
+    assert.equal(await wire.until('\n'), `got ${name}\n`);
+  }
+  await far.untilStat('http.proxies.downstream_cx_http2_total', 1);
+  await far.untilStat('cluster.database.upstream_cx_active', 3);
+  await near.untilStat('cluster.far.upstream_rq_active', 3);
+  for (const { wire } of clients) wire.socket.end();
+  for (const { wire } of clients) assert.equal(await wire.rest(), '');
+  await far.untilStat('cluster.database.upstream_cx_active', 0);
+  await near.untilStat('tcp.database.downstream_cx_total', 3);
+
+  const elsewhere = await runProgram('curl', [
+    '-sS',
+    '-x',
+    `http://127.0.0.1:${farPort}`,
+    '-p',
+    'http://127.0.0.1:22/',
+  ]);
+  assert.notEqual(elsewhere.code, 0);
+  assert.match(elsewhere.stderr, /CONNECT tunnel failed, response 404/);
+});
