@@ -4,9 +4,9 @@ import type { EquivalentMutants } from './equivalents.ts';
 
 export const UPSTREAM_EQUIVALENTS: readonly EquivalentMutants[] = [
   {
-    file: 'src/data-plane/tcp-proxy/tcp-proxy-connection.ts',
-    line: 'if (furtherLogEntries.intervalMs > 0 && this.#facts !== null)',
-    changes: ['this.#facts !== null → true'],
+    file: 'src/data-plane/tcp-proxy/connection-entries.ts',
+    line: 'if (this.#filter.accessLog === null) return;',
+    changes: ['this.#filter.accessLog === null → false'],
     why: 'Spares connections that are not logged a timer.',
   },
   {
