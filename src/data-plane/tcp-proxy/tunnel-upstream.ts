@@ -65,6 +65,7 @@ export class TunnelUpstream implements AttemptClient, ProxiedUpstream {
   readonly requestCompleteMs = 0;
   readonly requestFraming: number;
   readonly requestTrailers = null;
+  readonly tally = null;
   readonly #context: WorkerContext;
   readonly #owner: TunnelOwner;
   readonly #request: TunnelRequest;
