@@ -63,6 +63,9 @@ class Owner implements SessionOwner {
   onPong(): void {
     // Nobody pings.
   }
+  onDrainRead(): void {
+    // Nor drains.
+  }
   onSessionFault(fault: { reason: string }): void {
     throw new Error(fault.reason);
   }

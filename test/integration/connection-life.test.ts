@@ -4,12 +4,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, type TestContext, test } from 'node:test';
-import { ErrorCode, FrameFlag, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
+import { ErrorCode, FrameType, PREFACE } from '../../src/data-plane/http/codec/http2/frames.ts';
 import type { ConnectionLifeSettings, HttpConnectionManagerSettings } from '../../src/snapshot/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { GET, type HttpBench, httpBench, TELL_FLAGS } from '../support/http-bench.ts';
 import { direct, type Http2Bench, http2Bench, settledClient } from '../support/http2-bench.ts';
-import { answerOf, type FrameClient, Http2Client } from '../support/http2-clients.ts';
+import { answerOf, Http2Client } from '../support/http2-clients.ts';
+import { drainedBy } from '../support/http2-program.ts';
 import { frame, headers, POST, readFrames, SETTINGS } from '../support/http2-session.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { arrived, silent } from '../support/silent-upstream.ts';
@@ -25,11 +26,6 @@ function life(settings: Partial<ConnectionLifeSettings>): Pick<HttpConnectionMan
 }
 
 /** Answers the ping that comes with the first GOAWAY. */
-async function answerDrain(client: FrameClient): Promise<void> {
-  const ping = await client.ofType(FrameType.PING);
-  client.send(frame(FrameType.PING, FrameFlag.ACK, 0, ping!.payload));
-}
-
 describe('an HTTP/1 connection', () => {
   interface Http1Bench extends HttpBench {
     readonly clock: ManualClock;
@@ -124,7 +120,7 @@ describe('an HTTP/2 connection', () => {
     client.send(direct(5));
     assert.equal((await client.ofType(FrameType.GOAWAY))?.payload.readUInt32BE(0), ALL_STREAMS);
     assert.ok(await client.find(({ type, streamId }) => type === FrameType.DATA && streamId === 5));
-    await answerDrain(client);
+    await drainedBy(here.clock, client);
     assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
     await client.ended();
     assert.equal(here.proxy.httpStat('downstream_cx_max_requests_reached'), 1);
@@ -137,7 +133,7 @@ describe('an HTTP/2 connection', () => {
     assert.equal((await client.ofType(FrameType.GOAWAY))?.payload.readUInt32BE(0), ALL_STREAMS);
     client.send(direct(3));
     assert.ok(await client.find(({ type, streamId }) => type === FrameType.DATA && streamId === 3));
-    await answerDrain(client);
+    await drainedBy(here.clock, client);
     assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
     await client.ended();
     assert.equal(here.proxy.httpStat('downstream_cx_max_duration_reached'), 1);

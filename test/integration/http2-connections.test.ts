@@ -8,6 +8,7 @@ import { ErrorCode, FrameFlag, FrameType, PREFACE } from '../../src/data-plane/h
 import { eventually } from '../support/eventually.ts';
 import { direct, http2Bench, settledClient, silentUpstream } from '../support/http2-bench.ts';
 import { answerOf, FrameClient, Http2Client } from '../support/http2-clients.ts';
+import { drainedBy, ended, goaways } from '../support/http2-program.ts';
 import { frame, headers, POST } from '../support/http2-session.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
 import { WireUpstream } from '../support/wire.ts';
@@ -27,8 +28,15 @@ describe('an HTTP/2 connection', () => {
     const here = await http2Bench(t, { idleTimeoutMs: 1000 });
     const client = await settledClient(t, here);
     here.clock.turn(1100);
+    await client.ofType(FrameType.GOAWAY);
+    assert.equal(here.proxy.httpStat('downstream_cx_idle_timeout'), 1);
+    // A request that was on its way is answered; one that has waited for the end is not.
+    client.send(direct(3));
+    assert.equal(await ended(client, 3), 'direct');
+    here.clock.turn(1100);
     assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
     await client.ended();
+    assert.deepEqual(goaways(client), [2 ** 31 - 1, 3]);
     assert.equal(here.proxy.httpStat('downstream_cx_idle_timeout'), 1);
   });
 
@@ -100,8 +108,7 @@ describe('an HTTP/2 connection', () => {
     assert.equal(first?.payload.readUInt32BE(0), 2 ** 31 - 1);
     client.send(direct(3));
     assert.ok(await client.find(({ type, streamId }) => type === FrameType.DATA && streamId === 3));
-    const ping = await client.ofType(FrameType.PING);
-    client.send(frame(FrameType.PING, FrameFlag.ACK, 0, ping!.payload));
+    await drainedBy(here.clock, client);
     assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
     client.socket.end();
     await client.ended();

@@ -8,7 +8,7 @@ import { DataPlaneFixture, directRoute, forwardTo, httpManager, loopback, routeF
 import { eventually } from '../support/eventually.ts';
 import { direct, settledClient } from '../support/http2-bench.ts';
 import type { FrameClient } from '../support/http2-clients.ts';
-import { confirmDrain, ended, goaways, readSoFar } from '../support/http2-program.ts';
+import { drainedBy, ended, goaways, readSoFar } from '../support/http2-program.ts';
 import { headers } from '../support/http2-session.ts';
 import { filterChain } from '../support/listeners.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -94,7 +94,7 @@ for (const [how, begin] of Object.entries(BEGINNINGS)) {
       here.draw = () => 20_000;
       begin(here);
       here.clock.turn(20_100);
-      await confirmDrain(client);
+      await drainedBy(here.clock, client);
       assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
       assert.deepEqual(goaways(client), [ANY_STREAM, 3]);
       here.upstream.sockets[0]!.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');

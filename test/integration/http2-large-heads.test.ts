@@ -11,6 +11,7 @@ import { ErrorCode, FrameFlag, FrameType, PREFACE } from '../../src/data-plane/h
 import { eventually } from '../support/eventually.ts';
 import { direct, type Http2Bench, http2Bench, settledClient } from '../support/http2-bench.ts';
 import { FrameClient, Http2Client } from '../support/http2-clients.ts';
+import { drainedBy } from '../support/http2-program.ts';
 import { data, frame, GET, headers, POST } from '../support/http2-session.ts';
 
 const TEXT = 'Request Header Fields Too Large';
@@ -97,6 +98,7 @@ describe('an HTTP/2 client whose head has too many fields', () => {
     here.clock.turn(900);
     assert.equal(here.proxy.httpStat('downstream_cx_idle_timeout'), 0);
     here.clock.turn(200);
+    await drainedBy(here.clock, client);
     assert.equal(await client.goaway(), ErrorCode.NO_ERROR);
   });
 

@@ -14,6 +14,7 @@ import { CertificateFolder } from './certificates.ts';
 import { untilEqual } from './eventually.ts';
 import { FrameClient } from './http2-clients.ts';
 import { frame, GET, headers } from './http2-session.ts';
+import type { ManualClock } from './manual-clock.ts';
 import { connectionManager, pair, tlsSocket } from './tls-config.ts';
 import { startWeir, type WeirProcess } from './weir-process.ts';
 import { WireUpstream } from './wire.ts';
@@ -22,6 +23,9 @@ export const WAYS = ['plain', 'tls'] as const;
 export type Way = (typeof WAYS)[number];
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+/** From a client's confirmation of a drain to the last stream that is taken, and what a timer may be late by. */
+export const DRAIN_GRACE_MS = 100;
+export const DRAIN_LATE_MS = 10;
 const ANY_PORT = socketAddress('127.0.0.1', 0);
 
 export interface Http2ProgramOptions {
@@ -240,6 +244,13 @@ export function goaways(client: FrameClient): number[] {
 export async function confirmDrain(client: FrameClient): Promise<void> {
   const ping = await client.find(({ type, flags }) => type === FrameType.PING && (flags & FrameFlag.ACK) === 0);
   client.send(frame(FrameType.PING, FrameFlag.ACK, 0, ping!.payload));
+}
+
+/** Confirms a drain by a clock of the test, and lets the grace behind that pass. */
+export async function drainedBy(clock: ManualClock, client: FrameClient): Promise<void> {
+  await confirmDrain(client);
+  await readSoFar(client, 'confirms');
+  clock.turn(DRAIN_GRACE_MS + DRAIN_LATE_MS);
 }
 
 /** Resolves when the proxy has read all that this client has sent so far. */

@@ -206,6 +206,10 @@ export class TestSession implements SessionOwner {
     this.events.push('pong');
   }
 
+  onDrainRead(): void {
+    this.events.push('drain read');
+  }
+
   onSessionFault(fault: SessionFault): void {
     this.fault = fault;
   }

@@ -1,7 +1,7 @@
 // A client of HTTP/2 as restart traffic needs it: it keeps to what a GOAWAY says, and knows when it was cut off.
 
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { RestartPlace } from './restart-traffic.ts';
@@ -35,11 +35,8 @@ export class RestartHttp2Client {
     return !this.#session.closed && !this.#session.destroyed;
   }
 
-  /**
-   * @returns the octets of the answer; null for a request that was begun too late to be taken, which a client asks again on another
-   * connection (RFC 9113 section 8.7). @throws Error for an answer that is not 200, and for one that is cut.
-   */
-  async get(path: string): Promise<number | null> {
+  /** @returns the octets of the answer. @throws Error for an answer that is not 200, and for one that is cut or refused. */
+  async get(path: string): Promise<number> {
     const stream = this.#session.request({ ':path': path });
     let octets = 0;
     let status: unknown;
@@ -52,7 +49,6 @@ export class RestartHttp2Client {
     // What it is about, its code says.
     stream.on('error', () => {});
     await new Promise<void>((resolve) => stream.once('close', resolve));
-    if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && octets === 0 && status === undefined) return null;
     if (stream.rstCode !== 0) throw new Error(`reset with ${stream.rstCode} after ${octets} octets`);
     if (status !== 200) throw new Error(`status ${status}`);
     return octets;

@@ -66,6 +66,9 @@ class SocketOwner implements SessionOwner {
   onPong(): void {
     // Nor this.
   }
+  onDrainRead(): void {
+    // Nor this.
+  }
   onSessionFault(fault: { reason: string }): void {
     this.fault = fault.reason;
     this.#socket.destroySoon();

@@ -267,6 +267,10 @@ export class ClientSession implements SessionOwner {
     this.#owner.onPong();
   }
 
+  onDrainRead(): void {
+    // Nobody drains towards a server: who opens the streams just opens none.
+  }
+
   onSessionFault(fault: SessionFault): void {
     this.#owner.onSessionFault(fault);
   }

@@ -64,6 +64,13 @@ const KINDS = 6;
 
 /** From the first byte, to the client's confirmation of this side's settings. */
 const SETTINGS_TIMEOUT_MS = 10_000;
+/**
+ * From the client's knowledge of a drain to the last stream that is taken. Its codec has read the first GOAWAY then, but not yet
+ * whoever begins its requests: those that were on their way from there are taken, too.
+ */
+const DRAIN_GRACE_MS = 100;
+/** For a client that asks for nothing to show that it has read the first GOAWAY. */
+const IDLE_DRAIN_MS = 1000;
 /** Status of the answer to a head beyond its bounds. */
 const HEAD_TOO_LARGE = 431;
 /** Up to here a latin1 string is cheaper than any buffer. */
@@ -252,6 +259,12 @@ export class Http2ServerConnection
     this.#keepalive?.onPong(this.readMs);
   }
 
+  onDrainRead(): void {
+    // Not put off by another answer, nor beyond the time that a drain has.
+    const dueMs = this.readMs + DRAIN_GRACE_MS;
+    if (this.#deadlines.dueMs(DRAIN) > dueMs) this.#deadlines.setAt(DRAIN, dueMs);
+  }
+
   onSessionFault(fault: SessionFault): void {
     const log = this.context.logs.http.ofFile(FILE);
     if (log.enabled('debug')) log.debug(`${this.connection.peerAddress} ended by ${fault.reason}`);
@@ -303,8 +316,8 @@ export class Http2ServerConnection
         return;
       case IDLE:
         this.#count(downstream_cx_idle_timeout, 1);
-        this.#drain();
-        this.session.finishDrain();
+        // What it asks for in this moment is answered still.
+        this.#drain(IDLE_DRAIN_MS);
         return;
       case NOTICE:
         if (this.session.isDraining) return;
@@ -385,11 +398,12 @@ export class Http2ServerConnection
     this.#deadlines.set(IDLE, this.context.clock.monotonicMs(), timeoutMs);
   }
 
-  /** The client is told in two steps, and has its time between them. */
-  #drain(): void {
+  /** The client is told in two steps, and has its time between them. @param longestMs bound of that. */
+  #drain(longestMs = Number.POSITIVE_INFINITY): void {
     if (this.session.isDraining) return;
     this.session.drain();
-    this.#deadlines.set(DRAIN, this.context.clock.monotonicMs(), Math.max(1, this.codecOwner.settings.drainTimeoutMs));
+    const timeoutMs = Math.min(this.codecOwner.settings.drainTimeoutMs, longestMs);
+    this.#deadlines.set(DRAIN, this.context.clock.monotonicMs(), Math.max(1, timeoutMs));
   }
 
   get #isClosedByUs(): boolean {

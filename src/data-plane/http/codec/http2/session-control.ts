@@ -81,7 +81,7 @@ export class SessionControl {
       return true;
     }
     const mark = bytes.readUInt32BE(start);
-    if (mark === MARK_DRAIN) this.finishDrain();
+    if (mark === MARK_DRAIN && this.#session.isDraining) this.#session.owner.onDrainRead();
     else if (mark === MARK_PING) this.#session.owner.onPong();
     return true;
   }
@@ -140,8 +140,8 @@ export class SessionControl {
   }
 
   /**
-   * Announces that streams will not be taken for long (RFC 9113 section 6.8): the peer has one round trip to stop by
-   * itself, then those above the last one seen are not taken.
+   * Announces that streams will not be taken for long (RFC 9113 section 6.8). Its owner hears when the peer has read that, and
+   * says when those above the last one seen are not taken any more.
    */
   drain(): void {
     if (this.#session.isEnded || this.#session.isDraining) return;
@@ -151,7 +151,7 @@ export class SessionControl {
     this.#session.dirty();
   }
 
-  /** The second step, which the answer to `drain` brings by itself. */
+  /** The second step. */
   finishDrain(): void {
     if (this.#session.isEnded || this.#session.lastTaken < LARGEST_WINDOW) return;
     this.#session.lastTaken = this.#session.streams.lastRemoteId;

@@ -27,6 +27,8 @@ export interface SessionOwner extends OutputSink {
   onGoaway(lastStreamId: number, code: number): void;
   /** The peer has answered the ping of `ping`. */
   onPong(): void;
+  /** The peer has read what `drain` announced; it may say so again. */
+  onDrainRead(): void;
   /** It has ended by a fault of the peer: its output, which says why, is the last there is. Its streams have been told. */
   onSessionFault(fault: SessionFault): void;
   /** Its last stream has ended. */

@@ -275,14 +275,14 @@ export class Http2Session {
   }
 
   /**
-   * Announces that streams will not be taken for long (RFC 9113 section 6.8): the peer has one round trip to stop by
-   * itself, then those above the last one seen are not taken.
+   * Announces that streams will not be taken for long (RFC 9113 section 6.8). Its owner hears when the peer has read that, and
+   * says when those above the last one seen are not taken any more.
    */
   drain(): void {
     this.#control.drain();
   }
 
-  /** The second step, which the answer to `drain` brings by itself. */
+  /** The second step. */
   finishDrain(): void {
     this.#control.finishDrain();
   }

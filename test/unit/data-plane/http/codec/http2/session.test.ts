@@ -146,7 +146,10 @@ describe('a session of a server', () => {
     assert.deepEqual([first!.type, first!.payload.readUInt32BE()], [FrameType.GOAWAY, 2 ** 31 - 1]);
     assert.equal(ping!.type, FrameType.PING);
     assert.deepEqual(none, []);
-    test.feed(headers(3), frame(FrameType.PING, FrameFlag.ACK, 0, ping!.payload), headers(5));
+    test.feed(headers(3), frame(FrameType.PING, FrameFlag.ACK, 0, ping!.payload));
+    assert.equal(test.events.at(-1), 'drain read');
+    test.session.finishDrain();
+    test.feed(headers(5));
     assert.equal(test.streams.length, 2);
     const second = test.take().find(({ type }) => type === FrameType.GOAWAY)!;
     assert.equal(second.payload.readUInt32BE(), 3);
@@ -154,6 +157,14 @@ describe('a session of a server', () => {
     test.feed(data(1, '', FrameFlag.END_STREAM));
     assert.equal(test.events.at(-1), 'idle');
     assert.equal(test.fault, null);
+  });
+
+  it('hears of no drain by a client that makes up the answer to a ping that was not sent', () => {
+    const marked = TestSession.server();
+    marked.session.drain();
+    const ping = marked.take().find(({ type }) => type === FrameType.PING)!;
+    const test = TestSession.server().feed(frame(FrameType.PING, FrameFlag.ACK, 0, ping.payload), headers(1));
+    assert.deepEqual(test.events, ['1 head GET / end']);
   });
 
   it('a stream that is reset from here tells its user nothing, and one lost with its connection does', () => {
