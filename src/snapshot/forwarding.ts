@@ -17,7 +17,24 @@ export interface ForwardingSettings {
   readonly schemePorts: SchemePorts | null;
   /** Responses say the identifier of their request. */
   readonly answersRequestId: boolean;
+  /** How it is found out who has sent a request, one way after the other; absent where the other fields say it. */
+  readonly originDetection?: readonly OriginDetection[];
 }
+
+export type OriginDetection =
+  /** By x-forwarded-for, to which so many proxies before the peer have added theirs. */
+  | { readonly kind: 'hops'; readonly trustedHops: number; readonly appendsPeer: boolean }
+  /** By x-forwarded-for of proxies that are believed: the last address that is none of theirs. */
+  | { readonly kind: 'proxies'; readonly proxies: readonly CidrRange[]; readonly appendsPeer: boolean }
+  | {
+      readonly kind: 'header';
+      /** Lower case. */
+      readonly name: string;
+      /** The address may make a request an internal one. */
+      readonly isBelieved: boolean;
+      /** Of the answer to requests without an address; null where they go on. */
+      readonly refusalStatus: number | null;
+    };
 
 export interface InternalAddressSettings {
   /** Clients that come through a pipe are internal. */

@@ -76,7 +76,13 @@ export type {
   LineFormat,
   ReplyFormat,
 } from './format.ts';
-export type { ForwardingSettings, InternalAddressSettings, SchemePorts, ServiceName } from './forwarding.ts';
+export type {
+  ForwardingSettings,
+  InternalAddressSettings,
+  OriginDetection,
+  SchemePorts,
+  ServiceName,
+} from './forwarding.ts';
 export type {
   CheckHeaders,
   CheckIntervals,

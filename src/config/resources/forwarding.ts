@@ -6,6 +6,7 @@ import { convertCidrRanges } from './cidr.ts';
 import type { Conversion } from './conversion.ts';
 import type { FaultSink } from './fault-sink.ts';
 import type { HttpConnectionManager } from './messages.ts';
+import { convertOriginDetection } from './origin-detection.ts';
 import { valueOr } from './units.ts';
 
 const MAX_PORT = 65_535;
@@ -32,6 +33,7 @@ export function convertForwarding(
     scheme: schemeOf(message, `${at}.scheme_header_transformation.scheme_to_overwrite`, faults),
     schemePorts: schemePortsOf(message, `${at}.forward_proto_config`, faults),
     answersRequestId: message.always_set_request_id_in_response,
+    ...convertOriginDetection(message, at, faults),
   };
 }
 

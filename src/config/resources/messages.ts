@@ -152,3 +152,6 @@ export type MessageOf<Name extends string> =
   `proxy.extensions.load_balancing_policies.${Name}` extends infer Full extends keyof MessageTypes
     ? MessageTypes[Full]
     : never;
+export type XffConfig = MessageTypes['proxy.extensions.http.original_ip_detection.xff.v3.XffConfig'];
+export type CustomHeaderConfig =
+  MessageTypes['proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig'];

@@ -40,6 +40,8 @@ export interface FormatFacts {
   readonly responseTxDurationMs: number;
 
   readonly downstream: DownstreamFacts;
+  /** Who has sent it, as far as that can be known: behind a PROXY header, or behind trusted hops, whose ports are 0. */
+  readonly client: Endpoint;
   readonly upstream: UpstreamFacts | null;
   readonly routeName: string;
   readonly virtualHostName: string;
@@ -89,7 +91,7 @@ export interface Endpoint {
 
 export interface DownstreamFacts {
   readonly connectionId: number;
-  /** The client, as far as it can be known: behind a PROXY protocol header or trusted hops. */
+  /** The client, as far as its connection can know it: behind a PROXY protocol header. */
   readonly remote: Endpoint;
   /** The peer of the connection itself. */
   readonly directRemote: Endpoint;

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import type { Metadata, MetadataSource } from '../../snapshot/index.ts';
 import { NO_FLAGS } from '../response-flags.ts';
-import type { DownstreamFacts, FormatFacts, IngressFacts, UpstreamFacts } from './facts.ts';
+import type { DownstreamFacts, Endpoint, FormatFacts, IngressFacts, UpstreamFacts } from './facts.ts';
 import { HeadText } from './head-text.ts';
 
 /** Which event an entry is written for, as the reference names them. */
@@ -54,6 +54,8 @@ export const NOT_YET = -1;
 
 export class StreamFacts implements FormatFacts {
   readonly downstream: DownstreamFacts;
+  /** Null where it is the connection's. */
+  clientByHops: Endpoint | null = null;
   accessLogType: AccessLogType;
   readonly ingress: IngressFacts;
   readonly startTimeMs: number;
@@ -122,6 +124,10 @@ export class StreamFacts implements FormatFacts {
     if (metadata !== null) this.dynamicMetadata = metadata;
     if (terminationDetails !== '') this.connectionTerminationDetails = terminationDetails;
     this.flags |= terminationFlags;
+  }
+
+  get client(): Endpoint {
+    return this.clientByHops ?? this.downstream.remote;
   }
 
   get emitTimeMs(): number {

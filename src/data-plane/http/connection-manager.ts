@@ -26,6 +26,7 @@ import { CodecRequestHead } from './codec-request-head.ts';
 import { FilterChain } from './filter-chain.ts';
 import { InternalAddresses } from './internal-addresses.ts';
 import type { LocalReply } from './local-reply.ts';
+import { OriginDetectors } from './origin-detection.ts';
 import { refuseRequest } from './refused-request.ts';
 import { ReplyRules } from './reply-rules.ts';
 import { RequestLines } from './request-edits.ts';
@@ -76,6 +77,8 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
   readonly requestLines: RequestLines;
   readonly normalization: RequestNormalization;
   readonly internalAddresses: InternalAddresses;
+  /** Null where the address of the peer, and trusted hops, say who sends requests. */
+  readonly originDetectors: OriginDetectors | null;
   readonly responseLines: ResponseLines;
   /** First cell of HTTP_STATS in this worker's slab. */
   readonly statBase: number;
@@ -130,6 +133,7 @@ export class ConnectionManager implements TerminalFilter, CodecOwner, StreamMana
       http2: context.http2StatBase,
     });
     this.internalAddresses = new InternalAddresses(settings.forwarding.internalAddresses);
+    this.originDetectors = OriginDetectors.of(settings.forwarding, this.internalAddresses);
     this.requestLines = new RequestLines(context, settings, this.internalAddresses);
     this.responseLines = new ResponseLines(settings, context.proxyHeaders);
     const compile = (filters: HttpConnectionManagerSettings['httpFilters']) =>

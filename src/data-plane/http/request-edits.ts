@@ -20,9 +20,11 @@ export interface RequestOrigin {
   /** The client's address by the trusted hops, or empty. */
   readonly address: string;
   readonly isInternal: boolean;
+  /** The peer is added to x-forwarded-for, although it is not what counts. */
+  readonly appendsPeer: boolean;
 }
 
-export const UNKNOWN_ORIGIN: RequestOrigin = { address: '', isInternal: false };
+export const UNKNOWN_ORIGIN: RequestOrigin = { address: '', isInternal: false, appendsPeer: false };
 
 const MAPS_IPV4 = 'http_connection_manager.represent_ipv4_remote_address_as_ipv4_mapped_ipv6';
 
@@ -83,18 +85,19 @@ export function requestOrigin(
 ): RequestOrigin {
   const hasForwardedFor = head.has(HEADER_ID['x-forwarded-for']);
   if (settings.useRemoteAddress && settings.xffNumTrustedHops === 0) {
-    return { address: peer.peerAddress, isInternal: peer.isPeerInternal && !hasForwardedFor };
+    return { address: peer.peerAddress, isInternal: peer.isPeerInternal && !hasForwardedFor, appendsPeer: false };
   }
   if (!hasForwardedFor) {
     if (!settings.useRemoteAddress) return UNKNOWN_ORIGIN;
-    return { address: peer.peerAddress, isInternal: peer.isPeerInternal };
+    return { address: peer.peerAddress, isInternal: peer.isPeerInternal, appendsPeer: false };
   }
   const hops = head.header(HEADER_ID['x-forwarded-for'])!.split(',');
   const fromRight = settings.useRemoteAddress ? settings.xffNumTrustedHops : settings.xffNumTrustedHops + 1;
   // A list that is too short has not been filled by the trusted hops: then only the peer is known.
   const address = hops[hops.length - fromRight]?.trim() ?? (settings.useRemoteAddress ? peer.peerAddress : '');
   const isOnlyHop = !settings.useRemoteAddress && hops.length === 1;
-  return { address, isInternal: isOnlyHop && address !== '' && internalAddresses.has(address) };
+  const isInternal = isOnlyHop && address !== '' && internalAddresses.has(address);
+  return { address, isInternal, appendsPeer: false };
 }
 
 /** Sets what every request gets from its connection manager. */
@@ -116,7 +119,8 @@ export function applyConnectionManagerEdits(
     head.dropKnown(HEADER_ID.expect);
   }
   const isMapped = useRemoteAddress && lines.mapsIpv4();
-  if (useRemoteAddress && !settings.skipXffAppend && peer.forwardedAddress !== '')
+  const appendsPeer = (useRemoteAddress || origin.appendsPeer) && !settings.skipXffAppend;
+  if (appendsPeer && peer.forwardedAddress !== '')
     appendForwardedFor(head, isMapped ? mapped(peer.forwardedAddress) : peer.forwardedAddress);
 
   const { forwarding } = lines;

@@ -26,6 +26,7 @@ import type { FilterChain, StreamFilters } from './filter-chain.ts';
 import type { FilteredStream } from './filtered-stream.ts';
 import type { HttpStreamFacts } from './http-stream-facts.ts';
 import * as replies from './local-reply.ts';
+import type { OriginDetectors } from './origin-detection.ts';
 import {
   applyConnectionManagerEdits,
   type RequestLines,
@@ -61,6 +62,8 @@ export interface StreamManager extends ResponseManager {
   readonly filters: FilterChain | null;
   readonly upgrades: Upgrades;
   readonly requestLines: RequestLines;
+  /** Null where the address of the peer, and trusted hops, say who sends requests. */
+  readonly originDetectors: OriginDetectors | null;
   /** Null when no request is traced. */
   readonly tracing: RequestTracing | null;
   readonly normalization: RequestNormalization;
@@ -86,6 +89,8 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   #isPrepared = false;
   #isTraceDecided = false;
   #origin: RequestOrigin = UNKNOWN_ORIGIN;
+  /** Null before it is found out. */
+  #detected: RequestOrigin | null = null;
 
   constructor(
     context: WorkerContext,
@@ -285,7 +290,8 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     this.#isPrepared = true;
     const { settings, requestLines } = this.manager;
     const { connection } = this.codec;
-    this.#origin = requestOrigin(head, settings, connection, requestLines.internalAddresses);
+    this.#origin = this.#detected ?? requestOrigin(head, settings, connection, requestLines.internalAddresses);
+    if (this.wantedFacts !== null) this.#tellClient(this.wantedFacts);
     this.isInternal = this.#origin.isInternal;
     applyConnectionManagerEdits(head, settings, requestLines, connection, this.#origin);
     if (settings.forwarding.answersRequestId) this.requestId = head.headerByName('x-request-id') ?? '';
@@ -368,9 +374,17 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
   // ---- Inside ----
 
   protected override tellFacts(facts: HttpStreamFacts): void {
+    this.#tellClient(facts);
     const upstream = this.upstream ?? this.formerUpstream;
     if (upstream !== null) facts.noteForwarding(upstream);
     else if (this.filters !== null) facts.requestHead = this.filters.heldRequestHead;
+  }
+
+  /** Who trusted hops say has sent it. They know no port. */
+  #tellClient(facts: HttpStreamFacts): void {
+    const { address } = this.#origin;
+    if (address === this.codec.connection.peerAddress || isIP(address) === 0) return;
+    facts.clientByHops = { ip: address, port: 0 };
   }
 
   #enter(filters: FilterChain | null, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
@@ -438,7 +452,17 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
       this.count(downstream_rq_overload_close);
       return replies.OVERLOADED;
     }
-    return this.manager.normalization.apply(head, this.downstream) ?? this.#trailersRefusal();
+    const refusal = this.manager.normalization.apply(head, this.downstream) ?? this.#trailersRefusal();
+    return refusal ?? this.#detectOrigin(head);
+  }
+
+  #detectOrigin(head: RequestHead): replies.LocalReply | null {
+    const { originDetectors } = this.manager;
+    if (originDetectors === null) return null;
+    const found = originDetectors.detect(head, this.codec.connection.peerAddress);
+    if ('status' in found) return found;
+    this.#detected = found;
+    return null;
   }
 
   #trailersRefusal(): replies.LocalReply | null {

@@ -5268,6 +5268,25 @@ export interface PreserveCaseFormatterConfig {
   formatter_type_on_envoy_headers: number;
 }
 
+/** proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig */
+export interface CustomHeaderConfig {
+  header_name: string;
+  allow_extension_to_set_address_as_trusted: boolean;
+  reject_with_status: HttpStatus | null;
+}
+
+/** proxy.extensions.http.original_ip_detection.xff.v3.XffConfig */
+export interface XffConfig {
+  xff_num_trusted_hops: number;
+  xff_trusted_cidrs: XffTrustedCidrs | null;
+  skip_xff_append: BoolValue | null;
+}
+
+/** proxy.extensions.http.original_ip_detection.xff.v3.XffTrustedCidrs */
+export interface XffTrustedCidrs {
+  cidrs: CidrRange[];
+}
+
 /** proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig */
 export interface AllowListedRoutesConfig {
   allowed_route_names: string[];
@@ -6590,6 +6609,9 @@ export interface MessageTypes {
   'proxy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': HealthCheckEventFileSink;
   'proxy.extensions.health_checkers.redis.v3.Redis': Redis;
   'proxy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig': PreserveCaseFormatterConfig;
+  'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig': CustomHeaderConfig;
+  'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig': XffConfig;
+  'proxy.extensions.http.original_ip_detection.xff.v3.XffTrustedCidrs': XffTrustedCidrs;
   'proxy.extensions.internal_redirect.allow_listed_routes.v3.AllowListedRoutesConfig': AllowListedRoutesConfig;
   'proxy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig': PreviousRoutesConfig;
   'proxy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig': SafeCrossSchemeConfig;

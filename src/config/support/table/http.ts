@@ -14,6 +14,9 @@ import {
 } from '../verdict.ts';
 import { HTTP_CONNECTION_MANAGER, READ_AS_TYPED, ROUTER } from './extensions.ts';
 
+const XFF = 'proxy.extensions.http.original_ip_detection.xff.v3.XffConfig';
+const CUSTOM_HEADER = 'proxy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig';
+
 /** The rows that both sides have in common. */
 export const HTTP2_FIELDS: MessageSupport['fields'] = {
   hpack_table_size: supported('up to 65536'),
@@ -87,6 +90,7 @@ export const HTTP_SUPPORT: SupportTable = {
       proxy_100_continue: supported('all interim responses pass then, those of 103 too'),
       append_x_forwarded_port: supported(),
       append_local_overload: warned(),
+      original_ip_detection_extensions: supportedAs('origin'),
       add_proxy_protocol_connection_state: supported('there is no PROXY protocol'),
       bugfix_reverse_encode_order: warned('the order is the corrected one'),
       drain_timeout: supported('between the two GOAWAYs of HTTP/2'),
@@ -102,6 +106,26 @@ export const HTTP_SUPPORT: SupportTable = {
       access_log_flush_interval: supported('an older form of `access_log_options`'),
       flush_access_log_on_new_request: supported('an older form of `access_log_options`'),
       access_log_options: supported(),
+    },
+  },
+  'proxy.config.core.v3.TypedExtensionConfig (origin)': {
+    otherwise: rejected(),
+    fields: { name: supported(), typed_config: extensions([XFF, CUSTOM_HEADER]) },
+  },
+  [XFF]: {
+    otherwise: rejected(),
+    fields: {
+      xff_num_trusted_hops: supported(),
+      xff_trusted_cidrs: supportedWhole('of all that are believed, the first'),
+      skip_xff_append: supported('true when absent'),
+    },
+  },
+  [CUSTOM_HEADER]: {
+    otherwise: rejected(),
+    fields: {
+      header_name: supported(),
+      allow_extension_to_set_address_as_trusted: supported(),
+      reject_with_status: supportedWhole(),
     },
   },
   [`${HTTP_CONNECTION_MANAGER}.HcmAccessLogOptions`]: {

@@ -48,7 +48,7 @@ export function encodeTcpEntry(facts: FormatFacts, tags: readonly ReadTag[]): Bu
 
 function writeCommon(common: MessageWriter, facts: FormatFacts, tags: readonly ReadTag[]): void {
   const { downstream, upstream } = facts;
-  writeAddress(common, 2, downstream.remote);
+  writeAddress(common, 2, facts.client);
   writeAddress(common, 3, downstream.local);
   if (downstream.tls !== null) common.message(4, (tls) => writeTls(tls, downstream.tls!));
   writeTime(common, 5, facts.startTimeMs);
