@@ -5,6 +5,7 @@
 //   --before FOLDER   another built checkout of weir
 //   --only A,B        small-get, get-16k, https-small, https-16k, or any other workload of `npm run bench -- proxy` that is
 //                     one of HTTP without bodies: h2-small, h2-256x1, h2-tls-256x1 and so on
+//   --filters N       HTTP filters before the router, up to three (0)
 //   --warm-up N       requests before the first that counts (40000)
 //
 // What it does not see: time in the kernel, which is two thirds of a request, and how well the processor gets on.
@@ -20,11 +21,13 @@ import { GRPC_PATH } from './proxy/grpc-call.ts';
 import { programVersion } from './proxy/installed.ts';
 import { type LoadTask, runCount } from './proxy/load.ts';
 import { WORKLOADS, type Workload } from './proxy/workloads.ts';
+import { SIMPLE_FILTERS } from './support/simple-filters.ts';
 
 const { values } = parseArgs({
   options: {
     before: { type: 'string' },
     only: { type: 'string', default: 'small-get,get-16k' },
+    filters: { type: 'string', default: '0' },
     // Until all that is hot is compiled for good.
     'warm-up': { type: 'string', default: '40000' },
   },
@@ -82,6 +85,7 @@ async function measure(checkout: string, workload: Workload): Promise<number> {
   const contender = weir('weir', checkout, {
     runBy: ['valgrind', '-q', ...flags],
     ...PATIENCE,
+    httpFilters: SIMPLE_FILTERS.slice(0, Number(values.filters)),
   });
   const { process: program, port } = await arena.enter(contender, workload.protocol, CORES);
   const { connections, streams } = workload;

@@ -1,19 +1,11 @@
 // What it costs a route that nothing goes wrong on to be ready for it: small requests through weir with health checks,
-// outlier detection and circuit breakers, and with a retry policy, beside weir without. In turns, on one core each.
+// outlier detection and circuit breakers, and with a retry policy, beside weir without.
 // Bar: 0.97 of the requests without.
 // `npm run bench -- resilience --rounds 9 --seconds 2`
 
-import os from 'node:os';
-import { parseArgs } from 'node:util';
-import { PACKAGE_ROOT } from '../src/base/package-root.ts';
-import { Arena } from './proxy/arena.ts';
-import { type WeirExtras, weir } from './proxy/contenders/weir.ts';
-import { programVersion } from './proxy/installed.ts';
-import type { Entrant } from './proxy/rounds.ts';
-import { runWorkload } from './proxy/rounds.ts';
-import { WORKLOADS } from './proxy/workloads.ts';
+import type { WeirExtras } from './proxy/contenders/weir.ts';
+import { measureBesidePlain } from './support/beside-plain.ts';
 
-const PLAIN = 'plain';
 const BAR = 0.97;
 
 const EXTRAS: Readonly<Record<string, WeirExtras>> = {
@@ -39,32 +31,7 @@ const EXTRAS: Readonly<Record<string, WeirExtras>> = {
   },
 };
 
-const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '9' }, seconds: { type: 'string', default: '2' } },
-});
-const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
-const [proxyCores, generatorCores] = os.availableParallelism() > 1 ? ['0', '1'] : ['0', '0'];
-const workload = { ...WORKLOADS.find(({ name }) => name === 'small-get')!, bars: { [PLAIN]: BAR } };
-
-async function compare(name: string, extras: WeirExtras): Promise<void> {
-  await using arena = new Arena();
-  await arena.startUpstream(generatorCores);
-  const entrants: Entrant[] = [];
-  for (const contender of [weir(name, PACKAGE_ROOT, extras), weir(PLAIN, PACKAGE_ROOT)]) {
-    entrants.push(await arena.enter(contender, 'http', proxyCores));
-  }
-  const result = await runWorkload(workload, entrants, { rounds, seconds, generatorCores, folder: arena.folder });
-  const [{ rate, cpu, p99, spread, passed }] = result.comparisons as [(typeof result.comparisons)[number]];
-  const [low, high] = spread.map((ratio) => ratio.toFixed(3));
-  process.stdout.write(
-    `${name}: ${rate.toFixed(3)} of the requests of ${PLAIN} (quartiles ${low} to ${high}), ` +
-      `processor time per request ${(1 / cpu).toFixed(3)}, p99 ${p99.toFixed(2)}; bar ${BAR}: ${passed ? 'reached' : 'MISSED'}\n`,
-  );
-}
-
-if (programVersion('wrk', '-v', /wrk (?:debian\/)?(\S+)/) === undefined) {
-  process.stdout.write('resilience is left out: wrk is not installed\n');
-} else {
-  process.stdout.write(`${workload.title}, ${rounds} alternating rounds of ${seconds} s\n`);
-  for (const [name, extras] of Object.entries(EXTRAS)) await compare(name, extras);
-}
+await measureBesidePlain(
+  'resilience',
+  Object.entries(EXTRAS).map(([name, extras]) => ({ name, extras, bar: BAR })),
+);

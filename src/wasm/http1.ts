@@ -40,6 +40,7 @@ export {
   HEADER_ID,
   type HeaderId,
   type KnownHeader,
+  knownSpellings,
 } from './http1/known-headers.ts';
 export { type IdSet, idSet, type MessageHead } from './http1/message-head.ts';
 export { PreparedLines } from './http1/prepared-lines.ts';
@@ -157,6 +158,14 @@ export class Http1Codec {
     const maxFields = Math.min(limits.maxFields, layout.FIELD_CAPACITY);
     this.#memory.bytes.write(head, layout.REQUEST_IN, 'latin1');
     const result = this.#exports.parseRequest(layout.REQUEST_IN, length, maxBytes, maxFields);
+    this.#restartPreparedWhenFull();
+    return result;
+  }
+
+  /** Reads the request head that has just been written as if it had come like this. */
+  reparseRequest(length: number, limits: HeadLimits): number {
+    this.#memory.bytes.copyWithin(layout.REQUEST_IN, layout.REQUEST_OUT, layout.REQUEST_OUT + length);
+    const result = this.#exports.parseRequest(layout.REQUEST_IN, length, limits.maxHeadBytes, limits.maxFields);
     this.#restartPreparedWhenFull();
     return result;
   }

@@ -77,6 +77,12 @@ const ROUTES = [
   routeTo('/'),
   routeTo('*'),
 ];
+/** Of filters that follow one another, none of which touches queries. */
+const CHAINED = [
+  [set('x-order', '%REQ(:PATH)%'), set('x-first', '%REQ(:METHOD)%')],
+  [set('x-order', 'second'), set('x-proxy-upstream-rq-timeout-ms', '4321')],
+  [set('x-order', 'third'), set('x-seen', '%REQ(X-FIRST)%')],
+];
 const HOST = {
   typed_per_filter_config: {
     'envoy.filters.http.header_mutation': typed(PER_ROUTE, {
@@ -129,8 +135,13 @@ describe('the header_mutation filter', () => {
           },
         },
       );
+    const chained = filteredListener(
+      CHAINED.map((request_mutations) => filterOf(TYPE, { mutations: { request_mutations } })),
+      [routeTo('/')],
+      { listener: { name: 'chained' } },
+    );
     const cluster = clusterAt('web', upstream.port, { http_protocol_options: { enable_trailers: true } });
-    proxy = await createProxy(bootstrapOf([listener('main', false), listener('specific', true)], [cluster]));
+    proxy = await createProxy(bootstrapOf([listener('main', false), listener('specific', true), chained], [cluster]));
   });
 
   after(async () => {
@@ -203,6 +214,15 @@ describe('the header_mutation filter', () => {
   it('shows the router what it has made of the request, by the route that it came for', async () => {
     const { got, status } = await ask('/hashed');
     assert.deepEqual([status, values(got, 'x-seen')], [200, ['new']]);
+  });
+
+  it('adds behind what the filters before it have added, and the router obeys what it says', async () => {
+    const { got } = await ask('/a', ['x-order: client']);
+    assert.deepEqual(values(got, 'x-order').slice(0, 1), ['client']);
+    const chained = await ask('/chained', ['x-order: client', 'x-forwarded-for: 10.0.0.1'], 'chained');
+    assert.deepEqual(values(chained.got, 'x-order'), ['client', '/chained', 'second', 'third']);
+    assert.deepEqual(values(chained.got, 'x-seen'), ['GET']);
+    assert.deepEqual(values(chained.got, 'x-proxy-expected-rq-timeout-ms'), ['4321']);
   });
 
   it('changes trailers where there are some', async () => {

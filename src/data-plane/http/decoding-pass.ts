@@ -43,9 +43,12 @@ export class DecodingPass extends FilterPass {
 
   /** As FilterCallbacks.settleEditedHead. @returns false when the request has been given up. */
   settleHead(): boolean {
-    const isSaved = this.saveHead();
-    if (isSaved) this.restoreHead();
-    return isSaved;
+    const length = this.#write();
+    if (length < 0) return false;
+    const error = this.#context.codec.reparseRequest(length, NO_LIMITS);
+    if (error > 0) return true;
+    this.#refuse(error);
+    return false;
   }
 
   protected override visitHead(index: number, isEnd: boolean): FilterStatus {
@@ -65,18 +68,26 @@ export class DecodingPass extends FilterPass {
   }
 
   protected override saveHead(): boolean {
-    const { codec, logs } = this.#context;
+    const length = this.#write();
+    if (length < 0) return false;
+    this.#heldHead = this.#context.codec.requestText(length);
+    this.#stream.noteHeldHead(this.#heldHead);
+    return true;
+  }
+
+  /** Of the head with its edits. @returns its length in the codec; negative once the request has been given up. */
+  #write(): number {
+    const { codec } = this.#context;
     // The router passes it on where trailers can pass.
     codec.request.keepKnown(HEADER_ID.te);
     const length = codec.writeRequest();
-    if (length < 0) {
-      logs.router.warning(`cannot rewrite a request: ${codecError(length).reason}`);
-      this.#stream.giveUp(REWRITE_FAILED);
-      return false;
-    }
-    this.#heldHead = codec.requestText(length);
-    this.#stream.noteHeldHead(this.#heldHead);
-    return true;
+    if (length < 0) this.#refuse(length);
+    return length;
+  }
+
+  #refuse(error: number): void {
+    this.#context.logs.router.warning(`cannot rewrite a request: ${codecError(error).reason}`);
+    this.#stream.giveUp(REWRITE_FAILED);
   }
 
   protected override restoreHead(): void {
@@ -93,10 +104,22 @@ export class DecodingPass extends FilterPass {
     this.#stream.requestFraming = announceBody(this.#context.codec.request, length);
   }
 
-  protected override deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean {
+  /** It has been given away. */
+  protected override keepBytes(bytes: Buffer, start: number, end: number): Buffer {
+    return bytes.subarray(start, end);
+  }
+
+  protected override deliver(
+    withHead: boolean,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+    trailers: Trailers | null,
+  ): boolean {
     this.#stream.requestTrailers = trailers;
-    if (withHead) return this.#stream.forward(bytes, 0, bytes.length, isEnd);
-    return this.#stream.forwardBody(bytes, 0, bytes.length, isEnd, this.#context.clock.monotonicMs());
+    if (withHead) return this.#stream.forward(bytes, start, end, isEnd);
+    return this.#stream.forwardBody(bytes, start, end, isEnd, this.#context.clock.monotonicMs());
   }
 
   protected override resumeReading(): void {

@@ -14,6 +14,7 @@ export class EncodingPass extends FilterPass {
   readonly #context: WorkerContext;
   readonly #stream: FilteredStream;
   readonly #filters: readonly HttpFilter[];
+  readonly #last: number;
   #heldHead = '';
   /** Of a body that filters have changed. */
   #newFraming: number | null = null;
@@ -28,7 +29,8 @@ export class EncodingPass extends FilterPass {
     super(uses, stream.bufferLimitBytes);
     this.#context = context;
     this.#stream = stream;
-    this.#filters = filters.toReversed();
+    this.#filters = filters;
+    this.#last = filters.length - 1;
   }
 
   /** As FilterCallbacks.heldResponseHead. */
@@ -43,19 +45,19 @@ export class EncodingPass extends FilterPass {
 
   protected override visitHead(index: number, isEnd: boolean): FilterStatus {
     const { response } = this.#context.codec;
-    return this.#filters[index]!.encodeHeaders?.(response, response.status, isEnd) ?? 'continue';
+    return this.#filters[this.#last - index]!.encodeHeaders?.(response, response.status, isEnd) ?? 'continue';
   }
 
   protected override visitData(index: number, data: BodyData): FilterStatus | undefined {
-    return this.#filters[index]!.encodeData?.(data);
+    return this.#filters[this.#last - index]!.encodeData?.(data);
   }
 
   protected override visitTrailers(index: number, trailers: Trailers): FilterStatus | undefined {
-    return this.#filters[index]!.encodeTrailers?.(trailers);
+    return this.#filters[this.#last - index]!.encodeTrailers?.(trailers);
   }
 
   protected override visitWithRoom(index: number): void {
-    this.#filters[index]!.onResponseRoom?.();
+    this.#filters[this.#last - index]!.onResponseRoom?.();
   }
 
   protected override saveHead(): boolean {
@@ -90,14 +92,26 @@ export class EncodingPass extends FilterPass {
     this.#newFraming = announceBody(response, length);
   }
 
-  protected override deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean {
+  /** It came in a buffer that others use next. */
+  protected override keepBytes(bytes: Buffer, start: number, end: number): Buffer {
+    return Buffer.from(bytes.subarray(start, end));
+  }
+
+  protected override deliver(
+    withHead: boolean,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+    trailers: Trailers | null,
+  ): boolean {
     this.#stream.responseTrailers = trailers;
     const nowMs = this.#context.clock.monotonicMs();
     if (withHead) {
       const framing = this.#newFraming ?? this.framing;
-      return this.#stream.respond(bytes, 0, bytes.length, isEnd, true, framing, nowMs);
+      return this.#stream.respond(bytes, start, end, isEnd, true, framing, nowMs);
     }
-    return this.#stream.respondBody(bytes, 0, bytes.length, isEnd, false, nowMs);
+    return this.#stream.respondBody(bytes, start, end, isEnd, false, nowMs);
   }
 
   protected override resumeReading(): void {

@@ -8,9 +8,10 @@ import type { EditableHead } from '../route/header-editor.ts';
 import { type UpstreamCall, UpstreamCalls } from '../router/upstream-call.ts';
 import type { ClusterMap } from '../upstream/cluster-map.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { BodyUses, seesRequestBodies, seesResponseBodies } from './body-uses.ts';
 import { DecodingPass } from './decoding-pass.ts';
 import { EncodingPass } from './encoding-pass.ts';
-import type { BodyUse, CountedCluster, CreateFilter, HttpFilter, HttpFilterKind } from './filter.ts';
+import type { CountedCluster, CreateFilter, HttpFilter, HttpFilterKind } from './filter.ts';
 import type { CallReceiver, CallRequest } from './filter-call.ts';
 import { type FilteredPasses, StreamFilterCallbacks } from './filter-callbacks.ts';
 import { ChainContext } from './filter-context.ts';
@@ -42,9 +43,9 @@ export class FilterChain {
   readonly encodes: boolean;
   /** For what filters ask others. */
   readonly calls: UpstreamCalls;
-  /** What each filter does with bodies, in the order of each direction. */
-  readonly requestUses: readonly BodyUse[];
-  readonly responseUses: readonly BodyUse[];
+  /** What the filters do with the bodies of each direction. */
+  readonly requestUses: BodyUses;
+  readonly responseUses: BodyUses;
   readonly #members: readonly Member[];
   /** Those that may sleep. */
   readonly #sleepers: readonly Member[];
@@ -92,8 +93,16 @@ export class FilterChain {
     this.create = members.map(({ create }) => create);
     this.#unaddressed = members.map(() => NO_SETTINGS);
     this.encodes = members.some(({ encodes }) => encodes);
-    this.requestUses = members.map(({ requestBody }) => requestBody);
-    this.responseUses = members.map(({ responseBody }) => responseBody).toReversed();
+    this.requestUses = new BodyUses(
+      members.map(({ requestBody }) => requestBody),
+      false,
+      seesRequestBodies,
+    );
+    this.responseUses = new BodyUses(
+      members.map(({ responseBody }) => responseBody),
+      true,
+      seesResponseBodies,
+    );
   }
 
   /** The chain of those that take part in what begins now; null when nobody does. */
@@ -168,21 +177,15 @@ export class StreamFilters implements FilteredPasses {
     this.#stream = stream;
     this.#chain = chain;
     this.#isForHead = stream.methodId === Method.HEAD;
-    const count = chain.create.length;
-    this.#filters = chain.create.map((create, index) => create(new StreamFilterCallbacks(this, stream, index, count)));
-    this.encodes = chain.encodes && this.#filters.some(looksAtResponses);
-    this.decoding = new DecodingPass(
-      context,
-      stream,
-      this.#filters,
-      wantedUses(this.#filters, chain.requestUses, true),
-    );
-    this.encoding = new EncodingPass(
-      context,
-      stream,
-      this.#filters,
-      wantedUses(this.#filters, chain.responseUses, false),
-    );
+    const { create } = chain;
+    const filters: HttpFilter[] = [];
+    for (let index = 0; index < create.length; index += 1) {
+      filters.push(create[index]!(new StreamFilterCallbacks(this, stream, index, create.length)));
+    }
+    this.#filters = filters;
+    this.encodes = chain.encodes && filters.some(looksAtResponses);
+    this.decoding = new DecodingPass(context, stream, filters, chain.requestUses.wantedBy(filters));
+    this.encoding = new EncodingPass(context, stream, filters, chain.responseUses.wantedBy(filters));
   }
 
   /** The request's head as it was when a filter stopped it; empty if none did. */
@@ -214,7 +217,7 @@ export class StreamFilters implements FilteredPasses {
 
   destroy(): void {
     this.abandon();
-    for (const call of this.#calls ?? []) call.cancel();
+    if (this.#calls !== null) for (const call of this.#calls) call.cancel();
     this.#calls = null;
     for (const filter of this.#filters) filter.onDestroy?.();
   }
@@ -282,26 +285,6 @@ function looksAtResponses(filter: HttpFilter): boolean {
     filter.encodeTrailers !== undefined ||
     filter.localReplyBody !== undefined
   );
-}
-
-/**
- * A filter that would only read and has no use for this body does not see it.
- * @param uses in the order of the direction; @param filters in that of requests.
- */
-function wantedUses(filters: readonly HttpFilter[], uses: readonly BodyUse[], isRequest: boolean): readonly BodyUse[] {
-  let wanted: BodyUse[] | null = null;
-  const last = filters.length - 1;
-  for (let index = 0; index <= last; index += 1) {
-    if (uses[index] !== 'reads') continue;
-    const filter = filters[isRequest ? index : last - index]!;
-    const isUsed = isRequest
-      ? filter.decodeData !== undefined || filter.decodeTrailers !== undefined
-      : filter.encodeData !== undefined || filter.encodeTrailers !== undefined;
-    if (isUsed) continue;
-    wanted ??= [...uses];
-    wanted[index] = 'none';
-  }
-  return wanted ?? uses;
 }
 
 /** Levels are shared by many routes, and prepared once. */

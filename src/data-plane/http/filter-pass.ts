@@ -30,7 +30,8 @@ export abstract class FilterPass {
   #isSettled = false;
   #limitBytes: number;
   readonly #queue: MessagePart[] = [];
-  readonly #statuses: FilterStatus[];
+  /** Of each filter; null as long as all continue. */
+  #statuses: FilterStatus[] | null = null;
   #stopCount = 0;
   #dechunker: Dechunker | null = null;
   #visiting = NOBODY;
@@ -47,8 +48,8 @@ export abstract class FilterPass {
   #isAboveLimit = false;
   /** Whoever gets what has passed wants no more for now. */
   #isReceiverFull = false;
-  /** Filters that wait until more may go on. */
-  readonly #awaitingRoom = new Set<number>();
+  /** Filters that wait until more may go on; null as long as none has. */
+  #awaitingRoom: Set<number> | null = null;
   /** The body is what a tunnel carries, and leaves as it is. */
   #isUnframed = false;
   #isOver = false;
@@ -59,10 +60,9 @@ export abstract class FilterPass {
    */
   constructor(uses: readonly BodyUse[], limitBytes: number) {
     this.#uses = uses;
-    this.#readsBody = uses.some((use) => use !== 'none');
+    this.#readsBody = uses.some(isUse);
     this.#editsBody = uses.includes('edits');
     this.#limitBytes = limitBytes;
-    this.#statuses = new Array<FilterStatus>(uses.length).fill('continue');
   }
 
   /** Filters have seen the message's head, or could have. */
@@ -85,24 +85,40 @@ export abstract class FilterPass {
   }
 
   /**
-   * The head lies in the codec. Bytes are given away, and with a message that ends here its trailers, if there are any.
+   * The head lies in the codec, what has come of the body in bytes[start..end). With a message that ends here come its
+   * trailers, if there are any.
    * @returns false when no more should come for now.
    */
-  begin(bytes: Buffer, isEnd: boolean, framing: number, trailers: Trailers | null, isTunnel: boolean): boolean {
+  begin(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+    framing: number,
+    trailers: Trailers | null,
+    isTunnel: boolean,
+  ): boolean {
     this.#hasBegun = true;
     this.#isUnframed = isTunnel;
     this.#framing = framing;
-    if (this.#readsBody && framing === Framing.CHUNKED) this.#dechunker = new Dechunker();
-    const hasBody = bytes.length > 0;
-    this.#queue.push(MessagePart.head(isEnd && !hasBody));
-    if (hasBody) this.#enqueue(bytes, isEnd, trailers);
+    const hasBody = end > start;
+    const head = MessagePart.head(isEnd && !hasBody);
+    this.#queue.push(head);
+    this.#isPumping = true;
+    const isThrough = this.#showToAll(head);
+    this.#isPumping = false;
+    if (this.#isOver) return true;
+    const { CHUNKED } = Framing;
+    if (this.#readsBody && framing === CHUNKED) this.#dechunker = new Dechunker();
+    if (isThrough && (!this.#readsBody || !hasBody)) return this.#deliverAtOnce(bytes, start, end, isEnd, trailers);
+    if (hasBody) this.#enqueue(this.keepBytes(bytes, start, end), isEnd, trailers);
     return this.#pumpAndHold();
   }
 
   /** More of the body; as for `begin`. */
-  push(bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean {
+  push(bytes: Buffer, start: number, end: number, isEnd: boolean, trailers: Trailers | null): boolean {
     if (this.#isOver) return true;
-    this.#enqueue(bytes, isEnd, trailers);
+    this.#enqueue(this.keepBytes(bytes, start, end), isEnd, trailers);
     return this.#pumpAndHold();
   }
 
@@ -164,7 +180,10 @@ export abstract class FilterPass {
     this.#pumpAgain();
     if (this.#isOver) return false;
     const hasRoom = this.#hasRoomBehind(index);
-    if (!hasRoom) this.#awaitingRoom.add(index);
+    if (!hasRoom) {
+      this.#awaitingRoom ??= new Set();
+      this.#awaitingRoom.add(index);
+    }
     return hasRoom;
   }
 
@@ -211,10 +230,12 @@ export abstract class FilterPass {
   }
 
   #tellOfRoom(): void {
-    for (const index of this.#awaitingRoom) {
+    const awaiting = this.#awaitingRoom;
+    if (awaiting === null) return;
+    for (const index of awaiting) {
       if (this.#isOver) return;
       if (!this.#hasRoomBehind(index)) continue;
-      this.#awaitingRoom.delete(index);
+      awaiting.delete(index);
       this.visitWithRoom(index);
     }
   }
@@ -254,7 +275,7 @@ export abstract class FilterPass {
   /** All filters have seen the head. */
   #settle(): void {
     this.#isSettled = true;
-    this.#readsBody = this.#uses.some((use) => use !== 'none');
+    this.#readsBody = this.#uses.some(isUse);
     this.#editsBody = this.#uses.includes('edits');
   }
 
@@ -306,7 +327,16 @@ export abstract class FilterPass {
   /** Makes the head, which lies in the codec, announce a body of this length, or of one that is not known for null. */
   protected abstract reframe(length: number | null): void;
   /** Sends on what has passed. @returns false when no more should come for now. */
-  protected abstract deliver(withHead: boolean, bytes: Buffer, isEnd: boolean, trailers: Trailers | null): boolean;
+  protected abstract deliver(
+    withHead: boolean,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+    trailers: Trailers | null,
+  ): boolean;
+  /** What may wait here, of bytes that have come. */
+  protected abstract keepBytes(bytes: Buffer, start: number, end: number): Buffer;
   protected abstract resumeReading(): void;
   protected abstract onOverflow(): void;
 
@@ -340,20 +370,32 @@ export abstract class FilterPass {
   #checkHeld(): boolean {
     this.#isAboveLimit = this.heldBytes > this.#limitBytes;
     if (!this.#isAboveLimit) return true;
-    if (!this.#statuses.includes('stop') || this.#stoppedBytes() <= this.#limitBytes) return false;
+    if (this.#stoppedBytes() <= this.#limitBytes) return false;
     this.onOverflow();
     return true;
   }
 
   /** Of the body, what is held by filters that must see all of it, so that waiting would not help. */
   #stoppedBytes(): number {
+    const statuses = this.#statuses;
+    if (statuses === null || !statuses.includes('stop')) return 0;
     let bytes = 0;
     for (const part of this.#queue) {
       let holder = Math.max(0, part.next - 1);
-      while (holder < this.#statuses.length - 1 && this.#statuses[holder] === 'continue') holder += 1;
-      if (this.#statuses[holder] === 'stop') bytes += part.size;
+      while (holder < statuses.length - 1 && statuses[holder] === 'continue') holder += 1;
+      if (statuses[holder] === 'stop') bytes += part.size;
     }
     return bytes;
+  }
+
+  /** @returns false when a filter has stopped or has added something, so that the queue has to say what is next. */
+  #showToAll(head: MessagePart): boolean {
+    const count = this.#uses.length;
+    while (head.next < count) {
+      this.#visit(head);
+      if (this.#isOver || this.#stopCount > 0 || this.#queue.length > 1) return false;
+    }
+    return true;
   }
 
   /** @returns true when any part has moved. */
@@ -380,7 +422,7 @@ export abstract class FilterPass {
 
   /** The filter that saw it last lets it go on. */
   #mayPass({ next, releasedBy }: MessagePart): boolean {
-    return next === 0 || this.#statuses[next - 1] === 'continue' || releasedBy === next - 1;
+    return next === 0 || this.#statusOf(next - 1) === 'continue' || releasedBy === next - 1;
   }
 
   #visit(part: MessagePart): void {
@@ -389,14 +431,22 @@ export abstract class FilterPass {
     this.#visiting = index;
     this.#visited = part;
     this.#goesOnAtOnce = false;
-    const status = this.#show(index, part) ?? this.#statuses[index]!;
+    const status = this.#show(index, part) ?? this.#statusOf(index);
     this.#visiting = NOBODY;
     this.#visited = null;
     this.#setStatus(index, this.#goesOnAtOnce ? 'continue' : status);
     if (part.kind === 'head' && part.next === this.#uses.length) this.#settle();
   }
 
+  #statusOf(index: number): FilterStatus {
+    return this.#statuses === null ? 'continue' : this.#statuses[index]!;
+  }
+
   #setStatus(index: number, status: FilterStatus): void {
+    if (this.#statuses === null) {
+      if (status === 'continue') return;
+      this.#statuses = new Array<FilterStatus>(this.#uses.length).fill('continue');
+    }
     if (this.#statuses[index] !== 'continue') this.#stopCount -= 1;
     if (status !== 'continue') this.#stopCount += 1;
     this.#statuses[index] = status;
@@ -441,7 +491,26 @@ export abstract class FilterPass {
     const bytes = join(parts.map((part) => (isRaw ? part.raw : part.bytes)).filter(({ length }) => length > 0));
     if (withHead && this.#editsBody && !this.#isUnframed) this.reframe(isEnd && kept === null ? bytes.length : null);
     if (!withHead && !isEnd && bytes.length === 0) return true;
-    const goesOn = this.deliver(withHead, bytes, isEnd, kept);
+    return this.#hand(withHead, bytes, 0, bytes.length, isEnd, kept);
+  }
+
+  /** Of a head that all have let go at once, which is the rule: what came with it goes on untouched. */
+  #deliverAtOnce(bytes: Buffer, start: number, end: number, isEnd: boolean, trailers: Trailers | null): boolean {
+    this.#queue.length = 0;
+    const kept = trailers === null || trailers.size === 0 ? null : trailers;
+    if (this.#editsBody && !this.#isUnframed) this.reframe(isEnd && kept === null ? 0 : null);
+    return this.#hand(true, bytes, start, end, isEnd, kept);
+  }
+
+  #hand(
+    withHead: boolean,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isEnd: boolean,
+    trailers: Trailers | null,
+  ): boolean {
+    const goesOn = this.deliver(withHead, bytes, start, end, isEnd, trailers);
     this.#isReceiverFull = !goesOn;
     return goesOn;
   }
@@ -451,4 +520,8 @@ export abstract class FilterPass {
     this.restoreHead();
     this.#isHeadLive = true;
   }
+}
+
+function isUse(use: BodyUse): boolean {
+  return use !== 'none';
 }

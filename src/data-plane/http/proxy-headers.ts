@@ -2,7 +2,7 @@
 // On input `x-proxy-*` and `x-envoy-*` are understood always (wasm/http1/known-headers.ts); what is written is fixed
 // by the bootstrap's header_prefix. This is the one place that puts such a name together.
 
-import { DEFAULT_HEADER_PREFIX, HEADER_ALIAS_PREFIX, PreparedLines } from '../../wasm/http1.ts';
+import { DEFAULT_HEADER_PREFIX, HEADER_ALIAS_PREFIX, knownSpellings, PreparedLines } from '../../wasm/http1.ts';
 
 export class ProxyHeaders {
   // To upstreams.
@@ -33,10 +33,12 @@ export class ProxyHeaders {
   readonly healthCheckedCluster: string;
 
   readonly #prefixes: ReadonlySet<string>;
+  readonly #known: ReadonlySet<string>;
 
   /** @param prefix without its final '-'. */
   constructor(prefix = DEFAULT_HEADER_PREFIX) {
     this.#prefixes = new Set([DEFAULT_HEADER_PREFIX, HEADER_ALIAS_PREFIX, prefix.toLowerCase()]);
+    this.#known = new Set(knownSpellings(prefix).map(([name]) => name));
     this.externalAddress = `${prefix}-external-address`;
     this.expectedTimeoutMs = `${prefix}-expected-rq-timeout-ms`;
     this.isTimeoutRetry = `${prefix}-is-timeout-retry`;
@@ -57,6 +59,11 @@ export class ProxyHeaders {
     this.internalName = `${prefix}-internal`;
     this.internal = new PreparedLines([`${this.internalName}: true`]);
     this.firstAttempt = new PreparedLines([`${this.attemptCount}: 1`]);
+  }
+
+  /** The codec knows the header by number: who asks for it so reads what the parser found, not what has been edited since. */
+  isKnown(name: string): boolean {
+    return this.#known.has(name.toLowerCase());
   }
 
   /** All spellings of a header that the codec does not know by number. @param name behind the prefix. */

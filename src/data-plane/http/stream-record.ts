@@ -180,7 +180,9 @@ export abstract class StreamRecord implements RoutedStream {
 
   addMetadata(namespace: string, values: JsonObject): void {
     // Whoever has read it before keeps what there was.
-    this.#metadata = { ...this.#metadata, [namespace]: { ...this.#metadata?.[namespace], ...values } };
+    const before = this.#metadata?.[namespace];
+    const now = before === undefined ? values : { ...before, ...values };
+    this.#metadata = this.#metadata === undefined ? { [namespace]: now } : { ...this.#metadata, [namespace]: now };
   }
 
   /** An attempt goes to this host. */

@@ -162,9 +162,7 @@ export abstract class StreamResponse extends StreamRecord {
     const filters = this.filters;
     const { framing } = head;
     if (filters === null || !filters.encodes) return this.respond(bytes, start, end, isEnd, isEdited, framing, nowMs);
-    // What waits must outlive the buffer that it came in.
-    const body = Buffer.from(bytes.subarray(start, end));
-    return filters.encoding.begin(body, isEnd, framing, this.#takeResponseTrailers(), this.awaitsTunnel);
+    return filters.encoding.begin(bytes, start, end, isEnd, framing, this.#takeResponseTrailers(), this.awaitsTunnel);
   }
 
   onResponseBody(bytes: Buffer, start: number, end: number, isEnd: boolean, isSlab: boolean, nowMs: number): boolean {
@@ -172,7 +170,7 @@ export abstract class StreamResponse extends StreamRecord {
     if (filters === null || !filters.encodes || filters.encoding.isTransparent) {
       return this.respondBody(bytes, start, end, isEnd, isSlab, nowMs);
     }
-    return filters.encoding.push(Buffer.from(bytes.subarray(start, end)), isEnd, this.#takeResponseTrailers());
+    return filters.encoding.push(bytes, start, end, isEnd, this.#takeResponseTrailers());
   }
 
   // ---- From the filters, or straight from the router where there are none ----

@@ -171,7 +171,7 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     if (this.filters === null || this.filters.decoding.isTransparent) {
       return this.forwardBody(bytes, start, end, isEnd, nowMs);
     }
-    const goesOn = this.filters.decoding.push(bytes.subarray(start, end), isEnd, this.#takeRequestTrailers());
+    const goesOn = this.filters.decoding.push(bytes, start, end, isEnd, this.#takeRequestTrailers());
     return this.#noteSending(goesOn) || isEnd;
   }
 
@@ -393,16 +393,18 @@ export class HttpStream extends StreamResponse implements RequestReceiver, Filte
     if (this.foundRoute === null) this.findRoute();
     const enabled = awake.enabledBy(this.filtersOfRoute);
     if (enabled === null) return this.forward(bytes, start, end, isEnd);
-    return this.#beginFiltered(enabled.open(this.context, this), bytes.subarray(start, end), isEnd);
+    return this.#beginFiltered(enabled.open(this.context, this), bytes, start, end, isEnd);
   }
 
-  #beginFiltered(filters: StreamFilters, bytes: Buffer, isEnd: boolean): boolean {
+  #beginFiltered(filters: StreamFilters, bytes: Buffer, start: number, end: number, isEnd: boolean): boolean {
     const head = this.context.codec.request;
     const hasBody = !isEnd && this.requestFraming !== Framing.NONE;
-    const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && bytes.length === 0;
+    const awaitsContinue = (head.flags & HeadFlag.EXPECT_CONTINUE) !== 0 && hasBody && end === start;
     this.filters = filters;
     const goesOn = filters.decoding.begin(
       bytes,
+      start,
+      end,
       isEnd,
       this.requestFraming,
       this.#takeRequestTrailers(),

@@ -53,6 +53,8 @@ export function compileHeaderEdits(levels: readonly HeaderEdits[]): HeaderEditor
 }
 
 export class HeaderEditor {
+  /** Of all fields that it may change, as configured. */
+  readonly names: readonly string[];
   readonly #levels: readonly Level[];
   /** All there is to do, when that is to add the same lines to every head. */
   readonly #constant: PreparedLines | null;
@@ -61,6 +63,7 @@ export class HeaderEditor {
   readonly #appends: string[] = [];
 
   constructor(levels: readonly HeaderEdits[]) {
+    this.names = levels.flatMap(({ remove, add }) => [...remove, ...add.map(({ name }) => name)]);
     this.#levels = levels.map(({ remove, add }) => ({ remove, add: add.map(compileAddition) }));
     this.#constant = this.#levels.every(isConstant) ? new PreparedLines(constantLines(this.#levels)) : null;
   }

@@ -25,10 +25,11 @@ export interface HeaderContext {
 export type AccessTest = (head: RequestHead, callbacks: AccessSubject) => boolean;
 
 interface CompiledPolicy {
-  readonly name: string;
   readonly fits: AccessTest;
+  readonly decision: Decision;
 }
 
+/** One of few for each set of rules: who makes something of them makes it once. */
 export interface Decision {
   readonly isAllowed: boolean;
   /** The first policy that fits; empty for none. */
@@ -38,17 +39,26 @@ export interface Decision {
 export class Access {
   readonly action: AccessRules['action'];
   readonly #policies: readonly CompiledPolicy[];
+  readonly #otherwise: Decision;
 
   constructor({ action, policies }: AccessRules, context: HeaderContext) {
     this.action = action;
-    this.#policies = policies.map((policy) => ({ name: policy.name, fits: compilePolicy(policy, context) }));
+    // What is only logged is always allowed.
+    this.#policies = policies.map((policy) => ({
+      fits: compilePolicy(policy, context),
+      decision: { isAllowed: action !== 'deny', policy: policy.name },
+    }));
+    this.#otherwise = { isAllowed: action !== 'allow', policy: '' };
   }
 
-  /** What is only logged is always allowed. */
+  /** All that `decide` may say. */
+  get decisions(): readonly Decision[] {
+    return [...this.#policies.map(({ decision }) => decision), this.#otherwise];
+  }
+
   decide(head: RequestHead, callbacks: AccessSubject): Decision {
-    const found = this.#policies.find(({ fits }) => fits(head, callbacks));
-    const isAllowed = this.action === 'log' || (this.action === 'allow') === (found !== undefined);
-    return { isAllowed, policy: found?.name ?? '' };
+    for (const { fits, decision } of this.#policies) if (fits(head, callbacks)) return decision;
+    return this.#otherwise;
   }
 }
 

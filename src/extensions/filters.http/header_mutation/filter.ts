@@ -6,6 +6,7 @@ import {
   type EditableHead,
   type FactsSource,
   type FilterCallbacks,
+  type FilterContext,
   type FilterStatus,
   type FormatFacts,
   type HeaderEditor,
@@ -25,24 +26,30 @@ class Plan {
   readonly requestTrailers: HeaderEditor | null;
   readonly response: HeaderEditor | null;
   readonly responseTrailers: HeaderEditor | null;
+  /** The filters behind and the router read by number what the edits may change. */
+  readonly isSettled: boolean;
 
   /** @param levels in the order in which they happen. */
-  constructor(levels: readonly Mutations[]) {
+  constructor(levels: readonly Mutations[], { headerNames }: FilterContext) {
     this.request = compileHeaderEdits(levels.flatMap(({ request }) => request));
     this.query = compileQueryMutations(levels.flatMap(({ query }) => query));
     this.requestTrailers = compileHeaderEdits(levels.flatMap(({ requestTrailers }) => requestTrailers));
     this.response = compileHeaderEdits(levels.flatMap(({ response }) => response));
     this.responseTrailers = compileHeaderEdits(levels.flatMap(({ responseTrailers }) => responseTrailers));
+    const touchesKnown = this.request?.names.some((name) => headerNames.isKnown(name)) ?? false;
+    this.isSettled = touchesKnown || this.query !== null;
   }
 }
 
 /** The plan of each route; levels are the same array for the same route. */
 class Plans {
   readonly #settings: HeaderMutationSettings;
+  readonly #context: FilterContext;
   readonly #byLevels = new Map<readonly unknown[], Plan>();
 
-  constructor(settings: HeaderMutationSettings) {
+  constructor(settings: HeaderMutationSettings, context: FilterContext) {
     this.#settings = settings;
+    this.#context = context;
   }
 
   of(levels: readonly unknown[]): Plan {
@@ -50,7 +57,7 @@ class Plans {
     if (plan === undefined) {
       const ofRoute = levels as readonly Mutations[];
       const { own, mostSpecificLast } = this.#settings;
-      plan = new Plan([own, ...(mostSpecificLast ? ofRoute.toReversed() : ofRoute)]);
+      plan = new Plan([own, ...(mostSpecificLast ? ofRoute.toReversed() : ofRoute)], this.#context);
       this.#byLevels.set(levels, plan);
     }
     return plan;
@@ -72,12 +79,11 @@ class HeaderMutationFilter implements HttpFilter, FactsSource {
   }
 
   decodeHeaders(head: RequestHead): FilterStatus {
-    const { request, query } = this.plan;
-    if (request === null && query === null) return 'continue';
-    request?.apply(head, this);
+    const { request, query, isSettled } = this.plan;
+    // Lines of filters before this one stay in front.
+    request?.apply(head, this, true);
     if (query !== null) this.#editQuery(head, query);
-    // The filters behind and the router read it as it is now.
-    this.#callbacks.settleEditedHead();
+    if (isSettled) this.#callbacks.settleEditedHead();
     return 'continue';
   }
 
@@ -114,8 +120,8 @@ export const HEADER_MUTATION_FILTER: HttpFilterKind = {
   requestBody: 'reads',
   encodes: true,
   responseBody: 'reads',
-  compile(settings) {
-    const plans = new Plans(settings as HeaderMutationSettings);
+  compile(settings, context) {
+    const plans = new Plans(settings as HeaderMutationSettings, context);
     return (callbacks) => {
       const plan = plans.of(callbacks.routeSettings);
       const hasTrailers = plan.requestTrailers !== null || plan.responseTrailers !== null;

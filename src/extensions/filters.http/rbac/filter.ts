@@ -3,6 +3,7 @@
 //
 //   head ──► shadow rules: counted ──► rules: counted, allowed or answered
 
+import type { JsonObject } from '../../../base/json.ts';
 import type {
   FilterCallbacks,
   FilterContext,
@@ -13,6 +14,7 @@ import type {
 } from '../../../data-plane/index.ts';
 import type { RequestHead } from '../../../wasm/http1.ts';
 import { Access, type Decision } from '../../access/rules.ts';
+import type { AccessRules } from '../../access/settings.ts';
 import type { RbacFilterSettings, RbacSettings } from './settings.ts';
 
 const NAMESPACE = 'envoy.filters.http.rbac';
@@ -22,8 +24,14 @@ const SPACES = /\s/g;
 
 interface Level {
   readonly settings: RbacSettings;
-  readonly access: Access | null;
-  readonly shadow: Access | null;
+  readonly rules: Rules | null;
+  readonly shadow: Rules | null;
+}
+
+interface Rules {
+  readonly access: Access;
+  /** What others read of each decision. */
+  readonly notes: ReadonlyMap<Decision, JsonObject>;
 }
 
 /** What all requests of a connection manager share. */
@@ -73,17 +81,17 @@ class RbacFilter implements HttpFilter {
     const rbac = this.#rbac;
     const [level = rbac.own] = this.#callbacks.routeSettings as readonly Level[];
     if (level.shadow !== null) this.#judgeShadow(level, level.shadow, head);
-    if (level.access === null) return 'continue';
-    const { rulesPrefix, countsPolicies } = level.settings;
-    const decision = level.access.decide(head, this.#callbacks);
+    if (level.rules === null) return 'continue';
+    const { access, notes } = level.rules;
+    const { countsPolicies } = level.settings;
+    const decision = access.decide(head, this.#callbacks);
     const { isAllowed, policy } = decision;
     (isAllowed ? rbac.allowed : rbac.denied).add(1);
     if (countsPolicies && policy !== '') {
       rbac.countPolicy(rbac.settings.policyScope, policy, isAllowed ? 'allowed' : 'denied');
     }
-    this.#note(`${rulesPrefix}enforced_`, decision);
-    if (level.access.action === 'log')
-      this.#callbacks.addMetadata(COMMON_NAMESPACE, { access_log_hint: policy !== '' });
+    this.#callbacks.addMetadata(NAMESPACE, notes.get(decision)!);
+    if (access.action === 'log') this.#callbacks.addMetadata(COMMON_NAMESPACE, { access_log_hint: policy !== '' });
     if (isAllowed) return 'continue';
     this.#callbacks.reply({
       status: 403,
@@ -94,31 +102,36 @@ class RbacFilter implements HttpFilter {
     return 'stop';
   }
 
-  #judgeShadow({ settings }: Level, shadow: Access, head: RequestHead): void {
+  #judgeShadow({ settings }: Level, { access, notes }: Rules, head: RequestHead): void {
     const rbac = this.#rbac;
-    const decision = shadow.decide(head, this.#callbacks);
+    const decision = access.decide(head, this.#callbacks);
     const { isAllowed, policy } = decision;
     (isAllowed ? rbac.shadowAllowed : rbac.shadowDenied).add(1);
     if (settings.countsPolicies && policy !== '') {
       rbac.countPolicy(rbac.settings.shadowPolicyScope, policy, isAllowed ? 'shadow_allowed' : 'shadow_denied');
     }
-    this.#note(`${settings.shadowPrefix}shadow_`, decision);
-  }
-
-  #note(prefix: string, { isAllowed, policy }: Decision): void {
-    this.#callbacks.addMetadata(NAMESPACE, {
-      [`${prefix}engine_result`]: isAllowed ? 'allowed' : 'denied',
-      ...(policy === '' ? {} : { [`${prefix}effective_policy_id`]: policy }),
-    });
+    this.#callbacks.addMetadata(NAMESPACE, notes.get(decision)!);
   }
 }
 
 function levelOf(settings: RbacSettings, context: FilterContext): Level {
-  const { rules, shadowRules } = settings;
+  const { rules, shadowRules, rulesPrefix, shadowPrefix } = settings;
   return {
     settings,
-    access: rules && new Access(rules, context),
-    shadow: shadowRules && new Access(shadowRules, context),
+    rules: rules && rulesOf(rules, context, `${rulesPrefix}enforced_`),
+    shadow: shadowRules && rulesOf(shadowRules, context, `${shadowPrefix}shadow_`),
+  };
+}
+
+function rulesOf(rules: AccessRules, context: FilterContext, prefix: string): Rules {
+  const access = new Access(rules, context);
+  return { access, notes: new Map(access.decisions.map((decision) => [decision, noteOf(prefix, decision)])) };
+}
+
+function noteOf(prefix: string, { isAllowed, policy }: Decision): JsonObject {
+  return {
+    [`${prefix}engine_result`]: isAllowed ? 'allowed' : 'denied',
+    ...(policy === '' ? {} : { [`${prefix}effective_policy_id`]: policy }),
   };
 }
 
