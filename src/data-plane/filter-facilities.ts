@@ -38,12 +38,22 @@ export abstract class FilterFacilities {
   gauge(name: string): FilterGauge {
     const { stats } = this.context;
     const cell = this.#cellOf(name);
+    const { add } = this.counter(name);
     return {
-      ...this.counter(name),
+      add,
       get total() {
         return stats.total(cell);
       },
+      set(value) {
+        add(value - stats.total(cell));
+      },
     };
+  }
+
+  time(name: string): FilterTimes {
+    const { stats } = this.context;
+    const index = stats.base(this.#cellOf(name));
+    return { record: (ms) => stats.record(index, ms) };
   }
 
   namedCounter(name: string): FilterCounter {

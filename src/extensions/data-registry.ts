@@ -8,6 +8,7 @@ import type {
   TracerRegistry,
 } from '../data-plane/index.ts';
 import { HTTP_GRPC_LOGGER, TCP_GRPC_LOGGER } from './access_loggers/grpc/logger.ts';
+import { BANDWIDTH_LIMIT_FILTER } from './filters.http/bandwidth_limit/filter.ts';
 import { BASIC_AUTH_FILTER } from './filters.http/basic_auth/filter.ts';
 import { BUFFER_FILTER } from './filters.http/buffer/filter.ts';
 import { COMPRESSOR_FILTER } from './filters.http/compressor/filter.ts';
@@ -44,6 +45,7 @@ import { OPEN_TELEMETRY_TRACER } from './tracers/opentelemetry/tracer.ts';
 import { ZIPKIN_TRACER } from './tracers/zipkin/tracer.ts';
 
 export const HTTP_FILTERS: HttpFilterRegistry = {
+  'filters.http.bandwidth_limit': BANDWIDTH_LIMIT_FILTER,
   'filters.http.basic_auth': BASIC_AUTH_FILTER,
   'filters.http.buffer': BUFFER_FILTER,
   'filters.http.compressor': COMPRESSOR_FILTER,

@@ -225,3 +225,4 @@ export type {
 } from './tracing.ts';
 export { type SecuredTransport, upstreamContextsOf, withUpstreamContexts } from './upstream-contexts.ts';
 export type { WatchdogSettings, WorkerWatchdog } from './watchdog.ts';
+export type { WholeStats } from './whole-stats.ts';

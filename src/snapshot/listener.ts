@@ -20,6 +20,7 @@ import type { ExtensionTerminalSettings } from './network-filter.ts';
 import type { NormalizationSettings } from './normalization.ts';
 import type { HeaderEdits, RouteTableSnapshot } from './route-table.ts';
 import type { TracingSettings } from './tracing.ts';
+import type { WholeStats } from './whole-stats.ts';
 
 /** What the configuration says of an HTTP connection manager. */
 export interface HttpConnectionManagerSettings {
@@ -138,7 +139,7 @@ export interface UpgradeSettings {
 }
 
 /** An HTTP filter as its extension has configured it. */
-export interface HttpFilterSettings {
+export interface HttpFilterSettings extends WholeStats {
   /** Name in the registries of both planes, `filters.http.health_check`. */
   readonly name: string;
   /** For the extension alone; anything that can be cloned. */
@@ -149,8 +150,6 @@ export interface HttpFilterSettings {
   readonly isDisabled?: boolean;
   /** Counters that it writes, by the part of their names behind `http.<stat prefix>.`; none when absent. */
   readonly counters?: readonly string[];
-  /** The same by whole names. */
-  readonly wholeCounters?: readonly string[];
   /** Gauges, as counters. */
   readonly gauges?: readonly string[];
   /** Under which POST /tap has it record; absent where it cannot. */

@@ -11,6 +11,7 @@ import type { Metadata } from './metadata.ts';
 import type { RouteRateLimits } from './rate-limit.ts';
 import type { RetrySettings } from './retry.ts';
 import type { RouteTracing } from './tracing.ts';
+import type { WholeStats } from './whole-stats.ts';
 
 /**
  * How the path, without its query, is compared. `path-separated-prefix` matches whole segments only; `connect` matches
@@ -273,13 +274,11 @@ export interface RedirectAction {
 export type RouteAction = ForwardAction | DirectResponseAction | RedirectAction;
 
 /** What one level of a route says to one filter. */
-export interface RouteFilterSettings {
+export interface RouteFilterSettings extends WholeStats {
   /** It takes no part. */
   readonly isDisabled: boolean;
   /** As its extension has converted them; absent where the level only turns it off or on. */
   readonly settings?: object;
-  /** Counters that it has the filter write, by their whole names; none when absent. */
-  readonly wholeCounters?: readonly string[];
 }
 
 /** By the names of filters in their chains: the levels that say something, the most specific one first; never empty. */

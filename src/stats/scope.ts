@@ -49,6 +49,12 @@ export class Scope {
     return new Gauge(this.#stats.single('gauge', name), this.#store.cells);
   }
 
+  /** Cell of a histogram of milliseconds. */
+  time(name: string): number {
+    this.#store.lookups.record(this.prefix + name);
+    return this.#stats.time(name);
+  }
+
   /** Total over all threads of a counter or gauge of this prefix; 0 while there is none of that name. */
   value(name: string): number {
     const cell = this.#stats.cellOf('counter', name) ?? this.#stats.cellOf('gauge', name);

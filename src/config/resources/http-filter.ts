@@ -1,6 +1,6 @@
 // How an extension takes part in the conversion of an HTTP connection manager.
 
-import type { HttpFilterSettings } from '../../snapshot/index.ts';
+import type { HttpFilterSettings, WholeStats } from '../../snapshot/index.ts';
 import type { SupportTable } from '../support/verdict.ts';
 import type { Conversion } from './conversion.ts';
 
@@ -28,8 +28,8 @@ export interface RouteFilterManifest {
   /** Full name of the message. */
   readonly type: string;
   readonly convert: ConvertRouteFilter;
-  /** Counters that settings have the filter write, by their whole names; none when absent. */
-  readonly wholeCounters?: (settings: object) => readonly string[];
+  /** What settings have the filter count under whole names; nothing when absent. */
+  readonly wholeStats?: (settings: object) => WholeStats;
   /** A field of virtual hosts and route actions that says the same, from before there was a map by filters. */
   readonly olderField?: { readonly name: 'cors'; readonly convert: ConvertRouteFilter };
 }

@@ -122,10 +122,10 @@ export class RouteFilters {
 function levelOf(
   settings: object | 'off',
   isDisabled: boolean,
-  { wholeCounters }: RouteFilterManifest,
+  { wholeStats }: RouteFilterManifest,
 ): RouteFilterSettings {
   if (settings === 'off') return { isDisabled: true };
-  return { isDisabled, settings, ...(wholeCounters === undefined ? {} : { wholeCounters: wholeCounters(settings) }) };
+  return { isDisabled, settings, ...wholeStats?.(settings) };
 }
 
 function ofRoutesOf(type: string, manifests: HttpFilterManifests | undefined): HttpFilterManifest['ofRoutes'] {

@@ -18,9 +18,11 @@ import type {
   NetworkFilterSettings,
   NetworkFilterSnapshot,
   RouteAction,
+  RouteFilterSettings,
   RouteTableSnapshot,
   TerminalFilterSettings,
   VirtualHostSnapshot,
+  WholeStats,
 } from '../../snapshot/index.ts';
 import {
   cleanStatName,
@@ -194,16 +196,23 @@ function makeFilterCounters(
   holdings: Holdings,
 ): Readonly<Record<string, number>> {
   const filters = httpFiltersOf(filter);
+  const counting: WholeStats[] = [...filters, ...saidByRoutes(filter)];
   const whole = new Set([
-    ...filters.flatMap((own) => own.wholeCounters ?? []),
-    ...countersOfRoutes(filter),
+    ...counting.flatMap(({ wholeCounters }) => wholeCounters ?? []),
     ...countersOfTracer(filter),
     ...countersOfLogs(filter),
   ]);
+  const wholeGauges = counting.flatMap(({ wholeGauges: names }) => names ?? []);
+  const wholeTimes = counting.flatMap(({ wholeTimes: names }) => names ?? []);
   const counters = filters.flatMap((own) => own.counters ?? []).map((name) => [name, scope.counter(name).cell]);
   const gauges = filters.flatMap((own) => own.gauges ?? []).map((name) => [name, scope.gauge(name).cell]);
   const others = [...whole].map((name) => [name, makeCounter(name, holdings)]);
-  return Object.fromEntries([...counters, ...gauges, ...others]);
+  const otherGauges = [...new Set(wholeGauges)].map((name) => [
+    name,
+    makeStat(name, holdings, (of, last) => of.gauge(last).cell),
+  ]);
+  const times = [...new Set(wholeTimes)].map((name) => [name, makeStat(name, holdings, (of, last) => of.time(last))]);
+  return Object.fromEntries([...counters, ...gauges, ...others, ...otherGauges, ...times]);
 }
 
 /** Of virtual clusters, and of routes that want stats of their own. */
@@ -236,12 +245,12 @@ function countersOfLogs(logged: TerminalFilterSettings | ListenerSettings): read
   return logs.flatMap(({ logger }) => logger.wholeCounters);
 }
 
-/** What routes have filters count. Many routes share what they say. */
-function countersOfRoutes(filter: TerminalFilterSettings): readonly string[] {
+/** What routes say to filters. Many routes share what they say. */
+function saidByRoutes(filter: TerminalFilterSettings): readonly RouteFilterSettings[] {
   if (filter.kind !== 'http-connection-manager') return [];
   const routes = filter.routeTable.virtualHosts.flatMap((host) => host.routes);
   const said = new Set(routes.flatMap(({ filters, action }) => [filters ?? [], filtersOfClusters(action)].flat()));
-  return [...said].flatMap((levels) => [...levels.values()].flat().flatMap(({ wholeCounters }) => wholeCounters ?? []));
+  return [...said].flatMap((levels) => [...levels.values()].flat());
 }
 
 function filtersOfClusters(action: RouteAction): readonly FiltersOfRoute[] {
@@ -250,8 +259,13 @@ function filtersOfClusters(action: RouteAction): readonly FiltersOfRoute[] {
 }
 
 function makeCounter(name: string, holdings: Holdings): number {
+  return makeStat(name, holdings, (scope, last) => scope.counter(last).cell);
+}
+
+/** @param make given the scope and the last part of the name, the cell. */
+function makeStat(name: string, holdings: Holdings, make: (scope: Scope, last: string) => number): number {
   const end = name.lastIndexOf('.') + 1;
-  return holdings.scope(name.slice(0, end)).counter(name.slice(end)).cell;
+  return make(holdings.scope(name.slice(0, end)), name.slice(end));
 }
 
 function makeNetworkFilter(settings: NetworkFilterSettings, holdings: Holdings): NetworkFilterSnapshot {

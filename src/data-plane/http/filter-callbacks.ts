@@ -65,12 +65,20 @@ export class StreamFilterCallbacks implements FilterCallbacks {
     return this.#passes.encoding.release(this.#encodingIndex, bytes);
   }
 
+  releaseRequest(bytes: number): number {
+    return this.#passes.decoding.release(this.#decodingIndex, bytes);
+  }
+
   leaveRequest(): void {
     this.#passes.decoding.leave(this.#decodingIndex);
   }
 
   leaveResponse(): void {
     this.#passes.encoding.leave(this.#encodingIndex);
+  }
+
+  onlyReadResponse(): void {
+    this.#passes.encoding.leave(this.#encodingIndex, 'reads');
   }
 
   exchangeRequest(taken: number, bytes: Buffer, isLast: boolean): boolean {

@@ -263,13 +263,13 @@ export abstract class FilterPass {
     if (wasAboveLimit && goesOn && !this.#isOver) this.resumeReading();
   }
 
-  /** As FilterCallbacks.leaveResponse. */
-  leave(index: number): void {
+  /** As FilterCallbacks.leaveResponse and onlyReadResponse. */
+  leave(index: number, use: BodyUse = 'none'): void {
     if (this.#isOver) return;
     if (this.#visiting !== index || this.#visited?.kind !== 'head') {
       throw editError('can leave the body alone only while it looks at the head');
     }
-    this.#uses = this.#uses.with(index, 'none');
+    this.#uses = this.#uses.with(index, use);
   }
 
   /** All filters have seen the head. */

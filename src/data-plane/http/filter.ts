@@ -101,6 +101,8 @@ export interface FilterCallbacks {
    * filters that see the response's body. @returns how many it still holds back.
    */
   releaseResponse(bytes: number): number;
+  /** The same of the request. */
+  releaseRequest(bytes: number): number;
   /**
    * From within decodeHeaders: the filter does nothing with this body and its trailers, whatever its kind says. A body that
    * no filter edits keeps its framing.
@@ -108,6 +110,8 @@ export interface FilterCallbacks {
   leaveRequest(): void;
   /** The same from within encodeHeaders. */
   leaveResponse(): void;
+  /** From within encodeHeaders: a filter of a kind that edits bodies only reads this one. */
+  onlyReadResponse(): void;
   /**
    * From an event of the filter's own: what takes the place of a part of what this filter has stopped goes on, while the rest
    * stays. The head goes with the first of it, if it was stopped, too. What a filter has stopped lies where it was seen until it is taken.
@@ -220,6 +224,8 @@ export interface FilterCounter {
 export interface FilterGauge extends FilterCounter {
   /** Over all threads. */
   readonly total: number;
+  /** The same from now on: for a value, not a sum of parts. Where threads set it at once it may be off until the next time. */
+  set(value: number): void;
 }
 
 export type HeadTest = (head: RequestHead) => boolean;
@@ -235,6 +241,8 @@ export interface FilterContext {
   counter(name: string): FilterCounter;
   /** The same of gauges. */
   gauge(name: string): FilterGauge;
+  /** The same of histograms. */
+  time(name: string): FilterTimes;
   /** One that is named at run time; whoever asks bounds how many there may be, and keeps it. */
   namedCounter(name: string): FilterCounter;
   /** The same of a histogram of milliseconds. */

@@ -49,6 +49,7 @@ export type AnyConfig =
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.Module', Module>
@@ -126,6 +127,7 @@ export type FiltersHttpConfig =
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutation', HeaderMutationHeaderMutation>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.Module', Module>
@@ -155,6 +157,7 @@ export type FiltersHttpPerRouteConfig =
   | Typed<'extensions.filters.http.csrf.v3.CsrfPolicy', CsrfPolicy>
   | Typed<'extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute', HeaderMutationPerRoute>
   | Typed<'extensions.filters.http.header_to_metadata.v3.Config', HeaderToMetadataConfig>
+  | Typed<'extensions.filters.http.bandwidth_limit.v3.BandwidthLimit', BandwidthLimit>
   | Typed<'extensions.filters.http.set_metadata.v3.Config', SetMetadataConfig>
   | Typed<'extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder', GrpcJsonTranscoder>
   | Typed<'extensions.filters.http.module.v3.ModulePerRoute', ModulePerRoute>
@@ -447,6 +450,57 @@ export interface BackoffStrategy {
   readonly baseInterval?: Duration | undefined;
   readonly max_interval?: Duration | undefined;
   readonly maxInterval?: Duration | undefined;
+}
+
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit */
+export interface BandwidthLimit {
+  readonly stat_prefix?: string | undefined;
+  readonly statPrefix?: string | undefined;
+  readonly enable_mode?: 'DISABLED' | 'REQUEST' | 'RESPONSE' | 'REQUEST_AND_RESPONSE' | undefined;
+  readonly enableMode?: 'DISABLED' | 'REQUEST' | 'RESPONSE' | 'REQUEST_AND_RESPONSE' | undefined;
+  readonly limit_kbps?: Int64 | undefined;
+  readonly limitKbps?: Int64 | undefined;
+  readonly fill_interval?: Duration | undefined;
+  readonly fillInterval?: Duration | undefined;
+  readonly runtime_enabled?: RuntimeFeatureFlag | undefined;
+  readonly runtimeEnabled?: RuntimeFeatureFlag | undefined;
+  readonly enable_response_trailers?: boolean | undefined;
+  readonly enableResponseTrailers?: boolean | undefined;
+  readonly response_trailer_prefix?: string | undefined;
+  readonly responseTrailerPrefix?: string | undefined;
+  readonly named_bucket_selector?: BandwidthLimit_NamedBucketSelector | undefined;
+  readonly namedBucketSelector?: BandwidthLimit_NamedBucketSelector | undefined;
+  readonly named_bucket_configurations?: readonly BandwidthLimit_NamedBucketConfiguration[] | undefined;
+  readonly namedBucketConfigurations?: readonly BandwidthLimit_NamedBucketConfiguration[] | undefined;
+}
+
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketConfiguration */
+export interface BandwidthLimit_NamedBucketConfiguration {
+  readonly name?: string | undefined;
+  readonly limit_kbps?: Int64 | undefined;
+  readonly limitKbps?: Int64 | undefined;
+  readonly fill_interval?: Duration | undefined;
+  readonly fillInterval?: Duration | undefined;
+}
+
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketSelector */
+export interface BandwidthLimit_NamedBucketSelector {
+  readonly client_cn_with_default?: BandwidthLimit_NamedBucketSelector_ClientCnWithDefault | undefined;
+  readonly clientCnWithDefault?: BandwidthLimit_NamedBucketSelector_ClientCnWithDefault | undefined;
+  readonly explicit_bucket?: string | undefined;
+  readonly explicitBucket?: string | undefined;
+  readonly stat_prefix_template?: string | undefined;
+  readonly statPrefixTemplate?: string | undefined;
+  readonly create_bucket_if_not_existing?: boolean | undefined;
+  readonly createBucketIfNotExisting?: boolean | undefined;
+}
+
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketSelector.ClientCnWithDefault */
+export interface BandwidthLimit_NamedBucketSelector_ClientCnWithDefault {
+  readonly default_bucket?: string | undefined;
+  readonly defaultBucket?: string | undefined;
+  readonly name_template?: string | undefined;
+  readonly nameTemplate?: string | undefined;
 }
 
 /** proxy.extensions.filters.http.basic_auth.v3.BasicAuth */

@@ -47,6 +47,24 @@ describe('a token bucket', () => {
     );
   });
 
+  it('gives as many as there are to those who can use less than they ask for', () => {
+    const bucket = bucketOf(10, 4, 100);
+    assert.deepEqual([bucket.takeUpTo(7, 0), bucket.takeUpTo(7, 0), bucket.takeUpTo(7, 0)], [7, 3, 0]);
+    assert.deepEqual([bucket.takeUpTo(7, 100), bucket.takeUpTo(0, 200), bucket.takeUpTo(7, 200)], [4, 0, 4]);
+    assert.deepEqual([bucket.fillsBy(0), bucket.fillsBy(99), bucket.fillsBy(100), bucket.fillsBy(250)], [0, 0, 1, 2]);
+  });
+
+  it('adds up what is less than a token', () => {
+    const bucket = bucketOf(1000, 20.48, 20);
+    assert.equal(bucket.take(1000, 0), true);
+    const taken = Array.from({ length: 50 }, (_, fill) => bucket.takeUpTo(1000, 20 * (fill + 1)));
+    assert.deepEqual([...new Set(taken)].sort(), [20, 21]);
+    assert.equal(
+      taken.reduce((sum, count) => sum + count, 0),
+      1024,
+    );
+  });
+
   it('goes on when its fills are more than a counter holds', () => {
     const bucket = bucketOf(1, 1, 50);
     const lateMs = 50 * (2 ** 31 + 5);

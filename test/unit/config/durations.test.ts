@@ -55,6 +55,7 @@ interface DurationRow {
 const CONNECTION_LIMIT = 'type.googleapis.com/envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit';
 const EXT_AUTHZ = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
 const LOCAL_RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
+const BANDWIDTH_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit';
 const JWT_AUTHN = 'type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 const RATE_LIMIT = 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit';
 const FAULT = 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault';
@@ -608,6 +609,15 @@ const ROWS: Readonly<Record<string, DurationRow>> = {
       const { service } = manager(bootstrap).httpFilters[0]!.settings as { service: { timeoutMs: number } };
       return service.timeoutMs;
     },
+  },
+  'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.fill_interval': {
+    bootstrap: (value) => {
+      const fields = { stat_prefix: 'limit', limit_kbps: 1, fill_interval: value };
+      const filter = { name: 'limit', typed_config: { '@type': BANDWIDTH_LIMIT, ...fields } };
+      return httpManager({ http_filters: [filter, ROUTER] });
+    },
+    // A second at most.
+    settingMs: null,
   },
   'proxy.type.v3.TokenBucket.fill_interval': {
     bootstrap: (value) => {

@@ -671,6 +671,14 @@ export const FaultDelay_FaultDelayType = {
   FIXED: 0,
 } as const;
 
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.EnableMode */
+export const BandwidthLimit_EnableMode = {
+  DISABLED: 0,
+  REQUEST: 1,
+  RESPONSE: 2,
+  REQUEST_AND_RESPONSE: 3,
+} as const;
+
 /** proxy.extensions.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder.UrlUnescapeSpec */
 export const GrpcJsonTranscoder_UrlUnescapeSpec = {
   ALL_CHARACTERS_EXCEPT_RESERVED: 0,

@@ -4141,6 +4141,40 @@ export interface FaultRateLimit_FixedLimit {
 /** proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit */
 export interface FaultRateLimit_HeaderLimit {}
 
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit */
+export interface BandwidthLimit {
+  stat_prefix: string;
+  enable_mode: number;
+  limit_kbps: UInt64Value | null;
+  fill_interval: Duration | null;
+  runtime_enabled: RuntimeFeatureFlag | null;
+  enable_response_trailers: boolean;
+  response_trailer_prefix: string;
+  named_bucket_selector: BandwidthLimit_NamedBucketSelector | null;
+  named_bucket_configurations: BandwidthLimit_NamedBucketConfiguration[];
+}
+
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketConfiguration */
+export interface BandwidthLimit_NamedBucketConfiguration {
+  name: string;
+  limit_kbps: Int64;
+  fill_interval: Duration | null;
+}
+
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketSelector */
+export interface BandwidthLimit_NamedBucketSelector {
+  client_cn_with_default: BandwidthLimit_NamedBucketSelector_ClientCnWithDefault | null;
+  explicit_bucket: string;
+  stat_prefix_template: string;
+  create_bucket_if_not_existing: boolean;
+}
+
+/** proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketSelector.ClientCnWithDefault */
+export interface BandwidthLimit_NamedBucketSelector_ClientCnWithDefault {
+  default_bucket: string;
+  name_template: string;
+}
+
 /** proxy.extensions.filters.http.basic_auth.v3.BasicAuth */
 export interface BasicAuth {
   users: DataSource | null;
@@ -6479,6 +6513,10 @@ export interface MessageTypes {
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit': FaultRateLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.FixedLimit': FaultRateLimit_FixedLimit;
   'proxy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit': FaultRateLimit_HeaderLimit;
+  'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit': BandwidthLimit;
+  'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketConfiguration': BandwidthLimit_NamedBucketConfiguration;
+  'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketSelector': BandwidthLimit_NamedBucketSelector;
+  'proxy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.NamedBucketSelector.ClientCnWithDefault': BandwidthLimit_NamedBucketSelector_ClientCnWithDefault;
   'proxy.extensions.filters.http.basic_auth.v3.BasicAuth': BasicAuth;
   'proxy.extensions.filters.http.basic_auth.v3.BasicAuthPerRoute': BasicAuthPerRoute;
   'proxy.extensions.filters.http.buffer.v3.Buffer': Buffer;

@@ -70,7 +70,7 @@ export const LOCAL_RATE_LIMIT: HttpFilterManifest = {
       if (limit.token_bucket === null) conversion.faults.error(`${at}.token_bucket`, 'is required at routes');
       return convertLimit(limit, at, conversion);
     },
-    wholeCounters: (settings) => Object.values((settings as LocalRateLimitSettings).counters),
+    wholeStats: (settings) => ({ wholeCounters: Object.values((settings as LocalRateLimitSettings).counters) }),
   },
 };
 
